@@ -1,0 +1,228 @@
+"""The one place that knows CPU threads and CUDA.
+
+Warp runs a CPU kernel on one core. A kernel that takes `first: int` and starts with `i = first + wp.tid()` can be cut
+into slices, one per CPU thread; CUDA gets the whole range. Two ways to run such kernels:
+
+- `launch`: once, now (set-up, pictures);
+- `Program`: a list of launches captured once and replayed often (a time step). On CUDA that is a CUDA graph; on the
+  CPU it is one captured graph per thread with a spin barrier after every launch, replayed in C++ without Python
+  in between. A barrier costs about a microsecond, so that even a step of 50 µs gains from a second core.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import warp as wp
+
+from phyxel.errors import PhyxelError
+
+KERNEL_OPTIONS = {
+    "enable_backward": False,
+    "cpu_compiler_flags": "-march=native -ffp-contract=fast -mllvm=-inline-threshold=9000",
+}
+"""Options of every module that holds kernels: `wp.set_module_options(KERNEL_OPTIONS)`.
+No adjoints (half the compile time), and multiply-adds fused as CUDA fuses them."""
+
+
+@contextmanager
+def _stderr_without(unwanted: str) -> Iterator[None]:
+    """Hold back what native code writes to stderr and pass it on, except lines that contain `unwanted`."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            held.seek(0)
+            lines = held.read().decode(errors="replace").splitlines(keepends=True)
+            sys.stderr.write("".join(line for line in lines if unwanted not in line))
+
+
+@cache
+def initialise() -> None:
+    """Start Warp once, without its banner; a machine without a GPU is no cause for a warning."""
+    wp.config.log_level = wp.LOG_ERROR
+    with _stderr_without("NVIDIA CUDA driver"):
+        wp.init()
+
+
+def pick(name: str | wp.Device | None = None) -> wp.Device:
+    """The device to compute on: `name`, else `$PHYXEL_DEVICE`, else CUDA where there is one, else the CPU."""
+    initialise()
+    if isinstance(name, wp.Device):
+        return name
+    name = name or os.environ.get("PHYXEL_DEVICE") or ("cuda" if wp.is_cuda_available() else "cpu")
+    try:
+        return wp.get_device(name)
+    except (ValueError, RuntimeError) as error:
+        known = ", ".join(device.alias for device in wp.get_devices())
+        raise PhyxelError(f'device "{name}" is not here; this machine has: {known}') from error
+
+
+@cache
+def thread_count() -> int:
+    """CPU threads to split kernels over: `$PHYXEL_THREADS`, else the cores this process may use (at most 16)."""
+    asked = os.environ.get("PHYXEL_THREADS")
+    if asked:
+        if not asked.isdigit() or int(asked) < 1:
+            raise PhyxelError(f"PHYXEL_THREADS={asked}: give a whole number of at least 1")
+        return int(asked)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, 16)
+
+
+class _Team:
+    """Worker threads that each run one function when called for. Plain locks: waking one costs some 10 µs."""
+
+    def __init__(self, size: int) -> None:
+        self._start = [threading.Lock() for _ in range(size - 1)]
+        self._done = [threading.Lock() for _ in range(size - 1)]
+        self._work: Callable[[int], None] = lambda rank: None
+        self._failure: BaseException | None = None
+        self._busy = threading.Lock()
+        for rank, (start, done) in enumerate(zip(self._start, self._done, strict=True), start=1):
+            start.acquire()
+            done.acquire()
+            threading.Thread(target=self._serve, args=(rank, start, done), daemon=True).start()
+
+    def _serve(self, rank: int, start: threading.Lock, done: threading.Lock) -> None:
+        while True:
+            start.acquire()
+            try:
+                self._work(rank)
+            except BaseException as failure:
+                self._failure = failure
+            done.release()
+
+    def run(self, work: Callable[[int], None]) -> None:
+        """Call `work(rank)` on every thread, rank 0 on this one, and return when all are through."""
+        with self._busy:
+            self._work, self._failure = work, None
+            for start in self._start:
+                start.release()
+            try:
+                work(0)
+            finally:
+                for done in self._done:
+                    done.acquire()
+            if self._failure is not None:
+                raise self._failure
+
+
+@cache
+def _team() -> _Team:
+    return _Team(thread_count())
+
+
+def _slices(count: int, parts: int) -> list[tuple[int, int]]:
+    """(first, length) of `parts` nearly equal slices of range(count)."""
+    edges = [count * part // parts for part in range(parts + 1)]
+    return [(first, last - first) for first, last in zip(edges, edges[1:], strict=False)]
+
+
+def launch(kernel: wp.Kernel, count: int, inputs: Sequence[Any], device: wp.Device, split: bool = True) -> None:
+    """Run `kernel(first, *inputs)` for i in range(count), over all CPU threads unless `split` is off."""
+    if count == 0:
+        return
+    if device.is_cuda or not split or thread_count() == 1:
+        wp.launch(kernel, count, inputs=[0, *inputs], device=device)
+        return
+    parts = _slices(count, thread_count())
+    # Loading a module is not safe from several threads at once: the first slice of a kernel does it alone.
+    kernel.module.load(device)
+
+    def work(rank: int) -> None:
+        first, length = parts[rank]
+        if length:
+            wp.launch(kernel, length, inputs=[first, *inputs], device=device)
+
+    _team().run(work)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel of a program: `kernel(first, *inputs)` for i in range(count)."""
+
+    kernel: wp.Kernel
+    count: int
+    inputs: Sequence[Any]
+
+
+wp.set_module_options(KERNEL_OPTIONS)
+
+
+@wp.func_native("""
+#if !defined(__CUDA_ARCH__)
+    extern int sched_yield(void) __asm__("sched_yield");
+    int* arrived = gate.data;
+    int* round = gate.data + 1;
+    int now = __atomic_load_n(round, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(arrived, 1, __ATOMIC_ACQ_REL) == threads) {
+        __atomic_store_n(arrived, 0, __ATOMIC_RELAXED);
+        __atomic_add_fetch(round, 1, __ATOMIC_ACQ_REL);
+    } else {
+        for (int spins = 0; __atomic_load_n(round, __ATOMIC_ACQUIRE) == now; ++spins)
+            if (spins > 20000) sched_yield();
+    }
+#endif
+""")
+def _wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):  # type: ignore[no-untyped-def, valid-type]
+    ...
+
+
+@wp.kernel
+def wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):
+    """Spin barrier between CPU threads: gate = (arrived, round). Yields the core when the wait gets long."""
+    _wait_for_all(gate, threads)
+
+
+class Program:
+    """Launches captured once and replayed as one. Array sizes and addresses are frozen; contents are not."""
+
+    def __init__(self, launches: Sequence[Launch], device: wp.Device) -> None:
+        self._device = device
+        self._keep = list(launches)  # the graphs hold bare addresses
+        self._launches = [item for item in launches if item.count]
+        for item in self._launches:
+            item.kernel.module.load(device)
+        wait_for_all.module.load(device)
+        # A slice should keep its thread busy longer than the barrier that follows it.
+        biggest = max((item.count for item in self._launches), default=0)
+        self._threads = 1 if device.is_cuda else max(1, min(thread_count(), biggest // 64))
+        self._gate = wp.zeros(2, dtype=wp.int32, device=device)
+        self._graphs = [self._capture(rank) for rank in range(self._threads)]
+
+    def _capture(self, rank: int) -> Any:
+        with wp.ScopedCapture(device=self._device) as capture:
+            for item in self._launches:
+                first, length = _slices(item.count, self._threads)[rank]
+                if length:
+                    wp.launch(item.kernel, length, inputs=[first, *item.inputs], device=self._device)
+                if self._threads > 1:
+                    wp.launch(wait_for_all, 1, inputs=[self._gate, self._threads], device=self._device)
+        return capture.graph
+
+    def run(self, times: int = 1) -> None:
+        """Replay the whole list `times` times."""
+
+        def replay(rank: int) -> None:
+            if rank < self._threads:
+                for _ in range(times):
+                    wp.capture_launch(self._graphs[rank])
+
+        if self._threads == 1:
+            replay(0)
+        else:
+            _team().run(replay)
