@@ -1,0 +1,37 @@
+"""Phyxel brings point-sampled objects to life.
+
+    import phyxel as px
+
+    bear = px.Body(px.load("bear"), material=px.Material.gelatin(), nodes=800)
+    world = px.World()
+    world.add(bear)
+    world.add(px.Ground())
+    for frame in world.play(seconds=4, fps=60):
+        px.export.ply(frame, f"out/{frame.index:04d}.ply")
+"""
+
+from phyxel.body import Body, Handle
+from phyxel.contact.colliders import Ground
+from phyxel.errors import PhyxelError
+from phyxel.material import Material
+from phyxel.points.cloud import PointCloud
+from phyxel.points.load import load
+from phyxel.region import Box
+from phyxel.solid.solid import Solid
+from phyxel.world import Frame, World, settle
+
+__version__ = "0.1.0"
+__all__ = [
+    "Body",
+    "Box",
+    "Frame",
+    "Ground",
+    "Handle",
+    "Material",
+    "PhyxelError",
+    "PointCloud",
+    "Solid",
+    "World",
+    "load",
+    "settle",
+]

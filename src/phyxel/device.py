@@ -11,6 +11,7 @@ into slices, one per CPU thread; CUDA gets the whole range. Two ways to run such
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import tempfile
@@ -129,7 +130,7 @@ def _team() -> _Team:
 def _slices(count: int, parts: int) -> list[tuple[int, int]]:
     """(first, length) of `parts` nearly equal slices of range(count)."""
     edges = [count * part // parts for part in range(parts + 1)]
-    return [(first, last - first) for first, last in zip(edges, edges[1:], strict=False)]
+    return [(first, last - first) for first, last in itertools.pairwise(edges)]
 
 
 def launch(kernel: wp.Kernel, count: int, inputs: Sequence[Any], device: wp.Device, split: bool = True) -> None:
@@ -139,14 +140,16 @@ def launch(kernel: wp.Kernel, count: int, inputs: Sequence[Any], device: wp.Devi
     if device.is_cuda or not split or thread_count() == 1:
         wp.launch(kernel, count, inputs=[0, *inputs], device=device)
         return
-    parts = _slices(count, thread_count())
-    # Loading a module is not safe from several threads at once: the first slice of a kernel does it alone.
-    kernel.module.load(device)
+    # Recorded here, on one thread: loading a module is not safe from several at once.
+    commands = [
+        wp.launch(kernel, length, inputs=[first, *inputs], device=device, record_cmd=True) if length else None
+        for first, length in _slices(count, thread_count())
+    ]
 
     def work(rank: int) -> None:
-        first, length = parts[rank]
-        if length:
-            wp.launch(kernel, length, inputs=[first, *inputs], device=device)
+        command = commands[rank]
+        if command is not None:
+            command.launch()
 
     _team().run(work)
 
@@ -158,6 +161,16 @@ class Launch:
     kernel: wp.Kernel
     count: int
     inputs: Sequence[Any]
+
+
+def prepare(launches: Sequence[Launch], device: wp.Device) -> None:
+    """Load the modules of all these kernels. A kernel generic in precision is compiled for the precision of its
+    inputs; naming all launches of a module at once compiles it once."""
+    for item in launches:
+        if item.kernel.is_generic:
+            item.kernel.add_overload(item.kernel.infer_argument_types([0, *item.inputs]))
+    for module in {id(item.kernel.module): item.kernel.module for item in launches}.values():
+        module.load(device)
 
 
 wp.set_module_options(KERNEL_OPTIONS)
@@ -195,9 +208,7 @@ class Program:
         self._device = device
         self._keep = list(launches)  # the graphs hold bare addresses
         self._launches = [item for item in launches if item.count]
-        for item in self._launches:
-            item.kernel.module.load(device)
-        wait_for_all.module.load(device)
+        prepare([*self._launches, Launch(wait_for_all, 1, [])], device)
         # A slice should keep its thread busy longer than the barrier that follows it.
         biggest = max((item.count for item in self._launches), default=0)
         self._threads = 1 if device.is_cuda else max(1, min(thread_count(), biggest // 64))

@@ -1,0 +1,1 @@
+"""What a body meets: colliders."""

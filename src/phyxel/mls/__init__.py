@@ -1,0 +1,1 @@
+"""The shared heart: weights, neighbourhoods, moment matrices."""

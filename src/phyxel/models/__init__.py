@@ -1,0 +1,1 @@
+"""How a body moves: one file per model, the same few verbs."""

@@ -39,6 +39,16 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Mesh:
+    """The triangles that enclose a solid, in metres, y up."""
+
+    vertices: Floats
+    """[m], shape (V, 3), float64"""
+    faces: Indices
+    """triangles, counter-clockwise from outside, shape (M, 3), int32"""
+
+
+@dataclass(frozen=True)
 class PointCloud:
     """Points on a surface, in metres, y up.
 
@@ -60,6 +70,8 @@ class PointCloud:
     name: str = "cloud"
     shape: Shape | None = field(default=None, repr=False)
     """the signed distance function the points were taken from, if any"""
+    mesh: Mesh | None = field(default=None, repr=False)
+    """the file's whole mesh, if it had faces: it stays when the points are thinned and `faces` cannot"""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -88,8 +100,8 @@ class PointCloud:
         if bad.any():
             where = int(np.argmax(bad))
             raise LoadError(
-                f"{self.name}: point {where} is {tuple(float(c) for c in x[where])}, and {int(bad.sum())} points in all "
-                "are not finite; remove them from the file"
+                f"{self.name}: point {where} is {tuple(float(c) for c in x[where])}, and {int(bad.sum())} points "
+                "in all are not finite; remove them from the file"
             )
         if len(x) < 4:
             raise LoadError(f"{self.name}: {len(x)} points; a solid needs a closed surface of at least 4")
@@ -97,8 +109,8 @@ class PointCloud:
         if spread[2] <= 1e-6 * spread[0]:
             what = "in one plane" if spread[1] > 1e-6 * spread[0] else "on one line or point"
             raise LoadError(f"{self.name}: all {len(x)} points lie {what}; a solid needs a surface with room inside")
-        if self.faces is not None and (self.faces.min() < 0 or self.faces.max() >= len(x)):
-            raise LoadError(f"{self.name}: a face names point {int(self.faces.max())}, but there are only {len(x)} points")
+        if self.faces is not None and len(self.faces) and (self.faces.min() < 0 or self.faces.max() >= len(x)):
+            raise LoadError(f"{self.name}: a face names point {int(self.faces.max())}, but there are {len(x)} points")
         return self
 
     def with_colors(self, colors: Floats) -> PointCloud:

@@ -1,0 +1,1 @@
+"""Points become a solid: inside and outside, distance, volume, nodes."""

@@ -1,0 +1,207 @@
+"""What a body is made of: the numbers of a data sheet, in SI units."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.errors import MaterialError
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Material:
+    """An elastic material. Immutable: `material.but(young=2e6)` makes another."""
+
+    young: float = 1.0e6
+    """Young's modulus [Pa], above 0"""
+    poisson: float = 0.4
+    """Poisson's ratio, above -1 and below 0.5"""
+    density: float = 1000.0
+    """[kg/m³], above 0"""
+    damping: float = 0.0
+    """Rayleigh's β [s]: inner friction, a force −βK v. Leaves rigid motion alone."""
+    drag: float = 0.0
+    """Rayleigh's α [1/s]: resistance of the surroundings, a force −αM v. Slows falling, too."""
+    stiffness: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
+    """anisotropic C [Pa], 6 × 6, order xx, yy, zz, yz, xz, xy with engineering shear; replaces young and poisson"""
+
+    def __post_init__(self) -> None:
+        if self.stiffness is not None:
+            object.__setattr__(self, "stiffness", tuple(tuple(float(c) for c in row) for row in self.stiffness))
+        for name in ("young", "poisson", "density", "damping", "drag"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise MaterialError(f"material.{name} = {value!r}: give a finite number")
+        self._require(self.young > 0, "young", "Young's modulus must be above 0 Pa (rubber: 1e6, steel: 2e11)")
+        self._require(
+            -1 < self.poisson < 0.5,
+            "poisson",
+            "Poisson's ratio must lie between -1 and 0.5, both excluded (incompressible rubber: 0.49)",
+        )
+        self._require(self.density > 0, "density", "density must be above 0 kg/m³ (water: 1000)")
+        self._require(self.damping >= 0, "damping", "damping must be 0 s or more")
+        self._require(self.drag >= 0, "drag", "drag must be 0 1/s or more")
+        if self.stiffness is not None:
+            self._check_stiffness()
+
+    def _require(self, fine: bool, name: str, rule: str) -> None:
+        if not fine:
+            raise MaterialError(f"material.{name} = {getattr(self, name):g}: {rule}")
+
+    def _check_stiffness(self) -> None:
+        try:
+            matrix = np.array(self.stiffness, np.float64)
+        except ValueError:
+            matrix = np.empty(0)
+        if matrix.shape != (6, 6) or not np.isfinite(matrix).all():
+            raise MaterialError("material.stiffness: give 6 rows of 6 finite numbers [Pa]")
+        if not np.allclose(matrix, matrix.T, rtol=1e-6) or np.linalg.eigvalsh(matrix).min() <= 0:
+            raise MaterialError("material.stiffness: C must be symmetric and positive definite, or energy is not kept")
+
+    def but(self, **changes: Any) -> Material:
+        """The same material with some numbers changed."""
+        unknown = set(changes) - set(self.__dataclass_fields__)
+        if unknown:
+            raise MaterialError(f"material.{min(unknown)}: not known; there are {', '.join(self.__dataclass_fields__)}")
+        if self.stiffness is not None and {"young", "poisson"} & set(changes) and "stiffness" not in changes:
+            raise MaterialError("material: an anisotropic material has no single young or poisson; give stiffness")
+        return replace(self, **changes)
+
+    @property
+    def elasticity(self) -> Matrix:
+        """C [Pa], 6 × 6, σ = C ε in the order xx, yy, zz, yz, xz, xy with engineering shear."""
+        if self.stiffness is not None:
+            return np.array(self.stiffness)
+        lame, shear = self.lame
+        matrix = np.diag([2 * shear] * 3 + [shear] * 3)
+        matrix[:3, :3] += lame
+        return matrix
+
+    @property
+    def lame(self) -> tuple[float, float]:
+        """λ and μ [Pa] of the isotropic law."""
+        return (
+            self.young * self.poisson / ((1 + self.poisson) * (1 - 2 * self.poisson)),
+            self.young / (2 * (1 + self.poisson)),
+        )
+
+    @staticmethod
+    def orthotropic(
+        young: tuple[float, float, float],
+        poisson: tuple[float, float, float],
+        shear: tuple[float, float, float],
+        **others: float,
+    ) -> Material:
+        """A material with three axes: E along x, y, z; ν_yz, ν_xz, ν_xy; G_yz, G_xz, G_xy."""
+        if min(*young, *shear) <= 0:
+            raise MaterialError("material: orthotropic moduli must be above 0 Pa")
+        compliance = np.diag([*(1 / e for e in young), *(1 / g for g in shear)])
+        for (row, column), ratio in zip(((1, 2), (0, 2), (0, 1)), poisson, strict=True):
+            compliance[row, column] = compliance[column, row] = -ratio / young[row]
+        matrix = np.linalg.inv(compliance)
+        matrix = 0.5 * (matrix + matrix.T)
+        return Material(young=float(np.prod(young) ** (1 / 3)), stiffness=tuple(map(tuple, matrix)), **others)
+
+    # Data sheets: middle values at room temperature. Soft matter varies by a factor of two from batch to batch.
+
+    @staticmethod
+    def rubber() -> Material:
+        """Soft natural rubber."""
+        return Material(young=1.5e6, poisson=0.48, density=930.0, damping=2e-4)
+
+    @staticmethod
+    def silicone() -> Material:
+        """Soft casting silicone, Shore 00-50."""
+        return Material(young=1.7e5, poisson=0.48, density=1070.0, damping=5e-4)
+
+    @staticmethod
+    def gelatin() -> Material:
+        """Gummy candy: firm gelatin, some 30 % by weight."""
+        return Material(young=1.0e5, poisson=0.45, density=1150.0, damping=1e-3)
+
+    @staticmethod
+    def foam() -> Material:
+        """Upholstery foam: open-cell polyurethane."""
+        return Material(young=6.0e4, poisson=0.2, density=40.0, damping=2e-3)
+
+    @staticmethod
+    def clay() -> Material:
+        """Modelling clay."""
+        return Material(young=2.0e6, poisson=0.42, density=1700.0, damping=2e-3)
+
+    @staticmethod
+    def wax() -> Material:
+        """Paraffin wax."""
+        return Material(young=2.0e8, poisson=0.4, density=900.0, damping=1e-4)
+
+    @staticmethod
+    def cork() -> Material:
+        """Cork: no bulge when squeezed."""
+        return Material(young=2.0e7, poisson=0.0, density=180.0, damping=2e-4)
+
+    @staticmethod
+    def wood() -> Material:
+        """Spruce with its grain along x, rings in y (radial) and z (tangential)."""
+        return Material.orthotropic(
+            young=(1.1e10, 8.0e8, 4.5e8),
+            poisson=(0.45, 0.45, 0.38),
+            shear=(4.0e7, 6.5e8, 7.0e8),
+            density=430.0,
+            damping=1e-6,
+        )
+
+    @staticmethod
+    def ice() -> Material:
+        """Freshwater ice at -5 °C."""
+        return Material(young=9.3e9, poisson=0.33, density=917.0)
+
+    @staticmethod
+    def concrete() -> Material:
+        """Ordinary concrete, C30."""
+        return Material(young=3.3e10, poisson=0.2, density=2400.0)
+
+    @staticmethod
+    def glass() -> Material:
+        """Soda-lime glass."""
+        return Material(young=7.0e10, poisson=0.22, density=2500.0)
+
+    @staticmethod
+    def aluminium() -> Material:
+        """Aluminium 6061."""
+        return Material(young=6.9e10, poisson=0.33, density=2700.0)
+
+    @staticmethod
+    def steel() -> Material:
+        """Structural steel."""
+        return Material(young=2.1e11, poisson=0.29, density=7850.0)
+
+    @staticmethod
+    def preset(name: str) -> Material:
+        """A preset by its name: `Material.preset("rubber")`."""
+        if name not in PRESETS:
+            raise MaterialError(f'material preset "{name}": not known; there are {", ".join(PRESETS)}')
+        return getattr(Material, name)()
+
+
+PRESETS = (
+    "rubber", "silicone", "gelatin", "foam", "clay", "wax", "cork",
+    "wood", "ice", "concrete", "glass", "aluminium", "steel",
+)  # fmt: skip
+
+
+def rotated_elasticity(elasticity: Matrix, rotation: Matrix) -> Matrix:
+    """C of a material turned by `rotation` (3 × 3), in the fixed axes: C' = T C Tᵀ with Bond's matrix T."""
+    pairs = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+    bond = np.empty((6, 6))
+    for row, (a, b) in enumerate(pairs):
+        for column, (c, d) in enumerate(pairs):
+            bond[row, column] = rotation[a, c] * rotation[b, d]
+            if c != d:
+                bond[row, column] += rotation[a, d] * rotation[b, c]
+    return bond @ elasticity @ bond.T

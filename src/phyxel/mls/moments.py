@@ -1,0 +1,195 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Moving least squares at the nodes: weights, moment matrices and their safe inverse (M04 §3.3).
+
+    w_ij = (1 − r²/h_i²)³,   A_i = Σ_j w_ij X_ij X_ijᵀ,   ∇u|_i = Σ_j (u_j − u_i) (A_i⁻¹ X_ij w_ij)ᵀ
+
+M04's weight has a prefactor 315/(64π h³) that cancels in ∇u; without it no scale costs digits. Sums are in double over
+weights and positions as they are stored, so that affine fields come out exact to the rounding of the step's precision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.mls.neighbours import Neighbourhood, PairList, find_pairs, mean_spacing
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+THINNEST = 0.02
+"""Smallest allowed ratio of the moment matrix' eigenvalues: below it, gradients across the thin side are noise."""
+
+
+@wp.func
+def weight(squared_distance: wp.float64, support: wp.float64):
+    """(1 − r²/h²)³ inside the support, else 0."""
+    inside = wp.max(wp.float64(1.0) - squared_distance / (support * support), wp.float64(0.0))
+    return inside * inside * inside
+
+
+@wp.func
+def in_double(x: Any):
+    return wp.vec3d(wp.float64(x[0]), wp.float64(x[1]), wp.float64(x[2]))
+
+
+@wp.kernel
+def weigh_pairs(
+    first: int,
+    X: wp.array(dtype=Any),
+    support: wp.array(dtype=wp.float64),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    weight_forth: wp.array(dtype=Any),
+    weight_back: wp.array(dtype=Any),
+):
+    """w_ij and w_ji of every pair."""
+    i = first + wp.tid()
+    Xi = in_double(X[i])
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        squared = wp.length_sq(in_double(X[j]) - Xi)
+        weight_forth[entry] = weight_forth.dtype(weight(squared, support[i]))
+        weight_back[entry] = weight_back.dtype(weight(squared, support[j]))
+        entry += stride
+
+
+@wp.func
+def eigenvalue_ratio(A: wp.mat33d):
+    """Smallest over largest eigenvalue of a symmetric positive matrix, by the trigonometric closed form."""
+    mean = wp.trace(A) / wp.float64(3.0)
+    B = A - mean * wp.identity(n=3, dtype=wp.float64)
+    spread = wp.sqrt(wp.ddot(B, B) / wp.float64(6.0))
+    if spread <= wp.float64(1.0e-12) * mean:
+        return wp.where(mean > wp.float64(0.0), wp.float64(1.0), wp.float64(0.0))
+    half_det = wp.clamp(
+        wp.determinant(B) / (wp.float64(2.0) * spread * spread * spread), wp.float64(-1.0), wp.float64(1.0)
+    )
+    angle = wp.acos(half_det) / wp.float64(3.0)
+    largest = mean + wp.float64(2.0) * spread * wp.cos(angle)
+    smallest = mean + wp.float64(2.0) * spread * wp.cos(angle + wp.float64(2.0943951023931953))
+    return smallest / largest
+
+
+@wp.kernel
+def sum_moments(
+    first: int,
+    X: wp.array(dtype=Any),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    weight_forth: wp.array(dtype=Any),
+    thinnest: wp.float64,
+    inverse: wp.array(dtype=Any),
+    lever: wp.array(dtype=Any),
+    trace: wp.array(dtype=Any),
+    ratio: wp.array(dtype=wp.float64),
+):
+    """A_i⁻¹ (zero where A_i is too thin), lever_i = Σ_j w_ij X_ij, tr A_i and the ratio of A_i's eigenvalues."""
+    i = first + wp.tid()
+    Xi = in_double(X[i])
+    A = wp.mat33d()
+    arm = wp.vec3d()
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        Xij = in_double(X[index[entry]]) - Xi
+        w = wp.float64(weight_forth[entry])
+        A += w * wp.outer(Xij, Xij)
+        arm += w * Xij
+        entry += stride
+    ratio[i] = eigenvalue_ratio(A)
+    A_inverse = wp.mat33d()
+    if ratio[i] >= thinnest:
+        A_inverse = wp.inverse(A)
+    M = type(inverse[i])()
+    for a in range(3):
+        for b in range(3):
+            M[a, b] = M.dtype(A_inverse[a, b])
+    inverse[i] = M
+    lever[i] = type(lever[i])(trace.dtype(arm[0]), trace.dtype(arm[1]), trace.dtype(arm[2]))
+    trace[i] = trace.dtype(wp.trace(A))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What moving least squares needs at each node, in units of the node spacing."""
+
+    inverse: wp.array
+    """A_i⁻¹, shape (n,) of 3 × 3; zero where degenerate"""
+    lever: wp.array
+    """Σ_j w_ij X_ij, shape (n,) of vectors"""
+    trace: wp.array
+    """tr A_i, shape (n,)"""
+    ratio: wp.array
+    """smallest over largest eigenvalue of A_i, shape (n,), float64"""
+
+    @property
+    def degenerate(self) -> NDArray[np.bool_]:
+        """Nodes without a usable gradient: lone points, sheets."""
+        return self.ratio.numpy() < THINNEST
+
+
+def prepare_neighbourhood(
+    X: wp.array, support: NDArray[np.floating], pairs: PairList, device: wp.Device
+) -> tuple[Neighbourhood, Moments]:
+    """Weights and moments of all nodes; `X` decides the precision."""
+    n, real = len(X), X.dtype._wp_scalar_type_
+    near = Neighbourhood.laid_out(pairs, real, device)
+    h = wp.array(support.astype(np.float64), dtype=wp.float64, device=device)
+    moments = Moments(
+        inverse=wp.zeros(n, dtype=wp.types.matrix((3, 3), real), device=device),
+        lever=wp.zeros(n, dtype=wp.types.vector(3, real), device=device),
+        trace=wp.zeros(n, dtype=real, device=device),
+        ratio=wp.zeros(n, dtype=wp.float64, device=device),
+    )
+    lists = [near.start, near.count, near.stride, near.index]
+    launches = [
+        dev.Launch(weigh_pairs, n, [X, h, *lists, near.weight, near.weight_back]),
+        dev.Launch(
+            sum_moments,
+            n,
+            [
+                X,
+                *lists,
+                near.weight,
+                wp.float64(THINNEST),
+                moments.inverse,
+                moments.lever,
+                moments.trace,
+                moments.ratio,
+            ],
+        ),
+    ]
+    dev.prepare(launches, device)
+    for item in launches:
+        dev.launch(item.kernel, item.count, item.inputs, device)
+    return near, moments
+
+
+def choose_supports(
+    positions: NDArray[np.floating], factor: float, device: wp.Device
+) -> tuple[NDArray[np.float64], PairList]:
+    """Supports h_i = factor·r̄_i, grown where the moment matrix is thin, and the pairs they make.
+
+    A node that stays thin however far it looks (a lone point, a sheet) keeps its support and is degenerate.
+    """
+    support = factor * mean_spacing(positions)
+    X = wp.array(positions.astype(np.float32), dtype=wp.vec3, device=device)
+    for _ in range(8):
+        pairs = find_pairs(positions, support, device)
+        _, moments = prepare_neighbourhood(X, support, pairs, device)
+        thin = moments.degenerate
+        if not thin.any():
+            break
+        support[thin] *= 1.2
+    return support, pairs

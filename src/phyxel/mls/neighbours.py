@@ -1,0 +1,177 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Who feels whom: neighbour lists by hash grid, in the layout of the device.
+
+The relation "j lies in the support of i" is not symmetric, since supports differ. Forces are gathered, so a list holds
+the symmetric union {j : |X_ij| < max(h_i, h_j)}, never truncated, and every pair stores both weights:
+w_ij (zero where j is outside i's support) for what i takes from j, and w_ji for what j lays on i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from phyxel import device as dev
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+
+def curve_order(positions: NDArray[np.floating]) -> NDArray[np.int64]:
+    """The order of points along a Z-order (Morton) curve: what is near in space gets near in memory."""
+    lower = positions.min(axis=0)
+    extent = max(float((positions.max(axis=0) - lower).max()), np.finfo(float).tiny)
+    cells = ((positions - lower) / extent * (2**20 - 1)).astype(np.uint64)
+    code = np.zeros(len(positions), np.uint64)
+    for axis in range(3):
+        code |= _spread_bits(cells[:, axis]) << np.uint64(axis)
+    return np.argsort(code, kind="stable")
+
+
+def _spread_bits(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Put two zero bits after each of the lowest 21 bits."""
+    for shift, mask in (
+        (32, 0x1F00000000FFFF),
+        (16, 0x1F0000FF0000FF),
+        (8, 0x100F00F00F00F00F),
+        (4, 0x10C30C30C30C30C3),
+        (2, 0x1249249249249249),
+    ):
+        number = (number | (number << np.uint64(shift))) & np.uint64(mask)
+    return number
+
+
+def mean_spacing(positions: NDArray[np.floating], nearest: int = 10) -> NDArray[np.float64]:
+    """r̄: mean distance of each point to its ten nearest (M04 §3.2), shape (n,)."""
+    found = min(nearest, len(positions) - 1)
+    distance, _ = cKDTree(positions).query(positions, found + 1, workers=-1)
+    return distance[:, 1:].mean(axis=1)
+
+
+@dataclass(frozen=True)
+class PairList:
+    """Neighbour lists on the host, one after another: node i's are `index[start[i] : start[i] + count[i]]`."""
+
+    count: NDArray[np.int32]
+    index: NDArray[np.int32]
+
+    @property
+    def start(self) -> NDArray[np.int64]:
+        return np.cumsum(self.count, dtype=np.int64) - self.count
+
+    @staticmethod
+    def joined(lists: list[PairList]) -> PairList:
+        """The lists of several bodies as one; bodies do not feel each other through it."""
+        firsts = np.cumsum([0] + [len(pairs.count) for pairs in lists])
+        shifted = [pairs.index + np.int32(first) for pairs, first in zip(lists, firsts[:-1], strict=True)]
+        return PairList(np.concatenate([pairs.count for pairs in lists]), np.concatenate(shifted))
+
+
+@wp.func
+def _touches(i: int, j: int, X: wp.array(dtype=wp.vec3), support: wp.array(dtype=float)):
+    reach = wp.max(support[i], support[j])
+    return j != i and wp.length_sq(X[j] - X[i]) < reach * reach
+
+
+@wp.kernel
+def count_neighbours(
+    first: int,
+    grid: wp.uint64,
+    X: wp.array(dtype=wp.vec3),
+    support: wp.array(dtype=float),
+    farthest: float,
+    count: wp.array(dtype=int),
+):
+    """Length of each node's list."""
+    i = first + wp.tid()
+    found = 0
+    for j in wp.hash_grid_query(grid, X[i], farthest):
+        if _touches(i, j, X, support):
+            found += 1
+    count[i] = found
+
+
+@wp.kernel
+def list_neighbours(
+    first: int,
+    grid: wp.uint64,
+    X: wp.array(dtype=wp.vec3),
+    support: wp.array(dtype=float),
+    farthest: float,
+    start: wp.array(dtype=wp.int64),
+    index: wp.array(dtype=int),
+):
+    """The lists themselves."""
+    i = first + wp.tid()
+    entry = start[i]
+    for j in wp.hash_grid_query(grid, X[i], farthest):
+        if _touches(i, j, X, support):
+            index[entry] = j
+            entry += wp.int64(1)
+
+
+def find_pairs(positions: NDArray[np.floating], support: NDArray[np.floating], device: wp.Device) -> PairList:
+    """All pairs nearer than the larger of their two supports. `positions` (n, 3) in units of the node spacing."""
+    n = len(positions)
+    X = wp.array(positions.astype(np.float32), dtype=wp.vec3, device=device)
+    h = wp.array(support.astype(np.float32), dtype=float, device=device)
+    farthest = float(support.max())
+    cells = int(np.clip(2 ** np.ceil(np.log2(max(n, 8)) / 3), 8, 128))
+    grid = wp.HashGrid(cells, cells, cells, device=device)
+    grid.build(X, farthest)
+    count = wp.empty(n, dtype=int, device=device)
+    dev.launch(count_neighbours, n, [grid.id, X, h, farthest, count], device)
+    counts = count.numpy()
+    start = np.cumsum(counts, dtype=np.int64) - counts
+    index = wp.empty(int(counts.sum()), dtype=int, device=device)
+    offsets = wp.array(start, dtype=wp.int64, device=device)
+    dev.launch(list_neighbours, n, [grid.id, X, h, farthest, offsets, index], device)
+    return PairList(counts, index.numpy())
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Neighbour lists on the device. The k-th neighbour of i is `index[start[i] + k·stride]`.
+
+    On the CPU the list of a node is contiguous (stride 1), so that one thread streams it; on CUDA the k-th neighbours
+    of all nodes are contiguous (stride n), so that neighbouring threads read neighbouring words.
+    """
+
+    start: wp.array
+    """shape (n,), int32"""
+    count: wp.array
+    """shape (n,), int32"""
+    stride: int
+    index: wp.array
+    """j, int32"""
+    weight: wp.array
+    """w_ij, no unit"""
+    weight_back: wp.array
+    """w_ji, no unit"""
+
+    @staticmethod
+    def laid_out(pairs: PairList, real: Any, device: wp.Device) -> Neighbourhood:
+        """Lists in the device's layout; weights still to be filled."""
+        n = len(pairs.count)
+        if device.is_cuda:
+            start, stride = np.arange(n), n
+            index = np.zeros(n * int(pairs.count.max(initial=0)), np.int32)
+            owner = np.repeat(np.arange(n), pairs.count)
+            rank = np.arange(len(pairs.index)) - pairs.start[owner]
+            index[rank * n + owner] = pairs.index
+        else:
+            start, stride, index = pairs.start, 1, pairs.index
+        if len(index) > np.iinfo(np.int32).max:
+            raise ValueError(f"{len(index)} neighbour entries: more than 32-bit indices can hold")
+        return Neighbourhood(
+            start=wp.array(start.astype(np.int32), dtype=wp.int32, device=device),
+            count=wp.array(pairs.count, dtype=wp.int32, device=device),
+            stride=stride,
+            index=wp.array(index, dtype=wp.int32, device=device),
+            weight=wp.zeros(len(index), dtype=real, device=device),
+            weight_back=wp.zeros(len(index), dtype=real, device=device),
+        )

@@ -1,0 +1,98 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""The elastic law: energy, stress and its change, as functions of J = I + ∇u alone.
+
+    W(J) = ½ ε:C':ε + ½ k_v (|J| − 1)² + ½ k_b min(|J| − 0.3, 0)²,   ε = ½(JᵀJ − I),   C' = C − k_v 1⊗1
+
+M04 adds a volume term on top of Hooke's law, which changes Poisson's ratio. Here the volume term takes λ's part instead
+(k_v = λ): the small-strain law is C exactly, and large stretch keeps its volume, which Green's strain alone does not.
+The k_b term is a wall against inversion. Generic in precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+WALL = wp.constant(0.3)
+"""|J| below which the wall against inversion acts."""
+
+
+def split_law(elasticity: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
+    """C' (6 × 6), k_v and k_b [Pa] of an elasticity C. Isotropic: C' is pure shear, k_v = λ, k_b = ½(λ + 2μ)."""
+    k_v = max(0.0, float(min(elasticity[0, 1], elasticity[0, 2], elasticity[1, 2])))
+    reduced = elasticity.copy()
+    reduced[:3, :3] -= k_v
+    return reduced, k_v, 0.5 * float(elasticity.diagonal()[:3].max())
+
+
+@wp.func
+def green_strain(J: Any):
+    """ε = ½(JᵀJ − I) (STAR eq. 1; M04 drops the ½)."""
+    return (wp.transpose(J) * J - wp.identity(n=3, dtype=J.dtype)) * J.dtype(0.5)
+
+
+@wp.func
+def hooke(C: Any, e: Any):
+    """σ = C ε as symmetric 3 × 3 matrices."""
+    two = e.dtype(2.0)
+    s = C * wp.vector(e[0, 0], e[1, 1], e[2, 2], two * e[1, 2], two * e[0, 2], two * e[0, 1])
+    return wp.matrix_from_rows(
+        wp.vector(s[0], s[5], s[4]),
+        wp.vector(s[5], s[1], s[3]),
+        wp.vector(s[4], s[3], s[2]),
+    )
+
+
+@wp.func
+def cofactor(J: Any):
+    """∂|J|/∂J: the cross products of J's rows."""
+    return wp.matrix_from_rows(wp.cross(J[1], J[2]), wp.cross(J[2], J[0]), wp.cross(J[0], J[1]))
+
+
+@wp.func
+def cofactor_change(J: Any, dJ: Any):
+    """Change of the cofactor along dJ."""
+    return wp.matrix_from_rows(
+        wp.cross(dJ[1], J[2]) + wp.cross(J[1], dJ[2]),
+        wp.cross(dJ[2], J[0]) + wp.cross(J[2], dJ[0]),
+        wp.cross(dJ[0], J[1]) + wp.cross(J[0], dJ[1]),
+    )
+
+
+@wp.func
+def energy_density(J: Any, C: Any, k_v: Any, k_b: Any):
+    """W(J) [Pa]."""
+    e = green_strain(J)
+    volume = wp.determinant(J)
+    stretch = volume - J.dtype(1.0)
+    wall = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
+    return J.dtype(0.5) * (wp.ddot(e, hooke(C, e)) + k_v * stretch * stretch + k_b * wall * wall)
+
+
+@wp.func
+def first_stress(J: Any, C: Any, k_v: Any, k_b: Any):
+    """∂W/∂J = Jσ + p cof J [Pa] (M04 eq. 13, 15 with our corrections)."""
+    volume = wp.determinant(J)
+    p = k_v * (volume - J.dtype(1.0)) + k_b * wp.min(volume - J.dtype(WALL), J.dtype(0.0))
+    return J * hooke(C, green_strain(J)) + cofactor(J) * p
+
+
+@wp.func
+def first_stress_change(J: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
+    """Change of ∂W/∂J along dJ: the exact tangent."""
+    volume = wp.determinant(J)
+    below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
+    p = k_v * (volume - J.dtype(1.0)) + k_b * below
+    slope = k_v + wp.where(below < J.dtype(0.0), k_b, J.dtype(0.0))
+    cof = cofactor(J)
+    half = wp.transpose(J) * dJ
+    de = (half + wp.transpose(half)) * J.dtype(0.5)
+    elastic = dJ * hooke(C, green_strain(J)) + J * hooke(C, de)
+    return elastic + cof * (slope * wp.ddot(cof, dJ)) + cofactor_change(J, dJ) * p

@@ -1,0 +1,376 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Forces between phyxels: two passes over the neighbour lists, gathered, never scattered.
+
+    pass 1, per phyxel:  ∇u_i = Σ_j w_ij (u_j − u_i) X_ijᵀ A_i⁻¹
+                         Q_i = −v_i ∂W/∂J A_i⁻¹ + c_i ∇u_i
+                         own_i = c_i Σ_j w_ij (u_j − u_i) − Q_i Σ_j w_ij X_ij
+    pass 2, per phyxel:  f_i = own_i + Σ_j w_ji [c_j (u_j − u_i) − Q_j X_ij]
+
+c_i = β E v_i / tr A_i penalises what the linear fit cannot see (hourglass modes): energy ½ Σ_i c_i Σ_j w_ij |e_ij|²,
+e_ij = u_j − u_i − ∇u_i X_ij. It vanishes for every affine field. All of it is written in displacements, in units of the
+node spacing (length), the pascal and the second, so that mass is in pascal·spacing·s².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.device import Launch
+from phyxel.mls.moments import Moments, prepare_neighbourhood
+from phyxel.mls.neighbours import Neighbourhood, PairList
+from phyxel.models.elasticity import energy_density, first_stress, first_stress_change
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+HOURGLASS = 0.1
+"""β of the hourglass stiffness, as a share of Young's modulus."""
+
+
+@wp.kernel
+def make_stress(
+    first: int,
+    X: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    hourglass: wp.array(dtype=Any),
+    inverse: wp.array(dtype=Any),
+    lever: wp.array(dtype=Any),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=Any),
+    k_v: wp.array(dtype=Any),
+    k_b: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    Q: wp.array(dtype=Any),
+    own: wp.array(dtype=Any),
+):
+    """Pass 1: ∇u, Q and own of each phyxel (M04 eq. 8 to 15)."""
+    i = first + wp.tid()
+    Xi = X[i]
+    ui = u[i]
+    B = type(inverse[i])()
+    s = type(ui)()
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        du = weight[entry] * (u[j] - ui)
+        B += wp.outer(du, X[j] - Xi)
+        s += du
+        entry += stride
+    b = body[i]
+    A_inverse = inverse[i]
+    grad = B * A_inverse
+    J = grad + wp.identity(n=3, dtype=Xi.dtype)
+    c = hourglass[i]
+    q = grad * c - first_stress(J, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
+    gradient[i] = grad
+    Q[i] = q
+    own[i] = c * s - q * lever[i]
+
+
+@wp.kernel
+def make_damped_stress(
+    first: int,
+    X: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    hourglass: wp.array(dtype=Any),
+    inverse: wp.array(dtype=Any),
+    lever: wp.array(dtype=Any),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=Any),
+    k_v: wp.array(dtype=Any),
+    k_b: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+    y: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    Q: wp.array(dtype=Any),
+    own: wp.array(dtype=Any),
+):
+    """Pass 1 with Rayleigh's −βK v: y = u + βv, so that the stress is P(∇u) + ∂P·(∇y − ∇u)."""
+    i = first + wp.tid()
+    Xi = X[i]
+    ui = u[i]
+    yi = y[i]
+    B = type(inverse[i])()
+    D = type(inverse[i])()
+    s = type(ui)()
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        w = weight[entry]
+        wX = w * (X[j] - Xi)
+        dy = y[j] - yi
+        B += wp.outer(u[j] - ui, wX)
+        D += wp.outer(dy, wX)
+        s += w * dy
+        entry += stride
+    b = body[i]
+    A_inverse = inverse[i]
+    grad = B * A_inverse
+    grad_y = D * A_inverse
+    J = grad + wp.identity(n=3, dtype=Xi.dtype)
+    P = first_stress(J, stiffness[b], k_v[b], k_b[b])
+    P += first_stress_change(J, grad_y - grad, stiffness[b], k_v[b], k_b[b])
+    c = hourglass[i]
+    q = grad_y * c - P * A_inverse * volume[i]
+    gradient[i] = grad
+    Q[i] = q
+    own[i] = c * s - q * lever[i]
+
+
+@wp.kernel
+def make_stress_change(
+    first: int,
+    X: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    hourglass: wp.array(dtype=Any),
+    inverse: wp.array(dtype=Any),
+    lever: wp.array(dtype=Any),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=Any),
+    k_v: wp.array(dtype=Any),
+    k_b: wp.array(dtype=Any),
+    p: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    Q: wp.array(dtype=Any),
+    own: wp.array(dtype=Any),
+):
+    """Pass 1 of the tangent product −K p: the change of Q and own along p, at the ∇u of the last pass 1."""
+    i = first + wp.tid()
+    Xi = X[i]
+    pi = p[i]
+    B = type(inverse[i])()
+    s = type(pi)()
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        dp = weight[entry] * (p[j] - pi)
+        B += wp.outer(dp, X[j] - Xi)
+        s += dp
+        entry += stride
+    b = body[i]
+    A_inverse = inverse[i]
+    dJ = B * A_inverse
+    J = gradient[i] + wp.identity(n=3, dtype=Xi.dtype)
+    c = hourglass[i]
+    q = dJ * c - first_stress_change(J, dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
+    Q[i] = q
+    own[i] = c * s - q * lever[i]
+
+
+@wp.kernel
+def gather_forces(
+    first: int,
+    X: wp.array(dtype=Any),
+    hourglass: wp.array(dtype=Any),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    weight_back: wp.array(dtype=Any),
+    y: wp.array(dtype=Any),
+    Q: wp.array(dtype=Any),
+    own: wp.array(dtype=Any),
+    force: wp.array(dtype=Any),
+):
+    """Pass 2: what the neighbours lay on each phyxel (M04 eq. 18, 19 with hourglass control)."""
+    i = first + wp.tid()
+    Xi = X[i]
+    yi = y[i]
+    f = own[i]
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        f += weight_back[entry] * (hourglass[j] * (y[j] - yi) - Q[j] * (X[j] - Xi))
+        entry += stride
+    force[i] = f
+
+
+@wp.kernel
+def measure_energy(
+    first: int,
+    X: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    hourglass: wp.array(dtype=Any),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=Any),
+    k_v: wp.array(dtype=Any),
+    k_b: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    energy: wp.array(dtype=Any),
+):
+    """Elastic energy of each phyxel, the hourglass part included."""
+    i = first + wp.tid()
+    Xi = X[i]
+    ui = u[i]
+    grad = gradient[i]
+    missed = hourglass[i] * Xi.dtype(0.0)
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        missed += weight[entry] * wp.length_sq(u[j] - ui - grad * (X[j] - Xi))
+        entry += stride
+    b = body[i]
+    W = energy_density(grad + wp.identity(n=3, dtype=Xi.dtype), stiffness[b], k_v[b], k_b[b])
+    energy[i] = volume[i] * W + Xi.dtype(0.5) * hourglass[i] * missed
+
+
+@wp.kernel
+def measure_stress(
+    first: int,
+    body: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=Any),
+    k_v: wp.array(dtype=Any),
+    k_b: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    stress: wp.array(dtype=Any),
+):
+    """Cauchy stress (∂W/∂J) Jᵀ/|J| [Pa] of each phyxel."""
+    i = first + wp.tid()
+    b = body[i]
+    J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
+    stress[i] = first_stress(J, stiffness[b], k_v[b], k_b[b]) * wp.transpose(J) / wp.determinant(J)
+
+
+@dataclass(frozen=True)
+class Matter:
+    """What does not change from step to step: where phyxels are in the reference shape, and what they are made of.
+
+    Lengths in each body's mean node spacing. Laws are per body."""
+
+    X: wp.array
+    """shape (n,) of vectors"""
+    volume: wp.array
+    """shape (n,)"""
+    hourglass: wp.array
+    """c_i, shape (n,)"""
+    near: Neighbourhood
+    moments: Moments
+    body: wp.array
+    """body of each phyxel, shape (n,), int32"""
+    stiffness: wp.array
+    """C' [Pa], shape (bodies,) of 6 × 6"""
+    k_v: wp.array
+    """[Pa], shape (bodies,)"""
+    k_b: wp.array
+    """[Pa], shape (bodies,)"""
+
+    @staticmethod
+    def made(
+        positions: NDArray[np.floating],
+        support: NDArray[np.floating],
+        volume: NDArray[np.floating],
+        body: NDArray[np.integer],
+        pairs: PairList,
+        real: Any,
+        device: wp.Device,
+    ) -> Matter:
+        """Phyxels of all bodies; their laws still to be set."""
+        bodies = int(body.max(initial=0)) + 1
+        X = wp.array(positions, dtype=wp.types.vector(3, real), device=device)
+        near, moments = prepare_neighbourhood(X, support, pairs, device)
+        return Matter(
+            X=X,
+            volume=wp.array(volume, dtype=real, device=device),
+            hourglass=wp.zeros(len(positions), dtype=real, device=device),
+            near=near,
+            moments=moments,
+            body=wp.array(body.astype(np.int32), dtype=wp.int32, device=device),
+            stiffness=wp.zeros(bodies, dtype=wp.types.matrix((6, 6), real), device=device),
+            k_v=wp.zeros(bodies, dtype=real, device=device),
+            k_b=wp.zeros(bodies, dtype=real, device=device),
+        )
+
+    @property
+    def lists(self) -> list[Any]:
+        return [self.near.start, self.near.count, self.near.stride, self.near.index]
+
+    @property
+    def laws(self) -> list[wp.array]:
+        return [self.body, self.stiffness, self.k_v, self.k_b]
+
+
+@dataclass(frozen=True)
+class Forces:
+    """Launches that turn displacements into forces. Q and own are scratch between the two passes."""
+
+    matter: Matter
+    gradient: wp.array
+    Q: wp.array
+    own: wp.array
+
+    @staticmethod
+    def over(matter: Matter) -> Forces:
+        n, device = len(matter.X), matter.X.device
+        tensor = matter.moments.inverse.dtype
+        return Forces(
+            matter=matter,
+            gradient=wp.zeros(n, dtype=tensor, device=device),
+            Q=wp.zeros(n, dtype=tensor, device=device),
+            own=wp.zeros(n, dtype=matter.X.dtype, device=device),
+        )
+
+    def _pass_one(self, kernel: wp.Kernel, fields: Sequence[wp.array]) -> Launch:
+        m = self.matter
+        shape = [m.X, m.volume, m.hourglass, m.moments.inverse, m.moments.lever]
+        inputs = [*shape, *m.lists, m.near.weight, *m.laws, *fields, self.gradient, self.Q, self.own]
+        return Launch(kernel, len(m.X), inputs)
+
+    def _pass_two(self, y: wp.array, force: wp.array) -> Launch:
+        m = self.matter
+        inputs = [m.X, m.hourglass, *m.lists, m.near.weight_back, y, self.Q, self.own, force]
+        return Launch(gather_forces, len(m.X), inputs)
+
+    def elastic(self, u: wp.array, force: wp.array) -> list[Launch]:
+        """force = −∂U/∂u, and the gradient of u."""
+        return [self._pass_one(make_stress, [u]), self._pass_two(u, force)]
+
+    def damped(self, u: wp.array, y: wp.array, force: wp.array) -> list[Launch]:
+        """force = −∂U/∂u − K (y − u), and the gradient of u."""
+        return [self._pass_one(make_damped_stress, [u, y]), self._pass_two(y, force)]
+
+    def tangent(self, p: wp.array, change: wp.array) -> list[Launch]:
+        """change = −K p at the gradient of the last force."""
+        return [self._pass_one(make_stress_change, [p]), self._pass_two(p, change)]
+
+    def energy(self, u: wp.array, energy: wp.array) -> Launch:
+        """Elastic energy per phyxel at the gradient of the last force."""
+        m = self.matter
+        inputs = [m.X, m.volume, m.hourglass, *m.lists, m.near.weight, *m.laws, u, self.gradient, energy]
+        return Launch(measure_energy, len(m.X), inputs)
+
+    def stress(self, stress: wp.array) -> Launch:
+        """Cauchy stress per phyxel [Pa] at the gradient of the last force."""
+        return Launch(measure_stress, len(self.matter.X), [*self.matter.laws, self.gradient, stress])

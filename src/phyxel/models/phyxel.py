@@ -1,0 +1,475 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""The phyxel model (M04): point masses with elastic forces, moved by leap-frog with a computed stable step.
+
+All phyxel bodies share one set of arrays; a body is a range of it. Each body computes in units of its own mean node
+spacing, about an origin that its `Body` keeps in double.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.contact.colliders import Ground, rebound
+from phyxel.device import Launch, Program
+from phyxel.material import Material, rotated_elasticity
+from phyxel.mls.moments import choose_supports
+from phyxel.mls.neighbours import PairList
+from phyxel.models.elasticity import split_law
+from phyxel.models.forces import HOURGLASS, Forces, Matter
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.floating]
+
+SAFETY = 0.7
+"""Share of the stability limit to step with. 0.9 blows up by nonlinear resonance near ωΔt = √3."""
+FARTHEST_MOVE = 0.5
+"""No phyxel moves farther than this share of the node spacing in one step."""
+CHUNK = 256
+"""Phyxels per partial sum in a reduction."""
+
+KICK, DRIFT, EXTRA_DRAG, PER_OMEGA_SQUARED = range(4)
+"""Entries of the clock: what changes from step to step, kept on the device so that captured launches see it."""
+
+
+@wp.kernel
+def move(
+    first: int,
+    X: wp.array(dtype=Any),
+    mass: wp.array(dtype=Any),
+    reach: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    acceleration: wp.array(dtype=Any),
+    damping: wp.array(dtype=Any),
+    drag: wp.array(dtype=Any),
+    clock: wp.array(dtype=Any),
+    hold: wp.array(dtype=wp.int32),
+    hold_velocity: wp.array(dtype=Any),
+    planes: int,
+    plane_normal: wp.array(dtype=Any),
+    plane_offset: wp.array(dtype=Any),
+    friction: wp.array(dtype=Any),
+    restitution: wp.array(dtype=Any),
+    force: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+    v: wp.array(dtype=Any),
+    y: wp.array(dtype=Any),
+):
+    """Leap-frog: kick, drift, then what the colliders say. Also y = u + βv for the damped force.
+
+    A collider meets the image J·ball(reach) of the ball around a phyxel that just touches the surface.
+    """
+    i = first + wp.tid()
+    b = body[i]
+    slot = hold[i]
+    if slot >= 0:
+        v[i] = hold_velocity[slot]
+        u[i] = u[i] + clock[DRIFT] * v[i]
+        y[i] = u[i] + damping[b] * v[i]
+        return
+    kick = clock[KICK]
+    one = type(kick)(1.0)
+    slowing = type(kick)(0.5) * kick * (drag[b] + clock[EXTRA_DRAG])
+    vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + acceleration[b])) / (one + slowing)
+    ui = u[i] + clock[DRIFT] * vi
+    k = 0
+    while k < planes:
+        n = plane_normal[k]
+        touch = reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
+        gap = plane_offset[b * planes + k] + wp.dot(n, X[i] + ui) - touch
+        if gap < type(kick)(0.0):
+            vi = rebound(vi, n, friction[k], restitution[k])
+            ui -= gap * n
+        k += 1
+    v[i] = vi
+    u[i] = ui
+    y[i] = ui + damping[b] * vi
+
+
+@wp.kernel
+def iterate_power(
+    first: int,
+    mass: wp.array(dtype=Any),
+    hold: wp.array(dtype=wp.int32),
+    clock: wp.array(dtype=Any),
+    change: wp.array(dtype=Any),
+    ripple: wp.array(dtype=Any),
+    last_ripple: wp.array(dtype=Any),
+):
+    """One power iteration p ← M⁻¹K p / ω² over what is free to move; `change` is −K p."""
+    i = first + wp.tid()
+    last_ripple[i] = ripple[i]
+    if hold[i] >= 0:
+        ripple[i] = type(ripple[i])()
+    else:
+        ripple[i] = -clock[PER_OMEGA_SQUARED] / mass[i] * change[i]
+
+
+@wp.kernel
+def shift_bodies(first: int, body: wp.array(dtype=wp.int32), amount: wp.array(dtype=Any), u: wp.array(dtype=Any)):
+    """u ← u − amount of its body."""
+    i = first + wp.tid()
+    u[i] = u[i] - amount[body[i]]
+
+
+@wp.kernel
+def sum_products(
+    first: int,
+    n: int,
+    mass: wp.array(dtype=Any),
+    a: wp.array(dtype=Any),
+    b: wp.array(dtype=Any),
+    partial: wp.array(dtype=wp.float64),
+):
+    """Partial sums of m a·b in double, CHUNK phyxels each: the same bits on any number of threads."""
+    c = first + wp.tid()
+    total = wp.float64(0.0)
+    i = c * CHUNK
+    end = wp.min(n, i + CHUNK)
+    while i < end:
+        total += wp.float64(mass[i]) * wp.float64(wp.dot(a[i], b[i]))
+        i += 1
+    partial[c] = total
+
+
+@wp.kernel
+def find_fastest(first: int, n: int, v: wp.array(dtype=Any), partial: wp.array(dtype=wp.float64)):
+    """Largest speed in each chunk; not a number if any speed is none."""
+    c = first + wp.tid()
+    fastest = wp.float64(0.0)
+    i = c * CHUNK
+    end = wp.min(n, i + CHUNK)
+    while i < end:
+        speed = wp.float64(wp.length(v[i]))
+        if not (speed <= fastest):
+            fastest = speed
+        i += 1
+    partial[c] = fastest
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the model needs to know of one body; lengths in units of its mean node spacing."""
+
+    positions: Floats
+    """about the body's origin, shape (n, 3)"""
+    velocities: Floats
+    """[1/s], shape (n, 3)"""
+    volumes: Floats
+    """shape (n,)"""
+    reach: Floats
+    """shape (n,)"""
+    unit: float
+    """the mean node spacing [m]"""
+    support: float
+    """support radius over the mean distance r̄ to the ten nearest"""
+
+
+class PhyxelModel:
+    """The phyxels of all bodies. `real` is the precision of a step; tests also run it in double."""
+
+    def __init__(self, parts: Sequence[Part], device: wp.Device, real: Any = wp.float32) -> None:
+        self.device, self.real = device, real
+        self.ranges = _ranges([len(part.positions) for part in parts])
+        self._units = [part.unit for part in parts]
+        found = [choose_supports(part.positions, part.support, device) for part in parts]
+        self._volume = np.concatenate([part.volumes for part in parts])
+        matter = Matter.made(
+            positions=np.concatenate([part.positions for part in parts]),
+            support=np.concatenate([support for support, _ in found]),
+            volume=self._volume,
+            body=np.repeat(np.arange(len(parts)), [len(part.positions) for part in parts]),
+            pairs=PairList.joined([pairs for _, pairs in found]),
+            real=real,
+            device=device,
+        )
+        self.matter = matter
+        self.forces = Forces.over(matter)
+        vector, n, bodies = matter.X.dtype, len(matter.X), len(parts)
+        self.mass = wp.ones(n, dtype=real, device=device)
+        self._reach = wp.array(np.concatenate([part.reach for part in parts]), dtype=real, device=device)
+        self._acceleration = wp.zeros(bodies, dtype=vector, device=device)
+        self._damping = wp.zeros(bodies, dtype=real, device=device)
+        self._drag = wp.zeros(bodies, dtype=real, device=device)
+        self._clock = wp.zeros(4, dtype=real, device=device)
+        self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
+        self._hold_velocity = wp.zeros(1, dtype=vector, device=device)
+        self._planes: list[wp.array] = []
+        self.meet([], np.zeros((bodies, 0)))
+
+        self.u = wp.zeros(n, dtype=vector, device=device)
+        self.v = wp.array(np.concatenate([part.velocities for part in parts]), dtype=vector, device=device)
+        self.force = wp.zeros(n, dtype=vector, device=device)
+        self._y = wp.zeros(n, dtype=vector, device=device)
+        ripple = np.random.default_rng(1).standard_normal((n, 3))
+        self._ripple = wp.array(ripple, dtype=vector, device=device)
+        self._last_ripple = wp.zeros(n, dtype=vector, device=device)
+        self._change = wp.zeros(n, dtype=vector, device=device)
+        self._partial = wp.zeros((n + CHUNK - 1) // CHUNK, dtype=wp.float64, device=device)
+        self._omega = 0.0
+        self._steps_since_omega = 0
+        self._programs: dict[str, Program] = {}
+        self._forces_known = False
+
+    def __len__(self) -> int:
+        return len(self.matter.X)
+
+    # What the world sets
+
+    def set_material(self, body: int, material: Material, rotation: Floats) -> None:
+        """Give one body its law and masses. In the body's units a density is ρ·unit²."""
+        low, high = self.ranges[body]
+        C, k_v, k_b = split_law(rotated_elasticity(material.elasticity, rotation))
+        _write(self.matter.stiffness, body, C[None])
+        _write(self.matter.k_v, body, [k_v])
+        _write(self.matter.k_b, body, [k_b])
+        _write(self._damping, body, [material.damping])
+        _write(self._drag, body, [material.drag])
+        volume = self._volume[low:high]
+        _write(self.mass, low, material.density * self._units[body] ** 2 * volume)
+        # A degenerate phyxel has no stress, but the hourglass term still ties it to its neighbours.
+        trace = self.matter.moments.trace.numpy()[low:high]
+        c = np.divide(HOURGLASS * material.young * volume, trace, out=np.zeros(high - low), where=trace > 0)
+        _write(self.matter.hourglass, low, c)
+        self._outdate()
+
+    def set_acceleration(self, body: int, acceleration: Floats) -> None:
+        """Gravity and pushes on a body, in its units [1/s²]."""
+        _write(self._acceleration, body, [acceleration])
+
+    def set_holds(self, hold: NDArray[np.integer], slots: int) -> None:
+        """Which hold each phyxel follows (-1: none), shape (n,)."""
+        self._hold.assign(hold.astype(np.int32))
+        if slots > len(self._hold_velocity):
+            self._hold_velocity = wp.zeros(2 * slots, dtype=self.matter.X.dtype, device=self.device)
+            self._programs.clear()
+        self._omega = 0.0
+
+    def set_hold_velocities(self, velocities: Floats) -> None:
+        """How fast each hold moves, in units of the held body [1/s], shape (slots, 3)."""
+        if len(velocities):
+            _write(self._hold_velocity, 0, velocities)
+
+    def meet(self, grounds: Sequence[Ground], offsets: Floats) -> None:
+        """Planes to stay above: `offsets[body, plane]` is the height of the body's origin over it, in its units."""
+        vector, real = self.matter.X.dtype, self.real
+        columns: list[tuple[Any, Any]] = [
+            (np.array([ground.normal for ground in grounds]).reshape(-1, 3), vector),
+            (offsets.reshape(-1), real),
+            (np.array([ground.friction for ground in grounds]), real),
+            (np.array([ground.restitution for ground in grounds]), real),
+        ]
+        if self._planes and [len(column) for column, _ in columns] == [len(array) for array in self._planes]:
+            for array, (column, _) in zip(self._planes, columns, strict=True):
+                array.assign(column)
+            return
+        self._planes = [wp.array(column, dtype=kind, device=self.device) for column, kind in columns]
+        self._programs: dict[str, Program] = {}
+
+    def _outdate(self) -> None:
+        """The law has changed: forces, frequency and the choice of kernels are to be found anew."""
+        self._forces_known = False
+        self._omega = 0.0
+        self._programs.clear()
+
+    # Stepping
+
+    @property
+    def _damped(self) -> bool:
+        return bool(self._damping.numpy().any())
+
+    def _force_launches(self) -> list[Launch]:
+        if self._damped:
+            return self.forces.damped(self.u, self._y, self.force)
+        return self.forces.elastic(self.u, self.force)
+
+    def _launches(self) -> dict[str, list[Launch]]:
+        n, matter = len(self), self.matter
+        move_inputs = [
+            matter.X, self.mass, self._reach, matter.body, self._acceleration, self._damping, self._drag, self._clock,
+            self._hold, self._hold_velocity, len(self._planes[0]), *self._planes,
+            self.force, self.forces.gradient, self.u, self.v, self._y,
+        ]  # fmt: skip
+        moving = [Launch(move, n, move_inputs)]
+        power = [self.mass, self._hold, self._clock, self._change, self._ripple, self._last_ripple]
+        chunks = len(self._partial)
+        return {
+            "force": self.forces.elastic(self.u, self.force),
+            "move": moving,
+            "substep": moving + self._force_launches(),
+            "tangent": self.forces.tangent(self._ripple, self._change),
+            "power": [*self.forces.tangent(self._ripple, self._change), Launch(iterate_power, n, power)],
+            "ripple": [Launch(sum_products, chunks, [n, self.mass, self._ripple, self._ripple, self._partial])],
+            "last ripple": [
+                Launch(sum_products, chunks, [n, self.mass, self._last_ripple, self._last_ripple, self._partial])
+            ],
+            "fastest": [Launch(find_fastest, chunks, [n, self.v, self._partial])],
+        }
+
+    def _program(self, name: str) -> Program:
+        if not self._programs:
+            launches = self._launches()
+            dev.prepare([item for items in launches.values() for item in items], self.device)
+            self._programs = {key: Program(items, self.device) for key, items in launches.items()}
+        return self._programs[name]
+
+    def _set_clock(self, **entries: float) -> None:
+        clock = self._clock.numpy()
+        for name, value in entries.items():
+            clock[globals()[name.upper()]] = value
+        self._clock.assign(clock)
+
+    def stable_step(self) -> float:
+        """Δt = 0.7·(2/ω)(√(1 + ξ²) − ξ), ξ = ½(α/ω + βω) [s]; less where a phyxel would move half a spacing."""
+        omega = self.largest_frequency()
+        damping, drag = float(self._damping.numpy().max()), float(self._drag.numpy().max())
+        xi = 0.5 * (drag / omega + damping * omega)
+        step = SAFETY * (2 / omega) * (np.sqrt(1 + xi * xi) - xi)
+        fastest = self.fastest()
+        return min(step, FARTHEST_MOVE / fastest) if fastest > 0 else step
+
+    def largest_frequency(self) -> float:
+        """ω of the stiffest vibration [1/s], by power iteration that is warm from frame to frame."""
+        self.ensure_forces()
+        if self._omega == 0.0:
+            self._omega = self._first_frequency()
+        elif self._steps_since_omega >= 20:
+            self._iterate_power(5)
+        return self._omega
+
+    def _first_frequency(self) -> float:
+        """From any starting vector: normalised every time, until the estimate stands still to 1 %."""
+        self._omega = 1.0
+        for _ in range(12):
+            before = self._omega
+            self._iterate_power(1 if before == 1.0 else 6)
+            if abs(self._omega - before) < 0.01 * self._omega:
+                break
+        return self._omega
+
+    def _iterate_power(self, times: int) -> None:
+        self._set_clock(per_omega_squared=1.0 / self._omega**2)
+        self._program("power").run(times)
+        growth = self._norm("ripple") / max(self._norm("last ripple"), 1e-300)
+        if np.isfinite(growth) and growth > 0:
+            self._omega *= float(np.sqrt(growth))
+        # Rescaled: under- and overflow would only come after thousands of frames, but they would come.
+        size = self._norm("ripple")
+        if not 1e-10 < size < 1e10:
+            self._ripple.assign(self._ripple.numpy() / (size or 1.0))
+        self._steps_since_omega = 0
+
+    def _norm(self, which: str) -> float:
+        self._program(which).run()
+        return float(np.sqrt(self._partial.numpy().sum()))
+
+    def fastest(self) -> float:
+        """Largest speed of a phyxel, in spacings per second; NaN if any is none."""
+        self._program("fastest").run()
+        return float(self._partial.numpy().max())
+
+    def ensure_forces(self) -> None:
+        """Forces and gradients belong to the displacements."""
+        if not self._forces_known:
+            self._program("force").run()
+            self._forces_known = True
+
+    def step(self, dt: float, substeps: int, extra_drag: float = 0.0) -> None:
+        """Advance by substeps·dt. Velocities are at the same time as positions before and after."""
+        self.ensure_forces()
+        self._set_clock(kick=0.5 * dt, drift=dt, extra_drag=extra_drag)
+        self._program("substep").run()
+        if substeps > 1:
+            self._set_clock(kick=dt)
+            self._program("substep").run(substeps - 1)
+        self._set_clock(kick=0.5 * dt, drift=0.0)
+        self._program("move").run()
+        self._steps_since_omega += substeps
+
+    def relaxation_frequency(self) -> float:
+        """Rayleigh quotient √(v·Kv / v·Mv) of the motion [1/s]: the slowest mode, once it alone is left."""
+        v, mass = self.v.numpy().astype(np.float64), self.mass.numpy().astype(np.float64)
+        size = float(np.abs(v).max())
+        if size == 0.0:
+            return 0.0
+        kept = self._ripple.numpy().copy()
+        self._ripple.assign(self.v.numpy() / size)
+        self._program("tangent").run()
+        change = self._change.numpy().astype(np.float64)
+        self._ripple.assign(kept)
+        free = (self._hold.numpy() < 0)[:, None]
+        quotient = -float((free * v / size * change).sum()) / float((mass[:, None] * v * v).sum() / size**2)
+        return float(np.sqrt(max(quotient, 0.0)))
+
+    def stop(self) -> None:
+        """Set all velocities to zero."""
+        self.v.zero_()
+
+    def recentre(self, body: int, amount: Floats) -> None:
+        """u ← u − amount for one body, whose origin moves by as much."""
+        amounts = np.zeros((len(self.ranges), 3))
+        amounts[body] = amount
+        shift = wp.array(amounts, dtype=self.matter.X.dtype, device=self.device)
+        dev.launch(shift_bodies, len(self), [self.matter.body, shift, self.u], self.device, split=False)
+
+    # Reading
+
+    def measure(self) -> tuple[Floats, Floats]:
+        """Elastic energy [Pa·spacing³] and volume ratio |J| of every phyxel, each of shape (n,)."""
+        self.ensure_forces()
+        energy = wp.zeros(len(self), dtype=self.real, device=self.device)
+        item = self.forces.energy(self.u, energy)
+        dev.launch(item.kernel, item.count, item.inputs, self.device)
+        J = self.forces.gradient.numpy().astype(np.float64) + np.eye(3)
+        return energy.numpy().astype(np.float64), np.linalg.det(J)
+
+    def stress(self) -> Floats:
+        """Cauchy stress [Pa], shape (n, 3, 3)."""
+        self.ensure_forces()
+        stress = wp.zeros(len(self), dtype=self.forces.gradient.dtype, device=self.device)
+        item = self.forces.stress(stress)
+        dev.launch(item.kernel, item.count, item.inputs, self.device)
+        return stress.numpy()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that varies, so that a restored run goes on with the same bits."""
+        arrays = self._state_arrays()
+        counters = np.array([self._omega, self._steps_since_omega, self._forces_known], np.float64)
+        return {name: array.numpy().copy() for name, array in arrays.items()} | {"counters": counters}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        for name, array in self._state_arrays().items():
+            array.assign(state[name])
+        self._omega = float(state["counters"][0])
+        self._steps_since_omega = int(state["counters"][1])
+        self._forces_known = bool(state["counters"][2])
+
+    def _state_arrays(self) -> dict[str, wp.array]:
+        return {
+            "u": self.u,
+            "v": self.v,
+            "force": self.force,
+            "gradient": self.forces.gradient,
+            "ripple": self._ripple,
+        }
+
+
+def _ranges(counts: Sequence[int]) -> list[tuple[int, int]]:
+    ends = np.cumsum([0, *counts]).tolist()
+    return list(itertools.pairwise(ends))
+
+
+def _write(array: wp.array, first: int, values: Any) -> None:
+    """array[first : first + len(values)] = values, from the host."""
+    values = np.asarray(values)
+    array[first : first + len(values)].assign(values)

@@ -1,0 +1,281 @@
+"""Loading: a file or a built-in shape becomes a point cloud in metres, y up, with outward normals where it can."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.errors import LoadError, PhyxelError
+from phyxel.points.cloud import Floats, Indices, Mesh, PointCloud
+from phyxel.points.meshfiles import read_cloud, sum_by_index
+
+UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "km": 1e3, "in": 0.0254, "ft": 0.3048}
+"""metres in one unit of the file"""
+
+UPS = {"y": ((0, 1, 2), (1, 1, 1)), "z": ((0, 2, 1), (1, 1, -1)), "x": ((1, 0, 2), (-1, 1, 1))}
+"""rotations that turn the file's upward axis to y: which column becomes x, y, z, and its sign"""
+
+BUILT_IN_POINTS = 20_000
+FARTHEST = 1e30
+"""[m]: beyond this the squares and cubes of a coordinate would leave what a double can hold"""
+UNIT_CANCELLED = 1e-3
+"""a sum of unit normals shorter than this says nothing of a direction"""
+SEED = 1
+
+Value = TypeVar("Value")
+
+
+def load(
+    path_or_name: str | os.PathLike[str], points: int | None = None, units: str = "m", up: str = "y"
+) -> PointCloud:
+    """A point cloud from a PLY, OBJ, STL or XYZ file, or from a built-in shape.
+
+    `points` asks for another number of points than the file has: fewer are an evenly spread part of them, more are the
+    file's own and then random ones on its faces. `units` and `up` say what the file's numbers mean: one of `UNITS`, and
+    the axis that points upward. A mesh that is inside out is turned; missing normals are made from the faces.
+    """
+    scale = _chosen("units", units, UNITS)
+    axes, signs = _chosen("up", up, UPS)
+    if points is not None and (not isinstance(points, int | np.integer) or points < 4):
+        raise PhyxelError(f"points = {points}: expected a whole number, at least 4; leave it out for what the file has")
+    path = Path(os.path.expanduser(path_or_name))
+    if not _is_file(path):
+        return _built_in(str(path_or_name), path, points, as_given=(scale == 1.0 and up == "y"))
+    cloud = _turned(read_cloud(path), scale, axes, signs).checked()
+    return _with_points(_completed(cloud), points).checked()
+
+
+def _chosen(field: str, word: str, known: Mapping[str, Value]) -> Value:
+    if word not in known:
+        # A unit has so few letters that even "meter" and "m" have little in common.
+        meant = _did_you_mean(str(word).lower(), known, likeness=0.3)
+        raise PhyxelError(f'{field} = "{word}" is not known;{meant} Known: {", ".join(known)}')
+    return known[word]
+
+
+def _did_you_mean(word: str, known: Collection[str], likeness: float = 0.6) -> str:
+    # Swapped letters are the commonest slip, but difflib counts two changes: it takes "baer" for "bar" before "bear".
+    swapped = [candidate for candidate in known if sorted(candidate) == sorted(word)]
+    near = swapped or get_close_matches(word, list(known), n=1, cutoff=likeness)
+    return f' did you mean "{near[0]}"?' if near else ""
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long for the file system, or with a zero byte, is no file
+        return False
+
+
+def _built_in(name: str, path: Path, points: int | None, as_given: bool) -> PointCloud:
+    from phyxel.points.sampling import sample_shape
+    from phyxel.points.shapes import SHAPES
+
+    if name not in SHAPES:
+        raise LoadError(_why_neither_file_nor_shape(name, path, SHAPES))
+    if not as_given:
+        raise PhyxelError(f'"{name}" is built in, in metres and y up; units and up are for files: leave them out')
+    return sample_shape(SHAPES[name], points or BUILT_IN_POINTS)
+
+
+def _why_neither_file_nor_shape(name: str, path: Path, shapes: Collection[str]) -> str:
+    if os.path.isdir(path):
+        return f'"{name}" is a folder; name one of the files in it'
+    if os.path.lexists(path):
+        return f'"{name}" is not a plain file; name a file that can be read'
+    if path.suffix or len(path.parts) > 1:
+        return f'"{name}": no such file; check the path, which counts from {os.getcwd()}'
+    meant = _did_you_mean(name.lower(), shapes)
+    return f'"{name}": no such file, and no built-in shape;{meant} Built in: {", ".join(sorted(shapes))}'
+
+
+def _turned(cloud: PointCloud, scale: float, axes: tuple[int, ...], signs: tuple[int, ...]) -> PointCloud:
+    """The cloud in metres, y up."""
+    far = np.isfinite(cloud.positions) & (np.abs(cloud.positions) > FARTHEST)
+    if far.any():
+        found = float(cloud.positions[far][0])
+        raise LoadError(f"{cloud.name}: a coordinate is {found:g}, beyond {FARTHEST:g}; the file is damaged")
+    turned = replace(cloud, positions=cloud.positions[:, axes] * np.multiply(signs, scale))
+    if cloud.normals is None:
+        return turned
+    return replace(turned, normals=cloud.normals[:, axes] * np.array(signs, np.float64))
+
+
+def _completed(cloud: PointCloud) -> PointCloud:
+    """The cloud with faces outward, with unit normals if it has faces or normals, and with its mesh."""
+    normals = _unit_normals(cloud.normals, cloud.positions)
+    if cloud.faces is None:
+        return replace(cloud, normals=normals)
+    faces, uv_faces = cloud.faces, cloud.uv_faces
+    x = _centred(cloud)
+    areas = _double_areas(x, faces)
+    if (x[faces[:, 0]] * areas).sum() < 0:  # six times the volume inside: the faces look inward
+        areas = -areas
+        faces = np.ascontiguousarray(faces[:, ::-1])
+        uv_faces = None if uv_faces is None else np.ascontiguousarray(uv_faces[:, ::-1])
+    from_faces = sum_by_index(faces.ravel(), np.repeat(areas, 3, axis=0), len(x))
+    if normals is None:
+        normals = _unit_normals(from_faces, cloud.positions)
+    elif (normals * from_faces).sum() < 0:
+        normals = -normals
+    return replace(cloud, normals=normals, faces=faces, uv_faces=uv_faces, mesh=Mesh(cloud.positions, faces))
+
+
+def _centred(cloud: PointCloud) -> Floats:
+    """Positions about their mean, in units of the cloud's size: no scale, and no place, then costs digits."""
+    return (cloud.positions - cloud.positions.mean(axis=0)) / cloud.size
+
+
+def _double_areas(x: Floats, faces: Indices) -> Floats:
+    """Normals of the triangles, as long as twice their areas, (M, 3)."""
+    a, b, c = x[faces[:, 0]], x[faces[:, 1]], x[faces[:, 2]]
+    return np.cross(b - a, c - a)
+
+
+def _unit_normals(normals: Floats | None, positions: Floats) -> Floats | None:
+    """Normals of unit length, float32; a point without one takes that of its surroundings; None if no point has one."""
+    if normals is None:
+        return None
+    longest = np.abs(normals).max(axis=1, keepdims=True)
+    good = np.isfinite(longest[:, 0]) & (longest[:, 0] > 0)
+    if not good.any():
+        return None
+    directions = normals[good] / longest[good]
+    unit = np.empty(normals.shape, np.float32)
+    unit[good] = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    if not good.all():
+        unit[~good] = _normals_around(positions, unit, good)[~good]
+    return unit
+
+
+def _normals_around(positions: Floats, normals: Floats, good: NDArray[np.bool_]) -> Floats:
+    """Normals for all points, where only some are `good`: the mean in the smallest grid cell that has a good one."""
+    fraction = (positions - positions.min(axis=0)) / np.ptp(positions, axis=0).max()
+    found = np.tile(normals[good][0], (len(normals), 1))
+    missing = ~good
+    for level in range(10, -1, -1):
+        _, cell = np.unique(_cell_keys(fraction * 2**level), return_inverse=True)
+        mean = sum_by_index(cell[good], normals[good], int(cell.max()) + 1)[cell]
+        length = np.linalg.norm(mean, axis=1)
+        filled = missing & (length > UNIT_CANCELLED)
+        found[filled] = mean[filled] / length[filled, None]
+        missing &= ~filled
+    return found
+
+
+def _with_points(cloud: PointCloud, points: int | None) -> PointCloud:
+    """The cloud with exactly so many points."""
+    if points is None or points == len(cloud):
+        return cloud
+    return _thinned(cloud, points) if points < len(cloud) else _densified(cloud, points)
+
+
+def _thinned(cloud: PointCloud, points: int) -> PointCloud:
+    """An evenly spread part of the points; the faces are left to `mesh`."""
+    kept = spread_subset(cloud.positions, points)
+    return replace(
+        cloud,
+        positions=cloud.positions[kept],
+        normals=None if cloud.normals is None else cloud.normals[kept],
+        colors=None if cloud.colors is None else cloud.colors[kept],
+        faces=None,
+        uv=None,
+        uv_faces=None,
+    )
+
+
+def spread_subset(positions: Floats, count: int) -> NDArray[np.int64]:
+    """Ascending indices of `count` of the points, spread evenly: one in each cell of a grid that has just enough cells.
+
+    The few cells too many are left out at random. Where points coincide, cells run out, and others fill the number.
+    """
+    rng = np.random.default_rng(SEED)
+    lower = positions.min(axis=0)
+    fraction = (positions - lower) / (positions.max(axis=0) - lower).max()
+    shift = rng.random(3)  # keeps flat sides, which often lie along the axes, off the borders of cells
+    coarse, fine = 1, 2**20
+    chosen = _one_per_cell(fraction * fine + shift)
+    while fine - coarse > 1 and len(chosen) > 1.02 * count:
+        middle = round((coarse * fine) ** 0.5)
+        middle = min(max(middle, coarse + 1), fine - 1)
+        candidates = _one_per_cell(fraction * middle + shift)
+        if len(candidates) >= count:
+            fine, chosen = middle, candidates
+        else:
+            coarse = middle
+    if len(chosen) >= count:
+        return np.sort(rng.choice(chosen, count, replace=False))
+    rest = np.setdiff1d(np.arange(len(positions)), chosen)
+    return np.sort(np.concatenate([chosen, rng.choice(rest, count - len(chosen), replace=False)]))
+
+
+def _one_per_cell(x: Floats) -> NDArray[np.int64]:
+    """Of the points in each unit cell, the index of the one nearest to its centre."""
+    cell = np.floor(x)
+    off_centre = ((x - cell - 0.5) ** 2).sum(axis=1)
+    key = _cell_keys(x)
+    order = np.lexsort((off_centre, key))
+    sorted_key = key[order]
+    first = np.concatenate([[True], sorted_key[1:] != sorted_key[:-1]])
+    return order[first]
+
+
+def _cell_keys(x: Floats) -> NDArray[np.int64]:
+    """A number for the unit cell of each point, for coordinates in 0..2^21."""
+    return np.floor(x).astype(np.int64) @ np.array([1, 2**21, 2**42])
+
+
+def _densified(cloud: PointCloud, points: int) -> PointCloud:
+    """The same points, then random ones on the faces, as many on each as its area asks for."""
+    added = points - len(cloud)
+    if cloud.faces is None:
+        raise PhyxelError(
+            f"{cloud.name}: points = {points}, but the file has {len(cloud)} points and no faces to put more on; "
+            f"ask for at most {len(cloud)}, or load a mesh"
+        )
+    rng = np.random.default_rng(SEED)
+    areas = np.linalg.norm(_double_areas(_centred(cloud), cloud.faces), axis=1)
+    if not areas.any():
+        raise PhyxelError(f"{cloud.name}: its faces have no area to put more points on; ask for {len(cloud)} points")
+    corners = cloud.faces[_drawn(areas, added, rng)]
+    weights = _corner_weights(added, rng)
+    normals = colors = None
+    if cloud.normals is not None:
+        between = _interpolated(cloud.normals, corners, weights)
+        # Opposite normals may cancel: such a point takes that of a corner.
+        cancelled = (between == 0).all(axis=1)
+        between[cancelled] = cloud.normals[corners[cancelled, 0]]
+        between /= np.linalg.norm(between, axis=1, keepdims=True)
+        normals = np.concatenate([cloud.normals, between.astype(np.float32)])
+    if cloud.colors is not None:
+        between = np.clip(_interpolated(cloud.colors, corners, weights), 0, 1)
+        colors = np.concatenate([cloud.colors, between.astype(np.float32)])
+    positions = np.concatenate([cloud.positions, _interpolated(cloud.positions, corners, weights)])
+    return replace(cloud, positions=positions, normals=normals, colors=colors)
+
+
+def _drawn(weights: Floats, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Indices drawn in proportion to their weights, (count,)."""
+    reach = np.cumsum(weights)
+    # One draw in each of `count` equal parts spreads better than draws from the whole.
+    draws = (np.arange(count) + rng.random(count)) / count * reach[-1]
+    return np.minimum(np.searchsorted(reach, draws, side="right"), len(reach) - 1)
+
+
+def _corner_weights(count: int, rng: np.random.Generator) -> Floats:
+    """Barycentric coordinates spread evenly over triangles, (count, 3)."""
+    u, v = rng.random((2, count))
+    root = np.sqrt(u)
+    return np.stack([1 - root, root * (1 - v), root * v], axis=1)
+
+
+def _interpolated(values: Floats, corners: Indices, weights: Floats) -> Floats:
+    """Values at the corners (N, 3) taken to points inside the triangles, (count, 3), float64."""
+    return np.einsum("kc,kcd->kd", weights, values[corners].astype(np.float64))

@@ -1,0 +1,64 @@
+"""Where on a body: a box, a function of reference positions, or node indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.errors import PhyxelError
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Box:
+    """An axis-aligned box in reference positions [m]."""
+
+    lower: Sequence[float]
+    upper: Sequence[float]
+
+    def __post_init__(self) -> None:
+        lower, upper = np.asarray(self.lower, float), np.asarray(self.upper, float)
+        if lower.shape != (3,) or upper.shape != (3,) or np.isnan(lower).any() or np.isnan(upper).any():
+            raise PhyxelError(f"box: lower = {self.lower}, upper = {self.upper}: each needs three numbers")
+        if (lower > upper).any():
+            raise PhyxelError(f"box: lower = {self.lower} lies above upper = {self.upper}")
+
+    def __call__(self, positions: Floats) -> NDArray[np.bool_]:
+        """Which of (n, 3) positions lie in the box, its faces included."""
+        return ((positions >= np.asarray(self.lower)) & (positions <= np.asarray(self.upper))).all(axis=1)
+
+
+Where = Box | Callable[[Floats], NDArray[np.bool_]] | Sequence[int] | NDArray[Any]
+
+
+def select(where: Where, reference: Floats, name: str) -> NDArray[np.int64]:
+    """Indices of the nodes that `where` names, of a body's (n, 3) reference positions [m]."""
+    n = len(reference)
+    if callable(where):
+        chosen = np.asarray(where(reference))
+        if chosen.shape != (n,):
+            raise PhyxelError(
+                f"{name}: the region function returned shape {chosen.shape} for {n} nodes; expected ({n},)"
+            )
+        indices = np.flatnonzero(chosen)
+    else:
+        given = np.asarray(where)
+        indices = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64).reshape(-1)
+        if len(indices) and (indices.min() < -n or indices.max() >= n):
+            raise PhyxelError(f"{name}: node {int(indices.max())} of {n}; indices run from 0 to {n - 1}")
+    if len(indices) == 0:
+        lower, upper = reference.min(axis=0), reference.max(axis=0)
+        raise PhyxelError(
+            f"{name}: the region holds no node. Nodes lie between {_triple(lower)} and {_triple(upper)} m, "
+            "half a spacing inside the surface; make the region larger"
+        )
+    return indices
+
+
+def _triple(vector: Floats) -> str:
+    return "(" + ", ".join(f"{float(c):.4g}" for c in vector) + ")"

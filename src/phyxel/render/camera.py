@@ -1,0 +1,84 @@
+"""Where a picture is taken from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.errors import PhyxelError
+
+Vector = Sequence[float] | NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A pinhole camera at `eye` [m] that looks at `target` [m]."""
+
+    eye: Vector
+    target: Vector
+    up: Vector = (0.0, 1.0, 0.0)
+    fov: float = 35.0
+    """full vertical angle of view [degrees]"""
+    width: int = 1280
+    """[pixels]"""
+    height: int = 720
+    """[pixels]"""
+
+    def __post_init__(self) -> None:
+        if not 0.1 <= self.fov <= 170.0:
+            raise PhyxelError(f"camera: fov={self.fov}; give an angle between 0.1 and 170 degrees")
+        if self.width < 1 or self.height < 1:
+            raise PhyxelError(f"camera: a picture of {self.width} x {self.height} pixels has no pixels")
+        numbers = np.concatenate([np.asarray(vector, float).reshape(3) for vector in (self.eye, self.target, self.up)])
+        if not np.isfinite(numbers).all():
+            raise PhyxelError("camera: eye, target and up must be finite numbers")
+        if np.linalg.norm(numbers[:3] - numbers[3:6]) == 0.0:
+            raise PhyxelError(f"camera: eye and target are the same point {tuple(numbers[:3])}; move one of them")
+
+    @property
+    def focal(self) -> float:
+        """Distance of the picture plane from the eye, in pixels."""
+        return 0.5 * self.height / math.tan(math.radians(self.fov) / 2)
+
+    @property
+    def axes(self) -> NDArray[np.float64]:
+        """Unit vectors right, up and forward of the picture as rows, (3, 3)."""
+        forward = np.asarray(self.target, float) - np.asarray(self.eye, float)
+        forward /= np.linalg.norm(forward)
+        right = np.cross(forward, np.asarray(self.up, float))
+        if np.linalg.norm(right) < 1e-9:  # looking along `up`: any other direction will do
+            right = np.cross(forward, np.roll(np.asarray(self.up, float), 1))
+        right /= np.linalg.norm(right)
+        return np.stack([right, np.cross(right, forward), forward])
+
+    @classmethod
+    def framing(
+        cls,
+        lower: Vector,
+        upper: Vector,
+        direction: Vector = (0.6, 0.35, 1.0),
+        width: int = 1280,
+        height: int = 720,
+        fov: float = 35.0,
+        margin: float = 1.15,
+    ) -> Camera:
+        """The nearest camera in `direction` from the box `lower`..`upper` [m] that sees all of it.
+
+        `margin` is the free space about the box: 1.15 leaves 15 %.
+        """
+        low, high = np.asarray(lower, float), np.asarray(upper, float)
+        center = 0.5 * (low + high)
+        view = cls(center + np.asarray(direction, float), center, fov=fov, width=width, height=height)
+        corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) * (high - low) + low
+        right, up, forward = ((corners - center) @ view.axes.T).T
+        reach = np.maximum(np.abs(right) / (0.5 * width), np.abs(up) / (0.5 * height)) * view.focal * margin
+        distance = max(float(np.max(reach - forward)), 1e-6)
+        return cls(center - distance * view.axes[2], center, fov=fov, width=width, height=height)
+
+    def scaled(self, factor: int) -> Camera:
+        """The same view with `factor` times as many pixels each way."""
+        return Camera(self.eye, self.target, self.up, self.fov, self.width * factor, self.height * factor)

@@ -1,0 +1,309 @@
+# mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
+"""Light maps: the scene seen from the light and from below, drawn into one small grid on the ground and blurred.
+
+A point p belongs to the place where the light's ray through it meets the ground. There the map knows how high the
+object reaches toward the light (how deep under the skin a point lies), the soft shadow it casts, the color of the light
+that comes through it, and how close above the ground it is (the dark seam of contact).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from phyxel.device import KERNEL_OPTIONS, launch
+from phyxel.errors import PhyxelError
+from phyxel.render.discs import linear_from_srgb
+from phyxel.render.tiles import SPLIT_FROM, Grid, TileLists, block_corner, make_grid, tile_of
+
+wp.set_module_options(KERNEL_OPTIONS)
+
+CHUNK = 1024
+_CHUNK = wp.constant(CHUNK)
+_EMPTY = wp.constant(-1.0e30)
+
+Shade = wp.types.vector(length=6, dtype=float)
+"""Of a place on the ground: red, green, blue of the shadowing object, its cover 0..1, its height [m] (these four times
+cover), contact 0..1."""
+Bounds = wp.types.vector(length=6, dtype=float)
+
+
+@wp.struct
+class GroundMap:
+    """Where the map lies: texel (0, 0) begins at `corner` (x, z) [m] on the plane y = level [m]."""
+
+    corner: wp.vec2
+    lower: wp.vec2
+    """(x, z) [m] where the part begins that shadows can reach"""
+    upper: wp.vec2
+    texel: float
+    texels: int
+    level: float
+    to_light: wp.vec3
+    slope: wp.vec2
+    reach: float
+    """contact is felt up to this height above the ground [m]"""
+    penumbra: float
+    """a caster this high [m] has the widest penumbra"""
+
+
+@wp.func
+def shadow_place(ground: GroundMap, p: wp.vec3) -> wp.vec2:
+    """Where the light's ray through p meets the ground, in texels."""
+    height = p[1] - ground.level
+    x = (p[0] - ground.slope[0] * height - ground.corner[0]) / ground.texel
+    z = (p[2] - ground.slope[1] * height - ground.corner[1]) / ground.texel
+    return wp.vec2(x, z)
+
+
+@wp.kernel
+def bound_chunks(first: int, positions: wp.array(dtype=wp.vec3), lows: wp.array(dtype=wp.vec3), highs: wp.array(dtype=wp.vec3)):
+    """Bounding box of each run of 1024 positions; comparisons with NaN fail, which leaves such points out."""
+    i = first + wp.tid()
+    low = wp.vec3(1.0e18, 1.0e18, 1.0e18)
+    high = -low
+    k = i * _CHUNK
+    stop = wp.min(k + _CHUNK, len(positions))
+    while k < stop:
+        p = positions[k]
+        if wp.length_sq(p) < 1.0e30:
+            low = wp.min(low, p)
+            high = wp.max(high, p)
+        k += 1
+    lows[i] = low
+    highs[i] = high
+
+
+@wp.func
+def _texel_rect(ground: GroundMap, place: wp.vec2, half_x: float, half_z: float) -> wp.vec4i:
+    """Texels whose middles are within half_x, half_z of a place, and the one it is in."""
+    left = wp.clamp(int(wp.floor(place[0] - wp.max(half_x - 0.5, 0.0))), 0, ground.texels)
+    top = wp.clamp(int(wp.floor(place[1] - wp.max(half_z - 0.5, 0.0))), 0, ground.texels)
+    right = wp.clamp(int(wp.floor(place[0] + wp.max(half_x - 0.5, 0.0))) + 1, 0, ground.texels)
+    bottom = wp.clamp(int(wp.floor(place[1] + wp.max(half_z - 0.5, 0.0))) + 1, 0, ground.texels)
+    return wp.vec4i(left, top, right, bottom)
+
+
+@wp.kernel
+def place_footprints(
+    first: int,
+    positions: wp.array(dtype=wp.vec3),
+    axes_a: wp.array(dtype=wp.vec3),
+    axes_b: wp.array(dtype=wp.vec3),
+    ground: GroundMap,
+    rects: wp.array(dtype=wp.vec4i),
+):
+    """Texels each surfel covers along the light (if it faces it), and after all these, straight down (if it is low)."""
+    i = first + wp.tid()
+    below = len(positions) + i
+    rects[i] = wp.vec4i(0, 0, 0, 0)
+    rects[below] = wp.vec4i(0, 0, 0, 0)
+    p = positions[i]
+    a = axes_a[i] / ground.texel
+    b = axes_b[i] / ground.texel
+    if not wp.length_sq(a) + wp.length_sq(b) + wp.length_sq(p) < 1.0e30:
+        return
+    if wp.dot(wp.cross(a, b), ground.to_light) > 0.0:
+        ax = a[0] - ground.slope[0] * a[1]
+        az = a[2] - ground.slope[1] * a[1]
+        bx = b[0] - ground.slope[0] * b[1]
+        bz = b[2] - ground.slope[1] * b[1]
+        half_x = wp.sqrt(ax * ax + bx * bx)
+        half_z = wp.sqrt(az * az + bz * bz)
+        rects[i] = _texel_rect(ground, shadow_place(ground, p), half_x, half_z)
+    if p[1] - ground.level < ground.reach:
+        half_x = wp.sqrt(a[0] * a[0] + b[0] * b[0])
+        half_z = wp.sqrt(a[2] * a[2] + b[2] * b[2])
+        place = wp.vec2((p[0] - ground.corner[0]) / ground.texel, (p[2] - ground.corner[1]) / ground.texel)
+        rects[below] = _texel_rect(ground, place, half_x, half_z)
+
+
+@wp.kernel
+def gather_footprints(
+    first: int,
+    grid: Grid,
+    positions: wp.array(dtype=wp.vec3),
+    colors: wp.array(dtype=wp.vec3),
+    ground: GroundMap,
+    rects: wp.array(dtype=wp.vec4i),
+    starts: wp.array(dtype=int),
+    items: wp.array(dtype=int),
+    tops: wp.array(dtype=float),
+    shades: wp.array(dtype=Shade),
+):
+    """One block of texels: what reaches farthest toward the light over each, and what comes closest to the ground."""
+    i = first + wp.tid()
+    corner = block_corner(grid, i)
+    end_x = wp.min(corner[0] + grid.block, grid.width)
+    end_y = wp.min(corner[1] + grid.block, grid.height)
+    y = int(corner[1])
+    while y < end_y:
+        x = int(corner[0])
+        while x < end_x:
+            tops[y * grid.pitch + x] = _EMPTY
+            shades[y * grid.pitch + x] = Shade()
+            x += 1
+        y += 1
+    tile = tile_of(grid, corner)
+    k = int(starts[tile])
+    end = starts[tile + 1]
+    while k < end:
+        j = items[k]
+        k += 1
+        rect = rects[j]
+        straight_down = j >= len(positions)
+        if straight_down:
+            j -= len(positions)
+        p = positions[j]
+        height = wp.max(p[1] - ground.level, 0.0)
+        closeness = wp.max(1.0 - height / ground.reach, 0.0)
+        top = wp.dot(p, ground.to_light)
+        color = linear_from_srgb(colors[j])
+        y = wp.max(rect[1], corner[1])
+        while y < wp.min(rect[3], end_y):
+            x = wp.max(rect[0], corner[0])
+            while x < wp.min(rect[2], end_x):
+                t = y * grid.pitch + x
+                if straight_down:
+                    shade = shades[t]
+                    shade[5] = wp.max(shade[5], closeness * closeness)
+                    shades[t] = shade
+                elif top > tops[t]:
+                    tops[t] = top
+                    shades[t] = Shade(color[0], color[1], color[2], 1.0, height, shades[t][5])
+                x += 1
+            y += 1
+
+
+@wp.kernel
+def blur_rows(first: int, texels: int, radius: int, source: wp.array(dtype=Shade), target: wp.array(dtype=Shade)):
+    """Running mean of one row over 2 radius + 1 texels, written as a column: two launches blur both ways."""
+    row = first + wp.tid()
+    start = row * texels
+    total = Shade()
+    x = int(0)
+    while x < radius:
+        total += source[start + x]
+        x += 1
+    weight = 1.0 / float(2 * radius + 1)
+    x = int(0)
+    while x < texels:
+        if x + radius < texels:
+            total += source[start + x + radius]
+        if x - radius > 0:
+            total -= source[start + x - radius - 1]
+        target[x * texels + row] = weight * total
+        x += 1
+
+
+@wp.kernel
+def light_ground(
+    first: int,
+    ground: GroundMap,
+    translucency: float,
+    near: wp.array(dtype=Shade),
+    far: wp.array(dtype=Shade),
+    light: wp.array(dtype=wp.vec3),
+):
+    """Part of the light that reaches each texel, by color. The higher what casts the shadow, the softer its edge."""
+    i = first + wp.tid()
+    sharp = near[i]
+    wide = far[i]
+    blur = wp.clamp(wide[4] / ((wide[3] + 1.0e-4) * ground.penumbra), 0.0, 1.0)
+    cast = sharp + blur * (wide - sharp)
+    contact = wp.max(sharp[5], 0.6 * wide[5])
+    shaded = 1.0 - 0.55 * cast[3]
+    through = 0.45 * translucency * wp.vec3(cast[0], cast[1], cast[2])
+    light[i] = (1.0 - 0.75 * contact) * (wp.vec3(shaded, shaded, shaded) + through)
+
+
+class ShadowMap:
+    """The light maps of one renderer."""
+
+    def __init__(self, texels: int, device: wp.Device) -> None:
+        self.device = device
+        self._grid = make_grid(texels, texels, device)
+        if self._grid.pitch != texels:
+            raise PhyxelError(f"shadow_texels={texels}: give a multiple of 16")
+        self.texels = texels
+        self.tops = wp.empty(texels * texels, dtype=float, device=device)
+        """how far the object reaches toward the light [m], -1e30 where it is not"""
+        self.light = wp.empty(texels * texels, dtype=wp.vec3, device=device)
+        """part of the light that reaches the ground, by color"""
+        self._near = wp.empty(texels * texels, dtype=Shade, device=device)
+        self._far = wp.empty(texels * texels, dtype=Shade, device=device)
+        self._scratch = wp.empty(texels * texels, dtype=Shade, device=device)
+        self._lists = TileLists(texels, texels, device)
+        self._rects = wp.empty(0, dtype=wp.vec4i, device=device)
+
+    def draw(
+        self,
+        positions: wp.array,
+        axes_a: wp.array,
+        axes_b: wp.array,
+        colors: wp.array,
+        place: Any,
+        translucency: float,
+    ) -> None:
+        """Fill `tops` and `light` for a map that lies at `place`."""
+        count = len(positions)
+        if self._rects.size < 2 * count:
+            self._rects = wp.empty(2 * count, dtype=wp.vec4i, device=self.device)
+        surfels = [positions, axes_a, axes_b, place]
+        launch(place_footprints, count, [*surfels, self._rects], self.device, count > SPLIT_FROM)
+        self._lists.fill(self._rects, 2 * count)
+        lists = [self._rects, self._lists.starts, self._lists.items]
+        inputs = [self._grid, positions, colors, place, *lists, self.tops, self._near]
+        launch(gather_footprints, self._grid.blocks, inputs, self.device)
+        narrow = max(1, self.texels // 100)
+        self._blur(self._near, self._near, narrow)
+        self._blur(self._near, self._far, 4 * narrow)
+        self._blur(self._far, self._far, 3 * narrow)
+        inputs = [place, translucency, self._near, self._far, self.light]
+        launch(light_ground, self.texels * self.texels, inputs, self.device)
+
+    def _blur(self, source: wp.array, target: wp.array, radius: int) -> None:
+        launch(blur_rows, self.texels, [self.texels, radius, source, self._scratch], self.device)
+        launch(blur_rows, self.texels, [self.texels, radius, self._scratch, target], self.device)
+
+
+def bounds_of(positions: wp.array, device: wp.Device) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corner of the finite positions [m]; both zero if there are none."""
+    chunks = -(-len(positions) // CHUNK)
+    if chunks:
+        lows = wp.empty(chunks, dtype=wp.vec3, device=device)
+        highs = wp.empty(chunks, dtype=wp.vec3, device=device)
+        launch(bound_chunks, chunks, [positions, lows, highs], device, chunks > 32)
+        low, high = lows.numpy().min(axis=0), highs.numpy().max(axis=0)
+        if (low <= high).all():
+            return low, high
+    return np.zeros(3), np.zeros(3)
+
+
+def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndarray, texels: int) -> Any:
+    """A map that holds the shadow of the box `low`..`high` on the plane y = level, with room for the blur.
+
+    Its texel takes sizes in steps and its corner lies on whole texels, so that shadows do not shimmer as things move.
+    """
+    slope = to_light[[0, 2]] / to_light[1]
+    heights = np.array([[low[1] - level], [high[1] - level], [0.0]])
+    shifts = -np.maximum(heights, 0.0) * slope
+    corners = np.concatenate([low[[0, 2]] + shifts, high[[0, 2]] + shifts])
+    room = 0.15 * float(np.max(high - low)) + 1e-9
+    start, end = corners.min(axis=0) - room, corners.max(axis=0) + room
+    place = GroundMap()
+    step = 2.0 ** 0.25
+    place.texel = float(step ** np.ceil(np.log(np.max(end - start) / (texels - 1)) / np.log(step)))
+    middle = 0.5 * (start + end) - 0.5 * texels * place.texel
+    place.corner = wp.vec2(*(np.floor(middle / place.texel) * place.texel))
+    place.lower, place.upper = wp.vec2(*start), wp.vec2(*end)
+    place.texels = texels
+    place.level = level
+    place.to_light = wp.vec3(*to_light)
+    place.slope = wp.vec2(*slope)
+    size = float(np.max(high - low))
+    place.reach = 0.25 * size
+    place.penumbra = 0.6 * size
+    return place

@@ -1,0 +1,100 @@
+"""The renderer: surfels in, a picture out."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.device import pick
+from phyxel.errors import PhyxelError
+from phyxel.render.camera import Camera
+from phyxel.render.compose import NO_GROUND, Background, Canvas
+from phyxel.render.discs import DiscLayer, make_view
+from phyxel.render.look import Light, Look
+from phyxel.render.shade import light_direction, make_studio, shade_layer
+from phyxel.render.shadow import ShadowMap, bounds_of, place_map
+from phyxel.render.tiles import make_grid
+
+Vectors = NDArray[np.floating] | wp.array
+
+
+class Renderer:
+    """Draws surfels, and keeps its buffers from one picture to the next of the same size."""
+
+    def __init__(self, device: str | wp.Device | None = None, shadow_texels: int = 128) -> None:
+        self.device = pick(device)
+        self._shadows = ShadowMap(shadow_texels, self.device)
+        self._buffers: tuple[DiscLayer, Canvas] | None = None
+        self._size = (0, 0)
+
+    def render(
+        self,
+        positions: Vectors,
+        axes_a: Vectors,
+        axes_b: Vectors,
+        colors: Vectors,
+        camera: Camera,
+        *,
+        ground: float | None = None,
+        background: Background = "studio",
+        light: Light = Light(),
+        look: Look = Look(),
+        supersample: int = 1,
+    ) -> NDArray[np.uint8]:
+        """A picture, (height, width, 4) bytes red, green, blue, alpha (not premultiplied).
+
+        A surfel is an ellipse about its position [m] with half axes a and b [m], seen from the side a × b points to;
+        its color is a display color in 0..1. All four arrays are (N, 3) float32, or Warp arrays of vec3 on the
+        renderer's device, which are then not copied. Surfels that are not finite are left out.
+
+        ground: height y of a ground plane [m] that takes shadows. background: "studio", a display color, or None for
+        transparent. supersample: draw at so many times the size and average, for stills.
+        """
+        surfels = self._surfels(positions, axes_a, axes_b, colors)
+        camera = camera.scaled(supersample)
+        layer, canvas = self._buffers_for(camera)
+        low, high = bounds_of(surfels[0], self.device)
+        size = max(float(np.max(high - low)), 1e-9)
+        level = float(low[1]) if ground is None else float(ground)
+        place = place_map(low, high, level, light_direction(light), self._shadows.texels)
+        studio = make_studio(light, look, size, level, NO_GROUND if ground is None else level)
+        self._shadows.draw(*surfels, place, look.translucency)
+        view = make_view(camera)
+        layer.draw(*surfels, view)
+        shade_layer(layer, view, studio, place, self._shadows, canvas.colors)
+        canvas.compose(layer, camera, background, ground, place, self._shadows)
+        picture = canvas.bytes()
+        return picture.copy() if supersample == 1 else _averaged(picture, supersample)
+
+    def _surfels(self, *arrays: Vectors) -> list[wp.array]:
+        names = ("positions", "axes_a", "axes_b", "colors")
+        count = len(arrays[0])
+        for name, array in zip(names, arrays, strict=True):
+            if len(array) != count:
+                raise PhyxelError(f"render: {len(array)} {name} for {count} positions; give one for each surfel")
+        return [self._on_device(array) for array in arrays]
+
+    def _on_device(self, array: Vectors) -> wp.array:
+        if isinstance(array, wp.array):
+            return array if array.device == self.device else array.to(self.device)
+        values = np.ascontiguousarray(array, dtype=np.float32).reshape(-1, 3)
+        return wp.array(values, dtype=wp.vec3, device=self.device, copy=self.device.is_cuda)
+
+    def _buffers_for(self, camera: Camera) -> tuple[DiscLayer, Canvas]:
+        size = (camera.width, camera.height)
+        if self._buffers is None or size != self._size:
+            grid = make_grid(*size, self.device)
+            self._buffers = DiscLayer(grid, self.device), Canvas(grid, self.device)
+            self._size = size
+        return self._buffers
+
+
+def _averaged(picture: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
+    """Mean over squares of pixels, weighted by alpha and in squared values, which is near enough to linear light."""
+    height, width = picture.shape[0] // factor, picture.shape[1] // factor
+    squares = picture.reshape(height, factor, width, factor, 4).astype(np.float32)
+    alpha = squares[..., 3:]
+    light = (squares[..., :3] ** 2 * alpha).sum(axis=(1, 3)) / np.maximum(alpha.sum(axis=(1, 3)), 1.0)
+    mean = np.concatenate([np.sqrt(light), alpha.mean(axis=(1, 3))], axis=-1)
+    return np.rint(mean).astype(np.uint8)

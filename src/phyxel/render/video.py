@@ -1,0 +1,60 @@
+"""Videos from saved pictures."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from phyxel.errors import PhyxelError
+
+
+def encode(pngs: Sequence[Path], path: str | Path, fps: float, crf: int = 18) -> None:
+    """Encode pictures of one size as an H.264 mp4 that starts playing while it loads. Appears only when complete.
+
+    A transparent picture is laid over white; an odd width or height loses its last column or row.
+    """
+    if not pngs:
+        raise PhyxelError(f"{path}: no frames to encode; render at least one picture first")
+    target = Path(path)
+    handle, partial = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".mp4", dir=target.parent)
+    os.close(handle)
+    try:
+        _write(pngs, partial, fps, crf)
+        os.chmod(partial, 0o644)
+        os.replace(partial, target)
+    except BaseException:
+        os.unlink(partial)
+        raise
+
+
+def _write(pngs: Sequence[Path], path: str, fps: float, crf: int) -> None:
+    first = _even_picture(pngs[0])
+    with av.open(path, "w", format="mp4", options={"movflags": "+faststart"}) as container:
+        stream = container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1001))
+        stream.height, stream.width = first.shape[:2]
+        stream.pix_fmt = "yuv420p"
+        stream.options = {"crf": str(crf), "preset": "medium"}
+        for png in pngs:
+            picture = _even_picture(png)
+            if picture.shape != first.shape:
+                raise PhyxelError(f"{png}: {picture.shape[1]} x {picture.shape[0]} pixels, unlike the first frame")
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode())
+
+
+def _even_picture(path: Path) -> NDArray[np.uint8]:
+    """A picture as (H, W, 3) bytes over white, H and W even as 4:2:0 color needs."""
+    with Image.open(path) as image:
+        rgba = image.convert("RGBA")
+    flat = Image.alpha_composite(Image.new("RGBA", rgba.size, (255, 255, 255, 255)), rgba)
+    pixels = np.asarray(flat.convert("RGB"))
+    height, width = pixels.shape[0] // 2 * 2, pixels.shape[1] // 2 * 2
+    return np.ascontiguousarray(pixels[:height, :width])

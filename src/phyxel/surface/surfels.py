@@ -1,0 +1,136 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Surfels: the visible points of a body, carried by its displacement field (M04 §5.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from phyxel import device as dev
+from phyxel.mls.carry import Carriers
+from phyxel.models.phyxel import PhyxelModel
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.floating]
+
+
+@wp.kernel
+def follow_nodes(
+    first: int,
+    carriers: int,
+    nodes: wp.array(dtype=wp.int32),
+    shares: wp.array(dtype=float),
+    first_node: int,
+    points: wp.array(dtype=wp.vec3),
+    axis_a: wp.array(dtype=wp.vec3),
+    axis_b: wp.array(dtype=wp.vec3),
+    X: wp.array(dtype=wp.vec3),
+    u: wp.array(dtype=wp.vec3),
+    gradient: wp.array(dtype=wp.mat33),
+    unit: float,
+    origin: wp.vec3,
+    position: wp.array(dtype=wp.vec3),
+    turned_a: wp.array(dtype=wp.vec3),
+    turned_b: wp.array(dtype=wp.vec3),
+    normal: wp.array(dtype=wp.vec3),
+):
+    """Where each surfel goes [m]; its axes go with I + ∇u, its normal is their cross product (M04 §5.1)."""
+    s = first + wp.tid()
+    point = points[s]
+    moved = wp.vec3()
+    grad = wp.mat33()
+    entry = s * carriers
+    end = entry + carriers
+    while entry < end:
+        i = first_node + nodes[entry]
+        share = shares[entry]
+        G = gradient[i]
+        moved += share * (u[i] + G * (point - X[i]))
+        grad += share * G
+        entry += 1
+    a = axis_a[s] + grad * axis_a[s]
+    b = axis_b[s] + grad * axis_b[s]
+    position[s] = origin + unit * (point + moved)
+    turned_a[s] = unit * a
+    turned_b[s] = unit * b
+    normal[s] = wp.normalize(wp.cross(a, b))
+
+
+def disc_radii(positions: Floats) -> Floats:
+    """Radius of a disc around each point so that the discs of neighbours overlap [unit of positions], shape (m,)."""
+    found = min(6, len(positions) - 1)
+    distance, _ = cKDTree(positions).query(positions, found + 1, workers=-1)
+    radius = distance[:, 1:].mean(axis=1)
+    return np.clip(radius, 1e-6 * np.ptp(positions, axis=0).max(), 3 * np.median(radius))
+
+
+def tangents(normals: Floats) -> tuple[Floats, Floats]:
+    """Two unit vectors in the plane of each normal, right-handed with it, each (m, 3)."""
+    helper = np.where(np.abs(normals[:, :1]) < 0.7, [[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]])
+    a = np.cross(normals, helper)
+    a /= np.linalg.norm(a, axis=1, keepdims=True)
+    return a, np.cross(normals, a)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Surfels in the reference shape, in units of the node spacing about the body's origin."""
+
+    positions: Floats
+    normals: Floats
+    colors: Floats
+    """red, green, blue in 0..1"""
+
+
+class Surfels:
+    """The surfels of one body. `follow` moves them; what is read are NumPy arrays in metres, shape (m, 3)."""
+
+    def __init__(self, rest: Rest, nodes: Floats, device: wp.Device) -> None:
+        self.colors = np.ascontiguousarray(rest.colors, np.float32)
+        self._device = device
+        m = len(rest.positions)
+        carriers = Carriers.found(rest.positions, nodes)
+        self._carriers = carriers.nodes.shape[1]
+        self._nodes = wp.array(carriers.nodes.reshape(-1), dtype=wp.int32, device=device)
+        self._shares = wp.array(carriers.shares.reshape(-1), dtype=float, device=device)
+        radius = disc_radii(rest.positions)[:, None]
+        axis_a, axis_b = tangents(rest.normals)
+        self._points, self._axis_a, self._axis_b = (
+            wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device)
+            for field in (rest.positions, radius * axis_a, radius * axis_b)
+        )
+        self.position, self.axis_a, self.axis_b, self.normal = (
+            wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4)
+        )
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    @property
+    def positions(self) -> NDArray[np.float32]:
+        """[m], shape (m, 3)"""
+        return self.position.numpy()
+
+    @property
+    def normals(self) -> NDArray[np.float32]:
+        """unit length, shape (m, 3)"""
+        return self.normal.numpy()
+
+    def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
+        """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
+        first_node, _ = model.ranges[body]
+        dev.launch(
+            follow_nodes,
+            len(self),
+            [
+                self._carriers, self._nodes, self._shares, first_node, self._points, self._axis_a, self._axis_b,
+                model.matter.X, model.u, model.forces.gradient, unit, wp.vec3(*(float(c) for c in origin)),
+                self.position, self.axis_a, self.axis_b, self.normal,
+            ],
+            self._device,
+        )  # fmt: skip

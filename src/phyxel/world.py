@@ -1,0 +1,365 @@
+"""The world: bodies, colliders, gravity and the clock."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.body import Body
+from phyxel.contact.colliders import Ground
+from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
+from phyxel.models.phyxel import PhyxelModel
+from phyxel.surface.surfels import Surfels
+
+Floats = NDArray[np.float64]
+
+CHECKPOINT_FORMAT = 1
+FARTHEST_FROM_ORIGIN = 16.0
+"""A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
+STEPS_BETWEEN_CHECKS = 50
+"""Substeps after which the energy is looked at."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A moment of `World.play`."""
+
+    index: int
+    time: float
+    bodies: Sequence[Body]
+
+
+class World:
+    """Owns the clock: asks for the stable step and moves all bodies together."""
+
+    def __init__(self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None) -> None:
+        self.gravity: Floats = np.asarray(gravity, np.float64)
+        if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
+            raise PhyxelError(f"gravity = {gravity}: give three finite numbers [m/s²]")
+        self.device = dev.pick(device)
+        self.bodies: list[Body] = []
+        self.colliders: list[Ground] = []
+        self.time = 0.0
+        self.revision = 0
+        """counts changes of the bodies' shape, so that surfaces know when to follow"""
+        self._events: list[tuple[float, Callable[[World], None]]] = []
+        self._next_event = 0
+        self._model: PhyxelModel | None = None
+        self._ceilings: dict[Body, float] = {}
+        self._steps_since_check = 0
+
+    # Building
+
+    def add(self, thing: Body | Ground) -> None:
+        """Put a body or a collider into the world; also while it runs."""
+        if isinstance(thing, Ground):
+            self.colliders.append(thing)
+            self._ceilings.clear()
+        elif isinstance(thing, Body):
+            self._add_body(thing)
+        else:
+            raise PhyxelError(f"world.add({thing!r}): give a Body or a Ground")
+
+    def _add_body(self, body: Body) -> None:
+        if body._world is not None:
+            raise PhyxelError(f"{body.name}: this body is in a world already")
+        names = {other.name for other in self.bodies}
+        if body.name in names:
+            body.name = next(name for k in range(2, 10**6) if (name := f"{body.name}-{k}") not in names)
+        kept = self._kept_states()
+        body._world = self
+        self.bodies.append(body)
+        if kept:
+            self._rebuild(kept)
+
+    def _kept_states(self) -> list[dict[str, NDArray[Any]]]:
+        if self._model is None:
+            return []
+        names = ("u", "v")
+        return [{name: self.field(body, name).copy() for name in names} for body in self.bodies]
+
+    def _rebuild(self, kept: list[dict[str, NDArray[Any]]]) -> None:
+        """A new model for more bodies, with the old ones as they were."""
+        self._model = None
+        model = self.model
+        for (low, high), state in zip(model.ranges, kept, strict=False):
+            model.u[low:high].assign(state["u"])
+            model.v[low:high].assign(state["v"])
+        self.revision += 1
+
+    @property
+    def model(self) -> PhyxelModel:
+        """The model that moves the bodies, made when first needed."""
+        if self._model is None:
+            if not self.bodies:
+                raise PhyxelError("the world has no body; call world.add(body) first")
+            self._model = PhyxelModel([body.part() for body in self.bodies], self.device)
+            for index, body in enumerate(self.bodies):
+                self._model.set_material(index, body.material, body.rotation)
+            self._write_holds()
+        return self._model
+
+    def at(self, time: float, action: Callable[[World], None]) -> None:
+        """Call `action(world)` when the clock reaches `time` [s]."""
+        if not math.isfinite(time) or time < self.time:
+            raise PhyxelError(f"world.at({time}): it is {self.time:g} s already; give a later time")
+        self._events.append((time, action))
+        pending = sorted(self._events[self._next_event :], key=lambda event: event[0])
+        self._events[self._next_event :] = pending
+
+    # What bodies report
+
+    def material_changed(self, body: Body) -> None:
+        """A body got another material."""
+        self._ceilings.clear()
+        if self._model is not None:
+            self._model.set_material(self.bodies.index(body), body.material, body.rotation)
+
+    def energy_changed(self, body: Body) -> None:
+        """Something from outside may have done work on a body."""
+        self._ceilings.pop(body, None)
+
+    def holds_changed(self, body: Body) -> None:
+        """A body was taken hold of, or let go."""
+        self._ceilings.pop(body, None)
+        if self._model is not None:
+            self._write_holds()
+
+    def _handles(self) -> list[Any]:
+        return [handle for body in self.bodies for handle in body.handles]
+
+    def _write_holds(self) -> None:
+        assert self._model is not None
+        hold = np.full(len(self._model), -1)
+        for slot, handle in enumerate(self._handles()):
+            low, _ = self._model.ranges[self.bodies.index(handle.body)]
+            hold[low + handle.nodes] = slot
+        self._model.set_holds(hold, len(self._handles()))
+
+    # Stepping
+
+    def advance(self, dt: float) -> None:
+        """Go on by `dt` [s], in as many stable steps as it takes; events happen at their time."""
+        if not (math.isfinite(dt) and dt >= 0):
+            raise PhyxelError(f"world.advance({dt}): give a time of 0 s or more")
+        end = self.time + dt
+        tiny = 1e-9 * max(dt, 1e-6)
+        while self._next_event < len(self._events) and self._events[self._next_event][0] <= end + tiny:
+            time, action = self._events[self._next_event]
+            self._advance_quietly(max(time - self.time, 0.0))
+            self._next_event += 1
+            action(self)
+        self._advance_quietly(end - self.time)
+        self.time = end
+
+    def _advance_quietly(self, dt: float) -> None:
+        if dt <= 0 or not self.bodies:
+            self.time += max(dt, 0.0)
+            return
+        model = self.model
+        self._write_surroundings()
+        substeps = max(1, math.ceil(dt / model.stable_step() * (1 - 1e-12)))
+        self._move_holds(self.time + dt, dt)
+        model.step(dt / substeps, substeps)
+        self.time += dt
+        self.revision += 1
+        self._recentre()
+        self._steps_since_check += substeps
+        self._check_for_blow_up()
+
+    def _write_surroundings(self) -> None:
+        model = self.model
+        offsets = np.zeros((len(self.bodies), len(self.colliders)))
+        for b, body in enumerate(self.bodies):
+            push = self.gravity + body.force / float(body.masses.sum())
+            model.set_acceleration(b, push / body.unit)
+            for k, ground in enumerate(self.colliders):
+                offsets[b, k] = (body.origin @ np.array(ground.normal) - ground.height) / body.unit
+        model.meet(self.colliders, offsets)
+
+    def _move_holds(self, time: float, duration: float) -> None:
+        """Set hold velocities so that every hold is where it should be at `time`."""
+        velocities = []
+        for handle in self._handles():
+            goal = handle.to(time)
+            way = goal - handle.moved
+            velocities.append(way / duration / handle.body.unit)
+            handle.moved = goal
+            if way.any():
+                self._ceilings.pop(handle.body, None)
+        self.model.set_hold_velocities(np.array(velocities).reshape(-1, 3))
+
+    def _recentre(self) -> None:
+        for b, body in enumerate(self.bodies):
+            low, _ = self.model.ranges[b]
+            moved = self.model.u[low : low + 1].numpy()[0]
+            if np.abs(moved).max() > FARTHEST_FROM_ORIGIN:
+                shift = moved.astype(np.float64)
+                self.model.recentre(b, shift)
+                body.origin = body.origin + body.unit * shift
+
+    def _check_for_blow_up(self) -> None:
+        if not math.isfinite(self.model.fastest()):
+            broken = [body.name for body in self.bodies if not np.isfinite(self.field(body, "v")).all()]
+            raise BlowUpError(self._blow_up_text(broken[0], "its velocities are no longer numbers"))
+        if self._steps_since_check < STEPS_BETWEEN_CHECKS:
+            return
+        self._steps_since_check = 0
+        for body in self.bodies:
+            self._check_energy(body)
+
+    def _check_energy(self, body: Body) -> None:
+        """Without work from outside, kinetic + elastic + potential energy can only fall."""
+        if body.force.any():
+            return
+        now = body.diagnostics()
+        lively = now["kinetic"] + now["elastic"]
+        total = lively + now["potential"]
+        if body not in self._ceilings:
+            self._ceilings[body] = total
+            return
+        weight = now["mass"] * float(np.linalg.norm(self.gravity))
+        gained = total - self._ceilings[body]
+        if gained > 0.5 * lively and gained > 1e-3 * weight * body.unit:
+            raise BlowUpError(self._blow_up_text(body.name, f"it gained {gained:.3g} J from nowhere"))
+
+    def _blow_up_text(self, name: str, what: str) -> str:
+        return (
+            f"{name}: blew up before t = {self.time:.4g} s: {what}. "
+            "Try a softer material, more damping, or gentler drags; the last good frame is kept"
+        )
+
+    def play(self, seconds: float, fps: float = 60.0) -> Iterator[Frame]:
+        """Frames at 0, 1/fps, ... up to `seconds` [s] from now, both ends included."""
+        if not (seconds > 0 and fps > 0 and math.isfinite(seconds) and math.isfinite(fps)):
+            raise PhyxelError(f"world.play(seconds={seconds}, fps={fps}): give numbers above 0")
+        start = self.time
+        for index in range(round(seconds * fps) + 1):
+            self.advance(max(start + index / fps - self.time, 0.0))
+            yield Frame(index, self.time, tuple(self.bodies))
+
+    # Reading, for bodies
+
+    def field(self, body: Body, name: str) -> NDArray[np.float64]:
+        """The "u", "v" or "gradient" of one body's nodes, in its units."""
+        model = self.model
+        low, high = model.ranges[self.bodies.index(body)]
+        if name == "gradient":
+            model.ensure_forces()
+        arrays = {"u": model.u, "v": model.v, "gradient": model.forces.gradient}
+        return arrays[name].numpy()[low:high].astype(np.float64)
+
+    def stress_of(self, body: Body) -> NDArray[np.float64]:
+        """Cauchy stress of one body's nodes [Pa], shape (n, 3, 3)."""
+        low, high = self.model.ranges[self.bodies.index(body)]
+        return self.model.stress()[low:high].astype(np.float64)
+
+    def measure(self, body: Body) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """Elastic energy and volume ratio of one body's nodes, in its units."""
+        low, high = self.model.ranges[self.bodies.index(body)]
+        energy, ratio = self.model.measure()
+        return energy[low:high], ratio[low:high]
+
+    def carry(self, body: Body, surfels: Surfels) -> None:
+        """Move a body's surfels to where the body is."""
+        self.model.ensure_forces()
+        surfels.follow(self.model, self.bodies.index(body), body.unit, body.origin)
+
+    # Relaxing
+
+    def settle(self, tolerance: float = 1e-6, most_steps: int = 200_000) -> None:
+        """Relax to static equilibrium at this time. Dynamic relaxation: leap-frog with the drag that just stops the
+        slowest motion left, α = 2ω₀, ω₀² = v·Kv / v·Mv. Ends when what is left to go is below `tolerance` spacings."""
+        model = self.model
+        self._write_surroundings()
+        model.stop()
+        drag, quiet, steps, goal_set = 0.0, 0, 0, False
+        while quiet < 3:
+            step = model.stable_step()
+            if not goal_set:
+                self._move_holds(self.time, 50 * step)
+                goal_set = True
+            else:
+                self._move_holds(self.time, step)
+            model.step(step, 50, extra_drag=drag)
+            steps += 50
+            fastest, slowest = model.fastest(), model.relaxation_frequency()
+            if not math.isfinite(fastest) or steps > most_steps:
+                raise PhyxelError(f"settle: no rest after {steps} steps; is every body held or on the ground?")
+            drag = 2 * slowest
+            quiet = quiet + 1 if fastest <= tolerance * max(slowest, 1e-30) else 0
+        model.stop()
+        self._ceilings.clear()
+        self.revision += 1
+        self._recentre()
+
+    # Checkpoints
+
+    def fingerprint(self) -> str:
+        """What this world is built of, as a hash: a checkpoint fits only a world with the same."""
+        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self.gravity.tolist()} {self.colliders}".encode())
+        for body in self.bodies:
+            digest.update(body.name.encode())
+            digest.update(np.ascontiguousarray(body.reference).tobytes())
+            digest.update(np.ascontiguousarray(body.volumes).tobytes())
+        return digest.hexdigest()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to `path` (.npz); `restore` goes on from it with the same bits."""
+        handles = self._handles()
+        content = {f"model.{name}": array for name, array in self.model.state().items()}
+        content |= {
+            "fingerprint": np.array(self.fingerprint()),
+            "clock": np.array([self.time, self._steps_since_check, self._next_event]),
+            "origins": np.array([body.origin for body in self.bodies]),
+            "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
+            "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
+        }
+        path = Path(path)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            np.savez(file, **content)
+        os.replace(file.name, path)
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Go to the state that `save` wrote, in a world built from the same scene."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                content = {name: file[name] for name in file.files}
+        except (OSError, ValueError, EOFError, KeyError) as error:
+            raise CheckpointError(f"{path}: not a readable checkpoint ({error})") from error
+        if str(content.get("fingerprint")) != self.fingerprint():
+            raise CheckpointError(f"{path}: a checkpoint of another scene; build the world it was saved from")
+        self._replay_events(int(content["clock"][2]))
+        if len(content["moved"]) != len(self._handles()):
+            raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")
+        self.model.restore({name.removeprefix("model."): a for name, a in content.items() if name.startswith("model.")})
+        self.time = float(content["clock"][0])
+        self._steps_since_check = int(content["clock"][1])
+        for body, origin in zip(self.bodies, content["origins"], strict=True):
+            body.origin = origin
+        for handle, moved in zip(self._handles(), content["moved"], strict=True):
+            handle.moved = moved
+        known = zip(self.bodies, content["ceilings"].tolist(), strict=True)
+        self._ceilings = {body: ceiling for body, ceiling in known if not math.isnan(ceiling)}
+        self.revision += 1
+
+    def _replay_events(self, count: int) -> None:
+        """Let past events happen again: they change materials and holds; the state is then overwritten."""
+        for _, action in self._events[self._next_event : count]:
+            action(self)
+        self._next_event = count
+
+
+def settle(world: World, tolerance: float = 1e-6) -> None:
+    """Relax a world to static equilibrium."""
+    world.settle(tolerance)
