@@ -1,13 +1,13 @@
 """Phyxel brings point-sampled objects to life.
 
-    import phyxel as px
+import phyxel as px
 
-    bear = px.Body(px.load("bear"), material=px.Material.gelatin(), nodes=800)
-    world = px.World()
-    world.add(bear)
-    world.add(px.Ground())
-    for frame in world.play(seconds=4, fps=60):
-        px.export.ply(frame, f"out/{frame.index:04d}.ply")
+bear = px.Body(px.load("bear"), material=px.Material.gelatin(), nodes=800)
+world = px.World()
+world.add(bear)
+world.add(px.Ground())
+for frame in world.play(seconds=4, fps=60):
+    px.export.ply(frame, f"out/{frame.index:04d}.ply")
 """
 
 from phyxel.body import Body, Handle
@@ -35,3 +35,14 @@ __all__ = [
     "load",
     "settle",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """What needs more than NumPy, SciPy and Warp, or is heavy, is imported when first used."""
+    import importlib
+
+    if name in ("Scene", "gallery"):
+        return getattr(importlib.import_module("phyxel.scene"), name)
+    if name in ("export", "render"):
+        return importlib.import_module(f"phyxel.{name}")
+    raise AttributeError(f"module 'phyxel' has no attribute '{name}'")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from phyxel import device as dev
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
+from phyxel.files import whole_file
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.surface.surfels import Surfels
 
@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 CHECKPOINT_FORMAT = 1
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
+MOST_STEPS_AT_ONCE = 10
+"""Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
 STEPS_BETWEEN_CHECKS = 50
 """Substeps after which the energy is looked at."""
 
@@ -166,15 +168,18 @@ class World:
         if dt <= 0 or not self.bodies:
             self.time += max(dt, 0.0)
             return
-        model = self.model
         self._write_surroundings()
-        substeps = max(1, math.ceil(dt / model.stable_step() * (1 - 1e-12)))
         self._move_holds(self.time + dt, dt)
-        model.step(dt / substeps, substeps)
+        left = dt
+        while left > 0:
+            substeps = max(1, math.ceil(left / self.model.stable_step() * (1 - 1e-12)))
+            now = min(substeps, MOST_STEPS_AT_ONCE)
+            self.model.step(left / substeps, now)
+            left = left * (substeps - now) / substeps
+            self._steps_since_check += now
         self.time += dt
         self.revision += 1
         self._recentre()
-        self._steps_since_check += substeps
         self._check_for_blow_up()
 
     def _write_surroundings(self) -> None:
@@ -314,30 +319,28 @@ class World:
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
         return digest.hexdigest()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to `path` (.npz); `restore` goes on from it with the same bits."""
+    def save(self, path: str | os.PathLike[str], note: str = "") -> None:
+        """Write the state to `path` (.npz); `restore` goes on from it with the same bits. A `note` must match then."""
         handles = self._handles()
-        content = {f"model.{name}": array for name, array in self.model.state().items()}
+        content: dict[str, Any] = {f"model.{name}": array for name, array in self.model.state().items()}
         content |= {
-            "fingerprint": np.array(self.fingerprint()),
+            "fingerprint": np.array(self.fingerprint() + note),
             "clock": np.array([self.time, self._steps_since_check, self._next_event]),
             "origins": np.array([body.origin for body in self.bodies]),
             "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
             "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
         }
-        path = Path(path)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        with whole_file(path) as file:
             np.savez(file, **content)
-        os.replace(file.name, path)
 
-    def restore(self, path: str | os.PathLike[str]) -> None:
+    def restore(self, path: str | os.PathLike[str], note: str = "") -> None:
         """Go to the state that `save` wrote, in a world built from the same scene."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 content = {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError, KeyError) as error:
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
             raise CheckpointError(f"{path}: not a readable checkpoint ({error})") from error
-        if str(content.get("fingerprint")) != self.fingerprint():
+        if str(content.get("fingerprint")) != self.fingerprint() + note:
             raise CheckpointError(f"{path}: a checkpoint of another scene; build the world it was saved from")
         self._replay_events(int(content["clock"][2]))
         if len(content["moved"]) != len(self._handles()):

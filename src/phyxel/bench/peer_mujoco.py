@@ -15,7 +15,9 @@ STEP = 1.5e-3  # s, at the spacing and modulus below
 SPACING, YOUNG = 1 / 24, 1e5
 
 SCENE = """<mujoco>
-  <option timestep="{dt!r}" gravity="0 -9.81 0" integrator="Euler"><flag contact="disable" autoreset="disable"/></option>
+  <option timestep="{dt!r}" gravity="0 -9.81 0" integrator="Euler">
+    <flag contact="disable" autoreset="disable"/>
+  </option>
   <size memory="4G"/>
   <worldbody>
     <flexcomp name="bar" type="grid" dim="3" count="{nx} {ny} {ny}" spacing="{h!r} {h!r} {h!r}" pos="0.5 0 0"

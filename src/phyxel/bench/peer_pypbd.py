@@ -1,18 +1,19 @@
 """pyPBD's XPBD-FEM on the bar: five tetrahedra to a cube, mirrored from cube to cube (see ``peers.py`` for the job).
 
-Settings: the library's own default, steps of 5 ms with substeps of 1 ms and one iteration each, and as many more
-substeps as the spacing shrinks, for with fewer the swing falls short of converged (at 8281 nodes and E = 1e5 the lowest
-tip is −1.069 m with substeps of 1 ms, −1.040 with 0.5 and −1.026 with 0.25). No stable setting makes it right at
-E = 1e7: one pass through the tetrahedra is far from solved, and the bar hangs like a soft one. At 1225 nodes the mean
-tip is −0.65 m with 1 ms, −0.19 with 0.1 ms and −0.06 with 0.025 ms; more than one iteration a substep blows up. Both
-cores, by OpenMP.
+Settings: the library's own, steps of 5 ms with five substeps and one iteration each, at every size. That is generous:
+it is stable, but the finer the bar, the less of it is solved in one pass (at 8281 nodes and E = 1e5 the lowest tip is
+−1.069 m with these substeps of 1 ms, −1.040 with 0.5 and −1.026 with 0.25). At E = 1e7 nothing stable and affordable is
+right, and the bar hangs like a soft one: at 1225 nodes the mean tip is −0.65 m with 1 ms, −0.19 with 0.1 ms and −0.06
+with 0.025 ms, and 20 iterations a substep blow up. Both cores, by OpenMP, whose threads wait spinning: on a machine
+that is busy with something else it slows down tenfold.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from importlib.metadata import version
 
-STEP = 5e-3  # s, the library's default
-SUBSTEPS, SPACING = 5, 1 / 24  # its default too, kept at this spacing
+import numpy as np
+
+STEP = 5e-3  # s
+SUBSTEPS = 5
 XPBD_FEM = 3  # the number of this method in addSolidConstraints
 
 # a cube's four corner tetrahedra and the one they leave
@@ -27,22 +28,22 @@ CUBE = np.array(
 )
 
 
-def lattice(*shape: int) -> NDArray[np.int64]:
+def lattice(*shape: int) -> np.ndarray:
     """All index triples of a box of this shape, the last index fastest."""
     return np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1).reshape(-1, 3)
 
 
-def tetrahedra(cells: int) -> NDArray[np.int64]:
+def tetrahedra(cells: int) -> np.ndarray:
     """Corner indices of the tetrahedra of a bar this many cubes high, all of positive volume."""
     mirrored = CUBE * [-1, 1, 1] + [1, 0, 0]
     mirrored[:, [0, 1]] = mirrored[:, [1, 0]]
     cubes = lattice(4 * cells, cells, cells)
     odd = (cubes.sum(axis=1) % 2 == 1)[:, None, None, None]
     corners = np.where(odd, mirrored, CUBE) + cubes[:, None, None, :]
-    return (corners @ [(cells + 1) ** 2, cells + 1, 1]).reshape(-1, 4)
+    return (corners @ np.array([(cells + 1) ** 2, cells + 1, 1])).reshape(-1, 4)
 
 
-def lumped_masses(rest: NDArray[np.float64], tets: NDArray[np.int64]) -> NDArray[np.float64]:
+def lumped_masses(rest: np.ndarray, tets: np.ndarray) -> np.ndarray:
     """A quarter of each tetrahedron's mass to each of its corners."""
     a, b, c, d = np.moveaxis(rest[tets], 1, 0)
     volume = np.einsum("ij,ij->i", np.cross(b - a, c - a), d - a) / 6
@@ -66,16 +67,15 @@ class Bar:
         for i, mass in enumerate(np.where(self.held, 0, lumped_masses(rest, tets))):
             particles.setMass(i, float(mass))  # a node without mass is held
         self.model.addSolidConstraints(body, XPBD_FEM, young, 0.3, 1.0, False, False)
-        self.substeps = max(1, round(SUBSTEPS * SPACING / h))
         controller = pbd.TimeStepController
-        self.stepper.setValueUInt(controller.NUM_SUB_STEPS, self.substeps)
+        self.stepper.setValueUInt(controller.NUM_SUB_STEPS, SUBSTEPS)
         self.stepper.setValueUInt(controller.MAX_ITERATIONS, 1)
         self.stepper.setValueUInt(controller.MAX_ITERATIONS_V, 0)
         pbd.TimeManager.getCurrent().setTimeStepSize(STEP)
         self.now = np.array(particles.getVertices(), copy=False)  # a view of the tool's own memory
         self.dt, self.nodes = STEP, len(rest)
-        self.tool = "pyPBD 2.2 XPBD-FEM (tetrahedra)"
-        self.note = f"substep {STEP / self.substeps * 1e3:.3g} ms, 1 iteration"
+        self.tool = f"pyPBD {version('pyPBD')} XPBD-FEM (tetrahedra)"
+        self.note = f"substep {STEP / SUBSTEPS * 1e3:.3g} ms, 1 iteration"
 
     def advance(self, steps: int) -> None:
         for _ in range(steps):

@@ -63,20 +63,17 @@ def weigh_pairs(
 
 
 @wp.func
-def eigenvalue_ratio(A: wp.mat33d):
-    """Smallest over largest eigenvalue of a symmetric positive matrix, by the trigonometric closed form."""
-    mean = wp.trace(A) / wp.float64(3.0)
-    B = A - mean * wp.identity(n=3, dtype=wp.float64)
-    spread = wp.sqrt(wp.ddot(B, B) / wp.float64(6.0))
-    if spread <= wp.float64(1.0e-12) * mean:
-        return wp.where(mean > wp.float64(0.0), wp.float64(1.0), wp.float64(0.0))
-    half_det = wp.clamp(
-        wp.determinant(B) / (wp.float64(2.0) * spread * spread * spread), wp.float64(-1.0), wp.float64(1.0)
-    )
-    angle = wp.acos(half_det) / wp.float64(3.0)
-    largest = mean + wp.float64(2.0) * spread * wp.cos(angle)
-    smallest = mean + wp.float64(2.0) * spread * wp.cos(angle + wp.float64(2.0943951023931953))
-    return smallest / largest
+def extreme_eigenvalues(A: Any):
+    """Smallest and largest eigenvalue of a symmetric 3 × 3 matrix, by the trigonometric closed form."""
+    mean = wp.trace(A) / A.dtype(3.0)
+    B = A - mean * wp.identity(n=3, dtype=A.dtype)
+    spread = wp.sqrt(wp.ddot(B, B) / A.dtype(6.0))
+    tiny = A.dtype(1.0e-30)
+    half_det = wp.determinant(B / (spread + tiny)) * A.dtype(0.5)
+    angle = wp.acos(wp.clamp(half_det, A.dtype(-1.0), A.dtype(1.0))) / A.dtype(3.0)
+    largest = mean + A.dtype(2.0) * spread * wp.cos(angle)
+    smallest = mean + A.dtype(2.0) * spread * wp.cos(angle + A.dtype(2.0943951023931953))
+    return smallest, largest
 
 
 @wp.kernel
@@ -107,7 +104,8 @@ def sum_moments(
         A += w * wp.outer(Xij, Xij)
         arm += w * Xij
         entry += stride
-    ratio[i] = eigenvalue_ratio(A)
+    smallest, largest = extreme_eigenvalues(A)
+    ratio[i] = wp.where(largest > wp.float64(0.0), smallest / largest, wp.float64(0.0))
     A_inverse = wp.mat33d()
     if ratio[i] >= thinnest:
         A_inverse = wp.inverse(A)

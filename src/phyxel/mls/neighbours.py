@@ -88,7 +88,7 @@ def count_neighbours(
 ):
     """Length of each node's list."""
     i = first + wp.tid()
-    found = 0
+    found = int(0)
     for j in wp.hash_grid_query(grid, X[i], farthest):
         if _touches(i, j, X, support):
             found += 1

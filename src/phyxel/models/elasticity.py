@@ -17,6 +17,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.mls.moments import extreme_eigenvalues
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -96,3 +97,20 @@ def first_stress_change(J: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
     de = (half + wp.transpose(half)) * J.dtype(0.5)
     elastic = dJ * hooke(C, green_strain(J)) + J * hooke(C, de)
     return elastic + cof * (slope * wp.ddot(cof, dJ)) + cofactor_change(J, dJ) * p
+
+
+@wp.func
+def stiffening(J: Any, C: Any, C_norm: Any, k_v: Any, k_b: Any):
+    """How much stiffer than at rest: an upper bound of |∂²W/∂J²| over its value 2μ + 3λ at J = I.
+
+    Term by term: J C' J, the stress itself, the volume term along cof J, and its pressure.
+    """
+    small, large = extreme_eigenvalues(wp.transpose(J) * J)
+    slack, tension = extreme_eigenvalues(hooke(C, green_strain(J)))
+    volume = wp.determinant(J)
+    below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
+    p = k_v * (volume - J.dtype(1.0)) + k_b * below
+    slope = k_v + wp.where(below < J.dtype(0.0), k_b, J.dtype(0.0))
+    cof = cofactor(J)
+    bound = C_norm * large + wp.max(tension, J.dtype(0.0)) + slope * wp.ddot(cof, cof) + wp.abs(p) * wp.sqrt(large)
+    return bound / (C_norm + J.dtype(3.0) * k_v)

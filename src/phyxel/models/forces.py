@@ -25,10 +25,12 @@ from phyxel import device as dev
 from phyxel.device import Launch
 from phyxel.mls.moments import Moments, prepare_neighbourhood
 from phyxel.mls.neighbours import Neighbourhood, PairList
-from phyxel.models.elasticity import energy_density, first_stress, first_stress_change
+from phyxel.models.elasticity import energy_density, first_stress, first_stress_change, stiffening
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+CHUNK = 256
+"""Phyxels per partial result of a reduction: the same bits on any number of threads."""
 HOURGLASS = 0.1
 """β of the hourglass stiffness, as a share of Young's modulus."""
 
@@ -264,6 +266,33 @@ def measure_stress(
     stress[i] = first_stress(J, stiffness[b], k_v[b], k_b[b]) * wp.transpose(J) / wp.determinant(J)
 
 
+@wp.kernel
+def measure_stiffening(
+    first: int,
+    body: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=Any),
+    k_v: wp.array(dtype=Any),
+    k_b: wp.array(dtype=Any),
+    shear_norm: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    n: int,
+    largest: wp.array(dtype=wp.float64),
+):
+    """Largest stiffening among the CHUNK phyxels of each chunk; not a number if any is none."""
+    c = first + wp.tid()
+    found = wp.float64(0.0)
+    i = c * CHUNK
+    end = wp.min(n, i + CHUNK)
+    while i < end:
+        b = body[i]
+        J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
+        value = wp.float64(stiffening(J, stiffness[b], shear_norm[b], k_v[b], k_b[b]))
+        if not (value <= found):
+            found = value
+        i += 1
+    largest[c] = found
+
+
 @dataclass(frozen=True)
 class Matter:
     """What does not change from step to step: where phyxels are in the reference shape, and what they are made of.
@@ -286,6 +315,8 @@ class Matter:
     """[Pa], shape (bodies,)"""
     k_b: wp.array
     """[Pa], shape (bodies,)"""
+    shear_norm: wp.array
+    """largest eigenvalue of C' [Pa], shape (bodies,)"""
 
     @staticmethod
     def made(
@@ -311,6 +342,7 @@ class Matter:
             stiffness=wp.zeros(bodies, dtype=wp.types.matrix((6, 6), real), device=device),
             k_v=wp.zeros(bodies, dtype=real, device=device),
             k_b=wp.zeros(bodies, dtype=real, device=device),
+            shear_norm=wp.zeros(bodies, dtype=real, device=device),
         )
 
     @property
@@ -374,3 +406,8 @@ class Forces:
     def stress(self, stress: wp.array) -> Launch:
         """Cauchy stress per phyxel [Pa] at the gradient of the last force."""
         return Launch(measure_stress, len(self.matter.X), [*self.matter.laws, self.gradient, stress])
+
+    def stiffening(self, largest: wp.array) -> Launch:
+        """Largest stiffening of each chunk at the gradient of the last force."""
+        inputs = [*self.matter.laws, self.matter.shear_norm, self.gradient, len(self.matter.X), largest]
+        return Launch(measure_stiffening, len(largest), inputs)

@@ -23,7 +23,7 @@ from phyxel.material import Material, rotated_elasticity
 from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import PairList
 from phyxel.models.elasticity import split_law
-from phyxel.models.forces import HOURGLASS, Forces, Matter
+from phyxel.models.forces import CHUNK, HOURGLASS, Forces, Matter
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -33,8 +33,9 @@ SAFETY = 0.7
 """Share of the stability limit to step with. 0.9 blows up by nonlinear resonance near ωΔt = √3."""
 FARTHEST_MOVE = 0.5
 """No phyxel moves farther than this share of the node spacing in one step."""
-CHUNK = 256
-"""Phyxels per partial sum in a reduction."""
+
+MANDEL = np.sqrt([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+"""Turns a 6 × 6 elasticity into one whose eigenvalues are the tensor's."""
 
 KICK, DRIFT, EXTRA_DRAG, PER_OMEGA_SQUARED = range(4)
 """Entries of the clock: what changes from step to step, kept on the device so that captured launches see it."""
@@ -81,7 +82,7 @@ def move(
     slowing = type(kick)(0.5) * kick * (drag[b] + clock[EXTRA_DRAG])
     vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + acceleration[b])) / (one + slowing)
     ui = u[i] + clock[DRIFT] * vi
-    k = 0
+    k = int(0)
     while k < planes:
         n = plane_normal[k]
         touch = reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
@@ -99,19 +100,15 @@ def move(
 def iterate_power(
     first: int,
     mass: wp.array(dtype=Any),
-    hold: wp.array(dtype=wp.int32),
     clock: wp.array(dtype=Any),
     change: wp.array(dtype=Any),
     ripple: wp.array(dtype=Any),
     last_ripple: wp.array(dtype=Any),
 ):
-    """One power iteration p ← M⁻¹K p / ω² over what is free to move; `change` is −K p."""
+    """One power iteration p ← M⁻¹K p / ω²; `change` is −K p."""
     i = first + wp.tid()
     last_ripple[i] = ripple[i]
-    if hold[i] >= 0:
-        ripple[i] = type(ripple[i])()
-    else:
-        ripple[i] = -clock[PER_OMEGA_SQUARED] / mass[i] * change[i]
+    ripple[i] = -clock[PER_OMEGA_SQUARED] / mass[i] * change[i]
 
 
 @wp.kernel
@@ -204,20 +201,18 @@ class PhyxelModel:
         self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
         self._hold_velocity = wp.zeros(1, dtype=vector, device=device)
         self._planes: list[wp.array] = []
+        self._programs: dict[str, Program] = {}
         self.meet([], np.zeros((bodies, 0)))
 
         self.u = wp.zeros(n, dtype=vector, device=device)
         self.v = wp.array(np.concatenate([part.velocities for part in parts]), dtype=vector, device=device)
         self.force = wp.zeros(n, dtype=vector, device=device)
         self._y = wp.zeros(n, dtype=vector, device=device)
-        ripple = np.random.default_rng(1).standard_normal((n, 3))
-        self._ripple = wp.array(ripple, dtype=vector, device=device)
+        self._ripple = wp.zeros(n, dtype=vector, device=device)
         self._last_ripple = wp.zeros(n, dtype=vector, device=device)
         self._change = wp.zeros(n, dtype=vector, device=device)
         self._partial = wp.zeros((n + CHUNK - 1) // CHUNK, dtype=wp.float64, device=device)
-        self._omega = 0.0
-        self._steps_since_omega = 0
-        self._programs: dict[str, Program] = {}
+        self._rest_omega = 0.0
         self._forces_known = False
 
     def __len__(self) -> int:
@@ -232,6 +227,8 @@ class PhyxelModel:
         _write(self.matter.stiffness, body, C[None])
         _write(self.matter.k_v, body, [k_v])
         _write(self.matter.k_b, body, [k_b])
+        # Engineering shear counts the three shear terms double.
+        _write(self.matter.shear_norm, body, [np.linalg.eigvalsh(C * np.outer(MANDEL, MANDEL)).max()])
         _write(self._damping, body, [material.damping])
         _write(self._drag, body, [material.drag])
         volume = self._volume[low:high]
@@ -252,7 +249,6 @@ class PhyxelModel:
         if slots > len(self._hold_velocity):
             self._hold_velocity = wp.zeros(2 * slots, dtype=self.matter.X.dtype, device=self.device)
             self._programs.clear()
-        self._omega = 0.0
 
     def set_hold_velocities(self, velocities: Floats) -> None:
         """How fast each hold moves, in units of the held body [1/s], shape (slots, 3)."""
@@ -273,12 +269,12 @@ class PhyxelModel:
                 array.assign(column)
             return
         self._planes = [wp.array(column, dtype=kind, device=self.device) for column, kind in columns]
-        self._programs: dict[str, Program] = {}
+        self._programs.clear()
 
     def _outdate(self) -> None:
         """The law has changed: forces, frequency and the choice of kernels are to be found anew."""
         self._forces_known = False
-        self._omega = 0.0
+        self._rest_omega = 0.0
         self._programs.clear()
 
     # Stepping
@@ -300,13 +296,14 @@ class PhyxelModel:
             self.force, self.forces.gradient, self.u, self.v, self._y,
         ]  # fmt: skip
         moving = [Launch(move, n, move_inputs)]
-        power = [self.mass, self._hold, self._clock, self._change, self._ripple, self._last_ripple]
+        power = [self.mass, self._clock, self._change, self._ripple, self._last_ripple]
         chunks = len(self._partial)
         return {
             "force": self.forces.elastic(self.u, self.force),
             "move": moving,
             "substep": moving + self._force_launches(),
             "tangent": self.forces.tangent(self._ripple, self._change),
+            "stiffening": [self.forces.stiffening(self._partial)],
             "power": [*self.forces.tangent(self._ripple, self._change), Launch(iterate_power, n, power)],
             "ripple": [Launch(sum_products, chunks, [n, self.mass, self._ripple, self._ripple, self._partial])],
             "last ripple": [
@@ -338,35 +335,37 @@ class PhyxelModel:
         return min(step, FARTHEST_MOVE / fastest) if fastest > 0 else step
 
     def largest_frequency(self) -> float:
-        """ω of the stiffest vibration [1/s], by power iteration that is warm from frame to frame."""
+        """ω of the stiffest vibration [1/s], from above: that at rest times the root of the largest stiffening.
+
+        A power iteration at every frame would cost more and come from below: warm from the frame before, it stays in
+        the corner that was stiffest then and does not see another one being crushed.
+        """
         self.ensure_forces()
-        if self._omega == 0.0:
-            self._omega = self._first_frequency()
-        elif self._steps_since_omega >= 20:
-            self._iterate_power(5)
-        return self._omega
+        at_rest = self.rest_frequency()
+        self._program("stiffening").run()
+        return at_rest * float(np.sqrt(max(self._partial.numpy().max(), 1.0)))
 
-    def _first_frequency(self) -> float:
-        """From any starting vector: normalised every time, until the estimate stands still to 1 %."""
-        self._omega = 1.0
-        for _ in range(12):
-            before = self._omega
-            self._iterate_power(1 if before == 1.0 else 6)
-            if abs(self._omega - before) < 0.01 * self._omega:
+    def rest_frequency(self) -> float:
+        """Largest frequency of M⁻¹K in the reference shape [1/s], nothing held, by power iteration to 0.5 %."""
+        if self._rest_omega == 0.0:
+            gradient = self.forces.gradient.numpy().copy()
+            self.forces.gradient.zero_()
+            self._rest_omega = self._iterate_power()
+            self.forces.gradient.assign(gradient)
+        return self._rest_omega
+
+    def _iterate_power(self) -> float:
+        ripple = np.random.default_rng(1).standard_normal((len(self), 3))
+        self._ripple.assign(ripple.astype(self.v.numpy().dtype))
+        omega = 1.0
+        for _ in range(20):
+            before = omega
+            self._set_clock(per_omega_squared=1.0 / omega**2)
+            self._program("power").run(1 if before == 1.0 else 10)
+            omega *= np.sqrt(self._norm("ripple") / self._norm("last ripple"))
+            if abs(omega - before) < 0.005 * omega:
                 break
-        return self._omega
-
-    def _iterate_power(self, times: int) -> None:
-        self._set_clock(per_omega_squared=1.0 / self._omega**2)
-        self._program("power").run(times)
-        growth = self._norm("ripple") / max(self._norm("last ripple"), 1e-300)
-        if np.isfinite(growth) and growth > 0:
-            self._omega *= float(np.sqrt(growth))
-        # Rescaled: under- and overflow would only come after thousands of frames, but they would come.
-        size = self._norm("ripple")
-        if not 1e-10 < size < 1e10:
-            self._ripple.assign(self._ripple.numpy() / (size or 1.0))
-        self._steps_since_omega = 0
+        return float(omega)
 
     def _norm(self, which: str) -> float:
         self._program(which).run()
@@ -393,7 +392,6 @@ class PhyxelModel:
             self._program("substep").run(substeps - 1)
         self._set_clock(kick=0.5 * dt, drift=0.0)
         self._program("move").run()
-        self._steps_since_omega += substeps
 
     def relaxation_frequency(self) -> float:
         """Rayleigh quotient √(v·Kv / v·Mv) of the motion [1/s]: the slowest mode, once it alone is left."""
@@ -401,11 +399,9 @@ class PhyxelModel:
         size = float(np.abs(v).max())
         if size == 0.0:
             return 0.0
-        kept = self._ripple.numpy().copy()
         self._ripple.assign(self.v.numpy() / size)
         self._program("tangent").run()
         change = self._change.numpy().astype(np.float64)
-        self._ripple.assign(kept)
         free = (self._hold.numpy() < 0)[:, None]
         quotient = -float((free * v / size * change).sum()) / float((mass[:, None] * v * v).sum() / size**2)
         return float(np.sqrt(max(quotient, 0.0)))
@@ -443,16 +439,14 @@ class PhyxelModel:
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that varies, so that a restored run goes on with the same bits."""
         arrays = self._state_arrays()
-        counters = np.array([self._omega, self._steps_since_omega, self._forces_known], np.float64)
-        return {name: array.numpy().copy() for name, array in arrays.items()} | {"counters": counters}
+        known = {"forces_known": np.array(self._forces_known)}
+        return {name: array.numpy().copy() for name, array in arrays.items()} | known
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         for name, array in self._state_arrays().items():
             array.assign(state[name])
-        self._omega = float(state["counters"][0])
-        self._steps_since_omega = int(state["counters"][1])
-        self._forces_known = bool(state["counters"][2])
+        self._forces_known = bool(state["forces_known"])
 
     def _state_arrays(self) -> dict[str, wp.array]:
         return {
@@ -460,7 +454,6 @@ class PhyxelModel:
             "v": self.v,
             "force": self.force,
             "gradient": self.forces.gradient,
-            "ripple": self._ripple,
         }
 
 

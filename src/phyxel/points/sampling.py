@@ -31,6 +31,8 @@ TOLERANCE = 1e-12
 """Distance from the surface, in sizes of the shape, at which a point has arrived."""
 MOST_ATTEMPTS = 40
 TETRAHEDRON = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], np.float64)
+HALF_DIAGONAL = np.sqrt(3) / 2
+"""Of a cube with edge 1."""
 CORNERS = np.array(list(np.ndindex(2, 2, 2)), np.float64) - 0.5
 
 
@@ -90,15 +92,16 @@ def surface_cells(shape: Shape, count: int) -> tuple[Floats, float, float]:
     edge = size / COARSE_CELLS
     along = [np.arange(a + edge / 2, b + edge, edge) for a, b in zip(lower - edge / 2, upper, strict=True)]
     cells = np.stack(np.meshgrid(*along, indexing="ij"), axis=-1).reshape(-1, 3)
-    # Twice the half diagonal: far from the surface the distance is only roughly one.
-    cells = near_surface(shape, cells, 2 * np.sqrt(3) / 2 * edge)
+    # A generous reach: far from the surface the distance is only a rough one.
+    cells = near_surface(shape, cells, 2 * HALF_DIAGONAL * edge)
     while True:
-        spacing = np.sqrt(len(cells) * edge**2 / 3 / count)
+        # Cells lie about three deep across the surface, so that its area is near len(cells) edge² / 3.
+        spacing = float(np.sqrt(len(cells) * edge**2 / 3 / count))
         if edge <= 2 * spacing and edge <= FINEST_CELL * size:
             return cells, edge, min(edge, spacing)
         edge /= 2
         cells = (cells[:, None] + edge * CORNERS).reshape(-1, 3)
-        cells = near_surface(shape, cells, 1.3 * np.sqrt(3) / 2 * edge)
+        cells = near_surface(shape, cells, 1.3 * HALF_DIAGONAL * edge)
 
 
 def near_surface(shape: Shape, x: Floats, reach: float) -> Floats:
@@ -110,8 +113,7 @@ def thin(x: Floats, count: int) -> Floats:
     """`count` of the points x (N, 3): in a few rounds, of each closest pair one point goes."""
     for rounds_left in range(THINNING_ROUNDS, 0, -1):
         surplus = len(x) - count
-        gaps, nearest = cKDTree(x).query(x, k=[2], workers=-1)
-        gap, other = gaps[:, 0], nearest[:, 0]
+        gap, other = (np.asarray(found)[:, 1] for found in cKDTree(x).query(x, k=2, workers=-1))
         index = np.arange(len(x))
         spared = (other[other] == index) & (index < other)
         crowded = np.argsort(np.where(spared, np.inf, gap), kind="stable")
@@ -120,15 +122,13 @@ def thin(x: Floats, count: int) -> Floats:
 
 
 def search(x: Floats) -> tuple[Indices, float]:
-    """Nearest neighbours (N, k) of the points x (N, 3), and the mean distance [m] to the nearest."""
+    """Nearest neighbours (N, k) of the points x (N, 3), and their mean distance [m]."""
     k = min(NEIGHBOURS, len(x) - 1)
-    distances, neighbours = cKDTree(x).query(x, k=k + 1, workers=-1)
-    return neighbours[:, 1:], float(distances[:, 1:].mean())
+    distances, neighbours = (np.asarray(found)[:, 1:] for found in cKDTree(x).query(x, k=k + 1, workers=-1))
+    return neighbours, float(distances.mean())
 
 
-def push_apart(
-    shape: Shape, x: Floats, normals: Floats, neighbours: Indices, spacing: float
-) -> tuple[Floats, Floats]:
+def push_apart(shape: Shape, x: Floats, normals: Floats, neighbours: Indices, spacing: float) -> tuple[Floats, Floats]:
     """Move each point away from its neighbours along the surface; points and normals after it, (N, 3) each."""
     push = np.zeros_like(x)
     for other in neighbours.T:

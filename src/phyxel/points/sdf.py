@@ -16,8 +16,10 @@ from phyxel.points.cloud import Floats
 Vector = tuple[float, float, float]
 
 TINY = 1e-30
-SHORTEST_GRADIENT = 0.3
-"""What a gradient is at least taken to be: it vanishes only far from the surface, where the distance is a rough one."""
+SHORTEST_GRADIENT = 0.2
+"""What the length of a gradient is at least taken to be."""
+RESCALED_DEPTH = 0.01
+"""Distance from the surface [m] over which the division by that length fades out: farther away gradients may vanish."""
 CHUNK = 8192
 """Points evaluated at once, so that intermediate arrays stay in the processor's cache."""
 
@@ -44,7 +46,8 @@ def distance_of(field: Field) -> Callable[[Floats], Floats]:
         for first in range(0, len(x), CHUNK):
             part = slice(first, first + CHUNK)
             value, gradient = field(np.ascontiguousarray(x[part].T))
-            out[part] = value / np.maximum(length(gradient), SHORTEST_GRADIENT)
+            too_short = 1 - np.maximum(length(gradient), SHORTEST_GRADIENT)
+            out[part] = value / (1 - too_short * np.exp(-((value / RESCALED_DEPTH) ** 2)))
         return out
 
     return distance

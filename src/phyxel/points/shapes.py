@@ -99,15 +99,15 @@ def bear(p: Floats) -> Jet:
         0.045,
     )
     body = blend(trunk, bear_legs(p), 0.03)
-    body = blend(body, paired(p, lambda q: round_cone(q, (0.122, 0.29, 0.02), (0.083, 0.252, 0.122), 0.053, 0.049)), 0.022)
-    body = blend(body, bear_ears(p), 0.02)
+    arms = paired(p, lambda q: round_cone(q, (0.122, 0.29, 0.02), (0.083, 0.252, 0.122), 0.053, 0.049))
+    body = blend(blend(body, arms, 0.022), bear_ears(p), 0.02)
     return carve(bear_face(p, body), half_space(p, (0, 0, 0), (0, 1, 0)), 0.02)
 
 
 def bear_legs(p: Floats) -> Jet:
     """Short legs and feet that point forward."""
-    legs = paired(p, lambda q: round_cone(q, (0.078, 0.14, 0.0), (0.086, 0.058, 0.012), 0.085, 0.074), 0.01)
-    feet = paired(p, lambda q: ellipsoid(q, (0.09, 0.052, 0.07), (0.068, 0.075, 0.095)), 0.01)
+    legs = paired(p, lambda q: round_cone(q, (0.078, 0.14, 0.0), (0.086, 0.048, 0.012), 0.085, 0.074), 0.01)
+    feet = paired(p, lambda q: ellipsoid(q, (0.09, 0.046, 0.07), (0.068, 0.081, 0.095)), 0.01)
     return blend(legs, feet, 0.03)
 
 
@@ -179,18 +179,19 @@ def bust_nose(p: Floats, head: Jet) -> Jet:
 
 def bust_mouth(p: Floats, head: Jet) -> Jet:
     """Two lips and the line between them."""
-    upper = paired(p, lambda q: ellipsoid(q, (0.007, 0.388, 0.097), (0.0135, 0.0058, 0.0095)))
-    lower = ellipsoid(p, (0, 0.3762, 0.0955), (0.0155, 0.007, 0.0105))
-    line = paired(p, lambda q: round_cone(q, (0, 0.3825, 0.1055), (0.0195, 0.3816, 0.1015), 0.002, 0.0014))
+    upper = paired(p, lambda q: ellipsoid(q, (0.0075, 0.3885, 0.0965), (0.0145, 0.0064, 0.01)))
+    lower = ellipsoid(p, (0, 0.3755, 0.095), (0.0175, 0.0078, 0.0115))
+    line = paired(p, lambda q: round_cone(q, (0, 0.3825, 0.1055), (0.022, 0.3818, 0.1), 0.002, 0.0014))
     return carve(blend(blend(head, upper, 0.006), lower, 0.006), line, 0.004)
 
 
 def bust_ears(p: Floats) -> Jet:
-    """Ears, hollowed from outside."""
+    """Ears, hollowed from outside; they lean, so that the lobes meet the jaw."""
+    leaning = turned((0, 0, 1), -9) @ turned((0, 1, 0), -20)
 
     def ear(q: Floats) -> Jet:
-        hollow = ellipsoid(q, (0.104, 0.454, -0.008), (0.01, 0.02, 0.012))
-        return carve(ellipsoid(q, (0.092, 0.45, -0.014), (0.011, 0.034, 0.021), turned((0, 1, 0), -20)), hollow, 0.006)
+        hollow = ellipsoid(q, (0.103, 0.454, -0.008), (0.01, 0.02, 0.012))
+        return carve(ellipsoid(q, (0.09, 0.45, -0.014), (0.012, 0.034, 0.021), leaning), hollow, 0.006)
 
     return paired(p, ear)
 
@@ -231,8 +232,8 @@ def mix(first: Floats | Vector, second: Floats | Vector, share: Floats) -> Float
 
 def bear_color(positions: Floats) -> Floats:
     """Red gummy: orange where light would shine through thin limbs, nearly black eyes and nose."""
-    folded = positions * [-1, 1, 1]
-    folded[:, 0] = np.abs(positions[:, 0])
+    folded = np.array(positions, np.float64)
+    folded[:, 0] = np.abs(folded[:, 0])
     thin = np.zeros(len(positions))
     for center, reach in (((0.12, 0.57, 0.0), 0.09), ((0.08, 0.25, 0.17), 0.08), ((0.1, 0.04, 0.16), 0.12)):
         thin = np.maximum(thin, 1 - np.linalg.norm(folded - center, axis=1) / reach)
@@ -290,8 +291,8 @@ def shell_color(positions: Floats) -> Floats:
 
 
 def bar_color(positions: Floats) -> Floats:
-    """Teal and cream rings ten to the metre, which show how it bends."""
-    wave = np.sin(10 * np.pi * (positions[:, 0] - 1e-9))
+    """Teal and cream rings, ten to the metre, which show how it bends."""
+    wave = np.sin(10 * np.pi * positions[:, 0])
     return mix((0.08, 0.52, 0.55), (0.95, 0.90, 0.78), 0.5 + 8 * wave)
 
 
@@ -313,13 +314,13 @@ def sphere_color(positions: Floats) -> Floats:
 SHAPES: dict[str, Shape] = {
     shape.name: shape
     for shape in (
-        Shape("bear", distance_of(bear), (-0.2, 0, -0.15), (0.2, 0.6, 0.2), bear_color),
+        Shape("bear", distance_of(bear), (-0.175, 0, -0.1201), (0.175, 0.5951, 0.171), bear_color),
         Shape("bar", bar_distance, (0, -0.125, -0.125), (1, 0.125, 0.125), bar_color),
         Shape("box", cube_distance, (-0.25, -0.25, -0.25), (0.25, 0.25, 0.25), cube_color),
         Shape("sphere", sphere_distance, (-0.25, -0.25, -0.25), (0.25, 0.25, 0.25), sphere_color),
         Shape("torus", torus_distance, (-0.4, -0.1, -0.4), (0.4, 0.1, 0.4), torus_color),
         Shape("jack", distance_of(jack), (-0.46, -0.46, -0.46), (0.46, 0.46, 0.46), jack_color),
         Shape("shell", shell_distance, (-0.5, 0, -0.5), (0.5, 0.5, 0.5), shell_color),
-        Shape("bust", distance_of(bust), (-0.25, 0, -0.15), (0.25, 0.62, 0.15), bust_color),
+        Shape("bust", distance_of(bust), (-0.2394, 0, -0.1665), (0.2394, 0.6194, 0.1557), bust_color),
     )
 }

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.errors import PhyxelError
+from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera
-from phyxel.render.discs import DiscLayer, View, make_view, ray_through
 from phyxel.render.look import Color
 from phyxel.render.shadow import GroundMap, ShadowMap
-from phyxel.render.tiles import Grid, block_corner
+from phyxel.render.tiles import Grid, first_pixel, launch_over, past_pixel, pixel_of, place_of
+from phyxel.render.view import View, make_view, ray_through
 
 wp.set_module_options(KERNEL_OPTIONS)
 
@@ -33,6 +34,8 @@ class Backdrop:
     bottom: wp.vec3
     floor: wp.vec3
     opacity: float
+    dither: int
+    """1: hide the steps of gradients"""
     level: float
     """height of the ground [m]; far below everything if there is none"""
     center: wp.vec3
@@ -49,6 +52,7 @@ def linear(color: Color) -> wp.vec3:
 def make_backdrop(background: Background, ground: float | None, camera: Camera) -> Any:
     """Depends on the camera alone, not on what moves before it: a still backdrop stays still."""
     backdrop = Backdrop()
+    backdrop.dither = int(background == "studio")
     backdrop.opacity = 0.0 if background is None else 1.0
     if isinstance(background, str):
         if background != "studio":
@@ -75,19 +79,19 @@ def shadow_on_screen(camera: Camera, place: Any) -> wp.vec4i:
 
 
 def srgb_codes(device: wp.Device) -> wp.array:
-    """Bytes for light in 0..1 in steps of 1/8191 (IEC 61966-2-1): fine enough to reach every byte."""
+    """256 times the display byte for light in 0..1 in steps of 1/8191 (IEC 61966-2-1)."""
     light = np.linspace(0.0, 1.0, CODES)
     display = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
-    return wp.array(np.rint(255 * display).astype(np.uint8), dtype=wp.uint8, device=device)
+    return wp.array(np.rint(255 * 256 * display).astype(np.uint16), dtype=wp.uint16, device=device)
 
 
 @wp.func
-def _ground_light(ground: GroundMap, light: wp.array(dtype=wp.vec3), hit: wp.vec3) -> wp.vec3:
+def _ground_light(ground: GroundMap, light: wp.array(dtype=wp.vec3), seen: wp.vec4) -> wp.vec3:
     """Part of the light that reaches a place on the ground, by color: bilinear in the map, all of it outside."""
-    x = (hit[0] - ground.corner[0]) / ground.texel - 0.5
-    z = (hit[2] - ground.corner[1]) / ground.texel - 0.5
+    x = (seen[0] - ground.corner[0]) * ground.per_metre - 0.5
+    z = (seen[2] - ground.corner[1]) * ground.per_metre - 0.5
     limit = float(ground.texels - 1)
-    if not (x > 0.0 and z > 0.0 and x < limit and z < limit):
+    if not (seen[3] > 0.0 and x > 0.0 and z > 0.0 and x < limit and z < limit):
         return wp.vec3(1.0, 1.0, 1.0)
     column = int(x)
     row = int(z)
@@ -124,40 +128,71 @@ def _backdrop_color(grid: Grid, backdrop: Backdrop, y: int, presence: float, lig
 
 
 @wp.func
-def _farther_neighbors(
+def _behind_edge(
     grid: Grid,
     nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
     colors: wp.array(dtype=wp.vec4),
     x: int,
     y: int,
+    backdrop: wp.vec4,
 ) -> wp.vec4:
-    """Mean color of the pixels about (x, y) that are well covered by something farther away; the fourth is their count."""
-    limit = 0.985 * nearness[y * grid.pitch + x]
-    total = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    """What is behind the object in a pixel it covers in part: farther parts of it if the pixels about show some, else
+    the backdrop if they show it, else (a seam between parts close together) the object itself."""
+    limit = 0.985 * nearness[pixel_of(grid, x, y)]
+    farther = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    around = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    rim = wp.bool(False)
     row = wp.max(y - 1, 0)
     while row <= wp.min(y + 1, grid.height - 1):
         column = wp.max(x - 1, 0)
         while column <= wp.min(x + 1, grid.width - 1):
-            p = row * grid.pitch + column
-            if coverage[p] > 0.9 and nearness[p] < limit:
-                total += colors[p]
+            p = pixel_of(grid, column, row)
+            if coverage[p] == 0.0:
+                rim = True
+            else:
+                around += colors[p]
+                if coverage[p] > 0.9 and nearness[p] < limit:
+                    farther += colors[p]
             column += 1
         row += 1
-    return total
+    if farther[3] > 0.0:
+        return farther / farther[3]
+    if rim:
+        return backdrop
+    return around / around[3]
 
 
 @wp.func
-def _byte(codes: wp.array(dtype=wp.uint8), light: float) -> wp.uint32:
-    return wp.uint32(codes[int(wp.clamp(light, 0.0, 1.0) * float(_CODES - 1) + 0.5)])
+def _byte(codes: wp.array(dtype=wp.uint16), light: float, round_up: wp.uint32) -> wp.uint32:
+    return (wp.uint32(codes[int(wp.clamp(light, 0.0, 1.0) * float(_CODES - 1) + 0.5)]) + round_up) >> wp.uint32(8)
 
 
 @wp.func
-def _encode(codes: wp.array(dtype=wp.uint8), color: wp.vec4) -> wp.uint32:
+def _threshold(backdrop: Backdrop, x: int, y: int) -> wp.uint32:
+    """256ths added before a value is cut to a byte: half, or a 4 x 4 ordered pattern that hides the steps of a gradient."""
+    mixed = x ^ y
+    pattern = ((mixed & 1) << 3) | ((y & 1) << 2) | (mixed & 2) | ((y & 2) >> 1)
+    return wp.uint32(128 + backdrop.dither * (16 * pattern - 120))
+
+
+@wp.func
+def _encode(codes: wp.array(dtype=wp.uint16), color: wp.vec4, round_up: wp.uint32) -> wp.uint32:
     """Red, green, blue, alpha as the four bytes of a little-endian word."""
-    alpha = wp.uint32(wp.clamp(color[3], 0.0, 1.0) * 255.0 + 0.5)
-    rgb = _byte(codes, color[0]) | (_byte(codes, color[1]) << wp.uint32(8)) | (_byte(codes, color[2]) << wp.uint32(16))
-    return rgb | (alpha << wp.uint32(24))
+    red = _byte(codes, color[0], round_up)
+    green = _byte(codes, color[1], round_up) << wp.uint32(8)
+    blue = _byte(codes, color[2], round_up) << wp.uint32(16)
+    alpha = wp.uint32(wp.clamp(color[3], 0.0, 1.0) * 255.0 + 0.5) << wp.uint32(24)
+    return red | green | blue | alpha
+
+
+@wp.func
+def _over(color: wp.vec4, covered: float, behind: wp.vec4) -> wp.vec4:
+    """A color that covers part of a pixel, over another of some opacity."""
+    rest = (1.0 - covered) * behind[3]
+    alpha = covered + rest
+    mixed = (covered * color + rest * behind) / wp.max(alpha, 1.0e-6)
+    return wp.vec4(mixed[0], mixed[1], mixed[2], alpha)
 
 
 @wp.kernel
@@ -166,14 +201,16 @@ def paint_backdrop(
     grid: Grid,
     view: View,
     backdrop: Backdrop,
-    codes: wp.array(dtype=wp.uint8),
+    codes: wp.array(dtype=wp.uint16),
     picture: wp.array(dtype=wp.uint32),
 ):
     """One pixel of the scene without object or shadow."""
     i = first + wp.tid()
-    y = i // grid.pitch
-    seen = _ground_seen(view, backdrop, ray_through(view, i - y * grid.pitch, y))
-    picture[i] = _encode(codes, _backdrop_color(grid, backdrop, y, seen[3], wp.vec3(1.0, 1.0, 1.0)))
+    y = i // grid.width
+    x = i - y * grid.width
+    seen = _ground_seen(view, backdrop, ray_through(view, x, y))
+    color = _backdrop_color(grid, backdrop, y, seen[3], wp.vec3(1.0, 1.0, 1.0))
+    picture[i] = _encode(codes, color, _threshold(backdrop, x, y))
 
 
 @wp.kernel
@@ -189,47 +226,38 @@ def compose_pixels(
     nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
     colors: wp.array(dtype=wp.vec4),
-    codes: wp.array(dtype=wp.uint8),
+    codes: wp.array(dtype=wp.uint16),
     picture: wp.array(dtype=wp.uint32),
 ):
     """One block of the picture. A pixel the object covers in part shows what is behind: farther parts of it or the
     backdrop. A pixel without object or shadow is that of the `empty` scene."""
     i = first + wp.tid()
-    corner = block_corner(grid, i)
-    end_x = wp.min(corner[0] + grid.block, grid.width)
-    end_y = wp.min(corner[1] + grid.block, grid.height)
-    no_shadow = corner[0] >= shadowed[2] or corner[1] >= shadowed[3] or end_x <= shadowed[0] or end_y <= shadowed[1]
-    y = int(corner[1])
-    while y < end_y:
-        x = int(corner[0])
-        while x < end_x:
-            p = y * grid.pitch + x
+    p = int(first_pixel(grid, i))
+    stop = past_pixel(grid, i)
+    corner = place_of(grid, p & -256)
+    while p < stop:
+        x = corner[0] + (p & 15)
+        y = corner[1] + ((p >> 4) & 15)
+        if x < grid.width and y < grid.height:
+            word = y * grid.width + x
             covered = coverage[p]
-            if covered == 0.0 and no_shadow:
-                picture[p] = empty[p]
+            in_shadow = x >= shadowed[0] and y >= shadowed[1] and x < shadowed[2] and y < shadowed[3]
+            if covered == 0.0 and not in_shadow:
+                picture[word] = empty[word]
             elif covered == 1.0:
-                picture[p] = _encode(codes, colors[p])
+                picture[word] = _encode(codes, colors[p], wp.uint32(128))
             else:
-                behind = wp.vec4(0.0, 0.0, 0.0, 0.0)
-                color = wp.vec4(0.0, 0.0, 0.0, 0.0)
-                if covered > 0.0:
-                    color = colors[p]
-                    behind = _farther_neighbors(grid, nearness, coverage, colors, x, y)
-                if behind[3] > 0.0:
-                    behind = behind / behind[3]
+                seen = _ground_seen(view, backdrop, ray_through(view, x, y))
+                reaching = _ground_light(ground, light, seen)
+                if covered == 0.0 and wp.min(reaching) > 0.999:
+                    picture[word] = empty[word]
                 else:
-                    seen = _ground_seen(view, backdrop, ray_through(view, x, y))
-                    reaching = wp.vec3(1.0, 1.0, 1.0)
-                    if seen[3] > 0.0:
-                        reaching = _ground_light(ground, light, wp.vec3(seen[0], seen[1], seen[2]))
-                    behind = _backdrop_color(grid, backdrop, y, seen[3], reaching)
-                rest = (1.0 - covered) * behind[3]
-                alpha = covered + rest
-                color = (covered * color + rest * behind) / wp.max(alpha, 1.0e-6)
-                color[3] = alpha
-                picture[p] = _encode(codes, color)
-            x += 1
-        y += 1
+                    color = _backdrop_color(grid, backdrop, y, seen[3], reaching)
+                    if covered > 0.0:
+                        behind = _behind_edge(grid, nearness, coverage, colors, x, y, color)
+                        color = _over(colors[p], covered, behind)
+                    picture[word] = _encode(codes, color, _threshold(backdrop, x, y))
+        p += 1
 
 
 class Canvas:
@@ -237,10 +265,8 @@ class Canvas:
 
     def __init__(self, grid: Any, device: wp.Device) -> None:
         self.device, self.grid = device, grid
-        self.words = wp.empty(grid.pitch * grid.height, dtype=wp.uint32, device=device)
-        self.colors = wp.empty(grid.pitch * grid.height, dtype=wp.vec4, device=device)
-        """linear light of the object"""
-        self._empty = wp.empty(grid.pitch * grid.height, dtype=wp.uint32, device=device)
+        self.words = wp.empty(grid.width * grid.height, dtype=wp.uint32, device=device)
+        self._empty = wp.empty(grid.width * grid.height, dtype=wp.uint32, device=device)
         self._empty_for: object = None
         self._codes = srgb_codes(device)
 
@@ -253,7 +279,7 @@ class Canvas:
         place: Any,
         shadows: ShadowMap,
     ) -> None:
-        """Write the lit layer over the backdrop into `words`; the shadows' map lies at `place`."""
+        """Write the layer over the backdrop into `words`; the shadows' map lies at `place`."""
         view = make_view(camera)
         backdrop = make_backdrop(background, ground, camera)
         key = repr((camera, background, ground))
@@ -263,10 +289,9 @@ class Canvas:
             self._empty_for = key
         shadowed = wp.vec4i(0, 0, 0, 0) if ground is None else shadow_on_screen(camera, place)
         inputs = [self.grid, view, backdrop, place, shadows.light, shadowed, self._empty]
-        pixels = [layer.nearness, layer.coverage, self.colors]
-        launch(compose_pixels, self.grid.blocks, [*inputs, *pixels, self._codes, self.words], self.device)
+        pixels = [layer.nearness, layer.coverage, layer.colors]
+        launch_over(compose_pixels, self.grid, [*inputs, *pixels, self._codes, self.words], self.device)
 
     def bytes(self) -> NDArray[np.uint8]:
         """The picture, (height, width, 4); a view on the CPU."""
-        pixels = self.words.numpy().view(np.uint8).reshape(self.grid.height, self.grid.pitch, 4)
-        return pixels[:, : self.grid.width]
+        return self.words.numpy().view(np.uint8).reshape(self.grid.height, self.grid.width, 4)

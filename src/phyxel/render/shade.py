@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
-"""Lighting of the object, pixel by pixel, in linear light."""
+"""The light of the studio on the stuff of the object, in linear light."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.render.discs import DiscLayer, View, ray_through
+from phyxel.device import KERNEL_OPTIONS
 from phyxel.render.look import Light, Look
-from phyxel.render.shadow import GroundMap, ShadowMap, shadow_place
-from phyxel.render.tiles import Grid, block_corner
+from phyxel.render.shadow import GroundMap, shadow_place
 
 wp.set_module_options(KERNEL_OPTIONS)
 
@@ -30,12 +28,12 @@ class Studio:
     gloss: float
     rim: float
     translucency: float
-    depth: float
-    soft: float
+    dense: float
+    """one over how deep light gets into the stuff [1/m]"""
+    crisp: float
+    """one over the way in which shadows on the object become dark [1/m]"""
     floor: float
-    """height the object stands on"""
-    cut: float
-    """height of the ground that hides what is below it"""
+    """height the object stands on [m]"""
 
 
 def light_direction(light: Light) -> np.ndarray:
@@ -46,136 +44,104 @@ def light_direction(light: Light) -> np.ndarray:
     return direction / np.linalg.norm(direction)
 
 
-def make_studio(light: Light, look: Look, size: float, floor: float, cut: float) -> Any:
-    """For an object `size` [m] across that stands on y = floor [m]; what is below y = cut [m] is hidden."""
+def make_studio(light: Light, look: Look, size: float, floor: float) -> Any:
+    """For an object `size` [m] across that stands on y = floor [m]."""
     studio = Studio()
     studio.to_light = wp.vec3(*light_direction(light))
     studio.key, studio.sky, studio.bounce = wp.vec3(*light.key), wp.vec3(*light.sky), wp.vec3(*light.bounce)
     studio.wrap, studio.specular, studio.gloss, studio.rim = look.wrap, look.specular, look.gloss, look.rim
     studio.translucency = look.translucency
-    studio.depth = look.depth * size
-    studio.soft = 0.03 * size
-    studio.floor, studio.cut = floor, cut
+    studio.dense = 1.0 / (look.depth * size)
+    studio.crisp = 1.0 / (0.03 * size)
+    studio.floor = floor
     return studio
+
+
+@wp.func
+def _power8(x: float) -> float:
+    xx = x * x
+    xxxx = xx * xx
+    return xxxx * xxxx
 
 
 @wp.func
 def _fade(x: float) -> float:
     """Nearly exp(-x) for x >= 0, at a tenth of its price."""
-    return 1.0 / (1.0 + x * (1.0 + x * (0.5 + 0.2 * x)))
+    return _power8(wp.max(1.0 - 0.125 * x, 0.0))
 
 
 @wp.func
-def _buried(ground: GroundMap, tops: wp.array(dtype=float), p: wp.vec3) -> float:
-    """How far p lies behind the skin that faces the light [m], from the four texels about it."""
+def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p: wp.vec3) -> wp.vec2:
+    """How far p lies behind the skin that faces the light [m], and how open it is to the light, 0..1.
+
+    Means over 4 x 4 texels about its place with smooth weights: single texels would draw stairs into shadows."""
     place = shadow_place(ground, p)
-    x = wp.clamp(place[0] - 0.5, 0.0, float(ground.texels - 2))
-    z = wp.clamp(place[1] - 0.5, 0.0, float(ground.texels - 2))
+    x = wp.clamp(place[0] - 0.5, 1.0, float(ground.texels - 3))
+    z = wp.clamp(place[1] - 0.5, 1.0, float(ground.texels - 3))
     column = int(x)
     row = int(z)
-    fx = x - float(column)
-    fz = z - float(row)
-    t = row * ground.texels + column
-    along = wp.dot(p, ground.to_light) + 2.0 * ground.texel
-    upper = (1.0 - fx) * wp.max(tops[t] - along, 0.0) + fx * wp.max(tops[t + 1] - along, 0.0)
-    t += ground.texels
-    lower = (1.0 - fx) * wp.max(tops[t] - along, 0.0) + fx * wp.max(tops[t + 1] - along, 0.0)
-    return (1.0 - fz) * upper + fz * lower
+    along = wp.dot(p, ground.to_light) + 2.5 * ground.texel
+    total = wp.vec2(0.0, 0.0)
+    weights = float(0.0)
+    k = int(0)
+    while k < 16:
+        i = column - 1 + (k & 3)
+        j = row - 1 + (k >> 2)
+        dx = x - float(i)
+        dz = z - float(j)
+        weight = wp.max(1.0 - 0.25 * dx * dx, 0.0) * wp.max(1.0 - 0.25 * dz * dz, 0.0)
+        depth = wp.max(tops[j * ground.texels + i] - along, 0.0)
+        total += weight * wp.vec2(depth, _fade(depth * crisp))
+        weights += weight
+        k += 1
+    return total / weights
 
 
 @wp.func
-def _shoulder(c: wp.vec3) -> wp.vec3:
-    """Film-like rolling off of what is too bright: straight up to 0.6, then bending toward 1."""
-    over = wp.max(c - wp.vec3(0.6, 0.6, 0.6), wp.vec3(0.0, 0.0, 0.0))
-    bent = wp.cw_div(over, wp.vec3(1.0, 1.0, 1.0) + 2.5 * over)
-    return wp.min(c, wp.vec3(0.6, 0.6, 0.6)) + bent
-
-
-@wp.func
-def lit_color(studio: Studio, albedo: wp.vec3, n: wp.vec3, to_eye: wp.vec3, height: float, buried: float) -> wp.vec3:
-    """Light sent to the eye by a surface with normal n, `height` [m] above the floor, `buried` [m] behind lit skin."""
-    facing = wp.clamp(wp.dot(n, to_eye), 0.0, 1.0)
-    toward = wp.dot(n, studio.to_light)
-    open_sky = _fade(buried / studio.soft)
-
-    upward = 0.5 + 0.5 * n[1]
-    crowded = _fade(wp.max(height, 0.0) / (3.0 * studio.soft)) * (1.0 - 0.6 * upward)
-    ambient = (upward * studio.sky + (1.0 - upward) * studio.bounce) * (1.0 - 0.75 * crowded)
-    direct = wp.max((toward + studio.wrap) / (1.0 + studio.wrap), 0.0) * open_sky
-    skin = wp.cw_mul(albedo, ambient + direct * studio.key)
-
-    # Light that entered elsewhere: what is absorbed grows with the way it went, so thick parts turn deep in hue.
-    way = 1.3 * (buried / studio.depth + 0.9 * facing)
-    kept = wp.vec3(_fade(way * (1.15 - albedo[0])), _fade(way * (1.15 - albedo[1])), _fade(way * (1.15 - albedo[2])))
-    entered = (0.55 + 0.25 * toward + 0.2 * upward) * (ambient + 0.5 * studio.key)
-    inner = 0.45 * skin + 0.62 * wp.cw_mul(kept, entered)
-    body = skin + studio.translucency * (inner - skin)
-
-    # (1 - (1 - c) gloss / 8)^8 is nearly Blinn and Phong's c^gloss.
-    half = wp.normalize(studio.to_light + to_eye)
-    lobe = wp.max(1.0 - (1.0 - wp.dot(n, half)) * studio.gloss * 0.125, 0.0)
-    lobe = lobe * lobe
-    lobe = lobe * lobe
-    shine = studio.specular * lobe * lobe * open_sky
-    graze = 1.0 - facing
-    fresnel = 0.04 + 0.96 * graze * graze * graze * graze * graze
-    mirrored = 2.0 * facing * n[1] - to_eye[1]
-    softbox = wp.smoothstep(0.2, 0.9, mirrored)
-    seen = (0.5 + 0.5 * mirrored) * studio.sky + softbox * studio.key
-    return _shoulder(body + shine * studio.key + fresnel * studio.rim * (1.0 - crowded) * seen)
-
-
-@wp.func
-def _above_ground(view: View, cut: float, ray: wp.vec3, nearness: float) -> float:
-    """1 if the eye sees a point before it sees the ground, 0 if after, with a soft step about a pixel wide."""
-    drop = view.eye[1] - cut
-    if ray[1] > 0.0 or drop < 0.0:
-        return 1.0
-    return wp.clamp(0.5 + (nearness * drop + ray[1]) * view.focal, 0.0, 1.0)
-
-
-@wp.kernel
-def shade_pixels(
-    first: int,
-    grid: Grid,
-    view: View,
+def body_light(
     studio: Studio,
     ground: GroundMap,
     tops: wp.array(dtype=float),
-    nearness: wp.array(dtype=float),
-    coverage: wp.array(dtype=float),
-    sums: wp.array(dtype=float),
-    colors: wp.array(dtype=wp.vec4),
-):
-    """Light sent to the eye by what is seen in the pixels of one block."""
-    i = first + wp.tid()
-    corner = block_corner(grid, i)
-    end_x = wp.min(corner[0] + grid.block, grid.width)
-    end_y = wp.min(corner[1] + grid.block, grid.height)
-    plane = grid.pitch * grid.height
-    y = int(corner[1])
-    while y < end_y:
-        x = int(corner[0])
-        while x < end_x:
-            p = y * grid.pitch + x
-            if coverage[p] > 0.0:
-                ray = ray_through(view, x, y)
-                coverage[p] = coverage[p] * _above_ground(view, studio.cut, ray, nearness[p])
-                point = view.eye + ray / nearness[p]
-                normal = wp.vec3(sums[plane + p], sums[2 * plane + p], sums[3 * plane + p])
-                albedo = wp.vec3(sums[4 * plane + p], sums[5 * plane + p], sums[6 * plane + p]) / sums[p]
-                buried = _buried(ground, tops, point)
-                height = point[1] - studio.floor
-                light = lit_color(studio, albedo, wp.normalize(normal), -wp.normalize(ray), height, buried)
-                colors[p] = wp.vec4(light[0], light[1], light[2], 1.0)
-            x += 1
-        y += 1
+    albedo: wp.vec3,
+    p: wp.vec3,
+    n: wp.vec3,
+    eye: wp.vec3,
+) -> wp.vec4:
+    """Light from the body of the stuff at p with normal n: scattered at its skin and from within. It varies slowly,
+    so that once per surfel will do. The fourth component is how far the place is open to the light, 0..1."""
+    facing = wp.clamp(wp.dot(n, wp.normalize(eye - p)), 0.0, 1.0)
+    toward = wp.dot(n, studio.to_light)
+    behind = _behind_skin(ground, tops, studio.crisp, p)
+    buried = behind[0]
+    openness = behind[1]
+
+    upward = 0.5 + 0.5 * n[1]
+    crowded = _fade(wp.max(p[1] - studio.floor, 0.0) * 0.3 * studio.crisp) * (1.0 - 0.6 * upward)
+    ambient = (upward * studio.sky + (1.0 - upward) * studio.bounce) * (1.0 - 0.75 * crowded)
+    direct = wp.max(toward * (1.0 - studio.wrap) + studio.wrap, 0.0) * openness
+    skin = wp.cw_mul(albedo, ambient + direct * studio.key)
+
+    # Light that entered elsewhere: what is absorbed grows with the way it went, so thick parts turn deep in hue.
+    way = 1.2 * (buried * studio.dense + facing)
+    kept = wp.vec3(_fade(way * (1.1 - albedo[0])), _fade(way * (1.1 - albedo[1])), _fade(way * (1.1 - albedo[2])))
+    stained = wp.cw_div(albedo, albedo + wp.vec3(0.12, 0.12, 0.12))
+    entered = (0.55 + 0.25 * toward + 0.2 * upward) * (ambient + 0.6 * studio.key)
+    within = 0.35 * skin + 0.85 * wp.cw_mul(wp.cw_mul(kept, stained), entered)
+    body = skin + studio.translucency * (within - skin)
+    return wp.vec4(body[0], body[1], body[2], openness * (1.0 - crowded))
 
 
-def shade_layer(
-    layer: DiscLayer, view: Any, studio: Any, ground: Any, shadows: ShadowMap, colors: wp.array
-) -> None:
-    """Write the linear light of all covered pixels of a layer to `colors` (the fourth component is 1)."""
-    inputs = [layer.grid, view, studio, ground, shadows.tops]
-    pixels = [layer.nearness, layer.coverage, layer.sums, colors]
-    launch(shade_pixels, layer.grid.blocks, [*inputs, *pixels], layer.device)
+@wp.func
+def gloss_light(studio: Studio, n: wp.vec3, to_eye: wp.vec3, openness: float) -> wp.vec3:
+    """Light mirrored by the surface: the key light's highlight, and the studio with its ceiling light at grazing angles."""
+    # (1 - (1 - c) gloss / 8)^8 is nearly Blinn and Phong's c^gloss.
+    half = wp.normalize(studio.to_light + to_eye)
+    lobe = _power8(wp.max(1.0 - (1.0 - wp.dot(n, half)) * studio.gloss * 0.125, 0.0))
+    facing = wp.clamp(wp.dot(n, to_eye), 0.0, 1.0)
+    graze = 1.0 - facing
+    fresnel = 0.04 + 0.96 * graze * graze * graze * graze * graze
+    mirrored = 2.0 * facing * n[1] - to_eye[1]
+    softbox = wp.clamp((mirrored - 0.2) * 1.43, 0.0, 1.0)
+    softbox = softbox * softbox * (3.0 - 2.0 * softbox)
+    seen = (0.5 + 0.5 * mirrored) * studio.sky + softbox * studio.key
+    return openness * studio.specular * lobe * studio.key + fresnel * studio.rim * (0.4 + 0.6 * openness) * seen

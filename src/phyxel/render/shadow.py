@@ -14,9 +14,9 @@ import numpy as np
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.errors import PhyxelError
-from phyxel.render.discs import linear_from_srgb
-from phyxel.render.tiles import SPLIT_FROM, Grid, TileLists, block_corner, make_grid, tile_of
+from phyxel.render.surfels import Surfels
+from phyxel.render.tiles import SPLIT_FROM, Grid, TileLists, first_pixel, launch_over, make_grid, past_pixel, place_of
+from phyxel.render.view import linear_from_srgb
 
 wp.set_module_options(KERNEL_OPTIONS)
 
@@ -39,6 +39,7 @@ class GroundMap:
     """(x, z) [m] where the part begins that shadows can reach"""
     upper: wp.vec2
     texel: float
+    per_metre: float
     texels: int
     level: float
     to_light: wp.vec3
@@ -53,8 +54,8 @@ class GroundMap:
 def shadow_place(ground: GroundMap, p: wp.vec3) -> wp.vec2:
     """Where the light's ray through p meets the ground, in texels."""
     height = p[1] - ground.level
-    x = (p[0] - ground.slope[0] * height - ground.corner[0]) / ground.texel
-    z = (p[2] - ground.slope[1] * height - ground.corner[1]) / ground.texel
+    x = (p[0] - ground.slope[0] * height - ground.corner[0]) * ground.per_metre
+    z = (p[2] - ground.slope[1] * height - ground.corner[1]) * ground.per_metre
     return wp.vec2(x, z)
 
 
@@ -135,18 +136,22 @@ def gather_footprints(
 ):
     """One block of texels: what reaches farthest toward the light over each, and what comes closest to the ground."""
     i = first + wp.tid()
-    corner = block_corner(grid, i)
-    end_x = wp.min(corner[0] + grid.block, grid.width)
-    end_y = wp.min(corner[1] + grid.block, grid.height)
+    p = first_pixel(grid, i)
+    stop = past_pixel(grid, i)
+    if p >= stop:
+        return
+    corner = place_of(grid, p)
+    end_x = wp.min(corner[0] + wp.min(grid.span, 16), ground.texels)
+    end_y = wp.min(corner[1] + wp.max(grid.span // 16, 1), ground.texels)
+    tile = p >> 8
     y = int(corner[1])
     while y < end_y:
         x = int(corner[0])
         while x < end_x:
-            tops[y * grid.pitch + x] = _EMPTY
-            shades[y * grid.pitch + x] = Shade()
+            tops[y * ground.texels + x] = _EMPTY
+            shades[y * ground.texels + x] = Shade()
             x += 1
         y += 1
-    tile = tile_of(grid, corner)
     k = int(starts[tile])
     end = starts[tile + 1]
     while k < end:
@@ -156,16 +161,16 @@ def gather_footprints(
         straight_down = j >= len(positions)
         if straight_down:
             j -= len(positions)
-        p = positions[j]
-        height = wp.max(p[1] - ground.level, 0.0)
+        position = positions[j]
+        height = wp.max(position[1] - ground.level, 0.0)
         closeness = wp.max(1.0 - height / ground.reach, 0.0)
-        top = wp.dot(p, ground.to_light)
+        top = wp.dot(position, ground.to_light)
         color = linear_from_srgb(colors[j])
         y = wp.max(rect[1], corner[1])
         while y < wp.min(rect[3], end_y):
             x = wp.max(rect[0], corner[0])
             while x < wp.min(rect[2], end_x):
-                t = y * grid.pitch + x
+                t = y * ground.texels + x
                 if straight_down:
                     shade = shades[t]
                     shade[5] = wp.max(shade[5], closeness * closeness)
@@ -225,8 +230,6 @@ class ShadowMap:
     def __init__(self, texels: int, device: wp.Device) -> None:
         self.device = device
         self._grid = make_grid(texels, texels, device)
-        if self._grid.pitch != texels:
-            raise PhyxelError(f"shadow_texels={texels}: give a multiple of 16")
         self.texels = texels
         self.tops = wp.empty(texels * texels, dtype=float, device=device)
         """how far the object reaches toward the light [m], -1e30 where it is not"""
@@ -238,25 +241,18 @@ class ShadowMap:
         self._lists = TileLists(texels, texels, device)
         self._rects = wp.empty(0, dtype=wp.vec4i, device=device)
 
-    def draw(
-        self,
-        positions: wp.array,
-        axes_a: wp.array,
-        axes_b: wp.array,
-        colors: wp.array,
-        place: Any,
-        translucency: float,
-    ) -> None:
+    def draw(self, surfels: Surfels, place: Any, translucency: float) -> None:
         """Fill `tops` and `light` for a map that lies at `place`."""
+        positions, axes_a, axes_b, colors = surfels
         count = len(positions)
         if self._rects.size < 2 * count:
             self._rects = wp.empty(2 * count, dtype=wp.vec4i, device=self.device)
-        surfels = [positions, axes_a, axes_b, place]
-        launch(place_footprints, count, [*surfels, self._rects], self.device, count > SPLIT_FROM)
+        inputs = [positions, axes_a, axes_b, place, self._rects]
+        launch(place_footprints, count, inputs, self.device, count > SPLIT_FROM)
         self._lists.fill(self._rects, 2 * count)
         lists = [self._rects, self._lists.starts, self._lists.items]
         inputs = [self._grid, positions, colors, place, *lists, self.tops, self._near]
-        launch(gather_footprints, self._grid.blocks, inputs, self.device)
+        launch_over(gather_footprints, self._grid, inputs, self.device)
         narrow = max(1, self.texels // 100)
         self._blur(self._near, self._near, narrow)
         self._blur(self._near, self._far, 4 * narrow)
@@ -299,6 +295,7 @@ def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndar
     middle = 0.5 * (start + end) - 0.5 * texels * place.texel
     place.corner = wp.vec2(*(np.floor(middle / place.texel) * place.texel))
     place.lower, place.upper = wp.vec2(*start), wp.vec2(*end)
+    place.per_metre = 1.0 / place.texel
     place.texels = texels
     place.level = level
     place.to_light = wp.vec3(*to_light)

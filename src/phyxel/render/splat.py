@@ -7,16 +7,15 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.device import pick
-from phyxel.errors import PhyxelError
+from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera
 from phyxel.render.compose import NO_GROUND, Background, Canvas
-from phyxel.render.discs import DiscLayer, make_view
 from phyxel.render.look import Light, Look
-from phyxel.render.shade import light_direction, make_studio, shade_layer
+from phyxel.render.shade import light_direction, make_studio
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map
+from phyxel.render.surfels import Vectors, make_surfels
 from phyxel.render.tiles import make_grid
-
-Vectors = NDArray[np.floating] | wp.array
+from phyxel.render.view import make_view
 
 
 class Renderer:
@@ -51,35 +50,20 @@ class Renderer:
         ground: height y of a ground plane [m] that takes shadows. background: "studio", a display color, or None for
         transparent. supersample: draw at so many times the size and average, for stills.
         """
-        surfels = self._surfels(positions, axes_a, axes_b, colors)
+        surfels = make_surfels(positions, axes_a, axes_b, colors, self.device)
         camera = camera.scaled(supersample)
         layer, canvas = self._buffers_for(camera)
-        low, high = bounds_of(surfels[0], self.device)
+        low, high = bounds_of(surfels.positions, self.device)
         size = max(float(np.max(high - low)), 1e-9)
         level = float(low[1]) if ground is None else float(ground)
         place = place_map(low, high, level, light_direction(light), self._shadows.texels)
-        studio = make_studio(light, look, size, level, NO_GROUND if ground is None else level)
-        self._shadows.draw(*surfels, place, look.translucency)
-        view = make_view(camera)
-        layer.draw(*surfels, view)
-        shade_layer(layer, view, studio, place, self._shadows, canvas.colors)
+        studio = make_studio(light, look, size, level)
+        self._shadows.draw(surfels, place, look.translucency)
+        cut = NO_GROUND if ground is None else level
+        layer.draw(surfels, make_view(camera), studio, place, self._shadows, cut)
         canvas.compose(layer, camera, background, ground, place, self._shadows)
         picture = canvas.bytes()
         return picture.copy() if supersample == 1 else _averaged(picture, supersample)
-
-    def _surfels(self, *arrays: Vectors) -> list[wp.array]:
-        names = ("positions", "axes_a", "axes_b", "colors")
-        count = len(arrays[0])
-        for name, array in zip(names, arrays, strict=True):
-            if len(array) != count:
-                raise PhyxelError(f"render: {len(array)} {name} for {count} positions; give one for each surfel")
-        return [self._on_device(array) for array in arrays]
-
-    def _on_device(self, array: Vectors) -> wp.array:
-        if isinstance(array, wp.array):
-            return array if array.device == self.device else array.to(self.device)
-        values = np.ascontiguousarray(array, dtype=np.float32).reshape(-1, 3)
-        return wp.array(values, dtype=wp.vec3, device=self.device, copy=self.device.is_cuda)
 
     def _buffers_for(self, camera: Camera) -> tuple[DiscLayer, Canvas]:
         size = (camera.width, camera.height)

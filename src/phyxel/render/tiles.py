@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from math import gcd
 from typing import Any
 
 import warp as wp
 
-from phyxel.device import KERNEL_OPTIONS, launch
+from phyxel.device import KERNEL_OPTIONS, launch, thread_count
 
 wp.set_module_options(KERNEL_OPTIONS)
 
@@ -22,49 +21,65 @@ _TILE = wp.constant(TILE)
 
 @wp.struct
 class Grid:
-    """A picture cut into square blocks, one per kernel thread. Pixel (x, y) is kept at y * pitch + x."""
+    """A picture kept tile after tile, 256 pixels each row by row, so that a tile's memory is in one place (row by row
+    over the whole picture it would be on some hundred pages, and looking these up takes longer than drawing)."""
 
     width: int
     height: int
-    pitch: int
     tiles_x: int
-    block: int
-    blocks_x: int
-    blocks: int
-    stride: int
+    tiles: int
+    span: int
+    """pixels per kernel thread: a tile on the CPU, one on CUDA"""
+    lanes: int
+    """CPU threads; they take tiles in turn, which makes equal slices equal work"""
+    rounds: int
 
 
 def make_grid(width: int, height: int, device: wp.Device) -> Any:
-    """Blocks are whole tiles on the CPU and single pixels on CUDA."""
     grid = Grid()
     grid.width, grid.height = width, height
     grid.tiles_x = -(-width // TILE)
-    grid.pitch = grid.tiles_x * TILE
-    grid.block = 1 if device.is_cuda else TILE
-    grid.blocks_x = -(-width // grid.block)
-    grid.blocks = grid.blocks_x * -(-height // grid.block)
-    grid.stride = 1 if device.is_cuda else _scattering_stride(grid.blocks)
+    grid.tiles = grid.tiles_x * -(-height // TILE)
+    grid.span = 1 if device.is_cuda else TILE * TILE
+    grid.lanes = 1 if device.is_cuda else thread_count()
+    grid.rounds = -(-pixel_count(grid) // (grid.span * grid.lanes))
     return grid
 
 
-def _scattering_stride(blocks: int) -> int:
-    """A step that visits all blocks in scattered order, so that equal slices of them are equal work."""
-    stride = max(1, int(0.618 * blocks))
-    while gcd(stride, blocks) != 1:
-        stride += 1
-    return stride
+def pixel_count(grid: Any) -> int:
+    """Pixels kept for a picture, those beyond its edges included."""
+    return int(grid.tiles * TILE * TILE)
+
+
+def launch_over(kernel: wp.Kernel, grid: Any, inputs: list[Any], device: wp.Device) -> None:
+    """Run a kernel whose thread i does the pixels from `first_pixel(grid, i)` on."""
+    launch(kernel, grid.rounds * grid.lanes, inputs, device)
 
 
 @wp.func
-def block_corner(grid: Grid, i: int) -> wp.vec2i:
-    """Pixel at the upper left corner of the i-th block to work on."""
-    block = int(wp.int64(i) * wp.int64(grid.stride) % wp.int64(grid.blocks))
-    return wp.vec2i(block % grid.blocks_x, block // grid.blocks_x) * grid.block
+def first_pixel(grid: Grid, i: int) -> int:
+    """First of the grid.span pixels of thread i; may lie beyond the last tile."""
+    return ((i % grid.rounds) * grid.lanes + i // grid.rounds) * grid.span
 
 
 @wp.func
-def tile_of(grid: Grid, corner: wp.vec2i) -> int:
-    return (corner[1] // _TILE) * grid.tiles_x + corner[0] // _TILE
+def past_pixel(grid: Grid, i: int) -> int:
+    """One after the last pixel of thread i."""
+    return wp.min(first_pixel(grid, i) + grid.span, grid.tiles * 256)
+
+
+@wp.func
+def place_of(grid: Grid, p: int) -> wp.vec2i:
+    """Column and row of the p-th pixel kept."""
+    tile = p >> 8
+    row = tile // grid.tiles_x
+    return wp.vec2i(((tile - row * grid.tiles_x) << 4) + (p & 15), (row << 4) + ((p >> 4) & 15))
+
+
+@wp.func
+def pixel_of(grid: Grid, x: int, y: int) -> int:
+    """Where the pixel in column x, row y is kept."""
+    return (((y >> 4) * grid.tiles_x + (x >> 4)) << 8) + ((y & 15) << 4) + (x & 15)
 
 
 @wp.func

@@ -92,6 +92,8 @@ class Surfels:
 
     def __init__(self, rest: Rest, nodes: Floats, device: wp.Device) -> None:
         self.colors = np.ascontiguousarray(rest.colors, np.float32)
+        """red, green, blue in 0..1, shape (m, 3)"""
+        self.color = wp.array(self.colors, dtype=wp.vec3, device=device)
         self._device = device
         m = len(rest.positions)
         carriers = Carriers.found(rest.positions, nodes)

@@ -1,0 +1,188 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from phyxel import __version__
+from phyxel.errors import PhyxelError
+
+app = typer.Typer(
+    name="phyxel",
+    help="Point-sampled objects brought to life.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
+)
+console = Console(stderr=True)
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results. Default: out/NAME.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint of the run in --out.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1. Default: CUDA where there is one.")]
+Model = Annotated[Path | None, typer.Option(help="A scan or mesh to put in place of the built-in shapes.")]
+Nodes = Annotated[int | None, typer.Option("--nodes", "-n", help="Nodes per body, in place of the scene's.")]
+Seconds = Annotated[float | None, typer.Option(help="Seconds to simulate, in place of the scene's.")]
+Video = Annotated[bool, typer.Option("--video/--no-video", help="Draw pictures and a preview video.")]
+
+
+@app.command()
+def run(
+    scene: Annotated[str, typer.Argument(help="A scene file (.toml) or the name of a gallery scene.")],
+    out: Out = None,
+    resume: Resume = False,
+    device: Device = None,
+    model: Model = None,
+    nodes: Nodes = None,
+    seconds: Seconds = None,
+    video: Video = True,
+) -> None:
+    """Simulate a scene: frames, a log and a preview video in OUT."""
+    from phyxel.scene import find_scene
+
+    changes: dict[str, Any] = {"seconds": seconds, "nodes": nodes, "model": model, "video": None if video else False}
+    chosen = find_scene(scene).changed(**{key: value for key, value in changes.items() if value is not None})
+    play(chosen, out or Path("out") / chosen.name, resume, device)
+
+
+@app.command()
+def demo(out: Out = None, device: Device = None) -> None:
+    """The built-in scene: a gummy bear drops, lands and wobbles."""
+    from phyxel.scene import gallery as gallery_scene
+
+    play(gallery_scene("demo"), out or Path("out") / "demo", False, device)
+
+
+def play(scene: Any, out: Path, resume: bool, device: str | None) -> None:
+    """Run a scene with a live progress bar and a summary at the end."""
+    from phyxel.run import Run
+
+    run = Run(scene, out, device)
+    console.print(f"[bold]{scene.name}[/bold]  {scene.content.title}")
+    started = time.perf_counter()
+    rows: list[dict[str, Any]] = []
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TextColumn("frame {task.completed:.0f}/{task.total:.0f}  {task.fields[state]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("setting up (a first run compiles kernels)", total=run.frames, state="")
+
+        def report(row: dict[str, Any]) -> None:
+            rows.append(row)
+            speed = (row["time"] - rows[0]["time"]) / max(time.perf_counter() - started, 1e-9)
+            energy = row["kinetic"] + row["elastic"]
+            state = f"{row['time']:.2f} s  {speed:.2f}× real time  {energy:.3g} J moving and strained"
+            progress.update(task, description="running", completed=row["frame"] + 1, state=state)
+
+        try:
+            run.play(resume, report)
+        except KeyboardInterrupt:
+            progress.stop()
+            last = rows[-1]["frame"] if rows else "none"
+            console.print(f"stopped; last whole frame {last}. Go on with: phyxel run {scene.name} --out {out} --resume")
+            raise typer.Exit(130) from None
+    summary(run, rows, time.perf_counter() - started)
+
+
+def summary(run: Any, rows: list[dict[str, Any]], seconds: float) -> None:
+    """What was made, how long it took, and where it is."""
+    if not rows:
+        console.print(f"nothing left to do; the run is complete in {run.folder}")
+        return
+    table = Table(show_header=False, box=None)
+    table.add_row("frames", f"{len(rows)} in {seconds:.1f} s, simulated {rows[-1]['time']:.2f} s")
+    stages = {name: sum(row["milliseconds"][name] for row in rows) / len(rows) for name in rows[0]["milliseconds"]}
+    table.add_row("a frame", ", ".join(f"{name} {ms:.1f} ms" for name, ms in stages.items()))
+    table.add_row("volume", f"{100 * (rows[-1]['volume'] / rows[0]['volume'] - 1):+.2f} %")
+    table.add_row("results", str(run.folder))
+    if run.scene.content.output.video:
+        table.add_row("video", str(run.folder / "preview.mp4"))
+    console.print(table)
+
+
+@app.command()
+def gallery() -> None:
+    """The scenes that come with Phyxel; each runs with `phyxel run NAME`."""
+    from phyxel.scene import gallery as gallery_scene
+    from phyxel.scene import gallery_names
+
+    table = Table("scene", "what happens")
+    for name in gallery_names():
+        table.add_row(name, gallery_scene(name).content.title)
+    Console().print(table)
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Benchmarks to run. Default: all but the slow ones.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each result.")] = False,
+    models: Annotated[Path | None, typer.Option(help="Folder with scans. Default: $PHYXEL_MODELS.")] = None,
+    peers: Annotated[bool, typer.Option("--peers", help="Run other tools beside, where installed.")] = False,
+    device: Device = None,
+) -> None:
+    """Measure speed and memory."""
+    from phyxel.bench import Setting, measure
+
+    folder = models or (Path(os.environ["PHYXEL_MODELS"]) if "PHYXEL_MODELS" in os.environ else None)
+    table = Table("benchmark", "value", "unit", "compared with", "ratio")
+    for result in measure(names or [], Setting(models=folder, peers=peers, device=device)):
+        if as_json:
+            print(json.dumps(result.row()), flush=True)
+        else:
+            console.print(result.line())
+            table.add_row(*result.cells())
+    if not as_json:
+        Console().print(table)
+
+
+@app.command()
+def doctor() -> None:
+    """What Phyxel finds on this machine, and whether it computes right."""
+    from phyxel.doctor import examine
+
+    healthy = True
+    table = Table("what", "found", "")
+    for what, found, fine in examine():
+        healthy &= fine
+        table.add_row(what, found, "[green]ok[/green]" if fine else "[red]look here[/red]")
+    Console().print(table)
+    if not healthy:
+        raise typer.Exit(1)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"phyxel {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    """Point-sampled objects brought to life."""
+
+
+def main() -> None:
+    """Entry point: what is raised on purpose becomes a message, not a traceback."""
+    try:
+        app()
+    except PhyxelError as error:
+        console.print(f"[red]error:[/red] {error}", highlight=False, markup=True, soft_wrap=True)
+        sys.exit(1)

@@ -1,0 +1,41 @@
+"""Nothing is half-written: files appear under their name only when complete."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from phyxel.errors import PhyxelError
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file to write, which takes its name when the block ends well and vanishes when it does not."""
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise PhyxelError(f"{target}: cannot be written ({error.strerror})") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise PhyxelError(f"{target}: cannot be written ({error.strerror})") from error
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """What the user takes away from new files' permissions; mkstemp ignores it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

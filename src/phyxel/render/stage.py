@@ -1,0 +1,73 @@
+"""A world on stage: the camera that sees all of it, and a picture of it as it is now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.render.camera import Camera
+from phyxel.render.look import Look
+from phyxel.render.picture import save_png
+from phyxel.render.splat import Renderer
+from phyxel.world import World
+
+if TYPE_CHECKING:
+    from phyxel.scene import CameraPart, OutputPart
+
+
+class Stage:
+    """Draws the bodies of a world, always from the same place."""
+
+    def __init__(self, camera: Camera, background: str | tuple[float, float, float] | None, device: str | None) -> None:
+        self.camera, self._background = camera, background
+        self._renderer = Renderer(device)
+
+    @staticmethod
+    def around(world: World, camera: CameraPart, output: OutputPart) -> Stage:
+        """A camera as the scene asks for, else one that sees the bodies and the ground under them."""
+        lower, upper = visible_box(world)
+        framed = Camera.framing(lower, upper, camera.direction, output.width, output.height, camera.fov)
+        chosen = Camera(
+            eye=camera.eye or framed.eye,
+            target=camera.target or framed.target,
+            fov=camera.fov,
+            width=output.width,
+            height=output.height,
+        )
+        return Stage(chosen, output.background, world.device.alias)
+
+    def draw(self, world: World, supersample: int = 1) -> NDArray[np.uint8]:
+        """A picture of the world as it is now, (height, width, 4) bytes."""
+        surfaces = [body.surface for body in world.bodies]
+        ground = max((ground.height for ground in world.colliders), default=None)
+        if len(surfaces) == 1:
+            only = surfaces[0]
+            fields = [only.position, only.axis_a, only.axis_b, only.color]
+        else:
+            names = ("position", "axis_a", "axis_b", "color")
+            fields = [np.concatenate([getattr(surface, name).numpy() for surface in surfaces]) for name in names]
+        return self._renderer.render(
+            *fields,
+            self.camera,
+            ground=ground,
+            background=self._background,
+            look=Look.gummy(),
+            supersample=supersample,
+        )
+
+    def save(self, world: World, path: Path) -> None:
+        """Write a picture of the world as it is now (PNG)."""
+        save_png(self.draw(world), path)
+
+
+def visible_box(world: World) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """The box around all bodies and the ground under them [m]."""
+    positions = [body.surface.positions for body in world.bodies]
+    lower = np.min([points.min(axis=0) for points in positions], axis=0)
+    upper = np.max([points.max(axis=0) for points in positions], axis=0)
+    for ground in world.colliders:
+        lower[1] = min(lower[1], ground.height)
+    return lower, upper

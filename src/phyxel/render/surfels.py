@@ -1,0 +1,44 @@
+"""What is drawn."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.errors import PhyxelError
+
+Vectors = NDArray[np.floating] | wp.array
+
+
+class Surfels(NamedTuple):
+    """Ellipses on a surface, as Warp arrays of vec3 on one device, shape (N,)."""
+
+    positions: wp.array
+    """[m]"""
+    axes_a: wp.array
+    """half axis [m]; a × b points outward"""
+    axes_b: wp.array
+    """half axis [m]"""
+    colors: wp.array
+    """display colors, 0..1"""
+
+
+def make_surfels(
+    positions: Vectors, axes_a: Vectors, axes_b: Vectors, colors: Vectors, device: wp.Device
+) -> Surfels:
+    """From (N, 3) arrays; what is on the device already, or float32 in the CPU's memory, is not copied."""
+    arrays = {"positions": positions, "axes_a": axes_a, "axes_b": axes_b, "colors": colors}
+    for name, array in arrays.items():
+        if len(array) != len(positions):
+            raise PhyxelError(f"render: {len(array)} {name} for {len(positions)} positions; give one for each surfel")
+    return Surfels(*(_on_device(array, device) for array in arrays.values()))
+
+
+def _on_device(array: Vectors, device: wp.Device) -> wp.array:
+    if isinstance(array, wp.array):
+        return array if array.device == device else array.to(device)
+    values = np.ascontiguousarray(array, dtype=np.float32).reshape(-1, 3)
+    return wp.array(values, dtype=wp.vec3, device=device, copy=device.is_cuda)

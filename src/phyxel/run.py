@@ -1,0 +1,170 @@
+"""A run: a scene played into a folder, frame by frame, so that it can be stopped at any moment and gone on with.
+
+OUT/scene.toml      what was run
+OUT/frames/         0000.ply (points), 0000.obj (meshes), 0000.png (pictures)
+OUT/run.jsonl       one line a frame: time, energies, momentum, volume, surfels, milliseconds by stage
+OUT/checkpoints/    0030.npz, the last two
+OUT/preview.mp4     encoded from the saved pictures
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phyxel.errors import CheckpointError, PhyxelError
+from phyxel.export import mesh, ply
+from phyxel.files import whole_file
+from phyxel.scene import Scene
+from phyxel.world import Frame, World
+
+if TYPE_CHECKING:
+    from phyxel.render.stage import Stage
+
+KEPT_CHECKPOINTS = 2
+
+
+@dataclass
+class Stopwatch:
+    """Milliseconds spent in each stage of the current frame."""
+
+    spent: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.spent[name] = self.spent.get(name, 0.0) + 1e3 * (time.perf_counter() - start)
+
+
+class Run:
+    """A scene and the folder it is played into."""
+
+    def __init__(self, scene: Scene, folder: Path, device: str | None = None) -> None:
+        self.scene, self.folder, self._device = scene, folder, device
+        self.frames = round(scene.seconds * scene.fps) + 1
+        self._output = scene.content.output
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "run.jsonl"
+
+    def play(self, resume: bool, report: Callable[[dict[str, Any]], None]) -> int:
+        """Play to the end and return the number of the first frame that was computed; `report` gets each log line."""
+        world = self.scene.world(self._device)
+        self._check_folder(resume)
+        first = self._go_on(world) if resume else self._begin()
+        stage = self._stage(world) if self._output.video else None
+        with self.log.open("a", encoding="utf-8") as log:
+            for index in range(first, self.frames):
+                row = self._frame(world, stage, index)
+                log.write(json.dumps(row) + "\n")
+                log.flush()
+                report(row)
+                if index % self._output.checkpoint_every == 0 or index == self.frames - 1:
+                    self._save(world, index)
+        if self._output.video:
+            self.encode()
+        return first
+
+    def _frame(self, world: World, stage: Stage | None, index: int) -> dict[str, Any]:
+        watch = Stopwatch()
+        with watch.stage("physics"):
+            world.advance(max(index / self.scene.fps - world.time, 0.0))
+        with watch.stage("surface"):
+            surfels = sum(len(body.surface) for body in world.bodies)
+        with watch.stage("picture"):
+            if stage is not None:
+                stage.save(world, self.folder / "frames" / f"{index:04d}.png")
+        with watch.stage("files"):
+            self._export(world, index)
+        row = {"frame": index, "time": round(world.time, 9), "surfels": surfels} | _sums(world)
+        return row | {"milliseconds": {name: round(ms, 3) for name, ms in watch.spent.items()}}
+
+    def _export(self, world: World, index: int) -> None:
+        if self._output.points:
+            ply(Frame(index, world.time, world.bodies), self.folder / "frames" / f"{index:04d}.ply")
+        if self._output.mesh:
+            for body in world.bodies:
+                label = f"{index:04d}" if len(world.bodies) == 1 else f"{index:04d}-{body.name}"
+                mesh(body, self.folder / "frames" / f"{label}-mesh.{self._output.mesh}")
+
+    def _stage(self, world: World) -> Stage:
+        from phyxel.render.stage import Stage
+
+        return Stage.around(world, self.scene.content.camera, self._output)
+
+    # The folder
+
+    def _check_folder(self, resume: bool) -> None:
+        """Refuse, before anything is written, a folder that cannot be written or holds something else."""
+        folder = self.folder
+        if folder.exists() and not folder.is_dir():
+            raise PhyxelError(f"{folder}: is a file; give another folder with --out")
+        if folder.is_dir() and any(folder.iterdir()) and not self.log.exists():
+            raise PhyxelError(f"{folder}: holds files that are not a run; give an empty or new folder with --out")
+        if resume and not self.log.exists():
+            raise PhyxelError(f"{folder}: no run to go on with; leave --resume away to begin one")
+        existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+        if not os.access(existing, os.W_OK | os.X_OK):
+            raise PhyxelError(f"{folder}: cannot be written; give another folder with --out")
+
+    def _begin(self) -> int:
+        """An empty folder for a new run; an earlier run's files go."""
+        try:
+            for old in ("frames", "checkpoints"):
+                shutil.rmtree(self.folder / old, ignore_errors=True)
+                (self.folder / old).mkdir(parents=True)
+            (self.folder / "preview.mp4").unlink(missing_ok=True)
+            self.log.write_text("")
+        except OSError as error:
+            raise PhyxelError(
+                f"{self.folder}: cannot be written ({error.strerror}); give another with --out"
+            ) from error
+        with whole_file(self.folder / "scene.toml") as file:
+            file.write(self.scene.source.encode())
+        return 0
+
+    def _save(self, world: World, index: int) -> None:
+        folder = self.folder / "checkpoints"
+        world.save(folder / f"{index:04d}.npz", note=self.scene.fingerprint())
+        for old in sorted(folder.glob("*.npz"))[:-KEPT_CHECKPOINTS]:
+            old.unlink()
+
+    def _go_on(self, world: World) -> int:
+        """Restore the newest checkpoint; frames after it are made again, with the same bits."""
+        checkpoints = sorted((self.folder / "checkpoints").glob("*.npz"))
+        if not checkpoints:
+            return self._begin()
+        newest = checkpoints[-1]
+        world.restore(newest, note=self.scene.fingerprint())
+        done = int(newest.stem)
+        rows = [json.loads(line) for line in self.log.read_text().splitlines() if line.endswith("}")]
+        kept = [row for row in rows if row["frame"] <= done]
+        if len(kept) != done + 1:
+            raise CheckpointError(f"{self.log}: {len(kept)} lines up to frame {done}; begin again without --resume")
+        with whole_file(self.log) as file:
+            file.write("".join(json.dumps(row) + "\n" for row in kept).encode())
+        return done + 1
+
+    def encode(self) -> None:
+        """The preview, from the pictures that are there."""
+        from phyxel.render.video import encode
+
+        encode(sorted((self.folder / "frames").glob("*.png")), self.folder / "preview.mp4", self.scene.fps)
+
+
+def _sums(world: World) -> dict[str, Any]:
+    """Energies, momentum and volume of all bodies together."""
+    parts = [body.diagnostics() for body in world.bodies]
+    total = {name: np.sum([part[name] for part in parts], axis=0) for name in parts[0]}
+    return {name: np.round(value, 12).tolist() if np.ndim(value) else float(value) for name, value in total.items()}

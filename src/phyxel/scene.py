@@ -1,0 +1,383 @@
+"""Scene files: what a user writes, checked before anything is done."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import tomllib
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from phyxel.body import Body, Handle
+from phyxel.contact.colliders import Ground
+from phyxel.errors import SceneError
+from phyxel.material import PRESETS, Material
+from phyxel.points.cloud import PointCloud
+from phyxel.points.load import load
+from phyxel.region import Box
+from phyxel.world import World
+
+Triple = tuple[float, float, float]
+SPARSE_MESH = 2_000
+"""A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""
+
+
+class Part(BaseModel):
+    """A table of the scene file: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MaterialPart(Part):
+    preset: Literal[PRESETS] | None = None  # type: ignore[valid-type]
+    young: float | None = None
+    poisson: float | None = None
+    density: float | None = None
+    damping: float | None = None
+    drag: float | None = None
+    stiffness: list[list[float]] | None = None
+
+    def over(self, base: Material) -> Material:
+        """This material, with what it leaves open taken from `base` (or from its own preset)."""
+        given = self.model_dump(exclude={"preset"}, exclude_none=True)
+        if self.preset is not None:
+            base = Material.preset(self.preset)
+        if {"young", "poisson"} & set(given) and base.stiffness is not None:
+            given.setdefault("stiffness", None)
+        return base.but(**given)
+
+
+class HoldPart(Part):
+    """Nodes to hold: those in the box, in reference positions [m]."""
+
+    lower: Triple = (-np.inf, -np.inf, -np.inf)
+    upper: Triple = (np.inf, np.inf, np.inf)
+    to: Triple = (0.0, 0.0, 0.0)
+    over: float = Field(default=0.0, ge=0)
+    name: str | None = None
+
+    def take(self, body: Body, time: float) -> Handle:
+        """Hold the nodes, or move them by `to` [m] in `over` [s] from `time` on."""
+        end = np.array(self.to)
+
+        def path(now: float) -> Any:
+            return end * (min(max((now - time) / self.over, 0.0), 1.0) if self.over > 0 else 1.0)
+
+        return body.drag(Box(self.lower, self.upper), path)
+
+
+class BodyPart(Part):
+    name: str | None = None
+    shape: str | None = None
+    file: str | None = None
+    points: int | None = Field(default=None, ge=4)
+    units: str = "m"
+    up: str = "y"
+    color: Triple | None = None
+    nodes: int = Field(default=800, ge=8)
+    model: Literal["phyxel"] = "phyxel"
+    integrator: Literal["leapfrog"] | None = None
+    surface: Literal["carried"] = "carried"
+    at: Triple = (0.0, 0.0, 0.0)
+    rotate: Triple | None = None
+    size: float | None = Field(default=None, gt=0)
+    velocity: Triple = (0.0, 0.0, 0.0)
+    spin: Triple = (0.0, 0.0, 0.0)
+    support: float = Field(default=2.0, ge=1.2, le=5)
+    material: MaterialPart = MaterialPart()
+    force: Triple = (0.0, 0.0, 0.0)
+    hold: list[HoldPart] = []
+
+    @model_validator(mode="after")
+    def _one_source(self) -> BodyPart:
+        if (self.shape is None) == (self.file is None):
+            raise ValueError('give either shape = "bear" or file = "scan.ply"')
+        return self
+
+    def cloud(self, folder: Path) -> PointCloud:
+        """The points this body is made from; files are looked for beside the scene file."""
+        if self.file is None:
+            cloud = load(str(self.shape), points=self.points)
+        else:
+            path = folder / Path(self.file).expanduser()
+            cloud = load(path, points=self.points, units=self.units, up=self.up)
+            if self.points is None and cloud.faces is not None and len(cloud) < SPARSE_MESH:
+                cloud = load(path, points=10 * SPARSE_MESH, units=self.units, up=self.up)
+        if self.color is not None:
+            cloud = cloud.with_colors(np.broadcast_to(self.color, (len(cloud), 3)))
+        return cloud
+
+    def body(self, folder: Path) -> Body:
+        cloud = self.cloud(folder)
+        keys = {
+            "nodes",
+            "model",
+            "integrator",
+            "surface",
+            "at",
+            "rotate",
+            "size",
+            "velocity",
+            "spin",
+            "name",
+            "support",
+        }
+        options = self.model_dump(include=keys)
+        return Body(cloud, material=self.material.over(Material.rubber()), **options)
+
+
+class GroundPart(Part):
+    kind: Literal["ground"]
+    height: float = 0.0
+    friction: float = 0.5
+    restitution: float = 0.0
+
+    def collider(self) -> Ground:
+        return Ground(self.height, self.friction, self.restitution)
+
+
+class EventPart(Part):
+    """Something that happens to a body at a time."""
+
+    at: float = Field(ge=0, allow_inf_nan=False)
+    body: str | None = None
+    material: MaterialPart | None = None
+    force: Triple | None = None
+    hold: HoldPart | None = None
+    release: str | None = None
+
+    @model_validator(mode="after")
+    def _does_something(self) -> EventPart:
+        if all(part is None for part in (self.material, self.force, self.hold, self.release)):
+            raise ValueError("an event needs one of material, force, hold, release")
+        return self
+
+
+class CameraPart(Part):
+    eye: Triple | None = None
+    target: Triple | None = None
+    direction: Triple = (0.5, 0.3, 1.0)
+    fov: float = Field(default=32.0, gt=1, lt=120)
+
+
+class OutputPart(Part):
+    points: Literal["ply"] | list[Literal["ply"]] | None = "ply"
+    mesh: Literal["obj", "ply"] | None = None
+    video: bool = True
+    width: int = Field(default=1280, ge=16, le=8192)
+    height: int = Field(default=720, ge=16, le=8192)
+    background: Literal["studio"] | Triple = "studio"
+    checkpoint_every: int = Field(default=30, ge=1)
+    """frames between checkpoints"""
+
+
+class SceneFile(Part):
+    title: str = ""
+    seconds: float = Field(default=4.0, gt=0, allow_inf_nan=False)
+    fps: float = Field(default=60.0, gt=0, le=1000)
+    gravity: Triple = (0.0, -9.81, 0.0)
+    body: list[BodyPart] = Field(min_length=1)
+    collider: list[GroundPart] = []
+    event: list[EventPart] = []
+    camera: CameraPart = CameraPart()
+    output: OutputPart = OutputPart()
+
+
+class Scene:
+    """A scene: `Scene.read("jelly.toml").world()`."""
+
+    def __init__(self, content: SceneFile, name: str, folder: Path, source: str) -> None:
+        self.content, self.name, self.folder, self.source = content, name, folder, source
+
+    @staticmethod
+    def read(path: str | Path) -> Scene:
+        """Read a scene file (TOML)."""
+        path = Path(path)
+        try:
+            source = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SceneError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+        return Scene.parse(source, name=path.stem, folder=path.parent, shown=path.name)
+
+    @staticmethod
+    def parse(source: str, name: str = "scene", folder: Path = Path(), shown: str | None = None) -> Scene:
+        """A scene from TOML text; files it names are looked for in `folder`."""
+        shown = shown or f"{name}.toml"
+        try:
+            content = SceneFile.model_validate(tomllib.loads(source))
+        except tomllib.TOMLDecodeError as error:
+            raise SceneError(f"{shown}: not valid TOML: {error}") from error
+        except ValidationError as error:
+            raise SceneError("\n".join(f"{shown}: {_explained(one)}" for one in error.errors())) from error
+        scene = Scene(content, name, folder, source)
+        scene._check_names(shown)
+        return scene
+
+    def _check_names(self, shown: str) -> None:
+        bodies = self._body_names()
+        repeated = {name for name in bodies if bodies.count(name) > 1}
+        if repeated:
+            raise SceneError(f'{shown}: two bodies are named "{min(repeated)}"; give each a name of its own')
+        held = {hold.name for part in self.content.body for hold in part.hold}
+        held |= {event.hold.name for event in self.content.event if event.hold}
+        for index, event in enumerate(self.content.event):
+            if event.body is None and len(bodies) > 1:
+                raise SceneError(f"{shown}: event[{index}].body: missing; there are {', '.join(bodies)}")
+            if event.body is not None and event.body not in bodies:
+                hint = _did_you_mean(event.body, bodies)
+                raise SceneError(f'{shown}: event[{index}].body = "{event.body}": no such body{hint}')
+            if event.release is not None and event.release not in held:
+                hint = _did_you_mean(event.release, [name for name in held if name])
+                raise SceneError(f'{shown}: event[{index}].release = "{event.release}": no hold has this name{hint}')
+
+    def _body_names(self) -> list[str]:
+        names: list[str] = []
+        for part in self.content.body:
+            base = part.name or part.shape or Path(str(part.file)).stem
+            count = sum(name == base or name.startswith(f"{base}-") for name in names)
+            names.append(base if part.name or not count else f"{base}-{count + 1}")
+        return names
+
+    @property
+    def seconds(self) -> float:
+        return self.content.seconds
+
+    @property
+    def fps(self) -> float:
+        return self.content.fps
+
+    def changed(self, **changes: Any) -> Scene:
+        """The same scene with other `seconds`, `nodes` or `points` (for all bodies), `model` (a file for every shape),
+        `video` or `points_output`."""
+        content = self.content
+        body_keys = {key: changes.pop(key) for key in ("nodes", "points") if key in changes}
+        bodies = [part.model_copy(update=body_keys) for part in content.body]
+        model = changes.pop("model", None)
+        if model is not None:
+            update = {"file": str(Path(model).resolve()), "shape": None}
+            bodies = [
+                part.model_copy(
+                    update=update | {"name": name, "size": part.size or load(str(part.shape), points=100).size}
+                )
+                if part.shape
+                else part
+                for part, name in zip(bodies, self._body_names(), strict=True)
+            ]
+        output = content.output.model_copy(update={key: changes.pop(key) for key in ("video",) if key in changes})
+        update = {**changes, "body": bodies, "output": output}
+        return Scene(content.model_copy(update=update), self.name, self.folder, self.source)
+
+    def fingerprint(self) -> str:
+        """What decides how it moves, as a hash: everything but the length and the output."""
+        kept = self.content.model_dump_json(exclude={"seconds", "output", "camera", "title"})
+        return hashlib.sha256(kept.encode()).hexdigest()
+
+    def world(self, device: str | None = None) -> World:
+        """Build the world of this scene, with its events on the clock."""
+        content = self.content
+        world = World(content.gravity, device)
+        handles: dict[tuple[str, str], Handle] = {}
+        for part, name in zip(content.body, self._body_names(), strict=True):
+            body = part.model_copy(update={"name": name}).body(self.folder)
+            world.add(body)
+            body.force = part.force
+            for hold in part.hold:
+                handle = hold.take(body, 0.0)
+                if hold.name:
+                    handles[name, hold.name] = handle
+        for ground in content.collider:
+            world.add(ground.collider())
+        for event in content.event:
+            world.at(event.at, self._action(event, handles))
+        return world
+
+    def _action(self, event: EventPart, handles: dict[tuple[str, str], Handle]) -> Callable[[World], None]:
+        name = event.body or self._body_names()[0]
+
+        def happen(world: World) -> None:
+            body = next(body for body in world.bodies if body.name == name)
+            if event.material is not None:
+                body.material = event.material.over(body.material)
+            if event.force is not None:
+                body.force = event.force
+            if event.hold is not None:
+                handles[name, event.hold.name or ""] = event.hold.take(body, event.at)
+            if event.release is not None:
+                if (name, event.release) not in handles:
+                    raise SceneError(f'event at {event.at:g} s: "{event.release}" is not held on {name} then')
+                body.release(handles.pop((name, event.release)))
+
+        return happen
+
+
+def _explained(error: Any) -> str:
+    """One pydantic error as a sentence: key, value, what is allowed, and the near miss."""
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
+    if error["type"] == "extra_forbidden":
+        return f"{key}: not known{_did_you_mean(str(error['loc'][-1]), _keys_beside(error['loc']))}"
+    if error["type"] == "missing":
+        return f"{key}: missing"
+    message = error["msg"].removeprefix("Value error, ")
+    if isinstance(error["input"], dict | list) and error["type"] in ("value_error", "too_short"):
+        return f"{key}: {message}"
+    hint = ""
+    if error["type"] == "literal_error" and isinstance(error["input"], str):
+        known = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        hint = _did_you_mean(error["input"], known)
+    return f"{key} = {error['input']!r}: {message[0].lower() + message[1:]}{hint}"
+
+
+def _keys_beside(location: tuple[Any, ...]) -> list[str]:
+    """The keys allowed where an unknown key was found."""
+    part: Any = SceneFile
+    for step in location[:-1]:
+        if isinstance(step, str) and step in part.model_fields:
+            part = _part_in(part.model_fields[step].annotation)
+    return list(part.model_fields)
+
+
+def _part_in(annotation: Any) -> Any:
+    """The table type inside list[...] or ... | None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return (
+        next(found for inner in annotation.__args__ if (found := _part_in(inner)) is not None)
+        if hasattr(annotation, "__args__")
+        else None
+    )
+
+
+def _did_you_mean(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if near:
+        return f'; did you mean "{near[0]}"?'
+    return f"; there are {', '.join(known)}" if known else ""
+
+
+def gallery_names() -> list[str]:
+    """Names of the scenes that come with Phyxel."""
+    folder = resources.files("phyxel") / "gallery"
+    return sorted(Path(item.name).stem for item in folder.iterdir() if item.name.endswith(".toml"))
+
+
+def gallery(name: str) -> Scene:
+    """A scene that comes with Phyxel."""
+    if name not in gallery_names():
+        raise SceneError(f'"{name}": no such scene in the gallery{_did_you_mean(name, gallery_names())}')
+    source = (resources.files("phyxel") / "gallery" / f"{name}.toml").read_text(encoding="utf-8")
+    return Scene.parse(source, name=name)
+
+
+def find_scene(name_or_path: str) -> Scene:
+    """A scene file, or a gallery scene by its name."""
+    if Path(name_or_path).suffix == ".toml" or Path(name_or_path).is_file():
+        return Scene.read(name_or_path)
+    try:
+        return gallery(name_or_path)
+    except SceneError as error:
+        raise SceneError(f"{error}. A scene file ends in .toml") from error
