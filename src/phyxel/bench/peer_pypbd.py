@@ -4,10 +4,11 @@ Settings: the library's own, steps of 5 ms with five substeps and one iteration 
 it is stable, but the finer the bar, the less of it is solved in one pass (at 8281 nodes and E = 1e5 the lowest tip is
 −1.069 m with these substeps of 1 ms, −1.040 with 0.5 and −1.026 with 0.25). At E = 1e7 nothing stable and affordable is
 right, and the bar hangs like a soft one: at 1225 nodes the mean tip is −0.65 m with 1 ms, −0.19 with 0.1 ms and −0.06
-with 0.025 ms, and 20 iterations a substep blow up. Both cores, by OpenMP, whose threads wait spinning: on a machine
-that is busy with something else it slows down tenfold.
+with 0.025 ms, and 20 iterations a substep blow up. Both cores, by OpenMP. Its threads wait spinning, some 40 times a
+substep, and on a machine busy with something else that made a run up to 40 times as long: they spin briefly here.
 """
 
+import os
 from importlib.metadata import version
 
 import numpy as np
@@ -54,6 +55,7 @@ class Bar:
     """The bar in pyPBD."""
 
     def __init__(self, cells: int, young: float) -> None:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # read as the tool is loaded
         import pypbd as pbd
 
         h = 0.25 / cells

@@ -9,11 +9,11 @@ import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.render.discs import Disc, project_discs
-from phyxel.render.shade import Studio, gloss_light
+from phyxel.render.shade import Studio
 from phyxel.render.shadow import ShadowMap
 from phyxel.render.surfels import Surfels
 from phyxel.render.tiles import SPLIT_FROM, Grid, TileLists, first_pixel, launch_over, past_pixel, pixel_count, place_of
-from phyxel.render.view import View, ray_through
+from phyxel.render.view import View
 
 # A row of a tile is just one 512-bit word where the processor has such; the compiler would rather take two halves.
 _FLAGS = f"{KERNEL_OPTIONS['cpu_compiler_flags']} -mprefer-vector-width=512"
@@ -37,7 +37,7 @@ class Blend:
 
 @wp.func
 def _edge_coverage(disc: Disc, u: float, v: float, w: float) -> float:
-    """Part of a pixel in the disc: half plus the way to the edge in pixels, (1 - r) / |grad r| with r² = (u² + v²) / w²."""
+    """Part of a pixel in the disc: half plus the way to the edge in pixels, (1 - r) / |∇r| with r² = (u² + v²) / w²."""
     rr = (u * u + v * v) / (w * w)
     r = wp.sqrt(rr)
     gx = (u * disc.ux + v * disc.vx) / (w * w) - rr / w * disc.wx
@@ -104,40 +104,97 @@ def _blend_pixel(
 
 
 @wp.func
-def _above_ground(view: View, level: float, ray: wp.vec3, nearness: float) -> float:
-    """1 if the eye sees a point before it sees the ground, 0 if after, with a soft step about a pixel wide."""
-    drop = view.eye[1] - level
-    if ray[1] > 0.0 or drop < 0.0:
-        return 1.0
-    return wp.clamp(0.5 + (nearness * drop + ray[1]) * view.focal, 0.0, 1.0)
+def _keep(blend: Blend, s: int, scratch: wp.array(dtype=float)):
+    """Put a pixel into its slot of the scratch."""
+    scratch[s] = blend.nearness
+    scratch[s + 256] = blend.weight
+    scratch[s + 512] = blend.normal[0]
+    scratch[s + 768] = blend.normal[1]
+    scratch[s + 1024] = blend.normal[2]
+    scratch[s + 1280] = blend.light[0]
+    scratch[s + 1536] = blend.light[1]
+    scratch[s + 1792] = blend.light[2]
+    scratch[s + 2048] = blend.openness
+    scratch[s + 2304] = blend.coverage
 
 
-@wp.func
-def _shoulder(light: float) -> float:
-    """Film-like rolling off of what is too bright: straight up to 0.6, then bending, level at 1."""
-    over = wp.clamp(light - 0.6, 0.0, 0.8)
-    return wp.min(light, 0.6) + over - 0.625 * over * over
+# Pixels in a row, as loops over neighbouring words without branches: the compiler turns each into a few vector
+# instructions. Warp's own indexing (with a stride known only at run time) would leave them scalar, ten times slower.
+# The scratch of a tile is eleven times 256 numbers: nearness, weight, normal (3), light (3), openness, coverage, doubt.
 
 
-@wp.func
-def _store(
+@wp.func_native("""
+    const float drop = view.eye[1] - level;
+    const float up = (view.center[1] - (float)y - 0.5f) * view.per_focal;
+    for (int k = 0; k < lanes; ++k) {
+        const float* __restrict__ from = scratch.data + s + k;
+        float* __restrict__ to = colors.data + (p >> 8) * 768 + (p & 255) + k;
+        const float right = ((float)(x + k) + 0.5f - view.center[0]) * view.per_focal;
+        const float rx = view.forward[0] + right * view.right[0] + up * view.up[0];
+        const float ry = view.forward[1] + right * view.right[1] + up * view.up[1];
+        const float rz = view.forward[2] + right * view.right[2] + up * view.up[2];
+        const float r = -1.0f / wp::sqrt(rx * rx + ry * ry + rz * rz);
+        const float ex = r * rx, ey = r * ry, ez = r * rz;
+
+        float nx = from[512], ny = from[768], nz = from[1024];
+        const float n = 1.0f / wp::sqrt(nx * nx + ny * ny + nz * nz + 1e-30f);
+        nx *= n, ny *= n, nz *= n;
+        const float share = 1.0f / (from[256] + 1e-30f);
+        const float openness = share * from[2048];
+
+        // The key light's highlight: (1 - (1 - c) gloss / 8)^8 is nearly Blinn and Phong's c^gloss.
+        const float hx = studio.to_light[0] + ex, hy = studio.to_light[1] + ey, hz = studio.to_light[2] + ez;
+        const float h = 1.0f / wp::sqrt(hx * hx + hy * hy + hz * hz + 1e-30f);
+        float lobe = 1.0f - (1.0f - h * (nx * hx + ny * hy + nz * hz)) * studio.gloss * 0.125f;
+        lobe = lobe > 0.0f ? lobe : 0.0f;
+        lobe *= lobe; lobe *= lobe; lobe *= lobe;
+        const float shine = studio.specular * lobe * openness;
+
+        // The studio mirrored, most at grazing angles (Schlick's Fresnel term): sky, and a soft box at the ceiling.
+        float facing = nx * ex + ny * ey + nz * ez;
+        facing = facing > 0.0f ? facing : 0.0f;
+        const float graze = 1.0f - facing, graze2 = graze * graze;
+        const float mirrored = 2.0f * facing * ny - ey;
+        float box = (mirrored - 0.2f) * 1.43f;
+        box = box > 0.0f ? box : 0.0f;
+        box = box < 1.0f ? box : 1.0f;
+        const float rim = (0.04f + 0.96f * graze2 * graze2 * graze) * studio.rim * (0.4f + 0.6f * openness);
+        const float sky = rim * (0.5f + 0.5f * mirrored), key = shine + rim * box * box * (3.0f - 2.0f * box);
+
+        // Film-like rolling off of what is too bright: straight up to 0.6, then bending, level at 1.
+        for (int c = 0; c < 3; ++c) {
+            const float light = share * from[1280 + 256 * c] + sky * studio.sky[c] + key * studio.key[c];
+            float over = light - 0.6f;
+            over = over > 0.0f ? over : 0.0f;
+            over = over < 0.8f ? over : 0.8f;
+            to[256 * c] = (light < 0.6f ? light : 0.6f) + over - 0.625f * over * over;
+        }
+
+        // The ground hides what is below it, with a soft step about a pixel wide.
+        float above = 0.5f + (from[0] * drop + ry) * view.focal;
+        above = above > 0.0f ? above : 0.0f;
+        above = above < 1.0f ? above : 1.0f;
+        above = ry > 0.0f || drop < 0.0f ? 1.0f : above;
+        coverage.data[p + k] = from[2304] * above;
+        nearness.data[p + k] = from[0];
+    }
+""")
+def _light_row(
+    x: int,
+    y: int,
     p: int,
-    ray: wp.vec3,
-    blend: Blend,
+    s: int,
+    lanes: int,
     view: View,
     studio: Studio,
     level: float,
+    scratch: wp.array(dtype=float),
     nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
-    colors: wp.array(dtype=wp.vec4),
+    colors: wp.array(dtype=float),
 ):
-    """Light a pixel and write it. The ground at height `level` hides what is below it."""
-    share = 1.0 / blend.weight
-    gloss = gloss_light(studio, wp.normalize(blend.normal), -wp.normalize(ray), share * blend.openness)
-    light = share * blend.light + gloss
-    nearness[p] = blend.nearness
-    coverage[p] = blend.coverage * _above_ground(view, level, ray, blend.nearness)
-    colors[p] = wp.vec4(_shoulder(light[0]), _shoulder(light[1]), _shoulder(light[2]), 1.0)
+    """Light pixels p, p + 1, ... from their slots s, s + 1, ...: the mean light of the surfels' bodies, and what a
+    surface with their mean normal mirrors. Only pixels that are covered get a color that means something."""
 
 
 @wp.kernel
@@ -154,21 +211,17 @@ def blend_pixels(
     scratch: wp.array(dtype=float),
     nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
-    colors: wp.array(dtype=wp.vec4),
+    colors: wp.array(dtype=float),
 ):
     """One pixel a thread: for CUDA."""
     p = first + wp.tid()
     place = place_of(grid, p)
     tile = p >> 8
-    blend = _blend_pixel(place[0], place[1], discs, rects, items, starts[tile], starts[tile + 1])
-    coverage[p] = 0.0
-    if blend.coverage > 0.0:
-        _store(p, ray_through(view, place[0], place[1]), blend, view, studio, level, nearness, coverage, colors)
+    s = tile * _SCRATCH + (p & 255)
+    _keep(_blend_pixel(place[0], place[1], discs, rects, items, starts[tile], starts[tile + 1]), s, scratch)
+    _light_row(place[0], place[1], p, s, 1, view, studio, level, scratch, nearness, coverage, colors)
 
 
-# Rows of a tile as loops of fixed length over neighbouring words, without branches: the compiler turns each into a few
-# vector instructions. Warp's own indexing (with a stride known only at run time) leaves them scalar, ten times slower.
-# Scratch holds eleven tiles of numbers: nearness, weight, normal (3), light (3), openness, sure coverage, doubt.
 @wp.func_native("""
     for (int y = top; y < bottom; ++y) {
         const float dx = (float)left + 0.5f - disc.x, dy = (float)y + 0.5f - disc.y;
@@ -189,7 +242,6 @@ def blend_pixels(
 """)
 def _raise_rows(disc: Disc, left: int, top: int, bottom: int, start: int, scratch: wp.array(dtype=float)):
     """Nearest depth of the discs, in the rows top..bottom of the tile that begins at column left."""
-    ...
 
 
 @wp.func_native("""
@@ -227,7 +279,6 @@ def _raise_rows(disc: Disc, left: int, top: int, bottom: int, start: int, scratc
 def _blend_rows(disc: Disc, left: int, top: int, bottom: int, start: int, scratch: wp.array(dtype=float)):
     """Add the disc where it is in front; note which pixels it surely covers, and which have its fringe before all else
     and so are in doubt."""
-    ...
 
 
 @wp.func_native("""
@@ -235,20 +286,6 @@ def _blend_rows(disc: Disc, left: int, top: int, bottom: int, start: int, scratc
 """)
 def _clear(numbers: wp.array(dtype=float), first: int, last: int):
     """Set numbers first..last to zero."""
-    ...
-
-
-@wp.func
-def _blend_of_rows(s: int, scratch: wp.array(dtype=float)) -> Blend:
-    """What the rows gathered for the pixel at s."""
-    blend = Blend()
-    blend.nearness = scratch[s]
-    blend.weight = scratch[s + 256]
-    blend.normal = wp.vec3(scratch[s + 512], scratch[s + 768], scratch[s + 1024])
-    blend.light = wp.vec3(scratch[s + 1280], scratch[s + 1536], scratch[s + 1792])
-    blend.openness = scratch[s + 2048]
-    blend.coverage = scratch[s + 2304]
-    return blend
 
 
 @wp.kernel
@@ -265,7 +302,7 @@ def blend_tiles(
     scratch: wp.array(dtype=float),
     nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
-    colors: wp.array(dtype=wp.vec4),
+    colors: wp.array(dtype=float),
 ):
     """One tile a thread: for the CPU. Whole rows at once, without the soft edges; then pixels at edges one by one."""
     i = first + wp.tid()
@@ -293,17 +330,18 @@ def blend_tiles(
         rect = rects[j]
         _blend_rows(discs[j], corner[0], wp.max(rect[1], corner[1]), wp.min(rect[3], corner[1] + 16), start, scratch)
         k += 1
+    q = int(p)
+    while q < stop:
+        s = start + (q & 255)
+        if scratch[s + 2560] > 0.0 or (scratch[s] > 0.0 and scratch[s + 2304] < 1.0):
+            place = place_of(grid, q)
+            _keep(_blend_pixel(place[0], place[1], discs, rects, items, begin, end), s, scratch)
+        q += 1
+    y = int(corner[1])
     while p < stop:
-        s = start + (p & 255)
-        if scratch[s] > 0.0 or scratch[s + 2560] > 0.0:
-            x = corner[0] + (p & 15)
-            y = corner[1] + ((p >> 4) & 15)
-            blend = _blend_of_rows(s, scratch)
-            if scratch[s + 2560] > 0.0 or blend.coverage < 1.0:
-                blend = _blend_pixel(x, y, discs, rects, items, begin, end)
-            if blend.coverage > 0.0:
-                _store(p, ray_through(view, x, y), blend, view, studio, level, nearness, coverage, colors)
-        p += 1
+        _light_row(corner[0], y, p, start + (p & 255), 16, view, studio, level, scratch, nearness, coverage, colors)
+        y += 1
+        p += 16
 
 
 class DiscLayer:
@@ -316,16 +354,15 @@ class DiscLayer:
         """one over the depth [1/m] where something is seen"""
         self.coverage = wp.zeros(pixels, dtype=float, device=device)
         """part of the pixel that is covered, 0..1"""
-        self.colors = wp.zeros(pixels, dtype=wp.vec4, device=device)
-        """linear light where something is seen; the fourth component is 1"""
-        self._scratch = wp.zeros(SCRATCH * grid.lanes, dtype=float, device=device)
+        self.colors = wp.zeros(3 * pixels, dtype=float, device=device)
+        """linear light where something is seen: of each tile 256 times red, then green, then blue"""
+        scratches = grid.tiles if grid.span == 1 else grid.lanes
+        self._scratch = wp.zeros(SCRATCH * scratches, dtype=float, device=device)
         self._lists = TileLists(grid.width, grid.height, device)
         self._discs = wp.empty(0, dtype=Disc, device=device)
         self._rects = wp.empty(0, dtype=wp.vec4i, device=device)
 
-    def draw(
-        self, surfels: Surfels, view: Any, studio: Any, place: Any, shadows: ShadowMap, level: float
-    ) -> None:
+    def draw(self, surfels: Surfels, view: Any, studio: Any, place: Any, shadows: ShadowMap, level: float) -> None:
         """Fill the layer with the surfels seen by `view`, but for those below the ground at y = level [m]."""
         count = len(surfels.positions)
         if self._rects.size < count:
@@ -336,4 +373,4 @@ class DiscLayer:
         self._lists.fill(self._rects, count)
         discs = [self._discs, self._rects, self._lists.starts, self._lists.items, self._scratch]
         inputs = [self.grid, view, studio, level, *discs, self.nearness, self.coverage, self.colors]
-        launch_over(blend_pixels if self.device.is_cuda else blend_tiles, self.grid, inputs, self.device)
+        launch_over(blend_pixels if self.grid.span == 1 else blend_tiles, self.grid, inputs, self.device)

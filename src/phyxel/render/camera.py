@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,18 +34,20 @@ class Camera:
             raise PhyxelError(f"camera: fov={self.fov}; give an angle between 0.1 and 170 degrees")
         if self.width < 1 or self.height < 1:
             raise PhyxelError(f"camera: a picture of {self.width} x {self.height} pixels has no pixels")
-        numbers = np.concatenate([np.asarray(vector, float).reshape(3) for vector in (self.eye, self.target, self.up)])
-        if not np.isfinite(numbers).all():
-            raise PhyxelError("camera: eye, target and up must be finite numbers")
-        if np.linalg.norm(numbers[:3] - numbers[3:6]) == 0.0:
-            raise PhyxelError(f"camera: eye and target are the same point {tuple(numbers[:3])}; move one of them")
+        for name in ("eye", "target", "up"):
+            vector = np.asarray(getattr(self, name), float)
+            if vector.shape != (3,) or not np.isfinite(vector).all():
+                raise PhyxelError(f"camera: {name}={getattr(self, name)}; give three finite numbers")
+            object.__setattr__(self, name, tuple(vector.tolist()))  # so that cameras can be compared
+        if self.eye == self.target:
+            raise PhyxelError(f"camera: eye and target are the same point {self.eye}; move one of them")
 
     @property
     def focal(self) -> float:
         """Distance of the picture plane from the eye, in pixels."""
         return 0.5 * self.height / math.tan(math.radians(self.fov) / 2)
 
-    @property
+    @cached_property
     def axes(self) -> NDArray[np.float64]:
         """Unit vectors right, up and forward of the picture as rows, (3, 3)."""
         forward = np.asarray(self.target, float) - np.asarray(self.eye, float)
@@ -81,4 +84,6 @@ class Camera:
 
     def scaled(self, factor: int) -> Camera:
         """The same view with `factor` times as many pixels each way."""
-        return Camera(self.eye, self.target, self.up, self.fov, self.width * factor, self.height * factor)
+        if factor == 1:
+            return self
+        return replace(self, width=self.width * factor, height=self.height * factor)

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF046 (Warp tells a variable from a constant by `int(0)`)
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
 """The finished picture: object over ground over background, as bytes."""
 
@@ -86,45 +87,85 @@ def srgb_codes(device: wp.Device) -> wp.array:
 
 
 @wp.func
-def _ground_light(ground: GroundMap, light: wp.array(dtype=wp.vec3), seen: wp.vec4) -> wp.vec3:
+def _ground_hit(view: View, backdrop: Backdrop, ray: wp.vec3) -> wp.vec3:
+    """Where a ray meets the ground: x, z [m], and 1, or 0 if it does not."""
+    drop = view.eye[1] - backdrop.level
+    if not (ray[1] < 0.0 and drop > 0.0 and drop < 1.0e20):
+        return wp.vec3(0.0, 0.0, 0.0)
+    depth = -drop / ray[1]
+    return wp.vec3(view.eye[0] + depth * ray[0], view.eye[2] + depth * ray[2], 1.0)
+
+
+@wp.func
+def _ground_light(ground: GroundMap, light: wp.array(dtype=wp.vec3), hit: wp.vec3) -> wp.vec3:
     """Part of the light that reaches a place on the ground, by color: bilinear in the map, all of it outside."""
-    x = (seen[0] - ground.corner[0]) * ground.per_metre - 0.5
-    z = (seen[2] - ground.corner[1]) * ground.per_metre - 0.5
+    x = (hit[0] - ground.corner[0]) * ground.per_metre - 0.5
+    z = (hit[1] - ground.corner[1]) * ground.per_metre - 0.5
     limit = float(ground.texels - 1)
-    if not (seen[3] > 0.0 and x > 0.0 and z > 0.0 and x < limit and z < limit):
+    if not (hit[2] > 0.0 and x > 0.0 and z > 0.0 and x < limit and z < limit):
         return wp.vec3(1.0, 1.0, 1.0)
     column = int(x)
     row = int(z)
-    fx = x - float(column)
     t = row * ground.texels + column
+    fx = x - float(column)
     upper = light[t] + fx * (light[t + 1] - light[t])
     t += ground.texels
     lower = light[t] + fx * (light[t + 1] - light[t])
     return upper + (z - float(row)) * (lower - upper)
 
 
-@wp.func
-def _ground_seen(view: View, backdrop: Backdrop, ray: wp.vec3) -> wp.vec4:
-    """Where a ray meets the ground [m], and how much of the ground is seen there: all near by, nothing far away."""
-    drop = view.eye[1] - backdrop.level
-    if not (ray[1] < 0.0 and drop > 0.0 and drop < 1.0e20):
-        return wp.vec4(0.0, 0.0, 0.0, 0.0)
-    hit = view.eye - (drop / ray[1]) * ray
-    dx = hit[0] - backdrop.center[0]
-    dz = hit[2] - backdrop.center[2]
-    ss = backdrop.spread * backdrop.spread
-    return wp.vec4(hit[0], hit[1], hit[2], ss / (ss + dx * dx + dz * dz))
+# A row of pixels at once, without branches, so that the compiler makes vector instructions of it.
+@wp.func_native("""
+    const float drop = view.eye[1] - level;
+    const float up = (view.center[1] - (float)y - 0.5f) * view.per_focal;
+    const float limit = (float)(ground.texels - 1);
+    int mask = 0;
+    for (int k = 0; k < lanes; ++k) {
+        const float right = ((float)(x + k) + 0.5f - view.center[0]) * view.per_focal;
+        const float rx = view.forward[0] + right * view.right[0] + up * view.up[0];
+        const float ry = view.forward[1] + right * view.right[1] + up * view.up[1];
+        const float rz = view.forward[2] + right * view.right[2] + up * view.up[2];
+        const float depth = -drop / (ry < 0.0f ? ry : -1e-20f);
+        float u = (view.eye[0] + depth * rx - ground.corner[0]) * ground.per_metre - 0.5f;
+        float v = (view.eye[2] + depth * rz - ground.corner[1]) * ground.per_metre - 0.5f;
+        const bool inside = ry < 0.0f && drop > 0.0f && u > 0.0f && v > 0.0f && u < limit && v < limit;
+        u = inside ? u : 0.0f;
+        v = inside ? v : 0.0f;
+        mask |= inside && darkness.data[(int)v * ground.texels + (int)u] > 5e-4f ? 1 << k : 0;
+    }
+    return mask;
+""")
+def _shadow_mask(
+    x: int,
+    y: int,
+    lanes: int,
+    view: View,
+    level: float,
+    ground: GroundMap,
+    darkness: wp.array(dtype=float),
+) -> int:
+    """Which of the pixels x, x + 1, ... of row y see ground in shadow, as bits."""
 
 
 @wp.func
-def _backdrop_color(grid: Grid, backdrop: Backdrop, y: int, presence: float, light: wp.vec3) -> wp.vec4:
-    """Linear color of ground over background in a pixel of row y, and its opacity."""
+def _backdrop_color(grid: Grid, backdrop: Backdrop, y: int, hit: wp.vec3, light: wp.vec3) -> wp.vec4:
+    """Linear color of a pixel of row y without the object, and its opacity. The ground fades with distance."""
     down = float(y) / float(grid.height)
     color = backdrop.top + down * (backdrop.bottom - backdrop.top)
+    dx = hit[0] - backdrop.center[0]
+    dz = hit[1] - backdrop.center[2]
+    ss = backdrop.spread * backdrop.spread
+    presence = hit[2] * ss / (ss + dx * dx + dz * dz)
     color = color + presence * (wp.cw_mul(backdrop.floor, light) - color)
-    brightest = wp.max(wp.max(light[0], light[1]), light[2])
-    alpha = wp.max(backdrop.opacity, presence * (1.0 - brightest))
+    alpha = wp.max(backdrop.opacity, presence * (1.0 - wp.max(light)))
     return wp.vec4(color[0], color[1], color[2], alpha)
+
+
+@wp.func
+def _object_color(colors: wp.array(dtype=float), p: int) -> wp.vec4:
+    """Linear color of the object in a pixel, and 1."""
+    q = (p >> 8) * 768 + (p & 255)
+    return wp.vec4(colors[q], colors[q + 256], colors[q + 512], 1.0)
 
 
 @wp.func
@@ -132,7 +173,7 @@ def _behind_edge(
     grid: Grid,
     nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
-    colors: wp.array(dtype=wp.vec4),
+    colors: wp.array(dtype=float),
     x: int,
     y: int,
     backdrop: wp.vec4,
@@ -151,9 +192,9 @@ def _behind_edge(
             if coverage[p] == 0.0:
                 rim = True
             else:
-                around += colors[p]
+                around += _object_color(colors, p)
                 if coverage[p] > 0.9 and nearness[p] < limit:
-                    farther += colors[p]
+                    farther += _object_color(colors, p)
             column += 1
         row += 1
     if farther[3] > 0.0:
@@ -170,7 +211,7 @@ def _byte(codes: wp.array(dtype=wp.uint16), light: float, round_up: wp.uint32) -
 
 @wp.func
 def _threshold(backdrop: Backdrop, x: int, y: int) -> wp.uint32:
-    """256ths added before a value is cut to a byte: half, or a 4 x 4 ordered pattern that hides the steps of a gradient."""
+    """256ths added before a value is cut to a byte: half, or a 4 x 4 pattern that hides the steps of a gradient."""
     mixed = x ^ y
     pattern = ((mixed & 1) << 3) | ((y & 1) << 2) | (mixed & 2) | ((y & 2) >> 1)
     return wp.uint32(128 + backdrop.dither * (16 * pattern - 120))
@@ -208,8 +249,8 @@ def paint_backdrop(
     i = first + wp.tid()
     y = i // grid.width
     x = i - y * grid.width
-    seen = _ground_seen(view, backdrop, ray_through(view, x, y))
-    color = _backdrop_color(grid, backdrop, y, seen[3], wp.vec3(1.0, 1.0, 1.0))
+    hit = _ground_hit(view, backdrop, ray_through(view, x, y))
+    color = _backdrop_color(grid, backdrop, y, hit, wp.vec3(1.0, 1.0, 1.0))
     picture[i] = _encode(codes, color, _threshold(backdrop, x, y))
 
 
@@ -221,42 +262,42 @@ def compose_pixels(
     backdrop: Backdrop,
     ground: GroundMap,
     light: wp.array(dtype=wp.vec3),
+    darkness: wp.array(dtype=float),
     shadowed: wp.vec4i,
-    empty: wp.array(dtype=wp.uint32),
     nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
-    colors: wp.array(dtype=wp.vec4),
+    colors: wp.array(dtype=float),
     codes: wp.array(dtype=wp.uint16),
     picture: wp.array(dtype=wp.uint32),
 ):
-    """One block of the picture. A pixel the object covers in part shows what is behind: farther parts of it or the
-    backdrop. A pixel without object or shadow is that of the `empty` scene."""
+    """Draw the object and its shadow over a picture of the empty scene. A pixel the object covers in part shows what
+    is behind: farther parts of it or the backdrop. Shadows are in the rectangle `shadowed` of the screen."""
     i = first + wp.tid()
     p = int(first_pixel(grid, i))
     stop = past_pixel(grid, i)
     corner = place_of(grid, p & -256)
+    lanes = wp.min(grid.span, 16)
+    shadows = int(0)
     while p < stop:
+        covered = coverage[p]
         x = corner[0] + (p & 15)
         y = corner[1] + ((p >> 4) & 15)
-        if x < grid.width and y < grid.height:
-            word = y * grid.width + x
-            covered = coverage[p]
-            in_shadow = x >= shadowed[0] and y >= shadowed[1] and x < shadowed[2] and y < shadowed[3]
-            if covered == 0.0 and not in_shadow:
-                picture[word] = empty[word]
-            elif covered == 1.0:
-                picture[word] = _encode(codes, colors[p], wp.uint32(128))
-            else:
-                seen = _ground_seen(view, backdrop, ray_through(view, x, y))
-                reaching = _ground_light(ground, light, seen)
-                if covered == 0.0 and wp.min(reaching) > 0.999:
-                    picture[word] = empty[word]
-                else:
-                    color = _backdrop_color(grid, backdrop, y, seen[3], reaching)
-                    if covered > 0.0:
-                        behind = _behind_edge(grid, nearness, coverage, colors, x, y, color)
-                        color = _over(colors[p], covered, behind)
-                    picture[word] = _encode(codes, color, _threshold(backdrop, x, y))
+        if p & (lanes - 1) == 0:
+            shadows = 0
+            if y >= shadowed[1] and y < shadowed[3] and x < shadowed[2] and x + lanes > shadowed[0]:
+                shadows = _shadow_mask(x, y, lanes, view, backdrop.level, ground, darkness)
+        if (covered > 0.0 or shadows & 1 == 1) and x < grid.width and y < grid.height:
+            color = _object_color(colors, p)
+            threshold = wp.uint32(128)
+            if covered < 1.0:
+                hit = _ground_hit(view, backdrop, ray_through(view, x, y))
+                behind = _backdrop_color(grid, backdrop, y, hit, _ground_light(ground, light, hit))
+                if covered > 0.0:
+                    behind = _behind_edge(grid, nearness, coverage, colors, x, y, behind)
+                color = _over(color, covered, behind)
+                threshold = _threshold(backdrop, x, y)
+            picture[y * grid.width + x] = _encode(codes, color, threshold)
+        shadows = shadows >> 1
         p += 1
 
 
@@ -282,13 +323,14 @@ class Canvas:
         """Write the layer over the backdrop into `words`; the shadows' map lies at `place`."""
         view = make_view(camera)
         backdrop = make_backdrop(background, ground, camera)
-        key = repr((camera, background, ground))
+        key = (camera, background, ground)
         if key != self._empty_for:
             inputs = [self.grid, view, backdrop, self._codes, self._empty]
             launch(paint_backdrop, self._empty.size, inputs, self.device)
             self._empty_for = key
+        wp.copy(self.words, self._empty)
         shadowed = wp.vec4i(0, 0, 0, 0) if ground is None else shadow_on_screen(camera, place)
-        inputs = [self.grid, view, backdrop, place, shadows.light, shadowed, self._empty]
+        inputs = [self.grid, view, backdrop, place, shadows.light, shadows.darkness, shadowed]
         pixels = [layer.nearness, layer.coverage, layer.colors]
         launch_over(compose_pixels, self.grid, [*inputs, *pixels, self._codes, self.words], self.device)
 

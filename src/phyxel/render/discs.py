@@ -66,8 +66,8 @@ def project_discs(
     discs: wp.array(dtype=Disc),
     rects: wp.array(dtype=wp.vec4i),
 ):
-    """Put each surfel on the screen and light its body. One that shows its back, is too close to the eye or is not finite gets an
-    empty rectangle: all tests are written so that NaN fails them."""
+    """Put each surfel on the screen and light its body. One that shows its back, is too close to the eye or is not
+    finite gets an empty rectangle: all tests are written so that NaN fails them."""
     i = first + wp.tid()
     rects[i] = wp.vec4i(0, 0, 0, 0)
     offset = positions[i] - view.eye

@@ -30,7 +30,7 @@ def save_png(image: NDArray[np.uint8], path: str | Path, compress_level: int = 1
         raise
 
 
-def radii_from_spacing(positions: Floats, factor: float = 1.3, neighbors: int = 6) -> NDArray[np.float32]:
+def radii_from_spacing(positions: Floats, factor: float = 1.2, neighbors: int = 6) -> NDArray[np.float32]:
     """Radius of a disc about each point that closes the gaps to its neighbours, (N,) in the unit of `positions`.
 
     That is `factor` times the mean distance to the nearest points, held within 0.4 and 2.5 times the median, so that a

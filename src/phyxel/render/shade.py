@@ -74,27 +74,24 @@ def _fade(x: float) -> float:
 def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p: wp.vec3) -> wp.vec2:
     """How far p lies behind the skin that faces the light [m], and how open it is to the light, 0..1.
 
-    Means over 4 x 4 texels about its place with smooth weights: single texels would draw stairs into shadows."""
+    Means over 3 x 3 texels about its place with weights of a quadratic spline: single texels would draw stairs into
+    shadows."""
     place = shadow_place(ground, p)
-    x = wp.clamp(place[0] - 0.5, 1.0, float(ground.texels - 3))
-    z = wp.clamp(place[1] - 0.5, 1.0, float(ground.texels - 3))
-    column = int(x)
-    row = int(z)
+    x = wp.clamp(place[0], 1.5, float(ground.texels) - 1.5)
+    z = wp.clamp(place[1], 1.5, float(ground.texels) - 1.5)
+    fx = x - wp.floor(x) - 0.5
+    fz = z - wp.floor(z) - 0.5
+    across = wp.vec3(0.5 * (0.5 - fx) * (0.5 - fx), 0.75 - fx * fx, 0.5 * (0.5 + fx) * (0.5 + fx))
+    down = wp.vec3(0.5 * (0.5 - fz) * (0.5 - fz), 0.75 - fz * fz, 0.5 * (0.5 + fz) * (0.5 + fz))
+    t = int((int(z) - 1) * ground.texels + int(x) - 1)
     along = wp.dot(p, ground.to_light) + 2.5 * ground.texel
-    total = wp.vec2(0.0, 0.0)
-    weights = float(0.0)
-    k = int(0)
-    while k < 16:
-        i = column - 1 + (k & 3)
-        j = row - 1 + (k >> 2)
-        dx = x - float(i)
-        dz = z - float(j)
-        weight = wp.max(1.0 - 0.25 * dx * dx, 0.0) * wp.max(1.0 - 0.25 * dz * dz, 0.0)
-        depth = wp.max(tops[j * ground.texels + i] - along, 0.0)
-        total += weight * wp.vec2(depth, _fade(depth * crisp))
-        weights += weight
-        k += 1
-    return total / weights
+    mean = wp.vec2(0.0, 0.0)
+    for j in range(3):
+        for i in range(3):
+            depth = wp.max(tops[t + i] - along, 0.0)
+            mean += down[j] * across[i] * wp.vec2(depth, _fade(depth * crisp))
+        t += ground.texels
+    return mean
 
 
 @wp.func
@@ -117,7 +114,9 @@ def body_light(
 
     upward = 0.5 + 0.5 * n[1]
     crowded = _fade(wp.max(p[1] - studio.floor, 0.0) * 0.3 * studio.crisp) * (1.0 - 0.6 * upward)
-    ambient = (upward * studio.sky + (1.0 - upward) * studio.bounce) * (1.0 - 0.75 * crowded)
+    # Soft light falls off toward the outline, as if some came from beside the camera: it gives dark sides form.
+    soft = (0.75 + 0.35 * facing) * (1.0 - 0.75 * crowded)
+    ambient = soft * (upward * studio.sky + (1.0 - upward) * studio.bounce)
     direct = wp.max(toward * (1.0 - studio.wrap) + studio.wrap, 0.0) * openness
     skin = wp.cw_mul(albedo, ambient + direct * studio.key)
 
@@ -129,19 +128,3 @@ def body_light(
     within = 0.35 * skin + 0.85 * wp.cw_mul(wp.cw_mul(kept, stained), entered)
     body = skin + studio.translucency * (within - skin)
     return wp.vec4(body[0], body[1], body[2], openness * (1.0 - crowded))
-
-
-@wp.func
-def gloss_light(studio: Studio, n: wp.vec3, to_eye: wp.vec3, openness: float) -> wp.vec3:
-    """Light mirrored by the surface: the key light's highlight, and the studio with its ceiling light at grazing angles."""
-    # (1 - (1 - c) gloss / 8)^8 is nearly Blinn and Phong's c^gloss.
-    half = wp.normalize(studio.to_light + to_eye)
-    lobe = _power8(wp.max(1.0 - (1.0 - wp.dot(n, half)) * studio.gloss * 0.125, 0.0))
-    facing = wp.clamp(wp.dot(n, to_eye), 0.0, 1.0)
-    graze = 1.0 - facing
-    fresnel = 0.04 + 0.96 * graze * graze * graze * graze * graze
-    mirrored = 2.0 * facing * n[1] - to_eye[1]
-    softbox = wp.clamp((mirrored - 0.2) * 1.43, 0.0, 1.0)
-    softbox = softbox * softbox * (3.0 - 2.0 * softbox)
-    seen = (0.5 + 0.5 * mirrored) * studio.sky + softbox * studio.key
-    return openness * studio.specular * lobe * studio.key + fresnel * studio.rim * (0.4 + 0.6 * openness) * seen

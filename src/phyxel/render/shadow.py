@@ -1,4 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
+# ruff: noqa: RUF046 (Warp tells a variable from a constant by `int(0)`)
 """Light maps: the scene seen from the light and from below, drawn into one small grid on the ground and blurred.
 
 A point p belongs to the place where the light's ray through it meets the ground. There the map knows how high the
@@ -60,7 +61,9 @@ def shadow_place(ground: GroundMap, p: wp.vec3) -> wp.vec2:
 
 
 @wp.kernel
-def bound_chunks(first: int, positions: wp.array(dtype=wp.vec3), lows: wp.array(dtype=wp.vec3), highs: wp.array(dtype=wp.vec3)):
+def bound_chunks(
+    first: int, positions: wp.array(dtype=wp.vec3), lows: wp.array(dtype=wp.vec3), highs: wp.array(dtype=wp.vec3)
+):
     """Bounding box of each run of 1024 positions; comparisons with NaN fail, which leaves such points out."""
     i = first + wp.tid()
     low = wp.vec3(1.0e18, 1.0e18, 1.0e18)
@@ -211,6 +214,7 @@ def light_ground(
     near: wp.array(dtype=Shade),
     far: wp.array(dtype=Shade),
     light: wp.array(dtype=wp.vec3),
+    darkness: wp.array(dtype=float),
 ):
     """Part of the light that reaches each texel, by color. The higher what casts the shadow, the softer its edge."""
     i = first + wp.tid()
@@ -221,7 +225,9 @@ def light_ground(
     contact = wp.max(sharp[5], 0.6 * wide[5])
     shaded = 1.0 - 0.55 * cast[3]
     through = 0.45 * translucency * wp.vec3(cast[0], cast[1], cast[2])
-    light[i] = (1.0 - 0.75 * contact) * (wp.vec3(shaded, shaded, shaded) + through)
+    reaching = (1.0 - 0.75 * contact) * (wp.vec3(shaded, shaded, shaded) + through)
+    light[i] = reaching
+    darkness[i] = 1.0 - wp.min(reaching)
 
 
 class ShadowMap:
@@ -235,14 +241,16 @@ class ShadowMap:
         """how far the object reaches toward the light [m], -1e30 where it is not"""
         self.light = wp.empty(texels * texels, dtype=wp.vec3, device=device)
         """part of the light that reaches the ground, by color"""
+        self.darkness = wp.empty(texels * texels, dtype=float, device=device)
+        """part of the light that does not, in the darkest color"""
         self._near = wp.empty(texels * texels, dtype=Shade, device=device)
         self._far = wp.empty(texels * texels, dtype=Shade, device=device)
         self._scratch = wp.empty(texels * texels, dtype=Shade, device=device)
         self._lists = TileLists(texels, texels, device)
         self._rects = wp.empty(0, dtype=wp.vec4i, device=device)
 
-    def draw(self, surfels: Surfels, place: Any, translucency: float) -> None:
-        """Fill `tops` and `light` for a map that lies at `place`."""
+    def draw(self, surfels: Surfels, place: Any) -> None:
+        """Draw the surfels into a map that lies at `place`: fill `tops`."""
         positions, axes_a, axes_b, colors = surfels
         count = len(positions)
         if self._rects.size < 2 * count:
@@ -253,11 +261,14 @@ class ShadowMap:
         lists = [self._rects, self._lists.starts, self._lists.items]
         inputs = [self._grid, positions, colors, place, *lists, self.tops, self._near]
         launch_over(gather_footprints, self._grid, inputs, self.device)
+
+    def light_up(self, place: Any, translucency: float) -> None:
+        """Fill `light` from what was drawn."""
         narrow = max(1, self.texels // 100)
         self._blur(self._near, self._near, narrow)
         self._blur(self._near, self._far, 4 * narrow)
         self._blur(self._far, self._far, 3 * narrow)
-        inputs = [place, translucency, self._near, self._far, self.light]
+        inputs = [place, translucency, self._near, self._far, self.light, self.darkness]
         launch(light_ground, self.texels * self.texels, inputs, self.device)
 
     def _blur(self, source: wp.array, target: wp.array, radius: int) -> None:
@@ -290,7 +301,7 @@ def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndar
     room = 0.15 * float(np.max(high - low)) + 1e-9
     start, end = corners.min(axis=0) - room, corners.max(axis=0) + room
     place = GroundMap()
-    step = 2.0 ** 0.25
+    step = 2.0**0.25
     place.texel = float(step ** np.ceil(np.log(np.max(end - start) / (texels - 1)) / np.log(step)))
     middle = 0.5 * (start + end) - 0.5 * texels * place.texel
     place.corner = wp.vec2(*(np.floor(middle / place.texel) * place.texel))

@@ -17,6 +17,9 @@ from phyxel.render.surfels import Vectors, make_surfels
 from phyxel.render.tiles import make_grid
 from phyxel.render.view import make_view
 
+STUDIO_LIGHT = Light()
+MATTE = Look.matte()
+
 
 class Renderer:
     """Draws surfels, and keeps its buffers from one picture to the next of the same size."""
@@ -37,8 +40,8 @@ class Renderer:
         *,
         ground: float | None = None,
         background: Background = "studio",
-        light: Light = Light(),
-        look: Look = Look(),
+        light: Light = STUDIO_LIGHT,
+        look: Look = MATTE,
         supersample: int = 1,
     ) -> NDArray[np.uint8]:
         """A picture, (height, width, 4) bytes red, green, blue, alpha (not premultiplied).
@@ -58,7 +61,9 @@ class Renderer:
         level = float(low[1]) if ground is None else float(ground)
         place = place_map(low, high, level, light_direction(light), self._shadows.texels)
         studio = make_studio(light, look, size, level)
-        self._shadows.draw(surfels, place, look.translucency)
+        self._shadows.draw(surfels, place)
+        if ground is not None:
+            self._shadows.light_up(place, look.translucency)
         cut = NO_GROUND if ground is None else level
         layer.draw(surfels, make_view(camera), studio, place, self._shadows, cut)
         canvas.compose(layer, camera, background, ground, place, self._shadows)

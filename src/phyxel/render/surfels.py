@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from phyxel.errors import PhyxelError
 
-Vectors = NDArray[np.floating] | wp.array
+Vectors = NDArray[np.floating] | Any
+"""(N, 3) numbers, or a Warp array of N vec3 (which mypy cannot name)."""
 
 
 class Surfels(NamedTuple):
@@ -26,9 +27,7 @@ class Surfels(NamedTuple):
     """display colors, 0..1"""
 
 
-def make_surfels(
-    positions: Vectors, axes_a: Vectors, axes_b: Vectors, colors: Vectors, device: wp.Device
-) -> Surfels:
+def make_surfels(positions: Vectors, axes_a: Vectors, axes_b: Vectors, colors: Vectors, device: wp.Device) -> Surfels:
     """From (N, 3) arrays; what is on the device already, or float32 in the CPU's memory, is not copied."""
     arrays = {"positions": positions, "axes_a": axes_a, "axes_b": axes_b, "colors": colors}
     for name, array in arrays.items():

@@ -1,4 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
+# ruff: noqa: RUF046 (Warp tells a variable from a constant by `int(0)`)
 """Which discs touch which 16 x 16 tile of a picture: lists that let every pixel gather what covers it."""
 
 from __future__ import annotations
@@ -87,9 +88,7 @@ def _tile_rect(rect: wp.vec4i) -> wp.vec4i:
     """Tiles touched by pixels left, top .. right, bottom (the last two excluded)."""
     if rect[2] <= rect[0] or rect[3] <= rect[1]:
         return wp.vec4i(0, 0, 0, 0)
-    return wp.vec4i(
-        rect[0] // _TILE, rect[1] // _TILE, (rect[2] + _TILE - 1) // _TILE, (rect[3] + _TILE - 1) // _TILE
-    )
+    return wp.vec4i(rect[0] // _TILE, rect[1] // _TILE, (rect[2] + _TILE - 1) // _TILE, (rect[3] + _TILE - 1) // _TILE)
 
 
 @wp.kernel
@@ -126,7 +125,7 @@ def list_tiles(
 
 @wp.kernel
 def find_starts(first: int, tiles: wp.array(dtype=int), pairs: int, tile_count: int, starts: wp.array(dtype=int)):
-    """starts[t] = first pair of tile t in the sorted list. Pair i writes the tiles after its forerunner up to its own."""
+    """starts[t] = first pair of tile t in the sorted list. Pair i writes for all tiles since that of pair i - 1."""
     i = first + wp.tid()
     tile = int(0)
     if i > 0:

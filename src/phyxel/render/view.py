@@ -39,7 +39,7 @@ def make_view(camera: Camera) -> Any:
 
 @wp.func
 def ray_through(view: View, x: int, y: int) -> wp.vec3:
-    """Direction through the middle of a pixel; one long along `forward`, so that eye + depth * ray is the point seen."""
+    """Direction through the middle of a pixel, 1 long along `forward`: eye + depth * ray is the point seen."""
     right = (float(x) + 0.5 - view.center[0]) * view.per_focal
     up = (view.center[1] - float(y) - 0.5) * view.per_focal
     return view.forward + right * view.right + up * view.up

@@ -1,0 +1,63 @@
+"""Small pieces of matter for the physics tests, in units of the node spacing."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from phyxel import device as dev
+from phyxel.material import Material
+from phyxel.models.phyxel import Part, PhyxelModel
+
+UNIT = 0.04
+
+
+def block(*cells: int) -> np.ndarray:
+    """Centres of a block of unit cells about the origin, (n, 3)."""
+    axes = [np.arange(count) - (count - 1) / 2 for count in cells]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+def shaken_block(cells: int = 5, seed: int = 0) -> np.ndarray:
+    """A block whose nodes sit at random, so that nothing cancels by symmetry."""
+    nodes = block(cells, cells, cells)
+    return nodes + np.random.default_rng(seed).uniform(-0.3, 0.3, nodes.shape)
+
+
+def model_of(positions: np.ndarray, material: Material, real=wp.float64, support: float = 2.0) -> PhyxelModel:
+    """A phyxel model of one body with unequal volumes."""
+    n = len(positions)
+    volumes = np.random.default_rng(1).uniform(0.7, 1.3, n)
+    part = Part(positions, np.zeros((n, 3)), volumes, np.full(n, 0.5), unit=UNIT, support=support)
+    model = PhyxelModel([part], dev.pick("cpu"), real)
+    model.set_material(0, material, np.eye(3))
+    return model
+
+
+def forces_at(model: PhyxelModel, u: np.ndarray) -> np.ndarray:
+    """Elastic force for displacements u, (n, 3)."""
+    model.u.assign(u.astype(model.u.numpy().dtype))
+    model._forces_known = False
+    model.ensure_forces()
+    return model.force.numpy().copy()
+
+
+def energy_at(model: PhyxelModel, u: np.ndarray) -> float:
+    """Elastic energy for displacements u."""
+    forces_at(model, u)
+    return float(model.measure()[0].sum())
+
+
+def tangent_along(model: PhyxelModel, p: np.ndarray) -> np.ndarray:
+    """−K p at the displacements of the last force, (n, 3)."""
+    model._ripple.assign(p.astype(model.u.numpy().dtype))
+    model._program("tangent").run()
+    return model._change.numpy().copy()
+
+
+def rotation(degrees: float, axis=(0.3, -0.5, 0.8)) -> np.ndarray:
+    """A rotation about an axis, 3 × 3."""
+    from scipy.spatial.transform import Rotation
+
+    direction = np.asarray(axis) / np.linalg.norm(axis)
+    return Rotation.from_rotvec(np.radians(degrees) * direction).as_matrix()
