@@ -59,6 +59,8 @@ class World:
         self._model: PhyxelModel | None = None
         self._ceilings: dict[Body, float] = {}
         self._steps_since_check = 0
+        self.steps = 0
+        """substeps taken so far"""
 
     # Building
 
@@ -177,6 +179,8 @@ class World:
             self.model.step(left / substeps, now)
             left = left * (substeps - now) / substeps
             self._steps_since_check += now
+            self.steps += now
+        self.model.synchronise()
         self.time += dt
         self.revision += 1
         self._recentre()
@@ -207,7 +211,7 @@ class World:
     def _recentre(self) -> None:
         for b, body in enumerate(self.bodies):
             low, _ = self.model.ranges[b]
-            moved = self.model.u[low : low + 1].numpy()[0]
+            moved = self.model.u.numpy()[low]
             if np.abs(moved).max() > FARTHEST_FROM_ORIGIN:
                 shift = moved.astype(np.float64)
                 self.model.recentre(b, shift)
@@ -280,6 +284,10 @@ class World:
         self.model.ensure_forces()
         surfels.follow(self.model, self.bodies.index(body), body.unit, body.origin)
 
+    def synchronize(self) -> None:
+        """Wait until the device has done all it was told to."""
+        dev.synchronize(self.device)
+
     # Relaxing
 
     def settle(self, tolerance: float = 1e-6, most_steps: int = 200_000) -> None:
@@ -296,7 +304,8 @@ class World:
                 goal_set = True
             else:
                 self._move_holds(self.time, step)
-            model.step(step, 50, extra_drag=drag)
+            model.step(step, 50, drag)
+            model.synchronise(drag)
             steps += 50
             fastest, slowest = model.fastest(), model.relaxation_frequency()
             if not math.isfinite(fastest) or steps > most_steps:

@@ -6,11 +6,11 @@ import av
 import numpy as np
 import pytest
 from PIL import Image
-from scenes import sphere
 
 from phyxel.errors import PhyxelError
 from phyxel.render.picture import radii_from_spacing, save_png, tangent_axes
 from phyxel.render.video import encode
+from tests.render.scenes import sphere
 
 
 def test_png_comes_back_bit_for_bit_and_leaves_nothing_else(tmp_path):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import warp as wp
-from scenes import sphere
 
 from phyxel.device import initialise
 from phyxel.errors import PhyxelError
@@ -17,6 +17,7 @@ from phyxel.render import tiles
 from phyxel.render.camera import Camera
 from phyxel.render.look import Light, Look
 from phyxel.render.splat import Renderer
+from tests.render.scenes import sphere
 
 CAMERA = Camera(eye=(0, 0, 5), target=(0, 0, 0), fov=35, width=320, height=240)
 
@@ -196,15 +197,15 @@ def test_same_bits_every_time_and_on_any_number_of_threads(renderer, tmp_path):
     first = renderer.render(*sphere(), CAMERA, ground=-1.0, look=Look.gummy())
     assert (renderer.render(*sphere(), CAMERA, ground=-1.0, look=Look.gummy()) == first).all()
     script = (
-        "import sys, numpy as np; sys.path.insert(0, sys.argv[1])\n"
-        "from test_splat import CAMERA, Look, Renderer, sphere\n"
-        "np.save(sys.argv[2], Renderer('cpu').render(*sphere(), CAMERA, ground=-1.0, look=Look.gummy()))\n"
+        "import sys, numpy as np\n"
+        "from tests.render.test_splat import CAMERA, Look, Renderer, sphere\n"
+        "np.save(sys.argv[1], Renderer('cpu').render(*sphere(), CAMERA, ground=-1.0, look=Look.gummy()))\n"
     )
-    here = __file__.rsplit("/", 1)[0]
+    root = Path(__file__).resolve().parents[2]
     for threads in ("1", "2", "3"):
         path = tmp_path / f"{threads}.npy"
         environment = {**os.environ, "PHYXEL_THREADS": threads}
-        subprocess.run([sys.executable, "-c", script, here, str(path)], check=True, env=environment)
+        subprocess.run([sys.executable, "-c", script, str(path)], check=True, env=environment, cwd=root)
         assert (np.load(path) == first).all()
 
 

@@ -105,8 +105,8 @@ def stiffening(J: Any, C: Any, C_norm: Any, k_v: Any, k_b: Any):
 
     Term by term: J C' J, the stress itself, the volume term along cof J, and its pressure.
     """
-    small, large = extreme_eigenvalues(wp.transpose(J) * J)
-    slack, tension = extreme_eigenvalues(hooke(C, green_strain(J)))
+    _least, large = extreme_eigenvalues(wp.transpose(J) * J)
+    _slack, tension = extreme_eigenvalues(hooke(C, green_strain(J)))
     volume = wp.determinant(J)
     below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
     p = k_v * (volume - J.dtype(1.0)) + k_b * below

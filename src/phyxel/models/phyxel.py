@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.contact.colliders import Ground, rebound
-from phyxel.device import Launch, Program
+from phyxel.device import Launch, Program, Shared
 from phyxel.material import Material, rotated_elasticity
 from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import PairList
@@ -194,13 +194,13 @@ class PhyxelModel:
         vector, n, bodies = matter.X.dtype, len(matter.X), len(parts)
         self.mass = wp.ones(n, dtype=real, device=device)
         self._reach = wp.array(np.concatenate([part.reach for part in parts]), dtype=real, device=device)
-        self._acceleration = wp.zeros(bodies, dtype=vector, device=device)
+        self._acceleration = Shared(bodies, vector, device)
         self._damping = wp.zeros(bodies, dtype=real, device=device)
         self._drag = wp.zeros(bodies, dtype=real, device=device)
-        self._clock = wp.zeros(4, dtype=real, device=device)
+        self._clock = Shared(4, real, device)
         self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
-        self._hold_velocity = wp.zeros(1, dtype=vector, device=device)
-        self._planes: list[wp.array] = []
+        self._hold_velocity = Shared(1, vector, device)
+        self._planes: list[Shared] = []
         self._programs: dict[str, Program] = {}
         self.meet([], np.zeros((bodies, 0)))
 
@@ -211,8 +211,12 @@ class PhyxelModel:
         self._ripple = wp.zeros(n, dtype=vector, device=device)
         self._last_ripple = wp.zeros(n, dtype=vector, device=device)
         self._change = wp.zeros(n, dtype=vector, device=device)
-        self._partial = wp.zeros((n + CHUNK - 1) // CHUNK, dtype=wp.float64, device=device)
+        chunks = (n + CHUNK - 1) // CHUNK
+        self._partial = Shared(chunks, wp.float64, device)
+        self._stiffening = Shared(chunks, wp.float64, device)
+        self._owed = 0.0
         self._rest_omega = 0.0
+        self._most_damping = self._most_drag = 0.0
         self._forces_known = False
 
     def __len__(self) -> int:
@@ -241,19 +245,20 @@ class PhyxelModel:
 
     def set_acceleration(self, body: int, acceleration: Floats) -> None:
         """Gravity and pushes on a body, in its units [1/s²]."""
-        _write(self._acceleration, body, [acceleration])
+        self._acceleration.host[body] = acceleration
+        self._acceleration.push()
 
     def set_holds(self, hold: NDArray[np.integer], slots: int) -> None:
         """Which hold each phyxel follows (-1: none), shape (n,)."""
         self._hold.assign(hold.astype(np.int32))
-        if slots > len(self._hold_velocity):
-            self._hold_velocity = wp.zeros(2 * slots, dtype=self.matter.X.dtype, device=self.device)
+        if slots > len(self._hold_velocity.host):
+            self._hold_velocity = Shared(2 * slots, self.matter.X.dtype, self.device)
             self._programs.clear()
 
     def set_hold_velocities(self, velocities: Floats) -> None:
         """How fast each hold moves, in units of the held body [1/s], shape (slots, 3)."""
-        if len(velocities):
-            _write(self._hold_velocity, 0, velocities)
+        self._hold_velocity.host[: len(velocities)] = velocities
+        self._hold_velocity.push()
 
     def meet(self, grounds: Sequence[Ground], offsets: Floats) -> None:
         """Planes to stay above: `offsets[body, plane]` is the height of the body's origin over it, in its units."""
@@ -264,52 +269,53 @@ class PhyxelModel:
             (np.array([ground.friction for ground in grounds]), real),
             (np.array([ground.restitution for ground in grounds]), real),
         ]
-        if self._planes and [len(column) for column, _ in columns] == [len(array) for array in self._planes]:
-            for array, (column, _) in zip(self._planes, columns, strict=True):
-                array.assign(column)
-            return
-        self._planes = [wp.array(column, dtype=kind, device=self.device) for column, kind in columns]
-        self._programs.clear()
+        if [len(column) for column, _ in columns] != [len(shared.host) for shared in self._planes]:
+            self._planes = [Shared(len(column), kind, self.device) for column, kind in columns]
+            self._programs.clear()
+        for shared, (column, _) in zip(self._planes, columns, strict=True):
+            shared.host[:] = column
+            shared.push()
 
     def _outdate(self) -> None:
         """The law has changed: forces, frequency and the choice of kernels are to be found anew."""
         self._forces_known = False
         self._rest_omega = 0.0
+        self._most_damping, self._most_drag = float(self._damping.numpy().max()), float(self._drag.numpy().max())
         self._programs.clear()
 
     # Stepping
 
-    @property
-    def _damped(self) -> bool:
-        return bool(self._damping.numpy().any())
-
     def _force_launches(self) -> list[Launch]:
-        if self._damped:
+        if self._most_damping > 0:
             return self.forces.damped(self.u, self._y, self.force)
         return self.forces.elastic(self.u, self.force)
 
     def _launches(self) -> dict[str, list[Launch]]:
-        n, matter = len(self), self.matter
+        n, matter, chunks = len(self), self.matter, len(self._partial.host)
+        planes = [shared.array for shared in self._planes]
         move_inputs = [
-            matter.X, self.mass, self._reach, matter.body, self._acceleration, self._damping, self._drag, self._clock,
-            self._hold, self._hold_velocity, len(self._planes[0]), *self._planes,
+            matter.X, self.mass, self._reach, matter.body, self._acceleration.array, self._damping, self._drag,
+            self._clock.array, self._hold, self._hold_velocity.array, len(planes[0]), *planes,
             self.force, self.forces.gradient, self.u, self.v, self._y,
         ]  # fmt: skip
         moving = [Launch(move, n, move_inputs)]
-        power = [self.mass, self._clock, self._change, self._ripple, self._last_ripple]
-        chunks = len(self._partial)
+        power = [self.mass, self._clock.array, self._change, self._ripple, self._last_ripple]
+        norm, last_norm = (
+            [Launch(sum_products, chunks, [n, self.mass, ripple, ripple, self._partial.array])]
+            for ripple in (self._ripple, self._last_ripple)
+        )
         return {
             "force": self.forces.elastic(self.u, self.force),
             "move": moving,
             "substep": moving + self._force_launches(),
-            "tangent": self.forces.tangent(self._ripple, self._change),
-            "stiffening": [self.forces.stiffening(self._partial)],
-            "power": [*self.forces.tangent(self._ripple, self._change), Launch(iterate_power, n, power)],
-            "ripple": [Launch(sum_products, chunks, [n, self.mass, self._ripple, self._ripple, self._partial])],
-            "last ripple": [
-                Launch(sum_products, chunks, [n, self.mass, self._last_ripple, self._last_ripple, self._partial])
+            "survey": [
+                Launch(find_fastest, chunks, [n, self.v, self._partial.array]),
+                self.forces.stiffening(self._stiffening.array),
             ],
-            "fastest": [Launch(find_fastest, chunks, [n, self.v, self._partial])],
+            "tangent": self.forces.tangent(self._ripple, self._change),
+            "power": [*self.forces.tangent(self._ripple, self._change), Launch(iterate_power, n, power)],
+            "norm": norm,
+            "last norm": last_norm,
         }
 
     def _program(self, name: str) -> Program:
@@ -319,31 +325,31 @@ class PhyxelModel:
             self._programs = {key: Program(items, self.device) for key, items in launches.items()}
         return self._programs[name]
 
-    def _set_clock(self, **entries: float) -> None:
-        clock = self._clock.numpy()
-        for name, value in entries.items():
-            clock[globals()[name.upper()]] = value
-        self._clock.assign(clock)
+    def _set_clock(
+        self, kick: float = 0.0, drift: float = 0.0, drag: float = 0.0, per_omega_squared: float = 0.0
+    ) -> None:
+        self._clock.host[:] = (kick, drift, drag, per_omega_squared)
+        self._clock.push()
 
     def stable_step(self) -> float:
-        """Δt = 0.7·(2/ω)(√(1 + ξ²) − ξ), ξ = ½(α/ω + βω) [s]; less where a phyxel would move half a spacing."""
-        omega = self.largest_frequency()
-        damping, drag = float(self._damping.numpy().max()), float(self._drag.numpy().max())
-        xi = 0.5 * (drag / omega + damping * omega)
-        step = SAFETY * (2 / omega) * (np.sqrt(1 + xi * xi) - xi)
-        fastest = self.fastest()
-        return min(step, FARTHEST_MOVE / fastest) if fastest > 0 else step
+        """Δt = 0.7·(2/ω)(√(1 + ξ²) − ξ), ξ = ½(α/ω + βω) [s]; less where a phyxel would move half a spacing.
 
-    def largest_frequency(self) -> float:
-        """ω of the stiffest vibration [1/s], from above: that at rest times the root of the largest stiffening.
-
-        A power iteration at every frame would cost more and come from below: warm from the frame before, it stays in
-        the corner that was stiffest then and does not see another one being crushed.
+        ω comes from above: that at rest times the root of the largest stiffening. A power iteration at every frame
+        would cost more and come from below: warm from the frame before, it stays in the corner that was stiffest then
+        and does not see another one being crushed.
         """
         self.ensure_forces()
         at_rest = self.rest_frequency()
-        self._program("stiffening").run()
-        return at_rest * float(np.sqrt(max(self._partial.numpy().max(), 1.0)))
+        fastest = self.fastest()
+        omega = at_rest * float(np.sqrt(max(self._stiffening.pull().max(), 1.0)))
+        xi = 0.5 * (self._most_drag / omega + self._most_damping * omega)
+        step = SAFETY * (2 / omega) * (np.sqrt(1 + xi * xi) - xi)
+        return float(min(step, FARTHEST_MOVE / fastest) if fastest > 0 else step)
+
+    def fastest(self) -> float:
+        """Largest speed of a phyxel, in spacings per second; NaN if any is none."""
+        self._program("survey").run()
+        return float(self._partial.pull().max())
 
     def rest_frequency(self) -> float:
         """Largest frequency of M⁻¹K in the reference shape [1/s], nothing held, by power iteration to 0.5 %."""
@@ -362,19 +368,14 @@ class PhyxelModel:
             before = omega
             self._set_clock(per_omega_squared=1.0 / omega**2)
             self._program("power").run(1 if before == 1.0 else 10)
-            omega *= np.sqrt(self._norm("ripple") / self._norm("last ripple"))
+            omega *= np.sqrt(self._norm("norm") / self._norm("last norm"))
             if abs(omega - before) < 0.005 * omega:
                 break
         return float(omega)
 
     def _norm(self, which: str) -> float:
         self._program(which).run()
-        return float(np.sqrt(self._partial.numpy().sum()))
-
-    def fastest(self) -> float:
-        """Largest speed of a phyxel, in spacings per second; NaN if any is none."""
-        self._program("fastest").run()
-        return float(self._partial.numpy().max())
+        return float(np.sqrt(self._partial.pull().sum()))
 
     def ensure_forces(self) -> None:
         """Forces and gradients belong to the displacements."""
@@ -383,15 +384,24 @@ class PhyxelModel:
             self._forces_known = True
 
     def step(self, dt: float, substeps: int, extra_drag: float = 0.0) -> None:
-        """Advance by substeps·dt. Velocities are at the same time as positions before and after."""
+        """Take substeps of dt. Velocities are half a step behind then, until `synchronise`; other steps may follow."""
         self.ensure_forces()
-        self._set_clock(kick=0.5 * dt, drift=dt, extra_drag=extra_drag)
-        self._program("substep").run()
-        if substeps > 1:
-            self._set_clock(kick=dt)
-            self._program("substep").run(substeps - 1)
-        self._set_clock(kick=0.5 * dt, drift=0.0)
-        self._program("move").run()
+        first_kick = self._owed + 0.5 * dt
+        if first_kick != dt:
+            self._set_clock(first_kick, dt, extra_drag)
+            self._program("substep").run()
+            substeps -= 1
+        if substeps:
+            self._set_clock(dt, dt, extra_drag)
+            self._program("substep").run(substeps)
+        self._owed = 0.5 * dt
+
+    def synchronise(self, extra_drag: float = 0.0) -> None:
+        """Bring velocities to the time of the positions: the half kick that `step` still owes."""
+        if self._owed:
+            self._set_clock(self._owed, 0.0, extra_drag)
+            self._program("move").run()
+            self._owed = 0.0
 
     def relaxation_frequency(self) -> float:
         """Rayleigh quotient √(v·Kv / v·Mv) of the motion [1/s]: the slowest mode, once it alone is left."""

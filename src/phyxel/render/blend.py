@@ -9,6 +9,7 @@ import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.render.discs import Disc, project_discs
+from phyxel.render.rows import SCRATCH, blend_rows, clear, light_row, raise_rows
 from phyxel.render.shade import Studio
 from phyxel.render.shadow import ShadowMap
 from phyxel.render.surfels import Surfels
@@ -19,7 +20,6 @@ from phyxel.render.view import View
 _FLAGS = f"{KERNEL_OPTIONS['cpu_compiler_flags']} -mprefer-vector-width=512"
 wp.set_module_options({**KERNEL_OPTIONS, "cpu_compiler_flags": _FLAGS})
 
-SCRATCH = 11 * 256
 _SCRATCH = wp.constant(SCRATCH)
 
 
@@ -118,85 +118,6 @@ def _keep(blend: Blend, s: int, scratch: wp.array(dtype=float)):
     scratch[s + 2304] = blend.coverage
 
 
-# Pixels in a row, as loops over neighbouring words without branches: the compiler turns each into a few vector
-# instructions. Warp's own indexing (with a stride known only at run time) would leave them scalar, ten times slower.
-# The scratch of a tile is eleven times 256 numbers: nearness, weight, normal (3), light (3), openness, coverage, doubt.
-
-
-@wp.func_native("""
-    const float drop = view.eye[1] - level;
-    const float up = (view.center[1] - (float)y - 0.5f) * view.per_focal;
-    for (int k = 0; k < lanes; ++k) {
-        const float* __restrict__ from = scratch.data + s + k;
-        float* __restrict__ to = colors.data + (p >> 8) * 768 + (p & 255) + k;
-        const float right = ((float)(x + k) + 0.5f - view.center[0]) * view.per_focal;
-        const float rx = view.forward[0] + right * view.right[0] + up * view.up[0];
-        const float ry = view.forward[1] + right * view.right[1] + up * view.up[1];
-        const float rz = view.forward[2] + right * view.right[2] + up * view.up[2];
-        const float r = -1.0f / wp::sqrt(rx * rx + ry * ry + rz * rz);
-        const float ex = r * rx, ey = r * ry, ez = r * rz;
-
-        float nx = from[512], ny = from[768], nz = from[1024];
-        const float n = 1.0f / wp::sqrt(nx * nx + ny * ny + nz * nz + 1e-30f);
-        nx *= n, ny *= n, nz *= n;
-        const float share = 1.0f / (from[256] + 1e-30f);
-        const float openness = share * from[2048];
-
-        // The key light's highlight: (1 - (1 - c) gloss / 8)^8 is nearly Blinn and Phong's c^gloss.
-        const float hx = studio.to_light[0] + ex, hy = studio.to_light[1] + ey, hz = studio.to_light[2] + ez;
-        const float h = 1.0f / wp::sqrt(hx * hx + hy * hy + hz * hz + 1e-30f);
-        float lobe = 1.0f - (1.0f - h * (nx * hx + ny * hy + nz * hz)) * studio.gloss * 0.125f;
-        lobe = lobe > 0.0f ? lobe : 0.0f;
-        lobe *= lobe; lobe *= lobe; lobe *= lobe;
-        const float shine = studio.specular * lobe * openness;
-
-        // The studio mirrored, most at grazing angles (Schlick's Fresnel term): sky, and a soft box at the ceiling.
-        float facing = nx * ex + ny * ey + nz * ez;
-        facing = facing > 0.0f ? facing : 0.0f;
-        const float graze = 1.0f - facing, graze2 = graze * graze;
-        const float mirrored = 2.0f * facing * ny - ey;
-        float box = (mirrored - 0.2f) * 1.43f;
-        box = box > 0.0f ? box : 0.0f;
-        box = box < 1.0f ? box : 1.0f;
-        const float rim = (0.04f + 0.96f * graze2 * graze2 * graze) * studio.rim * (0.4f + 0.6f * openness);
-        const float sky = rim * (0.5f + 0.5f * mirrored), key = shine + rim * box * box * (3.0f - 2.0f * box);
-
-        // Film-like rolling off of what is too bright: straight up to 0.6, then bending, level at 1.
-        for (int c = 0; c < 3; ++c) {
-            const float light = share * from[1280 + 256 * c] + sky * studio.sky[c] + key * studio.key[c];
-            float over = light - 0.6f;
-            over = over > 0.0f ? over : 0.0f;
-            over = over < 0.8f ? over : 0.8f;
-            to[256 * c] = (light < 0.6f ? light : 0.6f) + over - 0.625f * over * over;
-        }
-
-        // The ground hides what is below it, with a soft step about a pixel wide.
-        float above = 0.5f + (from[0] * drop + ry) * view.focal;
-        above = above > 0.0f ? above : 0.0f;
-        above = above < 1.0f ? above : 1.0f;
-        above = ry > 0.0f || drop < 0.0f ? 1.0f : above;
-        coverage.data[p + k] = from[2304] * above;
-        nearness.data[p + k] = from[0];
-    }
-""")
-def _light_row(
-    x: int,
-    y: int,
-    p: int,
-    s: int,
-    lanes: int,
-    view: View,
-    studio: Studio,
-    level: float,
-    scratch: wp.array(dtype=float),
-    nearness: wp.array(dtype=float),
-    coverage: wp.array(dtype=float),
-    colors: wp.array(dtype=float),
-):
-    """Light pixels p, p + 1, ... from their slots s, s + 1, ...: the mean light of the surfels' bodies, and what a
-    surface with their mean normal mirrors. Only pixels that are covered get a color that means something."""
-
-
 @wp.kernel
 def blend_pixels(
     first: int,
@@ -219,73 +140,7 @@ def blend_pixels(
     tile = p >> 8
     s = tile * _SCRATCH + (p & 255)
     _keep(_blend_pixel(place[0], place[1], discs, rects, items, starts[tile], starts[tile + 1]), s, scratch)
-    _light_row(place[0], place[1], p, s, 1, view, studio, level, scratch, nearness, coverage, colors)
-
-
-@wp.func_native("""
-    for (int y = top; y < bottom; ++y) {
-        const float dx = (float)left + 0.5f - disc.x, dy = (float)y + 0.5f - disc.y;
-        const float u0 = disc.ux * dx + disc.uy * dy, v0 = disc.vx * dx + disc.vy * dy;
-        const float w0 = 1.0f + disc.wx * dx + disc.wy * dy;
-        const float least = disc.nearness - disc.slack, most = disc.nearness + disc.slack;
-        float* near = scratch.data + start + (y & 15) * 16;
-        for (int x = 0; x < 16; ++x) {
-            const float u = u0 + disc.ux * (float)x, v = v0 + disc.vx * (float)x, w = w0 + disc.wx * (float)x;
-            const float inside = w * w - u * u - v * v;
-            float here = disc.nearness * w;
-            here = here > least ? here : least;
-            here = here < most ? here : most;
-            here = inside > 0.0f ? here : 0.0f;
-            near[x] = near[x] > here ? near[x] : here;
-        }
-    }
-""")
-def _raise_rows(disc: Disc, left: int, top: int, bottom: int, start: int, scratch: wp.array(dtype=float)):
-    """Nearest depth of the discs, in the rows top..bottom of the tile that begins at column left."""
-
-
-@wp.func_native("""
-    for (int y = top; y < bottom; ++y) {
-        const float dx = (float)left + 0.5f - disc.x, dy = (float)y + 0.5f - disc.y;
-        const float u0 = disc.ux * dx + disc.uy * dy, v0 = disc.vx * dx + disc.vy * dy;
-        const float w0 = 1.0f + disc.wx * dx + disc.wy * dy;
-        const float least = disc.nearness - disc.slack, most = disc.nearness + disc.slack;
-        const float* __restrict__ near = scratch.data + start + (y & 15) * 16;
-        float* __restrict__ sum = scratch.data + start + 256 + (y & 15) * 16;
-        for (int x = 0; x < 16; ++x) {
-            const float u = u0 + disc.ux * (float)x, v = v0 + disc.vx * (float)x, w = w0 + disc.wx * (float)x;
-            const float inside = w * w - u * u - v * v;
-            float here = disc.nearness * w;
-            here = here > least ? here : least;
-            here = here < most ? here : most;
-            const float before = here - near[x];
-            const float front = before >= -disc.slack ? inside : 0.0f;
-            const float positive = front > 0.0f ? front : 0.0f;
-            const float fringe = inside > disc.outer ? before - disc.slack : 0.0f;
-            const float weight = positive * positive;
-            sum[x] += weight;
-            sum[x + 256] += weight * disc.normal[0];
-            sum[x + 512] += weight * disc.normal[1];
-            sum[x + 768] += weight * disc.normal[2];
-            sum[x + 1024] += weight * disc.light[0];
-            sum[x + 1280] += weight * disc.light[1];
-            sum[x + 1536] += weight * disc.light[2];
-            sum[x + 1792] += weight * disc.openness;
-            sum[x + 2048] = positive > disc.inner ? 1.0f : sum[x + 2048];
-            sum[x + 2304] = sum[x + 2304] > fringe ? sum[x + 2304] : fringe;
-        }
-    }
-""")
-def _blend_rows(disc: Disc, left: int, top: int, bottom: int, start: int, scratch: wp.array(dtype=float)):
-    """Add the disc where it is in front; note which pixels it surely covers, and which have its fringe before all else
-    and so are in doubt."""
-
-
-@wp.func_native("""
-    for (int i = first; i < last; ++i) numbers.data[i] = 0.0f;
-""")
-def _clear(numbers: wp.array(dtype=float), first: int, last: int):
-    """Set numbers first..last to zero."""
+    light_row(place[0], place[1], p, s, 1, view, studio, level, scratch, nearness, coverage, colors)
 
 
 @wp.kernel
@@ -310,25 +165,25 @@ def blend_tiles(
     stop = past_pixel(grid, i)
     if p >= stop:
         return
-    _clear(coverage, p, stop)
+    clear(coverage, p, stop)
     begin = starts[p >> 8]
     end = starts[(p >> 8) + 1]
     if begin == end:
         return
     start = (i // grid.rounds) * _SCRATCH
-    _clear(scratch, start, start + _SCRATCH)
+    clear(scratch, start, start + _SCRATCH)
     corner = place_of(grid, p)
     k = int(begin)
     while k < end:
         j = items[k]
         rect = rects[j]
-        _raise_rows(discs[j], corner[0], wp.max(rect[1], corner[1]), wp.min(rect[3], corner[1] + 16), start, scratch)
+        raise_rows(discs[j], corner[0], wp.max(rect[1], corner[1]), wp.min(rect[3], corner[1] + 16), start, scratch)
         k += 1
     k = int(begin)
     while k < end:
         j = items[k]
         rect = rects[j]
-        _blend_rows(discs[j], corner[0], wp.max(rect[1], corner[1]), wp.min(rect[3], corner[1] + 16), start, scratch)
+        blend_rows(discs[j], corner[0], wp.max(rect[1], corner[1]), wp.min(rect[3], corner[1] + 16), start, scratch)
         k += 1
     q = int(p)
     while q < stop:
@@ -339,7 +194,7 @@ def blend_tiles(
         q += 1
     y = int(corner[1])
     while p < stop:
-        _light_row(corner[0], y, p, start + (p & 255), 16, view, studio, level, scratch, nearness, coverage, colors)
+        light_row(corner[0], y, p, start + (p & 255), 16, view, studio, level, scratch, nearness, coverage, colors)
         y += 1
         p += 16
 
@@ -358,7 +213,8 @@ class DiscLayer:
         """linear light where something is seen: of each tile 256 times red, then green, then blue"""
         scratches = grid.tiles if grid.span == 1 else grid.lanes
         self._scratch = wp.zeros(SCRATCH * scratches, dtype=float, device=device)
-        self._lists = TileLists(grid.width, grid.height, device)
+        self.lists = TileLists(grid.width, grid.height, device)
+        """which discs touch which tile"""
         self._discs = wp.empty(0, dtype=Disc, device=device)
         self._rects = wp.empty(0, dtype=wp.vec4i, device=device)
 
@@ -370,7 +226,7 @@ class DiscLayer:
             self._rects = wp.empty(count, dtype=wp.vec4i, device=self.device)
         inputs = [*surfels, view, studio, place, shadows.tops, self.grid, self._discs, self._rects]
         launch(project_discs, count, inputs, self.device, count > SPLIT_FROM // 4)
-        self._lists.fill(self._rects, count)
-        discs = [self._discs, self._rects, self._lists.starts, self._lists.items, self._scratch]
+        self.lists.fill(self._rects, count)
+        discs = [self._discs, self._rects, self.lists.starts, self.lists.items, self._scratch]
         inputs = [self.grid, view, studio, level, *discs, self.nearness, self.coverage, self.colors]
         launch_over(blend_pixels if self.grid.span == 1 else blend_tiles, self.grid, inputs, self.device)

@@ -1,5 +1,4 @@
-# ruff: noqa: RUF046 (Warp tells a variable from a constant by `int(0)`)
-# mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call,empty-body"
 """The finished picture: object over ground over background, as bytes."""
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ wp.set_module_options(KERNEL_OPTIONS)
 
 Background = str | Color | None
 NO_GROUND = -1.0e30
+STUDIO: tuple[Color, Color, Color] = ((0.74, 0.78, 0.83), (0.96, 0.96, 0.955), (0.955, 0.95, 0.945))
+"""Display colors of the studio: background at the top and at the bottom, floor."""
 CODES = 8192
 _CODES = wp.constant(CODES)
 
@@ -32,7 +33,8 @@ class Backdrop:
     """What is behind the object, colors linear. `opacity` 0 leaves only the shadow, as black of some alpha."""
 
     top: wp.vec3
-    bottom: wp.vec3
+    gradient: wp.vec3
+    """change of color from one row to the next below"""
     floor: wp.vec3
     opacity: float
     dither: int
@@ -52,16 +54,14 @@ def linear(color: Color) -> wp.vec3:
 
 def make_backdrop(background: Background, ground: float | None, camera: Camera) -> Any:
     """Depends on the camera alone, not on what moves before it: a still backdrop stays still."""
+    if isinstance(background, str) and background != "studio":
+        raise PhyxelError(f'background "{background}": give "studio", a color (r, g, b) in 0..1, or None')
     backdrop = Backdrop()
     backdrop.dither = int(background == "studio")
     backdrop.opacity = 0.0 if background is None else 1.0
-    if isinstance(background, str):
-        if background != "studio":
-            raise PhyxelError(f'background "{background}": give "studio", a color (r, g, b) in 0..1, or None')
-        backdrop.top, backdrop.bottom = linear((0.74, 0.78, 0.83)), linear((0.96, 0.96, 0.955))
-        backdrop.floor = linear((0.955, 0.95, 0.945))
-    else:
-        backdrop.top = backdrop.bottom = backdrop.floor = linear(background or (0.0, 0.0, 0.0))
+    top, bottom, floor = STUDIO if isinstance(background, str) else [background or (0.0, 0.0, 0.0)] * 3
+    backdrop.top, backdrop.floor = linear(top), linear(floor)
+    backdrop.gradient = (linear(bottom) - backdrop.top) / float(camera.height)
     backdrop.level = NO_GROUND if ground is None else float(ground)
     backdrop.center = wp.vec3(*np.asarray(camera.target, float))
     backdrop.spread = 1.2 * float(np.linalg.norm(np.subtract(camera.target, camera.eye)))
@@ -131,7 +131,7 @@ def _ground_light(ground: GroundMap, light: wp.array(dtype=wp.vec3), hit: wp.vec
         const bool inside = ry < 0.0f && drop > 0.0f && u > 0.0f && v > 0.0f && u < limit && v < limit;
         u = inside ? u : 0.0f;
         v = inside ? v : 0.0f;
-        mask |= inside && darkness.data[(int)v * ground.texels + (int)u] > 5e-4f ? 1 << k : 0;
+        mask |= inside && darkness.data[(int)v * ground.texels + (int)u] > 2e-3f ? 1 << k : 0;
     }
     return mask;
 """)
@@ -148,10 +148,9 @@ def _shadow_mask(
 
 
 @wp.func
-def _backdrop_color(grid: Grid, backdrop: Backdrop, y: int, hit: wp.vec3, light: wp.vec3) -> wp.vec4:
+def _backdrop_color(backdrop: Backdrop, y: int, hit: wp.vec3, light: wp.vec3) -> wp.vec4:
     """Linear color of a pixel of row y without the object, and its opacity. The ground fades with distance."""
-    down = float(y) / float(grid.height)
-    color = backdrop.top + down * (backdrop.bottom - backdrop.top)
+    color = backdrop.top + float(y) * backdrop.gradient
     dx = hit[0] - backdrop.center[0]
     dz = hit[1] - backdrop.center[2]
     ss = backdrop.spread * backdrop.spread
@@ -250,7 +249,7 @@ def paint_backdrop(
     y = i // grid.width
     x = i - y * grid.width
     hit = _ground_hit(view, backdrop, ray_through(view, x, y))
-    color = _backdrop_color(grid, backdrop, y, hit, wp.vec3(1.0, 1.0, 1.0))
+    color = _backdrop_color(backdrop, y, hit, wp.vec3(1.0, 1.0, 1.0))
     picture[i] = _encode(codes, color, _threshold(backdrop, x, y))
 
 
@@ -264,6 +263,7 @@ def compose_pixels(
     light: wp.array(dtype=wp.vec3),
     darkness: wp.array(dtype=float),
     shadowed: wp.vec4i,
+    starts: wp.array(dtype=int),
     nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
     colors: wp.array(dtype=float),
@@ -277,6 +277,10 @@ def compose_pixels(
     stop = past_pixel(grid, i)
     corner = place_of(grid, p & -256)
     lanes = wp.min(grid.span, 16)
+    beside = corner[0] >= shadowed[2] or corner[1] >= shadowed[3]
+    beside = beside or corner[0] + 16 <= shadowed[0] or corner[1] + 16 <= shadowed[1]
+    if p >= stop or (beside and starts[p >> 8] == starts[(p >> 8) + 1]):
+        return
     shadows = int(0)
     while p < stop:
         covered = coverage[p]
@@ -291,10 +295,11 @@ def compose_pixels(
             threshold = wp.uint32(128)
             if covered < 1.0:
                 hit = _ground_hit(view, backdrop, ray_through(view, x, y))
-                behind = _backdrop_color(grid, backdrop, y, hit, _ground_light(ground, light, hit))
+                behind = _backdrop_color(backdrop, y, hit, _ground_light(ground, light, hit))
                 if covered > 0.0:
                     behind = _behind_edge(grid, nearness, coverage, colors, x, y, behind)
-                color = _over(color, covered, behind)
+                    behind = _over(color, covered, behind)
+                color = behind
                 threshold = _threshold(backdrop, x, y)
             picture[y * grid.width + x] = _encode(codes, color, threshold)
         shadows = shadows >> 1
@@ -331,7 +336,7 @@ class Canvas:
         wp.copy(self.words, self._empty)
         shadowed = wp.vec4i(0, 0, 0, 0) if ground is None else shadow_on_screen(camera, place)
         inputs = [self.grid, view, backdrop, place, shadows.light, shadows.darkness, shadowed]
-        pixels = [layer.nearness, layer.coverage, layer.colors]
+        pixels = [layer.lists.starts, layer.nearness, layer.coverage, layer.colors]
         launch_over(compose_pixels, self.grid, [*inputs, *pixels, self._codes, self.words], self.device)
 
     def bytes(self) -> NDArray[np.uint8]:

@@ -71,23 +71,30 @@ def _fade(x: float) -> float:
 
 
 @wp.func
+def _spline_weights(f: float) -> wp.vec4:
+    """Weights of the cubic B-spline for four neighbours; f is the way from the second to the third, 0..1."""
+    g = 1.0 - f
+    second = 4.0 + 3.0 * f * f * (f - 2.0)
+    third = 4.0 + 3.0 * g * g * (g - 2.0)
+    return wp.vec4(g * g * g, second, third, f * f * f) / 6.0
+
+
+@wp.func
 def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p: wp.vec3) -> wp.vec2:
     """How far p lies behind the skin that faces the light [m], and how open it is to the light, 0..1.
 
-    Means over 3 x 3 texels about its place with weights of a quadratic spline: single texels would draw stairs into
+    Means over 4 x 4 texels about its place with weights of a cubic spline: single texels would draw stairs into
     shadows."""
     place = shadow_place(ground, p)
-    x = wp.clamp(place[0], 1.5, float(ground.texels) - 1.5)
-    z = wp.clamp(place[1], 1.5, float(ground.texels) - 1.5)
-    fx = x - wp.floor(x) - 0.5
-    fz = z - wp.floor(z) - 0.5
-    across = wp.vec3(0.5 * (0.5 - fx) * (0.5 - fx), 0.75 - fx * fx, 0.5 * (0.5 + fx) * (0.5 + fx))
-    down = wp.vec3(0.5 * (0.5 - fz) * (0.5 - fz), 0.75 - fz * fz, 0.5 * (0.5 + fz) * (0.5 + fz))
+    x = wp.clamp(place[0] - 0.5, 1.0, float(ground.texels - 3))
+    z = wp.clamp(place[1] - 0.5, 1.0, float(ground.texels - 3))
+    across = _spline_weights(x - wp.floor(x))
+    down = _spline_weights(z - wp.floor(z))
     t = int((int(z) - 1) * ground.texels + int(x) - 1)
     along = wp.dot(p, ground.to_light) + 2.5 * ground.texel
     mean = wp.vec2(0.0, 0.0)
-    for j in range(3):
-        for i in range(3):
+    for j in range(4):
+        for i in range(4):
             depth = wp.max(tops[t + i] - along, 0.0)
             mean += down[j] * across[i] * wp.vec2(depth, _fade(depth * crisp))
         t += ground.texels

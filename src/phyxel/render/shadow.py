@@ -1,5 +1,4 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
-# ruff: noqa: RUF046 (Warp tells a variable from a constant by `int(0)`)
 """Light maps: the scene seen from the light and from below, drawn into one small grid on the ground and blurred.
 
 A point p belongs to the place where the light's ray through it meets the ground. There the map knows how high the
@@ -269,11 +268,12 @@ class ShadowMap:
         self._blur(self._near, self._far, 4 * narrow)
         self._blur(self._far, self._far, 3 * narrow)
         inputs = [place, translucency, self._near, self._far, self.light, self.darkness]
-        launch(light_ground, self.texels * self.texels, inputs, self.device)
+        launch(light_ground, self.texels * self.texels, inputs, self.device, split=False)
 
     def _blur(self, source: wp.array, target: wp.array, radius: int) -> None:
-        launch(blur_rows, self.texels, [self.texels, radius, source, self._scratch], self.device)
-        launch(blur_rows, self.texels, [self.texels, radius, self._scratch, target], self.device)
+        """Mean over squares of 2 radius + 1 texels. Too little work to wake a second CPU thread for."""
+        launch(blur_rows, self.texels, [self.texels, radius, source, self._scratch], self.device, split=False)
+        launch(blur_rows, self.texels, [self.texels, radius, self._scratch, target], self.device, split=False)
 
 
 def bounds_of(positions: wp.array, device: wp.Device) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,4 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
-# ruff: noqa: RUF046 (Warp tells a variable from a constant by `int(0)`)
 """Which discs touch which 16 x 16 tile of a picture: lists that let every pixel gather what covers it."""
 
 from __future__ import annotations

@@ -1,0 +1,93 @@
+"""M04 Table 1, the explicit rows: physics (20 force evaluations a frame), then surface and rendering at 640 × 480."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+from phyxel.bench.registry import Result, Setting
+from phyxel.body import Body
+from phyxel.contact.colliders import Ground
+from phyxel.material import Material
+from phyxel.points.load import load
+from phyxel.world import World
+
+EVALUATIONS = 20
+FRAMES = 60
+ROWS = ((200, 10_000, 0.015, 0.022), (400, 20_000, 0.035, 0.050))
+"""phyxels, surfels, the paper's seconds for physics and for surface + rendering"""
+
+
+def m04(setting: Setting) -> Iterator[Result]:
+    """Max Planck (where the scan is) and the bear."""
+    subjects: dict[str, str] = {"bear": "bear"}
+    scan = setting.model("max-planck.obj")
+    if scan is not None:
+        subjects = {"max": str(scan), **subjects}
+    for subject, source in subjects.items():
+        for phyxels, surfels, paper_physics, paper_pictures in ROWS:
+            world = _falling(source, phyxels, surfels, setting)
+            label = f"m04-{subject}-{phyxels}-{surfels // 1000}k"
+            nodes = {"phyxels": len(world.model), "surfels": len(world.bodies[0].surface)}
+            yield Result(f"{label}-physics", _physics(world), "s/frame", paper=paper_physics, details=nodes)
+            yield Result(f"{label}-pictures", _pictures(world), "s/frame", paper=paper_pictures, details=nodes)
+
+
+def surface(setting: Setting) -> Iterator[Result]:
+    """The surface update alone, at the size of a scan."""
+    world = _falling("bear", 800, 134_345, setting)
+    yield Result("surface-134k", _median(lambda: _moved_surface(world), FRAMES), "s/frame", paper=None)
+
+
+def _falling(source: str, phyxels: int, surfels: int, setting: Setting) -> World:
+    """A soft body on the ground, moving."""
+    body = Body(load(source, points=surfels), material=Material(young=1e5, poisson=0.35), nodes=phyxels, size=0.6)
+    lowest = float(body.positions[:, 1].min())
+    world = World(device=setting.device)
+    world.add(body)
+    world.add(Ground(height=lowest - 0.05))
+    world.advance(0.1)
+    return world
+
+
+def _physics(world: World) -> float:
+    """Median seconds for a frame of 20 force evaluations, everything the world does for it included."""
+    seconds = []
+    for _ in range(FRAMES):
+        frame = EVALUATIONS * (1 - 1e-9) * world.model.stable_step()
+        start = time.perf_counter()
+        world.advance(frame)
+        world.synchronize()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def _pictures(world: World) -> float:
+    """Median seconds for following the surface and drawing it at 640 × 480, ground and shadow included."""
+    from phyxel.render.stage import Stage
+    from phyxel.scene import CameraPart, OutputPart
+
+    stage = Stage.around(world, CameraPart(), OutputPart(width=640, height=480))
+
+    def draw() -> None:
+        _moved_surface(world)
+        stage.draw(world)
+
+    return _median(draw, FRAMES)
+
+
+def _moved_surface(world: World) -> None:
+    world.revision += 1
+    _ = world.bodies[0].surface
+    world.synchronize()
+
+
+def _median(work: Callable[[], None], times: int) -> float:
+    work()
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)

@@ -1,0 +1,107 @@
+"""Named benchmarks, each a function that yields results."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from phyxel.errors import PhyxelError
+
+MODULES = {
+    "m04": "phyxel.bench.m04",
+    "bar": "phyxel.bench.bar",
+    "steps": "phyxel.bench.steps",
+    "surface": "phyxel.bench.m04",
+    "million": "phyxel.bench.steps",
+    "demo": "phyxel.bench.scenes",
+    "gallery": "phyxel.bench.scenes",
+}
+SLOW = ("gallery",)
+"""Run only when asked for by name."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a benchmark may use."""
+
+    models: Path | None = None
+    """folder with scans"""
+    peers: bool = False
+    """run other tools beside"""
+    device: str | None = None
+
+    def model(self, name: str) -> Path | None:
+        """A scan, if its folder is known and has it."""
+        path = self.models / name if self.models else None
+        return path if path is not None and path.is_file() else None
+
+
+@dataclass(frozen=True)
+class Result:
+    """One number. `ratio` says how many times better it is than the paper's or the peer's."""
+
+    name: str
+    value: float
+    unit: str
+    paper: float | None = None
+    peer: float | None = None
+    peer_name: str = ""
+    smaller_is_better: bool = True
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float | None:
+        other = self.paper if self.paper is not None else self.peer
+        if other is None or not math.isfinite(other) or self.value == 0:
+            return None
+        return other / self.value if self.smaller_is_better else self.value / other
+
+    def row(self) -> dict[str, Any]:
+        """The result as one JSON object."""
+        row: dict[str, Any] = {"name": self.name, "value": _finite(self.value), "unit": self.unit}
+        if self.paper is not None:
+            row["paper"] = self.paper
+        if self.peer is not None:
+            row |= {"peer": _finite(self.peer), "peer_name": self.peer_name}
+        ratio = self.ratio
+        return row | {"ratio": None if ratio is None else round(ratio, 3)} | self.details
+
+    def cells(self) -> list[str]:
+        """The result as cells of a table."""
+        other = f"paper {self.paper:g}" if self.paper is not None else ""
+        if self.peer is not None:
+            other = f"{self.peer_name} {self.peer:.3g}"
+        ratio = self.ratio
+        return [self.name, f"{self.value:.4g}", self.unit, other, "" if ratio is None else f"{ratio:.2f}×"]
+
+    def line(self) -> str:
+        """The result in one line, with its details."""
+        details = ", ".join(f"{key} {value}" for key, value in self.details.items())
+        return "  ".join(cell for cell in [*self.cells(), details] if cell)
+
+
+def _finite(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def measure(names: Sequence[str], setting: Setting) -> Iterator[Result]:
+    """Results of the named benchmarks, one after another as they come; of all but the slow ones if none is named."""
+    unknown = [name for name in names if name not in MODULES]
+    if unknown:
+        raise PhyxelError(f'"{unknown[0]}": no such benchmark; there are {", ".join(MODULES)}')
+    if setting.models is not None and not setting.models.is_dir():
+        raise PhyxelError(f"{setting.models}: no such folder; give --models DIR or set PHYXEL_MODELS")
+    for name in names or [name for name in MODULES if name not in SLOW]:
+        function: Callable[[Setting], Iterator[Result]] = getattr(importlib.import_module(MODULES[name]), name)
+        yield from function(setting)
+
+
+def resident_bytes() -> int:
+    """Memory this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1]) if Path("/proc/self/statm").exists() else 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
