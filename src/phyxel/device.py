@@ -6,18 +6,19 @@ into slices, one per CPU thread; CUDA gets the whole range. Two ways to run such
 - `launch`: once, now (set-up, pictures);
 - `Program`: a list of launches captured once and replayed often (a time step). On CUDA that is a CUDA graph; on the
   CPU it is one captured graph per thread with a spin barrier after every launch, replayed in C++ without Python
-  in between. A barrier costs about a microsecond, so that even a step of 50 µs gains from a second core.
+  in between. A barrier costs about a microsecond, a hand-over between Python threads 40 to 110.
 """
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -76,6 +77,13 @@ def pick(name: str | wp.Device | None = None) -> wp.Device:
 def synchronize(device: wp.Device) -> None:
     """Wait until the device has done all it was told to."""
     wp.synchronize_device(device)
+
+
+def trim_memory() -> None:
+    """Give freed memory back to the system. glibc keeps it: after building a body, as much again as the body takes."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library keeps less, and has no malloc_trim
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 @cache
@@ -205,16 +213,24 @@ wp.set_module_options(KERNEL_OPTIONS)
 
 @wp.func_native("""
 #if !defined(__CUDA_ARCH__)
-    extern int sched_yield(void) __asm__("sched_yield");
+#if !defined(_WIN32)
+    extern int usleep(unsigned) __asm__("usleep");
+#endif
     int* arrived = gate.data;
-    int* round = gate.data + 1;
+    int* round = gate.data + 32;  // a cache line of its own
     int now = __atomic_load_n(round, __ATOMIC_ACQUIRE);
     if (__atomic_add_fetch(arrived, 1, __ATOMIC_ACQ_REL) == threads) {
         __atomic_store_n(arrived, 0, __ATOMIC_RELAXED);
         __atomic_add_fetch(round, 1, __ATOMIC_ACQ_REL);
     } else {
-        for (int spins = 0; __atomic_load_n(round, __ATOMIC_ACQUIRE) == now; ++spins)
-            if (spins > 20000) sched_yield();
+        for (int spins = 0; __atomic_load_n(round, __ATOMIC_ACQUIRE) == now; ++spins) {
+#if defined(__x86_64__)
+            __builtin_ia32_pause();  // lets a sibling thread of the same core work
+#endif
+#if !defined(_WIN32)
+            if (spins > 2000) usleep(10);
+#endif
+        }
     }
 #endif
 """)
@@ -224,8 +240,16 @@ def _wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):  # type: ignore
 
 @wp.kernel
 def wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):
-    """Spin barrier between CPU threads: gate = (arrived, round). Yields the core when the wait gets long."""
+    """Spin barrier between CPU threads: gate[0] counts arrivals, gate[32] rounds.
+
+    When the wait gets long the other thread has lost its core to another program: sleeping frees this core for it."""
     _wait_for_all(gate, threads)
+
+
+NODES_PER_THREAD = 512
+"""Fewest nodes that are worth a thread of their own: some 100 µs of work between two barriers."""
+LONGEST_BLOCK = 16
+"""Most repetitions of a program in one captured graph."""
 
 
 class Program:
@@ -236,15 +260,14 @@ class Program:
         self._keep = list(launches)  # the graphs hold bare addresses
         self._launches = [item for item in launches if item.count]
         prepare([*self._launches, Launch(wait_for_all, 1, [])], device)
-        # A slice should keep its thread busy longer than the barrier that follows it.
         biggest = max((item.count for item in self._launches), default=0)
-        self._threads = 1 if device.is_cuda else max(1, min(thread_count(), biggest // 64))
-        self._gate = wp.zeros(2, dtype=wp.int32, device=device)
-        self._graphs = [self._capture(rank) for rank in range(self._threads)]
+        self._threads = 1 if device.is_cuda else max(1, min(thread_count(), biggest // NODES_PER_THREAD))
+        self._gate = wp.zeros(64, dtype=wp.int32, device=device)
+        self._graphs: dict[int, list[Any]] = {}
 
-    def _capture(self, rank: int) -> Any:
+    def _capture(self, rank: int, times: int) -> Any:
         with wp.ScopedCapture(device=self._device) as capture:
-            for item in self._launches:
+            for item in self._launches * times:
                 first, length = _slices(item.count, self._threads)[rank]
                 if length:
                     wp.launch(item.kernel, length, inputs=[first, *item.inputs], device=self._device)
@@ -252,13 +275,25 @@ class Program:
                     wp.launch(wait_for_all, 1, inputs=[self._gate, self._threads], device=self._device)
         return capture.graph
 
+    def _graphs_of(self, times: int) -> list[Any]:
+        """One graph per thread that runs the whole list `times` times."""
+        if times not in self._graphs:
+            self._graphs[times] = [self._capture(rank, times) for rank in range(self._threads)]
+        return self._graphs[times]
+
     def run(self, times: int = 1) -> None:
-        """Replay the whole list `times` times."""
+        """Replay the whole list `times` times.
+
+        In blocks of 16, 8, 4, 2, 1: between two calls of a graph the threads would wait for Python's one lock.
+        """
+        blocks = [LONGEST_BLOCK] * (times // LONGEST_BLOCK)
+        blocks += [1 << bit for bit in reversed(range(LONGEST_BLOCK.bit_length() - 1)) if times >> bit & 1]
+        graphs = [self._graphs_of(block) for block in blocks]
 
         def replay(rank: int) -> None:
             if rank < self._threads:
-                for _ in range(times):
-                    wp.capture_launch(self._graphs[rank])
+                for graph in graphs:
+                    wp.capture_launch(graph[rank])
 
         if self._threads == 1:
             replay(0)

@@ -111,6 +111,7 @@ class World:
             for index, body in enumerate(self.bodies):
                 self._model.set_material(index, body.material, body.rotation)
             self._write_holds()
+            dev.trim_memory()
         return self._model
 
     def at(self, time: float, action: Callable[[World], None]) -> None:

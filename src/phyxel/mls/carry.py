@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
+
+from phyxel.mls.neighbours import nearest
 
 CARRIERS = 16
 """Nodes that carry a point."""
@@ -33,10 +34,10 @@ class Carriers:
     def found(points: NDArray[np.floating], nodes: NDArray[np.floating]) -> Carriers:
         """The nearest nodes of each of (m, 3) points among (n, 3) nodes."""
         k = min(CARRIERS, len(nodes) - 1)
-        distance, nearest = cKDTree(nodes).query(points, k + 1, workers=-1)
+        distance, index = nearest(points, nodes, k + 1)
         share = np.maximum(1 - (distance[:, :k] / distance[:, k:]) ** 2, 1e-9) ** 3
         share /= share.sum(axis=1, keepdims=True)
-        return Carriers(nearest[:, :k].astype(np.int32), share.astype(np.float32))
+        return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 
     def carry(
         self, points: NDArray[np.floating], nodes: NDArray[np.floating], u: NDArray[Any], gradient: NDArray[Any]

@@ -45,10 +45,19 @@ def _spread_bits(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return number
 
 
-def mean_spacing(positions: NDArray[np.floating], nearest: int = 10) -> NDArray[np.float64]:
+def nearest(
+    points: NDArray[np.floating], among: NDArray[np.floating], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Distances and indices, each (m, count), of the nearest of (n, 3) positions to each of (m, 3) points."""
+    # Starting threads takes milliseconds.
+    workers = -1 if len(points) > 5000 else 1
+    distance, index = cKDTree(among).query(points, count, workers=workers)
+    return distance.reshape(-1, count), index.reshape(-1, count)
+
+
+def mean_spacing(positions: NDArray[np.floating], count: int = 10) -> NDArray[np.float64]:
     """r̄: mean distance of each point to its ten nearest (M04 §3.2), shape (n,)."""
-    found = min(nearest, len(positions) - 1)
-    distance, _ = cKDTree(positions).query(positions, found + 1, workers=-1)
+    distance, _ = nearest(positions, positions, min(count, len(positions) - 1) + 1)
     return distance[:, 1:].mean(axis=1)
 
 

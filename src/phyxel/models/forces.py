@@ -25,6 +25,7 @@ from phyxel import device as dev
 from phyxel.device import Launch
 from phyxel.mls.moments import Moments, prepare_neighbourhood
 from phyxel.mls.neighbours import Neighbourhood, PairList
+from phyxel.mls.sums import sum_fit, sum_load
 from phyxel.models.elasticity import energy_density, first_stress, first_stress_change, stiffening
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -33,6 +34,23 @@ CHUNK = 256
 """Phyxels per partial result of a reduction: the same bits on any number of threads."""
 HOURGLASS = 0.1
 """β of the hourglass stiffness, as a share of Young's modulus."""
+
+
+@wp.func
+def fitted_gradient(sums: Any, A_inverse: Any):
+    """Σ w (y_j − y_i) X_ijᵀ A⁻¹ from the sums of a fit."""
+    B = wp.matrix_from_rows(
+        wp.vector(sums[0, 0], sums[0, 1], sums[0, 2]),
+        wp.vector(sums[1, 0], sums[1, 1], sums[1, 2]),
+        wp.vector(sums[2, 0], sums[2, 1], sums[2, 2]),
+    )
+    return B * A_inverse
+
+
+@wp.func
+def fitted_sum(sums: Any):
+    """Σ w (y_j − y_i) from the sums of a fit."""
+    return wp.vector(sums[0, 3], sums[1, 3], sums[2, 3])
 
 
 @wp.kernel
@@ -59,27 +77,16 @@ def make_stress(
 ):
     """Pass 1: ∇u, Q and own of each phyxel (M04 eq. 8 to 15)."""
     i = first + wp.tid()
-    Xi = X[i]
-    ui = u[i]
-    B = type(inverse[i])()
-    s = type(ui)()
-    entry = start[i]
-    end = entry + count[i] * stride
-    while entry < end:
-        j = index[entry]
-        du = weight[entry] * (u[j] - ui)
-        B += wp.outer(du, X[j] - Xi)
-        s += du
-        entry += stride
+    sums = sum_fit(i, start[i], count[i], stride, index, weight, X, u)
     b = body[i]
     A_inverse = inverse[i]
-    grad = B * A_inverse
-    J = grad + wp.identity(n=3, dtype=Xi.dtype)
+    grad = fitted_gradient(sums, A_inverse)
+    J = grad + wp.identity(n=3, dtype=grad.dtype)
     c = hourglass[i]
     q = grad * c - first_stress(J, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
     gradient[i] = grad
     Q[i] = q
-    own[i] = c * s - q * lever[i]
+    own[i] = c * fitted_sum(sums) - q * lever[i]
 
 
 @wp.kernel
@@ -107,35 +114,20 @@ def make_damped_stress(
 ):
     """Pass 1 with Rayleigh's −βK v: y = u + βv, so that the stress is P(∇u) + ∂P·(∇y − ∇u)."""
     i = first + wp.tid()
-    Xi = X[i]
-    ui = u[i]
-    yi = y[i]
-    B = type(inverse[i])()
-    D = type(inverse[i])()
-    s = type(ui)()
-    entry = start[i]
-    end = entry + count[i] * stride
-    while entry < end:
-        j = index[entry]
-        w = weight[entry]
-        wX = w * (X[j] - Xi)
-        dy = y[j] - yi
-        B += wp.outer(u[j] - ui, wX)
-        D += wp.outer(dy, wX)
-        s += w * dy
-        entry += stride
+    sums = sum_fit(i, start[i], count[i], stride, index, weight, X, u)
+    sums_y = sum_fit(i, start[i], count[i], stride, index, weight, X, y)
     b = body[i]
     A_inverse = inverse[i]
-    grad = B * A_inverse
-    grad_y = D * A_inverse
-    J = grad + wp.identity(n=3, dtype=Xi.dtype)
+    grad = fitted_gradient(sums, A_inverse)
+    grad_y = fitted_gradient(sums_y, A_inverse)
+    J = grad + wp.identity(n=3, dtype=grad.dtype)
     P = first_stress(J, stiffness[b], k_v[b], k_b[b])
     P += first_stress_change(J, grad_y - grad, stiffness[b], k_v[b], k_b[b])
     c = hourglass[i]
     q = grad_y * c - P * A_inverse * volume[i]
     gradient[i] = grad
     Q[i] = q
-    own[i] = c * s - q * lever[i]
+    own[i] = c * fitted_sum(sums_y) - q * lever[i]
 
 
 @wp.kernel
@@ -162,26 +154,15 @@ def make_stress_change(
 ):
     """Pass 1 of the tangent product −K p: the change of Q and own along p, at the ∇u of the last pass 1."""
     i = first + wp.tid()
-    Xi = X[i]
-    pi = p[i]
-    B = type(inverse[i])()
-    s = type(pi)()
-    entry = start[i]
-    end = entry + count[i] * stride
-    while entry < end:
-        j = index[entry]
-        dp = weight[entry] * (p[j] - pi)
-        B += wp.outer(dp, X[j] - Xi)
-        s += dp
-        entry += stride
+    sums = sum_fit(i, start[i], count[i], stride, index, weight, X, p)
     b = body[i]
     A_inverse = inverse[i]
-    dJ = B * A_inverse
-    J = gradient[i] + wp.identity(n=3, dtype=Xi.dtype)
+    dJ = fitted_gradient(sums, A_inverse)
+    J = gradient[i] + wp.identity(n=3, dtype=dJ.dtype)
     c = hourglass[i]
     q = dJ * c - first_stress_change(J, dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
     Q[i] = q
-    own[i] = c * s - q * lever[i]
+    own[i] = c * fitted_sum(sums) - q * lever[i]
 
 
 @wp.kernel
@@ -201,16 +182,7 @@ def gather_forces(
 ):
     """Pass 2: what the neighbours lay on each phyxel (M04 eq. 18, 19 with hourglass control)."""
     i = first + wp.tid()
-    Xi = X[i]
-    yi = y[i]
-    f = own[i]
-    entry = start[i]
-    end = entry + count[i] * stride
-    while entry < end:
-        j = index[entry]
-        f += weight_back[entry] * (hourglass[j] * (y[j] - yi) - Q[j] * (X[j] - Xi))
-        entry += stride
-    force[i] = f
+    force[i] = own[i] + sum_load(i, start[i], count[i], stride, index, weight_back, X, y, hourglass, Q)
 
 
 @wp.kernel

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
-from phyxel.mls.neighbours import curve_order
+from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.solid.grid import Distance, Floats, Grid
 
 
@@ -66,5 +65,5 @@ def _tuned_grid(
 def _nearest_volumes(grid: Grid, distance: Distance, positions: Floats) -> Floats:
     """The volume of the quadrature points nearest to each node [m³], shape (n,)."""
     points, weights = grid.quadrature(distance)
-    _, owner = cKDTree(positions).query(points, workers=-1)
-    return np.bincount(owner, weights, minlength=len(positions))
+    _, owner = nearest(points, positions, 1)
+    return np.bincount(owner[:, 0], weights, minlength=len(positions))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from phyxel import device as dev
 from phyxel.mls.carry import Carriers
+from phyxel.mls.neighbours import mean_spacing
 from phyxel.models.phyxel import PhyxelModel
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -63,9 +63,7 @@ def follow_nodes(
 
 def disc_radii(positions: Floats) -> Floats:
     """Radius of a disc around each point so that the discs of neighbours overlap [unit of positions], shape (m,)."""
-    found = min(6, len(positions) - 1)
-    distance, _ = cKDTree(positions).query(positions, found + 1, workers=-1)
-    radius = distance[:, 1:].mean(axis=1)
+    radius = mean_spacing(positions, 6)
     return np.clip(radius, 1e-6 * np.ptp(positions, axis=0).max(), 3 * np.median(radius))
 
 
