@@ -84,7 +84,9 @@ def test_a_frame_holds_all_bodies(tmp_path):
 
 
 def test_normals_turn_with_the_body(tmp_path):
-    body = px.Body(px.load("box", points=400), nodes=64, rotate=(0, 0, 30), spin=(0, 0, 1), material=SOFT.but(young=1e7))
+    body = px.Body(
+        px.load("box", points=400), nodes=64, rotate=(0, 0, 30), spin=(0, 0, 1), material=SOFT.but(young=1e7)
+    )
     world = px.World(gravity=(0, 0, 0))
     world.add(body)
     world.advance(0.5)

@@ -212,7 +212,7 @@ def test_held_until_released(scene_of):
 
 
 def test_taken_hold_of_at_its_time(scene_of):
-    event = '[[event]]\nat = {}\n{}\n'
+    event = "[[event]]\nat = {}\n{}\n"
     hold = event.format(0.1, 'hold = { name = "all" }') + event.format(0.2, 'release = "all"')
     world = scene_of(BOX + hold).world()
     world.advance(0.1)

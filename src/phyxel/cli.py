@@ -49,8 +49,7 @@ def run(
     """Simulate a scene: frames, a log and a preview video in OUT."""
     from phyxel.scene import find_scene
 
-    changes: dict[str, Any] = {"seconds": seconds, "nodes": nodes, "model": model, "video": None if video else False}
-    chosen = find_scene(scene).changed(**{key: value for key, value in changes.items() if value is not None})
+    chosen = find_scene(scene).changed(seconds=seconds, nodes=nodes, model=model, video=None if video else False)
     play(chosen, out or Path("out") / chosen.name, resume, device)
 
 

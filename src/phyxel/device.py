@@ -239,7 +239,7 @@ def _wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):  # type: ignore
 
 
 @wp.kernel
-def wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):
+def wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):  # type: ignore[no-untyped-def, valid-type]
     """Spin barrier between CPU threads: gate[0] counts arrivals, gate[32] rounds.
 
     When the wait gets long the other thread has lost its core to another program: sleeping frees this core for it."""

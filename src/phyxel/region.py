@@ -30,7 +30,8 @@ class Box:
 
     def __call__(self, positions: Floats) -> NDArray[np.bool_]:
         """Which of (n, 3) positions lie in the box, its faces included."""
-        return ((positions >= np.asarray(self.lower)) & (positions <= np.asarray(self.upper))).all(axis=1)
+        inside = (positions >= np.asarray(self.lower)) & (positions <= np.asarray(self.upper))
+        return np.asarray(inside.all(axis=1))
 
 
 Where = Box | Callable[[Floats], NDArray[np.bool_]] | Sequence[int] | NDArray[Any]

@@ -251,26 +251,29 @@ class Scene:
     def fps(self) -> float:
         return self.content.fps
 
-    def changed(self, **changes: Any) -> Scene:
-        """The same scene with other `seconds`, `nodes` or `points` (for all bodies), `model` (a file for every shape),
-        `video` or `points_output`."""
-        content = self.content
-        body_keys = {key: changes.pop(key) for key in ("nodes", "points") if key in changes}
-        bodies = [part.model_copy(update=body_keys) for part in content.body]
-        model = changes.pop("model", None)
+    def changed(
+        self,
+        seconds: float | None = None,
+        nodes: int | None = None,
+        points: int | None = None,
+        model: Path | None = None,
+        video: bool | None = None,
+    ) -> Scene:
+        """The same scene for another time, with other numbers of nodes and points in every body, with a file in place
+        of every built-in shape (at the shape's size), with or without a video."""
+        given = {key: value for key, value in {"nodes": nodes, "points": points}.items() if value is not None}
+        bodies = [part.model_copy(update=dict(given)) for part in self.content.body]
         if model is not None:
-            update = {"file": str(Path(model).resolve()), "shape": None}
+            names = self._body_names()
             bodies = [
-                part.model_copy(
-                    update=update | {"name": name, "size": part.size or load(str(part.shape), points=100).size}
-                )
-                if part.shape
-                else part
-                for part, name in zip(bodies, self._body_names(), strict=True)
+                _with_file(part, model, name) if part.shape else part for part, name in zip(bodies, names, strict=True)
             ]
-        output = content.output.model_copy(update={key: changes.pop(key) for key in ("video",) if key in changes})
-        update = {**changes, "body": bodies, "output": output}
-        return Scene(content.model_copy(update=update), self.name, self.folder, self.source)
+        update: dict[str, Any] = {"body": bodies}
+        if seconds is not None:
+            update["seconds"] = seconds
+        if video is not None:
+            update["output"] = self.content.output.model_copy(update={"video": video})
+        return Scene(self.content.model_copy(update=update), self.name, self.folder, self.source)
 
     def fingerprint(self) -> str:
         """What decides how it moves, as a hash: everything but the length and the output."""
@@ -313,6 +316,13 @@ class Scene:
                 body.release(handles.pop((name, event.release)))
 
         return happen
+
+
+def _with_file(part: BodyPart, file: Path, name: str) -> BodyPart:
+    """A body made from a file in place of its built-in shape, as large as the shape."""
+    shape = load(str(part.shape), points=100)
+    size = part.size or float(np.max(shape.upper - shape.lower))
+    return part.model_copy(update={"file": str(file.resolve()), "shape": None, "name": name, "size": size})
 
 
 def _explained(error: Any) -> str:

@@ -11,7 +11,9 @@ SOFT = px.Material(young=1.0e5, poisson=0.3, density=1000.0)
 @pytest.fixture(scope="module")
 def tumbling():
     """A stretched, spinning, flying jack; energies and momenta every 20 steps."""
-    body = px.Body(px.load("jack", points=100), material=SOFT, nodes=200, velocity=(3.0, 1.0, 0.0), spin=(2.0, 3.0, -1.0))
+    body = px.Body(
+        px.load("jack", points=100), material=SOFT, nodes=200, velocity=(3.0, 1.0, 0.0), spin=(2.0, 3.0, -1.0)
+    )
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     model = world.model

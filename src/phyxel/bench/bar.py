@@ -6,6 +6,7 @@ import math
 import statistics
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def _peer(name: str, nodes: int, young: float, seconds: float) -> PeerResult:
     return run_peer(name, nodes, young, timeout=PEER_TIMEOUT, seconds=max(seconds, 0.05))
 
 
-def _ours(nodes: int, young: float, seconds: float, setting: Setting) -> dict[str, object]:
+def _ours(nodes: int, young: float, seconds: float, setting: Setting) -> dict[str, Any]:
     body = Body(load("bar", points=1000), material=Material(young=young, poisson=0.3, density=1000.0), nodes=nodes)
     world = World(device=setting.device)
     world.add(body)

@@ -224,7 +224,7 @@ class PhyxelModel:
 
     # What the world sets
 
-    def set_material(self, body: int, material: Material, rotation: Floats) -> None:
+    def set_material(self, body: int, material: Material, rotation: NDArray[np.float64]) -> None:
         """Give one body its law and masses. In the body's units a density is ρ·unit²."""
         low, high = self.ranges[body]
         C, k_v, k_b = split_law(rotated_elasticity(material.elasticity, rotation))

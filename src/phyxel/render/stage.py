@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.render.camera import Camera
@@ -43,14 +44,15 @@ class Stage:
         """A picture of the world as it is now, (height, width, 4) bytes."""
         surfaces = [body.surface for body in world.bodies]
         ground = max((ground.height for ground in world.colliders), default=None)
-        if len(surfaces) == 1:
-            only = surfaces[0]
-            fields = [only.position, only.axis_a, only.axis_b, only.color]
-        else:
-            names = ("position", "axis_a", "axis_b", "color")
-            fields = [np.concatenate([getattr(surface, name).numpy() for surface in surfaces]) for name in names]
+        positions, axes_a, axes_b, colors = (
+            _joined([getattr(surface, name) for surface in surfaces])
+            for name in ("position", "axis_a", "axis_b", "color")
+        )
         return self._renderer.render(
-            *fields,
+            positions,
+            axes_a,
+            axes_b,
+            colors,
             self.camera,
             ground=ground,
             background=self._background,
@@ -61,6 +63,11 @@ class Stage:
     def save(self, world: World, path: Path) -> None:
         """Write a picture of the world as it is now (PNG)."""
         save_png(self.draw(world), path)
+
+
+def _joined(arrays: list[wp.array]) -> Any:
+    """The arrays of several bodies as one; that of a single body stays on the device."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate([array.numpy() for array in arrays])
 
 
 def visible_box(world: World) -> tuple[NDArray[np.floating], NDArray[np.floating]]:

@@ -66,4 +66,4 @@ def _nearest_volumes(grid: Grid, distance: Distance, positions: Floats) -> Float
     """The volume of the quadrature points nearest to each node [m³], shape (n,)."""
     points, weights = grid.quadrature(distance)
     _, owner = nearest(points, positions, 1)
-    return np.bincount(owner[:, 0], weights, minlength=len(positions))
+    return np.bincount(owner[:, 0], weights, minlength=len(positions)).astype(np.float64)

@@ -56,7 +56,7 @@ class Solid:
         return nodes
 
 
-def _distance_function(cloud: PointCloud, device: wp.Device) -> Callable[[Floats], Floats]:
+def _distance_function(cloud: PointCloud, device: wp.Device) -> Callable[[Any], Any]:
     if cloud.shape is not None:
         return cloud.shape.distance
     if cloud.mesh is not None:
