@@ -27,6 +27,8 @@ Vector = Sequence[float] | NDArray[np.floating]
 Motion = Vector | Callable[[float], Vector]
 
 GREY = (0.72, 0.72, 0.74)
+DRAG_TIME = 1 / 60
+"""Time in which a drag by a fixed displacement gets there [s]."""
 
 
 @dataclass(eq=False)
@@ -38,6 +40,8 @@ class Handle:
     to: Callable[[float], Floats]
     moved: Floats
     """how far they have gone [m], shape (3,)"""
+    follows: bool
+    """whether `to` is to be looked at in every step"""
 
 
 class Body:
@@ -65,15 +69,19 @@ class Body:
         name: str | None = None,
         support: float = 2.0,
     ) -> None:
+        if not isinstance(cloud, PointCloud):
+            raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
+        if material is not None and not isinstance(material, Material):
+            raise PhyxelError(f"{cloud.name}: material = {material!r}: give a Material, for example Material.rubber()")
         self.name = name or cloud.name
         self._check_choice("model", model, ("phyxel",))
         self._check_choice("integrator", integrator, (None, "leapfrog"))
         self._check_choice("surface", surface, ("carried",))
         if not 1.2 <= support <= 5:
             raise PhyxelError(f"{self.name}: support = {support}: give 1.2 to 5 (2 is right for most)")
-        self.cloud = cloud
+        self.cloud = cloud.checked()
         self.solid = Solid(cloud)
-        self._material = material or Material.rubber()
+        self._material = self.first_material = material or Material.rubber()
         self._force = np.zeros(3)
         self._place(at, rotate, size)
         sampled = self.solid.sample(nodes)
@@ -102,7 +110,10 @@ class Body:
             raise PhyxelError(f'{self.name}: {key} = "{value}": not known; there is {names}')
 
     def _vector(self, key: str, value: Vector) -> Floats:
-        vector = np.asarray(value, np.float64)
+        try:
+            vector = np.asarray(value, np.float64)
+        except (TypeError, ValueError):
+            vector = np.empty(0)
         if vector.shape != (3,) or not np.isfinite(vector).all():
             raise PhyxelError(f"{self.name}: {key} = {value}: give three finite numbers")
         return vector
@@ -164,20 +175,21 @@ class Body:
         return self.drag(where, (0.0, 0.0, 0.0))
 
     def drag(self, where: Where, to: Motion) -> Handle:
-        """Move nodes by `to` [m] from where they are now: a displacement, reached in the next frame, or a function of
+        """Move nodes by `to` [m] from where they are now: a displacement, reached in the next 1/60 s, or a function of
         the world's time [s]."""
+        start = 0.0 if self._world is None else self._world.time
+        follows = callable(to)
         if callable(to):
             path = to
-            self._vector("drag", path(0.0))
+            self._vector("drag", path(start))
         else:
             end = self._vector("drag", to)
 
             def path(time: float) -> Vector:
-                return end
+                return end * min((time - start) / DRAG_TIME, 1.0)
 
-        handle = Handle(
-            self, select(where, self.reference, self.name), lambda t: self._vector("drag", path(t)), np.zeros(3)
-        )
+        nodes = select(where, self.reference, self.name)
+        handle = Handle(self, nodes, lambda time: self._vector("drag", path(time)), np.zeros(3), follows)
         self.handles.append(handle)
         self._holds_changed()
         return handle

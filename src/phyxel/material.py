@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,7 +37,7 @@ class Material:
             object.__setattr__(self, "stiffness", tuple(tuple(float(c) for c in row) for row in self.stiffness))
         for name in ("young", "poisson", "density", "damping", "drag"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
                 raise MaterialError(f"material.{name} = {value!r}: give a finite number")
         self._require(self.young > 0, "young", "Young's modulus must be above 0 Pa (rubber: 1e6, steel: 2e11)")
         self._require(

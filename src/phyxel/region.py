@@ -48,10 +48,18 @@ def select(where: Where, reference: Floats, name: str) -> NDArray[np.int64]:
             )
         indices = np.flatnonzero(chosen)
     else:
-        given = np.asarray(where)
-        indices = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64).reshape(-1)
-        if len(indices) and (indices.min() < -n or indices.max() >= n):
-            raise PhyxelError(f"{name}: node {int(indices.max())} of {n}; indices run from 0 to {n - 1}")
+        given = np.asarray(where).reshape(-1)
+        if given.dtype == bool and len(given) != n:
+            raise PhyxelError(f"{name}: a mask of {len(given)} for {n} nodes; give one value for each")
+        if given.dtype != bool and len(given) and not np.issubdtype(given.dtype, np.integer):
+            raise PhyxelError(
+                f"{name}: nodes = {given[:3].tolist()}...: give whole numbers, a mask, a box or a function"
+            )
+        indices = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64)
+        outside = indices[(indices < -n) | (indices >= n)]
+        if len(outside):
+            raise PhyxelError(f"{name}: node {int(outside[0])} of {n}; indices run from 0 to {n - 1}")
+        indices = indices % n
     if len(indices) == 0:
         lower, upper = reference.min(axis=0), reference.max(axis=0)
         raise PhyxelError(

@@ -63,12 +63,10 @@ class HoldPart(Part):
 
     def take(self, body: Body, time: float) -> Handle:
         """Hold the nodes, or move them by `to` [m] in `over` [s] from `time` on."""
-        end = np.array(self.to)
-
-        def path(now: float) -> Any:
-            return end * (min(max((now - time) / self.over, 0.0), 1.0) if self.over > 0 else 1.0)
-
-        return body.drag(Box(self.lower, self.upper), path)
+        where, end = Box(self.lower, self.upper), np.array(self.to)
+        if self.over == 0:
+            return body.drag(where, end)
+        return body.drag(where, lambda now: end * min(max((now - time) / self.over, 0.0), 1.0))
 
 
 class BodyPart(Part):

@@ -8,13 +8,13 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.body import Body
+from phyxel.body import DRAG_TIME, Body
 from phyxel.contact.colliders import Ground
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
 from phyxel.files import whole_file
@@ -45,7 +45,10 @@ class World:
     """Owns the clock: asks for the stable step and moves all bodies together."""
 
     def __init__(self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None) -> None:
-        self.gravity: Floats = np.asarray(gravity, np.float64)
+        try:
+            self.gravity: Floats = np.asarray(gravity, np.float64)
+        except (TypeError, ValueError):
+            self.gravity = np.empty(0)
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
             raise PhyxelError(f"gravity = {gravity}: give three finite numbers [m/s²]")
         self.device = dev.pick(device)
@@ -171,21 +174,29 @@ class World:
         if dt <= 0 or not self.bodies:
             self.time += max(dt, 0.0)
             return
+        start, left = self.time, dt
+        most = 1 if any(handle.follows for handle in self._handles()) else MOST_STEPS_AT_ONCE
         self._write_surroundings()
-        self._move_holds(self.time + dt, dt)
-        left = dt
         while left > 0:
-            substeps = max(1, math.ceil(left / self.model.stable_step() * (1 - 1e-12)))
-            now = min(substeps, MOST_STEPS_AT_ONCE)
-            self.model.step(left / substeps, now)
-            left = left * (substeps - now) / substeps
+            substeps = self._stable_substeps(left)
+            now = min(substeps, most)
+            step, left = left / substeps, left * (substeps - now) / substeps
+            self.time = start + dt - left
+            self._move_holds(self.time, now * step)
+            self.model.step(step, now)
+            self._recentre()
             self._steps_since_check += now
             self.steps += now
         self.model.synchronise()
-        self.time += dt
         self.revision += 1
-        self._recentre()
         self._check_for_blow_up()
+
+    def _stable_substeps(self, dt: float) -> int:
+        """How many stable steps make up dt."""
+        step = self.model.stable_step()
+        if not (math.isfinite(step) and step > 0):
+            self._blow_up_where_not_finite()
+        return max(1, math.ceil(dt / step * (1 - 1e-12)))
 
     def _write_surroundings(self) -> None:
         model = self.model
@@ -210,23 +221,29 @@ class World:
         self.model.set_hold_velocities(np.array(velocities).reshape(-1, 3))
 
     def _recentre(self) -> None:
+        """Move the origins of bodies that have gone far, so that displacements stay small."""
+        first_nodes = self.model.u.numpy()
         for b, body in enumerate(self.bodies):
-            low, _ = self.model.ranges[b]
-            moved = self.model.u.numpy()[low]
+            moved = first_nodes[self.model.ranges[b][0]]
             if np.abs(moved).max() > FARTHEST_FROM_ORIGIN:
                 shift = moved.astype(np.float64)
                 self.model.recentre(b, shift)
                 body.origin = body.origin + body.unit * shift
+                self._write_surroundings()
 
     def _check_for_blow_up(self) -> None:
         if not math.isfinite(self.model.fastest()):
-            broken = [body.name for body in self.bodies if not np.isfinite(self.field(body, "v")).all()]
-            raise BlowUpError(self._blow_up_text(broken[0], "its velocities are no longer numbers"))
+            self._blow_up_where_not_finite()
         if self._steps_since_check < STEPS_BETWEEN_CHECKS:
             return
         self._steps_since_check = 0
         for body in self.bodies:
             self._check_energy(body)
+
+    def _blow_up_where_not_finite(self) -> NoReturn:
+        broken = [body.name for body in self.bodies if not np.isfinite(self.field(body, "v")).all()]
+        name = broken[0] if broken else self.bodies[0].name
+        raise BlowUpError(self._blow_up_text(name, "its velocities are no longer numbers"))
 
     def _check_energy(self, body: Body) -> None:
         """Without work from outside, kinetic + elastic + potential energy can only fall."""
@@ -297,14 +314,10 @@ class World:
         model = self.model
         self._write_surroundings()
         model.stop()
-        drag, quiet, steps, goal_set = 0.0, 0, 0, False
+        drag, quiet, steps = 0.0, 0, 0
         while quiet < 3:
             step = model.stable_step()
-            if not goal_set:
-                self._move_holds(self.time, 50 * step)
-                goal_set = True
-            else:
-                self._move_holds(self.time, step)
+            self._move_holds(self.time + DRAG_TIME, 50 * step)
             model.step(step, 50, drag)
             model.synchronise(drag)
             steps += 50
@@ -327,6 +340,7 @@ class World:
             digest.update(body.name.encode())
             digest.update(np.ascontiguousarray(body.reference).tobytes())
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
+            digest.update(repr((body.first_material, body.first_material.stiffness)).encode())
         return digest.hexdigest()
 
     def save(self, path: str | os.PathLike[str], note: str = "") -> None:
@@ -346,12 +360,14 @@ class World:
     def restore(self, path: str | os.PathLike[str], note: str = "") -> None:
         """Go to the state that `save` wrote, in a world built from the same scene."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as opened, zipfile.ZipFile(opened), np.load(opened, allow_pickle=False) as file:
                 content = {name: file[name] for name in file.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
             raise CheckpointError(f"{path}: not a readable checkpoint ({error})") from error
         if str(content.get("fingerprint")) != self.fingerprint() + note:
             raise CheckpointError(f"{path}: a checkpoint of another scene; build the world it was saved from")
+        if int(content["clock"][2]) < self._next_event:
+            raise CheckpointError(f"{path}: lies before an event that has happened here; build the world anew")
         self._replay_events(int(content["clock"][2]))
         if len(content["moved"]) != len(self._handles()):
             raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")

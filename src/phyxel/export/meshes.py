@@ -28,12 +28,17 @@ def mesh(body: Body, path: str | os.PathLike[str]) -> None:
         file.write(content)
 
 
+def _vertex_count(body: Body) -> int:
+    """The mesh's own vertices come first; points that were added on its faces are not part of it."""
+    return len(body.cloud) if body.cloud.mesh is None else len(body.cloud.mesh.vertices)
+
+
 def _obj(body: Body) -> bytes:
     cloud, surface = body.cloud, body.surface
-    faces = np.asarray(cloud.faces) + 1
+    count, faces = _vertex_count(body), np.asarray(cloud.faces) + 1
     lines = [f"# {body.name}, written by phyxel, metres, y up"]
-    lines += ["v {:.7g} {:.7g} {:.7g}".format(*x) for x in surface.positions.tolist()]
-    lines += ["vn {:.5g} {:.5g} {:.5g}".format(*n) for n in surface.normals.tolist()]
+    lines += ["v {:.7g} {:.7g} {:.7g}".format(*x) for x in surface.positions[:count].tolist()]
+    lines += ["vn {:.5g} {:.5g} {:.5g}".format(*n) for n in surface.normals[:count].tolist()]
     if cloud.uv is None or cloud.uv_faces is None:
         lines += ["f {0}//{0} {1}//{1} {2}//{2}".format(*face) for face in faces.tolist()]
     else:
@@ -44,7 +49,7 @@ def _obj(body: Body) -> bytes:
 
 
 def _ply(body: Body) -> bytes:
-    vertices = surfel_rows(body)
+    vertices = surfel_rows(body)[: _vertex_count(body)]
     faces = np.empty(len(np.asarray(body.cloud.faces)), FACE)
     faces["count"], faces["corners"] = 3, body.cloud.faces
     header = ply_header(

@@ -259,8 +259,10 @@ def measure_stiffening(
         b = body[i]
         J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
         value = wp.float64(stiffening(J, stiffness[b], shear_norm[b], k_v[b], k_b[b]))
-        if not (value <= found):
+        if wp.isnan(value):
             found = value
+            break
+        found = wp.max(found, value)
         i += 1
     largest[c] = found
 

@@ -31,6 +31,8 @@ Floats = NDArray[np.floating]
 
 SAFETY = 0.7
 """Share of the stability limit to step with. 0.9 blows up by nonlinear resonance near ωΔt = √3."""
+TOUCHING = wp.constant(1.0e-4)
+"""Gap to a collider, in spacings, below which a phyxel counts as touching."""
 FARTHEST_MOVE = 0.5
 """No phyxel moves farther than this share of the node spacing in one step."""
 
@@ -87,9 +89,10 @@ def move(
         n = plane_normal[k]
         touch = reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
         gap = plane_offset[b * planes + k] + wp.dot(n, X[i] + ui) - touch
-        if gap < type(kick)(0.0):
+        # What rests on the plane is met a little before it touches, or the last half kick would leave it falling.
+        if gap < type(kick)(TOUCHING):
             vi = rebound(vi, n, friction[k], restitution[k])
-            ui -= gap * n
+            ui -= wp.min(gap, type(kick)(0.0)) * n
         k += 1
     v[i] = vi
     u[i] = ui
@@ -147,8 +150,10 @@ def find_fastest(first: int, n: int, v: wp.array(dtype=Any), partial: wp.array(d
     end = wp.min(n, i + CHUNK)
     while i < end:
         speed = wp.float64(wp.length(v[i]))
-        if not (speed <= fastest):
+        if wp.isnan(speed):
             fastest = speed
+            break
+        fastest = wp.max(fastest, speed)
         i += 1
     partial[c] = fastest
 
@@ -216,6 +221,7 @@ class PhyxelModel:
         self._stiffening = Shared(chunks, wp.float64, device)
         self._owed = 0.0
         self._rest_omega = 0.0
+        self._sounds = np.zeros(bodies)
         self._most_damping = self._most_drag = 0.0
         self._forces_known = False
 
@@ -235,6 +241,7 @@ class PhyxelModel:
         _write(self.matter.shear_norm, body, [np.linalg.eigvalsh(C * np.outer(MANDEL, MANDEL)).max()])
         _write(self._damping, body, [material.damping])
         _write(self._drag, body, [material.drag])
+        self._sounds[body] = np.sqrt(material.elasticity.diagonal().max() / material.density) / self._units[body]
         volume = self._volume[low:high]
         _write(self.mass, low, material.density * self._units[body] ** 2 * volume)
         # A degenerate phyxel has no stress, but the hourglass term still ties it to its neighbours.
@@ -343,7 +350,7 @@ class PhyxelModel:
         fastest = self.fastest()
         omega = at_rest * float(np.sqrt(max(self._stiffening.pull().max(), 1.0)))
         xi = 0.5 * (self._most_drag / omega + self._most_damping * omega)
-        step = SAFETY * (2 / omega) * (np.sqrt(1 + xi * xi) - xi)
+        step = SAFETY * (2 / omega) / (np.sqrt(1 + xi * xi) + xi)  # the same without cancellation
         return float(min(step, FARTHEST_MOVE / fastest) if fastest > 0 else step)
 
     def fastest(self) -> float:
@@ -363,11 +370,12 @@ class PhyxelModel:
     def _iterate_power(self) -> float:
         ripple = np.random.default_rng(1).standard_normal((len(self), 3))
         self._ripple.assign(ripple.astype(self.v.numpy().dtype))
-        omega = 1.0
-        for _ in range(20):
+        # Sound crosses a spacing in 1/ω, about: from there ten unnormalised iterations neither over- nor underflow.
+        omega = float(self._sounds.max())
+        for iterations in (1, 4, *[10] * 20):
             before = omega
             self._set_clock(per_omega_squared=1.0 / omega**2)
-            self._program("power").run(1 if before == 1.0 else 10)
+            self._program("power").run(iterations)
             omega *= np.sqrt(self._norm("norm") / self._norm("last norm"))
             if abs(omega - before) < 0.005 * omega:
                 break

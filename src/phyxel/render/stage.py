@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,31 +44,40 @@ class Stage:
     def draw(self, world: World, supersample: int = 1) -> NDArray[np.uint8]:
         """A picture of the world as it is now, (height, width, 4) bytes."""
         surfaces = [body.surface for body in world.bodies]
-        ground = max((ground.height for ground in world.colliders), default=None)
-        positions, axes_a, axes_b, colors = (
-            _joined([getattr(surface, name) for surface in surfaces])
-            for name in ("position", "axis_a", "axis_b", "color")
+        base = surfaces[0].origin  # single precision is enough about a body, not about the world
+        ground = max((ground.height - base[1] for ground in world.colliders), default=None)
+        shifts = [surface.origin - base for surface in surfaces]
+        positions = _joined([surface.position for surface in surfaces], shifts)
+        axes_a, axes_b, colors = (
+            _joined([getattr(surface, name) for surface in surfaces]) for name in ("axis_a", "axis_b", "color")
         )
         return self._renderer.render(
             positions,
             axes_a,
             axes_b,
             colors,
-            self.camera,
+            self._camera_about(base),
             ground=ground,
             background=self._background,
             look=Look.gummy(),
             supersample=supersample,
         )
 
+    def _camera_about(self, base: NDArray[np.floating]) -> Camera:
+        eye, target = np.asarray(self.camera.eye) - base, np.asarray(self.camera.target) - base
+        return replace(self.camera, eye=tuple(eye.tolist()), target=tuple(target.tolist()))
+
     def save(self, world: World, path: Path) -> None:
         """Write a picture of the world as it is now (PNG)."""
         save_png(self.draw(world), path)
 
 
-def _joined(arrays: list[wp.array]) -> Any:
-    """The arrays of several bodies as one; that of a single body stays on the device."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate([array.numpy() for array in arrays])
+def _joined(arrays: list[wp.array], shifts: list[NDArray[np.floating]] | None = None) -> Any:
+    """The arrays of several bodies as one, each shifted; that of a single body stays on the device."""
+    if len(arrays) == 1:
+        return arrays[0]
+    values = [array.numpy() for array in arrays]
+    return np.concatenate(values if shifts is None else [v + s for v, s in zip(values, shifts, strict=True)])
 
 
 def visible_box(world: World) -> tuple[NDArray[np.floating], NDArray[np.floating]]:

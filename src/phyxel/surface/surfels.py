@@ -33,13 +33,13 @@ def follow_nodes(
     u: wp.array(dtype=wp.vec3),
     gradient: wp.array(dtype=wp.mat33),
     unit: float,
-    origin: wp.vec3,
     position: wp.array(dtype=wp.vec3),
     turned_a: wp.array(dtype=wp.vec3),
     turned_b: wp.array(dtype=wp.vec3),
     normal: wp.array(dtype=wp.vec3),
 ):
-    """Where each surfel goes [m]; its axes go with I + ∇u, its normal is their cross product (M04 §5.1)."""
+    """Where each surfel goes (M04 §5.1), about the body's origin [m]; its axes go with I + ∇u, its normal is their
+    cross product."""
     s = first + wp.tid()
     point = points[s]
     moved = wp.vec3()
@@ -55,7 +55,7 @@ def follow_nodes(
         entry += 1
     a = axis_a[s] + grad * axis_a[s]
     b = axis_b[s] + grad * axis_b[s]
-    position[s] = origin + unit * (point + moved)
+    position[s] = unit * (point + moved)
     turned_a[s] = unit * a
     turned_b[s] = unit * b
     normal[s] = wp.normalize(wp.cross(a, b))
@@ -104,6 +104,8 @@ class Surfels:
             wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device)
             for field in (rest.positions, radius * axis_a, radius * axis_b)
         )
+        self.origin = np.zeros(3)
+        """where `position` on the device is counted from [m], in double: far away costs no digits"""
         self.position, self.axis_a, self.axis_b, self.normal = (
             wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4)
         )
@@ -112,9 +114,9 @@ class Surfels:
         return len(self._points)
 
     @property
-    def positions(self) -> NDArray[np.float32]:
+    def positions(self) -> NDArray[np.float64]:
         """[m], shape (m, 3)"""
-        return self.position.numpy()
+        return self.origin + self.position.numpy()
 
     @property
     def normals(self) -> NDArray[np.float32]:
@@ -123,13 +125,14 @@ class Surfels:
 
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
+        self.origin = np.asarray(origin, np.float64).copy()
         first_node, _ = model.ranges[body]
         dev.launch(
             follow_nodes,
             len(self),
             [
                 self._carriers, self._nodes, self._shares, first_node, self._points, self._axis_a, self._axis_b,
-                model.matter.X, model.u, model.forces.gradient, unit, wp.vec3(*(float(c) for c in origin)),
+                model.matter.X, model.u, model.forces.gradient, unit,
                 self.position, self.axis_a, self.axis_b, self.normal,
             ],
             self._device,
