@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -54,11 +56,11 @@ def run(
 
 
 @app.command()
-def demo(out: Out = None, device: Device = None) -> None:
+def demo(out: Out = None, resume: Resume = False, device: Device = None) -> None:
     """The built-in scene: a gummy bear drops, lands and wobbles."""
     from phyxel.scene import gallery as gallery_scene
 
-    play(gallery_scene("demo"), out or Path("out") / "demo", False, device)
+    play(gallery_scene("demo"), out or Path("out") / "demo", resume, device)
 
 
 def play(scene: Any, out: Path, resume: bool, device: str | None) -> None:
@@ -66,7 +68,7 @@ def play(scene: Any, out: Path, resume: bool, device: str | None) -> None:
     from phyxel.run import Run
 
     run = Run(scene, out, device)
-    console.print(f"[bold]{scene.name}[/bold]  {scene.content.title}")
+    console.print(f"[bold]{escape(scene.name)}[/bold]  {escape(scene.content.title)}")
     started = time.perf_counter()
     rows: list[dict[str, Any]] = []
     columns = (
@@ -90,24 +92,31 @@ def play(scene: Any, out: Path, resume: bool, device: str | None) -> None:
         except KeyboardInterrupt:
             progress.stop()
             last = rows[-1]["frame"] if rows else "none"
-            console.print(f"stopped; last whole frame {last}. Go on with: phyxel run {scene.name} --out {out} --resume")
+            console.print(
+                f"stopped; last whole frame {last}. Go on with:\n{again(resume)}", markup=False, soft_wrap=True
+            )
             raise typer.Exit(130) from None
     summary(run, rows, time.perf_counter() - started)
+
+
+def again(resume: bool) -> str:
+    """The command that goes on with what was just stopped."""
+    return shlex.join(["phyxel", *sys.argv[1:], *([] if resume else ["--resume"])])
 
 
 def summary(run: Any, rows: list[dict[str, Any]], seconds: float) -> None:
     """What was made, how long it took, and where it is."""
     if not rows:
-        console.print(f"nothing left to do; the run is complete in {run.folder}")
+        console.print(f"nothing left to do; the run is complete in {run.folder}", markup=False)
         return
     table = Table(show_header=False, box=None)
     table.add_row("frames", f"{len(rows)} in {seconds:.1f} s, simulated {rows[-1]['time']:.2f} s")
     stages = {name: sum(row["milliseconds"][name] for row in rows) / len(rows) for name in rows[0]["milliseconds"]}
     table.add_row("a frame", ", ".join(f"{name} {ms:.1f} ms" for name, ms in stages.items()))
     table.add_row("volume", f"{100 * (rows[-1]['volume'] / rows[0]['volume'] - 1):+.2f} %")
-    table.add_row("results", str(run.folder))
+    table.add_row("results", escape(str(run.folder)))
     if run.scene.content.output.video:
-        table.add_row("video", str(run.folder / "preview.mp4"))
+        table.add_row("video", escape(str(run.folder / "preview.mp4")))
     console.print(table)
 
 
@@ -183,5 +192,5 @@ def main() -> None:
     try:
         app()
     except PhyxelError as error:
-        console.print(f"[red]error:[/red] {error}", highlight=False, markup=True, soft_wrap=True)
+        console.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(1)

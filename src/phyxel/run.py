@@ -14,7 +14,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,7 @@ class Run:
     def play(self, resume: bool, report: Callable[[dict[str, Any]], None]) -> int:
         """Play to the end and return the number of the first frame that was computed; `report` gets each log line."""
         world = self.scene.world(self._device)
+        self._check_output(world)
         self._check_folder(resume)
         first = self._go_on(world) if resume else self._begin()
         stage = self._stage(world) if self._output.video else None
@@ -105,6 +106,15 @@ class Run:
 
     # The folder
 
+    def _check_output(self, world: World) -> None:
+        """Refuse, before anything is written, what cannot be written later."""
+        for body in world.bodies:
+            if self._output.mesh and body.cloud.faces is None:
+                raise PhyxelError(
+                    f'output.mesh = "{self._output.mesh}": {body.name} came in without faces; leave it away'
+                )
+            _ = body.surface
+
     def _check_folder(self, resume: bool) -> None:
         """Refuse, before anything is written, a folder that cannot be written or holds something else."""
         folder = self.folder
@@ -121,11 +131,12 @@ class Run:
     def _begin(self) -> int:
         """An empty folder for a new run; an earlier run's files go."""
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.log.write_text("")  # first: it marks the folder as a run
             for old in ("frames", "checkpoints"):
                 shutil.rmtree(self.folder / old, ignore_errors=True)
-                (self.folder / old).mkdir(parents=True)
+                (self.folder / old).mkdir()
             (self.folder / "preview.mp4").unlink(missing_ok=True)
-            self.log.write_text("")
         except OSError as error:
             raise PhyxelError(
                 f"{self.folder}: cannot be written ({error.strerror}); give another with --out"
@@ -148,8 +159,9 @@ class Run:
         newest = checkpoints[-1]
         world.restore(newest, note=self.scene.fingerprint())
         done = int(newest.stem)
-        rows = [json.loads(line) for line in self.log.read_text().splitlines() if line.endswith("}")]
-        kept = [row for row in rows if row["frame"] <= done]
+        for unfinished in (*self.folder.glob(".*.*"), *self.folder.glob("*/.*.*")):
+            unfinished.unlink()
+        kept = [row for row in _rows(self.log) if row["frame"] <= done]
         if len(kept) != done + 1:
             raise CheckpointError(f"{self.log}: {len(kept)} lines up to frame {done}; begin again without --resume")
         with whole_file(self.log) as file:
@@ -167,4 +179,13 @@ def _sums(world: World) -> dict[str, Any]:
     """Energies, momentum and volume of all bodies together."""
     parts = [body.diagnostics() for body in world.bodies]
     total = {name: np.sum([part[name] for part in parts], axis=0) for name in parts[0]}
-    return {name: np.round(value, 12).tolist() if np.ndim(value) else float(value) for name, value in total.items()}
+    return {name: np.asarray(value).tolist() for name, value in total.items()}
+
+
+def _rows(log: Path) -> list[dict[str, Any]]:
+    """The whole lines of a log; one that was cut off by the end of its process is left out."""
+    rows = []
+    for line in log.read_text().splitlines():
+        with suppress(json.JSONDecodeError):
+            rows.append(json.loads(line))
+    return rows

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -15,11 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from phyxel.body import Body, Handle
 from phyxel.contact.colliders import Ground
-from phyxel.errors import SceneError
+from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.material import PRESETS, Material
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
-from phyxel.region import Box
+from phyxel.points.shapes import SHAPES
+from phyxel.region import Box, select
 from phyxel.world import World
 
 Triple = tuple[float, float, float]
@@ -97,12 +98,19 @@ class BodyPart(Part):
             raise ValueError('give either shape = "bear" or file = "scan.ply"')
         return self
 
+    def _built_in(self) -> PointCloud:
+        if self.shape not in SHAPES:
+            raise SceneError(f'shape = "{self.shape}": no built-in shape{did_you_mean(str(self.shape), SHAPES)}')
+        return load(self.shape, points=self.points)
+
     def cloud(self, folder: Path) -> PointCloud:
         """The points this body is made from; files are looked for beside the scene file."""
         if self.file is None:
-            cloud = load(str(self.shape), points=self.points)
+            cloud = self._built_in()
         else:
             path = folder / Path(self.file).expanduser()
+            if not path.exists():
+                raise SceneError(f'file = "{self.file}": no such file; looked for {path}')
             cloud = load(path, points=self.points, units=self.units, up=self.up)
             if self.points is None and cloud.faces is not None and len(cloud) < SPARSE_MESH:
                 cloud = load(path, points=10 * SPARSE_MESH, units=self.units, up=self.up)
@@ -189,8 +197,10 @@ class SceneFile(Part):
 class Scene:
     """A scene: `Scene.read("jelly.toml").world()`."""
 
-    def __init__(self, content: SceneFile, name: str, folder: Path, source: str) -> None:
+    def __init__(self, content: SceneFile, name: str, folder: Path, source: str, shown: str) -> None:
         self.content, self.name, self.folder, self.source = content, name, folder, source
+        self._shown = shown
+        self._check_names()
 
     @staticmethod
     def read(path: str | Path) -> Scene:
@@ -207,17 +217,13 @@ class Scene:
         """A scene from TOML text; files it names are looked for in `folder`."""
         shown = shown or f"{name}.toml"
         try:
-            content = SceneFile.model_validate(tomllib.loads(source))
+            content = _validated(tomllib.loads(source), shown)
         except tomllib.TOMLDecodeError as error:
             raise SceneError(f"{shown}: not valid TOML: {error}") from error
-        except ValidationError as error:
-            raise SceneError("\n".join(f"{shown}: {_explained(one)}" for one in error.errors())) from error
-        scene = Scene(content, name, folder, source)
-        scene._check_names(shown)
-        return scene
+        return Scene(content, name, folder, source, shown)
 
-    def _check_names(self, shown: str) -> None:
-        bodies = self._body_names()
+    def _check_names(self) -> None:
+        shown, bodies = self._shown, self._body_names()
         repeated = {name for name in bodies if bodies.count(name) > 1}
         if repeated:
             raise SceneError(f'{shown}: two bodies are named "{min(repeated)}"; give each a name of its own')
@@ -227,18 +233,21 @@ class Scene:
             if event.body is None and len(bodies) > 1:
                 raise SceneError(f"{shown}: event[{index}].body: missing; there are {', '.join(bodies)}")
             if event.body is not None and event.body not in bodies:
-                hint = _did_you_mean(event.body, bodies)
+                hint = did_you_mean(event.body, bodies)
                 raise SceneError(f'{shown}: event[{index}].body = "{event.body}": no such body{hint}')
             if event.release is not None and event.release not in held:
-                hint = _did_you_mean(event.release, [name for name in held if name])
+                hint = did_you_mean(event.release, [name for name in held if name])
                 raise SceneError(f'{shown}: event[{index}].release = "{event.release}": no hold has this name{hint}')
 
     def _body_names(self) -> list[str]:
+        """A name for each body: its own, or one made of its shape or file that no other has."""
+        taken = {part.name for part in self.content.body if part.name}
         names: list[str] = []
         for part in self.content.body:
-            base = part.name or part.shape or Path(str(part.file)).stem
-            count = sum(name == base or name.startswith(f"{base}-") for name in names)
-            names.append(base if part.name or not count else f"{base}-{count + 1}")
+            base = part.shape or Path(str(part.file)).stem
+            free = (name for name in (base, *(f"{base}-{k}" for k in range(2, 10**6))) if name not in taken)
+            names.append(part.name or next(free))
+            taken.add(names[-1])
         return names
 
     @property
@@ -271,7 +280,8 @@ class Scene:
             update["seconds"] = seconds
         if video is not None:
             update["output"] = self.content.output.model_copy(update={"video": video})
-        return Scene(self.content.model_copy(update=update), self.name, self.folder, self.source)
+        content = _validated(self.content.model_copy(update=update).model_dump(exclude_none=True), self._shown)
+        return Scene(content, self.name, self.folder, self.source, self._shown)
 
     def fingerprint(self) -> str:
         """What decides how it moves, as a hash: everything but the length and the output."""
@@ -281,21 +291,53 @@ class Scene:
     def world(self, device: str | None = None) -> World:
         """Build the world of this scene, with its events on the clock."""
         content = self.content
-        world = World(content.gravity, device)
+        with self._blaming("gravity"):
+            world = World(content.gravity, device)
         handles: dict[tuple[str, str], Handle] = {}
-        for part, name in zip(content.body, self._body_names(), strict=True):
-            body = part.model_copy(update={"name": name}).body(self.folder)
-            world.add(body)
-            body.force = part.force
-            for hold in part.hold:
-                handle = hold.take(body, 0.0)
-                if hold.name:
-                    handles[name, hold.name] = handle
-        for ground in content.collider:
-            world.add(ground.collider())
+        for index, (part, name) in enumerate(zip(content.body, self._body_names(), strict=True)):
+            with self._blaming(f"body[{index}]"):
+                body = part.model_copy(update={"name": name}).body(self.folder)
+                world.add(body)
+                body.force = part.force
+            for number, hold in enumerate(part.hold):
+                with self._blaming(f"body[{index}].hold[{number}]"):
+                    handles[name, hold.name or f"#{number}"] = hold.take(body, 0.0)
+        for index, ground in enumerate(content.collider):
+            with self._blaming(f"collider[{index}]"):
+                world.add(ground.collider())
+        self._rehearse(world, set(handles))
         for event in content.event:
             world.at(event.at, self._action(event, handles))
         return world
+
+    @contextmanager
+    def _blaming(self, key: str) -> Iterator[None]:
+        """What goes wrong inside is said with the file's name and the key."""
+        try:
+            yield
+        except PhyxelError as error:
+            raise SceneError(f"{self._shown}: {key}: {error}") from error
+
+    def _rehearse(self, world: World, held: set[tuple[str, str]]) -> None:
+        """Go through the events in order without any of them happening: a fault is found before the run begins."""
+        bodies = {body.name: body for body in world.bodies}
+        materials = {name: body.material for name, body in bodies.items()}
+        order = sorted(range(len(self.content.event)), key=lambda index: self.content.event[index].at)
+        for index in order:
+            event = self.content.event[index]
+            name = event.body or self._body_names()[0]
+            with self._blaming(f"event[{index}]"):
+                if event.material is not None:
+                    materials[name] = event.material.over(materials[name])
+                if event.force is not None and not np.isfinite(event.force).all():
+                    raise SceneError(f"force = {event.force}: give three finite numbers [N]")
+                if event.hold is not None:
+                    select(Box(event.hold.lower, event.hold.upper), bodies[name].reference, f"hold on {name}")
+                    held.add((name, event.hold.name or ""))
+                if event.release is not None:
+                    if (name, event.release) not in held:
+                        raise SceneError(f'release = "{event.release}": {name} is not held so at {event.at:g} s')
+                    held.remove((name, event.release))
 
     def _action(self, event: EventPart, handles: dict[tuple[str, str], Handle]) -> Callable[[World], None]:
         name = event.body or self._body_names()[0]
@@ -309,11 +351,22 @@ class Scene:
             if event.hold is not None:
                 handles[name, event.hold.name or ""] = event.hold.take(body, event.at)
             if event.release is not None:
-                if (name, event.release) not in handles:
-                    raise SceneError(f'event at {event.at:g} s: "{event.release}" is not held on {name} then')
                 body.release(handles.pop((name, event.release)))
 
         return happen
+
+
+def _validated(content: Any, shown: str) -> SceneFile:
+    """The content of a scene file, or a `SceneError` with a line for each key that is wrong."""
+    try:
+        return SceneFile.model_validate(content)
+    except ValidationError as error:
+        lines: dict[str, str] = {}
+        for one in error.errors():
+            # Where a key may be one thing or another, the validator names each; users know only the key.
+            place = tuple(part for part in one["loc"] if isinstance(part, int) or str(part).isidentifier())
+            lines.setdefault(str(place), f"{shown}: {_explained({**one, 'loc': place})}")
+        raise SceneError("\n".join(lines.values())) from error
 
 
 def _with_file(part: BodyPart, file: Path, name: str) -> BodyPart:
@@ -327,7 +380,9 @@ def _explained(error: Any) -> str:
     """One pydantic error as a sentence: key, value, what is allowed, and the near miss."""
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
     if error["type"] == "extra_forbidden":
-        return f"{key}: not known{_did_you_mean(str(error['loc'][-1]), _keys_beside(error['loc']))}"
+        return f"{key}: not known{did_you_mean(str(error['loc'][-1]), _keys_beside(error['loc']))}"
+    if key == "body" and error["type"] in ("missing", "too_short", "list_type"):
+        return "body: a scene needs at least one body, written as [[body]] with two pairs of brackets"
     if error["type"] == "missing":
         return f"{key}: missing"
     message = error["msg"].removeprefix("Value error, ")
@@ -336,7 +391,7 @@ def _explained(error: Any) -> str:
     hint = ""
     if error["type"] == "literal_error" and isinstance(error["input"], str):
         known = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        hint = _did_you_mean(error["input"], known)
+        hint = did_you_mean(error["input"], known)
     return f"{key} = {error['input']!r}: {message[0].lower() + message[1:]}{hint}"
 
 
@@ -360,13 +415,6 @@ def _part_in(annotation: Any) -> Any:
     )
 
 
-def _did_you_mean(word: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    if near:
-        return f'; did you mean "{near[0]}"?'
-    return f"; there are {', '.join(known)}" if known else ""
-
-
 def gallery_names() -> list[str]:
     """Names of the scenes that come with Phyxel."""
     folder = resources.files("phyxel") / "gallery"
@@ -376,7 +424,7 @@ def gallery_names() -> list[str]:
 def gallery(name: str) -> Scene:
     """A scene that comes with Phyxel."""
     if name not in gallery_names():
-        raise SceneError(f'"{name}": no such scene in the gallery{_did_you_mean(name, gallery_names())}')
+        raise SceneError(f'"{name}": no such scene in the gallery{did_you_mean(name, gallery_names())}')
     source = (resources.files("phyxel") / "gallery" / f"{name}.toml").read_text(encoding="utf-8")
     return Scene.parse(source, name=name)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, did_you_mean
 
 MODULES = {
     "m04": "phyxel.bench.m04",
@@ -93,7 +93,7 @@ def measure(names: Sequence[str], setting: Setting) -> Iterator[Result]:
     """Results of the named benchmarks, one after another as they come; of all but the slow ones if none is named."""
     unknown = [name for name in names if name not in MODULES]
     if unknown:
-        raise PhyxelError(f'"{unknown[0]}": no such benchmark; there are {", ".join(MODULES)}')
+        raise PhyxelError(f'"{unknown[0]}": no such benchmark{did_you_mean(unknown[0], MODULES)}')
     if setting.models is not None and not setting.models.is_dir():
         raise PhyxelError(f"{setting.models}: no such folder; give --models DIR or set PHYXEL_MODELS")
     for name in names or [name for name in MODULES if name not in SLOW]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.errors import LoadError, PhyxelError
+from phyxel.errors import LoadError, PhyxelError, did_you_mean
 from phyxel.points.cloud import Floats, Indices, Mesh, PointCloud
 from phyxel.points.meshfiles import read_cloud, sum_by_index
 
@@ -55,16 +54,9 @@ def load(
 def _chosen(field: str, word: str, known: Mapping[str, Value]) -> Value:
     if word not in known:
         # A unit has so few letters that even "meter" and "m" have little in common.
-        meant = _did_you_mean(str(word).lower(), known, likeness=0.3)
-        raise PhyxelError(f'{field} = "{word}" is not known;{meant} Known: {", ".join(known)}')
+        meant = did_you_mean(str(word).lower(), known, likeness=0.3)
+        raise PhyxelError(f'{field} = "{word}": not known{meant} Known: {", ".join(known)}')
     return known[word]
-
-
-def _did_you_mean(word: str, known: Collection[str], likeness: float = 0.6) -> str:
-    # Swapped letters are the commonest slip, but difflib counts two changes: it takes "baer" for "bar" before "bear".
-    swapped = [candidate for candidate in known if sorted(candidate) == sorted(word)]
-    near = swapped or get_close_matches(word, list(known), n=1, cutoff=likeness)
-    return f' did you mean "{near[0]}"?' if near else ""
 
 
 def _is_file(path: Path) -> bool:
@@ -92,8 +84,8 @@ def _why_neither_file_nor_shape(name: str, path: Path, shapes: Collection[str]) 
         return f'"{name}" is not a plain file; name a file that can be read'
     if path.suffix or len(path.parts) > 1:
         return f'"{name}": no such file; check the path, which counts from {os.getcwd()}'
-    meant = _did_you_mean(name.lower(), shapes)
-    return f'"{name}": no such file, and no built-in shape;{meant} Built in: {", ".join(sorted(shapes))}'
+    meant = did_you_mean(name.lower(), shapes)
+    return f'"{name}": no such file, and no built-in shape{meant} Built in: {", ".join(sorted(shapes))}'
 
 
 def _turned(cloud: PointCloud, scale: float, axes: tuple[int, ...], signs: tuple[int, ...]) -> PointCloud:

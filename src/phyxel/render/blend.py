@@ -7,18 +7,16 @@ from typing import Any
 
 import warp as wp
 
-from phyxel.device import KERNEL_OPTIONS, launch
+from phyxel.device import launch
 from phyxel.render.discs import Disc, project_discs
-from phyxel.render.rows import SCRATCH, blend_rows, clear, light_row, raise_rows
+from phyxel.render.rows import ROW_OPTIONS, SCRATCH, blend_edges, blend_rows, clear, light_row, raise_rows
 from phyxel.render.shade import Studio
 from phyxel.render.shadow import ShadowMap
 from phyxel.render.surfels import Surfels
 from phyxel.render.tiles import SPLIT_FROM, Grid, TileLists, first_pixel, launch_over, past_pixel, pixel_count, place_of
 from phyxel.render.view import View
 
-# A row of a tile is just one 512-bit word where the processor has such; the compiler would rather take two halves.
-_FLAGS = f"{KERNEL_OPTIONS['cpu_compiler_flags']} -mprefer-vector-width=512"
-wp.set_module_options({**KERNEL_OPTIONS, "cpu_compiler_flags": _FLAGS})
+wp.set_module_options(ROW_OPTIONS)
 
 _SCRATCH = wp.constant(SCRATCH)
 
@@ -159,7 +157,7 @@ def blend_tiles(
     coverage: wp.array(dtype=float),
     colors: wp.array(dtype=float),
 ):
-    """One tile a thread: for the CPU. Whole rows at once, without the soft edges; then pixels at edges one by one."""
+    """One tile a thread: for the CPU. Whole rows at once, without the soft edges; then the pixels at edges."""
     i = first + wp.tid()
     p = int(first_pixel(grid, i))
     stop = past_pixel(grid, i)
@@ -185,13 +183,7 @@ def blend_tiles(
         rect = rects[j]
         blend_rows(discs[j], corner[0], wp.max(rect[1], corner[1]), wp.min(rect[3], corner[1] + 16), start, scratch)
         k += 1
-    q = int(p)
-    while q < stop:
-        s = start + (q & 255)
-        if scratch[s + 2560] > 0.0 or (scratch[s] > 0.0 and scratch[s + 2304] < 1.0):
-            place = place_of(grid, q)
-            _keep(_blend_pixel(place[0], place[1], discs, rects, items, begin, end), s, scratch)
-        q += 1
+    blend_edges(corner[0], corner[1], begin, end, discs, rects, items, start, scratch)
     y = int(corner[1])
     while p < stop:
         light_row(corner[0], y, p, start + (p & 255), 16, view, studio, level, scratch, nearness, coverage, colors)

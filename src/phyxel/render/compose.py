@@ -9,155 +9,139 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.errors import PhyxelError
+from phyxel.device import launch
+from phyxel.render.backdrop import (
+    Backdrop,
+    Background,
+    backdrop_color,
+    ground_hit,
+    ground_light,
+    make_backdrop,
+    shadow_on_screen,
+)
 from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera
-from phyxel.render.look import Color
+from phyxel.render.rows import ROW_OPTIONS
 from phyxel.render.shadow import GroundMap, ShadowMap
 from phyxel.render.tiles import Grid, first_pixel, launch_over, past_pixel, pixel_of, place_of
 from phyxel.render.view import View, make_view, ray_through
 
-wp.set_module_options(KERNEL_OPTIONS)
+wp.set_module_options(ROW_OPTIONS)
 
-Background = str | Color | None
-NO_GROUND = -1.0e30
-STUDIO: tuple[Color, Color, Color] = ((0.74, 0.78, 0.83), (0.96, 0.96, 0.955), (0.955, 0.95, 0.945))
-"""Display colors of the studio: background at the top and at the bottom, floor."""
 CODES = 8192
 _CODES = wp.constant(CODES)
-
-
-@wp.struct
-class Backdrop:
-    """What is behind the object, colors linear. `opacity` 0 leaves only the shadow, as black of some alpha."""
-
-    top: wp.vec3
-    gradient: wp.vec3
-    """change of color from one row to the next below"""
-    floor: wp.vec3
-    opacity: float
-    dither: int
-    """1: hide the steps of gradients"""
-    level: float
-    """height of the ground [m]; far below everything if there is none"""
-    center: wp.vec3
-    spread: float
-    """the ground fades into the background over some times this [m]"""
-
-
-def linear(color: Color) -> wp.vec3:
-    """Light for a display color in 0..1 (IEC 61966-2-1)."""
-    c = np.clip(np.asarray(color, float).reshape(3), 0, 1)
-    return wp.vec3(*np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4))
-
-
-def make_backdrop(background: Background, ground: float | None, camera: Camera) -> Any:
-    """Depends on the camera alone, not on what moves before it: a still backdrop stays still."""
-    if isinstance(background, str) and background != "studio":
-        raise PhyxelError(f'background "{background}": give "studio", a color (r, g, b) in 0..1, or None')
-    backdrop = Backdrop()
-    backdrop.dither = int(background == "studio")
-    backdrop.opacity = 0.0 if background is None else 1.0
-    top, bottom, floor = STUDIO if isinstance(background, str) else [background or (0.0, 0.0, 0.0)] * 3
-    backdrop.top, backdrop.floor = linear(top), linear(floor)
-    backdrop.gradient = (linear(bottom) - backdrop.top) / float(camera.height)
-    backdrop.level = NO_GROUND if ground is None else float(ground)
-    backdrop.center = wp.vec3(*np.asarray(camera.target, float))
-    backdrop.spread = 1.2 * float(np.linalg.norm(np.subtract(camera.target, camera.eye)))
-    return backdrop
-
-
-def shadow_on_screen(camera: Camera, place: Any) -> wp.vec4i:
-    """Pixels (left, top, right, bottom) where the shadows of a map can be seen: all if they come close to the eye."""
-    corners = [(x, place.level, z) for x in (place.lower[0], place.upper[0]) for z in (place.lower[1], place.upper[1])]
-    right, up, forward = camera.axes @ (np.array(corners) - np.asarray(camera.eye, float)).T
-    if forward.min() < 1e-3 * abs(forward).max():
-        return wp.vec4i(0, 0, camera.width, camera.height)
-    x = np.clip(camera.width / 2 + camera.focal * right / forward, 0, camera.width)
-    y = np.clip(camera.height / 2 - camera.focal * up / forward, 0, camera.height)
-    return wp.vec4i(int(x.min()), int(y.min()), int(np.ceil(x.max())), int(np.ceil(y.max())))
 
 
 def srgb_codes(device: wp.Device) -> wp.array:
     """256 times the display byte for light in 0..1 in steps of 1/8191 (IEC 61966-2-1)."""
     light = np.linspace(0.0, 1.0, CODES)
     display = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
-    return wp.array(np.rint(255 * 256 * display).astype(np.uint16), dtype=wp.uint16, device=device)
+    return wp.array(np.rint(255 * 256 * display).astype(np.uint32), dtype=wp.uint32, device=device)
 
 
-@wp.func
-def _ground_hit(view: View, backdrop: Backdrop, ray: wp.vec3) -> wp.vec3:
-    """Where a ray meets the ground: x, z [m], and 1, or 0 if it does not."""
-    drop = view.eye[1] - backdrop.level
-    if not (ray[1] < 0.0 and drop > 0.0 and drop < 1.0e20):
-        return wp.vec3(0.0, 0.0, 0.0)
-    depth = -drop / ray[1]
-    return wp.vec3(view.eye[0] + depth * ray[0], view.eye[2] + depth * ray[2], 1.0)
-
-
-@wp.func
-def _ground_light(ground: GroundMap, light: wp.array(dtype=wp.vec3), hit: wp.vec3) -> wp.vec3:
-    """Part of the light that reaches a place on the ground, by color: bilinear in the map, all of it outside."""
-    x = (hit[0] - ground.corner[0]) * ground.per_metre - 0.5
-    z = (hit[1] - ground.corner[1]) * ground.per_metre - 0.5
-    limit = float(ground.texels - 1)
-    if not (hit[2] > 0.0 and x > 0.0 and z > 0.0 and x < limit and z < limit):
-        return wp.vec3(1.0, 1.0, 1.0)
-    column = int(x)
-    row = int(z)
-    t = row * ground.texels + column
-    fx = x - float(column)
-    upper = light[t] + fx * (light[t + 1] - light[t])
-    t += ground.texels
-    lower = light[t] + fx * (light[t + 1] - light[t])
-    return upper + (z - float(row)) * (lower - upper)
-
-
-# A row of pixels at once, without branches, so that the compiler makes vector instructions of it.
+# A row of pixels at once, in loops without branches, so that the compiler makes vector instructions of them.
 @wp.func_native("""
-    const float drop = view.eye[1] - level;
-    const float up = (view.center[1] - (float)y - 0.5f) * view.per_focal;
-    const float limit = (float)(ground.texels - 1);
-    int mask = 0;
+    const float* covered = coverage.data + p;
+    int object = 0, edges = 0, dark = 0;
     for (int k = 0; k < lanes; ++k) {
-        const float right = ((float)(x + k) + 0.5f - view.center[0]) * view.per_focal;
-        const float rx = view.forward[0] + right * view.right[0] + up * view.up[0];
-        const float ry = view.forward[1] + right * view.right[1] + up * view.up[1];
-        const float rz = view.forward[2] + right * view.right[2] + up * view.up[2];
-        const float depth = -drop / (ry < 0.0f ? ry : -1e-20f);
-        float u = (view.eye[0] + depth * rx - ground.corner[0]) * ground.per_metre - 0.5f;
-        float v = (view.eye[2] + depth * rz - ground.corner[1]) * ground.per_metre - 0.5f;
-        const bool inside = ry < 0.0f && drop > 0.0f && u > 0.0f && v > 0.0f && u < limit && v < limit;
-        u = inside ? u : 0.0f;
-        v = inside ? v : 0.0f;
-        mask |= inside && darkness.data[(int)v * ground.texels + (int)u] > 2e-3f ? 1 << k : 0;
+        object |= covered[k] > 0.0f;
+        edges |= covered[k] > 0.0f && covered[k] < 1.0f ? 1 << k : 0;
     }
-    return mask;
+    float hit_x[16], hit_z[16], u[16], v[16], lit[3][16];
+    int shaded[16] = {}, at[16];
+    if (y >= shadowed[1] && y < shadowed[3] && x < shadowed[2] && x + lanes > shadowed[0]) {
+        const float drop = view.eye[1] - backdrop.level, limit = (float)(ground.texels - 1);
+        const float up = (view.center[1] - (float)y - 0.5f) * view.per_focal;
+        for (int k = 0; k < lanes; ++k) {
+            const float right = ((float)(x + k) + 0.5f - view.center[0]) * view.per_focal;
+            const float rx = view.forward[0] + right * view.right[0] + up * view.up[0];
+            const float ry = view.forward[1] + right * view.right[1] + up * view.up[1];
+            const float rz = view.forward[2] + right * view.right[2] + up * view.up[2];
+            const float depth = -drop / (ry < 0.0f ? ry : -1e-20f);
+            hit_x[k] = view.eye[0] + depth * rx;
+            hit_z[k] = view.eye[2] + depth * rz;
+            u[k] = (hit_x[k] - ground.corner[0]) * ground.per_metre - 0.5f;
+            v[k] = (hit_z[k] - ground.corner[1]) * ground.per_metre - 0.5f;
+            const int inside = (ry < 0.0f) & (drop > 0.0f) & (u[k] > 0.0f) & (v[k] > 0.0f)
+                & (u[k] < limit) & (v[k] < limit);
+            u[k] = inside ? u[k] : 0.0f;
+            v[k] = inside ? v[k] : 0.0f;
+            at[k] = (int)v[k] * ground.texels + (int)u[k];
+            shaded[k] = inside & (covered[k] == 0.0f) & (darkness.data[at[k]] > 2e-3f);
+            dark |= shaded[k];
+        }
+    }
+    if (!(object | dark)) return 0;
+    const float* own = colors.data + (p >> 8) * 768 + (p & 255);
+    float color[3][16], alpha[16];
+    for (int k = 0; k < lanes; ++k) {
+        for (int c = 0; c < 3; ++c) color[c][k] = own[256 * c + k];
+        alpha[k] = 1.0f;
+    }
+    if (dark) {
+        const float* map = (const float*)light.data;
+        const int below = 3 * ground.texels;
+        const float ss = backdrop.spread * backdrop.spread;
+        for (int k = 0; k < lanes; ++k) {
+            const float fu = u[k] - (float)(int)u[k], fv = v[k] - (float)(int)v[k];
+            for (int c = 0; c < 3; ++c) {
+                const int t = 3 * at[k] + c;
+                const float upper = map[t] + fu * (map[t + 3] - map[t]);
+                const float lower = map[t + below] + fu * (map[t + below + 3] - map[t + below]);
+                lit[c][k] = upper + fv * (lower - upper);
+            }
+        }
+        for (int k = 0; k < lanes; ++k) {
+            const float dx = hit_x[k] - backdrop.center[0], dz = hit_z[k] - backdrop.center[2];
+            const float presence = ss / (ss + dx * dx + dz * dz);
+            float most = lit[0][k] > lit[1][k] ? lit[0][k] : lit[1][k];
+            most = most > lit[2][k] ? most : lit[2][k];
+            const float shadow = presence * (1.0f - most);
+            alpha[k] = shaded[k] ? (shadow > backdrop.opacity ? shadow : backdrop.opacity) : 1.0f;
+            for (int c = 0; c < 3; ++c) {
+                const float far = backdrop.top[c] + (float)y * backdrop.gradient[c];
+                const float mixed = far + presence * (backdrop.floor[c] * lit[c][k] - far);
+                color[c][k] = shaded[k] ? mixed : color[c][k];
+            }
+        }
+    }
+    unsigned word[16];
+    for (int k = 0; k < lanes; ++k) {
+        const int mixed = (x + k) ^ y;
+        const int pattern = ((mixed & 1) << 3) | ((y & 1) << 2) | (mixed & 2) | ((y & 2) >> 1);
+        const unsigned round_up = shaded[k] ? 128 + backdrop.dither * (16 * pattern - 120) : 128;
+        unsigned bytes = (unsigned)(int)(alpha[k] * 255.0f + 0.5f) << 24;
+        for (int c = 0; c < 3; ++c) {
+            float value = color[c][k] > 0.0f ? color[c][k] : 0.0f;
+            value = value < 1.0f ? value : 1.0f;
+            bytes |= ((codes.data[(int)(value * 8191.0f + 0.5f)] + round_up) >> 8) << (8 * c);
+        }
+        word[k] = bytes;
+    }
+    unsigned* to = picture.data + y * width + x;
+    const int count = x + lanes < width ? lanes : width - x;
+    for (int k = 0; k < count; ++k) to[k] = covered[k] > 0.0f || shaded[k] ? word[k] : to[k];
+    return edges;
 """)
-def _shadow_mask(
+def _compose_row(
     x: int,
     y: int,
+    p: int,
     lanes: int,
+    width: int,
     view: View,
-    level: float,
+    backdrop: Backdrop,
     ground: GroundMap,
+    light: wp.array(dtype=wp.vec3),
     darkness: wp.array(dtype=float),
+    shadowed: wp.vec4i,
+    coverage: wp.array(dtype=float),
+    colors: wp.array(dtype=float),
+    codes: wp.array(dtype=wp.uint32),
+    picture: wp.array(dtype=wp.uint32),
 ) -> int:
-    """Which of the pixels x, x + 1, ... of row y see ground in shadow, as bits."""
-
-
-@wp.func
-def _backdrop_color(backdrop: Backdrop, y: int, hit: wp.vec3, light: wp.vec3) -> wp.vec4:
-    """Linear color of a pixel of row y without the object, and its opacity. The ground fades with distance."""
-    color = backdrop.top + float(y) * backdrop.gradient
-    dx = hit[0] - backdrop.center[0]
-    dz = hit[1] - backdrop.center[2]
-    ss = backdrop.spread * backdrop.spread
-    presence = hit[2] * ss / (ss + dx * dx + dz * dz)
-    color = color + presence * (wp.cw_mul(backdrop.floor, light) - color)
-    alpha = wp.max(backdrop.opacity, presence * (1.0 - wp.max(light)))
-    return wp.vec4(color[0], color[1], color[2], alpha)
+    """Write the pixels x, x + 1, ... of row y that show the object or a shadow; return which of them, as bits, the
+    object covers in part: their color is still to be mixed."""
 
 
 @wp.func
@@ -204,8 +188,8 @@ def _behind_edge(
 
 
 @wp.func
-def _byte(codes: wp.array(dtype=wp.uint16), light: float, round_up: wp.uint32) -> wp.uint32:
-    return (wp.uint32(codes[int(wp.clamp(light, 0.0, 1.0) * float(_CODES - 1) + 0.5)]) + round_up) >> wp.uint32(8)
+def _byte(codes: wp.array(dtype=wp.uint32), light: float, round_up: wp.uint32) -> wp.uint32:
+    return (codes[int(wp.clamp(light, 0.0, 1.0) * float(_CODES - 1) + 0.5)] + round_up) >> wp.uint32(8)
 
 
 @wp.func
@@ -217,7 +201,7 @@ def _threshold(backdrop: Backdrop, x: int, y: int) -> wp.uint32:
 
 
 @wp.func
-def _encode(codes: wp.array(dtype=wp.uint16), color: wp.vec4, round_up: wp.uint32) -> wp.uint32:
+def _encode(codes: wp.array(dtype=wp.uint32), color: wp.vec4, round_up: wp.uint32) -> wp.uint32:
     """Red, green, blue, alpha as the four bytes of a little-endian word."""
     red = _byte(codes, color[0], round_up)
     green = _byte(codes, color[1], round_up) << wp.uint32(8)
@@ -241,15 +225,15 @@ def paint_backdrop(
     grid: Grid,
     view: View,
     backdrop: Backdrop,
-    codes: wp.array(dtype=wp.uint16),
+    codes: wp.array(dtype=wp.uint32),
     picture: wp.array(dtype=wp.uint32),
 ):
     """One pixel of the scene without object or shadow."""
     i = first + wp.tid()
     y = i // grid.width
     x = i - y * grid.width
-    hit = _ground_hit(view, backdrop, ray_through(view, x, y))
-    color = _backdrop_color(backdrop, y, hit, wp.vec3(1.0, 1.0, 1.0))
+    hit = ground_hit(view, backdrop, ray_through(view, x, y))
+    color = backdrop_color(backdrop, y, hit, wp.vec3(1.0, 1.0, 1.0))
     picture[i] = _encode(codes, color, _threshold(backdrop, x, y))
 
 
@@ -267,7 +251,7 @@ def compose_pixels(
     nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
     colors: wp.array(dtype=float),
-    codes: wp.array(dtype=wp.uint16),
+    codes: wp.array(dtype=wp.uint32),
     picture: wp.array(dtype=wp.uint32),
 ):
     """Draw the object and its shadow over a picture of the empty scene. A pixel the object covers in part shows what
@@ -276,34 +260,45 @@ def compose_pixels(
     p = int(first_pixel(grid, i))
     stop = past_pixel(grid, i)
     corner = place_of(grid, p & -256)
-    lanes = wp.min(grid.span, 16)
     beside = corner[0] >= shadowed[2] or corner[1] >= shadowed[3]
     beside = beside or corner[0] + 16 <= shadowed[0] or corner[1] + 16 <= shadowed[1]
     if p >= stop or (beside and starts[p >> 8] == starts[(p >> 8) + 1]):
         return
-    shadows = int(0)
-    while p < stop:
-        covered = coverage[p]
+    lanes = wp.min(grid.span, 16)
+    y = corner[1] + ((p >> 4) & 15)
+    while p < stop and y < grid.height:
         x = corner[0] + (p & 15)
-        y = corner[1] + ((p >> 4) & 15)
-        if p & (lanes - 1) == 0:
-            shadows = 0
-            if y >= shadowed[1] and y < shadowed[3] and x < shadowed[2] and x + lanes > shadowed[0]:
-                shadows = _shadow_mask(x, y, lanes, view, backdrop.level, ground, darkness)
-        if (covered > 0.0 or shadows & 1 == 1) and x < grid.width and y < grid.height:
-            color = _object_color(colors, p)
-            threshold = wp.uint32(128)
-            if covered < 1.0:
-                hit = _ground_hit(view, backdrop, ray_through(view, x, y))
-                behind = _backdrop_color(backdrop, y, hit, _ground_light(ground, light, hit))
-                if covered > 0.0:
-                    behind = _behind_edge(grid, nearness, coverage, colors, x, y, behind)
-                    behind = _over(color, covered, behind)
-                color = behind
-                threshold = _threshold(backdrop, x, y)
-            picture[y * grid.width + x] = _encode(codes, color, threshold)
-        shadows = shadows >> 1
-        p += 1
+        edges = int(0)
+        if x < grid.width:
+            edges = _compose_row(
+                x,
+                y,
+                p,
+                lanes,
+                grid.width,
+                view,
+                backdrop,
+                ground,
+                light,
+                darkness,
+                shadowed,
+                coverage,
+                colors,
+                codes,
+                picture,
+            )
+        while edges != 0 and x < grid.width:
+            if edges & 1 == 1:
+                q = pixel_of(grid, x, y)
+                hit = ground_hit(view, backdrop, ray_through(view, x, y))
+                behind = backdrop_color(backdrop, y, hit, ground_light(ground, light, hit))
+                behind = _behind_edge(grid, nearness, coverage, colors, x, y, behind)
+                color = _over(_object_color(colors, q), coverage[q], behind)
+                picture[y * grid.width + x] = _encode(codes, color, _threshold(backdrop, x, y))
+            edges = edges >> 1
+            x += 1
+        p += lanes
+        y += 1
 
 
 class Canvas:

@@ -11,10 +11,17 @@ from __future__ import annotations
 
 import warp as wp
 
+from phyxel.device import KERNEL_OPTIONS
 from phyxel.render.discs import Disc
 from phyxel.render.shade import Studio
 from phyxel.render.view import View
 
+ROW_OPTIONS = {
+    **KERNEL_OPTIONS,
+    "cpu_compiler_flags": f"{KERNEL_OPTIONS['cpu_compiler_flags']} -mprefer-vector-width=512",
+}
+"""Options of modules with such loops. A row of a tile is just one 512-bit word where the processor has such; the
+compiler would rather take two halves."""
 SCRATCH = 11 * 256
 """Numbers in the scratch of a tile."""
 
@@ -76,6 +83,93 @@ def raise_rows(disc: Disc, left: int, top: int, bottom: int, start: int, scratch
 def blend_rows(disc: Disc, left: int, top: int, bottom: int, start: int, scratch: wp.array(dtype=float)):
     """Add the disc where it is in front; note which pixels it surely covers, and which have its fringe before all else
     and so are in doubt."""
+
+
+@wp.func_native("""
+    float* tile = scratch.data + start;
+    for (int next = 0; next < 256;) {
+        int found = 0, at[16];
+        for (; next < 256 && found < 16; ++next)
+            if (tile[next + 2560] > 0.0f || (tile[next] > 0.0f && tile[next + 2304] < 1.0f)) at[found++] = next;
+        if (found == 0) break;
+        int column[16], row[16];
+        for (int k = 0; k < 16; ++k) {
+            at[k] = at[k < found ? k : 0];
+            column[k] = left + (at[k] & 15), row[k] = top + (at[k] >> 4);
+        }
+        float near[16] = {}, sum[8][16] = {}, most[16] = {};
+        for (int pass = 0; pass < 2; ++pass) {
+            for (int item = begin; item < end; ++item) {
+                const auto& disc = discs.data[items.data[item]];
+                const auto& rect = rects.data[items.data[item]];
+                const int x0 = rect[0], y0 = rect[1], x1 = rect[2], y1 = rect[3];
+                float u[16], v[16], w[16], inside[16];
+                int touched = 0, touches[16];
+                for (int k = 0; k < 16; ++k) {
+                    const float dx = (float)column[k] + 0.5f - disc.x, dy = (float)row[k] + 0.5f - disc.y;
+                    u[k] = disc.ux * dx + disc.uy * dy;
+                    v[k] = disc.vx * dx + disc.vy * dy;
+                    w[k] = 1.0f + disc.wx * dx + disc.wy * dy;
+                    inside[k] = w[k] * w[k] - u[k] * u[k] - v[k] * v[k];
+                    touches[k] = (column[k] >= x0) & (column[k] < x1) & (row[k] >= y0) & (row[k] < y1)
+                        & (inside[k] > disc.outer);
+                    touched |= touches[k];
+                }
+                if (!touched) continue;
+                float here[16], covered[16];
+                for (int k = 0; k < 16; ++k) {
+                    here[k] = disc.nearness * w[k];
+                    here[k] = here[k] > disc.nearness - disc.slack ? here[k] : disc.nearness - disc.slack;
+                    here[k] = here[k] < disc.nearness + disc.slack ? here[k] : disc.nearness + disc.slack;
+                    // Half plus the way to the edge in pixels, (1 - r) / |∇r| with r² = (u² + v²) / w².
+                    const float per = 1.0f / w[k], rr = (u[k] * u[k] + v[k] * v[k]) * per * per, r = wp::sqrt(rr);
+                    const float gx = (u[k] * disc.ux + v[k] * disc.vx) * per * per - rr * per * disc.wx;
+                    const float gy = (u[k] * disc.uy + v[k] * disc.vy) * per * per - rr * per * disc.wy;
+                    float part = 0.5f + (1.0f - r) * r / (wp::sqrt(gx * gx + gy * gy) + 1e-12f);
+                    part = part > 0.0f ? part : 0.0f;
+                    part = part < 1.0f && inside[k] < disc.inner ? part : 1.0f;
+                    covered[k] = touches[k] ? part : 0.0f;
+                }
+                for (int k = 0; pass == 0 && k < 16; ++k) {
+                    const float seen = covered[k] > 0.0f ? here[k] : 0.0f;
+                    near[k] = near[k] > seen ? near[k] : seen;
+                }
+                for (int k = 0; pass == 1 && k < 16; ++k) {
+                    const float part = here[k] >= near[k] - disc.slack ? covered[k] : 0.0f;
+                    float weight = inside[k] > 0.02f ? inside[k] : 0.02f;
+                    weight *= weight * part;
+                    sum[0][k] += weight;
+                    sum[1][k] += weight * disc.normal[0];
+                    sum[2][k] += weight * disc.normal[1];
+                    sum[3][k] += weight * disc.normal[2];
+                    sum[4][k] += weight * disc.light[0];
+                    sum[5][k] += weight * disc.light[1];
+                    sum[6][k] += weight * disc.light[2];
+                    sum[7][k] += weight * disc.openness;
+                    most[k] = most[k] > part ? most[k] : part;
+                }
+            }
+        }
+        for (int k = 0; k < found; ++k) {
+            tile[at[k]] = near[k];
+            for (int c = 0; c < 8; ++c) tile[at[k] + 256 * (c + 1)] = sum[c][k];
+            tile[at[k] + 2304] = most[k];
+        }
+    }
+""")
+def blend_edges(
+    left: int,
+    top: int,
+    begin: int,
+    end: int,
+    discs: wp.array(dtype=Disc),
+    rects: wp.array(dtype=wp.vec4i),
+    items: wp.array(dtype=int),
+    start: int,
+    scratch: wp.array(dtype=float),
+):
+    """Blend the pixels of a tile that are at edges anew, soft edges included, sixteen of them at a time: few pixels, but
+    each asks all discs of the tile."""
 
 
 @wp.func_native("""

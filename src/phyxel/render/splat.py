@@ -7,9 +7,10 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.device import pick
+from phyxel.render.backdrop import NO_GROUND, Background
 from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera
-from phyxel.render.compose import NO_GROUND, Background, Canvas
+from phyxel.render.compose import Canvas
 from phyxel.render.look import Light, Look
 from phyxel.render.shade import light_direction, make_studio
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map

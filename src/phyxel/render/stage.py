@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ class Stage:
         save_png(self.draw(world), path)
 
 
-def _joined(arrays: list[wp.array], shifts: list[NDArray[np.floating]] | None = None) -> Any:
+def _joined(arrays: list[wp.array], shifts: Sequence[NDArray[np.floating]] | None = None) -> Any:
     """The arrays of several bodies as one, each shifted; that of a single body stays on the device."""
     if len(arrays) == 1:
         return arrays[0]
