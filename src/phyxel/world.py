@@ -28,6 +28,8 @@ FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
 """Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
+SETTLING_STEPS = 50
+"""Steps between two looks at how fast a settling world still moves."""
 STEPS_BETWEEN_CHECKS = 50
 """Substeps after which the energy is looked at."""
 
@@ -309,23 +311,27 @@ class World:
     # Relaxing
 
     def settle(self, tolerance: float = 1e-6, most_steps: int = 200_000) -> None:
-        """Relax to static equilibrium at this time. Dynamic relaxation: leap-frog with the drag that just stops the
-        slowest motion left, α = 2ω₀, ω₀² = v·Kv / v·Mv. Ends when what is left to go is below `tolerance` spacings."""
+        """Relax to static equilibrium at this time. Ends when what is left to go is below `tolerance` spacings.
+
+        Dynamic relaxation: leap-frog with the drag α = 2ω₀ that just stops the slowest motion, ω₀² = v·Kv / v·Mv.
+        ω₀ falls at once and rises slowly, since quick ripples hide the slow motion under them.
+        """
         model = self.model
         self._write_surroundings()
         model.stop()
-        drag, quiet, steps = 0.0, 0, 0
+        slowest, quiet, steps = math.inf, 0, 0
         while quiet < 3:
             step = model.stable_step()
-            self._move_holds(self.time + DRAG_TIME, 50 * step)
-            model.step(step, 50, drag)
+            drag = 2 * slowest if math.isfinite(slowest) else 0.0
+            self._move_holds(self.time + DRAG_TIME, SETTLING_STEPS * step)
+            model.step(step, SETTLING_STEPS, drag)
             model.synchronise(drag)
-            steps += 50
-            fastest, slowest = model.fastest(), model.relaxation_frequency()
+            steps += SETTLING_STEPS
+            fastest = model.fastest()
             if not math.isfinite(fastest) or steps > most_steps:
                 raise PhyxelError(f"settle: no rest after {steps} steps; is every body held or on the ground?")
-            drag = 2 * slowest
-            quiet = quiet + 1 if fastest <= tolerance * max(slowest, 1e-30) else 0
+            slowest = min(model.relaxation_frequency(), 1.02 * slowest)
+            quiet = quiet + 1 if fastest <= tolerance * slowest or fastest == 0 else 0
         model.stop()
         self._ceilings.clear()
         self.revision += 1

@@ -59,9 +59,7 @@ def test_forces_conserve_momentum(real, rounding):
     x = X + u.astype(np.float32 if real is wp.float32 else np.float64)
     allowed = 3 * rounding * np.sqrt(40 * len(X)) * np.abs(f).mean()
     linear, angular = np.abs(f.sum(axis=0)).max(), np.abs(np.cross(x, f).sum(axis=0)).max()
-    print(
-        f"sum of forces {linear:.1e}, of torques {angular:.1e}, mean force {np.abs(f).mean():.1e} (allowed {allowed:.1e})"
-    )
+    print(f"sum of forces {linear:.1e}, of torques {angular:.1e}, of {np.abs(f).mean():.1e} (allowed {allowed:.1e})")
     assert linear < allowed
     assert angular < allowed * np.abs(X).max()
 

@@ -41,8 +41,8 @@ def test_energy_does_not_drift(tumbling):
 
 
 def test_linear_momentum_stays(tumbling):
-    """To rounding: each step rounds v once, so 10,000 steps are a random walk of 100 roundings, averaged over phyxels."""
-    body, rows = tumbling
+    """To rounding: each step rounds v once: 10,000 steps are a random walk of 100 roundings, averaged over phyxels."""
+    _, rows = tumbling
     momentum = np.array([row["momentum"] for row in rows])
     speed_scale = np.linalg.norm(momentum[0])
     drift = np.abs(momentum - momentum[0]).max() / speed_scale

@@ -233,7 +233,9 @@ class PhyxelModel:
     def set_material(self, body: int, material: Material, rotation: NDArray[np.float64]) -> None:
         """Give one body its law and masses. In the body's units a density is ρ·unit²."""
         low, high = self.ranges[body]
-        C, k_v, k_b = split_law(rotated_elasticity(material.elasticity, rotation))
+        # Split before turning: the parts of a turned law would be others at large strain.
+        reduced, k_v, k_b = split_law(material.elasticity)
+        C = rotated_elasticity(reduced, rotation)
         _write(self.matter.stiffness, body, C[None])
         _write(self.matter.k_v, body, [k_v])
         _write(self.matter.k_b, body, [k_b])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,11 @@ def shadow_on_screen(camera: Camera, place: Any) -> wp.vec4i:
     right, up, forward = camera.axes @ (np.array(corners) - np.asarray(camera.eye, float)).T
     if forward.min() < 1e-3 * abs(forward).max():
         return wp.vec4i(0, 0, camera.width, camera.height)
-    x = np.clip(camera.width / 2 + camera.focal * right / forward, 0, camera.width)
-    y = np.clip(camera.height / 2 - camera.focal * up / forward, 0, camera.height)
-    return wp.vec4i(int(x.min()), int(y.min()), int(np.ceil(x.max())), int(np.ceil(y.max())))
+    x = camera.width / 2 + camera.focal * right / forward
+    y = camera.height / 2 - camera.focal * up / forward
+    left, end_x = (min(max(float(edge), 0.0), camera.width) for edge in (x.min(), x.max()))
+    top, end_y = (min(max(float(edge), 0.0), camera.height) for edge in (y.min(), y.max()))
+    return wp.vec4i(int(left), int(top), math.ceil(end_x), math.ceil(end_y))
 
 
 @wp.func

@@ -217,7 +217,8 @@ class DiscLayer:
             self._discs = wp.empty(count, dtype=Disc, device=self.device)
             self._rects = wp.empty(count, dtype=wp.vec4i, device=self.device)
         inputs = [*surfels, view, studio, place, shadows.tops, self.grid, self._discs, self._rects]
-        launch(project_discs, count, inputs, self.device, count > SPLIT_FROM // 4)
+        inputs.append(self.lists.counts_for(count))
+        launch(project_discs, count, inputs, self.device, count > SPLIT_FROM // 16)
         self.lists.fill(self._rects, count)
         discs = [self._discs, self._rects, self.lists.starts, self.lists.items, self._scratch]
         inputs = [self.grid, view, studio, level, *discs, self.nearness, self.coverage, self.colors]

@@ -42,14 +42,15 @@ def srgb_codes(device: wp.Device) -> wp.array:
 # A row of pixels at once, in loops without branches, so that the compiler makes vector instructions of them.
 @wp.func_native("""
     const float* covered = coverage.data + p;
-    int object = 0, edges = 0, dark = 0;
+    int object = 0, open = 0, edges = 0, dark = 0;
     for (int k = 0; k < lanes; ++k) {
         object |= covered[k] > 0.0f;
+        open |= covered[k] == 0.0f;
         edges |= covered[k] > 0.0f && covered[k] < 1.0f ? 1 << k : 0;
     }
     float hit_x[16], hit_z[16], u[16], v[16], lit[3][16];
     int shaded[16] = {}, at[16];
-    if (y >= shadowed[1] && y < shadowed[3] && x < shadowed[2] && x + lanes > shadowed[0]) {
+    if (open && y >= shadowed[1] && y < shadowed[3] && x < shadowed[2] && x + lanes > shadowed[0]) {
         const float drop = view.eye[1] - backdrop.level, limit = (float)(ground.texels - 1);
         const float up = (view.center[1] - (float)y - 0.5f) * view.per_focal;
         for (int k = 0; k < lanes; ++k) {
@@ -306,9 +307,10 @@ class Canvas:
 
     def __init__(self, grid: Any, device: wp.Device) -> None:
         self.device, self.grid = device, grid
-        self.words = wp.empty(grid.width * grid.height, dtype=wp.uint32, device=device)
         self._empty = wp.empty(grid.width * grid.height, dtype=wp.uint32, device=device)
         self._empty_for: object = None
+        self._backdrop: Any = None
+        self.words = self._empty
         self._codes = srgb_codes(device)
 
     def compose(
@@ -322,18 +324,21 @@ class Canvas:
     ) -> None:
         """Write the layer over the backdrop into `words`; the shadows' map lies at `place`."""
         view = make_view(camera)
-        backdrop = make_backdrop(background, ground, camera)
         key = (camera, background, ground)
         if key != self._empty_for:
-            inputs = [self.grid, view, backdrop, self._codes, self._empty]
+            self._backdrop = make_backdrop(background, ground, camera)
+            inputs = [self.grid, view, self._backdrop, self._codes, self._empty]
             launch(paint_backdrop, self._empty.size, inputs, self.device)
             self._empty_for = key
-        wp.copy(self.words, self._empty)
+        if self.device.is_cuda:
+            self.words = wp.clone(self._empty)
+        else:  # in memory of NumPy's, which keeps it for the next picture; Warp would get new pages from the system
+            self.words = wp.array(self._empty.numpy().copy(), dtype=wp.uint32, device=self.device, copy=False)
         shadowed = wp.vec4i(0, 0, 0, 0) if ground is None else shadow_on_screen(camera, place)
-        inputs = [self.grid, view, backdrop, place, shadows.light, shadows.darkness, shadowed]
+        inputs = [self.grid, view, self._backdrop, place, shadows.light, shadows.darkness, shadowed]
         pixels = [layer.lists.starts, layer.nearness, layer.coverage, layer.colors]
         launch_over(compose_pixels, self.grid, [*inputs, *pixels, self._codes, self.words], self.device)
 
     def bytes(self) -> NDArray[np.uint8]:
-        """The picture, (height, width, 4); a view on the CPU."""
+        """The picture, (height, width, 4); the next one is another array."""
         return self.words.numpy().view(np.uint8).reshape(self.grid.height, self.grid.width, 4)

@@ -13,7 +13,7 @@ import warp as wp
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.render.shade import Studio, body_light
 from phyxel.render.shadow import GroundMap
-from phyxel.render.tiles import Grid
+from phyxel.render.tiles import Grid, tiles_touched
 from phyxel.render.view import View, linear_from_srgb
 
 wp.set_module_options(KERNEL_OPTIONS)
@@ -65,11 +65,13 @@ def project_discs(
     grid: Grid,
     discs: wp.array(dtype=Disc),
     rects: wp.array(dtype=wp.vec4i),
+    counts: wp.array(dtype=int),
 ):
     """Put each surfel on the screen and light its body. One that shows its back, is too close to the eye or is not
     finite gets an empty rectangle: all tests are written so that NaN fails them."""
     i = first + wp.tid()
     rects[i] = wp.vec4i(0, 0, 0, 0)
+    counts[i] = 0
     offset = positions[i] - view.eye
     a_world = axes_a[i]
     b_world = axes_b[i]
@@ -124,3 +126,4 @@ def project_discs(
     if wp.length_sq(body) < 1.0e6:
         discs[i] = disc
         rects[i] = wp.vec4i(left, top, right, bottom)
+        counts[i] = tiles_touched(rects[i])

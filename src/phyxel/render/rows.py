@@ -168,8 +168,8 @@ def blend_edges(
     start: int,
     scratch: wp.array(dtype=float),
 ):
-    """Blend the pixels of a tile that are at edges anew, soft edges included, sixteen of them at a time: few pixels, but
-    each asks all discs of the tile."""
+    """Blend the pixels of a tile that are at edges anew, soft edges included, sixteen of them at a time: they are few,
+    but each asks all discs of the tile."""
 
 
 @wp.func_native("""

@@ -15,7 +15,17 @@ import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.render.surfels import Surfels
-from phyxel.render.tiles import SPLIT_FROM, Grid, TileLists, first_pixel, launch_over, make_grid, past_pixel, place_of
+from phyxel.render.tiles import (
+    SPLIT_FROM,
+    Grid,
+    TileLists,
+    first_pixel,
+    launch_over,
+    make_grid,
+    past_pixel,
+    place_of,
+    tiles_touched,
+)
 from phyxel.render.view import linear_from_srgb
 
 wp.set_module_options(KERNEL_OPTIONS)
@@ -24,10 +34,9 @@ CHUNK = 1024
 _CHUNK = wp.constant(CHUNK)
 _EMPTY = wp.constant(-1.0e30)
 
-Shade = wp.types.vector(length=6, dtype=float)
+Shade = wp.types.vector(length=8, dtype=float)
 """Of a place on the ground: red, green, blue of the shadowing object, its cover 0..1, its height [m] (these four times
-cover), contact 0..1."""
-Bounds = wp.types.vector(length=6, dtype=float)
+cover), contact 0..1; two more make it one vector register."""
 
 
 @wp.struct
@@ -97,12 +106,15 @@ def place_footprints(
     axes_b: wp.array(dtype=wp.vec3),
     ground: GroundMap,
     rects: wp.array(dtype=wp.vec4i),
+    counts: wp.array(dtype=int),
 ):
     """Texels each surfel covers along the light (if it faces it), and after all these, straight down (if it is low)."""
     i = first + wp.tid()
     below = len(positions) + i
     rects[i] = wp.vec4i(0, 0, 0, 0)
     rects[below] = wp.vec4i(0, 0, 0, 0)
+    counts[i] = 0
+    counts[below] = 0
     p = positions[i]
     a = axes_a[i] / ground.texel
     b = axes_b[i] / ground.texel
@@ -116,11 +128,13 @@ def place_footprints(
         half_x = wp.sqrt(ax * ax + bx * bx)
         half_z = wp.sqrt(az * az + bz * bz)
         rects[i] = _texel_rect(ground, shadow_place(ground, p), half_x, half_z)
+        counts[i] = tiles_touched(rects[i])
     if p[1] - ground.level < ground.reach:
         half_x = wp.sqrt(a[0] * a[0] + b[0] * b[0])
         half_z = wp.sqrt(a[2] * a[2] + b[2] * b[2])
         place = wp.vec2((p[0] - ground.corner[0]) / ground.texel, (p[2] - ground.corner[1]) / ground.texel)
         rects[below] = _texel_rect(ground, place, half_x, half_z)
+        counts[below] = tiles_touched(rects[below])
 
 
 @wp.kernel
@@ -179,30 +193,38 @@ def gather_footprints(
                     shades[t] = shade
                 elif top > tops[t]:
                     tops[t] = top
-                    shades[t] = Shade(color[0], color[1], color[2], 1.0, height, shades[t][5])
+                    shades[t] = Shade(color[0], color[1], color[2], 1.0, height, shades[t][5], 0.0, 0.0)
                 x += 1
             y += 1
 
 
+@wp.func_native("""
+    const float* from = (const float*)source.data + 8 * begin;
+    float* to = (float*)target.data + 8 * begin;
+    const float weight = 1.0f / (float)(2 * radius + 1);
+    float total[8] = {};
+    for (int x = -radius; x < texels; ++x) {
+        if (x + radius < texels)
+            for (int c = 0; c < 8; ++c) total[c] += from[8 * step * (x + radius) + c];
+        if (x > radius)
+            for (int c = 0; c < 8; ++c) total[c] -= from[8 * step * (x - radius - 1) + c];
+        if (x >= 0)
+            for (int c = 0; c < 8; ++c) to[8 * step * x + c] = weight * total[c];
+    }
+""")
+def _blur_line(
+    begin: int, step: int, texels: int, radius: int, source: wp.array(dtype=Shade), target: wp.array(dtype=Shade)
+):
+    """Running mean over 2 radius + 1 of the texels begin, begin + step, ..., beyond which there is nothing."""
+
+
 @wp.kernel
-def blur_rows(first: int, texels: int, radius: int, source: wp.array(dtype=Shade), target: wp.array(dtype=Shade)):
-    """Running mean of one row over 2 radius + 1 texels, written as a column: two launches blur both ways."""
-    row = first + wp.tid()
-    start = row * texels
-    total = Shade()
-    x = int(0)
-    while x < radius:
-        total += source[start + x]
-        x += 1
-    weight = 1.0 / float(2 * radius + 1)
-    x = int(0)
-    while x < texels:
-        if x + radius < texels:
-            total += source[start + x + radius]
-        if x - radius > 0:
-            total -= source[start + x - radius - 1]
-        target[x * texels + row] = weight * total
-        x += 1
+def blur_lines(
+    first: int, texels: int, step: int, radius: int, source: wp.array(dtype=Shade), target: wp.array(dtype=Shade)
+):
+    """Blur one row (step 1) or one column (step `texels`) of the map along itself."""
+    i = first + wp.tid()
+    _blur_line(i * (texels // step), step, texels, radius, source, target)
 
 
 @wp.kernel
@@ -254,7 +276,7 @@ class ShadowMap:
         count = len(positions)
         if self._rects.size < 2 * count:
             self._rects = wp.empty(2 * count, dtype=wp.vec4i, device=self.device)
-        inputs = [positions, axes_a, axes_b, place, self._rects]
+        inputs = [positions, axes_a, axes_b, place, self._rects, self._lists.counts_for(2 * count)]
         launch(place_footprints, count, inputs, self.device, count > SPLIT_FROM)
         self._lists.fill(self._rects, 2 * count)
         lists = [self._rects, self._lists.starts, self._lists.items]
@@ -272,8 +294,9 @@ class ShadowMap:
 
     def _blur(self, source: wp.array, target: wp.array, radius: int) -> None:
         """Mean over squares of 2 radius + 1 texels. Too little work to wake a second CPU thread for."""
-        launch(blur_rows, self.texels, [self.texels, radius, source, self._scratch], self.device, split=False)
-        launch(blur_rows, self.texels, [self.texels, radius, self._scratch, target], self.device, split=False)
+        rows, columns = [self.texels, 1, radius], [self.texels, self.texels, radius]
+        launch(blur_lines, self.texels, [*rows, source, self._scratch], self.device, split=False)
+        launch(blur_lines, self.texels, [*columns, self._scratch, target], self.device, split=False)
 
 
 def bounds_of(positions: wp.array, device: wp.Device) -> tuple[np.ndarray, np.ndarray]:

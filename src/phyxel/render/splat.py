@@ -69,7 +69,7 @@ class Renderer:
         layer.draw(surfels, make_view(camera), studio, place, self._shadows, cut)
         canvas.compose(layer, camera, background, ground, place, self._shadows)
         picture = canvas.bytes()
-        return picture.copy() if supersample == 1 else _averaged(picture, supersample)
+        return picture if supersample == 1 else _averaged(picture, supersample)
 
     def _buffers_for(self, camera: Camera) -> tuple[DiscLayer, Canvas]:
         size = (camera.width, camera.height)

@@ -13,10 +13,8 @@ wp.set_module_options(KERNEL_OPTIONS)
 
 TILE = 16
 """Edge of a tile [pixels]."""
-SPLIT_FROM = 8192
+SPLIT_FROM = 32768
 """Light kernels over fewer items than this finish sooner on one core than a second core wakes."""
-
-_TILE = wp.constant(TILE)
 
 
 @wp.struct
@@ -87,15 +85,14 @@ def _tile_rect(rect: wp.vec4i) -> wp.vec4i:
     """Tiles touched by pixels left, top .. right, bottom (the last two excluded)."""
     if rect[2] <= rect[0] or rect[3] <= rect[1]:
         return wp.vec4i(0, 0, 0, 0)
-    return wp.vec4i(rect[0] // _TILE, rect[1] // _TILE, (rect[2] + _TILE - 1) // _TILE, (rect[3] + _TILE - 1) // _TILE)
+    return wp.vec4i(rect[0] >> 4, rect[1] >> 4, (rect[2] + 15) >> 4, (rect[3] + 15) >> 4)
 
 
-@wp.kernel
-def count_tiles(first: int, rects: wp.array(dtype=wp.vec4i), counts: wp.array(dtype=int)):
-    """How many tiles each rectangle touches."""
-    i = first + wp.tid()
-    tiles = _tile_rect(rects[i])
-    counts[i] = (tiles[2] - tiles[0]) * (tiles[3] - tiles[1])
+@wp.func
+def tiles_touched(rect: wp.vec4i) -> int:
+    """How many tiles a rectangle of pixels touches."""
+    tiles = _tile_rect(rect)
+    return (tiles[2] - tiles[0]) * (tiles[3] - tiles[1])
 
 
 @wp.kernel
@@ -150,19 +147,22 @@ class TileLists:
         self._tiles = wp.empty(2, dtype=int, device=device)
         self.items = wp.empty(2, dtype=int, device=device)
 
-    def fill(self, rects: wp.array, count: int) -> None:
-        """List the first `count` rectangles (left, top, right, bottom in pixels, the last two excluded)."""
+    def counts_for(self, count: int) -> wp.array:
+        """Where to put `tiles_touched` of each of `count` rectangles, before `fill`."""
         if self._counts.size != count:
             self._counts = wp.empty(count, dtype=int, device=self.device)
             self._ends = wp.empty(count, dtype=int, device=self.device)
+        return self._counts
+
+    def fill(self, rects: wp.array, count: int) -> None:
+        """List the first `count` rectangles (left, top, right, bottom in pixels, the last two excluded)."""
         pairs = 0
         if count:
-            split = count > SPLIT_FROM
-            launch(count_tiles, count, [rects, self._counts], self.device, split)
             wp.utils.array_scan(self._counts, self._ends, inclusive=True)
             pairs = int(self._ends[count - 1 :].numpy()[0])
             self._reserve(pairs)
-            launch(list_tiles, count, [rects, self._ends, self.tiles_x, self._tiles, self.items], self.device, split)
+            inputs = [rects, self._ends, self.tiles_x, self._tiles, self.items]
+            launch(list_tiles, count, inputs, self.device, count > SPLIT_FROM)
         if pairs:
             wp.utils.radix_sort_pairs(self._tiles, self.items, pairs, end_bit=self.tile_count.bit_length())
         inputs = [self._tiles, pairs, self.tile_count, self.starts]

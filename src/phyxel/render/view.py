@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ class View:
     center: wp.vec2
 
 
+@lru_cache(maxsize=8)
 def make_view(camera: Camera) -> Any:
     view = View()
     view.eye = wp.vec3(*np.asarray(camera.eye, float))
