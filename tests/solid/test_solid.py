@@ -8,7 +8,7 @@ from phyxel.errors import SolidError
 from phyxel.points.cloud import Mesh, PointCloud
 
 
-def sphere_mesh(rings: int = 40) -> PointCloud:
+def sphere_mesh(rings: int = 30) -> PointCloud:
     """A closed latitude-longitude sphere of radius 1."""
     theta, phi = np.linspace(0, np.pi, rings + 1)[1:-1], np.linspace(0, 2 * np.pi, 2 * rings, endpoint=False)
     T, P = np.meshgrid(theta, phi, indexing="ij")
@@ -28,17 +28,16 @@ def sphere_mesh(rings: int = 40) -> PointCloud:
 
 
 def test_distance_and_sign_of_a_mesh():
-    """Against |x| − 1; the facets lie at most 1 − cos(π/80) < 1e-3 inside the sphere."""
+    """Against |x| − 1; the facets lie at most 1 − cos(π/60) < 1.4e-3 inside the sphere."""
     solid = px.Solid(sphere_mesh())
     x = np.random.default_rng(0).uniform(-1.5, 1.5, (5000, 3))
     exact = np.linalg.norm(x, axis=1) - 1
-    assert np.abs(solid.distance(x) - exact).max() < 2e-3
-    clear = np.abs(exact) > 2e-3
+    assert np.abs(solid.distance(x) - exact).max() < 3e-3
+    clear = np.abs(exact) > 3e-3
     assert (solid.inside(x) == (exact < 0))[clear].all()
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("shift", [0.0, 100.0])
+@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (1.0, 100.0), (1e6, 0.0)])
 def test_volume_of_a_mesh_at_any_scale(scale, shift):
     ball = sphere_mesh()
     vertices = scale * (ball.positions + shift)

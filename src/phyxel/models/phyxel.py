@@ -330,7 +330,13 @@ class PhyxelModel:
     def _program(self, name: str) -> Program:
         if not self._programs:
             launches = self._launches()
-            dev.prepare([item for items in launches.values() for item in items], self.device)
+            # Also what runs only now and then: a kernel that comes later would have its module compiled again.
+            rare = [
+                self.forces.energy(self.u, self.mass),
+                self.forces.stress(self.forces.gradient),
+                Launch(shift_bodies, len(self), [self.matter.body, self.u, self.u]),
+            ]
+            dev.prepare([*rare, *(item for items in launches.values() for item in items)], self.device)
             self._programs = {key: Program(items, self.device) for key, items in launches.items()}
         return self._programs[name]
 

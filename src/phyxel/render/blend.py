@@ -218,7 +218,7 @@ class DiscLayer:
             self._rects = wp.empty(count, dtype=wp.vec4i, device=self.device)
         inputs = [*surfels, view, studio, place, shadows.tops, self.grid, self._discs, self._rects]
         inputs.append(self.lists.counts_for(count))
-        launch(project_discs, count, inputs, self.device, count > SPLIT_FROM // 16)
+        launch(project_discs, count, inputs, self.device, count > SPLIT_FROM // 2)
         self.lists.fill(self._rects, count)
         discs = [self._discs, self._rects, self.lists.starts, self.lists.items, self._scratch]
         inputs = [self.grid, view, studio, level, *discs, self.nearness, self.coverage, self.colors]

@@ -1,4 +1,4 @@
-# mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call,empty-body"
+# mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
 """The light of the studio on the stuff of the object, in linear light."""
 
 from __future__ import annotations
@@ -81,29 +81,6 @@ def _spline_weights(f: float) -> wp.vec4:
     return wp.vec4(g * g * g, second, third, f * f * f) / 6.0
 
 
-@wp.func_native("""
-    const float* map = tops.data + t;
-    float depth[16], open[16];
-    for (int k = 0; k < 16; ++k) {
-        const int j = k >> 2, i = k & 3;
-        const float weight = down[j] * across[i], deep = map[2 * (j * texels + i)] - along;
-        const float under = deep > 0.0f ? deep : 0.0f, left = 1.0f - 0.125f * under * crisp;
-        float fade = left > 0.0f ? left : 0.0f;
-        fade *= fade; fade *= fade; fade *= fade;
-        depth[k] = weight * under;
-        open[k] = weight * fade;
-    }
-    for (int half = 8; half > 0; half /= 2)
-        for (int k = 0; k < half; ++k) depth[k] += depth[k + half], open[k] += open[k + half];
-    return wp::vec_t<2, float>(depth[0], open[0]);
-""")
-def _mean_behind(
-    tops: wp.array(dtype=float), t: int, texels: int, across: wp.vec4, down: wp.vec4, along: float, crisp: float
-) -> wp.vec2:
-    """Weighted means over texels t, t + 2, ... and every other row of how far `along` lies behind them [m], and of how
-    open it is to the light; all sixteen at once, for the compiler makes vector instructions of such loops."""
-
-
 @wp.func
 def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p: wp.vec3) -> wp.vec2:
     """How far p lies behind the skin that faces the light [m], and how open it is to the light, 0..1.
@@ -115,9 +92,15 @@ def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p
     z = wp.clamp(place[1] - 0.5, 2.0, float(ground.texels - 6))
     across = _spline_weights(0.5 * x - wp.floor(0.5 * x))
     down = _spline_weights(0.5 * z - wp.floor(0.5 * z))
-    t = 2 * ((int(0.5 * z) - 1) * ground.texels + int(0.5 * x) - 1)
+    t = int(2 * ((int(0.5 * z) - 1) * ground.texels + int(0.5 * x) - 1))
     along = wp.dot(p, ground.to_light) + 4.0 * ground.texel
-    return _mean_behind(tops, t, ground.texels, across, down, along, crisp)
+    mean = wp.vec2(0.0, 0.0)
+    for j in range(4):
+        for i in range(4):
+            depth = wp.max(tops[t + 2 * i] - along, 0.0)
+            mean += down[j] * across[i] * wp.vec2(depth, _fade(depth * crisp))
+        t += 2 * ground.texels
+    return mean
 
 
 @wp.func

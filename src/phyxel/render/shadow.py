@@ -281,7 +281,7 @@ class ShadowMap:
         self._lists.fill(self._rects, 2 * count)
         lists = [self._rects, self._lists.starts, self._lists.items]
         inputs = [self._grid, positions, colors, place, *lists, self.tops, self._near]
-        launch_over(gather_footprints, self._grid, inputs, self.device)
+        launch_over(gather_footprints, self._grid, inputs, self.device, count > SPLIT_FROM // 2)
 
     def light_up(self, place: Any, translucency: float) -> None:
         """Fill `light` from what was drawn."""

@@ -49,9 +49,9 @@ def pixel_count(grid: Any) -> int:
     return int(grid.tiles * TILE * TILE)
 
 
-def launch_over(kernel: wp.Kernel, grid: Any, inputs: list[Any], device: wp.Device) -> None:
+def launch_over(kernel: wp.Kernel, grid: Any, inputs: list[Any], device: wp.Device, split: bool = True) -> None:
     """Run a kernel whose thread i does the pixels from `first_pixel(grid, i)` on."""
-    launch(kernel, grid.rounds * grid.lanes, inputs, device)
+    launch(kernel, grid.rounds * grid.lanes, inputs, device, split)
 
 
 @wp.func
