@@ -22,7 +22,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise PhyxelError(f"{target}: cannot be written ({error.strerror})") from error
     try:
-        with os.fdopen(handle, "wb") as file:
+        os.close(handle)
+        with open(name, "wb") as file:
             yield file
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)

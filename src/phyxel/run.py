@@ -14,12 +14,14 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phyxel.errors import CheckpointError, PhyxelError
 from phyxel.export import mesh, ply
@@ -46,6 +48,35 @@ class Stopwatch:
         self.spent[name] = self.spent.get(name, 0.0) + 1e3 * (time.perf_counter() - start)
 
 
+class PictureWriter:
+    """Writes pictures on a thread of its own: compressing one takes longer than drawing it."""
+
+    MOST_WAITING = 4
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._waiting: list[Future[None]] = []
+
+    def __enter__(self) -> PictureWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(wait=True)
+
+    def write(self, picture: NDArray[np.uint8], path: Path) -> None:
+        """Write a picture soon; wait first if too many are under way."""
+        from phyxel.render.picture import save_png
+
+        if len(self._waiting) >= self.MOST_WAITING:
+            self._waiting.pop(0).result()
+        self._waiting.append(self._thread.submit(save_png, np.ascontiguousarray(picture[..., :3]), path))
+
+    def finish(self) -> None:
+        """Wait until all pictures are written."""
+        while self._waiting:
+            self._waiting.pop(0).result()
+
+
 class Run:
     """A scene and the folder it is played into."""
 
@@ -65,19 +96,20 @@ class Run:
         self._check_folder(resume)
         first = self._go_on(world) if resume else self._begin()
         stage = self._stage(world) if self._output.video else None
-        with self.log.open("a", encoding="utf-8") as log:
+        with self.log.open("a", encoding="utf-8") as log, PictureWriter() as pictures:
             for index in range(first, self.frames):
-                row = self._frame(world, stage, index)
+                row = self._frame(world, stage, pictures, index)
                 log.write(json.dumps(row) + "\n")
                 log.flush()
                 report(row)
                 if index % self._output.checkpoint_every == 0 or index == self.frames - 1:
+                    pictures.finish()
                     self._save(world, index)
         if self._output.video:
             self.encode()
         return first
 
-    def _frame(self, world: World, stage: Stage | None, index: int) -> dict[str, Any]:
+    def _frame(self, world: World, stage: Stage | None, pictures: PictureWriter, index: int) -> dict[str, Any]:
         watch = Stopwatch()
         with watch.stage("physics"):
             world.advance(max(index / self.scene.fps - world.time, 0.0))
@@ -85,7 +117,7 @@ class Run:
             surfels = sum(len(body.surface) for body in world.bodies)
         with watch.stage("picture"):
             if stage is not None:
-                stage.save(world, self.folder / "frames" / f"{index:04d}.png")
+                pictures.write(stage.draw(world), self.folder / "frames" / f"{index:04d}.png")
         with watch.stage("files"):
             self._export(world, index)
         row = {"frame": index, "time": round(world.time, 9), "surfels": surfels} | _sums(world)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.render.picture import radii_from_spacing, tangent_axes
+from phyxel.surface.surfels import disc_radii, tangents
 
 Floats = NDArray[np.float32]
 
@@ -22,5 +22,6 @@ def sphere(
     turn = np.pi * (1 + 5**0.5) * k
     normals = np.stack([np.cos(turn) * np.sin(polar), np.cos(polar), np.sin(turn) * np.sin(polar)], axis=1)
     positions = (radius * normals + np.asarray(center)).astype(np.float32)
-    a, b = tangent_axes(normals, radii_from_spacing(positions))
+    radii = disc_radii(positions)[:, None]
+    a, b = ((radii * axis).astype(np.float32) for axis in tangents(normals))
     return positions, a, b, np.tile(np.asarray(color, np.float32), (count, 1))

@@ -8,9 +8,8 @@ import pytest
 from PIL import Image
 
 from phyxel.errors import PhyxelError
-from phyxel.render.picture import radii_from_spacing, save_png, tangent_axes
+from phyxel.render.picture import save_png
 from phyxel.render.video import encode
-from tests.render.scenes import sphere
 
 
 def test_png_comes_back_bit_for_bit_and_leaves_nothing_else(tmp_path):
@@ -54,19 +53,3 @@ def test_video_without_frames_or_of_mixed_sizes_is_refused(tmp_path):
     with pytest.raises(PhyxelError, match="unlike the first"):
         encode([tmp_path / "a.png", tmp_path / "b.png"], tmp_path / "video.mp4", fps=25)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png"]
-
-
-def test_radii_follow_the_spacing_and_ignore_strays():
-    grid = np.stack(np.meshgrid(np.arange(20.0), np.arange(20.0), [0.0]), axis=-1).reshape(-1, 3)
-    radii = radii_from_spacing(np.concatenate([0.1 * grid, [[50.0, 0, 0]]]), factor=1.0)
-    assert np.median(radii) == pytest.approx(0.1 * (4 + 2 * np.sqrt(2)) / 6, rel=1e-3)
-    assert radii[-1] < 0.4
-    assert radii.dtype == np.float32
-
-
-def test_tangent_axes_span_the_disc():
-    positions = sphere(500)[0]
-    radii = np.linspace(0.1, 0.2, len(positions))
-    a, b = tangent_axes(positions, radii)
-    assert np.allclose(np.cross(a, b), positions * radii[:, None] ** 2, atol=1e-5)
-    assert np.allclose(np.linalg.norm(a, axis=1), radii, atol=1e-5)

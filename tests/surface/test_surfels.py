@@ -47,7 +47,14 @@ def test_discs_of_neighbours_overlap():
     cloud = px.load("sphere", points=2000)
     radii = disc_radii(cloud.positions)
     spacing = np.sqrt(4 * np.pi * 0.25**2 / 2000)
-    assert 0.8 * spacing < radii.mean() < 1.5 * spacing
+    assert 1.0 * spacing < radii.mean() < 1.6 * spacing
+
+
+def test_radii_follow_the_spacing_and_ignore_strays():
+    grid = np.stack(np.meshgrid(np.arange(20.0), np.arange(20.0), [0.0]), axis=-1).reshape(-1, 3)
+    radii = disc_radii(np.concatenate([0.1 * grid, [[50.0, 0, 0]]]))
+    assert np.median(radii) == pytest.approx(1.2 * 0.1 * (4 + 2 * np.sqrt(2)) / 6, rel=1e-3)
+    assert radii[-1] < 0.4
 
 
 def test_tangents_are_right_handed():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from phyxel.render.camera import Camera
 from phyxel.render.look import Look
-from phyxel.render.picture import save_png
 from phyxel.render.splat import Renderer
 from phyxel.world import World
 
@@ -67,10 +65,6 @@ class Stage:
     def _camera_about(self, base: NDArray[np.floating]) -> Camera:
         eye, target = np.asarray(self.camera.eye) - base, np.asarray(self.camera.target) - base
         return replace(self.camera, eye=tuple(eye.tolist()), target=tuple(target.tolist()))
-
-    def save(self, world: World, path: Path) -> None:
-        """Write a picture of the world as it is now (PNG)."""
-        save_png(self.draw(world), path)
 
 
 def _joined(arrays: list[wp.array], shifts: Sequence[NDArray[np.floating]] | None = None) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from phyxel.errors import PhyxelError
+from phyxel.files import whole_file
 
 
 def encode(pngs: Sequence[Path], path: str | Path, fps: float, crf: int = 18) -> None:
@@ -23,16 +22,8 @@ def encode(pngs: Sequence[Path], path: str | Path, fps: float, crf: int = 18) ->
     """
     if not pngs:
         raise PhyxelError(f"{path}: no frames to encode; render at least one picture first")
-    target = Path(path)
-    handle, partial = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".mp4", dir=target.parent)
-    os.close(handle)
-    try:
-        _write(pngs, partial, fps, crf)
-        os.chmod(partial, 0o644)
-        os.replace(partial, target)
-    except BaseException:
-        os.unlink(partial)
-        raise
+    with whole_file(path) as file:
+        _write(pngs, file.name, fps, crf)
 
 
 def _write(pngs: Sequence[Path], path: str, fps: float, crf: int) -> None:
