@@ -30,7 +30,7 @@ MOST_STEPS_AT_ONCE = 10
 """Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
 SETTLING_STEPS = 50
 """Steps between two looks at how fast a settling world still moves."""
-STEPS_BETWEEN_CHECKS = 50
+STEPS_BETWEEN_CHECKS = 100
 """Substeps after which the energy is looked at."""
 
 

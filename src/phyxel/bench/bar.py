@@ -31,13 +31,15 @@ FPS = 100
 RIGHT_TIP = -0.0251
 """mean tip at E = 1e7 by beam theory [m]"""
 PEER_TIMEOUT = 400.0
+MOST_NODES = {"mujoco": 20_000}
+"""what a peer cannot build in minutes is not asked of it"""
 
 
 def bar(setting: Setting) -> Iterator[Result]:
     """Ours, and beside it the fastest neighbour whose result can be trusted."""
     for nodes, young, seconds in CASES:
         ours = _ours(nodes, young, seconds, setting)
-        peers = [_peer(name, nodes, young, seconds) for name in available()] if setting.peers else []
+        peers = _peers(nodes, young, seconds) if setting.peers else []
         right = [peer for peer in peers if math.isfinite(peer.wall) and _trusted(peer, young)]
         best = min(right, key=lambda peer: peer.wall, default=None)
         yield Result(
@@ -56,8 +58,9 @@ def _trusted(peer: PeerResult, young: float) -> bool:
     return young < 1e6 or math.isnan(peer.tip) or abs(peer.tip / RIGHT_TIP - 1) < 0.15
 
 
-def _peer(name: str, nodes: int, young: float, seconds: float) -> PeerResult:
-    return run_peer(name, nodes, young, timeout=PEER_TIMEOUT, seconds=max(seconds, 0.05))
+def _peers(nodes: int, young: float, seconds: float) -> list[PeerResult]:
+    names = [name for name in available() if nodes <= MOST_NODES.get(name, nodes)]
+    return [run_peer(name, nodes, young, timeout=PEER_TIMEOUT, seconds=max(seconds, 0.05)) for name in names]
 
 
 def _ours(nodes: int, young: float, seconds: float, setting: Setting) -> dict[str, Any]:

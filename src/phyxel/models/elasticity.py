@@ -17,7 +17,6 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.mls.moments import extreme_eigenvalues
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -100,13 +99,21 @@ def first_stress_change(J: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
 
 
 @wp.func
+def largest_eigenvalue_bound(A: Any):
+    """mean + 2√(dev:dev/6) of a symmetric matrix: its largest eigenvalue if the other two are equal, else more."""
+    mean = wp.trace(A) / A.dtype(3.0)
+    deviator = A - mean * wp.identity(n=3, dtype=A.dtype)
+    return mean + A.dtype(2.0) * wp.sqrt(wp.ddot(deviator, deviator) / A.dtype(6.0))
+
+
+@wp.func
 def stiffening(J: Any, C: Any, C_norm: Any, k_v: Any, k_b: Any):
     """How much stiffer than at rest: an upper bound of |∂²W/∂J²| over its value 2μ + 3λ at J = I.
 
     Term by term: J C' J, the stress itself, the volume term along cof J, and its pressure.
     """
-    _least, large = extreme_eigenvalues(wp.transpose(J) * J)
-    _slack, tension = extreme_eigenvalues(hooke(C, green_strain(J)))
+    large = largest_eigenvalue_bound(wp.transpose(J) * J)
+    tension = largest_eigenvalue_bound(hooke(C, green_strain(J)))
     volume = wp.determinant(J)
     below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
     p = k_v * (volume - J.dtype(1.0)) + k_b * below

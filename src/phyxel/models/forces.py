@@ -53,6 +53,17 @@ def fitted_sum(sums: Any):
     return wp.vector(sums[0, 3], sums[1, 3], sums[2, 3])
 
 
+@wp.func
+def packed_load(Q: Any, c: Any):
+    """Qᵀ with c behind its first row: what `sum_load` takes from a neighbour."""
+    none = type(c)(0.0)
+    return wp.matrix_from_rows(
+        wp.vector(Q[0, 0], Q[1, 0], Q[2, 0], c),
+        wp.vector(Q[0, 1], Q[1, 1], Q[2, 1], none),
+        wp.vector(Q[0, 2], Q[1, 2], Q[2, 2], none),
+    )
+
+
 @wp.kernel
 def make_stress(
     first: int,
@@ -72,7 +83,7 @@ def make_stress(
     k_b: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
-    Q: wp.array(dtype=Any),
+    load: wp.array(dtype=Any),
     own: wp.array(dtype=Any),
 ):
     """Pass 1: ∇u, Q and own of each phyxel (M04 eq. 8 to 15)."""
@@ -85,7 +96,7 @@ def make_stress(
     c = hourglass[i]
     q = grad * c - first_stress(J, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
     gradient[i] = grad
-    Q[i] = q
+    load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums) - q * lever[i]
 
 
@@ -109,7 +120,7 @@ def make_damped_stress(
     u: wp.array(dtype=Any),
     y: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
-    Q: wp.array(dtype=Any),
+    load: wp.array(dtype=Any),
     own: wp.array(dtype=Any),
 ):
     """Pass 1 with Rayleigh's −βK v: y = u + βv, so that the stress is P(∇u) + ∂P·(∇y − ∇u)."""
@@ -126,7 +137,7 @@ def make_damped_stress(
     c = hourglass[i]
     q = grad_y * c - P * A_inverse * volume[i]
     gradient[i] = grad
-    Q[i] = q
+    load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums_y) - q * lever[i]
 
 
@@ -149,7 +160,7 @@ def make_stress_change(
     k_b: wp.array(dtype=Any),
     p: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
-    Q: wp.array(dtype=Any),
+    load: wp.array(dtype=Any),
     own: wp.array(dtype=Any),
 ):
     """Pass 1 of the tangent product −K p: the change of Q and own along p, at the ∇u of the last pass 1."""
@@ -161,7 +172,7 @@ def make_stress_change(
     J = gradient[i] + wp.identity(n=3, dtype=dJ.dtype)
     c = hourglass[i]
     q = dJ * c - first_stress_change(J, dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
-    Q[i] = q
+    load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums) - q * lever[i]
 
 
@@ -169,20 +180,19 @@ def make_stress_change(
 def gather_forces(
     first: int,
     X: wp.array(dtype=Any),
-    hourglass: wp.array(dtype=Any),
     start: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
     stride: int,
     index: wp.array(dtype=wp.int32),
     weight_back: wp.array(dtype=Any),
     y: wp.array(dtype=Any),
-    Q: wp.array(dtype=Any),
+    load: wp.array(dtype=Any),
     own: wp.array(dtype=Any),
     force: wp.array(dtype=Any),
 ):
     """Pass 2: what the neighbours lay on each phyxel (M04 eq. 18, 19 with hourglass control)."""
     i = first + wp.tid()
-    force[i] = own[i] + sum_load(i, start[i], count[i], stride, index, weight_back, X, y, hourglass, Q)
+    force[i] = own[i] + sum_load(i, start[i], count[i], stride, index, weight_back, X, y, load)
 
 
 @wp.kernel
@@ -330,11 +340,11 @@ class Matter:
 
 @dataclass(frozen=True)
 class Forces:
-    """Launches that turn displacements into forces. Q and own are scratch between the two passes."""
+    """Launches that turn displacements into forces. The packed Q (`load`) and `own` are scratch between the passes."""
 
     matter: Matter
     gradient: wp.array
-    Q: wp.array
+    load: wp.array
     own: wp.array
 
     @staticmethod
@@ -344,19 +354,19 @@ class Forces:
         return Forces(
             matter=matter,
             gradient=wp.zeros(n, dtype=tensor, device=device),
-            Q=wp.zeros(n, dtype=tensor, device=device),
+            load=wp.zeros(n, dtype=wp.types.matrix((3, 4), tensor._wp_scalar_type_), device=device),
             own=wp.zeros(n, dtype=matter.X.dtype, device=device),
         )
 
     def _pass_one(self, kernel: wp.Kernel, fields: Sequence[wp.array]) -> Launch:
         m = self.matter
         shape = [m.X, m.volume, m.hourglass, m.moments.inverse, m.moments.lever]
-        inputs = [*shape, *m.lists, m.near.weight, *m.laws, *fields, self.gradient, self.Q, self.own]
+        inputs = [*shape, *m.lists, m.near.weight, *m.laws, *fields, self.gradient, self.load, self.own]
         return Launch(kernel, len(m.X), inputs)
 
     def _pass_two(self, y: wp.array, force: wp.array) -> Launch:
         m = self.matter
-        inputs = [m.X, m.hourglass, *m.lists, m.near.weight_back, y, self.Q, self.own, force]
+        inputs = [m.X, *m.lists, m.near.weight_back, y, self.load, self.own, force]
         return Launch(gather_forces, len(m.X), inputs)
 
     def elastic(self, u: wp.array, force: wp.array) -> list[Launch]:
@@ -384,4 +394,4 @@ class Forces:
     def stiffening(self, largest: wp.array) -> Launch:
         """Largest stiffening of each chunk at the gradient of the last force."""
         inputs = [*self.matter.laws, self.matter.shear_norm, self.gradient, len(self.matter.X), largest]
-        return Launch(measure_stiffening, len(largest), inputs)
+        return Launch(measure_stiffening, len(largest), inputs, nodes_each=CHUNK)

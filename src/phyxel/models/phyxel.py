@@ -224,6 +224,8 @@ class PhyxelModel:
         self._sounds = np.zeros(bodies)
         self._most_damping = self._most_drag = 0.0
         self._forces_known = False
+        self._fastest: float | None = None
+        """as last surveyed, until something moves"""
 
     def __len__(self) -> int:
         return len(self.matter.X)
@@ -288,6 +290,7 @@ class PhyxelModel:
     def _outdate(self) -> None:
         """The law has changed: forces, frequency and the choice of kernels are to be found anew."""
         self._forces_known = False
+        self._fastest = None
         self._rest_omega = 0.0
         self._most_damping, self._most_drag = float(self._damping.numpy().max()), float(self._drag.numpy().max())
         self._programs.clear()
@@ -310,7 +313,7 @@ class PhyxelModel:
         moving = [Launch(move, n, move_inputs)]
         power = [self.mass, self._clock.array, self._change, self._ripple, self._last_ripple]
         norm, last_norm = (
-            [Launch(sum_products, chunks, [n, self.mass, ripple, ripple, self._partial.array])]
+            [Launch(sum_products, chunks, [n, self.mass, ripple, ripple, self._partial.array], CHUNK)]
             for ripple in (self._ripple, self._last_ripple)
         )
         return {
@@ -318,7 +321,7 @@ class PhyxelModel:
             "move": moving,
             "substep": moving + self._force_launches(),
             "survey": [
-                Launch(find_fastest, chunks, [n, self.v, self._partial.array]),
+                Launch(find_fastest, chunks, [n, self.v, self._partial.array], CHUNK),
                 self.forces.stiffening(self._stiffening.array),
             ],
             "tangent": self.forces.tangent(self._ripple, self._change),
@@ -363,8 +366,10 @@ class PhyxelModel:
 
     def fastest(self) -> float:
         """Largest speed of a phyxel, in spacings per second; NaN if any is none."""
-        self._program("survey").run()
-        return float(self._partial.pull().max())
+        if self._fastest is None:
+            self._program("survey").run()
+            self._fastest = float(self._partial.pull().max())
+        return self._fastest
 
     def rest_frequency(self) -> float:
         """Largest frequency of M⁻¹K in the reference shape [1/s], nothing held, by power iteration to 0.5 %."""
@@ -398,10 +403,12 @@ class PhyxelModel:
         if not self._forces_known:
             self._program("force").run()
             self._forces_known = True
+            self._fastest = None
 
     def step(self, dt: float, substeps: int, extra_drag: float = 0.0) -> None:
         """Take substeps of dt. Velocities are half a step behind then, until `synchronise`; other steps may follow."""
         self.ensure_forces()
+        self._fastest = None
         first_kick = self._owed + 0.5 * dt
         if first_kick != dt:
             self._set_clock(first_kick, dt, extra_drag)
@@ -415,6 +422,7 @@ class PhyxelModel:
     def synchronise(self, extra_drag: float = 0.0) -> None:
         """Bring velocities to the time of the positions: the half kick that `step` still owes."""
         if self._owed:
+            self._fastest = None
             self._set_clock(self._owed, 0.0, extra_drag)
             self._program("move").run()
             self._owed = 0.0
@@ -435,6 +443,7 @@ class PhyxelModel:
     def stop(self) -> None:
         """Set all velocities to zero."""
         self.v.zero_()
+        self._fastest = None
 
     def recentre(self, body: int, amount: Floats) -> None:
         """u ← u − amount for one body, whose origin moves by as much."""
@@ -473,6 +482,7 @@ class PhyxelModel:
         for name, array in self._state_arrays().items():
             array.assign(state[name])
         self._forces_known = bool(state["forces_known"])
+        self._fastest = None
 
     def _state_arrays(self) -> dict[str, wp.array]:
         return {
