@@ -196,8 +196,8 @@ class Launch:
     kernel: wp.Kernel
     count: int
     inputs: Sequence[Any]
-    nodes_each: int = 1
-    """nodes that one index works through"""
+    work: int = 1
+    """what one index takes, in phyxels of a force pass"""
 
 
 def prepare(launches: Sequence[Launch], device: wp.Device) -> None:
@@ -248,8 +248,8 @@ def wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):  # type: ignore[
     _wait_for_all(gate, threads)
 
 
-NODES_PER_THREAD = 512
-"""Fewest nodes that are worth a thread of their own: some 100 µs of work between two barriers."""
+NODES_PER_THREAD = 400
+"""Fewest nodes that are worth a thread of their own: some 50 µs of work between two barriers."""
 LONGEST_BLOCK = 16
 """Most repetitions of a program in one captured graph."""
 
@@ -262,7 +262,7 @@ class Program:
         self._keep = list(launches)  # the graphs hold bare addresses
         self._launches = [item for item in launches if item.count]
         prepare([*self._launches, Launch(wait_for_all, 1, [])], device)
-        biggest = max((item.count * item.nodes_each for item in self._launches), default=0)
+        biggest = max((item.count * item.work for item in self._launches), default=0)
         self._threads = 1 if device.is_cuda else max(1, min(thread_count(), biggest // NODES_PER_THREAD))
         self._gate = wp.zeros(64, dtype=wp.int32, device=device)
         self._graphs: dict[int, list[Any]] = {}

@@ -394,4 +394,4 @@ class Forces:
     def stiffening(self, largest: wp.array) -> Launch:
         """Largest stiffening of each chunk at the gradient of the last force."""
         inputs = [*self.matter.laws, self.matter.shear_norm, self.gradient, len(self.matter.X), largest]
-        return Launch(measure_stiffening, len(largest), inputs, nodes_each=CHUNK)
+        return Launch(measure_stiffening, len(largest), inputs, work=CHUNK // 4)

@@ -313,7 +313,7 @@ class PhyxelModel:
         moving = [Launch(move, n, move_inputs)]
         power = [self.mass, self._clock.array, self._change, self._ripple, self._last_ripple]
         norm, last_norm = (
-            [Launch(sum_products, chunks, [n, self.mass, ripple, ripple, self._partial.array], CHUNK)]
+            [Launch(sum_products, chunks, [n, self.mass, ripple, ripple, self._partial.array], work=CHUNK // 8)]
             for ripple in (self._ripple, self._last_ripple)
         )
         return {
@@ -321,7 +321,7 @@ class PhyxelModel:
             "move": moving,
             "substep": moving + self._force_launches(),
             "survey": [
-                Launch(find_fastest, chunks, [n, self.v, self._partial.array], CHUNK),
+                Launch(find_fastest, chunks, [n, self.v, self._partial.array], work=CHUNK // 8),
                 self.forces.stiffening(self._stiffening.array),
             ],
             "tangent": self.forces.tangent(self._ripple, self._change),
