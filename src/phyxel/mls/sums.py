@@ -37,7 +37,7 @@ _FIT = (
         const int j = 3 * js[k * stride];
         const REAL w = ws[k * stride];
         const REAL d[3] = {w * (v[j] - v0), w * (v[j + 1] - v1), w * (v[j + 2] - v2)};
-        const REAL r[4] = {x[j] - x0, x[j + 1] - x1, x[j + 2] - x2, REAL(1)};
+        const REAL r[4] = {x[j] - x0, x[j + 1] - x1, x[j + 2] - x2, 1};
         for (int a = 0; a < 3; ++a)
             for (int b = 0; b < 4; ++b) sums.data[a][b] += d[a] * r[b];
     }
