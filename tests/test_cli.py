@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import phyxel as px
-from phyxel import bench, cli
+from phyxel import cli
 
 PHYXEL = str(Path(sys.executable).with_name("phyxel"))
 SCENE = """
@@ -241,17 +241,13 @@ def test_an_unknown_option_or_command_is_a_usage_error(phyxel):
 
 # Benchmarks
 
-benchmarks = pytest.mark.skipif(not hasattr(bench, "measure"), reason="there are no benchmarks yet")
 
-
-@benchmarks
 def test_an_unknown_benchmark_is_refused(phyxel):
     code, _, errors = phyxel("bench", "no-such-benchmark", "--json")
     assert code == 1
     assert "no-such-benchmark" in errors and "Traceback" not in errors
 
 
-@benchmarks
 def test_bench_json_is_one_object_a_line(phyxel, monkeypatch):
     """The rows of M04, at reduced size."""
     from phyxel.bench import m04

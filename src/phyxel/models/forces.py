@@ -27,11 +27,10 @@ from phyxel.mls.moments import Moments, prepare_neighbourhood
 from phyxel.mls.neighbours import Neighbourhood, PairList
 from phyxel.mls.sums import sum_fit, sum_load
 from phyxel.models.elasticity import energy_density, first_stress, first_stress_change, stiffening
+from phyxel.models.reductions import CHUNK
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-CHUNK = 256
-"""Phyxels per partial result of a reduction: the same bits on any number of threads."""
 HOURGLASS = 0.1
 """β of the hourglass stiffness, as a share of Young's modulus."""
 

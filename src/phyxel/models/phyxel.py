@@ -23,7 +23,8 @@ from phyxel.material import Material, rotated_elasticity
 from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import PairList
 from phyxel.models.elasticity import split_law
-from phyxel.models.forces import CHUNK, HOURGLASS, Forces, Matter
+from phyxel.models.forces import HOURGLASS, Forces, Matter
+from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -119,43 +120,6 @@ def shift_bodies(first: int, body: wp.array(dtype=wp.int32), amount: wp.array(dt
     """u ← u − amount of its body."""
     i = first + wp.tid()
     u[i] = u[i] - amount[body[i]]
-
-
-@wp.kernel
-def sum_products(
-    first: int,
-    n: int,
-    mass: wp.array(dtype=Any),
-    a: wp.array(dtype=Any),
-    b: wp.array(dtype=Any),
-    partial: wp.array(dtype=wp.float64),
-):
-    """Partial sums of m a·b in double, CHUNK phyxels each: the same bits on any number of threads."""
-    c = first + wp.tid()
-    total = wp.float64(0.0)
-    i = c * CHUNK
-    end = wp.min(n, i + CHUNK)
-    while i < end:
-        total += wp.float64(mass[i]) * wp.float64(wp.dot(a[i], b[i]))
-        i += 1
-    partial[c] = total
-
-
-@wp.kernel
-def find_fastest(first: int, n: int, v: wp.array(dtype=Any), partial: wp.array(dtype=wp.float64)):
-    """Largest speed in each chunk; not a number if any speed is none."""
-    c = first + wp.tid()
-    fastest = wp.float64(0.0)
-    i = c * CHUNK
-    end = wp.min(n, i + CHUNK)
-    while i < end:
-        speed = wp.float64(wp.length(v[i]))
-        if wp.isnan(speed):
-            fastest = speed
-            break
-        fastest = wp.max(fastest, speed)
-        i += 1
-    partial[c] = fastest
 
 
 @dataclass(frozen=True)
