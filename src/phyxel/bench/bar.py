@@ -28,7 +28,7 @@ CASES = (
     (64_000, 1e7, 0.01, 1),
 )
 """nodes, Young's modulus [Pa], simulated seconds (wall time is scaled to one), rounds: medians are reported"""
-FPS = 100
+FPS = 60
 RIGHT_TIP = -0.0251
 """mean tip at E = 1e7 by beam theory [m]"""
 PEER_TIMEOUT = 400.0
