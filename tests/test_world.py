@@ -26,7 +26,11 @@ def box_cloud() -> px.PointCloud:
 @pytest.fixture(autouse=True)
 def measured_once(monkeypatch):
     """Half the time of making a small body goes into the volume of its solid, the same box for nearly every test."""
-    monkeypatch.setattr("phyxel.body.Solid", lambda cloud: box_solid() if cloud is box_cloud() else px.Solid(cloud))
+
+    def solid(cloud, **options):
+        return box_solid() if cloud is box_cloud() else px.Solid(cloud, **options)
+
+    monkeypatch.setattr("phyxel.body.Solid", solid)
 
 
 @cache

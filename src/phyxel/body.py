@@ -15,8 +15,9 @@ from phyxel.material import Material
 from phyxel.mls.carry import Carriers
 from phyxel.models.phyxel import Part
 from phyxel.points.cloud import PointCloud
-from phyxel.region import Where, select
-from phyxel.solid.solid import Solid
+from phyxel.region import Box, Where, select
+from phyxel.solid.octree import Region
+from phyxel.solid.solid import CLOSING, Solid
 from phyxel.surface.surfels import Rest, Surfels
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ class Body:
 
     `at` moves the cloud, `rotate` (degrees about x, y, z, in this order) turns it about the middle of its bounding box,
     `size` [m] scales its largest extent. `velocity` [m/s] and `spin` [rad/s] are what it starts with.
-    `support` is the radius within which nodes feel each other, over the mean distance to their ten nearest.
+    `support` is the radius within which nodes feel each other, over the mean distance to their ten nearest. `refine`
+    asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference positions, and a number of octree levels,
+    each of which halves their distance. `closing` is the share of the surface that may be made up where the points leave it open.
     """
 
     def __init__(
@@ -68,6 +71,8 @@ class Body:
         spin: Vector = (0.0, 0.0, 0.0),
         name: str | None = None,
         support: float = 2.0,
+        refine: Sequence[Region] = (),
+        closing: float = CLOSING,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -79,12 +84,12 @@ class Body:
         self._check_choice("surface", surface, ("carried",))
         if not 1.2 <= support <= 5:
             raise PhyxelError(f"{self.name}: support = {support}: give 1.2 to 5 (2 is right for most)")
-        self.cloud = cloud.checked()
-        self.solid = Solid(cloud)
+        self.solid = Solid(cloud, closing=closing)
+        self.cloud = self.solid.skin
         self._material = self.first_material = material or Material.rubber()
         self._force = np.zeros(3)
         self._place(at, rotate, size)
-        sampled = self.solid.sample(nodes)
+        sampled = self.solid.sample(nodes, [self._in_cloud(entry) for entry in refine])
         self.reference: Floats = self._placed(sampled.positions)
         """X [m], shape (n, 3)"""
         self.volumes: Floats = sampled.volumes * self._scale**3
@@ -135,6 +140,27 @@ class Body:
         turned = (np.asarray(positions, np.float64) - self._middle) @ self.rotation.T
         return self._at + self._middle + self._scale * turned
 
+    def _sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether reference positions (n, 3) and (n, 3), in body units, see each other inside the solid."""
+        there, here = (self._unplaced(self._centre + self.unit * np.asarray(x, np.float64)) for x in (one, other))
+        return self.solid.sees(there, here)
+
+    def _in_cloud(self, entry: Region) -> Region:
+        """A region to refine, given in reference positions, in those of the cloud."""
+        if not (isinstance(entry, Sequence) and len(entry) == 2 and callable(entry[0])):
+            return entry  # the solid says what is wrong with it
+        where, levels = entry
+        if isinstance(where, Box) and np.array_equal(self.rotation, np.eye(3)):
+            lower, upper = (
+                self._middle + (np.asarray(corner, float) - self._at - self._middle) / self._scale
+                for corner in (where.lower, where.upper)
+            )
+            return Box(lower, upper), levels
+        return lambda positions: where(self._placed(positions)), levels
+
+    def _unplaced(self, positions: Floats) -> Floats:
+        return self._middle + (positions - self._at - self._middle) @ self.rotation / self._scale
+
     def part(self) -> Part:
         """What the model takes, in units of the mean node spacing about the origin."""
         return Part(
@@ -144,6 +170,7 @@ class Body:
             reach=self._reach / self.unit,
             unit=self.unit,
             support=self.support,
+            sees=self._sees,
         )
 
     # What a user changes
@@ -233,7 +260,7 @@ class Body:
         """The surfels, where the body is now."""
         world = self._in_world("surface")
         if self._surfels is None:
-            self._surfels = Surfels(self._rest(), (self.reference - self._centre) / self.unit, world.device)
+            self._surfels = Surfels(self._rest(), (self.reference - self._centre) / self.unit, world.device, self._sees)
         if self._surfels_at != world.revision:
             world.carry(self, self._surfels)
             self._surfels_at = world.revision
@@ -241,18 +268,18 @@ class Body:
 
     def _rest(self) -> Rest:
         cloud = self.cloud
-        normals = cloud.normals
-        if normals is None:
-            raise PhyxelError(f"{self.name}: the cloud has no normals, so its surface cannot be drawn")
+        assert cloud.normals is not None
         colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
         positions = (self._placed(cloud.positions) - self._centre) / self.unit
-        return Rest(positions, normals @ self.rotation.T, colors)
+        return Rest(positions, cloud.normals @ self.rotation.T, colors)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
         points = (np.asarray(X, np.float64).reshape(-1, 3) - self._centre) / self.unit
         nodes = (self.reference - self._centre) / self.unit
-        carried = Carriers.found(points, nodes).carry(points, nodes, self._field("u"), self._field("gradient"))
+        carried = Carriers.found(points, nodes, self._sees).carry(
+            points, nodes, self._field("u"), self._field("gradient")
+        )
         return self.origin - self._centre + self.unit * carried
 
     def diagnostics(self) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.material import PRESETS, Material
 from phyxel.points.cloud import PointCloud
-from phyxel.points.load import load
+from phyxel.points.load import OPACITY, load
 from phyxel.points.shapes import SHAPES
 from phyxel.region import Box, select
+from phyxel.solid.solid import CLOSING
 from phyxel.world import World
 
 Triple = tuple[float, float, float]
@@ -70,6 +71,14 @@ class HoldPart(Part):
         return body.drag(where, lambda now: end * min(max((now - time) / self.over, 0.0), 1.0))
 
 
+class RefinePart(Part):
+    """Where nodes stand closer: in the box, in reference positions [m]."""
+
+    lower: Triple = (-np.inf, -np.inf, -np.inf)
+    upper: Triple = (np.inf, np.inf, np.inf)
+    levels: int = Field(default=1, ge=0, le=7)
+
+
 class BodyPart(Part):
     name: str | None = None
     shape: str | None = None
@@ -77,6 +86,7 @@ class BodyPart(Part):
     points: int | None = Field(default=None, ge=4)
     units: str = "m"
     up: str = "y"
+    opacity: float = Field(default=OPACITY, ge=0, le=1)
     color: Triple | None = None
     nodes: int = Field(default=800, ge=8)
     model: Literal["phyxel"] = "phyxel"
@@ -88,6 +98,8 @@ class BodyPart(Part):
     velocity: Triple = (0.0, 0.0, 0.0)
     spin: Triple = (0.0, 0.0, 0.0)
     support: float = Field(default=2.0, ge=1.2, le=5)
+    closing: float = Field(default=CLOSING, ge=0, le=0.9)
+    refine: list[RefinePart] = []
     material: MaterialPart = MaterialPart()
     force: Triple = (0.0, 0.0, 0.0)
     hold: list[HoldPart] = []
@@ -111,9 +123,9 @@ class BodyPart(Part):
             path = folder / Path(self.file).expanduser()
             if not path.exists():
                 raise SceneError(f'file = "{self.file}": no such file; looked for {path}')
-            cloud = load(path, points=self.points, units=self.units, up=self.up)
+            cloud = load(path, self.points, self.units, self.up, self.opacity)
             if self.points is None and cloud.faces is not None and len(cloud) < SPARSE_MESH:
-                cloud = load(path, points=10 * SPARSE_MESH, units=self.units, up=self.up)
+                cloud = load(path, 10 * SPARSE_MESH, self.units, self.up)
         if self.color is not None:
             cloud = cloud.with_colors(np.broadcast_to(self.color, (len(cloud), 3)))
         return cloud
@@ -132,9 +144,11 @@ class BodyPart(Part):
             "spin",
             "name",
             "support",
+            "closing",
         }
         options = self.model_dump(include=keys)
-        return Body(cloud, material=self.material.over(Material.rubber()), **options)
+        finer = [(Box(part.lower, part.upper), part.levels) for part in self.refine]
+        return Body(cloud, material=self.material.over(Material.rubber()), refine=finer, **options)
 
 
 class GroundPart(Part):

@@ -28,6 +28,10 @@ FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
 """Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
+SMALLEST_STEP, LARGEST_STEP = 0.7, 1.05
+"""Size of a step over the stability limit between which it is kept."""
+ROOM_TO_SHRINK = 0.9
+"""Size over the limit that is chosen when the old one no longer fits."""
 SETTLING_STEPS = 50
 """Steps between two looks at how fast a settling world still moves."""
 STEPS_BETWEEN_CHECKS = 100
@@ -64,6 +68,8 @@ class World:
         self._model: PhyxelModel | None = None
         self._ceilings: dict[Body, float] = {}
         self._steps_since_check = 0
+        self._step = 0.0
+        """size of a step as last chosen [s]; 0: none yet"""
         self.steps = 0
         """substeps taken so far"""
 
@@ -194,11 +200,20 @@ class World:
         self._check_for_blow_up()
 
     def _stable_substeps(self, dt: float) -> int:
-        """How many stable steps make up dt."""
-        step = self.model.stable_step()
-        if not (math.isfinite(step) and step > 0):
+        """How many stable steps make up dt.
+
+        The size of a step is kept while it is about right: leap-frog keeps the energy only while its step stays the
+        same, and a size that follows every breath of the stability limit pumps energy into the motion.
+        """
+        limit = self.model.stable_step()
+        if not (math.isfinite(limit) and limit > 0):
             self._blow_up_where_not_finite()
-        return max(1, math.ceil(dt / step * (1 - 1e-12)))
+        steps = max(1, round(dt / self._step)) if self._step else 0
+        if steps == 0 or not SMALLEST_STEP * limit <= dt / steps <= LARGEST_STEP * limit:
+            room = 1.0 if self._step == 0 else ROOM_TO_SHRINK
+            steps = max(1, math.ceil(dt / (room * limit) * (1 - 1e-12)))
+            self._step = dt / steps
+        return steps
 
     def _write_surroundings(self) -> None:
         model = self.model
@@ -355,7 +370,7 @@ class World:
         content: dict[str, Any] = {f"model.{name}": array for name, array in self.model.state().items()}
         content |= {
             "fingerprint": np.array(self.fingerprint() + note),
-            "clock": np.array([self.time, self._steps_since_check, self._next_event]),
+            "clock": np.array([self.time, self._steps_since_check, self._next_event, self._step]),
             "origins": np.array([body.origin for body in self.bodies]),
             "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
             "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
@@ -380,6 +395,7 @@ class World:
         self.model.restore({name.removeprefix("model."): a for name, a in content.items() if name.startswith("model.")})
         self.time = float(content["clock"][0])
         self._steps_since_check = int(content["clock"][1])
+        self._step = float(content["clock"][3])
         for body, origin in zip(self.bodies, content["origins"], strict=True):
             body.origin = origin
         for handle, moved in zip(self._handles(), content["moved"], strict=True):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.surface.surfels import disc_radii, tangents
+from phyxel.points.frames import tangents
+from phyxel.surface.surfels import disc_radii
 
 Floats = NDArray[np.float32]
 

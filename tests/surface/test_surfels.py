@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.surface.surfels import disc_radii, tangents
+from phyxel.points.frames import tangents
+from phyxel.surface.surfels import disc_radii
 
 
 @pytest.fixture

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel.mls.moments import Sees
 from phyxel.mls.neighbours import nearest
 
 CARRIERS = 16
 """Nodes that carry a point."""
+HOMES = 4
+"""Nearest nodes that are asked whether they see a point."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class Carriers:
     """ω_i / Σω, shape (m, k)"""
 
     @staticmethod
-    def found(points: NDArray[np.floating], nodes: NDArray[np.floating]) -> Carriers:
-        """The nearest nodes of each of (m, 3) points among (n, 3) nodes."""
+    def found(points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees | None = None) -> Carriers:
+        """The nearest nodes of each of (m, 3) points among (n, 3) nodes; those that `sees` denies have no share."""
         k = min(CARRIERS, len(nodes) - 1)
         distance, index = nearest(points, nodes, k + 1)
         share = np.maximum(1 - (distance[:, :k] / distance[:, k:]) ** 2, 1e-9) ** 3
+        if sees is not None:
+            share *= _seen_from_home(points, nodes, index[:, :k], sees)
         share /= share.sum(axis=1, keepdims=True)
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 
@@ -46,3 +51,24 @@ class Carriers:
         reach = points[:, None, :] - nodes[self.nodes]
         moved = u[self.nodes] + np.einsum("mkab,mkb->mka", gradient[self.nodes].astype(np.float64), reach)
         return np.einsum("mk,mka->ma", self.shares, moved)
+
+
+def _seen_from_home(
+    points: NDArray[np.floating], nodes: NDArray[np.floating], index: NDArray[np.int64], sees: Sees
+) -> NDArray[np.bool_]:
+    """Which of its nodes (m, k) each point belongs to: those seen from the nearest that sees the point.
+
+    Pairs of nodes are far fewer than points with nodes, and there is less to see in the skin than in the flesh.
+    """
+    home = index[:, 0].copy()
+    lost = np.arange(len(points))
+    for candidate in index[:, :HOMES].T:
+        found = sees(points[lost], nodes[candidate[lost]])
+        home[lost[found]] = candidate[lost[found]]
+        lost = lost[~found]
+        if len(lost) == 0:
+            break
+    pairs, which = np.unique(home[:, None] * len(nodes) + index, return_inverse=True)
+    first, second = np.divmod(pairs, len(nodes))
+    seen = (first == second) | sees(nodes[first], nodes[second])
+    return seen[which.reshape(index.shape)]

@@ -9,6 +9,7 @@ weights and positions as they are stored, so that affine fields come out exact t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ from phyxel import device as dev
 from phyxel.mls.neighbours import Neighbourhood, PairList, find_pairs, mean_spacing
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Sees = Callable[[NDArray[np.floating], NDArray[np.floating]], NDArray[np.bool_]]
+"""Whether the straight way between places (n, 3) and (n, 3) stays inside the solid, (n,)."""
 
 THINNEST = 0.02
 """Smallest allowed ratio of the moment matrix' eigenvalues: below it, gradients across the thin side are noise."""
@@ -175,16 +179,19 @@ def prepare_neighbourhood(
 
 
 def choose_supports(
-    positions: NDArray[np.floating], factor: float, device: wp.Device
+    positions: NDArray[np.floating], factor: float, device: wp.Device, sees: Sees | None = None
 ) -> tuple[NDArray[np.float64], PairList]:
     """Supports h_i = factor·r̄_i, grown where the moment matrix is thin, and the pairs they make.
 
-    A node that stays thin however far it looks (a lone point, a sheet) keeps its support and is degenerate.
+    Nodes that do not see each other, as `sees` says of (n, 3) and (n, 3) positions, are no pair. A node that stays thin
+    however far it looks (a lone point, a sheet) keeps its support and is degenerate.
     """
     support = factor * mean_spacing(positions)
     X = wp.array(positions.astype(np.float32), dtype=wp.vec3, device=device)
     for _ in range(8):
         pairs = find_pairs(positions, support, device)
+        if sees is not None:
+            pairs = pairs.seen(lambda i, j: sees(positions[i], positions[j]))
         _, moments = prepare_neighbourhood(X, support, pairs, device)
         thin = moments.degenerate
         if not thin.any():

@@ -8,6 +8,7 @@ w_ij (zero where j is outside i's support) for what i takes from j, and w_ji for
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +26,15 @@ def curve_order(positions: NDArray[np.floating]) -> NDArray[np.int64]:
     """The order of points along a Z-order (Morton) curve: what is near in space gets near in memory."""
     lower = positions.min(axis=0)
     extent = max(float((positions.max(axis=0) - lower).max()), np.finfo(float).tiny)
-    cells = ((positions - lower) / extent * (2**20 - 1)).astype(np.uint64)
-    code = np.zeros(len(positions), np.uint64)
+    return np.argsort(z_order(((positions - lower) / extent * (2**20 - 1)).astype(np.uint64)), kind="stable")
+
+
+def z_order(cells: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Number along the Z-order curve of cells given by three whole numbers below 2^21, (n, 3) -> (n,)."""
+    code = np.zeros(len(cells), np.uint64)
     for axis in range(3):
         code |= _spread_bits(cells[:, axis]) << np.uint64(axis)
-    return np.argsort(code, kind="stable")
+    return code
 
 
 def _spread_bits(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -71,6 +76,16 @@ class PairList:
     @property
     def start(self) -> NDArray[np.int64]:
         return np.cumsum(self.count, dtype=np.int64) - self.count
+
+    def seen(self, sees: Callable[[NDArray[Any], NDArray[Any]], NDArray[np.bool_]]) -> PairList:
+        """The pairs (i, j) whose nodes see each other; every pair is in the lists of both, and asked for once."""
+        owner = np.repeat(np.arange(len(self.count)), self.count)
+        first, second = np.minimum(owner, self.index), np.maximum(owner, self.index)
+        both = np.lexsort((second, first))
+        once = both[::2]
+        kept = np.empty(len(owner), bool)
+        kept[once] = kept[both[1::2]] = sees(first[once], second[once])
+        return PairList(np.bincount(owner[kept], minlength=len(self.count)).astype(np.int32), self.index[kept])
 
     @staticmethod
     def joined(lists: list[PairList]) -> PairList:

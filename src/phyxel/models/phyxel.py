@@ -20,7 +20,7 @@ from phyxel import device as dev
 from phyxel.contact.colliders import Ground, rebound
 from phyxel.device import Launch, Program, Shared
 from phyxel.material import Material, rotated_elasticity
-from phyxel.mls.moments import choose_supports
+from phyxel.mls.moments import Sees, choose_supports
 from phyxel.mls.neighbours import PairList
 from phyxel.models.elasticity import split_law
 from phyxel.models.forces import HOURGLASS, Forces, Matter
@@ -138,6 +138,8 @@ class Part:
     """the mean node spacing [m]"""
     support: float
     """support radius over the mean distance r̄ to the ten nearest"""
+    sees: Sees | None = None
+    """whether positions see each other inside the body"""
 
 
 class PhyxelModel:
@@ -147,7 +149,7 @@ class PhyxelModel:
         self.device, self.real = device, real
         self.ranges = _ranges([len(part.positions) for part in parts])
         self._units = [part.unit for part in parts]
-        found = [choose_supports(part.positions, part.support, device) for part in parts]
+        found = [choose_supports(part.positions, part.support, device, part.sees) for part in parts]
         self._volume = np.concatenate([part.volumes for part in parts])
         matter = Matter.made(
             positions=np.concatenate([part.positions for part in parts]),

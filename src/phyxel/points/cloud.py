@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.errors import LoadError
+from phyxel.points.splats import Splats
 
 Floats = NDArray[np.floating]
 Indices = NDArray[np.integer]
@@ -72,6 +73,8 @@ class PointCloud:
     """the signed distance function the points were taken from, if any"""
     mesh: Mesh | None = field(default=None, repr=False)
     """the file's whole mesh, if it had faces: it stays when the points are thinned and `faces` cannot"""
+    splats: Splats | None = field(default=None, repr=False)
+    """all Gaussian splats of the file, if it had some: those too that are not among the points"""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -112,6 +115,19 @@ class PointCloud:
         if self.faces is not None and len(self.faces) and (self.faces.min() < 0 or self.faces.max() >= len(x)):
             raise LoadError(f"{self.name}: a face names point {int(self.faces.max())}, but there are {len(x)} points")
         return self
+
+    def part(self, kept: Indices) -> PointCloud:
+        """The points with these indices; the faces are left to `mesh`, and `splats` keeps what it has."""
+        return replace(
+            self,
+            positions=self.positions[kept],
+            normals=None if self.normals is None else self.normals[kept],
+            colors=None if self.colors is None else self.colors[kept],
+            faces=None,
+            uv=None,
+            uv_faces=None,
+            splats=None if self.splats is None else self.splats.part(kept),
+        )
 
     def with_colors(self, colors: Floats) -> PointCloud:
         """The same points in other colours."""

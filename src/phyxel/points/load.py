@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from phyxel.errors import LoadError, PhyxelError, did_you_mean
 from phyxel.points.cloud import Floats, Indices, Mesh, PointCloud
 from phyxel.points.meshfiles import read_cloud, sum_by_index
+from phyxel.points.splats import opaque
 
 UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "km": 1e3, "in": 0.0254, "ft": 0.3048}
 """metres in one unit of the file"""
@@ -22,6 +23,8 @@ UPS = {"y": ((0, 1, 2), (1, 1, 1)), "z": ((0, 2, 1), (1, 1, -1)), "x": ((1, 0, 2
 """rotations that turn the file's upward axis to y: which column becomes x, y, z, and its sign"""
 
 BUILT_IN_POINTS = 20_000
+OPACITY = 0.5
+"""splats less opaque than this are haze and glow around the object rather than its surface"""
 FARTHEST = 1e30
 """[m]: beyond this the squares and cubes of a coordinate would leave what a double can hold"""
 UNIT_CANCELLED = 1e-3
@@ -32,22 +35,32 @@ Value = TypeVar("Value")
 
 
 def load(
-    path_or_name: str | os.PathLike[str], points: int | None = None, units: str = "m", up: str = "y"
+    path_or_name: str | os.PathLike[str],
+    points: int | None = None,
+    units: str = "m",
+    up: str = "y",
+    opacity: float = OPACITY,
 ) -> PointCloud:
     """A point cloud from a PLY, OBJ, STL or XYZ file, or from a built-in shape.
 
     `points` asks for another number of points than the file has: fewer are an evenly spread part of them, more are the
     file's own and then random ones on its faces. `units` and `up` say what the file's numbers mean: one of `UNITS`, and
     the axis that points upward. A mesh that is inside out is turned; missing normals are made from the faces.
+
+    A PLY file of Gaussian splats gives the centres of those whose opacity (0..1) is at least `opacity`, with their
+    shortest axes as normals; all the others stay in `splats`.
     """
     scale = _chosen("units", units, UNITS)
     axes, signs = _chosen("up", up, UPS)
     if points is not None and (not isinstance(points, int | np.integer) or points < 4):
         raise PhyxelError(f"points = {points}: expected a whole number, at least 4; leave it out for what the file has")
+    if not isinstance(opacity, int | float | np.integer | np.floating) or not 0 <= opacity <= 1:
+        raise PhyxelError(f"opacity = {opacity}: expected a number in 0..1, what a splat on the surface has at least")
     path = Path(os.path.expanduser(path_or_name))
     if not _is_file(path):
-        return _built_in(str(path_or_name), path, points, as_given=(scale == 1.0 and up == "y"))
-    cloud = _turned(read_cloud(path), scale, axes, signs).checked()
+        as_given = scale == 1.0 and up == "y" and opacity == OPACITY
+        return _built_in(str(path_or_name), path, points, as_given)
+    cloud = _turned(_opaque(read_cloud(path), opacity), scale, axes, signs).checked()
     return _with_points(_completed(cloud), points).checked()
 
 
@@ -73,7 +86,9 @@ def _built_in(name: str, path: Path, points: int | None, as_given: bool) -> Poin
     if name not in SHAPES:
         raise LoadError(_why_neither_file_nor_shape(name, path, SHAPES))
     if not as_given:
-        raise PhyxelError(f'"{name}" is built in, in metres and y up; units and up are for files: leave them out')
+        raise PhyxelError(
+            f'"{name}" is built in, in metres and y up; units, up and opacity are for files: leave them out'
+        )
     return sample_shape(SHAPES[name], points or BUILT_IN_POINTS)
 
 
@@ -88,6 +103,17 @@ def _why_neither_file_nor_shape(name: str, path: Path, shapes: Collection[str]) 
     return f'"{name}": no such file, and no built-in shape{meant} Built in: {", ".join(sorted(shapes))}'
 
 
+def _opaque(cloud: PointCloud, opacity: float) -> PointCloud:
+    """The points that are at least so opaque, if they are splats."""
+    if cloud.splats is not None:
+        return cloud.part(opaque(cloud.splats, opacity, cloud.name))
+    if opacity != OPACITY:
+        raise PhyxelError(
+            f"{cloud.name}: opacity = {opacity:g} is for Gaussian splats, and the file has none; leave it out"
+        )
+    return cloud
+
+
 def _turned(cloud: PointCloud, scale: float, axes: tuple[int, ...], signs: tuple[int, ...]) -> PointCloud:
     """The cloud in metres, y up."""
     far = np.isfinite(cloud.positions) & (np.abs(cloud.positions) > FARTHEST)
@@ -95,14 +121,21 @@ def _turned(cloud: PointCloud, scale: float, axes: tuple[int, ...], signs: tuple
         found = float(cloud.positions[far][0])
         raise LoadError(f"{cloud.name}: a coordinate is {found:g}, beyond {FARTHEST:g}; the file is damaged")
     turned = replace(cloud, positions=cloud.positions[:, axes] * np.multiply(signs, scale))
+    if cloud.splats is not None:
+        rotation = np.eye(3)[list(axes)] * np.array(signs)[:, None]
+        turned = replace(turned, splats=cloud.splats.turned(scale, rotation))
     if cloud.normals is None:
         return turned
     return replace(turned, normals=cloud.normals[:, axes] * np.array(signs, np.float64))
 
 
 def _completed(cloud: PointCloud) -> PointCloud:
-    """The cloud with faces outward, with unit normals if it has faces or normals, and with its mesh."""
+    """The cloud with its faces and the normals of splats outward, with unit normals where it can, and with its mesh."""
     normals = _unit_normals(cloud.normals, cloud.positions)
+    if cloud.splats is not None and normals is not None:
+        from phyxel.points.normals import orient_normals
+
+        normals = orient_normals(cloud.positions, normals)
     if cloud.faces is None:
         return replace(cloud, normals=normals)
     faces, uv_faces = cloud.faces, cloud.uv_faces
@@ -162,6 +195,12 @@ def _normals_around(positions: Floats, normals: Floats, good: NDArray[np.bool_])
     return found
 
 
+def points_on(mesh: Mesh, fewest: int, name: str) -> PointCloud:
+    """The vertices of a mesh with normals, and random points on its faces if there are fewer than asked for."""
+    cloud = _completed(PointCloud(mesh.vertices, faces=mesh.faces, name=name))
+    return replace(_with_points(cloud, max(fewest, len(cloud))), faces=None, mesh=None)
+
+
 def _with_points(cloud: PointCloud, points: int | None) -> PointCloud:
     """The cloud with exactly so many points."""
     if points is None or points == len(cloud):
@@ -170,17 +209,8 @@ def _with_points(cloud: PointCloud, points: int | None) -> PointCloud:
 
 
 def _thinned(cloud: PointCloud, points: int) -> PointCloud:
-    """An evenly spread part of the points; the faces are left to `mesh`."""
-    kept = spread_subset(cloud.positions, points)
-    return replace(
-        cloud,
-        positions=cloud.positions[kept],
-        normals=None if cloud.normals is None else cloud.normals[kept],
-        colors=None if cloud.colors is None else cloud.colors[kept],
-        faces=None,
-        uv=None,
-        uv_faces=None,
-    )
+    """An evenly spread part of the points."""
+    return cloud.part(spread_subset(cloud.positions, points))
 
 
 def spread_subset(positions: Floats, count: int) -> NDArray[np.int64]:

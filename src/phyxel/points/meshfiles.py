@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from phyxel.errors import LoadError
 from phyxel.points.cloud import Floats, Indices, PointCloud
 from phyxel.points.ply import CUT_OFF, Column, Ragged, file_bytes, is_number, numbers, positions_within, read_ply
+from phyxel.points.splats import COMPRESSED, STANDARD, Splats, has_splats, splats_of
 
 UNIT_TOLERANCE = 1e-2
 """how far from 1 the length of a normal may be in a text file, where few digits are written"""
@@ -19,7 +20,10 @@ UNIT_TOLERANCE = 1e-2
 
 def read_cloud(path: Path) -> PointCloud:
     """The cloud in a file, by its suffix."""
-    reader = READERS.get(path.suffix.lower())
+    suffix = path.suffix.lower()
+    if suffix in COMPRESSED:
+        raise LoadError(f'{path.name}: "{suffix}" files have compressed splats, which are not read; {STANDARD}')
+    reader = READERS.get(suffix)
     if reader is None:
         found = f'"{path.suffix}" files are' if path.suffix else "a file without suffix is"
         raise LoadError(
@@ -33,9 +37,11 @@ def read_cloud(path: Path) -> PointCloud:
 
 
 def ply_cloud(path: Path) -> PointCloud:
-    """Vertices with normals, colours and texture coordinates; faces and triangle strips."""
+    """Gaussian splats, or vertices with normals, colours and texture coordinates; faces and triangle strips."""
     content = read_ply(path)
     vertex = content.get("vertex", {})
+    if has_splats(vertex):
+        return _splat_cloud(splats_of(vertex, path.name), path.name)
     positions = _columns(vertex, "x y z")
     if positions is None:
         found = ", ".join(vertex) or "no vertex element"
@@ -54,6 +60,11 @@ def ply_cloud(path: Path) -> PointCloud:
         uv_faces=uv_faces,
         name=path.name,
     )
+
+
+def _splat_cloud(splats: Splats, name: str) -> PointCloud:
+    """All splats as points, opaque or not; their normals have either sign."""
+    return PointCloud(splats.positions, splats.normals, splats.colors, name=name, splats=splats)
 
 
 def _columns(element: dict[str, Column], *name_sets: str) -> NDArray | None:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from phyxel.errors import LoadError
 
 CUT_OFF = "the file is cut off: copy or export it again"
+TEXT_PIECE = 2**22
+"""[bytes] of text that are taken apart at once"""
 
 _TYPES = {
     **dict.fromkeys(("char", "int8"), "i1"),
@@ -212,7 +214,7 @@ class _AsciiBody:
     unit = "values"
 
     def __init__(self, data: bytes, name: str) -> None:
-        self._values = numbers(data.split(), name)
+        self._values = _all_numbers(data, name)
         self.name, self.start, self.size = name, 0, len(self._values)
 
     def width(self, dtype: np.dtype) -> int:
@@ -241,6 +243,17 @@ class _AsciiBody:
         if bad.any():
             raise LoadError(f"{self.name}: {values[bad].flat[0]:g} stands where the header promises {dtype.name}")
         return values.astype(dtype)
+
+
+def _all_numbers(text: bytes, name: str) -> NDArray[np.float64]:
+    """The numbers of a text, a piece at a time: apart, words take several times the memory of the text."""
+    pieces, start = [np.empty(0)], 0
+    while start < len(text):
+        gap = re.compile(rb"\s").search(text, start + TEXT_PIECE)
+        end = gap.start() if gap else len(text)
+        pieces.append(numbers(text[start:end].split(), name))
+        start = end
+    return np.concatenate(pieces)
 
 
 def numbers(words: list[bytes], name: str) -> NDArray[np.float64]:

@@ -1,72 +1,163 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Signed distance to a triangle mesh: Warp's bounding volume tree, sign by the generalised winding number."""
+"""A closed triangle mesh as the surface of a solid: nearest point by Warp's tree, side by the winding number."""
 
 from __future__ import annotations
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.errors import SolidError
+from phyxel.points.cloud import Mesh
+from phyxel.solid.guide import FAR, FINEST, Guide, guided, laid_guide
+from phyxel.solid.soup import Soup, as_vectors, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+Floats = NDArray[np.floating]
+Faces = NDArray[np.integer]
+
+PROBES = 4000
+"""Faces that are asked whether any lies inside the solid."""
+
+
+@wp.func
+def closest_on_mesh(soup: wp.uint64, skin: wp.uint64, x: wp.vec3):
+    """Nearest point of the skin, the direction of growing distance, and the signed distance."""
+    hit = wp.mesh_query_point_no_sign(skin, x, 1.0e6)
+    y = wp.mesh_eval_position(skin, hit.face, hit.u, hit.v)
+    side = wp.where(winding_number(soup, x) > 0.5, -1.0, 1.0)
+    distance = wp.length(x - y)
+    direction = wp.mesh_eval_face_normal(skin, hit.face)
+    if distance > 1.0e-6:
+        direction = side * (x - y) / distance
+    return y, direction, side * distance
+
 
 @wp.kernel
-def measure_distance(first: int, mesh: wp.uint64, points: wp.array(dtype=wp.vec3), distance: wp.array(dtype=float)):
-    """Signed distance, negative inside; in the mesh's own unit of length."""
+def find_closest(
+    first: int,
+    soup: wp.uint64,
+    skin: wp.uint64,
+    points: wp.array(dtype=wp.vec3),
+    foot: wp.array(dtype=wp.vec3),
+    direction: wp.array(dtype=wp.vec3),
+    distance: wp.array(dtype=float),
+):
+    """Nearest point, direction of growing distance and signed distance of every point."""
     i = first + wp.tid()
-    hit = wp.mesh_query_point_sign_winding_number(mesh, points[i], 1.0e6)
-    nearest = wp.mesh_eval_position(mesh, hit.face, hit.u, hit.v)
-    distance[i] = hit.sign * wp.length(points[i] - nearest)
+    y, n, d = closest_on_mesh(soup, skin, points[i])
+    foot[i] = y
+    direction[i] = n
+    distance[i] = d
 
 
-def open_edges(faces: NDArray[np.integer]) -> int:
-    """How many edges do not lie between exactly two triangles."""
-    edges = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1).astype(np.int64)
-    _, uses = np.unique(edges[:, 0] << 32 | edges[:, 1], return_counts=True)
-    return int((uses != 2).sum())
+@wp.kernel
+def measure(
+    first: int,
+    soup: wp.uint64,
+    skin: wp.uint64,
+    guide: Guide,
+    points: wp.array(dtype=wp.vec3),
+    distance: wp.array(dtype=float),
+    direction: wp.array(dtype=wp.vec3),
+):
+    """Signed distance of every point and the direction in which it grows: by the grid far away, else measured."""
+    i = first + wp.tid()
+    d, n = guided(guide, points[i])
+    if wp.length_sq(n) > 0.0 and wp.abs(d) > FAR * guide.cell:
+        n = wp.normalize(n)
+    else:
+        _y, n, d = closest_on_mesh(soup, skin, points[i])
+    distance[i] = d
+    direction[i] = n
 
 
-class MeshDistance:
-    """Distance function of a closed mesh; small holes are bridged by the winding number."""
+class MeshSurface:
+    """The triangles of a closed mesh, in units of its size about its middle."""
 
-    MOST_OPEN = 0.02
-    """share of edges that may be open before the mesh is no longer taken for a solid"""
-
-    def __init__(
-        self, vertices: NDArray[np.floating], faces: NDArray[np.integer], name: str, device: wp.Device
-    ) -> None:
-        corners, merged = np.unique(vertices, axis=0, return_inverse=True)
-        triangles = merged.reshape(-1)[faces]
-        solid_faces = triangles[
-            (triangles[:, 0] != triangles[:, 1])
-            & (triangles[:, 1] != triangles[:, 2])
-            & (triangles[:, 2] != triangles[:, 0])
-        ]
-        loose = open_edges(solid_faces)
-        if len(solid_faces) < 4 or loose > self.MOST_OPEN * 1.5 * len(solid_faces):
-            raise SolidError(
-                f"{name}: {loose} of about {3 * len(solid_faces) // 2} edges do not lie between two triangles; "
-                "the surface is open, so nothing is inside. Close the mesh and load it again"
-            )
+    def __init__(self, corners: Floats, faces: Faces, device: wp.Device) -> None:
+        faces = _outward(corners, faces, device)
         self._device = device
-        self._centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
-        # In a box of about unit size a mesh of any scale keeps all digits of single precision.
-        self._size = float((corners.max(axis=0) - corners.min(axis=0)).max())
-        self._mesh = wp.Mesh(
-            points=wp.array(self._scaled(corners), dtype=wp.vec3, device=device),
-            indices=wp.array(solid_faces.reshape(-1).astype(np.int32), dtype=wp.int32, device=device),
-            support_winding_number=True,
-        )
+        self.soup = Soup(corners, faces, device)
+        bare = faces[~_buried(corners, faces, self.soup)]
+        self._skin = self.soup if len(bare) == len(faces) else Soup(corners, bare, device)
+        self.turned_faces = faces
+        self._guide = laid_guide(self.closest, corners.min(axis=0), corners.max(axis=0), FINEST, device)
 
-    def _scaled(self, positions: NDArray[np.floating]) -> NDArray[np.float32]:
-        return ((positions - self._centre) / self._size).astype(np.float32)
+    def closest(self, points: Floats) -> tuple[Floats, Floats, Floats]:
+        """Nearest points (N, 3), directions of growing distance (N, 3), signed distances (N,)."""
+        n, device = len(points), self._device
+        foot, direction = (wp.empty(n, dtype=wp.vec3, device=device) for _ in range(2))
+        distance = wp.empty(n, dtype=float, device=device)
+        meshes = [self.soup.mesh.id, self._skin.mesh.id]
+        dev.launch(find_closest, n, [*meshes, as_vectors(points, device), foot, direction, distance], device)
+        return foot.numpy(), direction.numpy(), distance.numpy()
 
-    def __call__(self, positions: NDArray[np.floating]) -> NDArray[np.float64]:
-        """(N, 3) [m] -> (N,) [m], negative inside."""
-        points = wp.array(self._scaled(np.asarray(positions)), dtype=wp.vec3, device=self._device)
-        distance = wp.empty(len(points), dtype=float, device=self._device)
-        dev.launch(measure_distance, len(points), [self._mesh.id, points, distance], self._device)
-        return distance.numpy().astype(np.float64) * self._size
+    def distance(self, points: Floats) -> Floats:
+        """Signed distances (N,)."""
+        return self._measured(points)[0]
+
+    def direction(self, points: Floats) -> Floats:
+        """Unit directions in which the distance grows (N, 3)."""
+        return self._measured(points)[1]
+
+    def _measured(self, points: Floats) -> tuple[Floats, Floats]:
+        n, device = len(points), self._device
+        distance = wp.empty(n, dtype=float, device=device)
+        direction = wp.empty(n, dtype=wp.vec3, device=device)
+        meshes = [self.soup.mesh.id, self._skin.mesh.id, self._guide]
+        dev.launch(measure, n, [*meshes, as_vectors(points, device), distance, direction], device)
+        return distance.numpy(), direction.numpy()
+
+
+def welded(mesh: Mesh) -> Mesh:
+    """The mesh with coincident vertices made one, and without unused vertices and faces of no area."""
+    _, first, merged = np.unique(mesh.vertices, axis=0, return_index=True, return_inverse=True)
+    faces = merged.reshape(-1)[mesh.faces]
+    a, b, c = faces.T
+    faces = faces[(a != b) & (b != c) & (c != a)]
+    used, faces = np.unique(faces, return_inverse=True)
+    return Mesh(mesh.vertices[first[used]], faces.reshape(-1, 3).astype(np.int32))
+
+
+def open_edges(faces: Faces) -> int:
+    """How many edges are not passed as often one way as the other: none, if the mesh encloses every place a whole
+    number of times."""
+    start, end = faces[:, [0, 1, 2]].ravel().astype(np.int64), faces[:, [1, 2, 0]].ravel().astype(np.int64)
+    key = np.minimum(start, end) << 32 | np.maximum(start, end)
+    _, edge = np.unique(key, return_inverse=True)
+    return int((np.bincount(edge, np.where(start < end, 1, -1)) != 0).sum())
+
+
+def _outward(corners: Floats, faces: Faces, device: wp.Device) -> Faces:
+    """Faces of every connected part turned outward; a part inside another keeps to look inward: a cavity."""
+    n = len(corners)
+    links = coo_array((np.ones(2 * len(faces)), (faces[:, [0, 1]].ravel(), faces[:, [1, 2]].ravel())), shape=(n, n))
+    parts, label = connected_components(links, directed=False)
+    part = label[faces[:, 0]]
+    volume = np.bincount(part, np.linalg.det(corners[faces]), parts)
+    inverted = np.isin(part, np.flatnonzero(volume < 0))
+    if inverted.all():
+        return faces[:, ::-1]
+    if inverted.any():
+        around = Soup(corners, faces[~inverted], device).winding_number(corners[faces[inverted, 0]]) > 0.5
+        loose = np.flatnonzero(inverted)[~around]
+        faces = faces.copy()
+        faces[loose] = faces[loose, ::-1]
+    return faces
+
+
+def _buried(corners: Floats, faces: Faces, soup: Soup) -> NDArray[np.bool_]:
+    """Faces with the solid on both sides, where the mesh overlaps itself."""
+    triangles = corners[faces]
+    normal = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    length = np.linalg.norm(normal, axis=1, keepdims=True)
+    normal /= np.maximum(length, 1e-300)
+    beside = triangles.mean(axis=1) + np.maximum(1e-2 * np.sqrt(length), 1e-5) * normal
+    some = np.random.default_rng(0).permutation(len(faces))[:PROBES]
+    if not (soup.winding_number(beside[some]) > 0.75).any():
+        return np.zeros(len(faces), bool)
+    return soup.winding_number(beside) > 0.75

@@ -1,14 +1,39 @@
-"""Nodes: the points that carry a body's mass."""
+"""Nodes: the points that carry a body's mass, one to an octant (G04 §4.2.2)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
+from phyxel.errors import PhyxelError, SolidError
 from phyxel.mls.neighbours import curve_order, nearest
-from phyxel.solid.grid import Distance, Floats, Grid
+from phyxel.solid.octants import Octants, classified
+from phyxel.solid.octree import (
+    Floats,
+    Integers,
+    Kind,
+    Lattice,
+    Mask,
+    Region,
+    Solid,
+    checked_refine,
+    grow,
+    in_region,
+)
+from phyxel.solid.quadrature import Quadrature, quadrature, skin_quadrature
+
+ENOUGH = 0.2
+"""Share of an octant that must be inside the solid, and fall to its node, for a node on the surface."""
+APART = 0.5
+"""Octants from a node on the surface to any other; nearer ones are merged: explicit steps shrink with the distance."""
+LONELY, ALONE = 1.2, 0.9
+"""Octants to other nodes, and to others of its own sort, from where even a sliver gets a node: sheets and spikes."""
+COVERS = {"linear": 4.0, "quadratic": 6.0}
+"""Sides of a node's cover in octants, by the basis of the shape functions."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +46,11 @@ class Nodes:
     """the part of the solid nearest to each node [m³], shape (n,); their sum is the solid's volume"""
     reach: Floats
     """distance from the node to the surface [m], shape (n,): the ball a node holds against colliders"""
+    octants: Floats
+    """side of the cube with the volume of the node's octant [m], shape (n,)"""
+    kinds: NDArray[np.int8]
+    """`Kind` of the node's octant, shape (n,); a node of an exterior-boundary octant lies on the surface"""
+    quadrature: Quadrature
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -30,40 +60,244 @@ class Nodes:
         """Mean distance between nodes [m]: the side of a cube with a node's mean volume."""
         return float(np.cbrt(self.volumes.mean()))
 
-
-def sample_nodes(distance: Distance, lower: Floats, upper: Floats, volume: float, count: int) -> Nodes:
-    """Nodes at the centres of those boxes of a grid that lie inside; the box size is tuned to meet `count`."""
-    grid, inside = _tuned_grid(distance, lower, upper, volume, count)
-    positions = grid.centres()[inside]
-    if len(positions) == 0:
-        return Nodes(positions, np.zeros(0), np.zeros(0))
-    positions = positions[curve_order(positions)]
-    volumes = _nearest_volumes(grid, distance, positions)
-    return Nodes(positions, volumes * (volume / volumes.sum()), np.maximum(-distance(positions), 0.0))
+    def covers(self, basis: str = "linear") -> Floats:
+        """d_m: half the side of each node's cube cover [m], for a "linear" or "quadratic" basis; shape (n,)."""
+        if basis not in COVERS:
+            raise PhyxelError(f'basis = {basis!r}; there are "linear" and "quadratic"')
+        return COVERS[basis] * self.octants / 2
 
 
-def _tuned_grid(
-    distance: Distance, lower: Floats, upper: Floats, volume: float, count: int
-) -> tuple[Grid, NDArray[np.bool_]]:
-    """The grid whose boxes inside come nearest to `count`, and which boxes these are."""
-    best: tuple[int, Grid, NDArray[np.bool_]] | None = None
-    side = np.cbrt(max(volume, 1e-12 * float(np.prod(upper - lower))) / count)
-    for _ in range(10):
-        grid = Grid.fitted(lower, upper, cell=float(side))
-        inside = distance(grid.centres()) < 0
-        found = int(inside.sum())
-        if best is None or abs(found - count) < best[0]:
-            best = abs(found - count), grid, inside
-        if abs(found - count) <= 0.02 * count:
-            break
-        # Damped: the count jumps when a whole layer of boxes comes in, and a full step would swing about the goal.
-        side *= (max(found, 1) / count) ** 0.2
-    assert best is not None
-    return best[1], best[2]
+def sample_nodes(solid: Solid, count: int, refine: Sequence[Region] = ()) -> Nodes:
+    """About `count` nodes in all, a tenth more or fewer; each region of `refine` asks for so many levels more there.
+
+    The size of the octants is the free variable that meets the count.
+    """
+    if count < 1:
+        raise PhyxelError(f"{solid.name}: nodes = {count}: give at least 1")
+    if not solid.volume > 0:
+        raise SolidError(f"{solid.name}: volume = {solid.volume} m³: nothing lies inside; is the surface closed?")
+    return _finished(solid, _Search(solid, count, checked_refine(refine, solid.name)).best())
 
 
-def _nearest_volumes(grid: Grid, distance: Distance, positions: Floats) -> Floats:
+# --- placing nodes -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where nodes stand."""
+
+    octants: Octants
+    positions: Floats
+    """[m], shape (n, 3)"""
+    owner: Integers
+    """the octant of each node, shape (n,)"""
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def sides(self) -> Floats:
+        """[m], shape (n,)."""
+        return np.cbrt(self.octants.tree.sides[self.owner].prod(axis=1))
+
+    @property
+    def on_surface(self) -> Mask:
+        return np.asarray(self.octants.kinds[self.owner] == Kind.EXTERIOR_BOUNDARY)
+
+    def __getitem__(self, chosen: Mask | Integers) -> Placed:
+        return Placed(self.octants, self.positions[chosen], self.owner[chosen])
+
+
+def place(solid: Solid, octants: Octants) -> Placed:
+    """Nodes at the centres of octants, or on the surface where a centre is outside and the octant holds enough."""
+    centred = np.flatnonzero(octants.kinds <= Kind.INTERIOR_BOUNDARY)
+    placed = Placed(octants, octants.tree.centres[centred], centred)
+    outside = np.flatnonzero(octants.kinds == Kind.EXTERIOR_BOUNDARY)
+    if len(outside) == 0:
+        return placed
+    # Of nodes to be merged that of the fuller octant stays.
+    outside = outside[np.argsort(-octants.share[outside], kind="stable")]
+    skin = Placed(octants, solid.project(octants.tree.centres[outside]), outside)
+    full = octants.share[outside] >= ENOUGH
+    placed = _without_small(_with_clear(placed, skin[full], APART, APART))
+    return _with_clear(placed, skin[~full], LONELY, ALONE)
+
+
+def _with_clear(placed: Placed, more: Placed, gap: float, own_gap: float) -> Placed:
+    """With those of `more` that keep a gap to what is placed, and one among themselves, in sides of their octants."""
+    if len(placed) and len(more):
+        more = more[nearest(more.positions, placed.positions, 1)[0][:, 0] >= gap * more.sides]
+    if len(more):
+        more = more[_thinned(more.positions, own_gap * more.sides)]
+    return Placed(
+        placed.octants,
+        np.concatenate([placed.positions, more.positions]),
+        np.concatenate([placed.owner, more.owner]),
+    )
+
+
+def _thinned(positions: Floats, gap: Floats) -> Mask:
+    """Which points stay if, from the first to the last, one goes that has a staying one nearer than its gap [m]."""
+    first, second = np.sort(cKDTree(positions).query_pairs(float(gap.max()), output_type="ndarray"), axis=1).T
+    close = np.linalg.norm(positions[first] - positions[second], axis=1) < gap[second]
+    first, second = first[close], second[close]
+    stays = np.ones(len(positions), bool)
+    # In each round those stay that have no open one before them, and what is near to them goes.
+    while len(first):
+        waiting = np.zeros(len(positions), bool)
+        waiting[second] = True
+        stays[second[~waiting[first]]] = False
+        open_pairs = stays[first] & stays[second]
+        first, second = first[open_pairs], second[open_pairs]
+    return stays
+
+
+def _without_small(placed: Placed) -> Placed:
+    """Without those nodes on the surface to which little of the solid falls, unless no other is near."""
+    skin = np.flatnonzero(placed.on_surface)
+    if len(skin) == 0:
+        return placed
+    volumes = _nearest_volumes(skin_quadrature(placed.octants), placed.positions)[skin]
+    sides = placed.sides[skin]
+    gap = nearest(placed.positions[skin], placed.positions, min(2, len(placed)))[0][:, -1]
+    keep = np.ones(len(placed), bool)
+    keep[skin[(volumes < ENOUGH * sides**3) & (gap < ALONE * sides)]] = False
+    return placed[keep]
+
+
+def _nearest_volumes(points: Quadrature, positions: Floats) -> Floats:
     """The volume of the quadrature points nearest to each node [m³], shape (n,)."""
-    points, weights = grid.quadrature(distance)
-    _, owner = nearest(points, positions, 1)
-    return np.bincount(owner[:, 0], weights, minlength=len(positions)).astype(np.float64)
+    _, owner = nearest(points.points, positions, 1)
+    return np.bincount(owner[:, 0], points.weights, minlength=len(positions)).astype(np.float64)
+
+
+def _finished(solid: Solid, placed: Placed) -> Nodes:
+    """Nodes in order, with their volumes."""
+    points = quadrature(solid, placed.octants)
+    volumes = np.zeros(len(placed))
+    while len(placed):
+        placed = placed[curve_order(placed.positions)]
+        volumes = _nearest_volumes(points, placed.positions)
+        if (volumes > 0).all():
+            break
+        placed = placed[volumes > 0]
+    kinds = placed.octants.kinds[placed.owner]
+    reach = np.where(placed.on_surface, 0.0, np.maximum(-placed.octants.tree.distance[placed.owner], 0.0))
+    return Nodes(placed.positions, volumes, reach, placed.sides, kinds, points)
+
+
+# --- meeting a count -----------------------------------------------------------------------------------------------
+
+TOLERANCE = 0.1
+"""Relative error of the count that is good enough."""
+CLOSE = 0.03
+"""Relative error of the count at which the search ends early."""
+MOST_STRETCHED = 0.18
+"""How far the side of a fitted octant may be from that of a cube."""
+STRETCH_COST = 0.25
+"""What a stretched octant costs beside a missed count."""
+FITTED_TRIALS = 6
+CUBE_TRIALS = 8
+LEAST_OF_GUESS = 0.03
+"""Octants are not made smaller than if they held so many of the nodes that were expected: there may be no inside."""
+GUESS_SAMPLES = 24
+"""Along each axis of the bounding box, to see how much of the solid lies in regions that ask for finer octants."""
+PHASES = ((0.5, 0.5, 0.5), (0.0, 0.0, 0.0), (0.5, 0.0, 0.5), (0.1, 0.25, 0.4), (0.35, 0.05, 0.2))
+"""Where lattices of cubes start; the last two break the symmetry of bodies whose counts jump."""
+
+
+class _Search:
+    """Tries lattices until the nodes placed in them are as many as asked for."""
+
+    def __init__(self, solid: Solid, count: int, refine: list[Region]) -> None:
+        self._solid, self._count, self._refine = solid, count, refine
+        self._lower, self._upper = np.asarray(solid.lower, np.float64), np.asarray(solid.upper, np.float64)
+        self._guess = self._first_guess()
+        self._nearest: Placed | None = None
+
+    def best(self) -> Placed:
+        """Of fitted lattices if they meet the count, else of cubes; the nearest to the count of all tried."""
+        per_octant = self._try_fitted()
+        for phase in PHASES:
+            if self._miss() <= TOLERANCE:
+                break
+            self._try_cubes(phase, per_octant)
+        assert self._nearest is not None
+        return self._nearest
+
+    def _miss(self) -> float:
+        return np.inf if self._nearest is None else abs(len(self._nearest) / self._count - 1)
+
+    def _try(self, lattice: Lattice) -> int:
+        """How many nodes the octants of a lattice get."""
+        placed = place(self._solid, classified(self._solid, grow(self._solid, lattice, self._refine)))
+        if abs(len(placed) / self._count - 1) < self._miss():
+            self._nearest = placed
+        return len(placed)
+
+    def _try_fitted(self) -> float:
+        """Lattices that fill the bounding box; returns about how many nodes an octant of the lattice gets."""
+        per_octant = self._guess
+        tried: set[tuple[int, ...]] = set()
+        for _ in range(FITTED_TRIALS):
+            shape = fitted_shape(self._upper - self._lower, self._count / per_octant, tried)
+            if shape is None:
+                break
+            tried.add(shape)
+            lattice = Lattice.fitted(self._lower, self._upper, shape)
+            # Where nothing is found inside, finer lattices are of little use.
+            per_octant = max(self._try(lattice) / lattice.octants, LEAST_OF_GUESS * self._guess)
+            if self._miss() <= CLOSE:
+                break
+        return per_octant
+
+    def _first_guess(self) -> float:
+        """About how many nodes an octant of the lattice gets: the share of the box inside, times 8 a level."""
+        extent = self._upper - self._lower
+        share = float(np.clip(self._solid.volume / extent.prod(), 1e-6, 1.0))
+        if not self._refine:
+            return share
+        samples = self._lower + extent * (np.indices((GUESS_SAMPLES,) * 3).reshape(3, -1).T + 0.5) / GUESS_SAMPLES
+        held = samples[self._solid.distance(samples) < 0]
+        levels = np.zeros(len(held))
+        for where, more in self._refine:
+            levels = np.maximum(levels, more * in_region(where, held, self._solid.name))
+        return share * float(np.mean(8.0**levels)) if len(held) else share
+
+    def _try_cubes(self, phase: tuple[float, float, float], per_octant: float) -> None:
+        """Lattices of cubes of any size: a secant step on the count, halved steps where that leaves the bracket."""
+        box = float(np.prod(self._upper - self._lower))
+        smallest = float(np.cbrt(box * LEAST_OF_GUESS * self._guess / self._count))
+        side = float(np.cbrt(box * per_octant / self._count))
+        too_fine, too_coarse = smallest, np.inf
+        for _ in range(CUBE_TRIALS):
+            found = self._try(Lattice.cubes(self._lower, self._upper, side, phase))
+            if self._miss() <= CLOSE:
+                break
+            if found > self._count:
+                too_fine = max(too_fine, side)
+            else:
+                too_coarse = min(too_coarse, side)
+            side *= float(np.clip(np.cbrt(max(found, 0.5) / self._count), 0.3, 3.0))
+            if not too_fine < side < too_coarse:
+                side = float(np.sqrt(too_fine * too_coarse))
+
+
+def fitted_shape(extent: Floats, octants: float, tried: set[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """How many octants along each axis fill a box of this extent [m] with about so many, as near to cubes as fits.
+
+    None where all that have not been tried are stretched too much or miss the number by more than the tolerance.
+    """
+    ideal = extent / np.cbrt(extent.prod() / octants)
+    ranges = [np.arange(max(1, int(n / 1.25)), int(n * 1.25) + 2) for n in ideal]
+    shapes = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, 3)
+    sides = extent / shapes
+    stretch = np.abs(sides / np.cbrt(sides.prod(axis=1, keepdims=True)) - 1).max(axis=1)
+    miss = np.abs(shapes.prod(axis=1) / octants - 1)
+    cost = miss + STRETCH_COST * stretch
+    cost[(stretch > MOST_STRETCHED) | (miss > TOLERANCE)] = np.inf
+    for index in np.argsort(cost, kind="stable")[: len(tried) + 1]:
+        shape = tuple(int(n) for n in shapes[index])
+        if cost[index] < np.inf and shape not in tried:
+            return shape
+    return None

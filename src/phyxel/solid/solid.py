@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import warp as wp
@@ -12,42 +13,165 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError, SolidError
-from phyxel.points.cloud import PointCloud
-from phyxel.solid.grid import Grid
-from phyxel.solid.mesh import MeshDistance
+from phyxel.points.cloud import Mesh, PointCloud, Shape
+from phyxel.points.load import points_on
+from phyxel.solid.closest import FittedSurface
+from phyxel.solid.mesh import MeshSurface, open_edges, welded
+from phyxel.solid.mpu import DEEPEST
 from phyxel.solid.nodes import Nodes, sample_nodes
+from phyxel.solid.octree import Region
+from phyxel.solid.scan import Findings, Scan, read_scan
+from phyxel.solid.visibility import stays_inside
+from phyxel.solid.volume import volume_of
 
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.floating]
+
+TOLERANCE = 3e-4
+"""How far points may be missed before an octree cell is split, over the size of the solid."""
+DEPTH = 9
+"""Levels of the octree."""
+CLOSING = 0.3
+"""Share of the surface that may be made up to close openings."""
+FACE_POINTS = 20_000
+"""Points an open mesh is sampled with, if it has fewer vertices."""
+PROBES = 4000
+MOST_DOUBTFUL = 0.02
+"""Share of places on whose side two ways to tell it may differ."""
+
+
+class Surface(Protocol):
+    """What bounds a solid; lengths in a unit of its own."""
+
+    def distance(self, points: Numbers) -> Numbers:
+        """(N, 3) -> signed distances (N,), negative inside."""
+
+    def direction(self, points: Numbers) -> Numbers:
+        """(N, 3) -> unit directions in which the distance grows (N, 3)."""
+
+    def closest(self, points: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """(N, 3) -> nearest points of the surface (N, 3), directions (N, 3), distances (N,)."""
 
 
 class Solid:
-    """Inside and outside, distance, volume and nodes of what a cloud encloses, in the cloud's coordinates [m]."""
+    """Inside and outside, distance, volume and nodes of what a cloud encloses, in the cloud's coordinates [m].
 
-    def __init__(self, cloud: PointCloud, device: str | wp.Device | None = None) -> None:
+    A built-in shape is taken as it is, a closed mesh by its triangles. From points alone, or from a mesh that is open,
+    an implicit surface is made: `tolerance` is how far it may miss a point, over the solid's size, before it is
+    refined, `depth` the most levels of refinement, `closing` the share of its area that may be made up to close
+    openings.
+    """
+
+    def __init__(
+        self,
+        cloud: PointCloud,
+        *,
+        tolerance: float = TOLERANCE,
+        depth: int = DEPTH,
+        closing: float = CLOSING,
+        device: str | wp.Device | None = None,
+    ) -> None:
         self.name = cloud.name
-        self._distance = _distance_function(cloud, dev.pick(device))
-        source: Any = cloud.shape or cloud
-        self.lower = np.asarray(source.lower, np.float64)
-        self.upper = np.asarray(source.upper, np.float64)
+        self._check("tolerance", tolerance, 1e-6, 0.1)
+        self._check("depth", depth, 2, DEEPEST)
+        self._check("closing", closing, 0.0, 0.9)
+        cloud.checked()
+        self.lower: Floats
+        """lower corner of the bounding box [m]"""
+        self.upper: Floats
+        """upper corner of the bounding box [m]"""
+        self.skin = cloud
+        """the cloud's points that lie on the surface, with outward normals"""
+        self.findings = Findings(points=len(cloud))
+        """what was understood of the points"""
+        self._middle: Numbers = np.zeros(3)
+        self._size = 1.0
+        picked = dev.pick(device)
+        mesh = cloud.mesh or (None if cloud.faces is None else Mesh(cloud.positions, cloud.faces))
+        if cloud.shape is not None:
+            self.lower, self.upper = np.array(cloud.shape.lower, float), np.array(cloud.shape.upper, float)
+            self._surface: Surface = ShapeSurface(cloud.shape)
+        elif mesh is not None and _is_closed(joined := welded(mesh)):
+            self._take_mesh(joined, picked)
+        else:
+            points = cloud if mesh is None else points_on(joined, FACE_POINTS, cloud.name)
+            scan = self._take_points(points, tolerance, int(depth), closing, picked)
+            if mesh is None:
+                kept = np.argsort(scan.kept)
+                self.skin = replace(cloud.part(scan.kept[kept]), normals=scan.normals[kept].astype(np.float32))
+        if self.skin.normals is None:
+            self.skin = replace(self.skin, normals=self.gradient(self.skin.positions).astype(np.float32))
 
-    def distance(self, positions: Floats) -> Floats:
+    def _check(self, key: str, value: float, least: float, most: float) -> None:
+        if not isinstance(value, int | float | np.number) or not least <= value <= most:
+            raise PhyxelError(f"{self.name}: {key} = {value}: give a number from {least:g} to {most:g}")
+
+    def _take_mesh(self, mesh: Mesh, device: wp.Device) -> None:
+        vertices = mesh.vertices.astype(np.float64)
+        self.lower, self.upper = vertices.min(axis=0), vertices.max(axis=0)
+        self._middle, self._size = 0.5 * (self.lower + self.upper), float((self.upper - self.lower).max())
+        self._surface = MeshSurface(self._scaled(vertices), mesh.faces, device)
+
+    def _take_points(self, cloud: PointCloud, tolerance: float, depth: int, closing: float, device: wp.Device) -> Scan:
+        scan = read_scan(cloud, closing, device)
+        self.findings, self._middle, self._size = scan.findings, scan.middle, scan.size
+        self.lower = scan.middle + scan.size * scan.positions.min(axis=0)
+        self.upper = scan.middle + scan.size * scan.positions.max(axis=0)
+        surface = FittedSurface(scan.positions, scan.normals, scan.areas, tolerance, depth, device)
+        self._surface = surface
+        self._refuse_doubtful(surface)
+        return scan
+
+    def _refuse_doubtful(self, surface: FittedSurface) -> None:
+        """The side by the nearest piece of surface and by the winding number must agree, or the solid is a guess."""
+        x = np.random.default_rng(0).uniform(self.lower, self.upper, (PROBES, 3))
+        wound = surface.soup.winding_number(self._scaled(x))
+        clear = np.abs(wound - 0.5) > 0.25
+        doubtful = float(((wound > 0.5) != self.inside(x))[clear].sum()) / PROBES
+        if doubtful > MOST_DOUBTFUL or clear.mean() < 0.5 or not (wound > 0.5).any():
+            raise SolidError(
+                f"{self.name}: the points do not tell inside from outside (they contradict themselves in "
+                f"{100 * doubtful:.0f} % of the space); a solid needs points all around it, closer together than its "
+                "walls are thick"
+            )
+
+    def _scaled(self, positions: Numbers) -> Floats:
+        return np.asarray((np.asarray(positions, np.float64).reshape(-1, 3) - self._middle) / self._size)
+
+    def distance(self, positions: Numbers) -> Floats:
         """Signed distance [m] of (N, 3) positions, negative inside, shape (N,)."""
-        return self._distance(np.asarray(positions, np.float64).reshape(-1, 3))
+        return self._size * np.asarray(self._surface.distance(self._scaled(positions)), np.float64)
 
-    def inside(self, positions: Floats) -> NDArray[np.bool_]:
+    def gradient(self, positions: Numbers) -> Floats:
+        """Unit direction in which the distance grows at (N, 3) positions; on the surface its outward normal, (N, 3)."""
+        return np.asarray(self._surface.direction(self._scaled(positions)), np.float64)
+
+    def inside(self, positions: Numbers) -> NDArray[np.bool_]:
         """Which of (N, 3) positions lie inside, shape (N,)."""
         return self.distance(positions) < 0
+
+    def project(self, positions: Numbers) -> Floats:
+        """Nearest points of the surface to (N, 3) positions [m], shape (N, 3)."""
+        return np.asarray(self._middle + self._size * self._surface.closest(self._scaled(positions))[0], np.float64)
+
+    def sees(self, one: Numbers, other: Numbers) -> NDArray[np.bool_]:
+        """Which of the segments between (N, 3) positions stay inside the solid, shape (N,)."""
+        return stays_inside(self.distance, one, other)
 
     @cached_property
     def volume(self) -> float:
         """[m³], by quadrature on a grid that is refined along the surface."""
-        return Grid.fitted(self.lower, self.upper, cells=40).volume(self.distance)
+        return volume_of(self.distance, self.lower, self.upper)
 
-    def sample(self, count: int) -> Nodes:
-        """About `count` nodes that share the volume among them."""
-        if count < 8:
-            raise PhyxelError(f"{self.name}: nodes = {count}: a body needs at least 8")
-        nodes = sample_nodes(self.distance, self.lower, self.upper, self.volume, count)
+    def sample(self, count: int, refine: Sequence[Region] = ()) -> Nodes:
+        """About `count` nodes (within 10 %) that share the volume among them, with quadrature points.
+
+        `refine` asks for more levels of the octree in some places: pairs of a `px.Box` or a function of (N, 3)
+        positions that says which, and the number of levels.
+        """
+        if not isinstance(count, int | np.integer) or count < 8:
+            raise PhyxelError(f"{self.name}: nodes = {count}: a body needs at least 8, a whole number")
+        nodes = sample_nodes(self, int(count), refine)
         if len(nodes) < 8:
             raise SolidError(
                 f"{self.name}: only {len(nodes)} nodes fit inside; ask for more nodes (nodes = {4 * count}), "
@@ -56,12 +180,33 @@ class Solid:
         return nodes
 
 
-def _distance_function(cloud: PointCloud, device: wp.Device) -> Callable[[Any], Any]:
-    if cloud.shape is not None:
-        return cloud.shape.distance
-    if cloud.mesh is not None:
-        return MeshDistance(cloud.mesh.vertices, cloud.mesh.faces, cloud.name, device)
-    raise SolidError(
-        f"{cloud.name}: {len(cloud)} points without faces; a solid is made from a closed mesh or a built-in shape. "
-        "Save the scan with its triangles (PLY, OBJ, STL) and load it again"
-    )
+class ShapeSurface:
+    """A built-in shape's own distance function, in metres."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+
+    def distance(self, points: Numbers) -> Numbers:
+        """Signed distances (N,)."""
+        return self._shape.distance(points)
+
+    def direction(self, points: Numbers) -> Numbers:
+        """Unit directions in which the distance grows (N, 3)."""
+        return _unit(self._shape.gradient(points))
+
+    def closest(self, points: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """Nearest points (N, 3), directions there (N, 3), signed distances of the given points (N,)."""
+        y = np.array(points, np.float64)
+        for _ in range(6):
+            slope = self._shape.gradient(y)
+            steep = np.maximum((slope * slope).sum(axis=1), 0.25)
+            y -= (self._shape.distance(y) / steep)[:, None] * slope
+        return y, _unit(self._shape.gradient(y)), self._shape.distance(points)
+
+
+def _unit(vectors: Numbers) -> Numbers:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def _is_closed(mesh: Mesh) -> bool:
+    return len(mesh.faces) >= 4 and open_edges(mesh.faces) == 0

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.carry import Carriers
+from phyxel.mls.moments import Sees
 from phyxel.mls.neighbours import mean_spacing
 from phyxel.models.phyxel import PhyxelModel
+from phyxel.points.frames import tangents
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -72,20 +74,6 @@ def disc_radii(positions: Floats) -> Floats:
     return OVERLAP * np.clip(spacing, 0.4 * typical, 2.5 * typical)
 
 
-def tangents(normals: Floats) -> tuple[Floats, Floats]:
-    """Two unit vectors in the plane of each unit normal, right-handed with it, each (m, 3).
-
-    The basis of Duff et al. (JCGT 2017), which has no direction where it divides by nearly nothing.
-    """
-    x, y, z = np.asarray(normals, np.float64).T
-    sign = np.copysign(1.0, z)
-    p = -1.0 / (sign + z)
-    q = x * y * p
-    a = np.stack([1.0 + sign * x * x * p, sign * q, -sign * x], axis=1)
-    b = np.stack([q, sign + y * y * p, -y], axis=1)
-    return a, b
-
-
 @dataclass(frozen=True)
 class Rest:
     """Surfels in the reference shape, in units of the node spacing about the body's origin."""
@@ -99,13 +87,13 @@ class Rest:
 class Surfels:
     """The surfels of one body. `follow` moves them; what is read are NumPy arrays in metres, shape (m, 3)."""
 
-    def __init__(self, rest: Rest, nodes: Floats, device: wp.Device) -> None:
+    def __init__(self, rest: Rest, nodes: Floats, device: wp.Device, sees: Sees | None = None) -> None:
         self.colors = np.ascontiguousarray(rest.colors, np.float32)
         """red, green, blue in 0..1, shape (m, 3)"""
         self.color = wp.array(self.colors, dtype=wp.vec3, device=device)
         self._device = device
         m = len(rest.positions)
-        carriers = Carriers.found(rest.positions, nodes)
+        carriers = Carriers.found(rest.positions, nodes, sees)
         self._carriers = carriers.nodes.shape[1]
         self._nodes = wp.array(carriers.nodes.reshape(-1), dtype=wp.int32, device=device)
         self._shares = wp.array(carriers.shares.reshape(-1), dtype=float, device=device)

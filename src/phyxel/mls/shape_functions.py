@@ -1,0 +1,553 @@
+# mypy: disable-error-code="valid-type,no-untyped-def,no-redef"
+"""Element-free Galerkin shape functions φ_I(x) and their gradients, at any point of a solid (G04 §3.1).
+
+    A(x) = Σ_I w_I p_I p_Iᵀ,   A a = p,   φ_I = w_I p_Iᵀ a
+
+with a linear basis p = (1, x, y, z) or a quadratic one, about the point itself: the origin and the unit of length of
+the basis are frozen while differentiating, so that at the point p = (1, 0, …), ∂p/∂x_k = e_k for the linear terms and
+zero for those of second order, and p_I does not change. Then
+
+    φ_I,k = w_I,k p_Iᵀ a + w_I p_Iᵀ b_k,   A b_k = e_k − A,k a,   A,k a = Σ_I w_I,k p_I (p_Iᵀ a)
+
+Each node covers a cube of half side d_I about it, with a weight that falls to zero at the cube's faces. Every sum is in
+double; positions are taken about the middle of the nodes and lengths, in the basis, in units of the mean cover at the
+point: neither a scale nor a place costs digits, and cond(A) says how well the nodes around a point determine a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import warp as wp
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from phyxel import device as dev
+from phyxel.errors import SolidError, did_you_mean
+
+# Loops stay loops: code for 10 × 10 matrices, written out term by term, is long and slow to compile.
+wp.set_module_options({**dev.KERNEL_OPTIONS, "max_unroll": 1})
+
+Basis = Literal["linear", "quadratic"]
+Sees = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
+"""Which of (p, 3) points see their node, (p, 3): a mask (p,). False where the segment between them leaves the solid."""
+
+vec10d = wp.types.vector(10, wp.float64)
+mat10d = wp.types.matrix((10, 10), wp.float64)
+TERMS = {"linear": (wp.vec4d, wp.mat44d), "quadratic": (vec10d, mat10d)}
+"""The types of p and A for each basis."""
+
+SINGULAR = 1e-13
+"""A pivot this small against its diagonal entry is rounding: the nodes do not determine that term of the basis."""
+
+
+# ---- Which nodes cover a point ----
+
+
+@wp.func
+def _covers(I: int, x: wp.vec3d, X: wp.array(dtype=wp.vec3d), cover: wp.array(dtype=wp.float64)):
+    return wp.max(wp.abs(X[I] - x)) < cover[I]
+
+
+@wp.kernel
+def count_covers(
+    first: int,
+    cubes: wp.uint64,
+    x: wp.array(dtype=wp.vec3d),
+    X: wp.array(dtype=wp.vec3d),
+    cover: wp.array(dtype=wp.float64),
+    count: wp.array(dtype=wp.int32),
+):
+    """How many nodes cover each point: |x − X_I|∞ < d_I."""
+    i = first + wp.tid()
+    at = wp.vec3(x[i])
+    found = int(0)
+    query = wp.bvh_query_aabb(cubes, at, at)
+    I = int(0)
+    while wp.bvh_query_next(query, I):
+        if _covers(I, x[i], X, cover):
+            found += 1
+    count[i] = found
+
+
+@wp.func
+def sort_entries(index: wp.array(dtype=wp.int32), first: int, end: int):
+    """Shell's sort of index[first : end]: a few hundred entries at most, and no room for more."""
+    gap = int(121)
+    while gap > 0:
+        for entry in range(first + gap, end):
+            moved = index[entry]
+            place = int(entry)
+            while place >= first + gap and index[place - gap] > moved:
+                index[place] = index[place - gap]
+                place -= gap
+            index[place] = moved
+        gap = gap // 3
+
+
+@wp.kernel
+def list_covers(
+    first: int,
+    cubes: wp.uint64,
+    x: wp.array(dtype=wp.vec3d),
+    X: wp.array(dtype=wp.vec3d),
+    cover: wp.array(dtype=wp.float64),
+    start: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+):
+    """Those nodes, in ascending order: the same sums whatever tree found them."""
+    i = first + wp.tid()
+    at = wp.vec3(x[i])
+    end = start[i]
+    query = wp.bvh_query_aabb(cubes, at, at)
+    I = int(0)
+    while wp.bvh_query_next(query, I):
+        if _covers(I, x[i], X, cover):
+            index[end] = I
+            end += 1
+    sort_entries(index, start[i], end)
+
+
+# ---- Weights and basis ----
+
+
+@wp.func
+def bump(s: wp.float64):
+    """c(s) and c′(s): 1 − 2s² for |s| < ½, 2(1 − |s|)² up to 1, then 0."""
+    size = wp.abs(s)
+    if size < wp.float64(0.5):
+        return wp.float64(1.0) - wp.float64(2.0) * s * s, wp.float64(-4.0) * s
+    rest = wp.max(wp.float64(1.0) - size, wp.float64(0.0))
+    return wp.float64(2.0) * rest * rest, wp.float64(-4.0) * rest * wp.sign(s)
+
+
+@wp.func
+def cover_weight(arm: wp.vec3d, cover: wp.float64):
+    """w_I = c(s_x) c(s_y) c(s_z) and ∇w_I at the point x, with s = (x − X_I)/d_I and `arm` = X_I − x."""
+    s = -arm / cover
+    cx, slope_x = bump(s[0])
+    cy, slope_y = bump(s[1])
+    cz, slope_z = bump(s[2])
+    return cx * cy * cz, wp.vec3d(slope_x * cy * cz, cx * slope_y * cz, cx * cy * slope_z) / cover
+
+
+@wp.func
+def basis(q: wp.vec3d, kind: wp.vec4d):
+    """p(q) with as many terms as `kind` has: 1, x, y, z"""
+    return wp.vec4d(wp.float64(1.0), q[0], q[1], q[2])
+
+
+@wp.func
+def basis(q: wp.vec3d, kind: vec10d):  # noqa: F811
+    """and x², y², z², yz, zx, xy."""
+    p = vec10d()
+    p[0] = wp.float64(1.0)
+    for k in range(3):
+        p[1 + k] = q[k]
+        p[4 + k] = q[k] * q[k]
+        p[7 + k] = q[(k + 1) % 3] * q[(k + 2) % 3]
+    return p
+
+
+# ---- The moment matrix ----
+
+
+@wp.func
+def largest_eigenvalue(A: Any):
+    """(Σλ⁸)^⅛ of a symmetric n × n matrix: at least its largest |λ|, and at most n^⅛ (1.19, 1.33) times that."""
+    A2 = A * A
+    A4 = A2 * A2
+    return wp.sqrt(wp.sqrt(wp.sqrt(wp.ddot(A4, A4))))
+
+
+@wp.func
+def inverse_of(A: Any):
+    """A⁻¹ of a symmetric positive definite matrix, zero if it is singular. Each pivot in turn is swept out:
+    A_ij ← A_ij − A_ik A_kj / A_kk, A_kj ← A_kj / A_kk, A_kk ← −1/A_kk; after the last one −A⁻¹ stands there."""
+    swept = A.dtype(1.0) * A
+    least = A.dtype(SINGULAR) * wp.get_diag(A)
+    regular = bool(True)
+    for k in range(len(least)):
+        pivot = swept[k, k]
+        if not pivot > least[k]:
+            regular = False
+            break
+        row = swept[k]
+        swept -= wp.outer(row, row / pivot)
+        for j in range(len(least)):
+            swept[k, j] = row[j] / pivot
+            swept[j, k] = row[j] / pivot
+        swept[k, k] = A.dtype(-1.0) / pivot
+    return wp.where(regular, -swept, type(swept)())
+
+
+@wp.kernel
+def invert_moments(
+    first: int,
+    x: wp.array(dtype=wp.vec3d),
+    X: wp.array(dtype=wp.vec3d),
+    cover: wp.array(dtype=wp.float64),
+    start: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    unit: wp.array(dtype=wp.float64),
+    inverse: wp.array(dtype=Any),
+    condition: wp.array(dtype=wp.float64),
+):
+    """The mean cover d̄ at each point, A⁻¹ with A = Σ w_I p_I p_Iᵀ and p_I = p((X_I − x)/d̄), and cond(A).
+
+    Where the nodes do not determine the basis, A⁻¹ is zero and cond(A) infinite.
+    """
+    i = first + wp.tid()
+    condition[i] = wp.float64(wp.inf)
+    inverse[i] = type(inverse[i])()
+    if start[i] == start[i + 1]:
+        return
+    d = wp.float64(0.0)
+    for entry in range(start[i], start[i + 1]):
+        d += cover[index[entry]]
+    d /= wp.float64(start[i + 1] - start[i])
+    unit[i] = d
+    A = type(inverse[i])()
+    kind = A[0]
+    for entry in range(start[i], start[i + 1]):
+        arm = X[index[entry]] - x[i]
+        w, _slope = cover_weight(arm, cover[index[entry]])
+        p = basis(arm / d, kind)
+        A += wp.outer(w * p, p)
+    total = A[0, 0]
+    A /= total  # weights at the rim of a cover are tiny, and their eighth powers nothing
+    A_inverse = inverse_of(A)
+    if A_inverse[0, 0] > wp.float64(0.0):
+        condition[i] = largest_eigenvalue(A) * largest_eigenvalue(A_inverse)
+        inverse[i] = A_inverse / total
+
+
+# ---- The shape functions ----
+
+
+@wp.kernel
+def fill_shape_functions(
+    first: int,
+    x: wp.array(dtype=wp.vec3d),
+    X: wp.array(dtype=wp.vec3d),
+    cover: wp.array(dtype=wp.float64),
+    start: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    unit: wp.array(dtype=wp.float64),
+    inverse: wp.array(dtype=Any),
+    per_length: wp.float64,
+    phi: wp.array(dtype=wp.float64),
+    dphi: wp.array(dtype=wp.vec3d),
+):
+    """φ_I = w_I p_Iᵀ a and φ_I,k = w_I,k p_Iᵀ a + w_I p_Iᵀ b_k of every pair, the gradients times `per_length`."""
+    i = first + wp.tid()
+    d = unit[i]
+    a = inverse[i][0]
+    # A,k a, axis by axis
+    fall_x = type(a)()
+    fall_y = type(a)()
+    fall_z = type(a)()
+    for entry in range(start[i], start[i + 1]):
+        arm = X[index[entry]] - x[i]
+        w, slope = cover_weight(arm, cover[index[entry]])
+        p = basis(arm / d, a)
+        pa = wp.dot(p, a)
+        phi[entry] = w * pa
+        dphi[entry] = slope * pa
+        fall_x += slope[0] * pa * p
+        fall_y += slope[1] * pa * p
+        fall_z += slope[2] * pa * p
+    # In units of d̄, ∂p/∂x_k = e_k / d̄.
+    bx = inverse[i][1] / d - inverse[i] * fall_x
+    by = inverse[i][2] / d - inverse[i] * fall_y
+    bz = inverse[i][3] / d - inverse[i] * fall_z
+    for entry in range(start[i], start[i + 1]):
+        arm = X[index[entry]] - x[i]
+        w, _slope = cover_weight(arm, cover[index[entry]])
+        p = basis(arm / d, a)
+        change = wp.vec3d(wp.dot(p, bx), wp.dot(p, by), wp.dot(p, bz))
+        dphi[entry] = (dphi[entry] + w * change) * per_length
+
+
+# Both bases at once: a module compiled for one only would be compiled again for the other.
+for _, _matrix in TERMS.values():
+    for _kernel in (invert_moments, fill_shape_functions):
+        wp.overload(_kernel, {"inverse": wp.array(dtype=_matrix)})
+
+
+@dataclass(frozen=True)
+class ShapeValues:
+    """φ and ∇φ at m points: sparse matrices on the host, and the same numbers as arrays on the device.
+
+    The nodes that point i depends on are `index[start[i] : start[i + 1]]`, ascending. Where they do not determine the
+    basis (too few, or in one plane) φ and ∇φ are zero and the condition is infinite.
+    """
+
+    start: wp.array
+    """shape (m + 1,), int32"""
+    index: wp.array
+    """I, shape (pairs,), int32"""
+    phi: wp.array
+    """φ_I(x), shape (pairs,), float64, no unit"""
+    dphi: wp.array
+    """∇φ_I(x), shape (pairs,) of vec3d [1/m]"""
+    condition: NDArray[np.float64]
+    """cond(A) with lengths in mean covers, never less than that of the 2-norm and rarely 20 % more, shape (m,)"""
+    node_count: int
+
+    def _matrix(self, entries: NDArray[np.float64]) -> csr_array:
+        shape = len(self.condition), self.node_count
+        return csr_array((np.ascontiguousarray(entries), self.index.numpy(), self.start.numpy()), shape)
+
+    @cached_property
+    def values(self) -> csr_array:
+        """φ_I(x_i), shape (m, n): `values @ u` is the field u at the points."""
+        return self._matrix(self.phi.numpy())
+
+    @cached_property
+    def gradients(self) -> tuple[csr_array, csr_array, csr_array]:
+        """∂φ_I/∂x, ∂φ_I/∂y, ∂φ_I/∂z [1/m], each (m, n): `gradients[k] @ u` is ∂u/∂x_k at the points."""
+        x, y, z = (self._matrix(entries) for entries in self.dphi.numpy().T)
+        return x, y, z
+
+
+@dataclass(frozen=True)
+class _Covered:
+    """Points on the device, in own units, and the nodes that each depends on: `index[start[i] : start[i + 1]]`."""
+
+    x: wp.array
+    start: wp.array
+    index: wp.array
+
+
+class ShapeFunctions:
+    """Shape functions of nodes (n, 3) [m] whose cubes of cover have half sides `covers` (n,) [m].
+
+    A point outside every cover has no nodes, one whose segment to a node leaves the solid does not depend on that node
+    (`sees`).
+    """
+
+    def __init__(
+        self,
+        nodes: ArrayLike,
+        covers: ArrayLike,
+        basis: Basis = "linear",
+        sees: Sees | None = None,
+        device: str | wp.Device | None = None,
+    ) -> None:
+        if basis not in TERMS:
+            raise SolidError(f'basis "{basis}"{did_you_mean(basis, TERMS)}')
+        self.nodes, self.covers = _checked(nodes, covers)
+        self.basis: Basis = basis
+        self._sees = sees
+        self._device = dev.pick(device)
+        self._origin = (self.nodes.min(axis=0) + self.nodes.max(axis=0)) / 2
+        self._unit = 2.0 ** np.round(np.log2(self.covers.mean()))  # dividing by a power of two loses nothing
+        X, cover = self._own_units(self.nodes), self.covers / self._unit
+        self._X = wp.array(X, dtype=wp.vec3d, device=self._device)
+        self._cover = wp.array(cover, dtype=wp.float64, device=self._device)
+        self._cubes = _cubes_around(X, cover, self._device)
+
+    def _own_units(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Positions about the middle of the nodes, in units of about the mean cover."""
+        return (positions - self._origin) / self._unit
+
+    def with_covers(self, covers: NDArray[np.float64]) -> ShapeFunctions:
+        """The same nodes with other covers (n,) [m]."""
+        return ShapeFunctions(self.nodes, covers, self.basis, self._sees, self._device)
+
+    def at(self, points: ArrayLike) -> ShapeValues:
+        """φ and ∇φ at points (m, 3) [m]."""
+        covered = self._covered(_positions(points, "points"))
+        unit, inverse, condition = self._moments(covered)
+        pairs = len(covered.index)
+        phi = wp.empty(pairs, dtype=wp.float64, device=self._device)
+        dphi = wp.empty(pairs, dtype=wp.vec3d, device=self._device)
+        per_length = wp.float64(1 / self._unit)
+        self._launch(fill_shape_functions, covered, [unit, inverse, per_length, phi, dphi])
+        return ShapeValues(covered.start, covered.index, phi, dphi, condition.numpy(), len(self.nodes))
+
+    def condition(self, points: ArrayLike) -> NDArray[np.float64]:
+        """cond(A) at points (m, 3) [m], as in `ShapeValues`, shape (m,)."""
+        return self._moments(self._covered(_positions(points, "points")))[2].numpy()
+
+    def pairs(self, points: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Each point and node that feel each other, as two arrays of indices (pairs,)."""
+        covered = self._covered(_positions(points, "points"))
+        return _owners(covered.start.numpy()), covered.index.numpy()
+
+    def _launch(self, kernel: wp.Kernel, covered: _Covered, others: list[Any]) -> None:
+        pairs = [covered.x, self._X, self._cover, covered.start, covered.index]
+        dev.launch(kernel, len(covered.x), [*pairs, *others], self._device)
+
+    def _moments(self, covered: _Covered) -> tuple[wp.array, wp.array, wp.array]:
+        """d̄ in own units, A⁻¹ and cond(A), each (m,)."""
+        m = len(covered.x)
+        unit = wp.ones(m, dtype=wp.float64, device=self._device)
+        inverse = wp.empty(m, dtype=TERMS[self.basis][1], device=self._device)
+        condition = wp.empty(m, dtype=wp.float64, device=self._device)
+        self._launch(invert_moments, covered, [unit, inverse, condition])
+        return unit, inverse, condition
+
+    def _covered(self, points: NDArray[np.float64]) -> _Covered:
+        """The nodes that cover each point and are seen from it."""
+        m, device = len(points), self._device
+        x = wp.array(self._own_units(points), dtype=wp.vec3d, device=device)
+        search = [self._cubes.id, x, self._X, self._cover]
+        count = wp.empty(m, dtype=wp.int32, device=device)
+        dev.launch(count_covers, m, [*search, count], device)
+        start = _starts(count.numpy())
+        starts = wp.array(start, dtype=wp.int32, device=device)
+        index = wp.empty(int(start[-1]), dtype=wp.int32, device=device)
+        dev.launch(list_covers, m, [*search, starts, index], device)
+        if self._sees is None:
+            return _Covered(x, starts, index)
+        seen = self._only_seen(points, start, index.numpy())
+        return _Covered(x, *(wp.array(part, dtype=wp.int32, device=device) for part in seen))
+
+    def _only_seen(
+        self, points: NDArray[np.float64], start: NDArray[np.int32], index: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The lists without the nodes that `sees` denies, asked for a million pairs at a time."""
+        assert self._sees is not None
+        owner = _owners(start)
+        seen = np.empty(len(index), bool)
+        for part in _parts(len(index), 1_000_000):
+            seen[part] = self._sees(points[owner[part]], self.nodes[index[part]])
+        return _starts(np.bincount(owner[seen], minlength=len(points))), index[seen]
+
+
+def _positions(array: ArrayLike, name: str) -> NDArray[np.float64]:
+    positions = np.array(array, np.float64, order="C")
+    if positions.ndim != 2 or positions.shape[1] != 3:
+        raise SolidError(f"{name} have shape {positions.shape}; give (count, 3)")
+    return positions
+
+
+def _checked(nodes: ArrayLike, covers: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    X, cover = _positions(nodes, "nodes"), np.array(covers, np.float64)
+    if len(X) == 0 or cover.shape != (len(X),):
+        raise SolidError(f"{len(X)} nodes with covers of shape {cover.shape}; give at least one, each with its cover")
+    if not np.isfinite(X).all():
+        raise SolidError(f"{int((~np.isfinite(X)).any(axis=1).sum())} of {len(X)} nodes have no finite position")
+    if not (np.isfinite(cover) & (cover > 0)).all():
+        raise SolidError(f"covers between {cover.min():g} and {cover.max():g}; each must be a length above 0")
+    return X, cover
+
+
+def _cubes_around(X: NDArray[np.float64], cover: NDArray[np.float64], device: wp.Device) -> wp.Bvh:
+    """The covers as a tree of boxes: one search for covers of all sizes. Single precision, larger by its rounding."""
+    rounding = 4 * np.finfo(np.float32).eps * (np.abs(X).max() + cover.max())
+    half = (cover + rounding)[:, None]
+    lower, upper = (X - half).astype(np.float32), (X + half).astype(np.float32)
+    return wp.Bvh(wp.array(lower, dtype=wp.vec3, device=device), wp.array(upper, dtype=wp.vec3, device=device))
+
+
+def _starts(count: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Where each list starts, and where the last one ends."""
+    start = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
+    if start[-1] > np.iinfo(np.int32).max:
+        raise SolidError(f"{start[-1]} pairs of points and nodes: more than 32 bits can count; ask for fewer points")
+    return start.astype(np.int32)
+
+
+def _owners(start: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The list each entry belongs to."""
+    return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
+
+
+def _parts(count: int, size: int) -> Iterator[slice]:
+    return (slice(first, first + size) for first in range(0, count, size))
+
+
+# ---- Covers that are large enough ----
+
+GROWTH = 1.15
+"""Factor by which a cover grows in one round."""
+ROUNDS = 30
+"""Rounds before a point is given up: a cover could then be 66 times as large."""
+ASKED = 300
+"""Most bad points that choose nodes at a time. Their neighbours want the same nodes."""
+
+
+def grown_covers(
+    nodes: ArrayLike,
+    covers: ArrayLike,
+    points: ArrayLike,
+    basis: Basis = "linear",
+    most: float = 1e4,
+    sees: Sees | None = None,
+    device: str | wp.Device | None = None,
+) -> NDArray[np.float64]:
+    """Half covers (n,) [m], the given ones grown where needed, with cond(A) < `most` at every point (m, 3) [m].
+
+    In each round every bad point has the covers of a few nodes grown by 15 %: of the nodes that have little weight
+    there as yet the nearest, as many as the basis has terms. Raises `SolidError` where no growth helps.
+    """
+    shapes = ShapeFunctions(nodes, covers, basis, sees, device)
+    given, where = shapes.covers, _positions(points, "points")
+    for _ in range(ROUNDS):  # what helps some points may harm others a little: look at all of them again
+        bad = _ill_conditioned(where, shapes, most)
+        if len(bad) == 0:
+            return shapes.covers
+        shapes, helped = _grown_for(bad[:: len(bad) // ASKED + 1], shapes, given, most)
+        if not helped:
+            bad = _ill_conditioned(bad, shapes, most)
+            break
+    raise SolidError(_hopeless(bad, len(where), basis))
+
+
+def _ill_conditioned(points: NDArray[np.float64], shapes: ShapeFunctions, most: float) -> NDArray[np.float64]:
+    return points[~(shapes.condition(points) < most)]
+
+
+def _grown_for(
+    points: NDArray[np.float64], shapes: ShapeFunctions, given: NDArray[np.float64], most: float
+) -> tuple[ShapeFunctions, bool]:
+    """The same nodes with covers grown until all these points are well conditioned, and whether that came about."""
+    few = len(TERMS[shapes.basis][0]())
+    reach = 2.0
+    for _ in range(ROUNDS):
+        near = shapes.with_covers(reach * shapes.covers).pairs(points)
+        chosen, enough = _faint_nodes(shapes, given, points, *near, few)
+        covers = shapes.covers.copy()
+        covers[chosen] *= GROWTH
+        shapes = shapes.with_covers(covers)
+        points = _ill_conditioned(points, shapes, most)
+        if len(points) == 0:
+            return shapes, True
+        if not enough:
+            reach *= 2
+    return shapes, False
+
+
+def _faint_nodes(
+    shapes: ShapeFunctions,
+    given: NDArray[np.float64],
+    points: NDArray[np.float64],
+    owner: NDArray[np.int32],
+    index: NDArray[np.int32],
+    few: int,
+) -> tuple[NDArray[np.int32], bool]:
+    """Of the nodes (pairs `owner`, `index`) from which a point lies beyond half their cover the `few` nearest, in units
+    of the covers as given: in units of grown ones, the same would be chosen again and again. And whether every point
+    found that many."""
+    distance = np.abs(points[owner] - shapes.nodes[index]).max(axis=1)
+    faint = distance > 0.5 * shapes.covers[index]
+    owner, index, distance = owner[faint], index[faint], distance[faint]
+    order = np.lexsort((distance / given[index], owner))
+    count = np.bincount(owner, minlength=len(points))
+    rank = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+    return np.unique(index[order][rank < few]), bool((count >= few).all())
+
+
+def _hopeless(bad: NDArray[np.float64], total: int, basis: Basis) -> str:
+    lower, upper = (f"({x:.4g}, {y:.4g}, {z:.4g})" for x, y, z in (bad.min(axis=0), bad.max(axis=0)))
+    return (
+        f"{len(bad)} of {total} points, between {lower} and {upper}, see too few nodes for a {basis} basis however far "
+        "these reach, or nodes in one plane; put more nodes there"
+    )

@@ -1,0 +1,209 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""The nearest point of a fitted surface, and with it the signed distance.
+
+An implicit function says little far from its zero set. Distance is therefore measured: a first guess of the nearest
+point is pulled onto the surface by the implicit function, and slides towards the query until the way there stands
+upright on the surface. The soup of triangles gives the guess. As its search takes microseconds, distances are also
+kept on a coarse grid: far away they are interpolated, and near the surface they lead to the guess where they are
+smooth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.solid.guide import FAR, FINEST, Guide, guided, laid_guide
+from phyxel.solid.mpu import Tree, build_tree, implicit_value
+from phyxel.solid.soup import Soup, as_vectors, winding_number
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.floating]
+
+SLIDES = 3
+"""How often a foot point slides at most."""
+AHEAD = 0.05
+"""How far towards the query the function is asked, over the reach of the nearest point's triangle."""
+UPRIGHT = wp.constant(0.02)
+"""Share of the way to the query that may lie along the surface."""
+ASKEW = wp.constant(0.3)
+"""Cosine between the way and the normal below which the side is asked of the winding number."""
+BEYOND = wp.constant(4.0)
+"""Distance from which it always is, in spacings: it is slower, but no single wrong normal can mislead it."""
+
+
+SMOOTH = wp.constant(0.1)
+"""How far the grid's slope may be from 1 where it is believed."""
+
+
+@wp.struct
+class Surface:
+    """A surface on the device, in units of its size about its middle."""
+
+    soup: wp.uint64
+    tree: Tree
+    normal: wp.array(dtype=wp.vec3)
+    reach: wp.array(dtype=float)
+    """how far around a point its triangle lies"""
+    typical_reach: float
+    guide: Guide
+
+
+@wp.func
+def pulled_down(surface: Surface, y: wp.vec3, n: wp.vec3, reach: float, x: wp.vec3):
+    """Newton steps from y to the zero set, and the normal there; where no cell is felt, y and n as they are.
+
+    The function is asked a little towards x: on an edge the face that looks to x then answers, not just any.
+    """
+    away = reach
+    steps = int(0)
+    # A short step has arrived. A long one may have crossed an edge, beyond which another face is to be met.
+    while steps < 4 and wp.abs(away) > 0.1 * reach:
+        ahead = x - y
+        ahead *= wp.min(1.0, wp.static(AHEAD) * reach / wp.max(wp.length(ahead), 1.0e-12))
+        f, slope, weights = implicit_value(surface.tree, y + ahead)
+        steep = wp.length(slope)
+        away = float(0.0)
+        if weights > 0.0 and steep > 0.1:
+            n = slope / steep
+            away = wp.clamp(f / steep - wp.dot(n, ahead), -reach, reach)
+            y -= away * n
+        steps += 1
+    return y, n
+
+
+@wp.func
+def slid(surface: Surface, x: wp.vec3, guess: wp.vec3, n: wp.vec3, reach: float):
+    """Nearest point of the surface to x from a guess nearby, its outward normal, and the signed distance."""
+    y, n = pulled_down(surface, guess, n, reach, x)
+    slides = int(0)
+    while slides < wp.static(SLIDES):
+        way = x - y
+        along = way - wp.dot(way, n) * n
+        far = wp.length(along)
+        slides += 1
+        if far <= UPRIGHT * wp.length(way):
+            break
+        z, m = pulled_down(surface, y + wp.min(1.0, reach / far) * along, n, reach, x)
+        if wp.length_sq(x - z) >= wp.length_sq(way):
+            break
+        y = z
+        n = m
+    way = x - y
+    distance = wp.length(way)
+    height = wp.dot(way, n)
+    side = wp.sign(height)
+    if distance < 0.1 * reach:
+        distance = wp.abs(height)
+    elif distance > BEYOND * reach or wp.abs(height) < ASKEW * distance:
+        side = wp.where(winding_number(surface.soup, x) > 0.5, -1.0, 1.0)
+    return y, n, side * distance
+
+
+@wp.func
+def closest_point(surface: Surface, x: wp.vec3):
+    """Nearest point of the surface to x, its outward normal, and the signed distance."""
+    hit = wp.mesh_query_point_no_sign(surface.soup, x, 1.0e6)
+    guess = wp.mesh_eval_position(surface.soup, hit.face, hit.u, hit.v)
+    return slid(surface, x, guess, surface.normal[hit.face], surface.reach[hit.face])
+
+
+@wp.func
+def signed_distance(surface: Surface, x: wp.vec3):
+    """Signed distance and the outward direction: by the grid where it will do, else measured."""
+    value, slope = guided(surface.guide, x)
+    steep = wp.length(slope)
+    smooth = wp.abs(steep - 1.0) < SMOOTH
+    if steep > 0.0 and wp.abs(value) > FAR * surface.guide.cell:
+        return value, slope / steep
+    if smooth:
+        n = slope / steep
+        y, m, d = slid(surface, x, x - value * n, n, surface.typical_reach)
+        if wp.abs(d - value) < 0.3 * surface.guide.cell:
+            return d, outward(x, y, m, d)
+    y, m, d = closest_point(surface, x)
+    return d, outward(x, y, m, d)
+
+
+@wp.func
+def outward(x: wp.vec3, y: wp.vec3, n: wp.vec3, distance: float):
+    """Direction of growing distance: away from the nearest point, on the surface its normal."""
+    if wp.abs(distance) < 1.0e-5:
+        return n
+    return (x - y) / distance
+
+
+@wp.kernel
+def find_closest(
+    first: int,
+    surface: Surface,
+    points: wp.array(dtype=wp.vec3),
+    foot: wp.array(dtype=wp.vec3),
+    normal: wp.array(dtype=wp.vec3),
+    distance: wp.array(dtype=float),
+):
+    """Nearest point, normal there and signed distance of every point."""
+    i = first + wp.tid()
+    y, n, d = closest_point(surface, points[i])
+    foot[i] = y
+    normal[i] = n
+    distance[i] = d
+
+
+@wp.kernel
+def measure(
+    first: int,
+    surface: Surface,
+    points: wp.array(dtype=wp.vec3),
+    distance: wp.array(dtype=float),
+    direction: wp.array(dtype=wp.vec3),
+):
+    """Signed distance of every point, and the direction in which it grows."""
+    i = first + wp.tid()
+    d, n = signed_distance(surface, points[i])
+    distance[i] = d
+    direction[i] = n
+
+
+class FittedSurface:
+    """Points with outward normals and areas as a smooth surface; lengths in units of its size about its middle."""
+
+    def __init__(
+        self, positions: Floats, normals: Floats, areas: Floats, tolerance: float, depth: int, device: wp.Device
+    ) -> None:
+        self._device = device
+        self.soup = Soup.of_points(positions, normals, areas, device)
+        self._surface = Surface()
+        self._surface.soup = self.soup.mesh.id
+        self._surface.tree = build_tree(positions, normals, tolerance, depth, device)
+        self._surface.normal = as_vectors(normals, device)
+        self._surface.reach = wp.array(np.sqrt(areas), dtype=float, device=device)
+        self._surface.typical_reach = float(np.median(np.sqrt(areas)))
+        cell = max(FINEST, 1.5 * self._surface.typical_reach)
+        self._surface.guide = laid_guide(self.closest, positions.min(axis=0), positions.max(axis=0), cell, device)
+
+    def closest(self, points: Floats) -> tuple[Floats, Floats, Floats]:
+        """Nearest points (N, 3), normals there (N, 3), signed distances (N,)."""
+        n, device = len(points), self._device
+        foot, normal = (wp.empty(n, dtype=wp.vec3, device=device) for _ in range(2))
+        distance = wp.empty(n, dtype=float, device=device)
+        dev.launch(find_closest, n, [self._surface, as_vectors(points, device), foot, normal, distance], device)
+        return foot.numpy(), normal.numpy(), distance.numpy()
+
+    def distance(self, points: Floats) -> Floats:
+        """Signed distances (N,)."""
+        return self._measured(points)[0]
+
+    def direction(self, points: Floats) -> Floats:
+        """Unit directions in which the distance grows (N, 3)."""
+        return self._measured(points)[1]
+
+    def _measured(self, points: Floats) -> tuple[Floats, Floats]:
+        n, device = len(points), self._device
+        distance = wp.empty(n, dtype=float, device=device)
+        direction = wp.empty(n, dtype=wp.vec3, device=device)
+        dev.launch(measure, n, [self._surface, as_vectors(points, device), distance, direction], device)
+        return distance.numpy(), direction.numpy()

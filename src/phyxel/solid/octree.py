@@ -1,0 +1,293 @@
+"""A graded octree over a solid (G04 §4.2.2): its octants, and which of them hold the solid's inside and its surface.
+
+Level 0 is the level of a body to which nothing else is asked: its octants form a lattice. Octants of positive levels
+are halved so often; those of negative levels lie outside the solid and were never split so far. Above the coarsest
+of them nothing would be decided, so the tree has a lattice of roots in place of a single one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.errors import PhyxelError
+from phyxel.region import Box
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+DOUBT = 0.6
+"""An octant may hold surface if its centre is nearer to it than this share of the diagonal: a half, and a fifth more
+because distances of blended and fitted solids are off by some ten per cent away from the surface."""
+TOUCH = 1e-3
+"""Surface that enters an octant by less than this share of its side only touches it."""
+MOST_LEVELS = 8
+"""More levels than a region can ask for: eight already make sixteen million octants of one."""
+
+HALVES = np.stack(np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij"), axis=-1).reshape(-1, 3)
+"""The eight corners of a unit cube, which are also the offsets of an octant's children; shape (8, 3)."""
+_AROUND = np.stack(np.meshgrid(*[[-1, 0, 1]] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+NEIGHBOURS = _AROUND[np.abs(_AROUND).sum(axis=1) < 3]
+"""An octant itself and those it shares a face or an edge with; shape (19, 3)."""
+
+
+class Solid(Protocol):
+    """What an octree, nodes and a quadrature need to know of a solid; lengths in metres."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def lower(self) -> Floats: ...
+    @property
+    def upper(self) -> Floats: ...
+    @property
+    def volume(self) -> float: ...
+    def distance(self, positions: Floats, /) -> Floats:
+        """(N, 3) -> (N,), negative inside."""
+        ...
+
+    def project(self, positions: Floats, /) -> Floats:
+        """(N, 3) -> the nearest points on the surface, (N, 3)."""
+        ...
+
+
+Where = Box | Callable[[Floats], Mask]
+Region = tuple[Where, int]
+"""Where finer octants are wanted, and by how many levels."""
+
+
+class Kind(IntEnum):
+    """How an octant lies to the solid (G04 fig. 6)."""
+
+    INTERIOR = 0
+    """inside; the surface may touch it but does not cut it"""
+    INTERIOR_BOUNDARY = 1
+    """cut by the surface, centre inside"""
+    EXTERIOR_BOUNDARY = 2
+    """cut by the surface, centre outside"""
+    EXTERIOR = 3
+    """holds nothing of the solid"""
+
+
+# --- the lattice of level 0 ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Equal boxes side by side: the octants of level 0."""
+
+    lower: Floats
+    """corner of the first box [m], shape (3,)"""
+    side: Floats
+    """of a box [m], shape (3,)"""
+    shape: tuple[int, int, int]
+
+    @staticmethod
+    def fitted(lower: Floats, upper: Floats, shape: Sequence[int]) -> Lattice:
+        """Boxes that fill a bounding box exactly, so that flat faces of a body lie on faces of octants."""
+        x, y, z = (int(n) for n in shape)
+        return Lattice(np.asarray(lower), (upper - lower) / np.array([x, y, z]), (x, y, z))
+
+    @staticmethod
+    def cubes(lower: Floats, upper: Floats, side: float, phase: Sequence[float]) -> Lattice:
+        """Cubes of any side [m] over a bounding box. At phase 0 a corner, at ½ a centre of a cube is in its middle."""
+        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower) / side
+        below, above = np.ceil(half + phase).astype(int), np.ceil(half - phase).astype(int)
+        x, y, z = (int(n) for n in np.maximum(below + above, 1))
+        return Lattice(middle + (np.asarray(phase) - below) * side, np.full(3, side), (x, y, z))
+
+    @property
+    def octants(self) -> int:
+        return int(np.prod(self.shape))
+
+    def sides(self, levels: Integers | int) -> Floats:
+        """Sides [m] of octants of these levels, shape (..., 3)."""
+        return self.side * np.exp2(-np.asarray(levels, np.float64))[..., None]
+
+    def centres(self, levels: Integers | int, cells: Integers) -> Floats:
+        """Centres [m] of octants, shape (N, 3)."""
+        return self.lower + (cells + 0.5) * self.sides(levels)
+
+    def keys(self, level: int, cells: Integers) -> Integers:
+        """One number for each octant of one level, -1 where it lies beyond the lattice; shape (N,)."""
+        shape = np.array(self.shape, np.int64) << level
+        beyond = ((cells < 0) | (cells >= shape)).any(axis=1)
+        return np.where(beyond, -1, (cells[:, 0] * shape[1] + cells[:, 1]) * shape[2] + cells[:, 2])
+
+    def cells(self, level: int, keys: Integers) -> Integers:
+        """Back from keys to indices, shape (N, 3)."""
+        shape = np.array(self.shape, np.int64) << level
+        return np.stack([keys // (shape[1] * shape[2]), keys // shape[2] % shape[1], keys % shape[2]], axis=1)
+
+
+# --- the tree ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Octree:
+    """The terminal octants: they fill the lattice and do not overlap."""
+
+    lattice: Lattice
+    levels: Integers
+    """shape (m,)"""
+    cells: Integers
+    """index of an octant among those of its level, shape (m, 3)"""
+    distance: Floats
+    """of the centre from the surface [m], negative inside, shape (m,)"""
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    @property
+    def sides(self) -> Floats:
+        """[m], shape (m, 3)."""
+        return self.lattice.sides(self.levels)
+
+    @property
+    def centres(self) -> Floats:
+        """[m], shape (m, 3)."""
+        return self.lattice.centres(self.levels, self.cells)
+
+    @property
+    def doubtful(self) -> Mask:
+        """Octants so near to the surface that it may cut them, shape (m,)."""
+        return np.asarray(np.abs(self.distance) < DOUBT * np.linalg.norm(self.sides, axis=1))
+
+
+def grow(solid: Solid, lattice: Lattice, refine: Sequence[Region] = ()) -> Octree:
+    """The tree over a lattice: level 0 wherever the solid is, finer in the regions, graded in between."""
+    outside, held = _descend(solid, lattice)
+    cells, distance = held.cells, held.distance
+    leaves = [outside]
+    splits = _graded(lattice, cells, _wanted(solid, lattice, cells, refine))
+    for level, split in enumerate(splits):
+        divided = np.isin(lattice.keys(level, cells), split)
+        leaves.append(_octants(lattice, level, cells[~divided], distance[~divided]))
+        cells = _children(cells[divided])
+        distance = solid.distance(lattice.centres(level + 1, cells))
+    leaves.append(_octants(lattice, len(splits), cells, distance))
+    return _joined(leaves)
+
+
+def _descend(solid: Solid, lattice: Lattice) -> tuple[Octree, Octree]:
+    """Octants far outside, as large as can be, and those of level 0 that may hold something of the solid."""
+    above = max(0, int(np.log2(max(lattice.shape) / 4)))
+    roots = -(-np.array(lattice.shape) // 2**above)
+    cells = np.stack(np.meshgrid(*[np.arange(n) for n in roots], indexing="ij"), axis=-1).reshape(-1, 3)
+    outside = []
+    for level in range(-above, 1):
+        distance = solid.distance(lattice.centres(level, cells))
+        far = distance >= DOUBT * float(np.linalg.norm(lattice.sides(level)))
+        outside.append(_octants(lattice, level, cells[far], distance[far]))
+        cells, distance = cells[~far], distance[~far]
+        if level < 0:
+            cells = _children(cells)
+            # The coarsest octants reach beyond the lattice.
+            cells = cells[(cells << (-level - 1) < np.array(lattice.shape)).all(axis=1)]
+    return _joined(outside), _octants(lattice, 0, cells, distance)
+
+
+def _wanted(solid: Solid, lattice: Lattice, cells: Integers, refine: Sequence[Region]) -> list[Integers]:
+    """For level 0, 1, ...: the keys of those octants that hold some of the solid in a region that asks for more."""
+    wanted = []
+    for level in range(max((levels for _, levels in refine), default=0)):
+        asked = np.zeros(len(cells), bool)
+        for where, levels in refine:
+            if levels > level:
+                asked[~asked] = _holds(solid, lattice, level, cells[~asked], where)
+        if not asked.any():
+            break
+        wanted.append(np.sort(lattice.keys(level, cells[asked])))
+        cells = _children(cells[asked])
+    return wanted
+
+
+def _holds(solid: Solid, lattice: Lattice, level: int, cells: Integers, where: Where) -> Mask:
+    """Which octants hold some of the solid that is also in a region, by 4³ samples of each."""
+    side = lattice.sides(level)
+    corner = lattice.lower + cells * side
+    # What an octant shares with the body's box and the region's, however small, is sampled; else upper <= lower.
+    lower, upper = np.maximum(corner, solid.lower), np.minimum(corner + side, solid.upper)
+    if isinstance(where, Box):
+        lower, upper = np.maximum(lower, np.asarray(where.lower)), np.minimum(upper, np.asarray(where.upper))
+    steps = (np.stack(np.meshgrid(*[np.arange(4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3) + 0.5) / 4
+    extent = upper - lower
+    some = (extent > 0).all(axis=1)
+    samples = (lower[some, None] + extent[some, None] * steps).reshape(-1, 3)
+    near = np.repeat(extent[some].min(axis=1) / 8, 64)
+    chosen = np.flatnonzero(in_region(where, samples, solid.name))
+    found = np.zeros(len(samples), bool)
+    found[chosen] = solid.distance(samples[chosen]) < near[chosen]
+    holds = np.zeros(len(cells), bool)
+    holds[some] = found.reshape(-1, 64).any(axis=1)
+    return holds
+
+
+def in_region(where: Where, positions: Floats, name: str) -> Mask:
+    """Which of (N, 3) positions [m] are in a region, or a `PhyxelError` that names the shape it gave; shape (N,)."""
+    inside = np.asarray(where(positions))
+    if inside.shape != (len(positions),):
+        raise PhyxelError(
+            f"{name}: refine: the region function returned shape {inside.shape} for {len(positions)} positions; "
+            f"expected ({len(positions)},)"
+        )
+    return inside.astype(bool)
+
+
+def _graded(lattice: Lattice, cells: Integers, wanted: list[Integers]) -> list[Integers]:
+    """The keys of the octants to split, level by level, so that neighbours over faces and edges differ by one level.
+
+    If an octant is split, then what surrounds its children must be at most one level coarser than they: the octants
+    around it must exist, and so their parents are split.
+    """
+    splits = list(wanted)
+    roots = lattice.keys(0, cells)
+    for level in range(len(splits) - 1, 0, -1):
+        around = (lattice.cells(level, splits[level])[:, None] + NEIGHBOURS).reshape(-1, 3) >> 1
+        # Outside the solid there is nothing to grade.
+        exists = np.isin(lattice.keys(0, around >> (level - 1)), roots)
+        splits[level - 1] = np.union1d(splits[level - 1], lattice.keys(level - 1, around[exists]))
+    return splits
+
+
+def _children(cells: Integers) -> Integers:
+    """The eight of each, side by side."""
+    return (2 * cells[:, None] + HALVES).reshape(-1, 3)
+
+
+def _octants(lattice: Lattice, level: int, cells: Integers, distance: Floats) -> Octree:
+    return Octree(lattice, np.full(len(cells), level, np.int64), cells, distance)
+
+
+def _joined(trees: list[Octree]) -> Octree:
+    return Octree(
+        trees[0].lattice,
+        np.concatenate([tree.levels for tree in trees]),
+        np.concatenate([tree.cells for tree in trees]),
+        np.concatenate([tree.distance for tree in trees]),
+    )
+
+
+def checked_refine(refine: Sequence[Region], name: str) -> list[Region]:
+    """Regions that ask for something, or a `PhyxelError` that says what is wrong with one."""
+    regions = []
+    for entry in refine:
+        if not isinstance(entry, Sequence) or len(entry) != 2:
+            raise PhyxelError(f"{name}: refine = {entry!r}: give pairs of a region and a number of levels")
+        where, levels = entry
+        if not callable(where):
+            raise PhyxelError(f"{name}: refine: {where!r} is no region; give a px.Box or a function of positions")
+        if isinstance(levels, bool) or not isinstance(levels, int | np.integer) or not 0 <= levels < MOST_LEVELS:
+            raise PhyxelError(
+                f"{name}: refine: levels = {levels!r}; give a whole number from 0 to {MOST_LEVELS - 1}: "
+                "each level halves the octants"
+            )
+        if levels > 0:
+            regions.append((where, int(levels)))
+    return regions

@@ -1,0 +1,245 @@
+"""What a cloud of points says of a surface: without dirt, with outward normals, and with its openings closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.errors import SolidError
+from phyxel.points.cloud import PointCloud
+from phyxel.points.normals import (
+    Neighbourhoods,
+    areas_of,
+    consistency,
+    estimate_normals,
+    neighbourhoods,
+    orient_normals,
+)
+from phyxel.solid.noise import without_noise
+from phyxel.solid.openings import close_openings
+from phyxel.solid.soup import Soup
+
+Floats = NDArray[np.floating]
+Mask = NDArray[np.bool_]
+
+FEWEST = 50
+"""Distinct points below which no surface can be told."""
+STRAY = 4.0
+"""A point is an outlier if its neighbours are so many times farther than theirs are from them, or than is usual while
+they make no sheet."""
+SHEET = 0.05
+"""Share of a neighbourhood's spread that may lie across it for it to be a sheet."""
+MOST_STRAY = 0.3
+"""Share of points that may be dirt."""
+CONSISTENT = 0.002
+"""Share of neighbouring pairs whose given normals may disagree in sign without their signs being doubted."""
+WIDEST_AREA = 9.0
+"""The most a point's area counts, in medians."""
+BESIDE = 0.5
+"""How far beside a point the winding number is asked, in spacings."""
+ENCLOSED = 0.8
+"""Least mean winding number just inside a closed surface."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was understood of the points."""
+
+    points: int
+    """given"""
+    duplicates: int = 0
+    """at the same place as another; counted once"""
+    outliers: int = 0
+    """far from everything, or on no side of anything; left out"""
+    buried: int = 0
+    """inside the solid, where another part of the surface covers them; left out"""
+    noise: float = 0.0
+    """how far points were moved onto the surface they scatter about, root mean square over the size"""
+    turned: int = 0
+    """with a normal that looked inward, or had to be given a side"""
+    normals_made: bool = False
+    holes: int = 0
+    """openings closed"""
+    closed_share: float = 0.0
+    """share of the surface's area that was made up to close them"""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Points of a closed surface, in units of `size` about `middle`."""
+
+    positions: Floats
+    normals: Floats
+    areas: Floats
+    middle: Floats
+    """[m], shape (3,)"""
+    size: float
+    """[m]"""
+    kept: NDArray[np.integer]
+    """which of the cloud's points the first ones are"""
+    findings: Findings
+
+
+def read_scan(cloud: PointCloud, closing: float, device: wp.Device) -> Scan:
+    """The closed surface the cloud's points lie on. `closing` is the share of its area that may be made up."""
+    _refuse_coarse_numbers(cloud)
+    kept, near = _without_strays(cloud)
+    found = Findings(points=len(cloud), duplicates=_duplicates(cloud), normals_made=cloud.normals is None)
+    positions = cloud.positions[kept]
+    lower, upper = positions.min(axis=0), positions.max(axis=0)
+    middle, size = 0.5 * (lower + upper), float((upper - lower).max())
+    scattered = (positions - middle) / size
+    x = without_noise(scattered, near.spread)
+    noise = float(np.sqrt(((x - scattered) ** 2).sum(axis=1).mean()))
+    near = replace(near, size=near.size / size)
+    if noise > 0:
+        near, order = _around_each(x)
+        x, kept = x[order], kept[order]
+    normals = _normals(cloud, kept, x, near)
+    areas = areas_of(x, near)
+    areas = np.minimum(areas, WIDEST_AREA * np.median(areas))
+    sides = _sides(x, normals, areas, near, device)
+    normals = np.where(sides.reversed[:, None], -normals, normals)
+    if sides.reversed.any():
+        sides = _sides(x, normals, areas, near, device)
+    whole = ~sides.buried & ~sides.loose
+    outliers = len(cloud) - found.duplicates - len(kept) + int(sides.loose.sum())
+    _refuse_if_mostly_dirt(cloud, outliers, found.duplicates)
+    turned = 0 if cloud.normals is None else int(((cloud.normals[kept] * normals).sum(axis=1) < 0).sum())
+    found = replace(found, noise=noise, outliers=outliers, buried=int(sides.buried.sum()), turned=turned)
+    if not whole.all():
+        near, order = _around_each(x[whole])
+        order = np.flatnonzero(whole)[order]
+        x, normals, areas, kept = x[order], normals[order], areas[order], kept[order]
+    return _closed(cloud, Scan(x, normals, areas, middle, size, kept, found), near, closing, device)
+
+
+def _refuse_coarse_numbers(cloud: PointCloud) -> None:
+    """Single precision far from the origin leaves no digits for the surface."""
+    x = cloud.positions
+    step = float(np.abs(x).max()) * 2.0**-24
+    spacing = cloud.size / np.sqrt(len(cloud))
+    if step > 0.2 * spacing and (x == x.astype(np.float32)).all():
+        raise SolidError(
+            f"{cloud.name}: coordinates near {np.abs(x).max():.3g} m are kept in steps of {2 * step:.2g} m, but the "
+            f"points lie about {spacing:.2g} m apart; move the scan to the origin before saving it, or save it in "
+            "double precision"
+        )
+
+
+def _duplicates(cloud: PointCloud) -> int:
+    return len(cloud) - len(np.unique(cloud.positions, axis=0))
+
+
+def _around_each(positions: Floats) -> tuple[Neighbourhoods, NDArray[np.integer]]:
+    """Neighbourhoods of the distinct ones of the points, and which of them these are, in the same order."""
+    near = neighbourhoods(positions)
+    every = np.arange(len(near.x))
+    return replace(near, original=every, copy_of=every), near.original
+
+
+def _without_strays(cloud: PointCloud) -> tuple[NDArray[np.integer], Neighbourhoods]:
+    """Indices of distinct points that have others about as near as these have, and their neighbourhoods."""
+    near, kept = _around_each(cloud.positions)
+    for _ in range(5):
+        if len(kept) < FEWEST:
+            raise SolidError(
+                f"{cloud.name}: only {len(kept)} distinct points; a solid needs a closed surface of at least {FEWEST}"
+            )
+        stray = _strays(near)
+        if not stray.any():
+            break
+        kept = kept[~stray]
+        near, order = _around_each(cloud.positions[kept])
+        kept = kept[order]
+    return kept, near
+
+
+def _strays(near: Neighbourhoods) -> Mask:
+    values = np.linalg.eigvalsh(near.spread)
+    scattered = values[:, 0] > SHEET * values.sum(axis=1)
+    lonely = near.reach > STRAY * np.median(near.reach[near.index], axis=1)
+    return lonely | (scattered & (near.reach > STRAY * np.median(near.reach)))
+
+
+def _normals(cloud: PointCloud, kept: NDArray[np.integer], positions: Floats, near: Neighbourhoods) -> Floats:
+    """Given normals where they can be believed, else estimated ones; outward as far as neighbours can tell."""
+    if cloud.normals is None:
+        return estimate_normals(positions, near)
+    given = cloud.normals[kept]
+    disagreement = 1 - consistency(positions, given, near)
+    if disagreement < CONSISTENT:
+        return given
+    oriented = orient_normals(positions, given, near)
+    return oriented if 1 - consistency(positions, oriented, near) < 0.5 * disagreement else given
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """What the winding number beside each point says of it."""
+
+    reversed: Mask
+    """nothing outside it, and less than nothing inside: its part of the surface is inside out"""
+    buried: Mask
+    """inside on both sides"""
+    loose: Mask
+    """outside on both sides"""
+
+
+def _sides(x: Floats, normals: Floats, areas: Floats, near: Neighbourhoods, device: wp.Device) -> _Sides:
+    """Each by the majority of a point's neighbours: a single one may be off by noise."""
+    soup = Soup.of_points(x, normals, areas, device)
+    shift = BESIDE * np.sqrt(areas)[:, None] * normals
+    behind, before = soup.winding_number(x - shift), soup.winding_number(x + shift)
+    reversed = (before < -0.6) & (behind < 0.4)
+    buried = np.minimum(behind, before) > 0.75
+    loose = (np.maximum(behind, before) < 0.25) & ~reversed
+    return _Sides(*(flag[near.index].mean(axis=1) > 0.5 for flag in (reversed, buried, loose)))
+
+
+def _refuse_if_mostly_dirt(cloud: PointCloud, outliers: int, duplicates: int) -> None:
+    distinct = len(cloud) - duplicates
+    if outliers > MOST_STRAY * distinct:
+        raise SolidError(
+            f"{cloud.name}: {outliers} of {distinct} points lie on no closed surface; this is no scan of a solid's "
+            "skin. Check that the file holds surface points, and that its normals belong to them"
+        )
+
+
+def _closed(cloud: PointCloud, scan: Scan, near: Neighbourhoods, closing: float, device: wp.Device) -> Scan:
+    """The scan with its openings closed, or a word on why it cannot be a solid."""
+    soup = Soup.of_points(scan.positions, scan.normals, scan.areas, device)
+    made = close_openings(scan.positions, scan.normals, scan.areas, near, soup)
+    share = float(made.areas.sum() / (made.areas.sum() + scan.areas.sum()))
+    if share > closing:
+        raise SolidError(
+            f"{cloud.name}: the surface is open: {100 * share:.0f} % of it would have to be made up to close "
+            f"{made.holes} opening{'s' * (made.holes != 1)}, and {100 * closing:.0f} % are allowed. Close it in a "
+            f"modelling tool, or allow more: closing = {np.ceil(100 * share + 1) / 100:.2f}"
+        )
+    whole = replace(
+        scan,
+        positions=np.concatenate([scan.positions, made.positions]),
+        normals=np.concatenate([scan.normals, made.normals]),
+        areas=np.concatenate([scan.areas, made.areas]),
+        findings=replace(scan.findings, holes=made.holes, closed_share=share),
+    )
+    _refuse_if_nothing_is_enclosed(cloud, whole, device)
+    return whole
+
+
+def _refuse_if_nothing_is_enclosed(cloud: PointCloud, scan: Scan, device: wp.Device) -> None:
+    """Just inside a closed surface the winding number is 1; beside a sheet it is ½, in a heap of points anything."""
+    soup = Soup.of_points(scan.positions, scan.normals, scan.areas, device)
+    some = np.random.default_rng(0).permutation(len(scan.positions))[:5000]
+    shift = BESIDE * np.sqrt(scan.areas[some])[:, None] * scan.normals[some]
+    inside = float(np.median(soup.winding_number(scan.positions[some] - shift)))
+    outside = float(np.median(soup.winding_number(scan.positions[some] + shift)))
+    if inside < ENCLOSED or outside > 1 - ENCLOSED:
+        raise SolidError(
+            f"{cloud.name}: the points enclose nothing (winding number {inside:.2f} on their inner side, {outside:.2f} "
+            "on the outer; a closed surface has 1 and 0). A solid needs points all around it"
+        )
