@@ -51,8 +51,9 @@ class Body:
     `at` moves the cloud, `rotate` (degrees about x, y, z, in this order) turns it about the middle of its bounding box,
     `size` [m] scales its largest extent. `velocity` [m/s] and `spin` [rad/s] are what it starts with.
     `support` is the radius within which nodes feel each other, over the mean distance to their ten nearest. `refine`
-    asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference positions, and a number of octree levels,
-    each of which halves their distance. `closing` is the share of the surface that may be made up where the points leave it open.
+    asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference positions, and a number of octree
+    levels, each of which halves their distance. `closing` is the share of the surface that may be made up where the
+    points leave it open.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class Body:
                 self._middle + (np.asarray(corner, float) - self._at - self._middle) / self._scale
                 for corner in (where.lower, where.upper)
             )
-            return Box(lower, upper), levels
+            return Box(lower.tolist(), upper.tolist()), levels
         return lambda positions: where(self._placed(positions)), levels
 
     def _unplaced(self, positions: Floats) -> Floats:

@@ -133,6 +133,49 @@ def gallery() -> None:
 
 
 @app.command()
+def sample(
+    model: Annotated[str, typer.Argument(help="A scan or mesh (PLY, OBJ, STL, XYZ), or the name of a built-in shape.")],
+    nodes: Annotated[int, typer.Option("--nodes", "-n", help="Nodes to fill it with.")] = 800,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw it cut open, with its nodes, to this .png or .jpg file.")
+    ] = None,
+    points: Annotated[int | None, typer.Option(help="Points to take, in place of the file's number.")] = None,
+    units: Annotated[str, typer.Option(help="Of the file's numbers: m, dm, cm, mm, um, km, in or ft.")] = "m",
+    up: Annotated[str, typer.Option(help="The file's axis that points upward: x, y or z.")] = "y",
+    opacity: Annotated[
+        float | None, typer.Option(help="Of Gaussian splats: less opaque ones are no surface. Default: 0.5.")
+    ] = None,
+    closing: Annotated[
+        float | None, typer.Option(help="Share of the surface that may be made up to close holes. Default: 0.3.")
+    ] = None,
+    device: Device = None,
+) -> None:
+    """Show what is understood of a file or shape: its solid and nodes, and a picture of it cut open."""
+    from phyxel.sample import rows_of, take, tips_of
+
+    with console.status("starting") as status:
+        taken = take(
+            model,
+            nodes,
+            picture,
+            points=points,
+            units=units,
+            up=up,
+            opacity=opacity,
+            closing=closing,
+            device=device,
+            report=lambda stage: status.update(escape(stage)),
+        )
+    table = Table(show_header=False, box=None)
+    for what, found in rows_of(taken):
+        table.add_row(what, escape(found))
+    output = Console(highlight=False)
+    output.print(table)
+    for tip in tips_of(taken):
+        output.print(f"[yellow]tip:[/yellow] {escape(tip)}", soft_wrap=True)
+
+
+@app.command()
 def bench(
     names: Annotated[
         list[str] | None, typer.Argument(help="Benchmarks to run. Default: all but the slow ones.")

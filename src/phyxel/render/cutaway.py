@@ -1,4 +1,4 @@
-"""A solid cut open: distance to its surface on the cut, its nodes, and the half behind.
+"""A solid cut open: the distance to its surface on the cut, its nodes, and the half behind.
 
 The plane of the cut parts space. What lies behind it, the cut itself and what lies before it are therefore three
 pictures, laid over each other in this order. All is drawn in units of the solid's size about the middle of its box, so
@@ -7,6 +7,7 @@ that a grain and a planet look alike.
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,88 +16,101 @@ import warp as wp
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from phyxel.mls.neighbours import nearest
 from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
-from phyxel.render.look import Light, Look
+from phyxel.render.look import Color, Light, Look
 from phyxel.render.splat import Renderer
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind
 from phyxel.solid.solid import Solid
 from phyxel.surface.surfels import disc_radii
+from phyxel.units import decimals, length_text, length_unit
 
 Floats = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 
 WIDTH, HEIGHT = 1280, 960
+"""[pixels]"""
+ROOM_TOP, ROOM_BOTTOM, ROOM_RIGHT = 96, 84, 190
+"""Kept free for words [pixels]."""
 SMOOTH = 2
 """Surfels are drawn at so many times the size, then averaged."""
 COARSE = 2
-"""Pixels between two places where the distance is asked; between them it is interpolated."""
+"""Pixels from one place where the distance is asked to the next; between them it is interpolated."""
 
-PLACES = np.linspace(-0.15, 0.15, 7)
-"""Where a cut may lie, over the solid's extent across it, about the middle."""
-GRID = 48
-"""Samples along each side of a section to see how large it is."""
+PLACES = np.linspace(-0.1, 0.1, 5)
+"""Where a cut may lie about the middle, over the solid's extent across it."""
 OFF_MIDDLE = 1.0
-"""How much larger a section must be, for each extent that it lies off the middle."""
+"""Share by which a section must be larger for each extent that it lies off the middle."""
+SECTION_SAMPLES = 48
+"""Along each side of a section, to see how large it is."""
+DIRECTIONS = {0: (1.0, 0.36, -0.75), 1: (0.35, 0.8, 1.0), 2: (0.75, 0.36, 1.0)}
+"""Where the eye is, by the axis of the cut: aslant, so that the half behind the cut is seen as well."""
 
 FEWEST_SURFELS = 60_000
 """Surfels of the whole surface below which more are put between them."""
-BALL = 0.19
+ALIKE = 16
+"""Neighbouring surfels that share a normal, where more were put between those given."""
+BALL = 0.2
 """Radius of a node's ball, over the spacing of nodes."""
 BALL_SURFELS = 400
-SHEET = 0.6
-"""Nodes up to so many spacings before the cut are drawn as well: those whose octants it cuts."""
+MOST_BALL_SURFELS = 600_000
+"""Of all balls; many nodes have small ones, which need few surfels."""
+SHEET = 0.35
+"""Spacings before the cut up to which nodes are drawn: farther ones would seem to be off their places in it."""
 
 BANDS = 6
 """About so many from the surface to the deepest place of the cut."""
-REACH = 0.1
-"""How far outside the distance is shown."""
-SURFACE = (0.80, 0.80, 0.78)
-LINING = (0.52, 0.50, 0.48)
-"""Display color of the surface seen from within."""
-WARM = np.array([(1.0, 0.925, 0.72), (0.985, 0.76, 0.44), (0.91, 0.49, 0.27), (0.72, 0.23, 0.20), (0.47, 0.09, 0.18)])
+REACH, MOST_OUTSIDE = 0.09, 4
+"""How far outside the distance is shown, in about so much and at most so many bands."""
+PLASTER = (0.80, 0.79, 0.77)
+WARM = np.array([(1.0, 0.93, 0.73), (0.985, 0.78, 0.47), (0.92, 0.53, 0.29), (0.77, 0.28, 0.22), (0.56, 0.12, 0.19)])
 """Display colors from the surface to the deepest place."""
-COOL = np.array([(0.50, 0.69, 0.88), (0.66, 0.80, 0.93)])
+COOL = np.array([(0.47, 0.67, 0.88), (0.66, 0.81, 0.95)])
 """Display colors from the surface outward."""
-INK = (0.13, 0.15, 0.19)
-KINDS = {
-    Kind.INTERIOR: ("interior", (0.16, 0.27, 0.62)),
-    Kind.INTERIOR_BOUNDARY: ("interior boundary", (0.06, 0.62, 0.58)),
+OUTSIDE_OPACITY = 0.65
+"""Of the sheet outside where it leaves the surface; from there it fades."""
+LINE_OPACITY = 0.4
+INK: Color = (0.13, 0.15, 0.19)
+KINDS: dict[Kind, tuple[str, Color]] = {
+    Kind.INTERIOR: ("interior", (0.17, 0.36, 0.85)),
+    Kind.INTERIOR_BOUNDARY: ("interior boundary", (0.05, 0.62, 0.56)),
     Kind.EXTERIOR_BOUNDARY: ("exterior boundary, on the surface", (0.97, 0.96, 0.93)),
 }
-INSIDE_OPACITY = 0.9
-OUTSIDE_OPACITY = 0.5
+"""What nodes are called, and their display colors."""
 
 
-class Surfels(NamedTuple):
-    """What the renderer draws, in units of the solid's size; each of shape (n, 3)."""
-
-    positions: Floats
-    axes_a: Floats
-    axes_b: Floats
-    colors: Floats
-
-    def only(self, chosen: Mask) -> Surfels:
-        return Surfels(*(field[chosen] for field in self))
-
-    def and_these(self, more: Surfels) -> Surfels:
-        return Surfels(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
+def draw(solid: Solid, nodes: Nodes, device: str | wp.Device | None = None) -> NDArray[np.uint8]:
+    """The solid cut in half, with its nodes and a legend: (960, 1280, 3) bytes."""
+    model = Model(solid)
+    cut = best_cut(model).through_nodes(model.scaled(nodes.positions), nodes.spacing / model.size)
+    camera = camera_before(cut, model)
+    stage = Stage(camera, Renderer(device))
+    behind, before = node_balls(model, nodes, cut)
+    section = Section.seen_by(camera, cut, model)
+    scale = Scale.of(section.distance, model.size)
+    rear = skin_surfels(model, cut).joined(behind).joined(cap_surfels(model, cut))
+    picture = stage.backdrop(rear, floor=-float(model.half[1]))
+    picture = over(picture, painted(section, scale))
+    picture = over(picture, stage.layer(before))
+    return _bytes(over(picture, words(scale, nodes, _title(model, cut, nodes))))
 
 
 @dataclass(frozen=True)
 class Model:
-    """A solid in units of its largest extent about the middle of its box."""
+    """A solid in units of its size about the middle of its box."""
 
     solid: Solid
 
     @property
     def middle(self) -> Floats:
+        """[m], shape (3,)."""
         return 0.5 * (self.solid.lower + self.solid.upper)
 
     @property
     def size(self) -> float:
-        """[m]"""
+        """Largest extent [m]."""
         return float((self.solid.upper - self.solid.lower).max())
 
     @property
@@ -109,6 +123,7 @@ class Model:
         return (positions - self.middle) / self.size
 
     def metres(self, positions: Floats) -> Floats:
+        """To metres, (n, 3)."""
         return self.middle + self.size * positions
 
     def distance(self, positions: Floats) -> Floats:
@@ -116,266 +131,404 @@ class Model:
         return self.solid.distance(self.metres(positions)) / self.size
 
 
-def draw(solid: Solid, nodes: Nodes, device: str | wp.Device | None = None) -> NDArray[np.uint8]:
-    """The solid cut in half, with its nodes and a legend: (960, 1280, 3) bytes."""
-    model = Model(solid)
-    cut = largest_section(model)
-    camera = camera_at(cut, model)
-    skin, balls = skin_surfels(model, cut, camera), node_balls(model, nodes, cut)
-    stage = _Stage(camera, cut, Renderer(device))
-    behind = skin.and_these(balls.only(cut.before(balls.positions) < 0))
-    picture = stage.backdrop(behind, -float(model.half[1]))
-    field = distance_in_pixels(model, cut, camera)
-    scale = Scale.of(field, model.size)
-    picture = over(picture, paint(field, scale))
-    picture = over(picture, stage.layer(balls.only(cut.before(balls.positions) >= 0)))
-    return labelled(picture, scale, nodes, solid.name)
-
-
 # --- where to cut, and from where to look ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A plane across an axis, in units of the solid's size."""
+    """A plane across an axis; what lies on the axis' positive side is taken away."""
 
     axis: int
     place: float
 
-    @property
-    def normal(self) -> Floats:
-        """Toward the half that is taken away."""
-        return np.eye(3)[self.axis]
-
     def before(self, positions: Floats) -> Floats:
-        """How far positions (n, 3) lie before the plane, shape (n,)."""
-        return positions[:, self.axis] - self.place
+        """How far positions (..., 3) lie before the plane, shape (...)."""
+        return positions[..., self.axis] - self.place
+
+    def through_nodes(self, positions: Floats, spacing: float) -> Cut:
+        """The plane within a spacing of this one that the most nodes lie in: they stand in layers."""
+        beside = self.before(positions)
+        layers, counts = np.unique(np.round(beside[np.abs(beside) < spacing] / spacing, 2), return_counts=True)
+        return Cut(self.axis, self.place + spacing * float(layers[counts.argmax()])) if len(layers) else self
 
 
-def largest_section(model: Model) -> Cut:
-    """Of planes across the axes through the middle, or near it, the one with the most of the solid in it."""
-    cuts = [Cut(axis, 2 * place * model.half[axis]) for axis in (2, 0, 1) for place in PLACES]
-    costs = [1 + OFF_MIDDLE * abs(place) for _ in range(3) for place in PLACES]
-    return cuts[int(np.argmax([_section(model, cut) / cost for cut, cost in zip(cuts, costs, strict=True)]))]
+def best_cut(model: Model) -> Cut:
+    """Of planes across the axes through the middle, or not far from it, that which shows the most of the inside."""
+    shown = {}
+    for axis in (2, 0, 1):
+        for place in PLACES:
+            cut = Cut(axis, float(2 * place * model.half[axis]))
+            shown[cut] = _area(model, cut) / (1 + OFF_MIDDLE * abs(place))
+    return max(shown, key=lambda cut: shown[cut])
 
 
-def _section(model: Model, cut: Cut) -> float:
-    """Area of the solid in a plane."""
-    u, v = (axis for axis in range(3) if axis != cut.axis)
-    steps = (np.arange(GRID) + 0.5) / GRID * 2 - 1
-    x = np.full((GRID * GRID, 3), cut.place)
-    x[:, u], x[:, v] = np.stack(np.meshgrid(steps, steps)).reshape(2, -1) * model.half[[u, v]][:, None]
-    return float((model.distance(x) < 0).mean() * 4 * model.half[u] * model.half[v])
+def _area(model: Model, cut: Cut) -> float:
+    """Of the solid in a plane."""
+    places, area = _places_in(model, cut)
+    return float((model.distance(places) < 0).sum() * area)
 
 
-def camera_at(cut: Cut, model: Model) -> Camera:
-    """Looks at the cut, aslant so that the half behind it is seen as well."""
-    direction = {0: (1.0, 0.36, -0.8), 1: (0.35, 0.8, 1.0), 2: (0.8, 0.36, 1.0)}[cut.axis]
+def _places_in(model: Model, cut: Cut) -> tuple[Floats, float]:
+    """Places all over a plane, (n, 3), and the area each stands for."""
+    sides = [axis for axis in range(3) if axis != cut.axis]
+    steps = (np.arange(SECTION_SAMPLES) + 0.5) / SECTION_SAMPLES * 2 - 1
+    places = np.full((SECTION_SAMPLES**2, 3), cut.place)
+    places[:, sides] = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2) * model.half[sides]
+    return places, float(np.prod(2 * model.half[sides])) / SECTION_SAMPLES**2
+
+
+def camera_before(cut: Cut, model: Model) -> Camera:
+    """Sees all that is left of the solid, with room for words."""
     upper = np.array(model.half)
     upper[cut.axis] = cut.place
-    framed = Camera.framing(-model.half, upper, direction, WIDTH - 200, HEIGHT - 160, fov=26.0, margin=1.18)
-    # A picture of that width in the middle of this one leaves room for the legend beside it.
-    return framed_in(framed, WIDTH, HEIGHT, shift=70)
-
-
-def framed_in(camera: Camera, width: int, height: int, shift: float) -> Camera:
-    """The same view with more around it, moved to the left by so many pixels."""
-    fov = np.degrees(2 * np.arctan(0.5 * height / camera.focal))
-    distance = np.linalg.norm(np.subtract(camera.target, camera.eye))
-    aside = shift * distance / camera.focal * camera.axes[0]
-    return Camera(np.add(camera.eye, aside), np.add(camera.target, aside), fov=float(fov), width=width, height=height)
+    width, height = WIDTH - ROOM_RIGHT, HEIGHT - ROOM_TOP - ROOM_BOTTOM
+    inner = Camera.framing(-model.half, upper, DIRECTIONS[cut.axis], width, height, fov=24.0, margin=1.1)
+    per_pixel = np.linalg.norm(np.subtract(inner.target, inner.eye)) / inner.focal
+    right, up, _ = inner.axes
+    aside = per_pixel * (0.5 * ROOM_RIGHT * right + 0.5 * (ROOM_TOP - ROOM_BOTTOM) * up)
+    fov = float(np.degrees(2 * np.arctan(0.5 * HEIGHT / inner.focal)))
+    return Camera(np.add(inner.eye, aside), np.add(inner.target, aside), fov=fov, width=WIDTH, height=HEIGHT)
 
 
 # --- surfels ---------------------------------------------------------------------------------------------------------
 
 
-def skin_surfels(model: Model, cut: Cut, camera: Camera) -> Surfels:
-    """The surface behind the cut, dense enough to look closed, from within and from without."""
-    positions, normals, colors = dense_skin(model)
+class Surfels(NamedTuple):
+    """What the renderer draws, each of shape (n, 3)."""
+
+    positions: Floats
+    axes_a: Floats
+    axes_b: Floats
+    colors: Floats
+
+    @staticmethod
+    def round(positions: Floats, normals: Floats, radii: Floats, colors: Floats) -> Surfels:
+        """Discs of these radii (n,)."""
+        a, b = tangents(normals)
+        return Surfels(positions, radii[:, None] * a, radii[:, None] * b, colors)
+
+    def joined(self, more: Surfels) -> Surfels:
+        """These and more."""
+        return Surfels(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
+
+
+class Stage:
+    """Draws surfels from one place, lit from over the left shoulder."""
+
+    def __init__(self, camera: Camera, renderer: Renderer) -> None:
+        self._camera, self._renderer = camera, renderer
+        right, _, forward = camera.axes
+        x, y, z = np.array([0.0, 1.2, 0.0]) - 0.5 * right - 0.6 * forward
+        self._light = Light(direction=(float(x), float(y), float(z)))
+
+    def backdrop(self, surfels: Surfels, floor: float) -> Floats:
+        """Surfels on a floor in the studio: display colors and opacity 0..1, (height, width, 4)."""
+        return self._drawn(surfels, "studio", floor)
+
+    def layer(self, surfels: Surfels) -> Floats:
+        """Surfels before nothing: display colors and opacity 0..1, (height, width, 4)."""
+        return self._drawn(surfels, None, None) if len(surfels.positions) else np.zeros((HEIGHT, WIDTH, 4))
+
+    def _drawn(self, surfels: Surfels, background: str | None, floor: float | None) -> Floats:
+        picture = self._renderer.render(
+            *surfels,
+            self._camera,
+            ground=floor,
+            background=background,
+            light=self._light,
+            look=Look(specular=0.3),
+            supersample=SMOOTH,
+        )
+        return picture / 255.0
+
+
+def skin_surfels(model: Model, cut: Cut) -> Surfels:
+    """The surface behind the cut, dense enough to look closed."""
+    positions, normals = dense_skin(model)
     behind = cut.before(positions) < 0
-    positions, normals, colors = positions[behind], normals[behind], colors[behind]
-    within = ((positions - np.asarray(camera.eye)) * normals).sum(axis=1) > 0
-    normals = np.where(within[:, None], -normals, normals)
-    colors = np.where(within[:, None], np.float32(LINING), colors)
-    return discs(positions, normals, disc_radii(positions), colors)
+    positions, normals = positions[behind], normals[behind]
+    return Surfels.round(positions, normals, disc_radii(positions), _plaster(len(positions)))
 
 
-def dense_skin(model: Model) -> tuple[Floats, Floats, Floats]:
-    """Positions, normals and colors of many points on the surface: those given, and others beside them."""
+def _plaster(count: int) -> Floats:
+    return np.tile(np.array(PLASTER, np.float32), (count, 1))
+
+
+def cap_surfels(model: Model, cut: Cut) -> Surfels:
+    """A lid on the half behind. The painted section covers it, but without it light would fall in."""
+    places, area = _places_in(model, cut)
+    radius = float(np.sqrt(area))
+    places = places[model.distance(places) < -radius]
+    outward = np.tile(np.eye(3)[cut.axis], (len(places), 1))
+    return Surfels.round(places, outward, np.full(len(places), radius), _plaster(len(places)))
+
+
+def dense_skin(model: Model) -> tuple[Floats, Floats]:
+    """Positions and normals of many points on the surface: those given and, if they are few, others beside them."""
     skin = model.solid.skin
     assert skin.normals is not None
     x, normals = model.scaled(skin.positions), skin.normals
-    colors = np.tile(np.float32(SURFACE), (len(x), 1)) if skin.colors is None else skin.colors
     copies = -(-FEWEST_SURFELS // len(x)) - 1
     if copies < 1:
-        return x, normals, colors
+        return x, normals
     a, b = (np.repeat(axis, copies, axis=0) for axis in tangents(normals))
     random = np.random.default_rng(0)
-    angle, radius = 2 * np.pi * random.random(len(a)), np.sqrt(random.random(len(a)))
-    radius *= np.repeat(disc_radii(x), copies)
-    beside = np.repeat(x, copies, axis=0) + radius[:, None] * (np.cos(angle)[:, None] * a + np.sin(angle)[:, None] * b)
-    beside = model.solid.project(model.metres(beside))
+    u, v = random.uniform(-1, 1, (2, len(a), 1)) * np.repeat(disc_radii(x), copies)[:, None]
+    beside = model.solid.project(model.metres(np.repeat(x, copies, axis=0) + u * a + v * b))
+    x, normals = np.concatenate([x, model.scaled(beside)]), np.concatenate([normals, model.solid.gradient(beside)])
+    # Flat triangles and vertices with smooth normals would make spots: each surfel takes the mean of its surroundings.
+    mean = normals[nearest(x, x, ALIKE)[1]].mean(axis=1)
+    return x, mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-9)
+
+
+def node_balls(model: Model, nodes: Nodes, cut: Cut) -> tuple[Surfels, Surfels]:
+    """Balls about the nodes on the surface behind the cut, and about all nodes in the cut or close before it."""
+    x = model.scaled(nodes.positions)
+    spacing = nodes.spacing / model.size
+    before = cut.before(x) / spacing
+    shown = (before > -BALL) & (before < SHEET)
+    behind = (before <= -BALL) & (nodes.kinds == Kind.EXTERIOR_BOUNDARY)
+    each = int(np.clip(MOST_BALL_SURFELS // max(shown.sum() + behind.sum(), 1), 16, BALL_SURFELS))
+    colors = np.array([color for _, color in KINDS.values()], np.float32)[nodes.kinds]
     return (
-        np.concatenate([x, model.scaled(beside)]),
-        np.concatenate([normals, model.solid.gradient(beside)]),
-        np.concatenate([colors, np.repeat(colors, copies, axis=0)]),
+        _balls(x[behind], BALL * spacing, colors[behind], each),
+        _balls(x[shown], BALL * spacing, colors[shown], each),
     )
 
 
-def node_balls(model: Model, nodes: Nodes, cut: Cut) -> Surfels:
-    """Balls about the nodes behind the cut, and about those before it whose octants it cuts."""
-    x = model.scaled(nodes.positions)
-    spacing = nodes.spacing / model.size
-    chosen = cut.before(x) < SHEET * spacing
-    x, kinds = x[chosen], nodes.kinds[chosen]
-    normals = even_directions(BALL_SURFELS)
-    radius = BALL * spacing
-    palette = np.float32([color for _, color in KINDS.values()])
-    return discs(
-        (x[:, None] + radius * normals).reshape(-1, 3),
-        np.tile(normals, (len(x), 1)),
-        np.full(len(x) * BALL_SURFELS, 2.6 * radius / np.sqrt(BALL_SURFELS)),
-        np.repeat(palette[kinds], BALL_SURFELS, axis=0),
+def _balls(centres: Floats, radius: float, colors: Floats, each: int) -> Surfels:
+    normals = even_directions(each)
+    return Surfels.round(
+        (centres[:, None] + radius * normals).reshape(-1, 3),
+        np.tile(normals, (len(centres), 1)),
+        np.full(len(centres) * each, 2.6 * radius / np.sqrt(each)),
+        np.repeat(colors, each, axis=0),
     )
 
 
 def even_directions(count: int) -> Floats:
-    """Unit vectors in all directions, along a spiral from pole to pole; shape (count, 3)."""
+    """Unit vectors in all directions, along a spiral from pole to pole, shape (count, 3)."""
     y = 1 - (2 * np.arange(count) + 1) / count
     turn = np.pi * (3 - np.sqrt(5)) * np.arange(count)
     ring = np.sqrt(1 - y * y)
     return np.stack([ring * np.cos(turn), y, ring * np.sin(turn)], axis=1)
 
 
-def discs(positions: Floats, normals: Floats, radii: Floats, colors: Floats) -> Surfels:
-    a, b = tangents(normals)
-    return Surfels(positions, radii[:, None] * a, radii[:, None] * b, colors)
-
-
-class _Stage:
-    """Draws surfels from one place, lit from over the camera's left shoulder."""
-
-    def __init__(self, camera: Camera, cut: Cut, renderer: Renderer) -> None:
-        self._camera, self._renderer = camera, renderer
-        right, _, forward = camera.axes
-        toward = -0.5 * right + np.array([0.0, 1.2, 0.0]) - 0.6 * forward
-        self._light = Light(direction=tuple(toward.tolist()))
-
-    def backdrop(self, surfels: Surfels, ground: float) -> Floats:
-        """Display colors 0..1 of surfels on a floor in the studio, (height, width, 4)."""
-        return self._draw(surfels, "studio", ground)
-
-    def layer(self, surfels: Surfels) -> Floats:
-        """Display colors 0..1 of surfels alone, (height, width, 4)."""
-        return self._draw(surfels, None, None) if len(surfels.positions) else np.zeros((HEIGHT, WIDTH, 4))
-
-    def _draw(self, surfels: Surfels, background: str | None, ground: float | None) -> Floats:
-        look = Look(specular=0.25)
-        picture = self._renderer.render(
-            *surfels,
-            self._camera,
-            ground=ground,
-            background=background,
-            light=self._light,
-            look=look,
-            supersample=SMOOTH,
-        )
-        return picture / 255.0
-
-
 # --- the cut ---------------------------------------------------------------------------------------------------------
 
 
-def distance_in_pixels(model: Model, cut: Cut, camera: Camera) -> Floats:
-    """Distance from the surface where each pixel's ray meets the cut; not finite where there is nothing to show."""
-    width, height = WIDTH // COARSE, HEIGHT // COARSE
-    column, row = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
-    right, up, forward = camera.axes
-    focal = camera.focal / COARSE
-    rays = forward + ((column - width / 2) / focal)[..., None] * right - ((row - height / 2) / focal)[..., None] * up
-    eye = np.asarray(camera.eye)
-    with np.errstate(divide="ignore"):
-        depth = (cut.place - eye[cut.axis]) / rays[..., cut.axis]
-    x = eye + depth[..., None] * rays
-    near = (np.abs(x) < model.half + 1.5 * REACH).all(axis=-1) & (depth > 0) & (x[..., 1] > -model.half[1])
-    found = np.full(near.shape, 1.5 * REACH, np.float32)
-    found[near] = np.minimum(model.distance(x[near]), 1.5 * REACH)
-    fine = Image.fromarray(found).resize((WIDTH, HEIGHT), Image.Resampling.BILINEAR)
-    return np.asarray(fine, np.float64)
+class Section(NamedTuple):
+    """What each pixel sees in the plane of the cut, each of shape (height, width)."""
+
+    distance: Floats
+    """from the surface, negative inside, and no more than a little beyond what is shown"""
+    height: Floats
+    """above the floor"""
+
+    @staticmethod
+    def seen_by(camera: Camera, cut: Cut, model: Model) -> Section:
+        """Where the rays of the camera meet the plane."""
+        width, height = WIDTH // COARSE, HEIGHT // COARSE
+        right, up, forward = camera.axes
+        x = (np.arange(width) + 0.5 - width / 2) * COARSE / camera.focal
+        y = (height / 2 - np.arange(height) - 0.5) * COARSE / camera.focal
+        rays = forward + x[None, :, None] * right + y[:, None, None] * up
+        eye = np.asarray(camera.eye)
+        # Rays that never meet the plane count as meeting it far away.
+        places = eye + rays * (-cut.before(eye) / np.minimum(rays[..., cut.axis], -1e-3))[..., None]
+        near = (np.abs(places) < model.half + 2 * REACH).all(axis=-1)
+        distance = np.full(near.shape, 2 * REACH)
+        distance[near] = np.minimum(model.distance(places[near]), 2 * REACH)
+        return Section(_enlarged(distance), _enlarged(places[..., 1] + model.half[1]))
+
+
+def _enlarged(field: Floats) -> Floats:
+    image = Image.fromarray(field.astype(np.float32))
+    return np.asarray(image.resize((WIDTH, HEIGHT), Image.Resampling.BILINEAR), np.float64)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Bands of distance, in units of the solid's size."""
+    """Bands of distance."""
 
     step: float
-    """width of a band"""
-    deepest: int
-    """bands inside"""
-    farthest: int
-    """bands outside"""
-    step_text: float
+    """width of a band, in units of the solid's size"""
+    inside: int
+    """number of bands"""
+    outside: int
+    """number of bands"""
+    shown_step: float
     """width of a band in `unit`"""
     unit: str
 
     @staticmethod
-    def of(field: Floats, size: float) -> Scale:
-        deepest = max(-float(field.min()), 0.02)
-        power, unit = next(
-            (p, u) for p, u in ((1e3, "km"), (1.0, "m"), (1e-2, "cm"), (1e-3, "mm"), (1e-6, "um"), (1e-9, "nm"))
-            if deepest * size >= p or p == 1e-9
-        )  # fmt: skip
-        rough = deepest * size / power / BANDS
+    def of(distance: Floats, size: float) -> Scale:
+        """For the distances, over the size [m] of the solid, that are to be shown."""
+        deepest = max(-float(distance.min()), 0.01)
+        unit, metres = length_unit(deepest * size)
+        rough = deepest * size / metres / BANDS
         ten = 10.0 ** np.floor(np.log10(rough))
-        nice = ten * min((1, 2, 2.5, 5, 10), key=lambda n: abs(np.log(n * ten / rough)))
-        step = nice * power / size
-        return Scale(step, int(np.ceil(deepest / step)), max(int(REACH / step), 1), float(nice), unit)
+        shown_step = float(ten * min((1, 2, 5, 10), key=lambda n: abs(np.log(n * ten / rough))))
+        step = shown_step * metres / size
+        outside = min(max(round(REACH / step), 1), MOST_OUTSIDE)
+        return Scale(step, int(np.ceil(deepest / step)), outside, shown_step, unit)
 
     def colors(self, distance: Floats) -> Floats:
-        """Display colors and opacity of the bands, (..., 4)."""
+        """Display colors and opacity (..., 4) of the bands that distances (...) lie in."""
         band = np.floor(distance / self.step)
-        inside = _between(WARM, (-band - 1) / max(self.deepest - 1, 1))
-        outside = _between(COOL, band / max(self.farthest - 1, 1))
-        fade = np.clip(1 - band / self.farthest, 0, 1)
-        warm = distance < 0
-        color = np.where(warm[..., None], inside, outside)
-        return np.concatenate([color, np.where(warm, INSIDE_OPACITY, OUTSIDE_OPACITY * fade)[..., None]], axis=-1)
+        warm = _along(WARM, (-band - 1) / max(self.inside - 1, 1))
+        cool = _along(COOL, band / max(self.outside - 1, 1))
+        inside = distance < 0
+        fading = np.clip(1 - (band + 0.5) / self.outside, 0, 1)
+        opacity = np.where(inside, 1.0, OUTSIDE_OPACITY * fading)
+        return _layer(np.where(inside[..., None], warm, cool), opacity)
+
+    def text(self, band: int) -> str:
+        """The distance at which a band begins, as a number."""
+        return f"{band * self.shown_step:.{decimals(self.shown_step, 1)}f}"
 
 
-def _between(colors: Floats, share: Floats) -> Floats:
-    """Colors along a row of them, at 0..1 of its length."""
+def _along(colors: Floats, share: Floats) -> Floats:
+    """Colors (..., 3) at 0..1 of the way along a row of them."""
     place = np.clip(share, 0, 1) * (len(colors) - 1)
     return np.stack([np.interp(place, np.arange(len(colors)), channel) for channel in colors.T], axis=-1)
 
 
-def paint(field: Floats, scale: Scale) -> Floats:
-    """The cut: bands with thin lines between them and a strong one along the surface, (height, width, 4)."""
-    picture = scale.colors(field)
-    slope = np.maximum(np.hypot(*np.gradient(field)), 1e-9)
-    nearest = np.round(field / scale.step)
-    line = np.clip(1.0 - np.abs(field - nearest * scale.step) / slope, 0, 1)
-    shown = (nearest > -scale.deepest) & (nearest < scale.farthest) & (nearest != 0)
-    strength = np.where(field < 0, 0.4, 0.4 * np.clip(1 - field / (scale.step * scale.farthest), 0, 1))
-    picture = over(picture, with_opacity(np.where(field < 0, 0.0, 0.25), line * shown * strength))
-    edge = np.clip(2.0 - np.abs(field) / slope, 0, 1)
-    return over(picture, with_opacity(np.zeros_like(field), edge, INK))
+def painted(section: Section, scale: Scale) -> Floats:
+    """The cut: bands, thin lines between them and a strong one along the surface, (height, width, 4)."""
+    distance = section.distance
+    slope = _slope(distance)
+    level = np.round(distance / scale.step)
+    thin = np.clip(1.0 - np.abs(distance - level * scale.step) / slope, 0, 1)
+    fading = np.clip(1 - level / scale.outside, 0, 1)
+    picture = over(scale.colors(distance), _layer(INK, LINE_OPACITY * thin * fading))
+    strong = np.clip(2.0 - np.abs(distance) / slope, 0, 1)
+    picture = over(picture, _layer(INK, strong))
+    picture[..., 3] *= _pixels_above(section.height, 0.0) * _pixels_above(-distance, -scale.outside * scale.step)
+    return picture
 
 
-def with_opacity(gray: Floats, opacity: Floats, color: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Floats:
-    flat = gray[..., None] * np.ones(3) if color == (1.0, 1.0, 1.0) else np.broadcast_to(color, (*gray.shape, 3))
-    return np.concatenate([flat, opacity[..., None]], axis=-1)
+def _pixels_above(field: Floats, level: float) -> Floats:
+    """1 where a field is above a level, 0 where it is below, with a soft edge a pixel wide."""
+    return np.clip((field - level) / _slope(field) + 0.5, 0, 1)
+
+
+def _slope(field: Floats) -> Floats:
+    """Change from a pixel to the next, never quite 0."""
+    return np.maximum(np.hypot(*np.gradient(field)), 1e-9)
+
+
+def _layer(color: Floats | Color, opacity: Floats) -> Floats:
+    """Display colors and opacity in one array, (..., 4)."""
+    return np.concatenate([np.broadcast_to(color, (*opacity.shape, 3)), opacity[..., None]], axis=-1)
 
 
 def over(below: Floats, above: Floats) -> Floats:
-    """One picture laid over another, both (height, width, 4) display colors and opacity in 0..1."""
-    a, b = above[..., 3:], below[..., 3:]
-    alpha = a + (1 - a) * b
-    color = (a * above[..., :3] + (1 - a) * b * below[..., :3]) / np.maximum(alpha, 1e-9)
-    return np.concatenate([color, alpha], axis=-1)
+    """A picture laid over another, both display colors and opacity 0..1, (height, width, 4)."""
+    a, b = above[..., 3:], (1 - above[..., 3:]) * below[..., 3:]
+    color = (a * above[..., :3] + b * below[..., :3]) / np.maximum(a + b, 1e-9)
+    return np.concatenate([color, a + b], axis=-1)
+
+
+def _bytes(picture: Floats) -> NDArray[np.uint8]:
+    return np.rint(255 * picture[..., :3]).astype(np.uint8)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
 
+MARGIN = 36
+BAR_LEFT, BAR_WIDTH, BAR_HEIGHT = WIDTH - 130, 30, 520
+"""Of the scale [pixels]."""
+DETAIL = 2
+"""Words are drawn at so many times the size, then averaged."""
 
-def labelled(picture: Floats, scale: Scale, nodes: Nodes, name: str) -> NDArray[np.uint8]:
-    return np.rint(255 * picture[..., :3]).astype(np.uint8)
+
+def _title(model: Model, cut: Cut, nodes: Nodes) -> tuple[str, str]:
+    """Two lines."""
+    unit, metres = length_unit(model.size)
+    place = (model.middle[cut.axis] + model.size * cut.place) / metres
+    where = f"{'xyz'[cut.axis]} = {place:z.{decimals(model.size / metres)}f} {unit}"
+    return model.solid.name, f"{len(nodes):,} nodes, {length_text(nodes.spacing)} apart, cut at {where}"
+
+
+def words(scale: Scale, nodes: Nodes, title: tuple[str, str]) -> Floats:
+    """A title, what the balls are, and the scale of distance: (height, width, 4)."""
+    pen = Pen()
+    pen.text(MARGIN, 48, title[0], 32, "lm")
+    pen.text(MARGIN, 84, title[1], 19, "lm", soft=True)
+    x = MARGIN + 8.0
+    for kind, (name, color) in KINDS.items():
+        pen.ball(x, HEIGHT - 40, 9, color)
+        label = f"{name}  {int((nodes.kinds == kind).sum()):,}"
+        x += 20 + pen.text(x + 20, HEIGHT - 40, label, 19, "lm") + 36
+    _draw_scale(pen, scale)
+    return pen.layer()
+
+
+def _draw_scale(pen: Pen, scale: Scale) -> None:
+    bands = scale.inside + scale.outside
+    top, band_height = (HEIGHT - BAR_HEIGHT) / 2, BAR_HEIGHT / bands
+    right = BAR_LEFT + BAR_WIDTH
+    every = -(-bands // 14)
+    for row, band in enumerate(range(scale.outside - 1, -scale.inside - 1, -1)):
+        color = scale.colors(np.array((band + 0.5) * scale.step))
+        pen.box(BAR_LEFT, top + row * band_height, right, top + (row + 1) * band_height, color)
+    for row, band in enumerate(range(scale.outside, -scale.inside - 1, -1)):
+        y = top + row * band_height
+        pen.line(BAR_LEFT, y, right + (6 if band % every == 0 else 0), y, 3.5 if band == 0 else 1)
+        if band % every == 0:
+            pen.text(right + 14, y, scale.text(band), 18, "lm")
+    surface = top + scale.outside * band_height
+    pen.text(BAR_LEFT - 12, 0.5 * (top + surface), "outside", 16, "rm", soft=True)
+    pen.text(BAR_LEFT - 12, 0.5 * (top + BAR_HEIGHT + surface), "inside", 16, "rm", soft=True)
+    pen.text(BAR_LEFT + BAR_WIDTH / 2, top - 52, "distance to", 18, "mm")
+    pen.text(BAR_LEFT + BAR_WIDTH / 2, top - 29, f"the surface [{scale.unit}]", 18, "mm")
+
+
+class Pen:
+    """Writes and draws on a clear sheet; places and sizes in pixels of the picture."""
+
+    def __init__(self) -> None:
+        self._sheet = Image.new("RGBA", (DETAIL * WIDTH, DETAIL * HEIGHT), (*_code(INK), 0))
+        self._draw = ImageDraw.Draw(self._sheet)
+
+    def text(self, x: float, y: float, text: str, size: int, anchor: str, soft: bool = False) -> float:
+        """Write a line and return its width. Anchors are Pillow's: "lm" starts at x, "mm" has its middle there."""
+        font = ImageFont.load_default(DETAIL * size)
+        self._draw.text(
+            (DETAIL * x, DETAIL * y), plain(text), font=font, fill=(*_code(INK), 170 if soft else 255), anchor=anchor
+        )
+        return float(font.getlength(plain(text))) / DETAIL
+
+    def ball(self, x: float, y: float, radius: float, color: Color) -> None:
+        """A disc with a rim and a highlight."""
+        self._disc(x, y, radius, tuple(0.6 * channel for channel in color))
+        self._disc(x, y, radius - 1.2, color)
+        self._disc(
+            x - 0.3 * radius, y - 0.35 * radius, 0.24 * radius, tuple(0.35 + 0.65 * channel for channel in color)
+        )
+
+    def _disc(self, x: float, y: float, radius: float, color: Floats | tuple[float, ...]) -> None:
+        self._draw.ellipse([DETAIL * edge for edge in (x - radius, y - radius, x + radius, y + radius)], _code(color))
+
+    def box(self, left: float, top: float, right: float, bottom: float, color: Floats) -> None:
+        """Filled."""
+        self._draw.rectangle([DETAIL * edge for edge in (left, top, right, bottom)], _code(color))
+
+    def line(self, x: float, y: float, to_x: float, to_y: float, width: float) -> None:
+        """A straight line of ink."""
+        ends = [DETAIL * edge for edge in (x, y, to_x, to_y)]
+        self._draw.line(ends, (*_code(INK), 255), round(DETAIL * width))
+
+    def layer(self) -> Floats:
+        """Display colors and opacity 0..1, (height, width, 4)."""
+        return np.asarray(self._sheet.reduce(DETAIL)) / 255.0
+
+
+def _code(color: Floats | tuple[float, ...]) -> tuple[int, ...]:
+    return tuple(round(255 * float(channel)) for channel in color)
+
+
+def plain(text: str) -> str:
+    """Text in the letters that Pillow's own font has."""
+    return unicodedata.normalize("NFKD", text.replace("µ", "u")).encode("ascii", "ignore").decode()

@@ -9,6 +9,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.errors import SolidError
+from phyxel.mls.neighbours import nearest
 from phyxel.points.cloud import PointCloud
 from phyxel.points.normals import (
     Neighbourhoods,
@@ -40,6 +41,10 @@ WIDEST_AREA = 9.0
 """The most a point's area counts, in medians."""
 BESIDE = 0.5
 """How far beside a point the winding number is asked, in spacings."""
+PROBES = 50_000
+"""Points whose sides are looked at, at most."""
+VOTES = 9
+"""Of them, how many decide on a point."""
 ENCLOSED = 0.8
 """Least mean winding number just inside a closed surface."""
 
@@ -86,8 +91,14 @@ class Scan:
 def read_scan(cloud: PointCloud, closing: float, device: wp.Device) -> Scan:
     """The closed surface the cloud's points lie on. `closing` is the share of its area that may be made up."""
     _refuse_coarse_numbers(cloud)
+    scan, near = _sheet(cloud)
+    scan, near = _one_sided(cloud, scan, near, device)
+    return _closed(cloud, scan, near, closing, device)
+
+
+def _sheet(cloud: PointCloud) -> tuple[Scan, Neighbourhoods]:
+    """The cloud's distinct points without strays and noise, with normals and areas."""
     kept, near = _without_strays(cloud)
-    found = Findings(points=len(cloud), duplicates=_duplicates(cloud), normals_made=cloud.normals is None)
     positions = cloud.positions[kept]
     lower, upper = positions.min(axis=0), positions.max(axis=0)
     middle, size = 0.5 * (lower + upper), float((upper - lower).max())
@@ -98,23 +109,36 @@ def read_scan(cloud: PointCloud, closing: float, device: wp.Device) -> Scan:
     if noise > 0:
         near, order = _around_each(x)
         x, kept = x[order], kept[order]
-    normals = _normals(cloud, kept, x, near)
     areas = areas_of(x, near)
     areas = np.minimum(areas, WIDEST_AREA * np.median(areas))
-    sides = _sides(x, normals, areas, near, device)
-    normals = np.where(sides.reversed[:, None], -normals, normals)
+    duplicates = len(cloud) - len(np.unique(cloud.positions, axis=0))
+    found = Findings(
+        points=len(cloud),
+        duplicates=duplicates,
+        outliers=len(cloud) - duplicates - len(kept),
+        noise=noise,
+        normals_made=cloud.normals is None,
+    )
+    return Scan(x, _normals(cloud, kept, x, near), areas, middle, size, kept, found), near
+
+
+def _one_sided(cloud: PointCloud, scan: Scan, near: Neighbourhoods, device: wp.Device) -> tuple[Scan, Neighbourhoods]:
+    """The points that have the solid on their inner side only."""
+    sides = _sides(scan, device)
     if sides.reversed.any():
-        sides = _sides(x, normals, areas, near, device)
-    whole = ~sides.buried & ~sides.loose
-    outliers = len(cloud) - found.duplicates - len(kept) + int(sides.loose.sum())
-    _refuse_if_mostly_dirt(cloud, outliers, found.duplicates)
-    turned = 0 if cloud.normals is None else int(((cloud.normals[kept] * normals).sum(axis=1) < 0).sum())
-    found = replace(found, noise=noise, outliers=outliers, buried=int(sides.buried.sum()), turned=turned)
-    if not whole.all():
-        near, order = _around_each(x[whole])
-        order = np.flatnonzero(whole)[order]
-        x, normals, areas, kept = x[order], normals[order], areas[order], kept[order]
-    return _closed(cloud, Scan(x, normals, areas, middle, size, kept, found), near, closing, device)
+        scan = replace(scan, normals=np.where(sides.reversed[:, None], -scan.normals, scan.normals))
+        sides = _sides(scan, device)
+    turned = 0 if cloud.normals is None else int(((cloud.normals[scan.kept] * scan.normals).sum(axis=1) < 0).sum())
+    outliers = scan.findings.outliers + int(sides.loose.sum())
+    _refuse_if_mostly_dirt(cloud, outliers, scan.findings.duplicates)
+    found = replace(scan.findings, outliers=outliers, buried=int(sides.buried.sum()), turned=turned)
+    whole = np.flatnonzero(~sides.buried & ~sides.loose)
+    if len(whole) == len(scan.kept):
+        return replace(scan, findings=found), near
+    near, order = _around_each(scan.positions[whole])
+    left = whole[order]
+    positions, normals, areas, kept = (part[left] for part in (scan.positions, scan.normals, scan.areas, scan.kept))
+    return Scan(positions, normals, areas, scan.middle, scan.size, kept, found), near
 
 
 def _refuse_coarse_numbers(cloud: PointCloud) -> None:
@@ -128,10 +152,6 @@ def _refuse_coarse_numbers(cloud: PointCloud) -> None:
             f"points lie about {spacing:.2g} m apart; move the scan to the origin before saving it, or save it in "
             "double precision"
         )
-
-
-def _duplicates(cloud: PointCloud) -> int:
-    return len(cloud) - len(np.unique(cloud.positions, axis=0))
 
 
 def _around_each(positions: Floats) -> tuple[Neighbourhoods, NDArray[np.integer]]:
@@ -159,10 +179,16 @@ def _without_strays(cloud: PointCloud) -> tuple[NDArray[np.integer], Neighbourho
 
 
 def _strays(near: Neighbourhoods) -> Mask:
+    """Points that stand off: from their nearest, or all in all, more than their neighbours do; or alone in space.
+
+    A gap to the nearest alone says nothing where others come in tight pairs.
+    """
     values = np.linalg.eigvalsh(near.spread)
     scattered = values[:, 0] > SHEET * values.sum(axis=1)
-    lonely = near.reach > STRAY * np.median(near.reach[near.index], axis=1)
-    return lonely | (scattered & (near.reach > STRAY * np.median(near.reach)))
+    gap = np.linalg.norm(near.x - near.x[near.index[:, 0]], axis=1)
+    farther, lonelier = (far / np.median(far[near.index], axis=1) for far in (gap, near.reach))
+    off = (farther > STRAY) & (lonelier > 1.3)
+    return off | (lonelier > STRAY) | (scattered & (near.reach > STRAY * np.median(near.reach)))
 
 
 def _normals(cloud: PointCloud, kept: NDArray[np.integer], positions: Floats, near: Neighbourhoods) -> Floats:
@@ -189,15 +215,21 @@ class _Sides:
     """outside on both sides"""
 
 
-def _sides(x: Floats, normals: Floats, areas: Floats, near: Neighbourhoods, device: wp.Device) -> _Sides:
-    """Each by the majority of a point's neighbours: a single one may be off by noise."""
-    soup = Soup.of_points(x, normals, areas, device)
-    shift = BESIDE * np.sqrt(areas)[:, None] * normals
+def _sides(scan: Scan, device: wp.Device) -> _Sides:
+    """Of many points some are asked, and each point goes by the majority of those near it: one may be off by noise."""
+    soup = Soup.of_points(scan.positions, scan.normals, scan.areas, device)
+    some = np.random.default_rng(0).permutation(len(scan.positions))[:PROBES]
+    x = scan.positions[some]
+    shift = BESIDE * np.sqrt(scan.areas[some])[:, None] * scan.normals[some]
     behind, before = soup.winding_number(x - shift), soup.winding_number(x + shift)
     reversed = (before < -0.6) & (behind < 0.4)
     buried = np.minimum(behind, before) > 0.75
     loose = (np.maximum(behind, before) < 0.25) & ~reversed
-    return _Sides(*(flag[near.index].mean(axis=1) > 0.5 for flag in (reversed, buried, loose)))
+    if not (reversed | buried | loose).any():
+        nowhere = np.zeros(len(scan.positions), bool)
+        return _Sides(nowhere, nowhere, nowhere)
+    _, near = nearest(scan.positions, x, min(VOTES, len(x)))
+    return _Sides(*(flag[near].mean(axis=1) > 0.5 for flag in (reversed, buried, loose)))
 
 
 def _refuse_if_mostly_dirt(cloud: PointCloud, outliers: int, duplicates: int) -> None:

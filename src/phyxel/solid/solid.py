@@ -84,14 +84,18 @@ class Solid:
         """the cloud's points that lie on the surface, with outward normals"""
         self.findings = Findings(points=len(cloud))
         """what was understood of the points"""
+        self.made_from = "points"
+        """"shape", "mesh" (closed, by its triangles) or "points" (of a cloud, or of a mesh that is open)"""
         self._middle: Numbers = np.zeros(3)
         self._size = 1.0
         picked = dev.pick(device)
         mesh = cloud.mesh or (None if cloud.faces is None else Mesh(cloud.positions, cloud.faces))
         if cloud.shape is not None:
+            self.made_from = "shape"
             self.lower, self.upper = np.array(cloud.shape.lower, float), np.array(cloud.shape.upper, float)
             self._surface: Surface = ShapeSurface(cloud.shape)
         elif mesh is not None and _is_closed(joined := welded(mesh)):
+            self.made_from = "mesh"
             self._take_mesh(joined, picked)
         else:
             points = cloud if mesh is None else points_on(joined, FACE_POINTS, cloud.name)

@@ -1,0 +1,47 @@
+"""Lengths and volumes as people write them."""
+
+from __future__ import annotations
+
+import math
+
+LENGTHS = {"km": 1e3, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "µm": 1e-6, "nm": 1e-9}
+"""metres in one unit"""
+VOLUMES = {"km³": 1e9, "m³": 1.0, "l": 1e-3, "cm³": 1e-6, "mm³": 1e-9, "µm³": 1e-18, "nm³": 1e-27}
+"""cubic metres in one unit"""
+
+
+def length_unit(length: float) -> tuple[str, float]:
+    """The largest unit of which a length [m] has at least one, or the smallest there is; and the metres in it."""
+    return _fitting(length, LENGTHS)
+
+
+def length_text(length: float) -> str:
+    """A length [m] with three digits and its unit."""
+    unit, metres = length_unit(length)
+    return f"{digits(length / metres)} {unit}"
+
+
+def volume_text(volume: float) -> str:
+    """A volume [m³] with three digits and its unit."""
+    unit, cubic_metres = _fitting(volume, VOLUMES)
+    return f"{digits(volume / cubic_metres)} {unit}"
+
+
+def digits(value: float, count: int = 3) -> str:
+    """A number with so many digits that count, and with all those before its point."""
+    return f"{value:,.{decimals(value, count)}f}" if abs(value) < 1e9 else f"{value:.{count - 1}e}"
+
+
+def decimals(value: float, count: int = 3) -> int:
+    """How many digits behind the point make so many in all."""
+    if value == 0:
+        return 0
+    return max(count - 1 - math.floor(math.log10(abs(value))), 0)
+
+
+def _fitting(value: float, units: dict[str, float]) -> tuple[str, float]:
+    for unit, worth in units.items():
+        # A hair less than one, so that what should be 1 m but for rounding is not written as 100 cm.
+        if abs(value) >= 0.9999 * worth:
+            return unit, worth
+    return unit, worth
