@@ -98,10 +98,11 @@ class Body:
         self._reach = sampled.reach * self._scale
         self.unit = sampled.spacing * self._scale
         """mean node spacing [m]: the length the body computes in"""
-        self._centre = np.average(self.reference, axis=0, weights=self.volumes)
-        self.origin: Floats = self._centre.copy()
+        self.centre: Floats = np.average(self.reference, axis=0, weights=self.volumes)
+        """middle of mass of the reference shape [m]"""
+        self.origin: Floats = self.centre.copy()
         """where the middle of the reference shape is counted from now [m]; the world moves it along with the body"""
-        arm = self.reference - self._centre
+        arm = self.reference - self.centre
         spun = np.cross(self._vector("spin", spin), arm)
         self._start_velocities = self._vector("velocity", velocity) + spun
         self.support = support
@@ -141,9 +142,13 @@ class Body:
         turned = (np.asarray(positions, np.float64) - self._middle) @ self.rotation.T
         return self._at + self._middle + self._scale * turned
 
+    def placed_cloud(self) -> Floats:
+        """Where the cloud's points are in the reference shape [m], shape (m, 3)."""
+        return self._placed(self.cloud.positions)
+
     def _sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Whether reference positions (n, 3) and (n, 3), in body units, see each other inside the solid."""
-        there, here = (self._unplaced(self._centre + self.unit * np.asarray(x, np.float64)) for x in (one, other))
+        there, here = (self._unplaced(self.centre + self.unit * np.asarray(x, np.float64)) for x in (one, other))
         return self.solid.sees(there, here)
 
     def _in_cloud(self, entry: Region) -> Region:
@@ -165,7 +170,7 @@ class Body:
     def part(self) -> Part:
         """What the model takes, in units of the mean node spacing about the origin."""
         return Part(
-            positions=(self.reference - self._centre) / self.unit,
+            positions=(self.reference - self.centre) / self.unit,
             velocities=self._start_velocities / self.unit,
             volumes=self.volumes / self.unit**3,
             reach=self._reach / self.unit,
@@ -244,7 +249,7 @@ class Body:
     def positions(self) -> Floats:
         """x [m], shape (n, 3)"""
         u = self._field("u")
-        return self.origin + (self.reference - self._centre) + self.unit * u
+        return self.origin + (self.reference - self.centre) + self.unit * u
 
     @property
     def velocities(self) -> Floats:
@@ -261,7 +266,7 @@ class Body:
         """The surfels, where the body is now."""
         world = self._in_world("surface")
         if self._surfels is None:
-            self._surfels = Surfels(self._rest(), (self.reference - self._centre) / self.unit, world.device, self._sees)
+            self._surfels = Surfels(self._rest(), (self.reference - self.centre) / self.unit, world.device, self._sees)
         if self._surfels_at != world.revision:
             world.carry(self, self._surfels)
             self._surfels_at = world.revision
@@ -271,17 +276,17 @@ class Body:
         cloud = self.cloud
         assert cloud.normals is not None
         colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
-        positions = (self._placed(cloud.positions) - self._centre) / self.unit
+        positions = (self.placed_cloud() - self.centre) / self.unit
         return Rest(positions, cloud.normals @ self.rotation.T, colors)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
-        points = (np.asarray(X, np.float64).reshape(-1, 3) - self._centre) / self.unit
-        nodes = (self.reference - self._centre) / self.unit
+        points = (np.asarray(X, np.float64).reshape(-1, 3) - self.centre) / self.unit
+        nodes = (self.reference - self.centre) / self.unit
         carried = Carriers.found(points, nodes, self._sees).carry(
             points, nodes, self._field("u"), self._field("gradient")
         )
-        return self.origin - self._centre + self.unit * carried
+        return self.origin - self.centre + self.unit * carried
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and

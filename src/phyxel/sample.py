@@ -173,10 +173,10 @@ def tips_of(sample: Sample) -> Iterator[str]:
     solid = sample.solid
     size = float((solid.upper - solid.lower).max())
     if not SMALL <= size <= LARGE and solid.made_from != "shape":
-        other = "mm" if size > LARGE and sample.units != "mm" else "cm" if sample.units != "cm" else "m"
+        other = "--units mm, cm, in, ..." if sample.units == "m" else "--units m, cm, in, ..."
         yield (
-            f"the largest extent is {length_text(size)}, with the file's numbers in {sample.units}; "
-            f"if they mean something else, say so: --units {other}"
+            f"the largest extent is {length_text(size)}, with the file's numbers taken as {sample.units}; "
+            f"if they mean something else, say so with {other}"
         )
     if solid.findings.closed_share > MUCH_MADE_UP:
         share = 100 * solid.findings.closed_share

@@ -8,6 +8,8 @@ LENGTHS = {"km": 1e3, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "µm": 1e-6, "nm": 1e-9}
 """metres in one unit"""
 VOLUMES = {"km³": 1e9, "m³": 1.0, "l": 1e-3, "cm³": 1e-6, "mm³": 1e-9, "µm³": 1e-18, "nm³": 1e-27}
 """cubic metres in one unit"""
+FAR_ABOVE_NEXT = {"km³": 1e-3, "mm³": 1e-3, "µm³": 1e-3}
+"""Units so much larger than the next that less than one of them is written in them too: down to this share."""
 
 
 def length_unit(length: float) -> tuple[str, float]:
@@ -36,12 +38,13 @@ def decimals(value: float, count: int = 3) -> int:
     """How many digits behind the point make so many in all."""
     if value == 0:
         return 0
-    return max(count - 1 - math.floor(math.log10(abs(value))), 0)
+    rounded = float(f"{abs(value):.{count - 1}e}")  # 0.9999 is written as 1.00
+    return max(count - 1 - math.floor(math.log10(rounded)), 0)
 
 
 def _fitting(value: float, units: dict[str, float]) -> tuple[str, float]:
     for unit, worth in units.items():
         # A hair less than one, so that what should be 1 m but for rounding is not written as 100 cm.
-        if abs(value) >= 0.9999 * worth:
+        if abs(value) >= FAR_ABOVE_NEXT.get(unit, 0.9999) * worth:
             return unit, worth
     return unit, worth

@@ -68,6 +68,8 @@ class World:
         self._model: PhyxelModel | None = None
         self._ceilings: dict[Body, float] = {}
         self._steps_since_check = 0
+        self._arrived: list[Body] = []
+        """bodies that have not moved yet"""
         self._step = 0.0
         """size of a step as last chosen [s]; 0: none yet"""
         self.steps = 0
@@ -94,6 +96,7 @@ class World:
         kept = self._kept_states()
         body._world = self
         self.bodies.append(body)
+        self._arrived.append(body)
         if kept:
             self._rebuild(kept)
 
@@ -182,6 +185,7 @@ class World:
         if dt <= 0 or not self.bodies:
             self.time += max(dt, 0.0)
             return
+        self._set_down()
         start, left = self.time, dt
         most = 1 if any(handle.follows for handle in self._handles()) else MOST_STEPS_AT_ONCE
         self._write_surroundings()
@@ -198,6 +202,18 @@ class World:
         self.model.synchronise()
         self.revision += 1
         self._check_for_blow_up()
+
+    def _set_down(self) -> None:
+        """Raise free bodies that start in the ground until they stand on it. Scans have their origin anywhere, and what
+        starts in the ground would be shot out of it. The reference shape stays where it was given."""
+        for body in self._arrived:
+            for ground in self.colliders:
+                up = np.array(ground.normal)
+                depth = ground.height - float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
+                if depth > 0 and not body.handles:
+                    body.origin = body.origin + depth * up
+                    self.revision += 1
+        self._arrived.clear()
 
     def _stable_substeps(self, dt: float) -> int:
         """How many stable steps make up dt.
@@ -396,6 +412,7 @@ class World:
         self.time = float(content["clock"][0])
         self._steps_since_check = int(content["clock"][1])
         self._step = float(content["clock"][3])
+        self._arrived.clear()
         for body, origin in zip(self.bodies, content["origins"], strict=True):
             body.origin = origin
         for handle, moved in zip(self._handles(), content["moved"], strict=True):

@@ -108,7 +108,7 @@ def test_surfels_of_one_leg_are_carried_by_that_leg():
     """A point of the left foot's inner side has the right foot's nodes among its nearest, and no share in them."""
     bear = px.Body(px.load("bear", points=3000), nodes=800)
     part = bear.part()
-    points = (bear.cloud.positions - bear._centre) / bear.unit
+    points = (bear.cloud.positions - bear.centre) / bear.unit
     x, y, z = bear.cloud.positions.T
     inner = (z > 0.115) & (y < 0.06) & (np.abs(x) < 0.05)
     for sees, shared in ((None, True), (part.sees, False)):

@@ -96,6 +96,7 @@ class PointCloud:
 
     def checked(self) -> PointCloud:
         """This cloud, or a `LoadError` that says why no solid can ever be made of it."""
+        self._refuse_wrong_arrays()
         x = self.positions
         if len(x) == 0:
             raise LoadError(f"{self.name}: no points; a solid needs a closed surface")
@@ -115,6 +116,17 @@ class PointCloud:
         if self.faces is not None and len(self.faces) and (self.faces.min() < 0 or self.faces.max() >= len(x)):
             raise LoadError(f"{self.name}: a face names point {int(self.faces.max())}, but there are {len(x)} points")
         return self
+
+    def _refuse_wrong_arrays(self) -> None:
+        n = len(self.positions)
+        for what, array in (("positions", self.positions), ("normals", self.normals), ("faces", self.faces)):
+            if array is None:
+                continue
+            if not np.issubdtype(array.dtype, np.integer if what == "faces" else np.number):
+                raise LoadError(f"{self.name}: {what} are {array.dtype}, not numbers")
+            rows = len(array) if what == "faces" else n
+            if array.shape != (rows, 3):
+                raise LoadError(f"{self.name}: {what} have shape {array.shape}; give ({rows}, 3)")
 
     def part(self, kept: Indices) -> PointCloud:
         """The points with these indices; the faces are left to `mesh`, and `splats` keeps what it has."""

@@ -29,6 +29,8 @@ FARTHEST = 1e30
 """[m]: beyond this the squares and cubes of a coordinate would leave what a double can hold"""
 UNIT_CANCELLED = 1e-3
 """a sum of unit normals shorter than this says nothing of a direction"""
+THINNED_FROM = 3
+"""random points on faces for each that is kept, so that these lie evenly"""
 SEED = 1
 
 Value = TypeVar("Value")
@@ -164,6 +166,13 @@ def _double_areas(x: Floats, faces: Indices) -> Floats:
     return np.cross(b - a, c - a)
 
 
+def with_unit_normals(cloud: PointCloud) -> PointCloud:
+    """The cloud, with normals of unit length if it has any; those that are no directions count as missing."""
+    if cloud.normals is None or np.allclose(np.linalg.norm(cloud.normals, axis=1), 1, atol=1e-3):
+        return cloud
+    return replace(cloud, normals=_unit_normals(cloud.normals, cloud.positions))
+
+
 def _unit_normals(normals: Floats | None, positions: Floats) -> Floats | None:
     """Normals of unit length, float32; a point without one takes that of its surroundings; None if no point has one."""
     if normals is None:
@@ -196,9 +205,15 @@ def _normals_around(positions: Floats, normals: Floats, good: NDArray[np.bool_])
 
 
 def points_on(mesh: Mesh, fewest: int, name: str) -> PointCloud:
-    """The vertices of a mesh with normals, and random points on its faces if there are fewer than asked for."""
+    """The vertices of a mesh with normals, or random points on its faces if there are fewer than asked for."""
     cloud = _completed(PointCloud(mesh.vertices, faces=mesh.faces, name=name))
-    return replace(_with_points(cloud, max(fewest, len(cloud))), faces=None, mesh=None)
+    if len(cloud) >= fewest:
+        return replace(cloud, faces=None, mesh=None)
+    # Each face gets corners of its own: its points then look where it looks, up to its sharpest edge.
+    apart = np.arange(cloud.faces.size, dtype=np.int32).reshape(-1, 3)
+    cloud = _completed(PointCloud(cloud.positions[cloud.faces.ravel()], faces=apart, name=name))
+    on_faces = np.arange(len(cloud), len(cloud) + THINNED_FROM * fewest)
+    return _thinned(_densified(cloud, len(cloud) + len(on_faces)).part(on_faces), fewest)
 
 
 def _with_points(cloud: PointCloud, points: int | None) -> PointCloud:

@@ -31,6 +31,8 @@ UPRIGHT = wp.constant(0.02)
 """Share of the way to the query that may lie along the surface."""
 ASKEW = wp.constant(0.3)
 """Cosine between the way and the normal below which the side is asked of the winding number."""
+STRAYED = wp.constant(0.7)
+"""How much nearer than the nearest triangle a foot point may be, in spacings."""
 BEYOND = wp.constant(4.0)
 """Distance from which it always is, in spacings: it is slower, but no single wrong normal can mislead it."""
 
@@ -59,9 +61,10 @@ def pulled_down(surface: Surface, y: wp.vec3, n: wp.vec3, reach: float, x: wp.ve
     The function is asked a little towards x: on an edge the face that looks to x then answers, not just any.
     """
     away = reach
+    start = y
     steps = int(0)
     # A short step has arrived. A long one may have crossed an edge, beyond which another face is to be met.
-    while steps < 4 and wp.abs(away) > 0.1 * reach:
+    while steps < 4 and wp.abs(away) > 0.1 * reach and wp.length_sq(y - start) <= reach * reach:
         ahead = x - y
         ahead *= wp.min(1.0, wp.static(AHEAD) * reach / wp.max(wp.length(ahead), 1.0e-12))
         f, slope, weights = implicit_value(surface.tree, y + ahead)
@@ -98,7 +101,7 @@ def slid(surface: Surface, x: wp.vec3, guess: wp.vec3, n: wp.vec3, reach: float)
     side = wp.sign(height)
     if distance < 0.1 * reach:
         distance = wp.abs(height)
-    elif distance > BEYOND * reach or wp.abs(height) < ASKEW * distance:
+    elif distance > BEYOND * surface.typical_reach or wp.abs(height) < ASKEW * distance:
         side = wp.where(winding_number(surface.soup, x) > 0.5, -1.0, 1.0)
     return y, n, side * distance
 
@@ -108,7 +111,15 @@ def closest_point(surface: Surface, x: wp.vec3):
     """Nearest point of the surface to x, its outward normal, and the signed distance."""
     hit = wp.mesh_query_point_no_sign(surface.soup, x, 1.0e6)
     guess = wp.mesh_eval_position(surface.soup, hit.face, hit.u, hit.v)
-    return slid(surface, x, guess, surface.normal[hit.face], surface.reach[hit.face])
+    reach = surface.reach[hit.face]
+    y, n, distance = slid(surface, x, guess, surface.normal[hit.face], reach)
+    # The surface is where its points are: what lies much nearer than all of them is a stray sheet of the function.
+    far = wp.length(x - guess)
+    if wp.abs(distance) < far - STRAYED * reach:
+        y = guess
+        n = surface.normal[hit.face]
+        distance = wp.where(winding_number(surface.soup, x) > 0.5, -far, far)
+    return y, n, distance
 
 
 @wp.func

@@ -114,22 +114,44 @@ class MeshSurface:
 
 
 def welded(mesh: Mesh) -> Mesh:
-    """The mesh with coincident vertices made one, and without unused vertices and faces of no area."""
+    """The mesh with coincident vertices made one, its faces wound alike, without unused vertices and flat faces."""
     _, first, merged = np.unique(mesh.vertices, axis=0, return_index=True, return_inverse=True)
     faces = merged.reshape(-1)[mesh.faces]
     a, b, c = faces.T
     faces = faces[(a != b) & (b != c) & (c != a)]
     used, faces = np.unique(faces, return_inverse=True)
-    return Mesh(mesh.vertices[first[used]], faces.reshape(-1, 3).astype(np.int32))
+    return Mesh(mesh.vertices[first[used]], _wound_alike(faces.reshape(-1, 3).astype(np.int32)))
 
 
 def open_edges(faces: Faces) -> int:
     """How many edges are not passed as often one way as the other: none, if the mesh encloses every place a whole
     number of times."""
-    start, end = faces[:, [0, 1, 2]].ravel().astype(np.int64), faces[:, [1, 2, 0]].ravel().astype(np.int64)
-    key = np.minimum(start, end) << 32 | np.maximum(start, end)
+    key, upward = _edges(faces)
     _, edge = np.unique(key, return_inverse=True)
-    return int((np.bincount(edge, np.where(start < end, 1, -1)) != 0).sum())
+    return int((np.bincount(edge, np.where(upward, 1, -1)) != 0).sum())
+
+
+def _edges(faces: Faces) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """A number for each of the three edges of each face, and whether the face passes it from the lesser vertex."""
+    start, end = faces[:, [0, 1, 2]].ravel().astype(np.int64), faces[:, [1, 2, 0]].ravel().astype(np.int64)
+    return np.minimum(start, end) << 32 | np.maximum(start, end), start < end
+
+
+def _wound_alike(faces: Faces) -> Faces:
+    """Faces turned so that two which share an edge with no third pass it in opposite directions."""
+    key, upward = _edges(faces)
+    order = np.argsort(key, kind="stable")
+    _, first, count = np.unique(key[order], return_index=True, return_counts=True)
+    one, other = order[first[count == 2]], order[first[count == 2] + 1]
+    differ = upward[one] == upward[other]
+    if not differ.any():
+        return faces
+    # Each face is there as it is and turned: what goes together falls into one of two mirrored parts.
+    n = len(faces)
+    one, other = one // 3, other // 3
+    ends = np.concatenate([one, one + n]), np.concatenate([other + n * differ, other + n * ~differ])
+    _, label = connected_components(coo_array((np.ones(len(ends[0])), ends), shape=(2 * n, 2 * n)), directed=False)
+    return np.where((label[:n] > label[n:])[:, None], faces[:, ::-1], faces)
 
 
 def _outward(corners: Floats, faces: Faces, device: wp.Device) -> Faces:
@@ -139,14 +161,14 @@ def _outward(corners: Floats, faces: Faces, device: wp.Device) -> Faces:
     parts, label = connected_components(links, directed=False)
     part = label[faces[:, 0]]
     volume = np.bincount(part, np.linalg.det(corners[faces]), parts)
-    inverted = np.isin(part, np.flatnonzero(volume < 0))
-    if inverted.all():
-        return faces[:, ::-1]
+    if volume.sum() < 0:
+        faces, volume = faces[:, ::-1], -volume
+    inverted = (volume < 0)[part]
     if inverted.any():
         around = Soup(corners, faces[~inverted], device).winding_number(corners[faces[inverted, 0]]) > 0.5
-        loose = np.flatnonzero(inverted)[~around]
-        faces = faces.copy()
-        faces[loose] = faces[loose, ::-1]
+        # What only reaches into another part is no cavity of it.
+        loose = inverted & (np.bincount(part[inverted], ~around, parts) > 0)[part]
+        faces = np.where(loose[:, None], faces[:, ::-1], faces)
     return faces
 
 

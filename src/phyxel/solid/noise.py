@@ -25,12 +25,15 @@ def without_noise(x: Floats, spread: Floats) -> Floats:
     `spread` (N, 3, 3) is the covariance of each point's nearest neighbours. Where these are as thick as they are wide,
     more are taken, until they are flat; a quadratic height field through them is where the point belongs.
     """
-    if _thickness(spread) < THICK:
-        return x
+    thinnest, count = _thickness(spread), 0
     for size in SIZES:
-        count = min(size, len(x) - 1)
-        if _thickness(_spreads(x, count)) < THICK:
+        thickness = _thickness(_spreads(x, min(size, len(x) - 1))) if thinnest >= THICK else thinnest
+        # More neighbours are thinner, over their width, if noise makes them thick, and thicker if curvature does.
+        if thickness >= thinnest:
             break
+        thinnest, count = thickness, min(size, len(x) - 1)
+    if count == 0:
+        return x
     for _ in range(PASSES):
         x = _smoothed(x, count)
     return x

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.errors import PhyxelError, SolidError
 from phyxel.points.cloud import Mesh, PointCloud, Shape
-from phyxel.points.load import points_on
+from phyxel.points.load import points_on, with_unit_normals
 from phyxel.solid.closest import FittedSurface
 from phyxel.solid.mesh import MeshSurface, open_edges, welded
 from phyxel.solid.mpu import DEEPEST
@@ -75,7 +75,7 @@ class Solid:
         self._check("tolerance", tolerance, 1e-6, 0.1)
         self._check("depth", depth, 2, DEEPEST)
         self._check("closing", closing, 0.0, 0.9)
-        cloud.checked()
+        cloud = with_unit_normals(cloud.checked())
         self.lower: Floats
         """lower corner of the bounding box [m]"""
         self.upper: Floats
