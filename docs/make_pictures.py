@@ -8,6 +8,7 @@ from PIL import Image
 import phyxel as px
 from phyxel.points.shapes import SHAPES
 from phyxel.render.camera import Camera
+from phyxel.render.cutaway import draw
 from phyxel.render.stage import Stage
 
 FOLDER = Path(__file__).parent / "pictures"
@@ -46,6 +47,12 @@ def shapes() -> None:
     save(np.concatenate(rows), "shapes")
 
 
+def sample() -> None:
+    """A bear cut open, with its nodes."""
+    solid = px.Solid(px.load("bear"))
+    save(draw(solid, solid.sample(800)), "sample")
+
+
 def save(pixels: np.ndarray, name: str) -> None:
     Image.fromarray(pixels).convert("RGB").save(FOLDER / f"{name}.jpg", quality=88)
 
@@ -55,3 +62,4 @@ if __name__ == "__main__":
     for name, frames in STRIPS.items():
         strip(name, frames)
     shapes()
+    sample()

@@ -18,10 +18,12 @@ MODULES = {
     "steps": "phyxel.bench.steps",
     "surface": "phyxel.bench.m04",
     "million": "phyxel.bench.steps",
+    "solid": "phyxel.bench.solids",
+    "growth": "phyxel.bench.solids",
     "demo": "phyxel.bench.scenes",
     "gallery": "phyxel.bench.scenes",
 }
-SLOW = ("gallery",)
+SLOW = ("growth", "gallery")
 """Run only when asked for by name."""
 
 

@@ -20,7 +20,7 @@ def demo(setting: Setting) -> Iterator[Result]:
     with tempfile.TemporaryDirectory() as folder:
         cache = {"WARP_CACHE_PATH": str(Path(folder) / "kernels")}
         for label in ("cold", "warm"):
-            seconds, memory = _timed(["demo", "--out", str(Path(folder) / label)], setting, cache)
+            seconds, memory = timed_command(["demo", "--out", str(Path(folder) / label)], setting, cache)
             yield Result(f"demo-{label}", seconds, "s")
         yield Result("demo-memory", memory / 1e6, "MB")
 
@@ -30,7 +30,7 @@ def gallery(setting: Setting) -> Iterator[Result]:
     for name in gallery_names():
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / name
-            seconds, memory = _timed(["run", name, "--out", str(out)], setting, {})
+            seconds, memory = timed_command(["run", name, "--out", str(out)], setting, {})
             rows = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
             stages = {
                 key: round(sum(row["milliseconds"][key] for row in rows) / len(rows), 2)
@@ -41,7 +41,7 @@ def gallery(setting: Setting) -> Iterator[Result]:
             )
 
 
-def _timed(arguments: list[str], setting: Setting, environment: dict[str, str]) -> tuple[float, int]:
+def timed_command(arguments: list[str], setting: Setting, environment: dict[str, str]) -> tuple[float, int]:
     """Wall seconds and peak bytes of a `phyxel` command."""
     if setting.device:
         arguments = [*arguments, "--device", setting.device]

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.mls.moments import Sees
 from phyxel.mls.neighbours import nearest
+from phyxel.mls.seen import Sees, seen_pairs
 
 CARRIERS = 16
 """Nodes that carry a point."""
-HOMES = 4
-"""Nearest nodes that are asked whether they see a point."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,8 @@ class Carriers:
         distance, index = nearest(points, nodes, k + 1)
         share = np.maximum(1 - (distance[:, :k] / distance[:, k:]) ** 2, 1e-9) ** 3
         if sees is not None:
-            share *= _seen_from_home(points, nodes, index[:, :k], sees)
+            owner = np.repeat(np.arange(len(points)), k)
+            share *= seen_pairs(points, nodes, owner, index[:, :k].reshape(-1), sees).reshape(-1, k)
         share /= share.sum(axis=1, keepdims=True)
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 
@@ -51,24 +50,3 @@ class Carriers:
         reach = points[:, None, :] - nodes[self.nodes]
         moved = u[self.nodes] + np.einsum("mkab,mkb->mka", gradient[self.nodes].astype(np.float64), reach)
         return np.einsum("mk,mka->ma", self.shares, moved)
-
-
-def _seen_from_home(
-    points: NDArray[np.floating], nodes: NDArray[np.floating], index: NDArray[np.int64], sees: Sees
-) -> NDArray[np.bool_]:
-    """Which of its nodes (m, k) each point belongs to: those seen from the nearest that sees the point.
-
-    Pairs of nodes are far fewer than points with nodes, and there is less to see in the skin than in the flesh.
-    """
-    home = index[:, 0].copy()
-    lost = np.arange(len(points))
-    for candidate in index[:, :HOMES].T:
-        found = sees(points[lost], nodes[candidate[lost]])
-        home[lost[found]] = candidate[lost[found]]
-        lost = lost[~found]
-        if len(lost) == 0:
-            break
-    pairs, which = np.unique(home[:, None] * len(nodes) + index, return_inverse=True)
-    first, second = np.divmod(pairs, len(nodes))
-    seen = (first == second) | sees(nodes[first], nodes[second])
-    return seen[which.reshape(index.shape)]

@@ -9,7 +9,6 @@ weights and positions as they are stored, so that affine fields come out exact t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +18,9 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import Neighbourhood, PairList, find_pairs, mean_spacing
+from phyxel.mls.seen import Sees
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Sees = Callable[[NDArray[np.floating], NDArray[np.floating]], NDArray[np.bool_]]
-"""Whether the straight way between places (n, 3) and (n, 3) stays inside the solid, (n,)."""
 
 THINNEST = 0.02
 """Smallest allowed ratio of the moment matrix' eigenvalues: below it, gradients across the thin side are noise."""

@@ -16,7 +16,6 @@ point: neither a scale nor a place costs digits, and cond(A) says how well the n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -28,13 +27,12 @@ from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.errors import SolidError, did_you_mean
+from phyxel.mls.seen import Sees, seen_pairs
 
 # Loops stay loops: code for 10 × 10 matrices, written out term by term, is long and slow to compile.
 wp.set_module_options({**dev.KERNEL_OPTIONS, "max_unroll": 1})
 
 Basis = Literal["linear", "quadratic"]
-Sees = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
-"""Which of (p, 3) points see their node, (p, 3): a mask (p,). False where the segment between them leaves the solid."""
 
 vec10d = wp.types.vector(10, wp.float64)
 mat10d = wp.types.matrix((10, 10), wp.float64)
@@ -327,8 +325,8 @@ class _Covered:
 class ShapeFunctions:
     """Shape functions of nodes (n, 3) [m] whose cubes of cover have half sides `covers` (n,) [m].
 
-    A point outside every cover has no nodes, one whose segment to a node leaves the solid does not depend on that node
-    (`sees`).
+    A point outside every cover has no nodes. It does not depend on nodes that are not seen, as `sees` says, from the
+    nearest node that sees it.
     """
 
     def __init__(
@@ -412,12 +410,10 @@ class ShapeFunctions:
     def _only_seen(
         self, points: NDArray[np.float64], start: NDArray[np.int32], index: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The lists without the nodes that `sees` denies, asked for a million pairs at a time."""
+        """The lists without the nodes that `sees` denies."""
         assert self._sees is not None
         owner = _owners(start)
-        seen = np.empty(len(index), bool)
-        for part in _parts(len(index), 1_000_000):
-            seen[part] = self._sees(points[owner[part]], self.nodes[index[part]])
+        seen = seen_pairs(points, self.nodes, owner, index, self._sees)
         return _starts(np.bincount(owner[seen], minlength=len(points))), index[seen]
 
 
@@ -458,10 +454,6 @@ def _starts(count: NDArray[np.integer]) -> NDArray[np.int32]:
 def _owners(start: NDArray[np.int32]) -> NDArray[np.int32]:
     """The list each entry belongs to."""
     return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
-
-
-def _parts(count: int, size: int) -> Iterator[slice]:
-    return (slice(first, first + size) for first in range(0, count, size))
 
 
 # ---- Covers that are large enough ----

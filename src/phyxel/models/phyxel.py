@@ -20,8 +20,9 @@ from phyxel import device as dev
 from phyxel.contact.colliders import Ground, rebound
 from phyxel.device import Launch, Program, Shared
 from phyxel.material import Material, rotated_elasticity
-from phyxel.mls.moments import Sees, choose_supports
+from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import PairList
+from phyxel.mls.seen import Sees
 from phyxel.models.elasticity import split_law
 from phyxel.models.forces import HOURGLASS, Forces, Matter
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products

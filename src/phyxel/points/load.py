@@ -210,8 +210,8 @@ def points_on(mesh: Mesh, fewest: int, name: str) -> PointCloud:
     if len(cloud) >= fewest:
         return replace(cloud, faces=None, mesh=None)
     # Each face gets corners of its own: its points then look where it looks, up to its sharpest edge.
-    apart = np.arange(cloud.faces.size, dtype=np.int32).reshape(-1, 3)
-    cloud = _completed(PointCloud(cloud.positions[cloud.faces.ravel()], faces=apart, name=name))
+    apart = np.arange(mesh.faces.size, dtype=np.int32).reshape(-1, 3)
+    cloud = _completed(PointCloud(mesh.vertices[mesh.faces.ravel()], faces=apart, name=name))
     on_faces = np.arange(len(cloud), len(cloud) + THINNED_FROM * fewest)
     return _thinned(_densified(cloud, len(cloud) + len(on_faces)).part(on_faces), fewest)
 

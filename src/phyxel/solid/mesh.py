@@ -19,6 +19,10 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 Floats = NDArray[np.floating]
 Faces = NDArray[np.integer]
 
+ON_SURFACE = wp.constant(1.0e-6)
+"""Distance, over the size of the mesh, below which a place has no side."""
+WELL_INSIDE = wp.constant(1.0e-3)
+"""Barycentric coordinate from which a point of a face lies off its edges."""
 PROBES = 4000
 """Faces that are asked whether any lies inside the solid."""
 
@@ -28,10 +32,15 @@ def closest_on_mesh(soup: wp.uint64, skin: wp.uint64, x: wp.vec3):
     """Nearest point of the skin, the direction of growing distance, and the signed distance."""
     hit = wp.mesh_query_point_no_sign(skin, x, 1.0e6)
     y = wp.mesh_eval_position(skin, hit.face, hit.u, hit.v)
-    side = wp.where(winding_number(soup, x) > 0.5, -1.0, 1.0)
     distance = wp.length(x - y)
-    direction = wp.mesh_eval_face_normal(skin, hit.face)
-    if distance > 1.0e-6:
+    normal = wp.mesh_eval_face_normal(skin, hit.face)
+    side = wp.sign(wp.dot(x - y, normal))
+    # In the middle of a face its normal tells the side; over an edge or a corner, only what encloses x.
+    middle = wp.min(wp.min(hit.u, hit.v), 1.0 - hit.u - hit.v)
+    if distance > ON_SURFACE and middle < WELL_INSIDE:
+        side = wp.where(winding_number(soup, x) > 0.5, -1.0, 1.0)
+    direction = normal
+    if distance > ON_SURFACE:
         direction = side * (x - y) / distance
     return y, direction, side * distance
 

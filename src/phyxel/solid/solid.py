@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError, SolidError
+from phyxel.mls.shape_functions import Basis, ShapeFunctions, grown_covers
 from phyxel.points.cloud import Mesh, PointCloud, Shape
 from phyxel.points.load import points_on, with_unit_normals
 from phyxel.solid.closest import FittedSurface
@@ -182,6 +183,14 @@ class Solid:
                 "or check that the surface is closed"
             )
         return nodes
+
+    def shape_functions(self, nodes: Nodes, basis: Basis = "linear", points: Numbers | None = None) -> ShapeFunctions:
+        """Moving least squares over the nodes, well conditioned at their quadrature points, at the solid's skin and at
+        (m, 3) `points` [m] of one's own: covers are widened where they must be."""
+        asked = [nodes.quadrature.points, self.skin.positions] + ([] if points is None else [points])
+        everywhere = np.concatenate([np.asarray(x, np.float64).reshape(-1, 3) for x in asked])
+        covers = grown_covers(nodes.positions, nodes.covers(basis), everywhere, basis, sees=self.sees)
+        return ShapeFunctions(nodes.positions, covers, basis, self.sees)
 
 
 class ShapeSurface:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.carry import Carriers
-from phyxel.mls.moments import Sees
 from phyxel.mls.neighbours import mean_spacing
+from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.points.frames import tangents
 

@@ -1,0 +1,51 @@
+"""Which nodes a point depends on: those that are seen from its home, the nearest node that sees the point.
+
+Pairs of nodes are far fewer than pairs of a point and a node, and inside the solid there is less in the way than along
+its skin. A bear's legs, an ear and the head, two lips: near in space, and not for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.mls.neighbours import nearest
+
+Sees = Callable[[NDArray[np.floating], NDArray[np.floating]], NDArray[np.bool_]]
+"""Whether the straight way between places (n, 3) and (n, 3) stays inside the solid, (n,)."""
+
+HOMES = 4
+"""Nearest nodes that are asked whether they see a point."""
+
+
+def seen_pairs(
+    points: NDArray[np.floating],
+    nodes: NDArray[np.floating],
+    owner: NDArray[np.integer],
+    index: NDArray[np.integer],
+    sees: Sees,
+) -> NDArray[np.bool_]:
+    """Which of the pairs of points (m, 3) and nodes (n, 3), given by their indices (p,) and (p,), belong together."""
+    home = _homes(points, nodes, sees)
+    pairs, which = np.unique(home[owner] * len(nodes) + index, return_inverse=True)
+    first, second = np.divmod(pairs, len(nodes))
+    seen = first == second
+    apart = ~seen
+    seen[apart] = sees(nodes[first[apart]], nodes[second[apart]])
+    return seen[which.reshape(-1)]
+
+
+def _homes(points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees) -> NDArray[np.int64]:
+    """The nearest node that sees each point, or the nearest at all where none of the first few does, (m,)."""
+    _, candidates = nearest(points, nodes, min(HOMES, len(nodes)))
+    home = candidates[:, 0].copy()
+    lost = np.arange(len(points))
+    for candidate in candidates.T:
+        found = sees(points[lost], nodes[candidate[lost]])
+        home[lost[found]] = candidate[lost[found]]
+        lost = lost[~found]
+        if len(lost) == 0:
+            break
+    return home
