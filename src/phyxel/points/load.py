@@ -207,7 +207,7 @@ def _normals_around(positions: Floats, normals: Floats, good: NDArray[np.bool_])
 def points_on(mesh: Mesh, fewest: int, name: str) -> PointCloud:
     """The vertices of a mesh with normals, or random points on its faces if there are fewer than asked for."""
     cloud = _completed(PointCloud(mesh.vertices, faces=mesh.faces, name=name))
-    if len(cloud) >= fewest:
+    if len(cloud) >= fewest or cloud.faces is None:
         return replace(cloud, faces=None, mesh=None)
     # Each face gets corners of its own: its points then look where it looks, up to its sharpest edge.
     apart = np.arange(mesh.faces.size, dtype=np.int32).reshape(-1, 3)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.solid.guide import FAR, FINEST, Guide, guided, laid_guide
 from phyxel.solid.mpu import Tree, build_tree, implicit_value
-from phyxel.solid.soup import Soup, as_vectors, winding_number
+from phyxel.solid.soup import Soup, as_vectors, by_neighbourhood, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -31,9 +31,9 @@ UPRIGHT = wp.constant(0.02)
 """Share of the way to the query that may lie along the surface."""
 ASKEW = wp.constant(0.3)
 """Cosine between the way and the normal below which the side is asked of the winding number."""
-STRAYED = wp.constant(0.7)
-"""How much nearer than the nearest triangle a foot point may be, in spacings."""
-BEYOND = wp.constant(4.0)
+STRAYED = wp.constant(0.3)
+"""How much nearer than the nearest triangle a foot point may be, in spacings; close by, in a gap of theirs, 1."""
+BEYOND = wp.constant(1.5)
 """Distance from which it always is, in spacings: it is slower, but no single wrong normal can mislead it."""
 
 
@@ -80,7 +80,7 @@ def pulled_down(surface: Surface, y: wp.vec3, n: wp.vec3, reach: float, x: wp.ve
 
 @wp.func
 def slid(surface: Surface, x: wp.vec3, guess: wp.vec3, n: wp.vec3, reach: float):
-    """Nearest point of the surface to x from a guess nearby, its outward normal, and the signed distance."""
+    """Nearest point of the surface to x from a guess nearby, and its outward normal."""
     y, n = pulled_down(surface, guess, n, reach, x)
     slides = int(0)
     while slides < wp.static(SLIDES):
@@ -95,15 +95,17 @@ def slid(surface: Surface, x: wp.vec3, guess: wp.vec3, n: wp.vec3, reach: float)
             break
         y = z
         n = m
-    way = x - y
-    distance = wp.length(way)
-    height = wp.dot(way, n)
-    side = wp.sign(height)
+    return y, n
+
+
+@wp.func
+def height_over(x: wp.vec3, y: wp.vec3, n: wp.vec3, reach: float):
+    """Distance of x from its foot point y with the side that the normal n there says, and whether n can tell it."""
+    height = wp.dot(x - y, n)
+    distance = wp.length(x - y)
     if distance < 0.1 * reach:
-        distance = wp.abs(height)
-    elif distance > BEYOND * surface.typical_reach or wp.abs(height) < ASKEW * distance:
-        side = wp.where(winding_number(surface.soup, x) > 0.5, -1.0, 1.0)
-    return y, n, side * distance
+        return height, True
+    return wp.sign(height) * distance, wp.abs(height) > ASKEW * distance
 
 
 @wp.func
@@ -112,13 +114,15 @@ def closest_point(surface: Surface, x: wp.vec3):
     hit = wp.mesh_query_point_no_sign(surface.soup, x, 1.0e6)
     guess = wp.mesh_eval_position(surface.soup, hit.face, hit.u, hit.v)
     reach = surface.reach[hit.face]
-    y, n, distance = slid(surface, x, guess, surface.normal[hit.face], reach)
+    y, n = slid(surface, x, guess, surface.normal[hit.face], reach)
     # The surface is where its points are: what lies much nearer than all of them is a stray sheet of the function.
     far = wp.length(x - guess)
-    if wp.abs(distance) < far - STRAYED * reach:
+    if wp.length(x - y) < far - wp.where(far > 2.0 * reach, STRAYED, 1.0) * reach:
         y = guess
         n = surface.normal[hit.face]
-        distance = wp.where(winding_number(surface.soup, x) > 0.5, -far, far)
+    distance, told = height_over(x, y, n, reach)
+    if not told or wp.abs(distance) > BEYOND * surface.typical_reach:
+        distance = wp.where(winding_number(surface.soup, x) > 0.5, -wp.abs(distance), wp.abs(distance))
     return y, n, distance
 
 
@@ -127,13 +131,13 @@ def signed_distance(surface: Surface, x: wp.vec3):
     """Signed distance and the outward direction: by the grid where it will do, else measured."""
     value, slope = guided(surface.guide, x)
     steep = wp.length(slope)
-    smooth = wp.abs(steep - 1.0) < SMOOTH
     if steep > 0.0 and wp.abs(value) > FAR * surface.guide.cell:
         return value, slope / steep
-    if smooth:
+    if wp.abs(steep - 1.0) < SMOOTH:
         n = slope / steep
-        y, m, d = slid(surface, x, x - value * n, n, surface.typical_reach)
-        if wp.abs(d - value) < 0.3 * surface.guide.cell:
+        y, m = slid(surface, x, x - value * n, n, surface.typical_reach)
+        d, told = height_over(x, y, m, surface.typical_reach)
+        if told and wp.abs(d - value) < 0.3 * surface.guide.cell:
             return d, outward(x, y, m, d)
     y, m, d = closest_point(surface, x)
     return d, outward(x, y, m, d)
@@ -214,7 +218,10 @@ class FittedSurface:
 
     def _measured(self, points: Floats) -> tuple[Floats, Floats]:
         n, device = len(points), self._device
+        order = by_neighbourhood(points)
         distance = wp.empty(n, dtype=float, device=device)
         direction = wp.empty(n, dtype=wp.vec3, device=device)
-        dev.launch(measure, n, [self._surface, as_vectors(points, device), distance, direction], device)
-        return distance.numpy(), direction.numpy()
+        dev.launch(measure, n, [self._surface, as_vectors(points[order], device), distance, direction], device)
+        d, slope = np.empty(len(points), np.float32), np.empty((len(points), 3), np.float32)
+        d[order], slope[order] = distance.numpy(), direction.numpy()
+        return d, slope

@@ -19,8 +19,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
 
-FAR = wp.constant(1.5)
-"""Distance from which the grid alone answers, in its cells."""
+FAR = wp.constant(3.5)
+"""Distance from which the grid alone answers, in its cells: nearer, it would round the ridges of the distance."""
 FINEST = 1 / 64
 """Smallest cell, over the size of the surface."""
 MARGIN = 3

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from phyxel import device as dev
 from phyxel.points.cloud import Mesh
 from phyxel.solid.guide import FAR, FINEST, Guide, guided, laid_guide
-from phyxel.solid.soup import Soup, as_vectors, winding_number
+from phyxel.solid.soup import Soup, as_vectors, by_neighbourhood, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -25,11 +25,18 @@ WELL_INSIDE = wp.constant(1.0e-3)
 """Barycentric coordinate from which a point of a face lies off its edges."""
 PROBES = 4000
 """Faces that are asked whether any lies inside the solid."""
+PLACES = np.array([[1, 1, 1], [2.8, 0.1, 0.1], [0.1, 2.8, 0.1], [0.1, 0.1, 2.8]]) / 3
+"""Where on a face, in barycentric coordinates."""
+QUARTERINGS = 4
+"""How often a face that is partly inside is quartered."""
 
 
 @wp.func
-def closest_on_mesh(soup: wp.uint64, skin: wp.uint64, x: wp.vec3):
-    """Nearest point of the skin, the direction of growing distance, and the signed distance."""
+def closest_on_mesh(soup: wp.uint64, skin: wp.uint64, overlaps: bool, x: wp.vec3, known_side: float):
+    """Nearest point of the skin, the direction of growing distance, and the signed distance.
+
+    `known_side` is the side of x if it is known, else 0: to find it may take longer than all the rest.
+    """
     hit = wp.mesh_query_point_no_sign(skin, x, 1.0e6)
     y = wp.mesh_eval_position(skin, hit.face, hit.u, hit.v)
     distance = wp.length(x - y)
@@ -37,7 +44,9 @@ def closest_on_mesh(soup: wp.uint64, skin: wp.uint64, x: wp.vec3):
     side = wp.sign(wp.dot(x - y, normal))
     # In the middle of a face its normal tells the side; over an edge or a corner, only what encloses x.
     middle = wp.min(wp.min(hit.u, hit.v), 1.0 - hit.u - hit.v)
-    if distance > ON_SURFACE and middle < WELL_INSIDE:
+    if known_side != 0.0:
+        side = known_side
+    elif distance > ON_SURFACE and (overlaps or middle < WELL_INSIDE):
         side = wp.where(winding_number(soup, x) > 0.5, -1.0, 1.0)
     direction = normal
     if distance > ON_SURFACE:
@@ -50,6 +59,7 @@ def find_closest(
     first: int,
     soup: wp.uint64,
     skin: wp.uint64,
+    overlaps: bool,
     points: wp.array(dtype=wp.vec3),
     foot: wp.array(dtype=wp.vec3),
     direction: wp.array(dtype=wp.vec3),
@@ -57,7 +67,7 @@ def find_closest(
 ):
     """Nearest point, direction of growing distance and signed distance of every point."""
     i = first + wp.tid()
-    y, n, d = closest_on_mesh(soup, skin, points[i])
+    y, n, d = closest_on_mesh(soup, skin, overlaps, points[i], 0.0)
     foot[i] = y
     direction[i] = n
     distance[i] = d
@@ -68,6 +78,7 @@ def measure(
     first: int,
     soup: wp.uint64,
     skin: wp.uint64,
+    overlaps: bool,
     guide: Guide,
     points: wp.array(dtype=wp.vec3),
     distance: wp.array(dtype=float),
@@ -76,10 +87,14 @@ def measure(
     """Signed distance of every point and the direction in which it grows: by the grid far away, else measured."""
     i = first + wp.tid()
     d, n = guided(guide, points[i])
-    if wp.length_sq(n) > 0.0 and wp.abs(d) > FAR * guide.cell:
+    steep = wp.length(n)
+    if steep > 0.0 and wp.abs(d) > FAR * guide.cell:
         n = wp.normalize(n)
     else:
-        _y, n, d = closest_on_mesh(soup, skin, points[i])
+        side = float(0.0)
+        if wp.abs(steep - 1.0) < 0.1 and wp.abs(d) > 0.5 * guide.cell:
+            side = wp.sign(d)
+        _y, n, d = closest_on_mesh(soup, skin, overlaps, points[i], side)
     distance[i] = d
     direction[i] = n
 
@@ -91,9 +106,9 @@ class MeshSurface:
         faces = _outward(corners, faces, device)
         self._device = device
         self.soup = Soup(corners, faces, device)
-        bare = faces[~_buried(corners, faces, self.soup)]
-        self._skin = self.soup if len(bare) == len(faces) else Soup(corners, bare, device)
-        self.turned_faces = faces
+        bare_corners, bare_faces = _bare(corners, faces, self.soup)
+        self._overlaps = bare_faces is not faces
+        self._skin = Soup(bare_corners, bare_faces, device) if self._overlaps else self.soup
         self._guide = laid_guide(self.closest, corners.min(axis=0), corners.max(axis=0), FINEST, device)
 
     def closest(self, points: Floats) -> tuple[Floats, Floats, Floats]:
@@ -101,7 +116,7 @@ class MeshSurface:
         n, device = len(points), self._device
         foot, direction = (wp.empty(n, dtype=wp.vec3, device=device) for _ in range(2))
         distance = wp.empty(n, dtype=float, device=device)
-        meshes = [self.soup.mesh.id, self._skin.mesh.id]
+        meshes = [self.soup.mesh.id, self._skin.mesh.id, self._overlaps]
         dev.launch(find_closest, n, [*meshes, as_vectors(points, device), foot, direction, distance], device)
         return foot.numpy(), direction.numpy(), distance.numpy()
 
@@ -115,11 +130,14 @@ class MeshSurface:
 
     def _measured(self, points: Floats) -> tuple[Floats, Floats]:
         n, device = len(points), self._device
+        order = by_neighbourhood(points)
         distance = wp.empty(n, dtype=float, device=device)
         direction = wp.empty(n, dtype=wp.vec3, device=device)
-        meshes = [self.soup.mesh.id, self._skin.mesh.id, self._guide]
-        dev.launch(measure, n, [*meshes, as_vectors(points, device), distance, direction], device)
-        return distance.numpy(), direction.numpy()
+        meshes = [self.soup.mesh.id, self._skin.mesh.id, self._overlaps, self._guide]
+        dev.launch(measure, n, [*meshes, as_vectors(points[order], device), distance, direction], device)
+        d, slope = np.empty(len(points), np.float32), np.empty((len(points), 3), np.float32)
+        d[order], slope[order] = distance.numpy(), direction.numpy()
+        return d, slope
 
 
 def welded(mesh: Mesh) -> Mesh:
@@ -181,14 +199,33 @@ def _outward(corners: Floats, faces: Faces, device: wp.Device) -> Faces:
     return faces
 
 
-def _buried(corners: Floats, faces: Faces, soup: Soup) -> NDArray[np.bool_]:
-    """Faces with the solid on both sides, where the mesh overlaps itself."""
-    triangles = corners[faces]
+def _bare(corners: Floats, faces: Faces, soup: Soup) -> tuple[Floats, Faces]:
+    """The mesh without what of it has the solid on both sides, where it overlaps itself; cut faces are quartered."""
+    some = np.random.default_rng(0).permutation(len(faces))[:PROBES]
+    if not _buried(corners[faces[some]], soup).any():
+        return corners, faces
+    bare, triangles = [], corners[faces]
+    for _ in range(QUARTERINGS):
+        buried = _buried(triangles, soup)
+        bare.append(triangles[~buried.any(axis=1)])
+        triangles = _quartered(triangles[buried.any(axis=1) & ~buried.all(axis=1)])
+    bare.append(triangles[~_buried(triangles, soup).all(axis=1)])
+    skin = np.concatenate(bare)
+    return skin.reshape(-1, 3), np.arange(3 * len(skin)).reshape(-1, 3)
+
+
+def _buried(triangles: Floats, soup: Soup) -> NDArray[np.bool_]:
+    """Whether the outer side of each triangle is inside the solid near its middle and its corners, (n, 4)."""
     normal = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     length = np.linalg.norm(normal, axis=1, keepdims=True)
-    normal /= np.maximum(length, 1e-300)
-    beside = triangles.mean(axis=1) + np.maximum(1e-2 * np.sqrt(length), 1e-5) * normal
-    some = np.random.default_rng(0).permutation(len(faces))[:PROBES]
-    if not (soup.winding_number(beside[some]) > 0.75).any():
-        return np.zeros(len(faces), bool)
-    return soup.winding_number(beside) > 0.75
+    off = np.maximum(1e-2 * np.sqrt(length), 1e-5) * normal / np.maximum(length, 1e-300)
+    places = np.einsum("pk,nkd->npd", PLACES, triangles) + off[:, None]
+    return (soup.winding_number(places.reshape(-1, 3)) > 0.75).reshape(-1, len(PLACES))
+
+
+def _quartered(triangles: Floats) -> Floats:
+    """Each triangle (n, 3, 3) as the four that its edges' middles make of it."""
+    a, b, c = triangles.transpose(1, 0, 2)
+    ab, bc, ca = (a + b) / 2, (b + c) / 2, (c + a) / 2
+    parts = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
+    return np.concatenate([np.stack(part, axis=1) for part in parts])

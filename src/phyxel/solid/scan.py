@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from phyxel.errors import SolidError
 from phyxel.mls.neighbours import nearest
@@ -31,6 +33,10 @@ FEWEST = 50
 STRAY = 4.0
 """A point is an outlier if its neighbours are so many times farther than theirs are from them, or than is usual while
 they make no sheet."""
+OFF = 3.5
+"""The same for the nearest one alone, of a point that is also a little lonelier than its neighbours."""
+SPECK = 0.02
+"""Share of the points below which a piece apart from the others is dirt if it is no sheet."""
 SHEET = 0.05
 """Share of a neighbourhood's spread that may lie across it for it to be a sheet."""
 MOST_STRAY = 0.3
@@ -187,8 +193,20 @@ def _strays(near: Neighbourhoods) -> Mask:
     scattered = values[:, 0] > SHEET * values.sum(axis=1)
     gap = np.linalg.norm(near.x - near.x[near.index[:, 0]], axis=1)
     farther, lonelier = (far / np.median(far[near.index], axis=1) for far in (gap, near.reach))
-    off = (farther > STRAY) & (lonelier > 1.3)
-    return off | (lonelier > STRAY) | (scattered & (near.reach > STRAY * np.median(near.reach)))
+    off = (farther > OFF) & (lonelier > 1.3)
+    return (
+        off | _specks(near, scattered) | (lonelier > STRAY) | (scattered & (near.reach > STRAY * np.median(near.reach)))
+    )
+
+
+def _specks(near: Neighbourhoods, scattered: Mask) -> Mask:
+    """Points of small pieces, apart from all others, that are heaps rather than sheets."""
+    n, k = near.index.shape
+    links = csr_array((np.ones(n * k), near.index.reshape(-1), np.arange(0, n * k + 1, k)), shape=(n, n))
+    _, piece = connected_components(links, directed=False)
+    size = np.bincount(piece)
+    heap = np.bincount(piece, scattered) > 0.5 * size
+    return (heap & (size < SPECK * n))[piece]
 
 
 def _normals(cloud: PointCloud, kept: NDArray[np.integer], positions: Floats, near: Neighbourhoods) -> Floats:

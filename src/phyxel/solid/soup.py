@@ -37,6 +37,13 @@ def as_vectors(positions: Floats, device: wp.Device) -> wp.array:
     return wp.array(np.ascontiguousarray(positions, np.float32), dtype=wp.vec3, device=device)
 
 
+def by_neighbourhood(points: Floats) -> NDArray[np.intp]:
+    """An order of points (N, 3), given in units of the surface's size about its middle, in which near ones follow each
+    other: what is looked at for one is then at hand for the next. Sorting 15 bits takes little beside a distance."""
+    cells = np.clip((np.asarray(points) + 0.5) * 32, 0, 31).astype(np.uint16)
+    return np.argsort((cells[:, 0] << 10) | (cells[:, 1] << 5) | cells[:, 2], kind="stable")
+
+
 class Soup:
     """The triangles of a surface. Lengths are in units of its size about its middle, so that no scale costs digits."""
 
