@@ -53,8 +53,8 @@ def test_static_tip():
 
 
 def test_static_tip_of_a_turned_bar():
-    """The same bar as a mesh turned against the octree: octants are cut, nodes stand on the surface. The held ones lie up
-    to a spacing, 4 % of the length, from the root, unevenly, and the length counts with its fourth power: 6 %."""
+    """The same bar as a mesh turned against the octree: octants are cut, nodes stand on the surface. The held ones lie
+    up to a spacing, 4 % of the length, from the root, unevenly, and the length counts with its fourth power: 6 %."""
     turn = Rotation.from_euler("xyz", (20, 35, 10), degrees=True).as_matrix()
     corners = np.indices((2, 2, 2)).reshape(3, -1).T * [LENGTH, SIDE, SIDE] - [0, SIDE / 2, SIDE / 2]
     quads = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
