@@ -81,7 +81,8 @@ class Body:
             raise PhyxelError(f"{cloud.name}: material = {material!r}: give a Material, for example Material.rubber()")
         self.name = name or cloud.name
         self._check_choice("model", model, ("phyxel",))
-        self._check_choice("integrator", integrator, (None, "leapfrog"))
+        self._check_choice("integrator", integrator, (None, "leapfrog", "implicit"))
+        self.integrator = integrator
         self._check_choice("surface", surface, ("carried",))
         if not 1.2 <= support <= 5:
             raise PhyxelError(f"{self.name}: support = {support}: give 1.2 to 5 (2 is right for most)")

@@ -90,7 +90,7 @@ class BodyPart(Part):
     color: Triple | None = None
     nodes: int = Field(default=800, ge=8)
     model: Literal["phyxel"] = "phyxel"
-    integrator: Literal["leapfrog"] | None = None
+    integrator: Literal["leapfrog", "implicit"] | None = None
     surface: Literal["carried"] = "carried"
     at: Triple = (0.0, 0.0, 0.0)
     rotate: Triple | None = None

@@ -28,6 +28,10 @@ FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
 """Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
+LONGEST_IMPLICIT = 0.01
+"""Longest implicit step [s]."""
+MOST_EXPLICIT = 500
+"""Leap-frog steps in a sixtieth of a second, at rest, above which a world is moved implicitly unless told otherwise."""
 SMALLEST_STEP, LARGEST_STEP = 0.7, 1.05
 """Size of a step over the stability limit between which it is kept."""
 ROOM_TO_SHRINK = 0.9
@@ -68,6 +72,7 @@ class World:
         self._model: PhyxelModel | None = None
         self._ceilings: dict[Body, float] = {}
         self._steps_since_check = 0
+        self._integrator: str | None = None
         self._arrived: list[Body] = []
         """bodies that have not moved yet"""
         self._step = 0.0
@@ -97,6 +102,7 @@ class World:
         body._world = self
         self.bodies.append(body)
         self._arrived.append(body)
+        self._integrator = None
         if kept:
             self._rebuild(kept)
 
@@ -141,6 +147,7 @@ class World:
     def material_changed(self, body: Body) -> None:
         """A body got another material."""
         self._ceilings.clear()
+        self._integrator = None
         if self._model is not None:
             self._model.set_material(self.bodies.index(body), body.material, body.rotation)
 
@@ -190,18 +197,31 @@ class World:
         most = 1 if any(handle.follows for handle in self._handles()) else MOST_STEPS_AT_ONCE
         self._write_surroundings()
         while left > 0:
-            substeps = self._stable_substeps(left)
+            implicit = self.integrator == "implicit"
+            substeps = math.ceil(left / LONGEST_IMPLICIT * (1 - 1e-9)) if implicit else self._stable_substeps(left)
             now = min(substeps, most)
             step, left = left / substeps, left * (substeps - now) / substeps
             self.time = start + dt - left
             self._move_holds(self.time, now * step)
-            self.model.step(step, now)
+            (self.model.step_implicitly if implicit else self.model.step)(step, now)
             self._recentre()
             self._steps_since_check += now
             self.steps += now
         self.model.synchronise()
         self.revision += 1
         self._check_for_blow_up()
+
+    @property
+    def integrator(self) -> str:
+        """ "leapfrog" or "implicit", for all bodies: what a body asks for; else implicit if leap-frog would need more
+        than some hundred steps for a sixtieth of a second."""
+        if self._integrator is None:
+            asked = {body.integrator for body in self.bodies} - {None}
+            if not asked:
+                steps = 1 / 60 / self.model.stable_step()
+                asked = {"implicit" if steps > MOST_EXPLICIT else "leapfrog"}
+            self._integrator = "implicit" if "implicit" in asked else "leapfrog"
+        return self._integrator
 
     def _set_down(self) -> None:
         """Raise free bodies that start in the ground until they stand on it. Scans have their origin anywhere, and what
@@ -387,6 +407,7 @@ class World:
         content |= {
             "fingerprint": np.array(self.fingerprint() + note),
             "clock": np.array([self.time, self._steps_since_check, self._next_event, self._step]),
+            "integrator": np.array(self._integrator or ""),
             "origins": np.array([body.origin for body in self.bodies]),
             "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
             "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
@@ -412,6 +433,7 @@ class World:
         self.time = float(content["clock"][0])
         self._steps_since_check = int(content["clock"][1])
         self._step = float(content["clock"][3])
+        self._integrator = str(content["integrator"]) or None
         self._arrived.clear()
         for body, origin in zip(self.bodies, content["origins"], strict=True):
             body.origin = origin

@@ -99,6 +99,27 @@ def first_stress_change(J: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
 
 
 @wp.func
+def positive_part(A: Any):
+    """A symmetric matrix without its negative eigenvalues."""
+    Q, values = wp.eig3(A)
+    none = A.dtype(0.0)
+    kept = wp.vector(wp.max(values[0], none), wp.max(values[1], none), wp.max(values[2], none))
+    return Q * wp.diag(kept) * wp.transpose(Q)
+
+
+@wp.func
+def positive_stress_change(J: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
+    """The tangent without what can make it indefinite: compressive stress, and the pressure's turning cofactor."""
+    volume = wp.determinant(J)
+    slope = k_v + wp.where(volume < J.dtype(WALL), k_b, J.dtype(0.0))
+    cof = cofactor(J)
+    half = wp.transpose(J) * dJ
+    de = (half + wp.transpose(half)) * J.dtype(0.5)
+    elastic = dJ * positive_part(hooke(C, green_strain(J))) + J * hooke(C, de)
+    return elastic + cof * (slope * wp.ddot(cof, dJ))
+
+
+@wp.func
 def largest_eigenvalue_bound(A: Any):
     """mean + 2√(dev:dev/6) of a symmetric matrix: its largest eigenvalue if the other two are equal, else more."""
     mean = wp.trace(A) / A.dtype(3.0)

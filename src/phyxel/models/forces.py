@@ -26,7 +26,13 @@ from phyxel.device import Launch
 from phyxel.mls.moments import Moments, prepare_neighbourhood
 from phyxel.mls.neighbours import Neighbourhood, PairList
 from phyxel.mls.sums import sum_fit, sum_load
-from phyxel.models.elasticity import energy_density, first_stress, first_stress_change, stiffening
+from phyxel.models.elasticity import (
+    energy_density,
+    first_stress,
+    first_stress_change,
+    positive_stress_change,
+    stiffening,
+)
 from phyxel.models.reductions import CHUNK
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -171,6 +177,41 @@ def make_stress_change(
     J = gradient[i] + wp.identity(n=3, dtype=dJ.dtype)
     c = hourglass[i]
     q = dJ * c - first_stress_change(J, dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
+    load[i] = packed_load(q, c)
+    own[i] = c * fitted_sum(sums) - q * lever[i]
+
+
+@wp.kernel
+def make_positive_stress_change(
+    first: int,
+    X: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    hourglass: wp.array(dtype=Any),
+    inverse: wp.array(dtype=Any),
+    lever: wp.array(dtype=Any),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=Any),
+    k_v: wp.array(dtype=Any),
+    k_b: wp.array(dtype=Any),
+    p: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    load: wp.array(dtype=Any),
+    own: wp.array(dtype=Any),
+):
+    """Pass 1 of the product with a part of the tangent that is positive: for solves where −K p itself is not."""
+    i = first + wp.tid()
+    sums = sum_fit(i, start[i], count[i], stride, index, weight, X, p)
+    b = body[i]
+    A_inverse = inverse[i]
+    dJ = fitted_gradient(sums, A_inverse)
+    J = gradient[i] + wp.identity(n=3, dtype=dJ.dtype)
+    c = hourglass[i]
+    q = dJ * c - positive_stress_change(J, dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
     load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums) - q * lever[i]
 
@@ -379,6 +420,10 @@ class Forces:
     def tangent(self, p: wp.array, change: wp.array) -> list[Launch]:
         """change = −K p at the gradient of the last force."""
         return [self._pass_one(make_stress_change, [p]), self._pass_two(p, change)]
+
+    def positive_tangent(self, p: wp.array, change: wp.array) -> list[Launch]:
+        """change = −K⁺ p, K⁺ a positive part of K."""
+        return [self._pass_one(make_positive_stress_change, [p]), self._pass_two(p, change)]
 
     def energy(self, u: wp.array, energy: wp.array) -> Launch:
         """Elastic energy per phyxel at the gradient of the last force."""

@@ -25,6 +25,7 @@ from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
 from phyxel.models.elasticity import split_law
 from phyxel.models.forces import HOURGLASS, Forces, Matter
+from phyxel.models.implicit import Implicit
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -174,6 +175,7 @@ class PhyxelModel:
         self._hold_velocity = Shared(1, vector, device)
         self._planes: list[Shared] = []
         self._programs: dict[str, Program] = {}
+        self._implicit: Implicit | None = None
         self.meet([], np.zeros((bodies, 0)))
 
         self.u = wp.zeros(n, dtype=vector, device=device)
@@ -196,6 +198,36 @@ class PhyxelModel:
 
     def __len__(self) -> int:
         return len(self.matter.X)
+
+    # What an integrator sees
+
+    @property
+    def hold(self) -> wp.array:
+        return self._hold
+
+    @property
+    def hold_velocity(self) -> wp.array:
+        return self._hold_velocity.array
+
+    @property
+    def acceleration(self) -> wp.array:
+        return self._acceleration.array
+
+    @property
+    def damping(self) -> wp.array:
+        return self._damping
+
+    @property
+    def drag(self) -> wp.array:
+        return self._drag
+
+    @property
+    def reach(self) -> wp.array:
+        return self._reach
+
+    @property
+    def planes(self) -> list[Shared]:
+        return self._planes
 
     # What the world sets
 
@@ -231,7 +263,7 @@ class PhyxelModel:
         self._hold.assign(hold.astype(np.int32))
         if slots > len(self._hold_velocity.host):
             self._hold_velocity = Shared(2 * slots, self.matter.X.dtype, self.device)
-            self._programs.clear()
+            self._clear_programs()
 
     def set_hold_velocities(self, velocities: Floats) -> None:
         """How fast each hold moves, in units of the held body [1/s], shape (slots, 3)."""
@@ -249,7 +281,7 @@ class PhyxelModel:
         ]
         if [len(column) for column, _ in columns] != [len(shared.host) for shared in self._planes]:
             self._planes = [Shared(len(column), kind, self.device) for column, kind in columns]
-            self._programs.clear()
+            self._clear_programs()
         for shared, (column, _) in zip(self._planes, columns, strict=True):
             shared.host[:] = column
             shared.push()
@@ -260,7 +292,12 @@ class PhyxelModel:
         self._fastest = None
         self._rest_omega = 0.0
         self._most_damping, self._most_drag = float(self._damping.numpy().max()), float(self._drag.numpy().max())
+        self._clear_programs()
+
+    def _clear_programs(self) -> None:
         self._programs.clear()
+        if self._implicit is not None:
+            self._implicit.outdate()
 
     # Stepping
 
@@ -386,6 +423,21 @@ class PhyxelModel:
             self._program("substep").run(substeps)
         self._owed = 0.5 * dt
 
+    def step_implicitly(self, dt: float, substeps: int) -> None:
+        """Take implicit Euler steps of dt; velocities are those of the positions."""
+        self.synchronise()
+        for _ in range(substeps):
+            self.implicit.step(dt)
+        self._forces_known = False
+        self._fastest = None
+
+    @property
+    def implicit(self) -> Implicit:
+        """The implicit integrator, made when first needed."""
+        if self._implicit is None:
+            self._implicit = Implicit(self)
+        return self._implicit
+
     def synchronise(self, extra_drag: float = 0.0) -> None:
         """Bring velocities to the time of the positions: the half kick that `step` still owes."""
         if self._owed:
@@ -446,6 +498,8 @@ class PhyxelModel:
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
+        if "contact" in state:
+            self._implicit = self.implicit
         for name, array in self._state_arrays().items():
             array.assign(state[name])
         self._forces_known = bool(state["forces_known"])
@@ -457,7 +511,7 @@ class PhyxelModel:
             "v": self.v,
             "force": self.force,
             "gradient": self.forces.gradient,
-        }
+        } | ({} if self._implicit is None else self._implicit.state)
 
 
 def _ranges(counts: Sequence[int]) -> list[tuple[int, int]]:

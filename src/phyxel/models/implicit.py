@@ -1,0 +1,727 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Implicit Euler for phyxels (M04 §3.6): stiff bodies at frame-sized steps.
+
+    M (v' − v) = Δt (F(u + Δt v') + M a − αM v' − βK v') + contact impulses
+
+is solved for v' by Newton's method; each of its systems,
+
+    (M(1 + αΔt) + (Δt² + βΔt) K) δ = residual,
+
+by conjugate gradients, preconditioned by 3 × 3 blocks and by the rigid motions of each body. K is never built: its
+product with a vector is the directional derivative of the two force passes. Where K is indefinite and a search
+direction shows it, the solve is done again with a positive part of K; a correction that makes things worse is
+shortened. Held phyxels keep the velocity of their hold. A phyxel that meets a plane keeps to it, rubbing with Coulomb's
+friction, and leaves it when its impulse would pull.
+
+One linearised step brakes rotation badly, so there are two Newton iterations, and the momenta of a body that nothing
+touches are put right afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from phyxel import device as dev
+from phyxel.device import Launch, Program, Shared
+from phyxel.models.reductions import CHUNK
+
+if TYPE_CHECKING:
+    from phyxel.models.phyxel import PhyxelModel
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+FEWEST_NEWTON, MOST_NEWTON = 2, 8
+"""Newton iterations; more than the fewest only while contacts change or corrections have to be shortened."""
+WORSE = 1e-3
+"""Share by which a correction may make the merit worse: damping and friction are not in it."""
+SHORTEST = 2.0**-10
+"""Part of a correction below which it is taken as it is."""
+CG_BLOCK, CG_BLOCKS = 8, 40
+"""Conjugate gradient iterations between two looks at the residual, and how many looks there are at most."""
+CG_TOLERANCE = 1e-4
+"""Residual, in the preconditioner's norm, over that at the start."""
+
+CREEP = wp.constant(1.0e-4)
+"""Sliding speed below which friction is viscous, in spacings per second: so slowly it may creep where it holds."""
+RZ, ALPHA, BETA, INDEFINITE = (wp.constant(k) for k in range(4))
+"""Numbers of the solver, kept on the device."""
+
+
+@wp.func
+def filtered(r: Any, held: int, contact: int, n: Any):
+    """What of a residual or direction is free to move."""
+    if held >= 0:
+        return r * r.dtype(0.0)
+    if contact == 1:
+        return r - wp.dot(r, n) * n
+    return r
+
+
+@wp.kernel
+def start_step(
+    first: int,
+    hold: wp.array(dtype=wp.int32),
+    hold_velocity: wp.array(dtype=Any),
+    v: wp.array(dtype=Any),
+    v_old: wp.array(dtype=Any),
+):
+    """v' starts as v, or as the velocity of the hold. With this step's pushes added, what rests on the ground would be
+    crushed against it, and the first Newton iteration be lost on that."""
+    i = first + wp.tid()
+    v_old[i] = v[i]
+    if hold[i] >= 0:
+        v[i] = hold_velocity[hold[i]]
+
+
+@wp.kernel
+def look_ahead(
+    first: int,
+    dt: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    damping: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+    v: wp.array(dtype=Any),
+    ahead: wp.array(dtype=Any),
+    y: wp.array(dtype=Any),
+):
+    """u + Δt v' and the same plus βv', for the damped force there."""
+    i = first + wp.tid()
+    ahead[i] = u[i] + dt[0] * v[i]
+    y[i] = ahead[i] + damping[body[i]] * v[i]
+
+
+@wp.kernel
+def meet_planes(
+    first: int,
+    dt: wp.array(dtype=Any),
+    X: wp.array(dtype=Any),
+    reach: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    hold: wp.array(dtype=wp.int32),
+    planes: int,
+    plane_normal: wp.array(dtype=Any),
+    plane_offset: wp.array(dtype=Any),
+    friction: wp.array(dtype=Any),
+    restitution: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+    v_old: wp.array(dtype=Any),
+    rest: wp.array(dtype=Any),
+    v: wp.array(dtype=Any),
+    normal: wp.array(dtype=Any),
+    rub: wp.array(dtype=Any),
+    contact: wp.array(dtype=wp.int32),
+    changed: wp.array(dtype=wp.int32),
+):
+    """Which phyxels a plane holds from below, the velocity across it that makes, and how they rub on it.
+
+    `rest` is the momentum that the last solve left for the plane to take up: its impulse is minus that. Coulomb's
+    friction μ·impulse against the sliding is written as −rub·v_t and so made implicit; below CREEP it is viscous.
+    """
+    i = first + wp.tid()
+    if hold[i] >= 0:
+        return
+    zero = dt.dtype(0.0)
+    was = contact[i]
+    now = int(0)
+    rubs = zero
+    k = int(0)
+    while k < planes:
+        n = plane_normal[k]
+        touch = reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
+        gap = plane_offset[body[i] * planes + k] + wp.dot(n, X[i] + u[i]) - touch
+        held = was == 1 and wp.dot(n, normal[i]) > dt.dtype(0.5)
+        push = -wp.dot(n, rest[i])
+        if (held and push > zero) or (not held and gap + dt[0] * wp.dot(n, v[i]) < zero):
+            now = int(1)
+            normal[i] = n
+            rise = wp.max(-gap / dt[0], -restitution[k] * wp.min(wp.dot(n, v_old[i]), zero))
+            along = v[i] - wp.dot(n, v[i]) * n
+            v[i] = along + rise * n
+            if held:
+                rubs = friction[k] * push / wp.max(wp.length(along), dt.dtype(CREEP))
+        k += 1
+    rub[i] = rubs
+    contact[i] = now
+    if now != was:
+        changed[0] = 1
+
+
+@wp.kernel
+def find_residual(
+    first: int,
+    dt: wp.array(dtype=Any),
+    mass: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    acceleration: wp.array(dtype=Any),
+    drag: wp.array(dtype=Any),
+    hold: wp.array(dtype=wp.int32),
+    contact: wp.array(dtype=wp.int32),
+    normal: wp.array(dtype=Any),
+    rub: wp.array(dtype=Any),
+    force: wp.array(dtype=Any),
+    v_old: wp.array(dtype=Any),
+    v: wp.array(dtype=Any),
+    rest: wp.array(dtype=Any),
+    r: wp.array(dtype=Any),
+):
+    """The momentum that is missing, whole (`rest`) and where it is free to act (`r`)."""
+    i = first + wp.tid()
+    b = body[i]
+    pushed = force[i] + mass[i] * acceleration[b] - drag[b] * mass[i] * v[i]
+    rest[i] = mass[i] * (v_old[i] - v[i]) + dt[0] * pushed
+    r[i] = filtered(rest[i] - rub[i] * v[i], hold[i], contact[i], normal[i])
+
+
+@wp.func
+def stretch_block(d: Any, stiff: Any, shear: Any):
+    """∂²W/∂u² of a sample whose gradient takes u with the vector d, for an isotropic law: (λ+μ) d dᵀ + μ|d|² I."""
+    return (stiff - shear) * wp.outer(d, d) + shear * wp.dot(d, d) * wp.identity(n=3, dtype=d.dtype)
+
+
+@wp.kernel
+def make_blocks(
+    first: int,
+    X: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    hourglass: wp.array(dtype=Any),
+    inverse: wp.array(dtype=Any),
+    lever: wp.array(dtype=Any),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=Any),
+    weight_back: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=Any),
+    k_v: wp.array(dtype=Any),
+    block: wp.array(dtype=Any),
+):
+    """Diagonal 3 × 3 blocks of K in the reference shape, for the preconditioner."""
+    i = first + wp.tid()
+    C = stiffness[body[i]]
+    stiff = wp.max(C[0, 0], wp.max(C[1, 1], C[2, 2])) + k_v[body[i]]
+    shear = wp.max(C[3, 3], wp.max(C[4, 4], C[5, 5]))
+    own = inverse[i] * lever[i]
+    K = volume[i] * stretch_block(own, stiff, shear)
+    tie = X[i].dtype(0.0)
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        d = inverse[j] * (X[i] - X[j]) * weight_back[entry]
+        K += volume[j] * stretch_block(d, stiff, shear)
+        tie += hourglass[i] * weight[entry] + hourglass[j] * weight_back[entry]
+        entry += stride
+    block[i] = K + tie * wp.identity(n=3, dtype=X[i].dtype)
+
+
+@wp.kernel
+def invert_blocks(
+    first: int,
+    dt: wp.array(dtype=Any),
+    mass: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    damping: wp.array(dtype=Any),
+    drag: wp.array(dtype=Any),
+    rub: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    block: wp.array(dtype=Any),
+    inverse_block: wp.array(dtype=Any),
+):
+    """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R."""
+    i = first + wp.tid()
+    b = body[i]
+    J = gradient[i] + wp.identity(n=3, dtype=mass.dtype)
+    U, _s, V = wp.svd3(J)
+    R = U * wp.transpose(V)
+    one = mass.dtype(1.0)
+    inertia = (mass[i] * (one + drag[b] * dt[0]) + rub[i]) * wp.identity(n=3, dtype=mass.dtype)
+    inverse_block[i] = wp.inverse(inertia + (dt[0] + damping[b]) * dt[0] * (R * block[i] * wp.transpose(R)))
+
+
+@wp.kernel
+def find_frames(
+    first: int,
+    begin: wp.array(dtype=wp.int32),
+    X: wp.array(dtype=Any),
+    ahead: wp.array(dtype=Any),
+    mass: wp.array(dtype=Any),
+    total: wp.array(dtype=Any),
+    middle: wp.array(dtype=Any),
+    inverse_inertia: wp.array(dtype=Any),
+):
+    """Mass, middle of mass and inverse inertia about it of each body, at u + Δt v'."""
+    b = first + wp.tid()
+    m = mass.dtype(0.0)
+    lever = X[begin[b]] * mass.dtype(0.0)
+    i = begin[b]
+    while i < begin[b + 1]:
+        m += mass[i]
+        lever += mass[i] * (X[i] + ahead[i])
+        i += 1
+    centre = lever / m
+    inertia = wp.outer(centre, centre) * mass.dtype(0.0)
+    i = begin[b]
+    while i < begin[b + 1]:
+        arm = X[i] + ahead[i] - centre
+        inertia += mass[i] * (wp.dot(arm, arm) * wp.identity(n=3, dtype=mass.dtype) - wp.outer(arm, arm))
+        i += 1
+    total[b] = m
+    middle[b] = centre
+    inverse_inertia[b] = wp.inverse(inertia)
+
+
+@wp.kernel
+def move_rigidly(
+    first: int,
+    begin: wp.array(dtype=wp.int32),
+    X: wp.array(dtype=Any),
+    ahead: wp.array(dtype=Any),
+    total: wp.array(dtype=Any),
+    middle: wp.array(dtype=Any),
+    inverse_inertia: wp.array(dtype=Any),
+    r: wp.array(dtype=Any),
+    drift: wp.array(dtype=Any),
+    spin: wp.array(dtype=Any),
+):
+    """How each body would move under the residual if it were rigid.
+
+    These motions are a million times softer than what a stiff body resists, and no diagonal sees them.
+    """
+    b = first + wp.tid()
+    push = X[begin[b]] * total.dtype(0.0)
+    torque = push
+    i = begin[b]
+    while i < begin[b + 1]:
+        push += r[i]
+        torque += wp.cross(X[i] + ahead[i] - middle[b], r[i])
+        i += 1
+    drift[b] = push / total[b]
+    spin[b] = inverse_inertia[b] * torque
+
+
+@wp.func
+def preconditioned(
+    i: int,
+    inverse_block: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    X: wp.array(dtype=Any),
+    ahead: wp.array(dtype=Any),
+    middle: wp.array(dtype=Any),
+    drift: wp.array(dtype=Any),
+    spin: wp.array(dtype=Any),
+    r: wp.array(dtype=Any),
+):
+    """P⁻¹ r: by the phyxel's own block, and by the body as a whole."""
+    b = body[i]
+    return inverse_block[i] * r[i] + drift[b] + wp.cross(spin[b], X[i] + ahead[i] - middle[b])
+
+
+@wp.kernel
+def start_search(
+    first: int,
+    n: int,
+    inverse_block: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    X: wp.array(dtype=Any),
+    ahead: wp.array(dtype=Any),
+    middle: wp.array(dtype=Any),
+    drift: wp.array(dtype=Any),
+    spin: wp.array(dtype=Any),
+    r: wp.array(dtype=Any),
+    hold: wp.array(dtype=wp.int32),
+    contact: wp.array(dtype=wp.int32),
+    normal: wp.array(dtype=Any),
+    delta: wp.array(dtype=Any),
+    z: wp.array(dtype=Any),
+    p: wp.array(dtype=Any),
+    partial: wp.array(dtype=wp.float64),
+):
+    """δ = 0, z = P⁻¹ r, p = z; partial sums of r·z."""
+    c = first + wp.tid()
+    total = wp.float64(0.0)
+    i = c * CHUNK
+    end = wp.min(n, i + CHUNK)
+    while i < end:
+        delta[i] = r[i] * r[i].dtype(0.0)
+        pulled = preconditioned(i, inverse_block, body, X, ahead, middle, drift, spin, r)
+        z[i] = filtered(pulled, hold[i], contact[i], normal[i])
+        p[i] = z[i]
+        total += wp.float64(wp.dot(r[i], z[i]))
+        i += 1
+    partial[c] = total
+
+
+@wp.kernel
+def keep_first(first: int, chunks: int, partial: wp.array(dtype=wp.float64), solver: wp.array(dtype=wp.float64)):
+    """r·z at the start."""
+    total = wp.float64(0.0)
+    c = first
+    while c < chunks:
+        total += partial[c]
+        c += 1
+    solver[RZ] = total
+    solver[INDEFINITE] = wp.float64(0.0)
+
+
+@wp.kernel
+def apply_system(
+    first: int,
+    n: int,
+    dt: wp.array(dtype=Any),
+    mass: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    damping: wp.array(dtype=Any),
+    drag: wp.array(dtype=Any),
+    rub: wp.array(dtype=Any),
+    hold: wp.array(dtype=wp.int32),
+    contact: wp.array(dtype=wp.int32),
+    normal: wp.array(dtype=Any),
+    p: wp.array(dtype=Any),
+    change: wp.array(dtype=Any),
+    partial: wp.array(dtype=wp.float64),
+):
+    """A p in place of `change` = −K p; partial sums of p·A p."""
+    c = first + wp.tid()
+    total = wp.float64(0.0)
+    i = c * CHUNK
+    end = wp.min(n, i + CHUNK)
+    while i < end:
+        b = body[i]
+        stays = mass[i] * (mass.dtype(1.0) + drag[b] * dt[0]) + rub[i]
+        Ap = filtered(stays * p[i] - (dt[0] + damping[b]) * dt[0] * change[i], hold[i], contact[i], normal[i])
+        change[i] = Ap
+        total += wp.float64(wp.dot(p[i], Ap))
+        i += 1
+    partial[c] = total
+
+
+@wp.kernel
+def choose_length(first: int, chunks: int, partial: wp.array(dtype=wp.float64), solver: wp.array(dtype=wp.float64)):
+    """How far to go along p; not at all once a direction of negative curvature is met."""
+    total = wp.float64(0.0)
+    c = first
+    while c < chunks:
+        total += partial[c]
+        c += 1
+    zero = wp.float64(0.0)
+    if total <= zero and solver[RZ] > zero:
+        solver[INDEFINITE] = wp.float64(1.0)
+    solver[ALPHA] = wp.where(total > zero and solver[INDEFINITE] == zero, solver[RZ] / total, zero)
+
+
+@wp.kernel
+def go_along(
+    first: int,
+    solver: wp.array(dtype=wp.float64),
+    p: wp.array(dtype=Any),
+    Ap: wp.array(dtype=Any),
+    delta: wp.array(dtype=Any),
+    r: wp.array(dtype=Any),
+):
+    """δ += αp, r −= αA p."""
+    i = first + wp.tid()
+    alpha = r[i].dtype(solver[ALPHA])
+    delta[i] = delta[i] + alpha * p[i]
+    r[i] = r[i] - alpha * Ap[i]
+
+
+@wp.kernel
+def precondition(
+    first: int,
+    n: int,
+    inverse_block: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    X: wp.array(dtype=Any),
+    ahead: wp.array(dtype=Any),
+    middle: wp.array(dtype=Any),
+    drift: wp.array(dtype=Any),
+    spin: wp.array(dtype=Any),
+    r: wp.array(dtype=Any),
+    hold: wp.array(dtype=wp.int32),
+    contact: wp.array(dtype=wp.int32),
+    normal: wp.array(dtype=Any),
+    z: wp.array(dtype=Any),
+    partial: wp.array(dtype=wp.float64),
+):
+    """z = P⁻¹ r; partial sums of r·z."""
+    c = first + wp.tid()
+    total = wp.float64(0.0)
+    i = c * CHUNK
+    end = wp.min(n, i + CHUNK)
+    while i < end:
+        pulled = preconditioned(i, inverse_block, body, X, ahead, middle, drift, spin, r)
+        z[i] = filtered(pulled, hold[i], contact[i], normal[i])
+        total += wp.float64(wp.dot(r[i], z[i]))
+        i += 1
+    partial[c] = total
+
+
+@wp.kernel
+def choose_turn(first: int, chunks: int, partial: wp.array(dtype=wp.float64), solver: wp.array(dtype=wp.float64)):
+    """β, the share of the old direction in the new."""
+    total = wp.float64(0.0)
+    c = first
+    while c < chunks:
+        total += partial[c]
+        c += 1
+    solver[BETA] = wp.where(solver[RZ] > wp.float64(0.0), total / solver[RZ], wp.float64(0.0))
+    solver[RZ] = total
+
+
+@wp.kernel
+def turn(first: int, solver: wp.array(dtype=wp.float64), z: wp.array(dtype=Any), p: wp.array(dtype=Any)):
+    """p = z + βp."""
+    i = first + wp.tid()
+    p[i] = z[i] + p[i].dtype(solver[BETA]) * p[i]
+
+
+@wp.kernel
+def correct(first: int, length: wp.array(dtype=Any), delta: wp.array(dtype=Any), v: wp.array(dtype=Any)):
+    """v' += length·δ."""
+    i = first + wp.tid()
+    v[i] = v[i] + length[0] * delta[i]
+
+
+@wp.kernel
+def sum_merit(
+    first: int,
+    n: int,
+    dt: wp.array(dtype=Any),
+    mass: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    acceleration: wp.array(dtype=Any),
+    drag: wp.array(dtype=Any),
+    normal: wp.array(dtype=Any),
+    rub: wp.array(dtype=Any),
+    v_old: wp.array(dtype=Any),
+    v: wp.array(dtype=Any),
+    energy: wp.array(dtype=Any),
+    partial: wp.array(dtype=wp.float64),
+):
+    """Partial sums of U(u + Δt v') + ½m|v' − v − Δt a|² + ½(αΔt m |v'|² + rub |v'_t|²): the step without inner damping
+    is its minimum."""
+    c = first + wp.tid()
+    total = wp.float64(0.0)
+    i = c * CHUNK
+    end = wp.min(n, i + CHUNK)
+    while i < end:
+        extra = v[i] - v_old[i] - dt[0] * acceleration[body[i]]
+        along = v[i] - wp.dot(v[i], normal[i]) * normal[i]
+        work = mass[i] * wp.length_sq(extra) + drag[body[i]] * dt[0] * mass[i] * wp.length_sq(v[i])
+        work += rub[i] * wp.length_sq(along)
+        total += wp.float64(energy[i]) + wp.float64(0.5) * wp.float64(work)
+        i += 1
+    partial[c] = total
+
+
+class Implicit:
+    """Implicit Euler steps of a phyxel model: its arrays and programs."""
+
+    def __init__(self, model: PhyxelModel) -> None:
+        self._model = model
+        matter, device, real = model.matter, model.device, model.real
+        n, vector, tensor = len(model), matter.X.dtype, matter.moments.inverse.dtype
+        self._ahead, self._y, self._v_old, self._normal, self._rest = (
+            wp.zeros(n, dtype=vector, device=device) for _ in range(5)
+        )
+        self._r, self._delta, self._z, self._p, self._Ap = (wp.zeros(n, dtype=vector, device=device) for _ in range(5))
+        self._contact = wp.zeros(n, dtype=wp.int32, device=device)
+        self._block, self._inverse_block = (wp.zeros(n, dtype=tensor, device=device) for _ in range(2))
+        self._energy, self._rub = (wp.zeros(n, dtype=real, device=device) for _ in range(2))
+        bodies = len(model.ranges)
+        self._begin = wp.array([low for low, _ in model.ranges] + [n], dtype=wp.int32, device=device)
+        self._total = wp.zeros(bodies, dtype=real, device=device)
+        self._middle, self._drift, self._spin = (wp.zeros(bodies, dtype=vector, device=device) for _ in range(3))
+        self._inverse_inertia = wp.zeros(bodies, dtype=tensor, device=device)
+        self._dt, self._length = Shared(1, real, device), Shared(1, real, device)
+        self._changed = Shared(1, wp.int32, device)
+        self._solver = Shared(4, wp.float64, device)
+        self._chunks = (n + CHUNK - 1) // CHUNK
+        self._partials = Shared(self._chunks, wp.float64, device)
+        self._negligible = 0.0
+        self._programs: dict[str, Program] = {}
+
+    def _launches(self) -> dict[str, list[Launch]]:
+        m, matter, n, bodies = self._model, self._model.matter, len(self._model), len(self._model.ranges)
+        dt, body, X, rub = self._dt.array, matter.body, matter.X, self._rub
+        planes = [shared.array for shared in m.planes]
+        held = [m.hold, self._contact, self._normal]
+        inner = [m.damping, m.drag, rub]
+        frames = [self._total, self._middle, self._inverse_inertia]
+        rigid = [self._middle, self._drift, self._spin]
+        shape = [X, matter.volume, matter.hourglass, matter.moments.inverse, matter.moments.lever]
+        weights = [matter.near.weight, matter.near.weight_back]
+        partial, solver = self._partials.array, self._solver.array
+
+        def over(kernel: wp.Kernel, *inputs: Any) -> Launch:
+            return Launch(kernel, n, list(inputs))
+
+        def over_chunks(kernel: wp.Kernel, *inputs: Any) -> Launch:
+            return Launch(kernel, self._chunks, [n, *inputs, partial], work=CHUNK // 4)
+
+        def over_bodies(kernel: wp.Kernel, *inputs: Any) -> Launch:
+            return Launch(kernel, bodies, [self._begin, X, self._ahead, *inputs])
+
+        def once(kernel: wp.Kernel) -> Launch:
+            return Launch(kernel, 1, [self._chunks, partial, solver])
+
+        system = [dt, m.mass, body, *inner, *held, self._p, self._Ap]
+        whole = [self._inverse_block, body, X, self._ahead, *rigid, self._r, *held]
+        meeting = [m.forces.gradient, m.u, self._v_old, self._rest, m.v, self._normal, rub, self._contact]
+        missing = [m.acceleration, m.drag, *held, rub, m.force, self._v_old, m.v, self._rest, self._r]
+        merit = [m.acceleration, m.drag, self._normal, rub, self._v_old, m.v, self._energy]
+        rigidly = over_bodies(move_rigidly, *frames, self._r, self._drift, self._spin)
+        search = [
+            over_chunks(apply_system, *system),
+            once(choose_length),
+            over(go_along, solver, self._p, self._Ap, self._delta, self._r),
+            rigidly,
+            over_chunks(precondition, *whole, self._z),
+            once(choose_turn),
+            over(turn, solver, self._z, self._p),
+        ]
+        return {
+            "blocks": [
+                over(make_blocks, *shape, *matter.lists, *weights, body, matter.stiffness, matter.k_v, self._block)
+            ],
+            "start": [over(start_step, m.hold, m.hold_velocity, m.v, self._v_old)],
+            "contacts": [
+                over(meet_planes, dt, X, m.reach, body, m.hold, len(planes[0]), *planes, *meeting, self._changed.array)
+            ],
+            "residual": [
+                over(look_ahead, dt, body, m.damping, m.u, m.v, self._ahead, self._y),
+                *m.forces.damped(self._ahead, self._y, m.force),
+                over(find_residual, dt, m.mass, body, *missing),
+            ],
+            "precondition": [
+                over(invert_blocks, dt, m.mass, body, *inner, m.forces.gradient, self._block, self._inverse_block),
+                over_bodies(find_frames, m.mass, *frames),
+            ],
+            "begin": [
+                rigidly,
+                over_chunks(start_search, *whole, self._delta, self._z, self._p),
+                once(keep_first),
+            ],
+            "search": [*m.forces.tangent(self._p, self._Ap), *search],
+            "positive search": [*m.forces.positive_tangent(self._p, self._Ap), *search],
+            "correct": [over(correct, self._length.array, self._delta, m.v)],
+            "merit": [m.forces.energy(self._ahead, self._energy), over_chunks(sum_merit, dt, m.mass, body, *merit)],
+        }
+
+    @property
+    def state(self) -> dict[str, wp.array]:
+        """What one step leaves to the next: how phyxels met the planes."""
+        return {"contact": self._contact, "normal": self._normal, "rest": self._rest, "rub": self._rub}
+
+    def outdate(self) -> None:
+        """The law or the surroundings have changed."""
+        self._programs = {}
+
+    def _run(self, name: str, times: int = 1) -> None:
+        if not self._programs:
+            launches = self._launches()
+            dev.prepare([item for items in launches.values() for item in items], self._model.device)
+            self._programs = {key: Program(items, self._model.device) for key, items in launches.items()}
+            self._programs["blocks"].run()
+        self._programs[name].run(times)
+
+    def step(self, dt: float) -> None:
+        """One step of dt [s]."""
+        self._dt.host[:] = dt
+        self._dt.push()
+        self._negligible = self._negligible_energy(dt)
+        self._run("start")
+        whole = True
+        for iteration in range(MOST_NEWTON):
+            changed = self._update_contacts()
+            if iteration >= FEWEST_NEWTON and whole and not changed:
+                break
+            self._run("residual")
+            before = self._merit()
+            self._run("precondition")
+            self._solve()
+            whole = self._correct(before)
+        self._finish()
+
+    def _merit(self) -> float:
+        self._run("merit")
+        return float(self._partials.pull().sum())
+
+    def _correct(self, before: float) -> bool:
+        """v' += δ, or as much of it as does not make things worse; whether it was all of it."""
+        length, whole = 1.0, True
+        self._go(length)
+        while not self._merit() <= before + WORSE * abs(before) and length > SHORTEST:
+            self._go(-0.5 * length)
+            length, whole = 0.5 * length, False
+        return whole
+
+    def _go(self, length: float) -> None:
+        self._length.host[:] = length
+        self._length.push()
+        self._run("correct")
+        self._run("residual")
+
+    def _negligible_energy(self, dt: float) -> float:
+        """r·z of a residual that no longer matters: 1e-4 of what the pushes of a step do, 1e-6 of the motion."""
+        m = self._model
+        mass, v = m.mass.numpy().astype(np.float64), m.v.numpy()
+        push = dt * m.acceleration.numpy()[m.matter.body.numpy()]
+        return float(1e-8 * mass @ (push * push).sum(axis=1) + 1e-12 * mass @ (v * v).sum(axis=1))
+
+    def _update_contacts(self) -> bool:
+        """Whether any phyxel meets a plane otherwise than before."""
+        self._changed.host[:] = 0
+        self._changed.push()
+        self._run("contacts")
+        return bool(self._changed.pull()[0])
+
+    def _solve(self) -> None:
+        """δ by conjugate gradients."""
+        for which in ("search", "positive search"):
+            if which == "positive search":
+                self._run("residual")
+            self._run("begin")
+            enough = max(CG_TOLERANCE**2 * float(self._solver.pull()[int(RZ)]), self._negligible)
+            for _ in range(CG_BLOCKS):
+                self._run(which, CG_BLOCK)
+                state = self._solver.pull()
+                if state[int(INDEFINITE)] or not state[int(RZ)] > enough:
+                    break
+            if not self._solver.pull()[int(INDEFINITE)]:
+                return
+
+    def _finish(self) -> None:
+        """Go where v' leads, and put the momenta of bodies that nothing touches right."""
+        m = self._model
+        self._run("residual")
+        v_old, v = self._v_old.numpy().astype(np.float64), m.v.numpy().astype(np.float64)
+        x = m.matter.X.numpy().astype(np.float64) + m.u.numpy()
+        mass, dt = m.mass.numpy().astype(np.float64), float(self._dt.host[0])
+        touched = (m.hold.numpy() >= 0) | (self._contact.numpy() > 0)
+        pushes, drags = m.acceleration.numpy(), m.drag.numpy()
+        for b, (low, high) in enumerate(m.ranges):
+            part = slice(low, high)
+            if not touched[part].any():
+                slowing = 1 / (1 + float(drags[b]) * dt)
+                v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, pushes[b], slowing)
+        m.v.assign(v.astype(m.v.numpy().dtype))
+        m.u.assign(self._ahead)
+
+
+def _with_momenta(x: Any, v_old: Any, v: Any, mass: Any, dt: float, push: Any, slowing: float) -> Any:
+    """v' with the momentum and, about the middle of mass, the angular momentum that v and an even push leave."""
+    total = mass.sum()
+    drift_old, drift = mass @ v_old / total, mass @ v / total
+    arm_old = x - mass @ x / total
+    arm = arm_old + dt * (v - drift)
+    target = slowing * np.cross(arm_old, mass[:, None] * (v_old - drift_old)).sum(axis=0)
+    missing = target - np.cross(arm, mass[:, None] * (v - drift)).sum(axis=0)
+    inertia = (mass @ (arm**2).sum(axis=1)) * np.eye(3) - np.einsum("n,ni,nj->ij", mass, arm, arm)
+    return v + slowing * (drift_old + dt * push) - drift + np.cross(np.linalg.solve(inertia, missing), arm)
