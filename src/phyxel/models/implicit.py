@@ -41,8 +41,9 @@ SHORTEST = 2.0**-10
 """Part of a correction below which it is taken as it is."""
 CG_BLOCK, CG_BLOCKS = 8, 40
 """Conjugate gradient iterations between two looks at the residual, and how many looks there are at most."""
-CG_TOLERANCE = 1e-4
-"""Residual, in the preconditioner's norm, over that at the start."""
+CG_TOLERANCE = 2e-4
+"""Residual, in the preconditioner's norm, over the largest of the step: what remains of a Newton iteration that began
+near the solution need not be solved more exactly than that."""
 
 CREEP = wp.constant(1.0e-4)
 """Sliding speed below which friction is viscous, in spacings per second: so slowly it may creep where it holds."""
@@ -544,7 +545,7 @@ class Implicit:
         self._solver = Shared(4, wp.float64, device)
         self._chunks = (n + CHUNK - 1) // CHUNK
         self._partials = Shared(self._chunks, wp.float64, device)
-        self._negligible = 0.0
+        self._negligible = self._largest = 0.0
         self._programs: dict[str, Program] = {}
 
     def _launches(self) -> dict[str, list[Launch]]:
@@ -635,7 +636,7 @@ class Implicit:
         """One step of dt [s]."""
         self._dt.host[:] = dt
         self._dt.push()
-        self._negligible = self._negligible_energy(dt)
+        self._negligible, self._largest = self._negligible_energy(dt), 0.0
         self._run("start")
         whole = True
         for iteration in range(MOST_NEWTON):
@@ -688,7 +689,8 @@ class Implicit:
             if which == "positive search":
                 self._run("residual")
             self._run("begin")
-            enough = max(CG_TOLERANCE**2 * float(self._solver.pull()[int(RZ)]), self._negligible)
+            self._largest = max(self._largest, float(self._solver.pull()[int(RZ)]))
+            enough = max(CG_TOLERANCE**2 * self._largest, self._negligible)
             for _ in range(CG_BLOCKS):
                 self._run(which, CG_BLOCK)
                 state = self._solver.pull()
