@@ -263,6 +263,11 @@ class Body:
         return np.zeros((len(self.reference), 3, 3)) if self._world is None else self._world.stress_of(self)
 
     @property
+    def plastic_strain(self) -> Floats:
+        """Permanent strain, shape (n, 3, 3)"""
+        return np.zeros((len(self.reference), 3, 3)) if self._world is None else self._world.field(self, "plastic")
+
+    @property
     def surface(self) -> Surfels:
         """The surfels, where the body is now."""
         world = self._in_world("surface")

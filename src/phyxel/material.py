@@ -17,7 +17,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Material:
-    """An elastic material. Immutable: `material.but(young=2e6)` makes another."""
+    """An elastic or plastic material. Immutable: `material.but(young=2e6)` makes another."""
 
     young: float = 1.0e6
     """Young's modulus [Pa], above 0"""
@@ -29,6 +29,14 @@ class Material:
     """Rayleigh's β [s]: inner friction, a force −βK v. Leaves rigid motion alone."""
     drag: float = 0.0
     """Rayleigh's α [1/s]: resistance of the surroundings, a force −αM v. Slows falling, too."""
+    yield_strain: float | None = None
+    """|deviator of the elastic strain| (Frobenius) beyond which it flows; None: it never does"""
+    yield_stress: float | None = None
+    """[Pa], the same as a tensile test gives it; in place of yield_strain"""
+    creep: float = math.inf
+    """[1/s]: how fast strain beyond the yield becomes permanent; inf: at once"""
+    max_strain: float = 0.5
+    """largest permanent strain (Frobenius), above 0 and below 0.6"""
     stiffness: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     """anisotropic C [Pa], 6 × 6, order xx, yy, zz, yz, xz, xy with engineering shear; replaces young and poisson"""
 
@@ -48,8 +56,31 @@ class Material:
         self._require(self.density > 0, "density", "density must be above 0 kg/m³ (water: 1000)")
         self._require(self.damping >= 0, "damping", "damping must be 0 s or more")
         self._require(self.drag >= 0, "drag", "drag must be 0 1/s or more")
+        self._check_flow()
         if self.stiffness is not None:
             self._check_stiffness()
+
+    def _check_flow(self) -> None:
+        if self.yield_strain is not None and self.yield_stress is not None:
+            raise MaterialError("material: give yield_strain or yield_stress, not both")
+        for name in ("yield_strain", "yield_stress", "creep", "max_strain"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, numbers.Real) or isinstance(value, bool) or value != value):
+                raise MaterialError(f"material.{name} = {value!r}: give a number")
+        strain, stress = self.yield_strain, self.yield_stress
+        self._require(strain is None or strain > 0, "yield_strain", "the yield strain must be above 0 (clay: 0.01)")
+        self._require(stress is None or stress > 0, "yield_stress", "the yield stress must be above 0 Pa (lead: 1.2e7)")
+        self._require(self.creep >= 0, "creep", "creep must be 0 1/s or more")
+        self._require(
+            0 < self.max_strain < 0.6, "max_strain", "the largest permanent strain must lie between 0 and 0.6"
+        )
+
+    @property
+    def flow_strain(self) -> float:
+        """|deviator of the elastic strain| at yield: given, or √(2/3) σ_y/(2μ); inf for an elastic material."""
+        if self.yield_stress is not None:
+            return math.sqrt(2 / 3) * self.yield_stress / (2 * self.lame[1])
+        return math.inf if self.yield_strain is None else self.yield_strain
 
     def _require(self, fine: bool, name: str, rule: str) -> None:
         if not fine:

@@ -42,6 +42,10 @@ class MaterialPart(Part):
     density: float | None = None
     damping: float | None = None
     drag: float | None = None
+    yield_strain: float | None = None
+    yield_stress: float | None = None
+    creep: float | None = None
+    max_strain: float | None = None
     stiffness: list[list[float]] | None = None
 
     def over(self, base: Material) -> Material:

@@ -109,7 +109,7 @@ class World:
     def _kept_states(self) -> list[dict[str, NDArray[Any]]]:
         if self._model is None:
             return []
-        names = ("u", "v")
+        names = ("u", "v", "plastic")
         return [{name: self.field(body, name).copy() for name in names} for body in self.bodies]
 
     def _rebuild(self, kept: list[dict[str, NDArray[Any]]]) -> None:
@@ -119,6 +119,7 @@ class World:
         for (low, high), state in zip(model.ranges, kept, strict=False):
             model.u[low:high].assign(state["u"])
             model.v[low:high].assign(state["v"])
+            model.matter.plastic[low:high].assign(state["plastic"])
         self.revision += 1
 
     @property
@@ -331,12 +332,12 @@ class World:
     # Reading, for bodies
 
     def field(self, body: Body, name: str) -> NDArray[np.float64]:
-        """The "u", "v" or "gradient" of one body's nodes, in its units."""
+        """The "u", "v", "gradient" or "plastic" strain of one body's nodes, in its units."""
         model = self.model
         low, high = model.ranges[self.bodies.index(body)]
         if name == "gradient":
             model.ensure_forces()
-        arrays = {"u": model.u, "v": model.v, "gradient": model.forces.gradient}
+        arrays = {"u": model.u, "v": model.v, "gradient": model.forces.gradient, "plastic": model.matter.plastic}
         return arrays[name].numpy()[low:high].astype(np.float64)
 
     def stress_of(self, body: Body) -> NDArray[np.float64]:

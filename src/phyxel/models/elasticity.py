@@ -1,7 +1,7 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The elastic law: energy, stress and its change, as functions of J = I + ∇u alone.
+"""The law: energy, stress and its change as functions of J = I + ∇u and the plastic strain εᵖ, and how εᵖ flows.
 
-    W(J) = ½ ε:C':ε + ½ k_v (|J| − 1)² + ½ k_b min(|J| − 0.3, 0)²,   ε = ½(JᵀJ − I),   C' = C − k_v 1⊗1
+    W(J) = ½ e:C':e + ½ k_v (|J| − 1)² + ½ k_b min(|J| − 0.3, 0)²,   e = ½(JᵀJ − I) − εᵖ,   C' = C − k_v 1⊗1
 
 M04 adds a volume term on top of Hooke's law, which changes Poisson's ratio. Here the volume term takes λ's part instead
 (k_v = λ): the small-strain law is C exactly, and large stretch keeps its volume, which Green's strain alone does not.
@@ -67,9 +67,9 @@ def cofactor_change(J: Any, dJ: Any):
 
 
 @wp.func
-def energy_density(J: Any, C: Any, k_v: Any, k_b: Any):
+def energy_density(J: Any, plastic: Any, C: Any, k_v: Any, k_b: Any):
     """W(J) [Pa]."""
-    e = green_strain(J)
+    e = green_strain(J) - plastic
     volume = wp.determinant(J)
     stretch = volume - J.dtype(1.0)
     wall = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
@@ -77,15 +77,15 @@ def energy_density(J: Any, C: Any, k_v: Any, k_b: Any):
 
 
 @wp.func
-def first_stress(J: Any, C: Any, k_v: Any, k_b: Any):
+def first_stress(J: Any, plastic: Any, C: Any, k_v: Any, k_b: Any):
     """∂W/∂J = Jσ + p cof J [Pa] (M04 eq. 13, 15 with our corrections)."""
     volume = wp.determinant(J)
     p = k_v * (volume - J.dtype(1.0)) + k_b * wp.min(volume - J.dtype(WALL), J.dtype(0.0))
-    return J * hooke(C, green_strain(J)) + cofactor(J) * p
+    return J * hooke(C, green_strain(J) - plastic) + cofactor(J) * p
 
 
 @wp.func
-def first_stress_change(J: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
+def first_stress_change(J: Any, plastic: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
     """Change of ∂W/∂J along dJ: the exact tangent."""
     volume = wp.determinant(J)
     below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
@@ -94,7 +94,7 @@ def first_stress_change(J: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
     cof = cofactor(J)
     half = wp.transpose(J) * dJ
     de = (half + wp.transpose(half)) * J.dtype(0.5)
-    elastic = dJ * hooke(C, green_strain(J)) + J * hooke(C, de)
+    elastic = dJ * hooke(C, green_strain(J) - plastic) + J * hooke(C, de)
     return elastic + cof * (slope * wp.ddot(cof, dJ)) + cofactor_change(J, dJ) * p
 
 
@@ -108,15 +108,28 @@ def positive_part(A: Any):
 
 
 @wp.func
-def positive_stress_change(J: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
+def positive_stress_change(J: Any, plastic: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
     """The tangent without what can make it indefinite: compressive stress, and the pressure's turning cofactor."""
     volume = wp.determinant(J)
     slope = k_v + wp.where(volume < J.dtype(WALL), k_b, J.dtype(0.0))
     cof = cofactor(J)
     half = wp.transpose(J) * dJ
     de = (half + wp.transpose(half)) * J.dtype(0.5)
-    elastic = dJ * positive_part(hooke(C, green_strain(J))) + J * hooke(C, de)
+    elastic = dJ * positive_part(hooke(C, green_strain(J) - plastic)) + J * hooke(C, de)
     return elastic + cof * (slope * wp.ddot(cof, dJ))
+
+
+@wp.func
+def flowed(J: Any, plastic: Any, yield_strain: Any, flow: Any, max_strain: Any):
+    """εᵖ after a step (M04 §4.1): what of the elastic strain's deviator exceeds the yield goes over, at most the share
+    `flow` = 1 − exp(−creep Δt) of it, and |εᵖ| stays below `max_strain`."""
+    elastic = green_strain(J) - plastic
+    deviator = elastic - wp.trace(elastic) / J.dtype(3.0) * wp.identity(n=3, dtype=J.dtype)
+    size = wp.sqrt(wp.ddot(deviator, deviator))
+    if size <= yield_strain:
+        return plastic
+    grown = plastic + deviator * wp.min(flow, J.dtype(1.0) - yield_strain / size)
+    return grown * wp.min(J.dtype(1.0), max_strain / wp.sqrt(wp.ddot(grown, grown)))
 
 
 @wp.func
@@ -128,13 +141,13 @@ def largest_eigenvalue_bound(A: Any):
 
 
 @wp.func
-def stiffening(J: Any, C: Any, C_norm: Any, k_v: Any, k_b: Any):
+def stiffening(J: Any, plastic: Any, C: Any, C_norm: Any, k_v: Any, k_b: Any):
     """How much stiffer than at rest: an upper bound of |∂²W/∂J²| over its value 2μ + 3λ at J = I.
 
     Term by term: J C' J, the stress itself, the volume term along cof J, and its pressure.
     """
     large = largest_eigenvalue_bound(wp.transpose(J) * J)
-    tension = largest_eigenvalue_bound(hooke(C, green_strain(J)))
+    tension = largest_eigenvalue_bound(hooke(C, green_strain(J) - plastic))
     volume = wp.determinant(J)
     below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
     p = k_v * (volume - J.dtype(1.0)) + k_b * below

@@ -30,6 +30,7 @@ from phyxel.models.elasticity import (
     energy_density,
     first_stress,
     first_stress_change,
+    flowed,
     positive_stress_change,
     stiffening,
 )
@@ -86,6 +87,7 @@ def make_stress(
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     load: wp.array(dtype=Any),
@@ -99,7 +101,7 @@ def make_stress(
     grad = fitted_gradient(sums, A_inverse)
     J = grad + wp.identity(n=3, dtype=grad.dtype)
     c = hourglass[i]
-    q = grad * c - first_stress(J, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
+    q = grad * c - first_stress(J, plastic[i], stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
     gradient[i] = grad
     load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums) - q * lever[i]
@@ -122,6 +124,7 @@ def make_damped_stress(
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     y: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
@@ -137,8 +140,8 @@ def make_damped_stress(
     grad = fitted_gradient(sums, A_inverse)
     grad_y = fitted_gradient(sums_y, A_inverse)
     J = grad + wp.identity(n=3, dtype=grad.dtype)
-    P = first_stress(J, stiffness[b], k_v[b], k_b[b])
-    P += first_stress_change(J, grad_y - grad, stiffness[b], k_v[b], k_b[b])
+    P = first_stress(J, plastic[i], stiffness[b], k_v[b], k_b[b])
+    P += first_stress_change(J, plastic[i], grad_y - grad, stiffness[b], k_v[b], k_b[b])
     c = hourglass[i]
     q = grad_y * c - P * A_inverse * volume[i]
     gradient[i] = grad
@@ -163,6 +166,7 @@ def make_stress_change(
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
     p: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     load: wp.array(dtype=Any),
@@ -176,7 +180,7 @@ def make_stress_change(
     dJ = fitted_gradient(sums, A_inverse)
     J = gradient[i] + wp.identity(n=3, dtype=dJ.dtype)
     c = hourglass[i]
-    q = dJ * c - first_stress_change(J, dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
+    q = dJ * c - first_stress_change(J, plastic[i], dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
     load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums) - q * lever[i]
 
@@ -198,6 +202,7 @@ def make_positive_stress_change(
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
     p: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     load: wp.array(dtype=Any),
@@ -211,7 +216,7 @@ def make_positive_stress_change(
     dJ = fitted_gradient(sums, A_inverse)
     J = gradient[i] + wp.identity(n=3, dtype=dJ.dtype)
     c = hourglass[i]
-    q = dJ * c - positive_stress_change(J, dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
+    q = dJ * c - positive_stress_change(J, plastic[i], dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
     load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums) - q * lever[i]
 
@@ -236,6 +241,26 @@ def gather_forces(
 
 
 @wp.kernel
+def flow(
+    first: int,
+    body: wp.array(dtype=wp.int32),
+    yield_strain: wp.array(dtype=Any),
+    creep: wp.array(dtype=Any),
+    max_strain: wp.array(dtype=Any),
+    step: wp.array(dtype=Any),
+    slot: int,
+    gradient: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
+):
+    """Plastic flow of each phyxel over a step of `step[slot]` [s] (M04 §4.1)."""
+    i = first + wp.tid()
+    b = body[i]
+    J = gradient[i] + wp.identity(n=3, dtype=step.dtype)
+    share = step.dtype(1.0) - wp.exp(-creep[b] * step[slot])
+    plastic[i] = flowed(J, plastic[i], yield_strain[b], share, max_strain[b])
+
+
+@wp.kernel
 def measure_energy(
     first: int,
     X: wp.array(dtype=Any),
@@ -250,6 +275,7 @@ def measure_energy(
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     energy: wp.array(dtype=Any),
@@ -267,7 +293,7 @@ def measure_energy(
         missed += weight[entry] * wp.length_sq(u[j] - ui - grad * (X[j] - Xi))
         entry += stride
     b = body[i]
-    W = energy_density(grad + wp.identity(n=3, dtype=Xi.dtype), stiffness[b], k_v[b], k_b[b])
+    W = energy_density(grad + wp.identity(n=3, dtype=Xi.dtype), plastic[i], stiffness[b], k_v[b], k_b[b])
     energy[i] = volume[i] * W + Xi.dtype(0.5) * hourglass[i] * missed
 
 
@@ -278,6 +304,7 @@ def measure_stress(
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     stress: wp.array(dtype=Any),
 ):
@@ -285,7 +312,7 @@ def measure_stress(
     i = first + wp.tid()
     b = body[i]
     J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
-    stress[i] = first_stress(J, stiffness[b], k_v[b], k_b[b]) * wp.transpose(J) / wp.determinant(J)
+    stress[i] = first_stress(J, plastic[i], stiffness[b], k_v[b], k_b[b]) * wp.transpose(J) / wp.determinant(J)
 
 
 @wp.kernel
@@ -295,6 +322,7 @@ def measure_stiffening(
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
     shear_norm: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     n: int,
@@ -308,7 +336,7 @@ def measure_stiffening(
     while i < end:
         b = body[i]
         J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
-        value = wp.float64(stiffening(J, stiffness[b], shear_norm[b], k_v[b], k_b[b]))
+        value = wp.float64(stiffening(J, plastic[i], stiffness[b], shear_norm[b], k_v[b], k_b[b]))
         if wp.isnan(value):
             found = value
             break
@@ -339,6 +367,8 @@ class Matter:
     """[Pa], shape (bodies,)"""
     k_b: wp.array
     """[Pa], shape (bodies,)"""
+    plastic: wp.array
+    """εᵖ, shape (n,) of 3 × 3; the only part of matter that changes as it moves"""
     shear_norm: wp.array
     """largest eigenvalue of C' [Pa], shape (bodies,)"""
 
@@ -366,6 +396,7 @@ class Matter:
             stiffness=wp.zeros(bodies, dtype=wp.types.matrix((6, 6), real), device=device),
             k_v=wp.zeros(bodies, dtype=real, device=device),
             k_b=wp.zeros(bodies, dtype=real, device=device),
+            plastic=wp.zeros(len(positions), dtype=wp.types.matrix((3, 3), real), device=device),
             shear_norm=wp.zeros(bodies, dtype=real, device=device),
         )
 
@@ -375,7 +406,7 @@ class Matter:
 
     @property
     def laws(self) -> list[wp.array]:
-        return [self.body, self.stiffness, self.k_v, self.k_b]
+        return [self.body, self.stiffness, self.k_v, self.k_b, self.plastic]
 
 
 @dataclass(frozen=True)

@@ -611,6 +611,7 @@ class Implicit:
             ],
             "search": [*m.forces.tangent(self._p, self._Ap), *search],
             "positive search": [*m.forces.positive_tangent(self._p, self._Ap), *search],
+            "flow": m.flow_launches(dt, 0),
             "correct": [over(correct, self._length.array, self._delta, m.v)],
             "merit": [m.forces.energy(self._ahead, self._energy), over_chunks(sum_merit, dt, m.mass, body, *merit)],
         }
@@ -715,6 +716,7 @@ class Implicit:
                 v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, pushes[b], slowing)
         m.v.assign(v.astype(m.v.numpy().dtype))
         m.u.assign(self._ahead)
+        self._run("flow")
 
 
 def _with_momenta(x: Any, v_old: Any, v: Any, mass: Any, dt: float, push: Any, slowing: float) -> Any:

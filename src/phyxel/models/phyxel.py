@@ -8,6 +8,7 @@ spacing, about an origin that its `Body` keeps in double.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
 from phyxel.models.elasticity import split_law
-from phyxel.models.forces import HOURGLASS, Forces, Matter
+from phyxel.models.forces import HOURGLASS, Forces, Matter, flow
 from phyxel.models.implicit import Implicit
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
@@ -171,6 +172,10 @@ class PhyxelModel:
         self._damping = wp.zeros(bodies, dtype=real, device=device)
         self._drag = wp.zeros(bodies, dtype=real, device=device)
         self._clock = Shared(4, real, device)
+        self._yield_strain, self._creep, self._max_strain = (
+            wp.zeros(bodies, dtype=real, device=device) for _ in range(3)
+        )
+        self._plastic = np.zeros(bodies, bool)
         self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
         self._hold_velocity = Shared(1, vector, device)
         self._planes: list[Shared] = []
@@ -244,6 +249,11 @@ class PhyxelModel:
         _write(self.matter.shear_norm, body, [np.linalg.eigvalsh(C * np.outer(MANDEL, MANDEL)).max()])
         _write(self._damping, body, [material.damping])
         _write(self._drag, body, [material.drag])
+        # Single precision has no use for an infinite yield.
+        _write(self._yield_strain, body, [min(material.flow_strain, 1e6)])
+        _write(self._creep, body, [min(material.creep, 1e6)])
+        _write(self._max_strain, body, [material.max_strain])
+        self._plastic[body] = math.isfinite(material.flow_strain)
         self._sounds[body] = np.sqrt(material.elasticity.diagonal().max() / material.density) / self._units[body]
         volume = self._volume[low:high]
         _write(self.mass, low, material.density * self._units[body] ** 2 * volume)
@@ -306,6 +316,12 @@ class PhyxelModel:
             return self.forces.damped(self.u, self._y, self.force)
         return self.forces.elastic(self.u, self.force)
 
+    def flow_launches(self, step: wp.array, slot: int) -> list[Launch]:
+        """Plastic flow over a step of `step[slot]` [s] at the gradient of the last force, if any body can flow."""
+        laws = [self.matter.body, self._yield_strain, self._creep, self._max_strain]
+        inputs = [*laws, step, slot, self.forces.gradient, self.matter.plastic]
+        return [Launch(flow, len(self), inputs)] if self._plastic.any() else []
+
     def _launches(self) -> dict[str, list[Launch]]:
         n, matter, chunks = len(self), self.matter, len(self._partial.host)
         planes = [shared.array for shared in self._planes]
@@ -323,7 +339,7 @@ class PhyxelModel:
         return {
             "force": self.forces.elastic(self.u, self.force),
             "move": moving,
-            "substep": moving + self._force_launches(),
+            "substep": moving + self._force_launches() + self.flow_launches(self._clock.array, DRIFT),
             "survey": [
                 Launch(find_fastest, chunks, [n, self.v, self._partial.array], work=CHUNK // 8),
                 self.forces.stiffening(self._stiffening.array),
@@ -342,6 +358,7 @@ class PhyxelModel:
                 self.forces.energy(self.u, self.mass),
                 self.forces.stress(self.forces.gradient),
                 Launch(shift_bodies, len(self), [self.matter.body, self.u, self.u]),
+                *self.flow_launches(self._clock.array, DRIFT),
             ]
             dev.prepare([*rare, *(item for items in launches.values() for item in items)], self.device)
             self._programs = {key: Program(items, self.device) for key, items in launches.items()}
@@ -511,6 +528,7 @@ class PhyxelModel:
             "v": self.v,
             "force": self.force,
             "gradient": self.forces.gradient,
+            "plastic": self.matter.plastic,
         } | ({} if self._implicit is None else self._implicit.state)
 
 
