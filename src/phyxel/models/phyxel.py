@@ -95,8 +95,10 @@ def move(
         gap = plane_offset[b * planes + k] + wp.dot(n, X[i] + ui) - touch
         # What rests on the plane is met a little before it touches, or the last half kick would leave it falling.
         if gap < type(kick)(TOUCHING):
-            vi = rebound(vi, n, friction[k], restitution[k])
-            ui -= wp.min(gap, type(kick)(0.0)) * n
+            change = rebound(vi, n, friction[k], restitution[k]) - vi
+            vi += change
+            # What friction stopped has not moved along the plane either, or it would creep down every slope.
+            ui += clock[DRIFT] * (change - wp.dot(change, n) * n) - wp.min(gap, type(kick)(0.0)) * n
         k += 1
     v[i] = vi
     u[i] = ui
