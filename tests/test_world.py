@@ -467,7 +467,7 @@ def test_a_sliding_body_decelerates_by_friction_times_gravity(friction):
 
 
 def test_friction_stops_a_body_and_does_not_turn_it_back():
-    """v²/(2μg), to 5 % for a block so stiff that it does not spring back: with E = 1e6 it sways by a third of the way."""
+    """v²/(2μg), to 5 % for a block so stiff that it hardly sways: with E = 1e6 it springs back a third of the way."""
     body = box(at=(0, 0.25, 0), velocity=(0.5, 0, 0), material=px.Material(young=1e7, poisson=0.3, damping=5e-4))
     world = world_of(body, px.Ground(friction=0.8))
     world.advance(0.5)
