@@ -253,7 +253,7 @@ def test_bench_json_is_one_object_a_line(phyxel, monkeypatch):
     from phyxel.bench import m04
 
     monkeypatch.setattr(m04, "FRAMES", 2)
-    monkeypatch.setattr(m04, "ROWS", ((60, 500, 0.015, 0.022),))
+    monkeypatch.setattr(m04, "ROWS", ((60, 500, 0.015, 0.022, 0.022),))
     monkeypatch.delenv("PHYXEL_MODELS", raising=False)
     code, output, errors = phyxel("bench", "m04", "--json")
     assert code == 0, errors
