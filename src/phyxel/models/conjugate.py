@@ -111,49 +111,28 @@ def preconditioned(
 
 
 @wp.kernel
-def start_search(
-    first: int,
-    n: int,
-    inverse_block: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
-    X: wp.array(dtype=Any),
-    ahead: wp.array(dtype=Any),
-    middle: wp.array(dtype=Any),
-    drift: wp.array(dtype=Any),
-    spin: wp.array(dtype=Any),
-    r: wp.array(dtype=Any),
-    hold: wp.array(dtype=wp.int32),
-    contact: wp.array(dtype=wp.int32),
-    normal: wp.array(dtype=Any),
-    delta: wp.array(dtype=Any),
-    z: wp.array(dtype=Any),
-    p: wp.array(dtype=Any),
-    partial: wp.array(dtype=wp.float64),
-):
-    """δ = 0, z = P⁻¹ r, p = z; partial sums of r·z."""
-    c = first + wp.tid()
+def restart(first: int, z: wp.array(dtype=Any), delta: wp.array(dtype=Any), p: wp.array(dtype=Any)):
+    """δ = 0, p = z."""
+    i = first + wp.tid()
+    delta[i] = z[i] * z[i].dtype(0.0)
+    p[i] = z[i]
+
+
+@wp.func
+def sum_of(partial: wp.array(dtype=wp.float64), chunks: int):
+    """The partial sums of all chunks, in their order."""
     total = wp.float64(0.0)
-    i = c * CHUNK
-    end = wp.min(n, i + CHUNK)
-    while i < end:
-        delta[i] = r[i] * r[i].dtype(0.0)
-        pulled = preconditioned(i, inverse_block, body, X, ahead, middle, drift, spin, r)
-        z[i] = filtered(pulled, hold[i], contact[i], normal[i])
-        p[i] = z[i]
-        total += wp.float64(wp.dot(r[i], z[i]))
-        i += 1
-    partial[c] = total
+    c = int(0)
+    while c < chunks:
+        total += partial[c]
+        c += 1
+    return total
 
 
 @wp.kernel
 def keep_first(first: int, chunks: int, partial: wp.array(dtype=wp.float64), solver: wp.array(dtype=wp.float64)):
     """r·z at the start."""
-    total = wp.float64(0.0)
-    c = first
-    while c < chunks:
-        total += partial[c]
-        c += 1
-    solver[RZ] = total
+    solver[RZ] = sum_of(partial, chunks)
     solver[INDEFINITE] = wp.float64(0.0)
 
 
@@ -192,11 +171,7 @@ def apply_system(
 @wp.kernel
 def choose_length(first: int, chunks: int, partial: wp.array(dtype=wp.float64), solver: wp.array(dtype=wp.float64)):
     """How far to go along p; not at all once a direction of negative curvature is met."""
-    total = wp.float64(0.0)
-    c = first
-    while c < chunks:
-        total += partial[c]
-        c += 1
+    total = sum_of(partial, chunks)
     zero = wp.float64(0.0)
     if total <= zero and solver[RZ] > zero:
         solver[INDEFINITE] = wp.float64(1.0)
@@ -253,11 +228,7 @@ def precondition(
 @wp.kernel
 def choose_turn(first: int, chunks: int, partial: wp.array(dtype=wp.float64), solver: wp.array(dtype=wp.float64)):
     """β, the share of the old direction in the new."""
-    total = wp.float64(0.0)
-    c = first
-    while c < chunks:
-        total += partial[c]
-        c += 1
+    total = sum_of(partial, chunks)
     solver[BETA] = wp.where(solver[RZ] > wp.float64(0.0), total / solver[RZ], wp.float64(0.0))
     solver[RZ] = total
 

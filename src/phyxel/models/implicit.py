@@ -38,7 +38,7 @@ from phyxel.models.conjugate import (
     keep_first,
     move_rigidly,
     precondition,
-    start_search,
+    restart,
     turn,
 )
 from phyxel.models.reductions import CHUNK
@@ -372,8 +372,9 @@ class Implicit:
             ],
             "begin": [
                 rigidly,
-                over_chunks(start_search, *whole, self._delta, self._z, self._p),
+                over_chunks(precondition, *whole, self._z),
                 once(keep_first),
+                over(restart, self._z, self._delta, self._p),
             ],
             "search": [*m.forces.tangent(self._p, self._Ap), *search],
             "positive search": [*m.forces.positive_tangent(self._p, self._Ap), *search],
@@ -456,14 +457,14 @@ class Implicit:
             if which == "positive search":
                 self._run("residual")
             self._run("begin")
-            self._largest = max(self._largest, float(self._solver.pull()[int(RZ)]))
+            self._largest = max(self._largest, float(self._solver.pull()[RZ]))
             enough = max(CG_TOLERANCE**2 * self._largest, self._negligible)
             for _ in range(CG_BLOCKS):
                 self._run(which, CG_BLOCK)
                 state = self._solver.pull()
-                if state[int(INDEFINITE)] or not state[int(RZ)] > enough:
+                if state[INDEFINITE] or not state[RZ] > enough:
                     break
-            if not self._solver.pull()[int(INDEFINITE)]:
+            if not self._solver.pull()[INDEFINITE]:
                 return
 
     def _finish(self) -> None:
