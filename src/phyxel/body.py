@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from phyxel.errors import PhyxelError
-from phyxel.material import Material
+from phyxel.material import Material, Mixture
 from phyxel.mls.carry import Carriers
 from phyxel.models.phyxel import Part
 from phyxel.points.cloud import PointCloud
@@ -106,6 +106,8 @@ class Body:
         arm = self.reference - self.centre
         spun = np.cross(self._vector("spin", spin), arm)
         self._start_velocities = self._vector("velocity", velocity) + spun
+        self.mixture = Mixture.even(self._material, len(self.reference))
+        """what each node is made of"""
         self.support = support
         self.handles: list[Handle] = []
         self._world: World | None = None
@@ -190,6 +192,7 @@ class Body:
     @material.setter
     def material(self, material: Material) -> None:
         self._material = material
+        self.mixture = Mixture.even(material, len(self.reference))
         if self._world is not None:
             self._world.material_changed(self)
 
@@ -244,7 +247,7 @@ class Body:
     @property
     def masses(self) -> Floats:
         """[kg], shape (n,)"""
-        return self._material.density * self.volumes
+        return self.mixture.number("density") * self.volumes
 
     @property
     def positions(self) -> Floats:

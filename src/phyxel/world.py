@@ -109,7 +109,7 @@ class World:
     def _kept_states(self) -> list[dict[str, NDArray[Any]]]:
         if self._model is None:
             return []
-        names = ("u", "v", "plastic")
+        names = ("u", "v", "plastic", "swell")
         return [{name: self.field(body, name).copy() for name in names} for body in self.bodies]
 
     def _rebuild(self, kept: list[dict[str, NDArray[Any]]]) -> None:
@@ -120,6 +120,7 @@ class World:
             model.u[low:high].assign(state["u"])
             model.v[low:high].assign(state["v"])
             model.matter.plastic[low:high].assign(state["plastic"])
+            model.matter.swell[low:high].assign(state["swell"])
         self.revision += 1
 
     @property
@@ -130,7 +131,7 @@ class World:
                 raise PhyxelError("the world has no body; call world.add(body) first")
             self._model = PhyxelModel([body.part() for body in self.bodies], self.device)
             for index, body in enumerate(self.bodies):
-                self._model.set_material(index, body.material, body.rotation)
+                self._model.set_material(index, body.mixture, body.rotation)
             self._write_holds()
             dev.trim_memory()
         return self._model
@@ -150,7 +151,7 @@ class World:
         self._ceilings.clear()
         self._integrator = None
         if self._model is not None:
-            self._model.set_material(self.bodies.index(body), body.material, body.rotation)
+            self._model.set_material(self.bodies.index(body), body.mixture, body.rotation)
 
     def energy_changed(self, body: Body) -> None:
         """Something from outside may have done work on a body."""
@@ -332,12 +333,19 @@ class World:
     # Reading, for bodies
 
     def field(self, body: Body, name: str) -> NDArray[np.float64]:
-        """The "u", "v", "gradient" or "plastic" strain of one body's nodes, in its units."""
+        """The "u", "v", "gradient", "plastic" strain or "swell" of one body's nodes, in its units."""
         model = self.model
         low, high = model.ranges[self.bodies.index(body)]
         if name == "gradient":
             model.ensure_forces()
-        arrays = {"u": model.u, "v": model.v, "gradient": model.forces.gradient, "plastic": model.matter.plastic}
+        matter = model.matter
+        arrays = {
+            "u": model.u,
+            "v": model.v,
+            "gradient": model.forces.gradient,
+            "plastic": matter.plastic,
+            "swell": matter.swell,
+        }
         return arrays[name].numpy()[low:high].astype(np.float64)
 
     def stress_of(self, body: Body) -> NDArray[np.float64]:

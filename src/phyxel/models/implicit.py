@@ -84,7 +84,6 @@ def start_step(
 def look_ahead(
     first: int,
     dt: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
     damping: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     v: wp.array(dtype=Any),
@@ -94,7 +93,7 @@ def look_ahead(
     """u + Δt v' and the same plus βv', for the damped force there."""
     i = first + wp.tid()
     ahead[i] = u[i] + dt[0] * v[i]
-    y[i] = ahead[i] + damping[body[i]] * v[i]
+    y[i] = ahead[i] + damping[i] * v[i]
 
 
 @wp.kernel
@@ -175,7 +174,7 @@ def find_residual(
     """The momentum that is missing, whole (`rest`) and where it is free to act (`r`)."""
     i = first + wp.tid()
     b = body[i]
-    pushed = force[i] + mass[i] * acceleration[b] - drag[b] * mass[i] * v[i]
+    pushed = force[i] + mass[i] * acceleration[b] - drag[i] * mass[i] * v[i]
     rest[i] = mass[i] * (v_old[i] - v[i]) + dt[0] * pushed
     r[i] = filtered(rest[i] - rub[i] * v[i], hold[i], contact[i], normal[i])
 
@@ -200,15 +199,15 @@ def make_blocks(
     index: wp.array(dtype=wp.int32),
     weight: wp.array(dtype=Any),
     weight_back: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     block: wp.array(dtype=Any),
 ):
     """Diagonal 3 × 3 blocks of K in the reference shape, for the preconditioner."""
     i = first + wp.tid()
-    C = stiffness[body[i]]
-    stiff = wp.max(C[0, 0], wp.max(C[1, 1], C[2, 2])) + k_v[body[i]]
+    C = stiffness[law[i]]
+    stiff = wp.max(C[0, 0], wp.max(C[1, 1], C[2, 2])) + k_v[law[i]]
     shear = wp.max(C[3, 3], wp.max(C[4, 4], C[5, 5]))
     own = inverse[i] * lever[i]
     K = volume[i] * stretch_block(own, stiff, shear)
@@ -229,7 +228,6 @@ def invert_blocks(
     first: int,
     dt: wp.array(dtype=Any),
     mass: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
     damping: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     rub: wp.array(dtype=Any),
@@ -239,13 +237,12 @@ def invert_blocks(
 ):
     """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R."""
     i = first + wp.tid()
-    b = body[i]
     J = gradient[i] + wp.identity(n=3, dtype=mass.dtype)
     U, _s, V = wp.svd3(J)
     R = U * wp.transpose(V)
     one = mass.dtype(1.0)
-    inertia = (mass[i] * (one + drag[b] * dt[0]) + rub[i]) * wp.identity(n=3, dtype=mass.dtype)
-    inverse_block[i] = wp.inverse(inertia + (dt[0] + damping[b]) * dt[0] * (R * block[i] * wp.transpose(R)))
+    inertia = (mass[i] * (one + drag[i] * dt[0]) + rub[i]) * wp.identity(n=3, dtype=mass.dtype)
+    inverse_block[i] = wp.inverse(inertia + (dt[0] + damping[i]) * dt[0] * (R * block[i] * wp.transpose(R)))
 
 
 @wp.kernel
@@ -280,7 +277,7 @@ def sum_merit(
     while i < end:
         extra = v[i] - v_old[i] - dt[0] * acceleration[body[i]]
         along = v[i] - wp.dot(v[i], normal[i]) * normal[i]
-        work = mass[i] * wp.length_sq(extra) + drag[body[i]] * dt[0] * mass[i] * wp.length_sq(v[i])
+        work = mass[i] * wp.length_sq(extra) + drag[i] * dt[0] * mass[i] * wp.length_sq(v[i])
         work += rub[i] * wp.length_sq(along)
         total += wp.float64(energy[i]) + wp.float64(0.5) * wp.float64(work)
         i += 1
@@ -316,7 +313,7 @@ class Implicit:
 
     def _launches(self) -> dict[str, list[Launch]]:
         m, matter, n, bodies = self._model, self._model.matter, len(self._model), len(self._model.ranges)
-        dt, body, X, rub = self._dt.array, matter.body, matter.X, self._rub
+        dt, body, X, rub, laws = self._dt.array, matter.body, matter.X, self._rub, matter.laws
         planes = [shared.array for shared in m.planes]
         held = [m.hold, self._contact, self._normal]
         inner = [m.damping, m.drag, rub]
@@ -338,7 +335,7 @@ class Implicit:
         def once(kernel: wp.Kernel) -> Launch:
             return Launch(kernel, 1, [self._chunks, partial, solver])
 
-        system = [dt, m.mass, body, *inner, *held, self._p, self._Ap]
+        system = [dt, m.mass, *inner, *held, self._p, self._Ap]
         whole = [self._inverse_block, body, X, self._ahead, *rigid, self._r, *held]
         meeting = [m.forces.gradient, m.u, self._v_old, self._rest, m.v, self._normal, rub, self._contact]
         missing = [m.acceleration, m.drag, *held, rub, m.force, self._v_old, m.v, self._rest, self._r]
@@ -355,19 +352,19 @@ class Implicit:
         ]
         return {
             "blocks": [
-                over(make_blocks, *shape, *matter.lists, *weights, body, matter.stiffness, matter.k_v, self._block)
+                over(make_blocks, *shape, *matter.lists, *weights, laws.of, laws.stiffness, laws.k_v, self._block)
             ],
             "start": [over(start_step, m.hold, m.hold_velocity, m.v, self._v_old)],
             "contacts": [
                 over(meet_planes, dt, X, m.reach, body, m.hold, len(planes[0]), *planes, *meeting, self._changed.array)
             ],
             "residual": [
-                over(look_ahead, dt, body, m.damping, m.u, m.v, self._ahead, self._y),
+                over(look_ahead, dt, m.damping, m.u, m.v, self._ahead, self._y),
                 *m.forces.damped(self._ahead, self._y, m.force),
                 over(find_residual, dt, m.mass, body, *missing),
             ],
             "precondition": [
-                over(invert_blocks, dt, m.mass, body, *inner, m.forces.gradient, self._block, self._inverse_block),
+                over(invert_blocks, dt, m.mass, *inner, m.forces.gradient, self._block, self._inverse_block),
                 over_bodies(find_frames, m.mass, *frames),
             ],
             "begin": [
@@ -389,8 +386,13 @@ class Implicit:
         return {"contact": self._contact, "normal": self._normal, "rest": self._rest, "rub": self._rub}
 
     def outdate(self) -> None:
-        """The law or the surroundings have changed."""
+        """Arrays have been replaced."""
         self._programs = {}
+
+    def outdate_blocks(self) -> None:
+        """Numbers of the laws have changed."""
+        if self._programs:
+            self._programs["blocks"].run()
 
     def _run(self, name: str, times: int = 1) -> None:
         if not self._programs:
@@ -479,7 +481,7 @@ class Implicit:
         for b, (low, high) in enumerate(m.ranges):
             part = slice(low, high)
             if not touched[part].any():
-                slowing = 1 / (1 + float(drags[b]) * dt)
+                slowing = 1 / (1 + float(np.average(drags[part], weights=mass[part])) * dt)
                 v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, pushes[b], slowing)
         m.v.assign(v.astype(m.v.numpy().dtype))
         m.u.assign(self._ahead)

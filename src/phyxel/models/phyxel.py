@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.colliders import Ground, rebound
 from phyxel.device import Launch, Program, Shared
-from phyxel.material import Material, rotated_elasticity
+from phyxel.material import Mixture
 from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
-from phyxel.models.elasticity import split_law
-from phyxel.models.forces import HOURGLASS, Forces, Matter, flow
+from phyxel.models.flow import flowing
+from phyxel.models.forces import HOURGLASS, Forces, Matter
 from phyxel.models.implicit import Implicit
+from phyxel.models.laws import Laws, Row
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -39,9 +40,6 @@ TOUCHING = wp.constant(1.0e-4)
 """Gap to a collider, in spacings, below which a phyxel counts as touching."""
 FARTHEST_MOVE = 0.5
 """No phyxel moves farther than this share of the node spacing in one step."""
-
-MANDEL = np.sqrt([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
-"""Turns a 6 × 6 elasticity into one whose eigenvalues are the tensor's."""
 
 KICK, DRIFT, EXTRA_DRAG, PER_OMEGA_SQUARED = range(4)
 """Entries of the clock: what changes from step to step, kept on the device so that captured launches see it."""
@@ -81,11 +79,11 @@ def move(
     if slot >= 0:
         v[i] = hold_velocity[slot]
         u[i] = u[i] + clock[DRIFT] * v[i]
-        y[i] = u[i] + damping[b] * v[i]
+        y[i] = u[i] + damping[i] * v[i]
         return
     kick = clock[KICK]
     one = type(kick)(1.0)
-    slowing = type(kick)(0.5) * kick * (drag[b] + clock[EXTRA_DRAG])
+    slowing = type(kick)(0.5) * kick * (drag[i] + clock[EXTRA_DRAG])
     vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + acceleration[b])) / (one + slowing)
     ui = u[i] + clock[DRIFT] * vi
     k = int(0)
@@ -102,7 +100,7 @@ def move(
         k += 1
     v[i] = vi
     u[i] = ui
-    y[i] = ui + damping[b] * vi
+    y[i] = ui + damping[i] * vi
 
 
 @wp.kernel
@@ -171,13 +169,11 @@ class PhyxelModel:
         self.mass = wp.ones(n, dtype=real, device=device)
         self._reach = wp.array(np.concatenate([part.reach for part in parts]), dtype=real, device=device)
         self._acceleration = Shared(bodies, vector, device)
-        self._damping = wp.zeros(bodies, dtype=real, device=device)
-        self._drag = wp.zeros(bodies, dtype=real, device=device)
+        self._damping = wp.zeros(n, dtype=real, device=device)
+        self._drag = wp.zeros(n, dtype=real, device=device)
         self._clock = Shared(4, real, device)
-        self._yield_strain, self._creep, self._max_strain = (
-            wp.zeros(bodies, dtype=real, device=device) for _ in range(3)
-        )
-        self._plastic = np.zeros(bodies, bool)
+        self._rows: list[list[Row]] = [[] for _ in parts]
+        self._row_of = [np.zeros(len(part.positions), np.int64) for part in parts]
         self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
         self._hold_velocity = Shared(1, vector, device)
         self._planes: list[Shared] = []
@@ -196,6 +192,7 @@ class PhyxelModel:
         self._partial = Shared(chunks, wp.float64, device)
         self._stiffening = Shared(chunks, wp.float64, device)
         self._owed = 0.0
+        self._flows = False
         self._rest_omega = 0.0
         self._sounds = np.zeros(bodies)
         self._most_damping = self._most_drag = 0.0
@@ -238,32 +235,34 @@ class PhyxelModel:
 
     # What the world sets
 
-    def set_material(self, body: int, material: Material, rotation: NDArray[np.float64]) -> None:
-        """Give one body its law and masses. In the body's units a density is ρ·unit²."""
+    def set_material(self, body: int, mixture: Mixture, rotation: NDArray[np.float64]) -> None:
+        """Give the phyxels of one body their laws and masses. In the body's units a density is ρ·unit²."""
         low, high = self.ranges[body]
-        # Split before turning: the parts of a turned law would be others at large strain.
-        reduced, k_v, k_b = split_law(material.elasticity)
-        C = rotated_elasticity(reduced, rotation)
-        _write(self.matter.stiffness, body, C[None])
-        _write(self.matter.k_v, body, [k_v])
-        _write(self.matter.k_b, body, [k_b])
-        # Engineering shear counts the three shear terms double.
-        _write(self.matter.shear_norm, body, [np.linalg.eigvalsh(C * np.outer(MANDEL, MANDEL)).max()])
-        _write(self._damping, body, [material.damping])
-        _write(self._drag, body, [material.drag])
-        # Single precision has no use for an infinite yield.
-        _write(self._yield_strain, body, [min(material.flow_strain, 1e6)])
-        _write(self._creep, body, [min(material.creep, 1e6)])
-        _write(self._max_strain, body, [material.max_strain])
-        self._plastic[body] = math.isfinite(material.flow_strain)
-        self._sounds[body] = np.sqrt(material.elasticity.diagonal().max() / material.density) / self._units[body]
+        self._rows[body] = [Row.of(material, rotation) for material in mixture.materials]
+        self._row_of[body] = mixture.which
+        self._write_laws()
+        _write(self._damping, low, mixture.number("damping"))
+        _write(self._drag, low, mixture.number("drag"))
+        sounds = [math.sqrt(row.stiffness.max() + row.k_v) for row in self._rows[body]]
+        self._sounds[body] = max(sounds) / math.sqrt(mixture.number("density").min()) / self._units[body]
         volume = self._volume[low:high]
-        _write(self.mass, low, material.density * self._units[body] ** 2 * volume)
+        _write(self.mass, low, mixture.number("density") * self._units[body] ** 2 * volume)
         # A degenerate phyxel has no stress, but the hourglass term still ties it to its neighbours.
         trace = self.matter.moments.trace.numpy()[low:high]
-        c = np.divide(HOURGLASS * material.young * volume, trace, out=np.zeros(high - low), where=trace > 0)
-        _write(self.matter.hourglass, low, c)
+        c = HOURGLASS * mixture.number("young") * volume
+        _write(self.matter.hourglass, low, np.divide(c, trace, out=np.zeros(high - low), where=trace > 0))
         self._outdate()
+
+    def _write_laws(self) -> None:
+        rows = [row for some in self._rows for row in some]
+        firsts = np.cumsum([0] + [len(some) for some in self._rows])
+        which = np.concatenate([first + of for first, of in zip(firsts[:-1], self._row_of, strict=True)])
+        flows = any(row.flows for row in rows)
+        if len(rows) != len(self.matter.laws) or flows != self._flows:
+            self.matter.laws = Laws.blank(len(self), len(rows), self.real, self.device)
+            self._flows = flows
+            self._clear_programs()
+        self.matter.laws.write(rows, which)
 
     def set_acceleration(self, body: int, acceleration: Floats) -> None:
         """Gravity and pushes on a body, in its units [1/s²]."""
@@ -303,8 +302,12 @@ class PhyxelModel:
         self._forces_known = False
         self._fastest = None
         self._rest_omega = 0.0
+        damped = self._most_damping > 0
         self._most_damping, self._most_drag = float(self._damping.numpy().max()), float(self._drag.numpy().max())
-        self._clear_programs()
+        if damped != (self._most_damping > 0):
+            self._clear_programs()
+        elif self._implicit is not None:
+            self._implicit.outdate_blocks()
 
     def _clear_programs(self) -> None:
         self._programs.clear()
@@ -319,10 +322,8 @@ class PhyxelModel:
         return self.forces.elastic(self.u, self.force)
 
     def flow_launches(self, step: wp.array, slot: int) -> list[Launch]:
-        """Plastic flow over a step of `step[slot]` [s] at the gradient of the last force, if any body can flow."""
-        laws = [self.matter.body, self._yield_strain, self._creep, self._max_strain]
-        inputs = [*laws, step, slot, self.forces.gradient, self.matter.plastic]
-        return [Launch(flow, len(self), inputs)] if self._plastic.any() else []
+        """Flow over a step of `step[slot]` [s] at the gradient of the last force, if anything can flow."""
+        return [flowing(self.matter, self.forces.gradient, step, slot)] if self._flows else []
 
     def _launches(self) -> dict[str, list[Launch]]:
         n, matter, chunks = len(self), self.matter, len(self._partial.host)
@@ -360,7 +361,7 @@ class PhyxelModel:
                 self.forces.energy(self.u, self.mass),
                 self.forces.stress(self.forces.gradient),
                 Launch(shift_bodies, len(self), [self.matter.body, self.u, self.u]),
-                *self.flow_launches(self._clock.array, DRIFT),
+                flowing(self.matter, self.forces.gradient, self._clock.array, DRIFT),
             ]
             dev.prepare([*rare, *(item for items in launches.values() for item in items)], self.device)
             self._programs = {key: Program(items, self.device) for key, items in launches.items()}
@@ -499,7 +500,7 @@ class PhyxelModel:
         item = self.forces.energy(self.u, energy)
         dev.launch(item.kernel, item.count, item.inputs, self.device)
         J = self.forces.gradient.numpy().astype(np.float64) + np.eye(3)
-        return energy.numpy().astype(np.float64), np.linalg.det(J)
+        return energy.numpy().astype(np.float64), self.matter.swell.numpy() * np.linalg.det(J)
 
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)."""
@@ -531,6 +532,7 @@ class PhyxelModel:
             "force": self.force,
             "gradient": self.forces.gradient,
             "plastic": self.matter.plastic,
+            "swell": self.matter.swell,
         } | ({} if self._implicit is None else self._implicit.state)
 
 
