@@ -28,8 +28,24 @@ Vector = Sequence[float] | NDArray[np.floating]
 Motion = Vector | Callable[[float], Vector]
 
 GREY = (0.72, 0.72, 0.74)
+MELTING_TIME = 0.05
+"""Viscosity of a melt over the pressure of its own height [s], unless it is given."""
+MELTED_STIFFNESS = 30.0
+"""Largest Young's modulus of a melt over the pressure of its own height: stiffer melts only take smaller steps."""
 DRAG_TIME = 1 / 60
 """Time in which a drag by a fixed displacement gets there [s]."""
+
+
+@dataclass(eq=False)
+class Anchor:
+    """The length a body computes in and where its numbers are counted from. Bodies that flow together share one."""
+
+    unit: float
+    """mean node spacing [m]"""
+    centre: Floats
+    """middle of the reference shape [m], shape (3,)"""
+    origin: Floats
+    """where that is now [m], shape (3,); the world moves it along with the body"""
 
 
 @dataclass(eq=False)
@@ -92,27 +108,52 @@ class Body:
         self._force = np.zeros(3)
         self._place(at, rotate, size)
         sampled = self.solid.sample(nodes, [self._in_cloud(entry) for entry in refine])
-        self.reference: Floats = self._placed(sampled.positions)
-        """X [m], shape (n, 3)"""
+        self.birth: Floats = self._placed(sampled.positions)
+        """X in the first reference shape [m], shape (n, 3)"""
         self.volumes: Floats = sampled.volumes * self._scale**3
         """[m³], shape (n,)"""
         self._reach = sampled.reach * self._scale
-        self.unit = sampled.spacing * self._scale
-        """mean node spacing [m]: the length the body computes in"""
-        self.centre: Floats = np.average(self.reference, axis=0, weights=self.volumes)
-        """middle of mass of the reference shape [m]"""
-        self.origin: Floats = self.centre.copy()
-        """where the middle of the reference shape is counted from now [m]; the world moves it along with the body"""
-        arm = self.reference - self.centre
+        centre = np.average(self.birth, axis=0, weights=self.volumes)
+        self.anchor = Anchor(sampled.spacing * self._scale, centre, centre.copy())
+        self._born = Anchor(self.anchor.unit, centre, centre)
+        self.reshaped = False
+        """whether the reference shape is not that of birth"""
+        arm = self.birth - centre
         spun = np.cross(self._vector("spin", spin), arm)
         self._start_velocities = self._vector("velocity", velocity) + spun
-        self.mixture = Mixture.even(self._material, len(self.reference))
+        self.mixture = Mixture.even(self._material, len(self.birth))
         """what each node is made of"""
+        self._solids: dict[Material, Material] = {}
+        """what each melt was before it melted"""
         self.support = support
         self.handles: list[Handle] = []
         self._world: World | None = None
         self._surfels: Surfels | None = None
         self._surfels_at = -1
+
+    @property
+    def unit(self) -> float:
+        """Mean node spacing [m]: the length the body computes in."""
+        return self.anchor.unit
+
+    @property
+    def centre(self) -> Floats:
+        """Middle of the reference shape [m], shape (3,)."""
+        return self.anchor.centre
+
+    @property
+    def origin(self) -> Floats:
+        """Where the middle of the reference shape is now [m], shape (3,)."""
+        return self.anchor.origin
+
+    @origin.setter
+    def origin(self, origin: Floats) -> None:
+        self.anchor.origin = origin
+
+    @property
+    def reference(self) -> Floats:
+        """X [m], shape (n, 3): the shape at birth; of what has melted, that in which strain was last absorbed."""
+        return self.centre + self.unit * self._field("X") if self.reshaped else self.birth
 
     def _check_choice(self, key: str, value: Any, known: tuple[Any, ...]) -> None:
         if value not in known:
@@ -149,9 +190,10 @@ class Body:
         """Where the cloud's points are in the reference shape [m], shape (m, 3)."""
         return self._placed(self.cloud.positions)
 
-    def _sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether reference positions (n, 3) and (n, 3), in body units, see each other inside the solid."""
-        there, here = (self._unplaced(self.centre + self.unit * np.asarray(x, np.float64)) for x in (one, other))
+    def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid."""
+        born = self._born
+        there, here = (self._unplaced(born.centre + born.unit * np.asarray(x, np.float64)) for x in (one, other))
         return self.solid.sees(there, here)
 
     def _in_cloud(self, entry: Region) -> Region:
@@ -173,13 +215,13 @@ class Body:
     def part(self) -> Part:
         """What the model takes, in units of the mean node spacing about the origin."""
         return Part(
-            positions=(self.reference - self.centre) / self.unit,
+            positions=(self.birth - self.centre) / self.unit,
             velocities=self._start_velocities / self.unit,
             volumes=self.volumes / self.unit**3,
             reach=self._reach / self.unit,
             unit=self.unit,
             support=self.support,
-            sees=self._sees,
+            sees=self.sees,
         )
 
     # What a user changes
@@ -192,9 +234,50 @@ class Body:
     @material.setter
     def material(self, material: Material) -> None:
         self._material = material
-        self.mixture = Mixture.even(material, len(self.reference))
+        self._mix(Mixture.even(material, len(self.birth)))
+
+    def _mix(self, mixture: Mixture) -> None:
+        before, self.mixture = self.mixture, mixture
         if self._world is not None:
-            self._world.material_changed(self)
+            self._world.material_changed(self, before)
+
+    def melt(self, where: Where | None = None, viscosity: float | None = None) -> None:
+        """Let the body, or part of it, flow. `viscosity` [Pa s]: honey has 10; without it, one with which a body of this
+        size takes some seconds to spread."""
+        self._in_world("melt")
+        chosen = self._chosen(where)
+        self._mix(self.mixture.changed(chosen, lambda solid: self._melted(solid, viscosity)))
+
+    def _melted(self, solid: Material, viscosity: float | None) -> Material:
+        if solid.viscosity is not None:
+            return solid if viscosity is None else solid.but(viscosity=viscosity)
+        weight = solid.density * 9.81 * float(np.ptp(self.birth, axis=0).max())
+        melted = solid.but(
+            viscosity=MELTING_TIME * weight if viscosity is None else viscosity,
+            young=min(solid.young, MELTED_STIFFNESS * weight),
+            poisson=min(solid.poisson, 0.45),
+            stiffness=None,
+            yield_strain=None,
+            yield_stress=None,
+        )
+        self._solids[melted] = solid
+        return melted
+
+    def solidify(self, where: Where | None = None, material: Material | None = None) -> None:
+        """Let what has melted be solid again, in the shape it has now: as it was, or of another material."""
+        self._in_world("solidify")
+        molten = self._chosen(where) & ~np.isnan(self.mixture.number("viscosity"))
+        if not molten.any():
+            raise PhyxelError(f"{self.name}: solidify: nothing here has melted")
+        self._mix(self.mixture.changed(molten, lambda melted: material or self._solid_of(melted)))
+
+    def _solid_of(self, melted: Material) -> Material:
+        return self._solids.get(melted, melted.but(viscosity=None))
+
+    def _chosen(self, where: Where | None) -> NDArray[np.bool_]:
+        chosen = np.zeros(len(self.birth), bool)
+        chosen[slice(None) if where is None else select(where, self.reference, self.name)] = True
+        return chosen
 
     @property
     def force(self) -> Floats:
@@ -263,19 +346,19 @@ class Body:
     @property
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)"""
-        return np.zeros((len(self.reference), 3, 3)) if self._world is None else self._world.stress_of(self)
+        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.stress_of(self)
 
     @property
     def plastic_strain(self) -> Floats:
         """Permanent strain, shape (n, 3, 3)"""
-        return np.zeros((len(self.reference), 3, 3)) if self._world is None else self._world.field(self, "plastic")
+        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.field(self, "plastic")
 
     @property
     def surface(self) -> Surfels:
         """The surfels, where the body is now."""
         world = self._in_world("surface")
         if self._surfels is None:
-            self._surfels = Surfels(self._rest(), (self.reference - self.centre) / self.unit, world.device, self._sees)
+            self._surfels = Surfels(self._rest(), (self.reference - self.centre) / self.unit, world.device, self.sees)
         if self._surfels_at != world.revision:
             world.carry(self, self._surfels)
             self._surfels_at = world.revision
@@ -292,7 +375,7 @@ class Body:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
         points = (np.asarray(X, np.float64).reshape(-1, 3) - self.centre) / self.unit
         nodes = (self.reference - self.centre) / self.unit
-        carried = Carriers.found(points, nodes, self._sees).carry(
+        carried = Carriers.found(points, nodes, None if self.reshaped else self.sees).carry(
             points, nodes, self._field("u"), self._field("gradient")
         )
         return self.origin - self.centre + self.unit * carried
@@ -315,7 +398,7 @@ class Body:
 
     def _field(self, name: str) -> NDArray[np.float64]:
         if self._world is None:
-            shape = (len(self.reference), 3, 3) if name == "gradient" else (len(self.reference), 3)
+            shape = (len(self.birth), 3, 3) if name == "gradient" else (len(self.birth), 3)
             return np.zeros(shape)
         return self._world.field(self, name)
 

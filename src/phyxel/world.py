@@ -18,7 +18,9 @@ from phyxel.body import DRAG_TIME, Body
 from phyxel.contact.colliders import Ground
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
 from phyxel.files import whole_file
+from phyxel.material import Mixture
 from phyxel.models.phyxel import PhyxelModel
+from phyxel.pool import Pool
 from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
@@ -70,6 +72,8 @@ class World:
         self._events: list[tuple[float, Callable[[World], None]]] = []
         self._next_event = 0
         self._model: PhyxelModel | None = None
+        self.pool = Pool(self)
+        """what has melted"""
         self._ceilings: dict[Body, float] = {}
         self._steps_since_check = 0
         self._integrator: str | None = None
@@ -146,12 +150,17 @@ class World:
 
     # What bodies report
 
-    def material_changed(self, body: Body) -> None:
+    def material_changed(self, body: Body, before: Mixture) -> None:
         """A body got another material."""
         self._ceilings.clear()
         self._integrator = None
-        if self._model is not None:
-            self._model.set_material(self.bodies.index(body), body.mixture, body.rotation)
+        self.model.set_material(self.bodies.index(body), body.mixture, body.rotation)
+        self.pool.material_changed(body, before)
+        self.revision += 1
+
+    def anchors_changed(self) -> None:
+        """Bodies are counted from elsewhere."""
+        self._write_surroundings()
 
     def energy_changed(self, body: Body) -> None:
         """Something from outside may have done work on a body."""
@@ -206,6 +215,7 @@ class World:
             self.time = start + dt - left
             self._move_holds(self.time, now * step)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
+            self.pool.refresh()
             self._recentre()
             self._steps_since_check += now
             self.steps += now
@@ -219,6 +229,8 @@ class World:
         than some hundred steps for a sixtieth of a second."""
         if self._integrator is None:
             asked = {body.integrator for body in self.bodies} - {None}
+            if self.pool.flows:
+                asked = {"leapfrog"}  # neighbours change, and pressure is stiff
             if not asked:
                 steps = 1 / 60 / self.model.stable_step()
                 asked = {"implicit" if steps > MOST_EXPLICIT else "leapfrog"}
@@ -278,12 +290,13 @@ class World:
     def _recentre(self) -> None:
         """Move the origins of bodies that have gone far, so that displacements stay small."""
         first_nodes = self.model.u.numpy()
-        for b, body in enumerate(self.bodies):
-            moved = first_nodes[self.model.ranges[b][0]]
+        for anchor in {id(body.anchor): body.anchor for body in self.bodies}.values():
+            bodies = [b for b, body in enumerate(self.bodies) if body.anchor is anchor]
+            moved = first_nodes[self.model.ranges[bodies[0]][0]]
             if np.abs(moved).max() > FARTHEST_FROM_ORIGIN:
                 shift = moved.astype(np.float64)
-                self.model.recentre(b, shift)
-                body.origin = body.origin + body.unit * shift
+                self.model.recentre(bodies, shift)
+                anchor.origin = anchor.origin + anchor.unit * shift
                 self._write_surroundings()
 
     def _check_for_blow_up(self) -> None:
@@ -340,6 +353,7 @@ class World:
             model.ensure_forces()
         matter = model.matter
         arrays = {
+            "X": matter.X,
             "u": model.u,
             "v": model.v,
             "gradient": model.forces.gradient,
@@ -404,7 +418,7 @@ class World:
         digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self.gravity.tolist()} {self.colliders}".encode())
         for body in self.bodies:
             digest.update(body.name.encode())
-            digest.update(np.ascontiguousarray(body.reference).tobytes())
+            digest.update(np.ascontiguousarray(body.birth).tobytes())
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
             digest.update(repr((body.first_material, body.first_material.stiffness)).encode())
         return digest.hexdigest()

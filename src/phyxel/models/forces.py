@@ -346,11 +346,19 @@ class Matter:
     X: wp.array
     """shape (n,) of vectors"""
     volume: wp.array
+    """of the reference shape, shape (n,)"""
+    rest_volume: wp.array
     """shape (n,)"""
     hourglass: wp.array
     """c_i, shape (n,)"""
+    support: wp.array
+    """h_i, shape (n,), float64"""
     near: Neighbourhood
     moments: Moments
+    birth: wp.array
+    """X in the first reference shape, shape (n,) of vectors"""
+    past: wp.array
+    """deformation gradient of the reference shape against the first one, shape (n,) of 3 × 3"""
     body: wp.array
     """body of each phyxel, shape (n,), int32"""
     plastic: wp.array
@@ -372,14 +380,20 @@ class Matter:
         """Phyxels of all bodies; their laws still to be set."""
         X = wp.array(positions, dtype=wp.types.vector(3, real), device=device)
         near, moments = prepare_neighbourhood(X, support, pairs, device)
+        tensor = wp.types.matrix((3, 3), real)
+        one = np.broadcast_to(np.eye(3), (len(positions), 3, 3))
         return Matter(
             X=X,
             volume=wp.array(volume, dtype=real, device=device),
+            rest_volume=wp.array(volume, dtype=real, device=device),
+            support=wp.array(support.astype(np.float64), dtype=wp.float64, device=device),
+            birth=wp.clone(X),
+            past=wp.array(one, dtype=tensor, device=device),
             hourglass=wp.zeros(len(positions), dtype=real, device=device),
             near=near,
             moments=moments,
             body=wp.array(body.astype(np.int32), dtype=wp.int32, device=device),
-            plastic=wp.zeros(len(positions), dtype=wp.types.matrix((3, 3), real), device=device),
+            plastic=wp.zeros(len(positions), dtype=tensor, device=device),
             swell=wp.ones(len(positions), dtype=real, device=device),
             laws=Laws.blank(len(positions), 1, real, device),
         )

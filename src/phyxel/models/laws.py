@@ -106,4 +106,16 @@ class Laws:
             getattr(self, name).assign(np.array([getattr(row, name) for row in rows]))
 
 
+def strain_of_same_stress(strain: Floats, old: Row, new: Row) -> Floats:
+    """C'_new⁻¹ C'_old e of elastic strains (m, 3, 3): what makes the same stress under another law."""
+    voigt = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+    engineering = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+    columns = np.stack([strain[:, a, b] for a, b in voigt], axis=1) * engineering
+    same = columns @ np.linalg.solve(new.stiffness, old.stiffness).T / engineering
+    result = np.empty_like(strain)
+    for column, (a, b) in zip(same.T, voigt, strict=True):
+        result[:, a, b] = result[:, b, a] = column
+    return result
+
+
 NUMBERS = ("k_v", "k_b", "shear_norm", "yield_strain", "creep", "max_strain", "fluid", "bulk")

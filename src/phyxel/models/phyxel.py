@@ -22,12 +22,15 @@ from phyxel.contact.colliders import Ground, rebound
 from phyxel.device import Launch, Program, Shared
 from phyxel.material import Mixture
 from phyxel.mls.moments import choose_supports
+from phyxel.mls.moments import prepare_neighbourhood
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
+from phyxel.models.absorb import absorbing
 from phyxel.models.flow import flowing
 from phyxel.models.forces import HOURGLASS, Forces, Matter
 from phyxel.models.implicit import Implicit
-from phyxel.models.laws import Laws, Row
+from phyxel.models.laws import Laws, Row, strain_of_same_stress
+from phyxel.models.melt import Melt
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -153,11 +156,10 @@ class PhyxelModel:
         self.ranges = _ranges([len(part.positions) for part in parts])
         self._units = [part.unit for part in parts]
         found = [choose_supports(part.positions, part.support, device, part.sees) for part in parts]
-        self._volume = np.concatenate([part.volumes for part in parts])
         matter = Matter.made(
             positions=np.concatenate([part.positions for part in parts]),
             support=np.concatenate([support for support, _ in found]),
-            volume=self._volume,
+            volume=np.concatenate([part.volumes for part in parts]),
             body=np.repeat(np.arange(len(parts)), [len(part.positions) for part in parts]),
             pairs=PairList.joined([pairs for _, pairs in found]),
             real=real,
@@ -167,11 +169,14 @@ class PhyxelModel:
         self.forces = Forces.over(matter)
         vector, n, bodies = matter.X.dtype, len(matter.X), len(parts)
         self.mass = wp.ones(n, dtype=real, device=device)
+        self.grip = wp.zeros(n, dtype=real, device=device)
+        """β E of hourglass control [Pa]"""
         self._reach = wp.array(np.concatenate([part.reach for part in parts]), dtype=real, device=device)
         self._acceleration = Shared(bodies, vector, device)
         self._damping = wp.zeros(n, dtype=real, device=device)
         self._drag = wp.zeros(n, dtype=real, device=device)
         self._clock = Shared(4, real, device)
+        self._shift = Shared(1, vector, device)
         self._rows: list[list[Row]] = [[] for _ in parts]
         self._row_of = [np.zeros(len(part.positions), np.int64) for part in parts]
         self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
@@ -179,6 +184,9 @@ class PhyxelModel:
         self._planes: list[Shared] = []
         self._programs: dict[str, Program] = {}
         self._implicit: Implicit | None = None
+        self.melt: Melt | None = None
+        self.reshaped = False
+        """whether any reference shape is not that of birth"""
         self.meet([], np.zeros((bodies, 0)))
 
         self.u = wp.zeros(n, dtype=vector, device=device)
@@ -245,13 +253,17 @@ class PhyxelModel:
         _write(self._drag, low, mixture.number("drag"))
         sounds = [math.sqrt(row.stiffness.max() + row.k_v) for row in self._rows[body]]
         self._sounds[body] = max(sounds) / math.sqrt(mixture.number("density").min()) / self._units[body]
-        volume = self._volume[low:high]
-        _write(self.mass, low, mixture.number("density") * self._units[body] ** 2 * volume)
-        # A degenerate phyxel has no stress, but the hourglass term still ties it to its neighbours.
-        trace = self.matter.moments.trace.numpy()[low:high]
-        c = HOURGLASS * mixture.number("young") * volume
-        _write(self.matter.hourglass, low, np.divide(c, trace, out=np.zeros(high - low), where=trace > 0))
+        rest_volume = self.matter.rest_volume.numpy()[low:high]
+        _write(self.mass, low, mixture.number("density") * self._units[body] ** 2 * rest_volume)
+        _write(self.grip, low, HOURGLASS * mixture.number("young"))
+        self._tie()
         self._outdate()
+
+    def _tie(self) -> None:
+        """c_i of hourglass control. A degenerate phyxel has no stress, but this still ties it to its neighbours."""
+        trace, volume = self.matter.moments.trace.numpy(), self.matter.volume.numpy()
+        c = np.divide(self.grip.numpy() * volume, trace, out=np.zeros(len(self), trace.dtype), where=trace > 0)
+        self.matter.hourglass.assign(c)
 
     def _write_laws(self) -> None:
         rows = [row for some in self._rows for row in some]
@@ -302,6 +314,8 @@ class PhyxelModel:
         self._forces_known = False
         self._fastest = None
         self._rest_omega = 0.0
+        if self.melt is not None:
+            self.melt.outdate()
         damped = self._most_damping > 0
         self._most_damping, self._most_drag = float(self._damping.numpy().max()), float(self._drag.numpy().max())
         if damped != (self._most_damping > 0):
@@ -314,12 +328,99 @@ class PhyxelModel:
         if self._implicit is not None:
             self._implicit.outdate()
 
+    # Changing shape for good
+
+    def lay_out(self, pairs: PairList, nodes: NDArray[np.integer], room: int) -> None:
+        """Other neighbours: those of `nodes` may come to have `room` of them."""
+        rooms = np.zeros(len(self), np.int64)
+        rooms[nodes] = room
+        matter = self.matter
+        matter.near, matter.moments = prepare_neighbourhood(
+            matter.X, matter.support.numpy(), pairs, self.device, rooms
+        )
+        self._tie()
+        self._clear_programs()
+        self._outdate()
+
+    def shape_changed(self) -> None:
+        """The reference shape has changed, and with it the forces."""
+        self.reshaped = True
+        self._forces_known = False
+        self._fastest = None
+
+    def absorb(self, nodes: wp.array) -> NDArray[np.float64]:
+        """The present shape of some phyxels, (m,) int32, becomes their reference shape; by how much their origin has
+        moved, in spacings, (3,). Their neighbours are still to be found."""
+        self.ensure_forces()
+        first = int(nodes.numpy()[0])
+        self._shift.host[:] = self.u[first : first + 1].numpy()
+        self._shift.push()
+        item = absorbing(nodes, self._shift.array, self.matter, self.forces.gradient, self.u)
+        dev.launch(item.kernel, item.count, item.inputs, self.device)
+        self.shape_changed()
+        return self._shift.host[0].astype(np.float64)
+
+    def absorb_body(self, body: int, support: float, sees: Sees) -> NDArray[np.float64]:
+        """The present shape of a body that has never melted becomes its reference shape; see `absorb`."""
+        low, high = self.ranges[body]
+        nodes = np.arange(low, high)
+        shift = self.absorb(wp.array(nodes.astype(np.int32), dtype=wp.int32, device=self.device))
+        X, birth = (array.numpy()[low:high].astype(np.float64) for array in (self.matter.X, self.matter.birth))
+        chosen, pairs = choose_supports(X, support, self.device, sees, birth)
+        _write(self.matter.support, low, chosen)
+        self.lay_out(self.matter.near.pairs().replaced(nodes, pairs), nodes, 0)
+        return shift
+
+    def let_go_of_birth(self, body: int) -> None:
+        """What a body was at birth no longer says where its surface is: its phyxels are balls of their volume."""
+        low, high = self.ranges[body]
+        matter = self.matter
+        _write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
+        _write(self._reach, low, 0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
+
+    def keep_stress(self, nodes: NDArray[np.integer], old: Row, new: Row) -> None:
+        """Stored strain and volume of phyxels that got another law so that they have the stress they had."""
+        self.ensure_forces()
+        plastic, swell = self.matter.plastic.numpy(), self.matter.swell.numpy()
+        J = self.forces.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
+        strain = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
+        plastic[nodes] = strain - strain_of_same_stress(strain - plastic[nodes], old, new)
+        if new.k_v > 0:
+            ratio = np.linalg.det(J)
+            swell[nodes] = (1 + old.k_v / new.k_v * (swell[nodes] * ratio - 1)) / ratio
+        self.matter.plastic.assign(plastic)
+        self.matter.swell.assign(swell)
+        self._forces_known = False
+
+    def rescale(self, body: int, unit: float, factor: float, shift: Floats) -> None:
+        """Another unit [m] and origin for a body at u = 0: X ← factor·X + shift."""
+        low, high = self.ranges[body]
+        matter = self.matter
+        for array, power, moved in (
+            (matter.X, 1, shift), (matter.birth, 1, shift), (self.v, 1, 0), (self._reach, 1, 0),
+            (matter.support, 1, 0), (matter.volume, 3, 0), (matter.rest_volume, 3, 0),
+        ):  # fmt: skip
+            _write(array, low, array.numpy()[low:high] * factor**power + moved)
+        self._units[body] = unit
+        self.shape_changed()
+
+    def set_melt(self, bodies: list[int]) -> None:
+        """Bodies with melted parts, and what they have flowed together with."""
+        self.melt = Melt(self, bodies) if bodies else None
+        self._clear_programs()
+
     # Stepping
 
     def _force_launches(self) -> list[Launch]:
-        if self._most_damping > 0:
-            return self.forces.damped(self.u, self._y, self.force)
-        return self.forces.elastic(self.u, self.force)
+        elastic = (
+            self.forces.damped(self.u, self._y, self.force)
+            if self._most_damping > 0
+            else self.forces.elastic(self.u, self.force)
+        )
+        return elastic + self._pressure_launches()
+
+    def _pressure_launches(self) -> list[Launch]:
+        return [] if self.melt is None else self.melt.launches()
 
     def flow_launches(self, step: wp.array, slot: int) -> list[Launch]:
         """Flow over a step of `step[slot]` [s] at the gradient of the last force, if anything can flow."""
@@ -340,7 +441,7 @@ class PhyxelModel:
             for ripple in (self._ripple, self._last_ripple)
         )
         return {
-            "force": self.forces.elastic(self.u, self.force),
+            "force": self.forces.elastic(self.u, self.force) + self._pressure_launches(),
             "move": moving,
             "substep": moving + self._force_launches() + self.flow_launches(self._clock.array, DRIFT),
             "survey": [
@@ -381,7 +482,7 @@ class PhyxelModel:
         and does not see another one being crushed.
         """
         self.ensure_forces()
-        at_rest = self.rest_frequency()
+        at_rest = self.rest_frequency() if self.melt is None else self.melt.rest_omega
         fastest = self.fastest()
         omega = at_rest * float(np.sqrt(max(self._stiffening.pull().max(), 1.0)))
         xi = 0.5 * (self._most_drag / omega + self._most_damping * omega)
@@ -484,10 +585,10 @@ class PhyxelModel:
         self.v.zero_()
         self._fastest = None
 
-    def recentre(self, body: int, amount: Floats) -> None:
-        """u ← u − amount for one body, whose origin moves by as much."""
+    def recentre(self, bodies: list[int], amount: Floats) -> None:
+        """u ← u − amount for bodies whose origin moves by as much."""
         amounts = np.zeros((len(self.ranges), 3))
-        amounts[body] = amount
+        amounts[bodies] = amount
         shift = wp.array(amounts, dtype=self.matter.X.dtype, device=self.device)
         dev.launch(shift_bodies, len(self), [self.matter.body, shift, self.u], self.device, split=False)
 

@@ -122,6 +122,18 @@ class Surfels:
         """unit length, shape (m, 3)"""
         return self.normal.numpy()
 
+    def absorb(self, unit: float, origin: Floats) -> None:
+        """Where the surfels are now becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
+        for rest, now in ((self._axis_a, self.axis_a), (self._axis_b, self.axis_b)):
+            rest.assign(now.numpy() / np.float32(unit))
+        self._points.assign(((self.origin - origin + self.position.numpy()) / unit).astype(np.float32))
+
+    def find_carriers(self, nodes: Floats) -> None:
+        """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape."""
+        carriers = Carriers.found(self._points.numpy(), nodes)
+        self._nodes.assign(carriers.nodes.reshape(-1))
+        self._shares.assign(carriers.shares.reshape(-1))
+
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
         self.origin = np.asarray(origin, np.float64).copy()

@@ -1,0 +1,123 @@
+"""Bodies whose reference shape changes while they move: what melts, flows together, and is solid again.
+
+All that have ever melted share one anchor, so that their phyxels can become each other's neighbours. While any part of
+them is fluid they are absorbed together, again and again; strain is carried along exactly, so that solid parts do not
+notice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phyxel.body import Anchor, Body
+from phyxel.material import Mixture
+from phyxel.models.laws import Row
+
+if TYPE_CHECKING:
+    from phyxel.world import World
+
+CARRIED = 8
+"""Absorptions after which surfels get other nodes to carry them."""
+NOTICEABLE = 0.02
+"""Largest |∇u| of a body that may be stiffened without absorbing its deformation first."""
+
+
+class Pool:
+    """The bodies of a world that have melted."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.bodies: list[Body] = []
+        self._anchor: Anchor | None = None
+        self._absorptions = 0
+
+    @property
+    def flows(self) -> bool:
+        """Whether anything is molten now."""
+        return any(is_fluid(body) for body in self.bodies)
+
+    def material_changed(self, body: Body, before: Mixture) -> None:
+        """A body got other laws: it may have melted, or be solid again, or only stiffer."""
+        newcomer = is_fluid(body) and body not in self.bodies
+        if newcomer:
+            self._take_in(body)
+        self._keep_stress(body, before)
+        model = self._world.model
+        if self.flows and (newcomer or model.melt is None):
+            model.set_melt([self._world.bodies.index(other) for other in self.bodies])
+        elif not self.flows and model.melt is not None:
+            self.absorb()
+            model.set_melt([])
+
+    def _take_in(self, body: Body) -> None:
+        """A body melts for the first time: from now on it is counted from where the others are."""
+        self._absorb_alone(body)
+        model, index = self._world.model, self._world.bodies.index(body)
+        if self._anchor is None:
+            self._anchor = body.anchor
+        else:
+            old, new = body.anchor, self._anchor
+            model.rescale(index, new.unit, old.unit / new.unit, (old.origin - new.origin) / new.unit)
+            body.anchor = new
+            model.set_material(index, body.mixture, body.rotation)
+            body.surface.absorb(new.unit, new.origin)
+        model.let_go_of_birth(index)
+        self.bodies.append(body)
+        self._world.anchors_changed()
+
+    def _absorb_alone(self, body: Body) -> None:
+        """The present shape of one body becomes its reference shape."""
+        model, anchor = self._world.model, body.anchor
+        surface = body.surface  # carried to where the body is
+        shift = model.absorb_body(self._world.bodies.index(body), body.support, body.sees)
+        self._move(anchor, shift)
+        body.reshaped = True
+        surface.absorb(anchor.unit, anchor.origin)
+
+    def _move(self, anchor: Anchor, shift: np.ndarray) -> None:
+        anchor.origin = anchor.origin + anchor.unit * shift
+        anchor.centre = anchor.origin.copy()
+        self._world.anchors_changed()
+
+    def _keep_stress(self, body: Body, before: Mixture) -> None:
+        """Stiffening must not multiply the stress that is there (M04 §4.1): the stored strain takes up the rest."""
+        world, model, index = self._world, self._world.model, self._world.bodies.index(body)
+        old, new = ([Row.of(m, body.rotation) for m in mix.materials] for mix in (before, body.mixture))
+        pairs = {(a, b) for a, b in zip(before.which.tolist(), body.mixture.which.tolist(), strict=True)}
+        stiffer = [(a, b) for a, b in pairs if new[b].shear_norm > old[a].shear_norm]
+        if not stiffer:
+            return
+        strained = float(np.abs(world.field(body, "gradient")).max()) > NOTICEABLE
+        if body in self.bodies:
+            self.absorb()
+        elif strained:
+            self._absorb_alone(body)
+        for a, b in stiffer:
+            nodes = np.flatnonzero((before.which == a) & (body.mixture.which == b))
+            model.keep_stress(model.ranges[index][0] + nodes, old[a], new[b])
+
+    def refresh(self) -> None:
+        """Absorb what has flowed, if it has gone far enough."""
+        melt = self._world.model.melt
+        if melt is not None and melt.moved():
+            self.absorb()
+
+    def absorb(self) -> None:
+        """The present shape of all that has ever melted becomes its reference shape."""
+        model = self._world.model
+        surfaces = [body.surface for body in self.bodies]  # carried to where the bodies are
+        if model.melt is None or self._anchor is None:
+            return
+        self._move(self._anchor, model.melt.absorb())
+        self._absorptions += 1
+        for body, surface in zip(self.bodies, surfaces, strict=True):
+            surface.absorb(self._anchor.unit, self._anchor.origin)
+            if self._absorptions % CARRIED == 0:
+                surface.find_carriers(self._world.field(body, "X"))
+
+
+def is_fluid(body: Body) -> bool:
+    """Whether any part of a body is molten."""
+    return any(material.viscosity is not None for material in body.mixture.materials)
