@@ -7,13 +7,15 @@ notice.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phyxel.body import Anchor, Body
 from phyxel.material import Mixture
 from phyxel.models.laws import Row
+from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
     from phyxel.world import World
@@ -70,13 +72,18 @@ class Pool:
     def _absorb_alone(self, body: Body) -> None:
         """The present shape of one body becomes its reference shape."""
         model, anchor = self._world.model, body.anchor
-        surface = body.surface  # carried to where the body is
+        surface = self._carried(body)
         shift = model.absorb_body(self._world.bodies.index(body), body.support, body.sees)
         self._move(anchor, shift)
         body.reshaped = True
         surface.absorb(anchor.unit, anchor.origin)
 
-    def _move(self, anchor: Anchor, shift: np.ndarray) -> None:
+    def _carried(self, body: Body) -> Surfels:
+        """A body's surface, where the body is at this moment."""
+        self._world.revision += 1
+        return body.surface
+
+    def _move(self, anchor: Anchor, shift: NDArray[np.float64]) -> None:
         anchor.origin = anchor.origin + anchor.unit * shift
         anchor.centre = anchor.origin.copy()
         self._world.anchors_changed()
@@ -107,15 +114,34 @@ class Pool:
     def absorb(self) -> None:
         """The present shape of all that has ever melted becomes its reference shape."""
         model = self._world.model
-        surfaces = [body.surface for body in self.bodies]  # carried to where the bodies are
         if model.melt is None or self._anchor is None:
             return
+        surfaces = [self._carried(body) for body in self.bodies]
         self._move(self._anchor, model.melt.absorb())
         self._absorptions += 1
         for body, surface in zip(self.bodies, surfaces, strict=True):
             surface.absorb(self._anchor.unit, self._anchor.origin)
             if self._absorptions % CARRIED == 0:
                 surface.find_carriers(self._world.field(body, "X"))
+
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of surfaces that are not those of birth."""
+        reshaped = [body for body in self._world.bodies if body.reshaped]
+        centres = {f"centre.{body.name}": body.centre for body in reshaped}
+        surfaces = {
+            f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surface.state().items()
+        }
+        return {"absorptions": np.array(self._absorptions), **centres, **surfaces}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        self._absorptions = int(state["absorptions"])
+        for body in self._world.bodies:
+            if body.reshaped:
+                body.anchor.centre = state[f"centre.{body.name}"]
+                prefix = f"surface.{body.name}."
+                body.surface.restore({k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)})
 
 
 def is_fluid(body: Body) -> bool:

@@ -25,7 +25,7 @@ from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
 
-CHECKPOINT_FORMAT = 1
+CHECKPOINT_FORMAT = 2
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
@@ -427,6 +427,7 @@ class World:
         """Write the state to `path` (.npz); `restore` goes on from it with the same bits. A `note` must match then."""
         handles = self._handles()
         content: dict[str, Any] = {f"model.{name}": array for name, array in self.model.state().items()}
+        content |= {f"pool.{name}": array for name, array in self.pool.state().items()}
         content |= {
             "fingerprint": np.array(self.fingerprint() + note),
             "clock": np.array([self.time, self._steps_since_check, self._next_event, self._step]),
@@ -452,7 +453,8 @@ class World:
         self._replay_events(int(content["clock"][2]))
         if len(content["moved"]) != len(self._handles()):
             raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")
-        self.model.restore({name.removeprefix("model."): a for name, a in content.items() if name.startswith("model.")})
+        self.model.restore(_under("model.", content))
+        self.pool.restore(_under("pool.", content))
         self.time = float(content["clock"][0])
         self._steps_since_check = int(content["clock"][1])
         self._step = float(content["clock"][3])
@@ -471,6 +473,10 @@ class World:
         for _, action in self._events[self._next_event : count]:
             action(self)
         self._next_event = count
+
+
+def _under(prefix: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): array for name, array in content.items() if name.startswith(prefix)}
 
 
 def settle(world: World, tolerance: float = 1e-6) -> None:

@@ -231,6 +231,18 @@ class Melt:
             self._first_omega, self._first_spread = self._model.rest_frequency(), self._spread()
         return self._first_omega * math.sqrt(3 * max(1.0, self._spread() / self._first_spread))
 
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """What a checkpoint keeps of it."""
+        return np.array([self._lists.room, self._first_omega, self._first_spread])
+
+    def restore(self, numbers: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
+        """Take over what `numbers` gave; the nodes whose lists move, and their room."""
+        room, self._first_omega, self._first_spread = int(numbers[0]), float(numbers[1]), float(numbers[2])
+        self._lists = MovingLists(self._nodes, self._model.matter.support, room, self._model.device)
+        self._programs = {}
+        return self._nodes, room
+
     def outdate(self) -> None:
         """Laws have changed."""
         self._first_omega = 0.0

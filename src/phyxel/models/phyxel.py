@@ -613,16 +613,28 @@ class PhyxelModel:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that varies, so that a restored run goes on with the same bits."""
-        arrays = self._state_arrays()
-        known = {"forces_known": np.array(self._forces_known)}
-        return {name: array.numpy().copy() for name, array in arrays.items()} | known
+        state = {name: array.numpy().copy() for name, array in self._state_arrays().items()}
+        state["forces_known"] = np.array(self._forces_known)
+        state["rest_omega"] = np.array(self._rest_omega)
+        if self.reshaped:
+            pairs = self.matter.near.pairs()
+            state |= {"pairs.count": pairs.count, "pairs.index": pairs.index}
+        if self.melt is not None:
+            state["melt"] = self.melt.numbers
+        return state
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         if "contact" in state:
             self._implicit = self.implicit
+        self.reshaped = "pairs.count" in state
+        if self.reshaped:
+            pairs = PairList(state["pairs.count"], state["pairs.index"])
+            nodes, room = (np.arange(0), 0) if self.melt is None else self.melt.restore(state["melt"])
+            self.lay_out(pairs, nodes, room)
         for name, array in self._state_arrays().items():
             array.assign(state[name])
+        self._rest_omega = float(state["rest_omega"])
         self._forces_known = bool(state["forces_known"])
         self._fastest = None
 
@@ -634,7 +646,22 @@ class PhyxelModel:
             "gradient": self.forces.gradient,
             "plastic": self.matter.plastic,
             "swell": self.matter.swell,
-        } | ({} if self._implicit is None else self._implicit.state)
+            **({} if self._implicit is None else self._implicit.state),
+            **(self._shape_arrays() if self.reshaped else {}),
+        }
+
+    def _shape_arrays(self) -> dict[str, wp.array]:
+        """What else varies when reference shapes do."""
+        matter = self.matter
+        return {
+            "X": matter.X,
+            "volume": matter.volume,
+            "support": matter.support,
+            "past": matter.past,
+            "reach": self._reach,
+            "inverse": matter.moments.inverse,
+            "hourglass": matter.hourglass,
+        }
 
 
 def _ranges(counts: Sequence[int]) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -133,6 +134,24 @@ class Surfels:
         carriers = Carriers.found(self._points.numpy(), nodes)
         self._nodes.assign(carriers.nodes.reshape(-1))
         self._shares.assign(carriers.shares.reshape(-1))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The reference shape, and which nodes carry it."""
+        return {name: array.numpy().copy() for name, array in self._rest_arrays().items()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        for name, array in self._rest_arrays().items():
+            array.assign(state[name])
+
+    def _rest_arrays(self) -> dict[str, wp.array]:
+        return {
+            "points": self._points,
+            "axis_a": self._axis_a,
+            "axis_b": self._axis_b,
+            "nodes": self._nodes,
+            "shares": self._shares,
+        }
 
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
