@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 CARRIED = 8
 """Absorptions after which surfels get other nodes to carry them."""
-NOTICEABLE = 0.02
-"""Largest |∇u| of a body that may be stiffened without absorbing its deformation first."""
 
 
 class Pool:
@@ -40,21 +38,24 @@ class Pool:
         """Whether anything is molten now."""
         return any(is_fluid(body) for body in self.bodies)
 
-    def material_changed(self, body: Body, before: Mixture) -> None:
-        """A body got other laws: it may have melted, or be solid again, or only stiffer."""
-        newcomer = is_fluid(body) and body not in self.bodies
-        if newcomer:
-            self._take_in(body)
-        self._keep_stress(body, before)
-        model = self._world.model
-        if self.flows and (newcomer or model.melt is None):
-            model.set_melt([self._world.bodies.index(other) for other in self.bodies])
-        elif not self.flows and model.melt is not None:
+    def material_changed(self, body: Body, before: Mixture, stress: NDArray[np.float64]) -> None:
+        """A body got other laws: it may have melted, or be solid again, or only stiffer. `stress` is what it had,
+        (n, 3, 3) [Pa]."""
+        self.take_in(body)
+        self._keep_stress(body, before, stress)
+        if not self.flows:
             self.absorb()
-            model.set_melt([])
+        if self.flows != (self._world.model.melt is not None):
+            self.set_melt()
 
-    def _take_in(self, body: Body) -> None:
-        """A body melts for the first time: from now on it is counted from where the others are."""
+    def set_melt(self) -> None:
+        """Tell the model which bodies flow."""
+        self._world.model.set_melt([self._world.bodies.index(body) for body in self.bodies] if self.flows else [])
+
+    def take_in(self, body: Body) -> None:
+        """If a body is molten for the first time: from now on it is counted from where the others are."""
+        if not is_fluid(body) or body in self.bodies:
+            return
         self._absorb_alone(body)
         model, index = self._world.model, self._world.bodies.index(body)
         if self._anchor is None:
@@ -68,6 +69,7 @@ class Pool:
         model.let_go_of_birth(index)
         self.bodies.append(body)
         self._world.anchors_changed()
+        self.set_melt()
 
     def _absorb_alone(self, body: Body) -> None:
         """The present shape of one body becomes its reference shape."""
@@ -88,22 +90,24 @@ class Pool:
         anchor.centre = anchor.origin.copy()
         self._world.anchors_changed()
 
-    def _keep_stress(self, body: Body, before: Mixture) -> None:
-        """Stiffening must not multiply the stress that is there (M04 §4.1): the stored strain takes up the rest."""
-        world, model, index = self._world, self._world.model, self._world.bodies.index(body)
+    def _keep_stress(self, body: Body, before: Mixture, stress: NDArray[np.float64]) -> None:
+        """Stiffening must not multiply the stress that is there (M04 §4.1): the deformation is absorbed, and so much
+        strain stored as makes that stress."""
+        model, index = self._world.model, self._world.bodies.index(body)
         old, new = ([Row.of(m, body.rotation) for m in mix.materials] for mix in (before, body.mixture))
         pairs = {(a, b) for a, b in zip(before.which.tolist(), body.mixture.which.tolist(), strict=True)}
         stiffer = [(a, b) for a, b in pairs if new[b].shear_norm > old[a].shear_norm]
         if not stiffer:
             return
-        strained = float(np.abs(world.field(body, "gradient")).max()) > NOTICEABLE
+        if float(np.abs(stress).max()) == 0:
+            return
         if body in self.bodies:
             self.absorb()
-        elif strained:
+        else:
             self._absorb_alone(body)
         for a, b in stiffer:
             nodes = np.flatnonzero((before.which == a) & (body.mixture.which == b))
-            model.keep_stress(model.ranges[index][0] + nodes, old[a], new[b])
+            model.take_up_stress(model.ranges[index][0] + nodes, stress[nodes], new[b])
 
     def refresh(self) -> None:
         """Absorb what has flowed, if it has gone far enough."""

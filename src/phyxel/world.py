@@ -102,30 +102,15 @@ class World:
         names = {other.name for other in self.bodies}
         if body.name in names:
             body.name = next(name for k in range(2, 10**6) if (name := f"{body.name}-{k}") not in names)
-        kept = self._kept_states()
         body._world = self
         self.bodies.append(body)
         self._arrived.append(body)
         self._integrator = None
-        if kept:
-            self._rebuild(kept)
-
-    def _kept_states(self) -> list[dict[str, NDArray[Any]]]:
-        if self._model is None:
-            return []
-        names = ("u", "v", "plastic", "swell")
-        return [{name: self.field(body, name).copy() for name in names} for body in self.bodies]
-
-    def _rebuild(self, kept: list[dict[str, NDArray[Any]]]) -> None:
-        """A new model for more bodies, with the old ones as they were."""
-        self._model = None
-        model = self.model
-        for (low, high), state in zip(model.ranges, kept, strict=False):
-            model.u[low:high].assign(state["u"])
-            model.v[low:high].assign(state["v"])
-            model.matter.plastic[low:high].assign(state["plastic"])
-            model.matter.swell[low:high].assign(state["swell"])
-        self.revision += 1
+        if self._model is not None:
+            old, self._model = self._model, None
+            self.model.take_over(old)
+            self.pool.set_melt()
+            self.revision += 1
 
     @property
     def model(self) -> PhyxelModel:
@@ -137,6 +122,8 @@ class World:
             for index, body in enumerate(self.bodies):
                 self._model.set_material(index, body.mixture, body.rotation)
             self._write_holds()
+            for body in self.bodies:
+                self.pool.take_in(body)
             dev.trim_memory()
         return self._model
 
@@ -154,8 +141,9 @@ class World:
         """A body got another material."""
         self._ceilings.clear()
         self._integrator = None
+        stress = self.stress_of(body)
         self.model.set_material(self.bodies.index(body), body.mixture, body.rotation)
-        self.pool.material_changed(body, before)
+        self.pool.material_changed(body, before, stress)
         self.revision += 1
 
     def anchors_changed(self) -> None:
@@ -361,6 +349,16 @@ class World:
             "swell": matter.swell,
         }
         return arrays[name].numpy()[low:high].astype(np.float64)
+
+    def pieces(self) -> list[dict[Body, NDArray[np.int64]]]:
+        """What hangs together, the heaviest first: the nodes of each body that a piece has a part of. Bodies that have
+        flowed together are one piece, one that has flowed apart is several."""
+        label = self.model.pieces()
+        found: list[dict[Body, NDArray[np.int64]]] = [{} for _ in range(int(label.max()) + 1)]
+        for body, (low, high) in zip(self.bodies, self.model.ranges, strict=True):
+            for piece in np.unique(label[low:high]):
+                found[piece][body] = np.flatnonzero(label[low:high] == piece)
+        return sorted(found, key=lambda piece: -sum(body.masses[nodes].sum() for body, nodes in piece.items()))
 
     def stress_of(self, body: Body) -> NDArray[np.float64]:
         """Cauchy stress of one body's nodes [Pa], shape (n, 3, 3)."""

@@ -16,6 +16,9 @@ Floats = NDArray[np.float64]
 
 MANDEL = np.sqrt([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 """Turns a 6 × 6 elasticity into one whose eigenvalues are the tensor's."""
+VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+ENGINEERING = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+"""The order of a 6 × 6 elasticity, and how often it counts each component."""
 LARGEST = 1e6
 """What single precision takes for an infinite yield or creep."""
 
@@ -62,6 +65,21 @@ class Row:
     def flows(self) -> bool:
         return self.yield_strain < LARGEST
 
+    def strain_and_swell(self, stress: Floats) -> tuple[Floats, Floats]:
+        """Elastic strains (m, 3, 3) and volume ratios (m,) of an undeformed reference shape that make Cauchy stresses
+        (m, 3, 3) [Pa]: C'e + k_v s(s − 1) I, the mean by the volume as far as the law has one."""
+        mean = np.trace(stress, axis1=1, axis2=2) / 3
+        shear = float(self.stiffness[:3, :3].mean())
+        share = self.k_v / (self.k_v + shear)
+        swell = 0.5 + np.sqrt(np.maximum(0.25 + share * mean / max(self.k_v, 1e-30), 0.01)) if share > 0 else 1 + 0 * mean
+        rest = stress - (share * mean)[:, None, None] * np.eye(3)
+        columns = np.stack([rest[:, a, b] for a, b in VOIGT], axis=1)
+        strain = np.linalg.solve(self.stiffness, columns.T).T / ENGINEERING
+        result = np.empty_like(stress)
+        for column, (a, b) in zip(strain.T, VOIGT, strict=True):
+            result[:, a, b] = result[:, b, a] = column
+        return result, swell
+
 
 @dataclass(frozen=True)
 class Laws:
@@ -104,18 +122,6 @@ class Laws:
         self.stiffness.assign(np.array([row.stiffness for row in rows]))
         for name in NUMBERS:
             getattr(self, name).assign(np.array([getattr(row, name) for row in rows]))
-
-
-def strain_of_same_stress(strain: Floats, old: Row, new: Row) -> Floats:
-    """C'_new⁻¹ C'_old e of elastic strains (m, 3, 3): what makes the same stress under another law."""
-    voigt = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
-    engineering = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
-    columns = np.stack([strain[:, a, b] for a, b in voigt], axis=1) * engineering
-    same = columns @ np.linalg.solve(new.stiffness, old.stiffness).T / engineering
-    result = np.empty_like(strain)
-    for column, (a, b) in zip(same.T, voigt, strict=True):
-        result[:, a, b] = result[:, b, a] = column
-    return result
 
 
 NUMBERS = ("k_v", "k_b", "shear_norm", "yield_strain", "creep", "max_strain", "fluid", "bulk")

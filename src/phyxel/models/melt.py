@@ -24,7 +24,7 @@ from phyxel import device as dev
 from phyxel.device import Launch, Program, Shared
 from phyxel.mls.moments import weighing
 from phyxel.mls.moving import MovingLists
-from phyxel.mls.neighbours import find_pairs
+from phyxel.mls.neighbours import PairList, find_pairs
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:
@@ -125,13 +125,14 @@ def push_apart(
     while entry < end:
         j = index[entry]
         away = x - X[j] - u[j]
-        r = wp.length(away) + volume.dtype(1.0e-6)
+        r = wp.max(wp.length(away), volume.dtype(1.0e-6))
         h_j = volume.dtype(support[j])
         _W, slope = pair_kernel(r, h, h_j)
         stiff = wp.max(bulk[law[i]], bulk[law[j]])
         density = volume.dtype(0.5) * (mass[i] / volume[i] + mass[j] / volume[j])
-        parting = wp.dot(v[i] - v[j], away) / (r * r + volume.dtype(0.01) * h * h)
-        braking = volume.dtype(CALM) * volume.dtype(0.5) * (h + h_j) * wp.sqrt(stiff * density) * parting
+        size = volume.dtype(0.5) * (h + h_j)
+        parting = wp.dot(v[i] - v[j], away) / (r * r + volume.dtype(0.01) * size * size)
+        braking = volume.dtype(CALM) * size * wp.sqrt(stiff * density) * parting
         total += (volume[j] * slope * (pressure[i] + pressure[j] - braking) / r) * away
         entry += stride
     force[i] = force[i] + volume[i] * total
@@ -236,12 +237,13 @@ class Melt:
         """What a checkpoint keeps of it."""
         return np.array([self._lists.room, self._first_omega, self._first_spread])
 
-    def restore(self, numbers: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
-        """Take over what `numbers` gave; the nodes whose lists move, and their room."""
-        room, self._first_omega, self._first_spread = int(numbers[0]), float(numbers[1]), float(numbers[2])
-        self._lists = MovingLists(self._nodes, self._model.matter.support, room, self._model.device)
+    def restore(self, pairs: PairList, numbers: NDArray[np.float64]) -> None:
+        """Take over lists, and what `numbers` gave."""
+        model, room = self._model, int(numbers[0])
+        model.lay_out(pairs, self._nodes, room)
+        self._lists = MovingLists(self._nodes, model.matter.support, room, model.device)
+        self._first_omega, self._first_spread = numbers[1:].tolist()
         self._programs = {}
-        return self._nodes, room
 
     def outdate(self) -> None:
         """Laws have changed."""

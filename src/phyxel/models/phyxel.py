@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
 from phyxel.contact.colliders import Ground, rebound
@@ -29,7 +31,7 @@ from phyxel.models.absorb import absorbing
 from phyxel.models.flow import flowing
 from phyxel.models.forces import HOURGLASS, Forces, Matter
 from phyxel.models.implicit import Implicit
-from phyxel.models.laws import Laws, Row, strain_of_same_stress
+from phyxel.models.laws import Laws, Row
 from phyxel.models.melt import Melt
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
@@ -39,6 +41,8 @@ Floats = NDArray[np.floating]
 
 SAFETY = 0.7
 """Share of the stability limit to step with. 0.9 blows up by nonlinear resonance near ωΔt = √3."""
+TOGETHER = 0.75
+"""Distance of neighbours that are in one piece, over their support."""
 TOUCHING = wp.constant(1.0e-4)
 """Gap to a collider, in spacings, below which a phyxel counts as touching."""
 FARTHEST_MOVE = 0.5
@@ -155,6 +159,7 @@ class PhyxelModel:
         self.device, self.real = device, real
         self.ranges = _ranges([len(part.positions) for part in parts])
         self._units = [part.unit for part in parts]
+        self._born = np.concatenate([part.volumes * part.unit**3 for part in parts])
         found = [choose_supports(part.positions, part.support, device, part.sees) for part in parts]
         matter = Matter.made(
             positions=np.concatenate([part.positions for part in parts]),
@@ -244,7 +249,7 @@ class PhyxelModel:
     # What the world sets
 
     def set_material(self, body: int, mixture: Mixture, rotation: NDArray[np.float64]) -> None:
-        """Give the phyxels of one body their laws and masses. In the body's units a density is ρ·unit²."""
+        """Give the phyxels of one body their laws and masses. In the body's units a mass is one over its unit."""
         low, high = self.ranges[body]
         self._rows[body] = [Row.of(material, rotation) for material in mixture.materials]
         self._row_of[body] = mixture.which
@@ -253,8 +258,8 @@ class PhyxelModel:
         _write(self._drag, low, mixture.number("drag"))
         sounds = [math.sqrt(row.stiffness.max() + row.k_v) for row in self._rows[body]]
         self._sounds[body] = max(sounds) / math.sqrt(mixture.number("density").min()) / self._units[body]
-        rest_volume = self.matter.rest_volume.numpy()[low:high]
-        _write(self.mass, low, mixture.number("density") * self._units[body] ** 2 * rest_volume)
+        # In metres the volume of birth stays what it is, whatever the unit and the strain.
+        _write(self.mass, low, mixture.number("density") * self._born[low:high] / self._units[body])
         _write(self.grip, low, HOURGLASS * mixture.number("young"))
         self._tie()
         self._outdate()
@@ -344,7 +349,6 @@ class PhyxelModel:
 
     def shape_changed(self) -> None:
         """The reference shape has changed, and with it the forces."""
-        self.reshaped = True
         self._forces_known = False
         self._fastest = None
 
@@ -357,6 +361,7 @@ class PhyxelModel:
         self._shift.push()
         item = absorbing(nodes, self._shift.array, self.matter, self.forces.gradient, self.u)
         dev.launch(item.kernel, item.count, item.inputs, self.device)
+        self.reshaped = True
         self.shape_changed()
         return self._shift.host[0].astype(np.float64)
 
@@ -378,19 +383,16 @@ class PhyxelModel:
         _write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
         _write(self._reach, low, 0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
 
-    def keep_stress(self, nodes: NDArray[np.integer], old: Row, new: Row) -> None:
-        """Stored strain and volume of phyxels that got another law so that they have the stress they had."""
-        self.ensure_forces()
-        plastic, swell = self.matter.plastic.numpy(), self.matter.swell.numpy()
-        J = self.forces.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
-        strain = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
-        plastic[nodes] = strain - strain_of_same_stress(strain - plastic[nodes], old, new)
-        if new.k_v > 0:
-            ratio = np.linalg.det(J)
-            swell[nodes] = (1 + old.k_v / new.k_v * (swell[nodes] * ratio - 1)) / ratio
-        self.matter.plastic.assign(plastic)
-        self.matter.swell.assign(swell)
-        self._forces_known = False
+    def take_up_stress(self, nodes: NDArray[np.integer], stress: Floats, law: Row) -> None:
+        """Store strain and volume of phyxels at u = 0 so that they have a Cauchy stress (m, 3, 3) [Pa]."""
+        matter = self.matter
+        plastic, swell, rest = matter.plastic.numpy(), matter.swell.numpy(), matter.rest_volume.numpy()
+        strain, ratio = law.strain_and_swell(stress)
+        plastic[nodes], swell[nodes] = -strain, ratio
+        rest[nodes] = matter.volume.numpy()[nodes] / ratio
+        for array, values in ((matter.plastic, plastic), (matter.swell, swell), (matter.rest_volume, rest)):
+            array.assign(values)
+        self.shape_changed()
 
     def rescale(self, body: int, unit: float, factor: float, shift: Floats) -> None:
         """Another unit [m] and origin for a body at u = 0: X ← factor·X + shift."""
@@ -403,6 +405,24 @@ class PhyxelModel:
             _write(array, low, array.numpy()[low:high] * factor**power + moved)
         self._units[body] = unit
         self.shape_changed()
+
+    def take_over(self, old: PhyxelModel) -> None:
+        """Go on where a model of the first of these bodies is."""
+        n = len(old)
+        if old.reshaped:
+            self.reshaped = True
+            self._units[: len(old._units)] = old._units
+            pairs = self.matter.near.pairs().replaced(np.arange(n), old.matter.near.pairs())
+            self._copy_first(old, n)
+            self.lay_out(pairs, np.arange(0), 0)
+        self._copy_first(old, n)
+        self.shape_changed()
+
+    def _copy_first(self, old: PhyxelModel, n: int) -> None:
+        kept = old._state_arrays()
+        for name, array in self._state_arrays().items():
+            if name in kept:
+                array[:n].assign(kept[name])
 
     def set_melt(self, bodies: list[int]) -> None:
         """Bodies with melted parts, and what they have flowed together with."""
@@ -594,14 +614,34 @@ class PhyxelModel:
 
     # Reading
 
+    def pieces(self) -> NDArray[np.int32]:
+        """Number of the piece each phyxel belongs to, shape (n,): phyxels that are neighbours and near are one piece."""
+        pairs = self.matter.near.pairs()
+        owner = np.repeat(np.arange(len(self)), pairs.count)
+        x, h = self.matter.X.numpy() + self.u.numpy(), self.matter.support.numpy()
+        apart = np.linalg.norm(x[owner] - x[pairs.index], axis=1)
+        near = apart < TOGETHER * np.maximum(h[owner], h[pairs.index])
+        graph = coo_array((np.ones(near.sum()), (owner[near], pairs.index[near])), shape=(len(self), len(self)))
+        return connected_components(graph, directed=False)[1]
+
     def measure(self) -> tuple[Floats, Floats]:
-        """Elastic energy [Pa·spacing³] and volume ratio |J| of every phyxel, each of shape (n,)."""
+        """Elastic energy [Pa·spacing³] and volume over that at rest of every phyxel, each of shape (n,)."""
         self.ensure_forces()
         energy = wp.zeros(len(self), dtype=self.real, device=self.device)
         item = self.forces.energy(self.u, energy)
         dev.launch(item.kernel, item.count, item.inputs, self.device)
         J = self.forces.gradient.numpy().astype(np.float64) + np.eye(3)
-        return energy.numpy().astype(np.float64), self.matter.swell.numpy() * np.linalg.det(J)
+        stored, ratio = energy.numpy().astype(np.float64), self.matter.swell.numpy() * np.linalg.det(J)
+        if self.melt is not None:
+            crowding = np.maximum(self.melt.crowding.numpy(), 1.0)
+            stored += 0.5 * self._bulk() * self.matter.rest_volume.numpy() * (crowding - 1) ** 2
+            ratio /= crowding
+        return stored, ratio
+
+    def _bulk(self) -> Floats:
+        """Stiffness of each phyxel's pressure [Pa], shape (n,)."""
+        laws = self.matter.laws
+        return laws.bulk.numpy().astype(np.float64)[laws.of.numpy()]
 
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)."""
@@ -628,15 +668,21 @@ class PhyxelModel:
         if "contact" in state:
             self._implicit = self.implicit
         self.reshaped = "pairs.count" in state
+        self._assign(state)
         if self.reshaped:
             pairs = PairList(state["pairs.count"], state["pairs.index"])
-            nodes, room = (np.arange(0), 0) if self.melt is None else self.melt.restore(state["melt"])
-            self.lay_out(pairs, nodes, room)
-        for name, array in self._state_arrays().items():
-            array.assign(state[name])
+            if self.melt is None:
+                self.lay_out(pairs, np.arange(0), 0)
+            else:
+                self.melt.restore(pairs, state["melt"])
+            self._assign(state)  # what was made anew for these neighbours
         self._rest_omega = float(state["rest_omega"])
         self._forces_known = bool(state["forces_known"])
         self._fastest = None
+
+    def _assign(self, state: dict[str, NDArray[Any]]) -> None:
+        for name, array in self._state_arrays().items():
+            array.assign(state[name])
 
     def _state_arrays(self) -> dict[str, wp.array]:
         return {
@@ -661,6 +707,8 @@ class PhyxelModel:
             "reach": self._reach,
             "inverse": matter.moments.inverse,
             "hourglass": matter.hourglass,
+            "birth": matter.birth,
+            "rest_volume": matter.rest_volume,
         }
 
 
