@@ -1,4 +1,4 @@
-"""The world: bodies, colliders, gravity and the clock."""
+"""The world: bodies, colliders, fields, gravity and the clock."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.body import DRAG_TIME, Body
 from phyxel.contact.colliders import Ground
-from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
+from phyxel.errors import BlowUpError, CheckpointError, PhyxelError, did_you_mean
+from phyxel.fields import ForceField
 from phyxel.files import whole_file
 from phyxel.models.phyxel import PhyxelModel
+from phyxel.region import Vector, as_vector
 from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
 
-CHECKPOINT_FORMAT = 1
+CHECKPOINT_FORMAT = 2
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
@@ -55,15 +57,11 @@ class World:
     """Owns the clock: asks for the stable step and moves all bodies together."""
 
     def __init__(self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None) -> None:
-        try:
-            self.gravity: Floats = np.asarray(gravity, np.float64)
-        except (TypeError, ValueError):
-            self.gravity = np.empty(0)
-        if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
-            raise PhyxelError(f"gravity = {gravity}: give three finite numbers [m/s²]")
+        self._gravity = self._first_gravity = as_vector("gravity", gravity, "m/s²")
         self.device = dev.pick(device)
         self.bodies: list[Body] = []
         self.colliders: list[Ground] = []
+        self.fields: list[ForceField] = []
         self.time = 0.0
         self.revision = 0
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
@@ -82,15 +80,47 @@ class World:
 
     # Building
 
-    def add(self, thing: Body | Ground) -> None:
-        """Put a body or a collider into the world; also while it runs."""
+    @property
+    def gravity(self) -> Floats:
+        """[m/s²], shape (3,); assign another at any time."""
+        return self._gravity.copy()
+
+    @gravity.setter
+    def gravity(self, gravity: Vector) -> None:
+        self._gravity = as_vector("gravity", gravity, "m/s²")
+        self._ceilings.clear()
+
+    def add(self, thing: Body | Ground | ForceField) -> None:
+        """Put a body, a collider or a field into the world; also while it runs."""
         if isinstance(thing, Ground):
             self.colliders.append(thing)
             self._ceilings.clear()
         elif isinstance(thing, Body):
             self._add_body(thing)
+        elif isinstance(thing, ForceField):
+            self._add_field(thing)
         else:
-            raise PhyxelError(f"world.add({thing!r}): give a Body or a Ground")
+            raise PhyxelError(f"world.add({thing!r}): give a Body, a Ground or a field such as Wind")
+
+    def remove(self, thing: Ground | ForceField) -> None:
+        """Take a collider or a field out of the world; also while it runs."""
+        kept: list[Any] = self.fields if isinstance(thing, ForceField) else self.colliders
+        if thing not in kept:
+            raise PhyxelError(f"world.remove({thing!r}): it is not in this world; give a collider or a field that is")
+        kept.remove(thing)
+        self._ceilings.clear()
+
+    def _add_field(self, field: ForceField) -> None:
+        if field in self.fields:
+            raise PhyxelError(f"{field.label}: this field is in the world already")
+        names = [body.name for body in self.bodies]
+        for given in field.bodies or ():
+            if given not in self.bodies and given not in names:
+                shown = given.name if isinstance(given, Body) else given
+                hint = did_you_mean(str(shown), names)
+                raise PhyxelError(f'{field.label}: bodies: "{shown}" is not in the world; add it first{hint}')
+        self.fields.append(field)
+        self._ceilings.clear()
 
     def _add_body(self, body: Body) -> None:
         if body._world is not None:
@@ -185,9 +215,15 @@ class World:
             time, action = self._events[self._next_event]
             self._advance_quietly(max(time - self.time, 0.0))
             self._next_event += 1
+            self._set_clock(time)
             action(self)
         self._advance_quietly(end - self.time)
-        self.time = end
+        self._set_clock(end)
+
+    def _set_clock(self, time: float) -> None:
+        """The time to the bit, with what depends on it alone: a resumed run must find the same."""
+        self.time = time
+        self._follow_ramps()
 
     def _advance_quietly(self, dt: float) -> None:
         if dt <= 0 or not self.bodies:
@@ -195,19 +231,23 @@ class World:
             return
         self._set_down()
         start, left = self.time, dt
-        most = 1 if any(handle.follows for handle in self._handles()) else MOST_STEPS_AT_ONCE
+        followed = any(handle.follows for handle in self._handles())
         self._write_surroundings()
         while left > 0:
             implicit = self.integrator == "implicit"
+            most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
             substeps = math.ceil(left / LONGEST_IMPLICIT * (1 - 1e-9)) if implicit else self._stable_substeps(left)
             now = min(substeps, most)
             step, left = left / substeps, left * (substeps - now) / substeps
+            self._write_fields(now * step)
             self.time = start + dt - left
             self._move_holds(self.time, now * step)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
             self._recentre()
             self._steps_since_check += now
             self.steps += now
+            if self._follow_ramps():
+                self._write_surroundings()
         self.model.synchronise()
         self.revision += 1
         self._check_for_blow_up()
@@ -256,11 +296,30 @@ class World:
         model = self.model
         offsets = np.zeros((len(self.bodies), len(self.colliders)))
         for b, body in enumerate(self.bodies):
-            push = self.gravity + body.force / float(body.masses.sum())
+            push = self._gravity + body.force / float(body.masses.sum())
             model.set_acceleration(b, push / body.unit)
             for k, ground in enumerate(self.colliders):
                 offsets[b, k] = (body.origin @ np.array(ground.normal) - ground.height) / body.unit
         model.meet(self.colliders, offsets)
+
+    def _write_fields(self, duration: float) -> None:
+        """Accelerations by the fields for a time from now [s], taken in its middle: from its start they would lag, and
+        what circles a centre would be driven outward."""
+        model = self.model
+        extra = np.zeros((len(model) if self.fields else 0, 3))
+        for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
+            fields = [field for field in self.fields if field.acts_on(body)]
+            if fields:
+                velocities = body.velocities
+                positions, time = body.positions + 0.5 * duration * velocities, self.time + 0.5 * duration
+                acting = [field.acceleration(body, positions, velocities, time) for field in fields]
+                extra[low:high] = np.sum(acting, axis=0) / body.unit
+        model.set_extra(extra)
+
+    def _follow_ramps(self) -> bool:
+        """Give bodies on their way to another material what they are made of now; whether any changed."""
+        changed = [body.follow_ramp(self.time) for body in self.bodies]
+        return any(changed)
 
     def _move_holds(self, time: float, duration: float) -> None:
         """Set hold velocities so that every hold is where it should be at `time`."""
@@ -301,7 +360,7 @@ class World:
 
     def _check_energy(self, body: Body) -> None:
         """Without work from outside, kinetic + elastic + potential energy can only fall."""
-        if body.force.any():
+        if body.force.any() or any(field.acts_on(body) for field in self.fields):
             return
         now = body.diagnostics()
         lively = now["kinetic"] + now["elastic"]
@@ -309,7 +368,7 @@ class World:
         if body not in self._ceilings:
             self._ceilings[body] = total
             return
-        weight = now["mass"] * float(np.linalg.norm(self.gravity))
+        weight = now["mass"] * float(np.linalg.norm(self._gravity))
         gained = total - self._ceilings[body]
         if gained > 0.5 * lively and gained > 1e-3 * weight * body.unit:
             raise BlowUpError(self._blow_up_text(body.name, f"it gained {gained:.3g} J from nowhere"))
@@ -375,6 +434,7 @@ class World:
         while quiet < 3:
             step = model.stable_step()
             drag = 2 * slowest if math.isfinite(slowest) else 0.0
+            self._write_fields(0.0)
             self._move_holds(self.time + DRAG_TIME, SETTLING_STEPS * step)
             model.step(step, SETTLING_STEPS, drag)
             model.synchronise(drag)
@@ -393,7 +453,7 @@ class World:
 
     def fingerprint(self) -> str:
         """What this world is built of, as a hash: a checkpoint fits only a world with the same."""
-        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self.gravity.tolist()} {self.colliders}".encode())
+        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self._first_gravity.tolist()} {self.colliders}".encode())
         for body in self.bodies:
             digest.update(body.name.encode())
             digest.update(np.ascontiguousarray(body.reference).tobytes())
@@ -409,6 +469,8 @@ class World:
             "fingerprint": np.array(self.fingerprint() + note),
             "clock": np.array([self.time, self._steps_since_check, self._next_event, self._step]),
             "integrator": np.array(self._integrator or ""),
+            "gravity": self._gravity,
+            "fields": np.array([field.label for field in self.fields], str),
             "origins": np.array([body.origin for body in self.bodies]),
             "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
             "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
@@ -430,8 +492,11 @@ class World:
         self._replay_events(int(content["clock"][2]))
         if len(content["moved"]) != len(self._handles()):
             raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")
+        if content["fields"].tolist() != [field.label for field in self.fields]:
+            raise CheckpointError(f"{path}: other fields than this world has; build the world it was saved from")
+        self._set_clock(float(content["clock"][0]))
+        self._gravity = content["gravity"]
         self.model.restore({name.removeprefix("model."): a for name, a in content.items() if name.startswith("model.")})
-        self.time = float(content["clock"][0])
         self._steps_since_check = int(content["clock"][1])
         self._step = float(content["clock"][3])
         self._integrator = str(content["integrator"]) or None
@@ -445,8 +510,10 @@ class World:
         self.revision += 1
 
     def _replay_events(self, count: int) -> None:
-        """Let past events happen again: they change materials and holds; the state is then overwritten."""
-        for _, action in self._events[self._next_event : count]:
+        """Let past events happen again, each at its time: they change materials, holds and fields; the state is then
+        overwritten."""
+        for time, action in self._events[self._next_event : count]:
+            self._set_clock(time)
             action(self)
         self._next_event = count
 

@@ -27,6 +27,7 @@ from phyxel.mls.seen import Sees
 from phyxel.models.elasticity import split_law
 from phyxel.models.forces import HOURGLASS, Forces, Matter, flow
 from phyxel.models.implicit import Implicit
+from phyxel.models.pushes import push_on
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -55,6 +56,7 @@ def move(
     reach: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     acceleration: wp.array(dtype=Any),
+    extra: wp.array(dtype=Any),
     damping: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     clock: wp.array(dtype=Any),
@@ -86,7 +88,7 @@ def move(
     kick = clock[KICK]
     one = type(kick)(1.0)
     slowing = type(kick)(0.5) * kick * (drag[b] + clock[EXTRA_DRAG])
-    vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + acceleration[b])) / (one + slowing)
+    vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + push_on(i, b, acceleration, extra))) / (one + slowing)
     ui = u[i] + clock[DRIFT] * vi
     k = int(0)
     while k < planes:
@@ -171,6 +173,7 @@ class PhyxelModel:
         self.mass = wp.ones(n, dtype=real, device=device)
         self._reach = wp.array(np.concatenate([part.reach for part in parts]), dtype=real, device=device)
         self._acceleration = Shared(bodies, vector, device)
+        self._extra = Shared(0, vector, device)
         self._damping = wp.zeros(bodies, dtype=real, device=device)
         self._drag = wp.zeros(bodies, dtype=real, device=device)
         self._clock = Shared(4, real, device)
@@ -221,6 +224,15 @@ class PhyxelModel:
         return self._acceleration.array
 
     @property
+    def extra(self) -> wp.array:
+        return self._extra.array
+
+    def pushes(self) -> NDArray[np.float64]:
+        """Acceleration of every phyxel from outside, in its body's units [1/s²], shape (n, 3)."""
+        even = self._acceleration.host.astype(np.float64)[self.matter.body.numpy()]
+        return even + self._extra.host if len(self._extra.host) else even
+
+    @property
     def damping(self) -> wp.array:
         return self._damping
 
@@ -269,6 +281,16 @@ class PhyxelModel:
         """Gravity and pushes on a body, in its units [1/s²]."""
         self._acceleration.host[body] = acceleration
         self._acceleration.push()
+
+    def set_extra(self, extra: Floats) -> None:
+        """What fields add to the acceleration of every phyxel, in its body's units [1/s²], shape (n, 3); or nothing,
+        shape (0, 3)."""
+        if len(extra) != len(self._extra.host):
+            self._extra = Shared(len(extra), self.matter.X.dtype, self.device)
+            self._clear_programs()
+        if len(extra):
+            self._extra.host[:] = extra
+            self._extra.push()
 
     def set_holds(self, hold: NDArray[np.integer], slots: int) -> None:
         """Which hold each phyxel follows (-1: none), shape (n,)."""
@@ -328,8 +350,8 @@ class PhyxelModel:
         n, matter, chunks = len(self), self.matter, len(self._partial.host)
         planes = [shared.array for shared in self._planes]
         move_inputs = [
-            matter.X, self.mass, self._reach, matter.body, self._acceleration.array, self._damping, self._drag,
-            self._clock.array, self._hold, self._hold_velocity.array, len(planes[0]), *planes,
+            matter.X, self.mass, self._reach, matter.body, self._acceleration.array, self._extra.array, self._damping,
+            self._drag, self._clock.array, self._hold, self._hold_velocity.array, len(planes[0]), *planes,
             self.force, self.forces.gradient, self.u, self.v, self._y,
         ]  # fmt: skip
         moving = [Launch(move, n, move_inputs)]
