@@ -1,7 +1,7 @@
 """Force fields: what pushes bodies from outside, not the same everywhere.
 
 A field gives every node an acceleration [m/s²], that is a force per mass [N/kg]. It is asked on the host, in double,
-once every few steps, for the middle of the time they take.
+once a step or once every 2 ms, whichever is longer (and at least every ten steps).
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
 """Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
+LONGEST_UNASKED = 0.002
+"""Time of explicit substeps after which fields are asked anew, if one substep is not longer [s]."""
 LONGEST_IMPLICIT = 0.01
 """Longest implicit step [s]."""
 MOST_EXPLICIT = 500
@@ -237,9 +239,11 @@ class World:
             implicit = self.integrator == "implicit"
             most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
             substeps = math.ceil(left / LONGEST_IMPLICIT * (1 - 1e-9)) if implicit else self._stable_substeps(left)
+            if self.fields:
+                most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
             now = min(substeps, most)
             step, left = left / substeps, left * (substeps - now) / substeps
-            self._write_fields(now * step)
+            self._write_fields(0.5 * (now - 1) * step)
             self.time = start + dt - left
             self._move_holds(self.time, now * step)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
@@ -302,16 +306,16 @@ class World:
                 offsets[b, k] = (body.origin @ np.array(ground.normal) - ground.height) / body.unit
         model.meet(self.colliders, offsets)
 
-    def _write_fields(self, duration: float) -> None:
-        """Accelerations by the fields for a time from now [s], taken in its middle: from its start they would lag, and
-        what circles a centre would be driven outward."""
+    def _write_fields(self, ahead: float) -> None:
+        """Accelerations by the fields, as they will be a little ahead [s]: in the middle of the kicks they are for, or
+        they would lag and drive what circles a centre outward."""
         model = self.model
         extra = np.zeros((len(model) if self.fields else 0, 3))
         for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
             fields = [field for field in self.fields if field.acts_on(body)]
             if fields:
                 velocities = body.velocities
-                positions, time = body.positions + 0.5 * duration * velocities, self.time + 0.5 * duration
+                positions, time = body.positions + ahead * velocities, self.time + ahead
                 acting = [field.acceleration(body, positions, velocities, time) for field in fields]
                 extra[low:high] = np.sum(acting, axis=0) / body.unit
         model.set_extra(extra)
