@@ -135,8 +135,8 @@ def test_attraction_pulls_with_the_square_of_the_distance():
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_inside_the_ball_a_body_swings_about_the_centre(integrator):
-    """a = −(s/R) d is linear: the middle of mass is at x₀ cos ωt, ω² = s/R. A step of the first order, of Δt ≤ 0.01 s, is
-    off by ωΔt/2 in phase at once, and by (ωΔt)²/24 in frequency."""
+    """a = −(s/R) d is linear: the middle of mass is at x₀ cos ωt, ω² = s/R. A step of the first order, of Δt ≤ 0.01 s,
+    is off by ωΔt/2 in phase at once, and by (ωΔt)²/24 in frequency."""
     body = body_of(at=(0.5, 1, 0), integrator=integrator)
     world = world_of(body, px.Attraction((0, 1, 0), strength=40.0, radius=1.0))
     omega, turn = np.sqrt(40.0), 0.01 * np.sqrt(40.0)
@@ -314,13 +314,14 @@ def test_gravity_can_change_at_any_time():
 
 
 def windy(integrator: str) -> px.World:
-    """A held body in the wind, pulled, until an event stills the wind and turns gravity."""
-    body, wind = body_of(integrator=integrator), px.Wind((5, 0, 2), density=50.0)
-    world = world_of(body, wind, px.Attraction((1, 0, 0), 5.0), gravity=G)
+    """A held body in the wind, pulled, until an event stills the wind, turns gravity and takes the ground away."""
+    body, wind, ground = body_of(integrator=integrator), px.Wind((5, 0, 2), density=50.0), px.Ground(-0.26)
+    world = world_of(body, wind, px.Attraction((1, 0, 0), 5.0), ground, gravity=G)
     body.fix(left_end)
 
     def calm(_world):
         world.remove(wind)
+        world.remove(ground)
         world.gravity = (0, 0, 3)
 
     world.at(0.12, calm)
@@ -350,7 +351,14 @@ def test_a_checkpoint_with_other_fields_is_refused(tmp_path):
 
 # Scene files
 
-BOX = '[[body]]\nname = "tom"\nshape = "box"\nnodes = 64\npoints = 20000\nmaterial = { young = 1.0e5, density = 1000.0 }\n'
+BOX = f"""
+[[body]]
+name = "tom"
+shape = "box"
+nodes = 64
+points = {POINTS}
+material = {{ young = 1.0e5, density = 1000.0 }}
+"""
 WIND = '[[field]]\nkind = "wind"\nname = "gale"\nvelocity = [20, 0, 0]\ndensity = 100.0\n'
 
 

@@ -23,7 +23,9 @@ def solid() -> px.Solid:
 @pytest.fixture(autouse=True)
 def measured_once(monkeypatch):
     """The volume of a solid takes longer than what is done here with the body."""
-    monkeypatch.setattr("phyxel.body.Solid", lambda cloud, **_: solid())
+    monkeypatch.setattr(
+        "phyxel.body.Solid", lambda cloud, **options: solid() if cloud.name == "box" else px.Solid(cloud, **options)
+    )
 
 
 def box(**options) -> px.Body:
@@ -86,6 +88,20 @@ def test_a_place_picks_the_surfel_nearest_to_it():
     nodes = body.pick((0.3, 0.3, 0.3))
     assert np.abs(body.reference[nodes] - 0.25).max() < 2 * SPACING
     assert np.abs(body.reference[nodes] - 0.25).min() == pytest.approx(SPACING / 2)
+
+
+def test_a_pick_does_not_reach_across_a_gap():
+    """The bear's feet (z > 0.105 m, y < 0.08 m) have 5 cm of air between them: who takes one leaves the other."""
+    bear = px.Body(px.load("bear", points=3000), nodes=800)
+    x, y, z = bear.cloud.positions.T
+    feet = (bear.reference[:, 2] > 0.105) & (bear.reference[:, 1] < 0.08)
+    foreign = []
+    for surfel in np.flatnonzero((z > 0.115) & (y < 0.06) & (np.abs(x) < 0.05))[:10]:
+        near = np.linalg.norm(bear.reference - bear.cloud.positions[surfel], axis=1) < 0.09
+        other = feet & (np.sign(bear.reference[:, 0]) != np.sign(x[surfel]))
+        foreign.append((near & other).sum())
+        assert not other[bear.pick(int(surfel), radius=0.09)].any()
+    assert sum(foreign) > 0
 
 
 @pytest.mark.parametrize(

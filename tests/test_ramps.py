@@ -143,8 +143,8 @@ def test_absurd_changes_are_refused(numbers):
 
 
 def test_a_force_moves_what_grows_heavier_less():
-    """v = ∫F/m dt with m = m₀(1 + s(t)): the force is on the mass of the moment, not of the start. The mass of the start
-    of each frame of Δt is off by ½Δt [F/m] in all, 0.9 % here."""
+    """v = ∫F/m dt with m = m₀(1 + s(t)): the force is on the mass of the moment, not of the start. The mass at
+    the start of each frame of Δt is off by ½Δt [F/m] in all, 0.9 % here."""
     body = box()
     world = world_of(body, gravity=NOWHERE)
     body.force = (MASS, 0, 0)

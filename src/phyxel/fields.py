@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.region import Vector, as_vector
 from phyxel.surface.skin import summed
 
@@ -40,6 +40,15 @@ class ForceField:
         """What messages call it."""
         kind = type(self).__name__.lower()
         return f'{kind} "{self.name}"' if self.name else kind
+
+    def check_bodies(self, known: Sequence[Body]) -> None:
+        """Refuse bodies that are not among those known: a slip of the pen would make a field that does nothing."""
+        names = [body.name for body in known]
+        for given in self.bodies or ():
+            if given not in known and given not in names:
+                name = given if isinstance(given, str) else given.name
+                hint = did_you_mean(name, names)
+                raise PhyxelError(f'{self.label}: bodies: "{name}" is not in the world; add it first{hint}')
 
     def acts_on(self, body: Body) -> bool:
         """Whether it pushes a body at all."""

@@ -18,7 +18,7 @@ Vector = Sequence[float] | NDArray[np.floating]
 def as_vector(label: str, value: Any, unit: str = "") -> NDArray[np.float64]:
     """Three finite numbers as an array, or a message that begins with the label."""
     try:
-        vector = np.asarray(value, np.float64)
+        vector = np.array(value, np.float64)
     except (TypeError, ValueError):
         vector = np.empty(0)
     if vector.shape != (3,) or not np.isfinite(vector).all():

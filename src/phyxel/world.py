@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.body import DRAG_TIME, Body
 from phyxel.contact.colliders import Ground
-from phyxel.errors import BlowUpError, CheckpointError, PhyxelError, did_you_mean
+from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
 from phyxel.fields import ForceField
 from phyxel.files import whole_file
 from phyxel.models.phyxel import PhyxelModel
@@ -59,7 +59,9 @@ class World:
     """Owns the clock: asks for the stable step and moves all bodies together."""
 
     def __init__(self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None) -> None:
-        self._gravity = self._first_gravity = as_vector("gravity", gravity, "m/s²")
+        self._ceilings: dict[Body, float] = {}
+        self.gravity = gravity
+        self._first_gravity = self._gravity
         self.device = dev.pick(device)
         self.bodies: list[Body] = []
         self.colliders: list[Ground] = []
@@ -70,7 +72,6 @@ class World:
         self._events: list[tuple[float, Callable[[World], None]]] = []
         self._next_event = 0
         self._model: PhyxelModel | None = None
-        self._ceilings: dict[Body, float] = {}
         self._steps_since_check = 0
         self._integrator: str | None = None
         self._arrived: list[Body] = []
@@ -85,11 +86,12 @@ class World:
     @property
     def gravity(self) -> Floats:
         """[m/s²], shape (3,); assign another at any time."""
-        return self._gravity.copy()
+        return self._gravity
 
     @gravity.setter
     def gravity(self, gravity: Vector) -> None:
         self._gravity = as_vector("gravity", gravity, "m/s²")
+        self._gravity.setflags(write=False)  # the blow-up check must hear of a change
         self._ceilings.clear()
 
     def add(self, thing: Body | Ground | ForceField) -> None:
@@ -115,12 +117,7 @@ class World:
     def _add_field(self, field: ForceField) -> None:
         if field in self.fields:
             raise PhyxelError(f"{field.label}: this field is in the world already")
-        names = [body.name for body in self.bodies]
-        for given in field.bodies or ():
-            if given not in self.bodies and given not in names:
-                shown = given.name if isinstance(given, Body) else given
-                hint = did_you_mean(str(shown), names)
-                raise PhyxelError(f'{field.label}: bodies: "{shown}" is not in the world; add it first{hint}')
+        field.check_bodies(self.bodies)
         self.fields.append(field)
         self._ceilings.clear()
 
@@ -457,13 +454,17 @@ class World:
 
     def fingerprint(self) -> str:
         """What this world is built of, as a hash: a checkpoint fits only a world with the same."""
-        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self._first_gravity.tolist()} {self.colliders}".encode())
+        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self._first_gravity.tolist()}".encode())
         for body in self.bodies:
             digest.update(body.name.encode())
             digest.update(np.ascontiguousarray(body.reference).tobytes())
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
             digest.update(repr((body.first_material, body.first_material.stiffness)).encode())
         return digest.hexdigest()
+
+    def _surroundings(self) -> list[str]:
+        """Colliders and fields that are there now: they may come and go with events."""
+        return [*map(repr, self.colliders), *(field.label for field in self.fields)]
 
     def save(self, path: str | os.PathLike[str], note: str = "") -> None:
         """Write the state to `path` (.npz); `restore` goes on from it with the same bits. A `note` must match then."""
@@ -474,7 +475,7 @@ class World:
             "clock": np.array([self.time, self._steps_since_check, self._next_event, self._step]),
             "integrator": np.array(self._integrator or ""),
             "gravity": self._gravity,
-            "fields": np.array([field.label for field in self.fields], str),
+            "surroundings": np.array(self._surroundings(), str),
             "origins": np.array([body.origin for body in self.bodies]),
             "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
             "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
@@ -496,10 +497,12 @@ class World:
         self._replay_events(int(content["clock"][2]))
         if len(content["moved"]) != len(self._handles()):
             raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")
-        if content["fields"].tolist() != [field.label for field in self.fields]:
-            raise CheckpointError(f"{path}: other fields than this world has; build the world it was saved from")
+        if content["surroundings"].tolist() != self._surroundings():
+            raise CheckpointError(
+                f"{path}: other colliders or fields than this world has; build that it was saved from"
+            )
         self._set_clock(float(content["clock"][0]))
-        self._gravity = content["gravity"]
+        self.gravity = content["gravity"]
         self.model.restore({name.removeprefix("model."): a for name, a in content.items() if name.startswith("model.")})
         self._steps_since_check = int(content["clock"][1])
         self._step = float(content["clock"][3])
