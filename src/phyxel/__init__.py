@@ -13,17 +13,21 @@ for frame in world.play(seconds=4, fps=60):
 from phyxel.body import Body, Handle
 from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError
+from phyxel.fields import Attraction, Field, Wind
 from phyxel.material import Material
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
-from phyxel.region import Box
+from phyxel.region import Ball, Box
 from phyxel.solid.solid import Solid
 from phyxel.world import Frame, World, settle
 
 __version__ = "0.1.0"
 __all__ = [
+    "Attraction",
+    "Ball",
     "Body",
     "Box",
+    "Field",
     "Frame",
     "Ground",
     "Handle",
@@ -31,6 +35,7 @@ __all__ = [
     "PhyxelError",
     "PointCloud",
     "Solid",
+    "Wind",
     "World",
     "load",
     "settle",

@@ -20,6 +20,9 @@ from phyxel.surface.surfels import Surfels
 if TYPE_CHECKING:
     from phyxel.world import World
 
+STIFFER = 2.0
+NOTICEABLE = 0.02
+"""How much stiffer than when last absorbed, and how large a |∇u|, for a body to be absorbed."""
 CARRIED = 8
 """Absorptions after which surfels get other nodes to carry them."""
 
@@ -32,17 +35,18 @@ class Pool:
         self.bodies: list[Body] = []
         self._anchor: Anchor | None = None
         self._absorptions = 0
+        self._stiffness: dict[Body, float] = {}
+        """of bodies that have never melted, when they were last absorbed [Pa]"""
 
     @property
     def flows(self) -> bool:
         """Whether anything is molten now."""
         return any(is_fluid(body) for body in self.bodies)
 
-    def material_changed(self, body: Body, before: Mixture, stress: NDArray[np.float64]) -> None:
-        """A body got other laws: it may have melted, or be solid again, or only stiffer. `stress` is what it had,
-        (n, 3, 3) [Pa]."""
+    def material_changed(self, body: Body, before: Mixture) -> None:
+        """A body got other laws: it may have melted, or be solid again, or only stiffer."""
         self.take_in(body)
-        self._keep_stress(body, before, stress)
+        self._keep_stress(body, before)
         if not self.flows:
             self.absorb()
         if self.flows != (self._world.model.melt is not None):
@@ -90,24 +94,34 @@ class Pool:
         anchor.centre = anchor.origin.copy()
         self._world.anchors_changed()
 
-    def _keep_stress(self, body: Body, before: Mixture, stress: NDArray[np.float64]) -> None:
-        """Stiffening must not multiply the stress that is there (M04 §4.1): the deformation is absorbed, and so much
-        strain stored as makes that stress."""
+    def _keep_stress(self, body: Body, before: Mixture) -> None:
+        """Stiffening must not multiply the stress that is there (M04 §4.1): so much strain is stored as makes that
+        stress. Hourglass control has no such store: its part is dropped by absorbing the deformation."""
         model, index = self._world.model, self._world.bodies.index(body)
         old, new = ([Row.of(m, body.rotation) for m in mix.materials] for mix in (before, body.mixture))
         pairs = {(a, b) for a, b in zip(before.which.tolist(), body.mixture.which.tolist(), strict=True)}
         stiffer = [(a, b) for a, b in pairs if new[b].shear_norm > old[a].shear_norm]
         if not stiffer:
             return
-        if float(np.abs(stress).max()) == 0:
-            return
+        low, _ = model.ranges[index]
+        chosen = [low + np.flatnonzero((before.which == a) & (body.mixture.which == b)) for a, b in stiffer]
+        stresses = [model.stress_under(nodes, old[a]) for nodes, (a, _) in zip(chosen, stiffer, strict=True)]
         if body in self.bodies:
             self.absorb()
-        else:
+        elif self._is_due(body, max(old[a].shear_norm for a, _ in stiffer), max(new[b].shear_norm for _, b in stiffer)):
             self._absorb_alone(body)
-        for a, b in stiffer:
-            nodes = np.flatnonzero((before.which == a) & (body.mixture.which == b))
-            model.take_up_stress(model.ranges[index][0] + nodes, stress[nodes], new[b])
+        for nodes, stress, (_, b) in zip(chosen, stresses, stiffer, strict=True):
+            model.take_up_stress(nodes, stress, new[b])
+
+    def _is_due(self, body: Body, old: float, new: float) -> bool:
+        """Whether a body has become so much stiffer [Pa] since it was last absorbed, and is so deformed, that it should
+        be again. A ramp passes here many times."""
+        since = self._stiffness.setdefault(body, old)
+        strained = float(np.abs(self._world.field(body, "gradient")).max()) > NOTICEABLE
+        if new > STIFFER * since and strained:
+            self._stiffness[body] = new
+            return True
+        return False
 
     def refresh(self) -> None:
         """Absorb what has flowed, if it has gone far enough."""
@@ -127,7 +141,6 @@ class Pool:
             surface.absorb(self._anchor.unit, self._anchor.origin)
             if self._absorptions % CARRIED == 0:
                 surface.find_carriers(self._world.field(body, "X"))
-
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of surfaces that are not those of birth."""

@@ -1,4 +1,4 @@
-"""The world: bodies, colliders, gravity and the clock."""
+"""The world: bodies, colliders, fields, gravity and the clock."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from phyxel import device as dev
 from phyxel.body import DRAG_TIME, Body
 from phyxel.contact.colliders import Ground
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
+from phyxel.fields import ForceField
 from phyxel.files import whole_file
 from phyxel.material import Mixture
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.pool import Pool
+from phyxel.region import Vector, as_vector
 from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
@@ -30,6 +32,8 @@ FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
 """Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
+LONGEST_UNASKED = 0.002
+"""Time of explicit substeps after which fields are asked anew, if one substep is not longer [s]."""
 LONGEST_IMPLICIT = 0.01
 """Longest implicit step [s]."""
 MOST_EXPLICIT = 500
@@ -57,15 +61,13 @@ class World:
     """Owns the clock: asks for the stable step and moves all bodies together."""
 
     def __init__(self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None) -> None:
-        try:
-            self.gravity: Floats = np.asarray(gravity, np.float64)
-        except (TypeError, ValueError):
-            self.gravity = np.empty(0)
-        if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
-            raise PhyxelError(f"gravity = {gravity}: give three finite numbers [m/s²]")
+        self._ceilings: dict[Body, float] = {}
+        self.gravity = gravity
+        self._first_gravity = self._gravity
         self.device = dev.pick(device)
         self.bodies: list[Body] = []
         self.colliders: list[Ground] = []
+        self.fields: list[ForceField] = []
         self.time = 0.0
         self.revision = 0
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
@@ -74,7 +76,6 @@ class World:
         self._model: PhyxelModel | None = None
         self.pool = Pool(self)
         """what has melted"""
-        self._ceilings: dict[Body, float] = {}
         self._steps_since_check = 0
         self._integrator: str | None = None
         self._arrived: list[Body] = []
@@ -86,15 +87,43 @@ class World:
 
     # Building
 
-    def add(self, thing: Body | Ground) -> None:
-        """Put a body or a collider into the world; also while it runs."""
+    @property
+    def gravity(self) -> Floats:
+        """[m/s²], shape (3,); assign another at any time."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, gravity: Vector) -> None:
+        self._gravity = as_vector("gravity", gravity, "m/s²")
+        self._gravity.setflags(write=False)  # the blow-up check must hear of a change
+        self._ceilings.clear()
+
+    def add(self, thing: Body | Ground | ForceField) -> None:
+        """Put a body, a collider or a field into the world; also while it runs."""
         if isinstance(thing, Ground):
             self.colliders.append(thing)
             self._ceilings.clear()
         elif isinstance(thing, Body):
             self._add_body(thing)
+        elif isinstance(thing, ForceField):
+            self._add_field(thing)
         else:
-            raise PhyxelError(f"world.add({thing!r}): give a Body or a Ground")
+            raise PhyxelError(f"world.add({thing!r}): give a Body, a Ground or a field such as Wind")
+
+    def remove(self, thing: Ground | ForceField) -> None:
+        """Take a collider or a field out of the world; also while it runs."""
+        kept: list[Any] = self.fields if isinstance(thing, ForceField) else self.colliders
+        if thing not in kept:
+            raise PhyxelError(f"world.remove({thing!r}): it is not in this world; give a collider or a field that is")
+        kept.remove(thing)
+        self._ceilings.clear()
+
+    def _add_field(self, field: ForceField) -> None:
+        if field in self.fields:
+            raise PhyxelError(f"{field.label}: this field is in the world already")
+        field.check_bodies(self.bodies)
+        self.fields.append(field)
+        self._ceilings.clear()
 
     def _add_body(self, body: Body) -> None:
         if body._world is not None:
@@ -141,9 +170,8 @@ class World:
         """A body got another material."""
         self._ceilings.clear()
         self._integrator = None
-        stress = self.stress_of(body)
         self.model.set_material(self.bodies.index(body), body.mixture, body.rotation)
-        self.pool.material_changed(body, before, stress)
+        self.pool.material_changed(body, before)
         self.revision += 1
 
     def anchors_changed(self) -> None:
@@ -183,9 +211,15 @@ class World:
             time, action = self._events[self._next_event]
             self._advance_quietly(max(time - self.time, 0.0))
             self._next_event += 1
+            self._set_clock(time)
             action(self)
         self._advance_quietly(end - self.time)
-        self.time = end
+        self._set_clock(end)
+
+    def _set_clock(self, time: float) -> None:
+        """The time to the bit, with what depends on it alone: a resumed run must find the same."""
+        self.time = time
+        self._follow_ramps()
 
     def _advance_quietly(self, dt: float) -> None:
         if dt <= 0 or not self.bodies:
@@ -193,13 +227,17 @@ class World:
             return
         self._set_down()
         start, left = self.time, dt
-        most = 1 if any(handle.follows for handle in self._handles()) else MOST_STEPS_AT_ONCE
+        followed = any(handle.follows for handle in self._handles())
         self._write_surroundings()
         while left > 0:
             implicit = self.integrator == "implicit"
+            most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
             substeps = math.ceil(left / LONGEST_IMPLICIT * (1 - 1e-9)) if implicit else self._stable_substeps(left)
+            if self.fields:
+                most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
             now = min(substeps, most)
             step, left = left / substeps, left * (substeps - now) / substeps
+            self._write_fields(0.5 * (now - 1) * step)
             self.time = start + dt - left
             self._move_holds(self.time, now * step)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
@@ -207,6 +245,8 @@ class World:
             self._recentre()
             self._steps_since_check += now
             self.steps += now
+            if self._follow_ramps():
+                self._write_surroundings()
         self.model.synchronise()
         self.revision += 1
         self._check_for_blow_up()
@@ -257,11 +297,30 @@ class World:
         model = self.model
         offsets = np.zeros((len(self.bodies), len(self.colliders)))
         for b, body in enumerate(self.bodies):
-            push = self.gravity + body.force / float(body.masses.sum())
+            push = self._gravity + body.force / float(body.masses.sum())
             model.set_acceleration(b, push / body.unit)
             for k, ground in enumerate(self.colliders):
                 offsets[b, k] = (body.origin @ np.array(ground.normal) - ground.height) / body.unit
         model.meet(self.colliders, offsets)
+
+    def _write_fields(self, ahead: float) -> None:
+        """Accelerations by the fields, as they will be a little ahead [s]: in the middle of the kicks they are for, or
+        they would lag and drive what circles a centre outward."""
+        model = self.model
+        extra = np.zeros((len(model) if self.fields else 0, 3))
+        for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
+            fields = [field for field in self.fields if field.acts_on(body)]
+            if fields:
+                velocities = body.velocities
+                positions, time = body.positions + ahead * velocities, self.time + ahead
+                acting = [field.acceleration(body, positions, velocities, time) for field in fields]
+                extra[low:high] = np.sum(acting, axis=0) / body.unit
+        model.set_extra(extra)
+
+    def _follow_ramps(self) -> bool:
+        """Give bodies on their way to another material what they are made of now; whether any changed."""
+        changed = [body.follow_ramp(self.time) for body in self.bodies]
+        return any(changed)
 
     def _move_holds(self, time: float, duration: float) -> None:
         """Set hold velocities so that every hold is where it should be at `time`."""
@@ -303,7 +362,7 @@ class World:
 
     def _check_energy(self, body: Body) -> None:
         """Without work from outside, kinetic + elastic + potential energy can only fall."""
-        if body.force.any():
+        if body.force.any() or any(field.acts_on(body) for field in self.fields):
             return
         now = body.diagnostics()
         lively = now["kinetic"] + now["elastic"]
@@ -311,7 +370,7 @@ class World:
         if body not in self._ceilings:
             self._ceilings[body] = total
             return
-        weight = now["mass"] * float(np.linalg.norm(self.gravity))
+        weight = now["mass"] * float(np.linalg.norm(self._gravity))
         gained = total - self._ceilings[body]
         if gained > 0.5 * lively and gained > 1e-3 * weight * body.unit:
             raise BlowUpError(self._blow_up_text(body.name, f"it gained {gained:.3g} J from nowhere"))
@@ -395,6 +454,7 @@ class World:
         while quiet < 3:
             step = model.stable_step()
             drag = 2 * slowest if math.isfinite(slowest) else 0.0
+            self._write_fields(0.0)
             self._move_holds(self.time + DRAG_TIME, SETTLING_STEPS * step)
             model.step(step, SETTLING_STEPS, drag)
             model.synchronise(drag)
@@ -413,13 +473,17 @@ class World:
 
     def fingerprint(self) -> str:
         """What this world is built of, as a hash: a checkpoint fits only a world with the same."""
-        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self.gravity.tolist()} {self.colliders}".encode())
+        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self._first_gravity.tolist()}".encode())
         for body in self.bodies:
             digest.update(body.name.encode())
             digest.update(np.ascontiguousarray(body.birth).tobytes())
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
             digest.update(repr((body.first_material, body.first_material.stiffness)).encode())
         return digest.hexdigest()
+
+    def _surroundings(self) -> list[str]:
+        """Colliders and fields that are there now: they may come and go with events."""
+        return [*map(repr, self.colliders), *(field.label for field in self.fields)]
 
     def save(self, path: str | os.PathLike[str], note: str = "") -> None:
         """Write the state to `path` (.npz); `restore` goes on from it with the same bits. A `note` must match then."""
@@ -430,6 +494,8 @@ class World:
             "fingerprint": np.array(self.fingerprint() + note),
             "clock": np.array([self.time, self._steps_since_check, self._next_event, self._step]),
             "integrator": np.array(self._integrator or ""),
+            "gravity": self._gravity,
+            "surroundings": np.array(self._surroundings(), str),
             "origins": np.array([body.origin for body in self.bodies]),
             "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
             "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
@@ -451,9 +517,16 @@ class World:
         self._replay_events(int(content["clock"][2]))
         if len(content["moved"]) != len(self._handles()):
             raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")
+        if content["surroundings"].tolist() != self._surroundings():
+            raise CheckpointError(
+                f"{path}: other colliders or fields than this world has; build that it was saved from"
+            )
+        self._set_clock(float(content["clock"][0]))
+        self.gravity = content["gravity"]
+        if self.model.reshaped and "model.pairs.count" not in content:
+            self._be_born_again()
         self.model.restore(_under("model.", content))
         self.pool.restore(_under("pool.", content))
-        self.time = float(content["clock"][0])
         self._steps_since_check = int(content["clock"][1])
         self._step = float(content["clock"][3])
         self._integrator = str(content["integrator"]) or None
@@ -466,9 +539,17 @@ class World:
         self._ceilings = {body: ceiling for body, ceiling in known if not math.isnan(ceiling)}
         self.revision += 1
 
+    def _be_born_again(self) -> None:
+        """Bodies that have been reshaped since get their first shape back."""
+        self._model, self.pool = None, Pool(self)
+        for body in self.bodies:
+            body.be_born_again()
+
     def _replay_events(self, count: int) -> None:
-        """Let past events happen again: they change materials and holds; the state is then overwritten."""
-        for _, action in self._events[self._next_event : count]:
+        """Let past events happen again, each at its time: they change materials, holds and fields; the state is then
+        overwritten."""
+        for time, action in self._events[self._next_event : count]:
+            self._set_clock(time)
             action(self)
         self._next_event = count
 

@@ -139,7 +139,6 @@ class Moments:
         """Nodes without a usable gradient: lone points, sheets."""
         return self.ratio.numpy() < THINNEST
 
-
     @staticmethod
     def blank(n: int, real: Any, device: wp.Device) -> Moments:
         return Moments(

@@ -16,9 +16,7 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 
 @wp.kernel
-def take_places(
-    first: int, nodes: wp.array(dtype=wp.int32), X: wp.array(dtype=Any), places: wp.array(dtype=wp.vec3)
-):
+def take_places(first: int, nodes: wp.array(dtype=wp.int32), X: wp.array(dtype=Any), places: wp.array(dtype=wp.vec3)):
     """Where the moving nodes are, in single precision for the grid."""
     q = first + wp.tid()
     x = X[nodes[q]]

@@ -41,6 +41,7 @@ from phyxel.models.conjugate import (
     restart,
     turn,
 )
+from phyxel.models.pushes import push_on
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ def find_residual(
     mass: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     acceleration: wp.array(dtype=Any),
+    extra: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     hold: wp.array(dtype=wp.int32),
     contact: wp.array(dtype=wp.int32),
@@ -174,7 +176,7 @@ def find_residual(
     """The momentum that is missing, whole (`rest`) and where it is free to act (`r`)."""
     i = first + wp.tid()
     b = body[i]
-    pushed = force[i] + mass[i] * acceleration[b] - drag[i] * mass[i] * v[i]
+    pushed = force[i] + mass[i] * push_on(i, b, acceleration, extra) - drag[i] * mass[i] * v[i]
     rest[i] = mass[i] * (v_old[i] - v[i]) + dt[0] * pushed
     r[i] = filtered(rest[i] - rub[i] * v[i], hold[i], contact[i], normal[i])
 
@@ -260,6 +262,7 @@ def sum_merit(
     mass: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     acceleration: wp.array(dtype=Any),
+    extra: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     normal: wp.array(dtype=Any),
     rub: wp.array(dtype=Any),
@@ -275,9 +278,9 @@ def sum_merit(
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        extra = v[i] - v_old[i] - dt[0] * acceleration[body[i]]
+        beyond = v[i] - v_old[i] - dt[0] * push_on(i, body[i], acceleration, extra)
         along = v[i] - wp.dot(v[i], normal[i]) * normal[i]
-        work = mass[i] * wp.length_sq(extra) + drag[i] * dt[0] * mass[i] * wp.length_sq(v[i])
+        work = mass[i] * wp.length_sq(beyond) + drag[i] * dt[0] * mass[i] * wp.length_sq(v[i])
         work += rub[i] * wp.length_sq(along)
         total += wp.float64(energy[i]) + wp.float64(0.5) * wp.float64(work)
         i += 1
@@ -338,8 +341,8 @@ class Implicit:
         system = [dt, m.mass, *inner, *held, self._p, self._Ap]
         whole = [self._inverse_block, body, X, self._ahead, *rigid, self._r, *held]
         meeting = [m.forces.gradient, m.u, self._v_old, self._rest, m.v, self._normal, rub, self._contact]
-        missing = [m.acceleration, m.drag, *held, rub, m.force, self._v_old, m.v, self._rest, self._r]
-        merit = [m.acceleration, m.drag, self._normal, rub, self._v_old, m.v, self._energy]
+        missing = [m.acceleration, m.extra, m.drag, *held, rub, m.force, self._v_old, m.v, self._rest, self._r]
+        merit = [m.acceleration, m.extra, m.drag, self._normal, rub, self._v_old, m.v, self._energy]
         rigidly = over_bodies(move_rigidly, *frames, self._r, self._drift, self._spin)
         search = [
             over_chunks(apply_system, *system),
@@ -443,7 +446,7 @@ class Implicit:
         """r·z of a residual that no longer matters: 1e-4 of what the pushes of a step do, 1e-6 of the motion."""
         m = self._model
         mass, v = m.mass.numpy().astype(np.float64), m.v.numpy()
-        push = dt * m.acceleration.numpy()[m.matter.body.numpy()]
+        push = dt * m.pushes()
         return float(1e-8 * mass @ (push * push).sum(axis=1) + 1e-12 * mass @ (v * v).sum(axis=1))
 
     def _update_contacts(self) -> bool:
@@ -477,24 +480,26 @@ class Implicit:
         x = m.matter.X.numpy().astype(np.float64) + m.u.numpy()
         mass, dt = m.mass.numpy().astype(np.float64), float(self._dt.host[0])
         touched = (m.hold.numpy() >= 0) | (self._contact.numpy() > 0)
-        pushes, drags = m.acceleration.numpy(), m.drag.numpy()
-        for b, (low, high) in enumerate(m.ranges):
+        pushes, drags = m.pushes(), m.drag.numpy()
+        for low, high in m.ranges:
             part = slice(low, high)
             if not touched[part].any():
                 slowing = 1 / (1 + float(np.average(drags[part], weights=mass[part])) * dt)
-                v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, pushes[b], slowing)
+                v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, pushes[part], slowing)
         m.v.assign(v.astype(m.v.numpy().dtype))
         m.u.assign(self._ahead)
         self._run("flow")
 
 
 def _with_momenta(x: Any, v_old: Any, v: Any, mass: Any, dt: float, push: Any, slowing: float) -> Any:
-    """v' with the momentum and, about the middle of mass, the angular momentum that v and an even push leave."""
+    """v' with the momentum and, about the middle of mass, the angular momentum that v and a push (n, 3) leave."""
     total = mass.sum()
     drift_old, drift = mass @ v_old / total, mass @ v / total
     arm_old = x - mass @ x / total
     arm = arm_old + dt * (v - drift)
-    target = slowing * np.cross(arm_old, mass[:, None] * (v_old - drift_old)).sum(axis=0)
+    drift_push = mass @ push / total
+    spun = v_old - drift_old + dt * (push - drift_push)
+    target = slowing * np.cross(arm_old, mass[:, None] * spun).sum(axis=0)
     missing = target - np.cross(arm, mass[:, None] * (v - drift)).sum(axis=0)
     inertia = (mass @ (arm**2).sum(axis=1)) * np.eye(3) - np.einsum("n,ni,nj->ij", mass, arm, arm)
-    return v + slowing * (drift_old + dt * push) - drift + np.cross(np.linalg.solve(inertia, missing), arm)
+    return v + slowing * (drift_old + dt * drift_push) - drift + np.cross(np.linalg.solve(inertia, missing), arm)

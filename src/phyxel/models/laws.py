@@ -19,6 +19,7 @@ MANDEL = np.sqrt([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
 ENGINEERING = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 """The order of a 6 × 6 elasticity, and how often it counts each component."""
+COUNTED = 1 / ENGINEERING[:, None]
 LARGEST = 1e6
 """What single precision takes for an infinite yield or creep."""
 
@@ -65,20 +66,29 @@ class Row:
     def flows(self) -> bool:
         return self.yield_strain < LARGEST
 
-    def strain_and_swell(self, stress: Floats) -> tuple[Floats, Floats]:
-        """Elastic strains (m, 3, 3) and volume ratios (m,) of an undeformed reference shape that make Cauchy stresses
-        (m, 3, 3) [Pa]: C'e + k_v s(s − 1) I, the mean by the volume as far as the law has one."""
-        mean = np.trace(stress, axis1=1, axis2=2) / 3
-        shear = float(self.stiffness[:3, :3].mean())
-        share = self.k_v / (self.k_v + shear)
-        swell = 0.5 + np.sqrt(np.maximum(0.25 + share * mean / max(self.k_v, 1e-30), 0.01)) if share > 0 else 1 + 0 * mean
-        rest = stress - (share * mean)[:, None, None] * np.eye(3)
-        columns = np.stack([rest[:, a, b] for a, b in VOIGT], axis=1)
-        strain = np.linalg.solve(self.stiffness, columns.T).T / ENGINEERING
-        result = np.empty_like(stress)
-        for column, (a, b) in zip(strain.T, VOIGT, strict=True):
-            result[:, a, b] = result[:, b, a] = column
-        return result, swell
+    def stress(self, J: Floats, stored: Floats, swell: Floats) -> tuple[Floats, Floats]:
+        """Cauchy stress [Pa] in two parts: J C'e Jᵀ/|J|, shape (m, 3, 3), and that of the volume, k_v s(s|J| − 1) I,
+        shape (m,)."""
+        turned, ratio = np.swapaxes(J, 1, 2), np.linalg.det(J)
+        inner = _hooke(self.stiffness, 0.5 * (turned @ J - np.eye(3)) - stored)
+        return J @ inner @ turned / ratio[:, None, None], self.k_v * swell * (swell * ratio - 1)
+
+    def stored(self, J: Floats, stress: Floats, pressure: Floats) -> tuple[Floats, Floats]:
+        """Stored strain and volume ratio that make the two parts of a stress at J."""
+        back, ratio = np.linalg.inv(J), np.linalg.det(J)
+        inner = ratio[:, None, None] * (back @ stress @ np.swapaxes(back, 1, 2))
+        root = np.maximum(1 + 4 * ratio * pressure / max(self.k_v, 1e-30), 0.01)
+        elastic = _hooke(COUNTED * np.linalg.inv(self.stiffness) * COUNTED.T, inner)
+        return 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3)) - elastic, (1 + np.sqrt(root)) / (2 * ratio)
+
+
+def _hooke(C: Floats, e: Floats) -> Floats:
+    """C e as symmetric matrices (m, 3, 3), C in the order VOIGT with engineering shear."""
+    columns = np.stack([e[:, a, b] for a, b in VOIGT], axis=1) * ENGINEERING
+    result = np.empty_like(e)
+    for column, (a, b) in zip((columns @ C.T).T, VOIGT, strict=True):
+        result[:, a, b] = result[:, b, a] = column
+    return result
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ Their stored strain fades (`flow.py`), their reference shape is absorbed and the
 they have moved some way against each other. What keeps them apart is the pressure of smoothed particle hydrodynamics,
 on the number density c_i = Σ_j v_j W_ij of the rest volumes v, with the spiky kernel W = 15/(π h⁶)(h − r)³:
 
-    U = Σ_i ½ K v_i max(c_i/c⁰ − 1, 0)²,   f_i = −∂U/∂x_i = −v_i Σ_j v_j (p_i + p_j) ∇W_ij,   p_i = K max(c_i/c⁰ − 1, 0)/c⁰
+    U = Σ_i ½ K v_i max(c_i/c⁰ − 1, 0)²,   f_i = −v_i Σ_j v_j (p_i + p_j) ∇W_ij,   p_i = K max(c_i/c⁰ − 1, 0)/c⁰
 
-c⁰ is what a phyxel inside the resting body has: a bare sum is 1.13 there, 0.94 at a face, 0.67 at a corner. Only what is
-crowded pushes. A force from an energy keeps momentum, angular momentum and energy.
+c⁰ is what a phyxel inside the resting body has: a bare sum is 1.13 there, 0.94 at a face, 0.67 at a corner. Only what
+is crowded pushes. A force from an energy keeps momentum, angular momentum and energy.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class Melt:
 
     def __init__(self, model: PhyxelModel, bodies: list[int]) -> None:
         self._model, self.bodies = model, bodies
-        matter, device, real = model.matter, model.device, model.real
+        device, real = model.device, model.real
         self._nodes = np.concatenate([np.arange(*model.ranges[b]) for b in bodies])
         n, m = len(model), len(self._nodes)
         self.crowding, self._pressure, self._at_rest = (wp.zeros(n, dtype=real, device=device) for _ in range(3))

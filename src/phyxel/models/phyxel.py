@@ -23,8 +23,7 @@ from phyxel import device as dev
 from phyxel.contact.colliders import Ground, rebound
 from phyxel.device import Launch, Program, Shared
 from phyxel.material import Mixture
-from phyxel.mls.moments import choose_supports
-from phyxel.mls.moments import prepare_neighbourhood
+from phyxel.mls.moments import choose_supports, prepare_neighbourhood
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
 from phyxel.models.absorb import absorbing
@@ -33,6 +32,7 @@ from phyxel.models.forces import HOURGLASS, Forces, Matter
 from phyxel.models.implicit import Implicit
 from phyxel.models.laws import Laws, Row
 from phyxel.models.melt import Melt
+from phyxel.models.pushes import push_on
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -60,6 +60,7 @@ def move(
     reach: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     acceleration: wp.array(dtype=Any),
+    extra: wp.array(dtype=Any),
     damping: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     clock: wp.array(dtype=Any),
@@ -91,7 +92,7 @@ def move(
     kick = clock[KICK]
     one = type(kick)(1.0)
     slowing = type(kick)(0.5) * kick * (drag[i] + clock[EXTRA_DRAG])
-    vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + acceleration[b])) / (one + slowing)
+    vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + push_on(i, b, acceleration, extra))) / (one + slowing)
     ui = u[i] + clock[DRIFT] * vi
     k = int(0)
     while k < planes:
@@ -178,6 +179,7 @@ class PhyxelModel:
         """β E of hourglass control [Pa]"""
         self._reach = wp.array(np.concatenate([part.reach for part in parts]), dtype=real, device=device)
         self._acceleration = Shared(bodies, vector, device)
+        self._extra = Shared(0, vector, device)
         self._damping = wp.zeros(n, dtype=real, device=device)
         self._drag = wp.zeros(n, dtype=real, device=device)
         self._clock = Shared(4, real, device)
@@ -229,6 +231,15 @@ class PhyxelModel:
     @property
     def acceleration(self) -> wp.array:
         return self._acceleration.array
+
+    @property
+    def extra(self) -> wp.array:
+        return self._extra.array
+
+    def pushes(self) -> NDArray[np.float64]:
+        """Acceleration of every phyxel from outside, in its body's units [1/s²], shape (n, 3)."""
+        even = self._acceleration.host.astype(np.float64)[self.matter.body.numpy()]
+        return even + self._extra.host if len(self._extra.host) else even
 
     @property
     def damping(self) -> wp.array:
@@ -286,6 +297,16 @@ class PhyxelModel:
         self._acceleration.host[body] = acceleration
         self._acceleration.push()
 
+    def set_extra(self, extra: Floats) -> None:
+        """What fields add to the acceleration of every phyxel, in its body's units [1/s²], shape (n, 3); or nothing,
+        shape (0, 3)."""
+        if len(extra) != len(self._extra.host):
+            self._extra = Shared(len(extra), self.matter.X.dtype, self.device)
+            self._clear_programs()
+        if len(extra):
+            self._extra.host[:] = extra
+            self._extra.push()
+
     def set_holds(self, hold: NDArray[np.integer], slots: int) -> None:
         """Which hold each phyxel follows (-1: none), shape (n,)."""
         self._hold.assign(hold.astype(np.int32))
@@ -340,9 +361,7 @@ class PhyxelModel:
         rooms = np.zeros(len(self), np.int64)
         rooms[nodes] = room
         matter = self.matter
-        matter.near, matter.moments = prepare_neighbourhood(
-            matter.X, matter.support.numpy(), pairs, self.device, rooms
-        )
+        matter.near, matter.moments = prepare_neighbourhood(matter.X, matter.support.numpy(), pairs, self.device, rooms)
         self._tie()
         self._clear_programs()
         self._outdate()
@@ -383,13 +402,23 @@ class PhyxelModel:
         _write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
         _write(self._reach, low, 0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
 
-    def take_up_stress(self, nodes: NDArray[np.integer], stress: Floats, law: Row) -> None:
-        """Store strain and volume of phyxels at u = 0 so that they have a Cauchy stress (m, 3, 3) [Pa]."""
+    def stress_under(self, nodes: NDArray[np.integer], law: Row) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The two parts of the stress that phyxels have under a law; see `Row.stress`."""
+        plastic, swell = (array.numpy()[nodes].astype(np.float64) for array in (self.matter.plastic, self.matter.swell))
+        return law.stress(self._deformation(nodes), plastic, swell)
+
+    def _deformation(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
+        self.ensure_forces()
+        return self.forces.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
+
+    def take_up_stress(
+        self, nodes: NDArray[np.integer], parts: tuple[NDArray[np.float64], NDArray[np.float64]], law: Row
+    ) -> None:
+        """Store so much strain and volume that phyxels have the stress that `stress_under` gave, now under a law."""
         matter = self.matter
         plastic, swell, rest = matter.plastic.numpy(), matter.swell.numpy(), matter.rest_volume.numpy()
-        strain, ratio = law.strain_and_swell(stress)
-        plastic[nodes], swell[nodes] = -strain, ratio
-        rest[nodes] = matter.volume.numpy()[nodes] / ratio
+        plastic[nodes], swell[nodes] = law.stored(self._deformation(nodes), *parts)
+        rest[nodes] = matter.volume.numpy()[nodes] / swell[nodes]
         for array, values in ((matter.plastic, plastic), (matter.swell, swell), (matter.rest_volume, rest)):
             array.assign(values)
         self.shape_changed()
@@ -450,8 +479,8 @@ class PhyxelModel:
         n, matter, chunks = len(self), self.matter, len(self._partial.host)
         planes = [shared.array for shared in self._planes]
         move_inputs = [
-            matter.X, self.mass, self._reach, matter.body, self._acceleration.array, self._damping, self._drag,
-            self._clock.array, self._hold, self._hold_velocity.array, len(planes[0]), *planes,
+            matter.X, self.mass, self._reach, matter.body, self._acceleration.array, self._extra.array, self._damping,
+            self._drag, self._clock.array, self._hold, self._hold_velocity.array, len(planes[0]), *planes,
             self.force, self.forces.gradient, self.u, self.v, self._y,
         ]  # fmt: skip
         moving = [Launch(move, n, move_inputs)]
@@ -615,7 +644,7 @@ class PhyxelModel:
     # Reading
 
     def pieces(self) -> NDArray[np.int32]:
-        """Number of the piece each phyxel belongs to, shape (n,): phyxels that are neighbours and near are one piece."""
+        """Number of the piece each phyxel belongs to, shape (n,): neighbours that are near are in one piece."""
         pairs = self.matter.near.pairs()
         owner = np.repeat(np.arange(len(self)), pairs.count)
         x, h = self.matter.X.numpy() + self.u.numpy(), self.matter.support.numpy()
