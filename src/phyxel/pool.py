@@ -149,11 +149,15 @@ class Pool:
         surfaces = {
             f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surface.state().items()
         }
-        return {"absorptions": np.array(self._absorptions), **centres, **surfaces}
+        stiffness = [self._stiffness.get(body, 0.0) for body in self._world.bodies]
+        counts = {"absorptions": np.array(self._absorptions), "stiffness": np.array(stiffness)}
+        return counts | centres | surfaces
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         self._absorptions = int(state["absorptions"])
+        known = zip(self._world.bodies, state["stiffness"].tolist(), strict=True)
+        self._stiffness = {body: stiffness for body, stiffness in known if stiffness > 0}
         for body in self._world.bodies:
             if body.reshaped:
                 body.anchor.centre = state[f"centre.{body.name}"]
