@@ -721,6 +721,7 @@ class PhyxelModel:
             "gradient": self.forces.gradient,
             "plastic": self.matter.plastic,
             "swell": self.matter.swell,
+            "rest_volume": self.matter.rest_volume,
             **({} if self._implicit is None else self._implicit.state),
             **(self._shape_arrays() if self.reshaped else {}),
         }
@@ -737,7 +738,6 @@ class PhyxelModel:
             "inverse": matter.moments.inverse,
             "hourglass": matter.hourglass,
             "birth": matter.birth,
-            "rest_volume": matter.rest_volume,
         }
 
 
