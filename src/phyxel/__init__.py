@@ -15,6 +15,7 @@ from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError
 from phyxel.fields import Attraction, Field, Wind
 from phyxel.material import Material
+from phyxel.mixing import Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
 from phyxel.region import Ball, Box
@@ -27,6 +28,7 @@ __all__ = [
     "Ball",
     "Body",
     "Box",
+    "Channel",
     "Field",
     "Frame",
     "Ground",

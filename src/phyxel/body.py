@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
+from phyxel.mixing import Recipe, Variation
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.seen import seen_pairs
@@ -76,7 +77,9 @@ class Body:
     `support` is the radius within which nodes feel each other, over the mean distance to their ten nearest. `refine`
     asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference positions, and a number of octree
     levels, each of which halves their distance. `closing` is the share of the surface that may be made up where the
-    points leave it open.
+    points leave it open. `parts` are regions of other materials, pairs of a place and a `Material`, later ones over
+    earlier; `vary` lets numbers of the material vary over the body: `{"young": px.Channel("red", 1e5, 1e7)}`, or a
+    function of (n, 3) reference positions in place of the channel. Later changes of the material scale with it.
     """
 
     def __init__(
@@ -97,6 +100,8 @@ class Body:
         support: float = 2.0,
         refine: Sequence[Region] = (),
         closing: float = CLOSING,
+        parts: Sequence[tuple[Where, Material]] = (),
+        vary: Mapping[str, Variation] | None = None,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -129,10 +134,12 @@ class Body:
         arm = self.birth - centre
         spun = np.cross(self._vector("spin", spin), arm)
         self._start_velocities = self._vector("velocity", velocity) + spun
-        self.mixture = Mixture.even(self._material, len(self.birth))
+        self._recipe = Recipe(self, self._material, parts, vary or {})
+        self._material = self.first_material = self._recipe.base
+        self.mixture = self._recipe.mixed(self._material)
         """what each node is made of"""
-        self._solids: dict[Material, Material] = {}
-        """what each melt was before it melted"""
+        self._solid = self.mixture
+        """what each node was when it was last solid"""
         self.support = support
         self.handles: list[Handle] = []
         self._world: World | None = None
@@ -245,10 +252,15 @@ class Body:
 
     def _set_material(self, material: Material) -> None:
         self._material = material
-        self._mix(Mixture.even(material, len(self.birth)))
+        self._mix(self._recipe.mixed(material))
 
     def _mix(self, mixture: Mixture) -> None:
         before, self.mixture = self.mixture, mixture
+        was, now = self._solid, np.isnan(mixture.number("viscosity"))
+        self._solid = Mixture.of(
+            [mixture.materials[k] if solid else was.materials[j]
+             for j, k, solid in zip(was.which.tolist(), mixture.which.tolist(), now.tolist(), strict=True)]
+        )  # fmt: skip
         if self._world is not None:
             self._world.material_changed(self, before)
 
@@ -263,7 +275,7 @@ class Body:
         if solid.viscosity is not None:
             return solid if viscosity is None else solid.but(viscosity=viscosity)
         weight = solid.density * 9.81 * float(np.ptp(self.birth, axis=0).max())
-        melted = solid.but(
+        return solid.but(
             viscosity=MELTING_TIME * weight if viscosity is None else viscosity,
             young=min(solid.young, MELTED_STIFFNESS * weight),
             poisson=min(solid.poisson, 0.45),
@@ -271,8 +283,6 @@ class Body:
             yield_strain=None,
             yield_stress=None,
         )
-        self._solids[melted] = solid
-        return melted
 
     def solidify(self, where: Where | None = None, material: Material | None = None) -> None:
         """Let what has melted be solid again, in the shape it has now: as it was, or of another material."""
@@ -280,10 +290,13 @@ class Body:
         molten = self._chosen(where) & ~np.isnan(self.mixture.number("viscosity"))
         if not molten.any():
             raise PhyxelError(f"{self.name}: solidify: nothing here has melted")
-        self._mix(self.mixture.changed(molten, lambda melted: material or self._solid_of(melted)))
-
-    def _solid_of(self, melted: Material) -> Material:
-        return self._solids.get(melted, melted.but(viscosity=None))
+        now = zip(self.mixture.which.tolist(), self._solid.which.tolist(), molten.tolist(), strict=True)
+        self._mix(
+            Mixture.of(
+                [(material or self._solid.materials[j].but(viscosity=None)) if melts else self.mixture.materials[k]
+                 for k, j, melts in now]
+            )
+        )  # fmt: skip
 
     def _chosen(self, where: Where | None) -> NDArray[np.bool_]:
         chosen = np.zeros(len(self.birth), bool)

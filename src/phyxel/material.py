@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -256,6 +256,13 @@ class Mixture:
         """The same everywhere."""
         return Mixture((material,), np.zeros(nodes, np.int64))
 
+    @staticmethod
+    def of(materials: Sequence[Material]) -> Mixture:
+        """A material for each node."""
+        distinct = list(dict.fromkeys(materials))
+        rank = {material: k for k, material in enumerate(distinct)}
+        return Mixture(tuple(distinct), np.array([rank[material] for material in materials]))
+
     def number(self, name: str) -> NDArray[np.float64]:
         """One number of the material at each node, shape (n,); NaN where there is none."""
         values = [getattr(material, name) for material in self.materials]
@@ -263,14 +270,9 @@ class Mixture:
 
     def changed(self, where: NDArray[np.bool_], change: Callable[[Material], Material]) -> Mixture:
         """Another mixture, with the material changed at the nodes `where` says, (n,)."""
-        materials, which = list(self.materials), self.which.copy()
-        for old in np.unique(self.which[where]):
-            new = change(self.materials[old])
-            if new not in materials:
-                materials.append(new)
-            which[where & (self.which == old)] = materials.index(new)
-        kept, which = np.unique(which, return_inverse=True)
-        return Mixture(tuple(materials[k] for k in kept), which.reshape(-1))
+        changed = {k: change(self.materials[k]) for k in np.unique(self.which[where]).tolist()}
+        pairs = zip(self.which.tolist(), where.tolist(), strict=True)
+        return Mixture.of([changed[k] if chosen else self.materials[k] for k, chosen in pairs])
 
 
 PRESETS = (

@@ -209,6 +209,7 @@ class PhyxelModel:
         self._owed = 0.0
         self._flows = False
         self._rest_omega = 0.0
+        self._ripple_known = False
         self._sounds = np.zeros(bodies)
         self._most_damping = self._most_drag = 0.0
         self._forces_known = False
@@ -555,8 +556,12 @@ class PhyxelModel:
         return self._rest_omega
 
     def _iterate_power(self) -> float:
-        ripple = np.random.default_rng(1).standard_normal((len(self), 3))
-        self._ripple.assign(ripple.astype(self.v.numpy().dtype))
+        ripple = (
+            self._ripple.numpy() if self._ripple_known else np.random.default_rng(1).standard_normal((len(self), 3))
+        )
+        # From the ripple of the laws before, five iterations do: a ramp comes here in every frame.
+        self._ripple.assign((ripple / np.abs(ripple).max()).astype(self.v.numpy().dtype))
+        self._ripple_known = True
         # Sound crosses a spacing in 1/ω, about: from there ten unnormalised iterations neither over- nor underflow.
         omega = float(self._sounds.max())
         for iterations in (1, 4, *[10] * 20):
@@ -623,6 +628,7 @@ class PhyxelModel:
         if size == 0.0:
             return 0.0
         self._ripple.assign(self.v.numpy() / size)
+        self._ripple_known = False
         self._program("tangent").run()
         change = self._change.numpy().astype(np.float64)
         free = (self._hold.numpy() < 0)[:, None]
@@ -684,7 +690,7 @@ class PhyxelModel:
         """Everything that varies, so that a restored run goes on with the same bits."""
         state = {name: array.numpy().copy() for name, array in self._state_arrays().items()}
         state["forces_known"] = np.array(self._forces_known)
-        state["rest_omega"] = np.array(self._rest_omega)
+        state["rest_omega"] = np.array([self._rest_omega, self._ripple_known])
         if self.reshaped:
             pairs = self.matter.near.pairs()
             state |= {"pairs.count": pairs.count, "pairs.index": pairs.index}
@@ -705,7 +711,7 @@ class PhyxelModel:
             else:
                 self.melt.restore(pairs, state["melt"])
             self._assign(state)  # what was made anew for these neighbours
-        self._rest_omega = float(state["rest_omega"])
+        self._rest_omega, self._ripple_known = float(state["rest_omega"][0]), bool(state["rest_omega"][1])
         self._forces_known = bool(state["forces_known"])
         self._fastest = None
 
@@ -722,6 +728,7 @@ class PhyxelModel:
             "plastic": self.matter.plastic,
             "swell": self.matter.swell,
             "rest_volume": self.matter.rest_volume,
+            "ripple": self._ripple,
             **({} if self._implicit is None else self._implicit.state),
             **(self._shape_arrays() if self.reshaped else {}),
         }

@@ -1,0 +1,130 @@
+"""Materials that vary over a body."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import phyxel as px
+
+
+def pulled(body: px.Body, by: float = 0.002) -> np.ndarray:
+    """Displacement along x of the nodes of a bar of 1 m, pulled long at its ends and come to rest."""
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(body)
+    body.fix(lambda X: X[:, 0] < 0.06)
+    body.drag(lambda X: X[:, 0] > 0.94, (by, 0, 0))
+    px.settle(world, 1e-4)
+    return (body.positions - body.birth)[:, 0]
+
+
+def strain_between(body: px.Body, u: np.ndarray, low: float, high: float) -> float:
+    inside = (body.birth[:, 0] > low) & (body.birth[:, 0] < high)
+    return float(np.polyfit(body.birth[inside, 0], u[inside], 1)[0])
+
+
+MATERIAL = px.Material(young=1e5, poisson=0.0, density=1000.0)
+STIFF_END = px.Box((0.5, -1, -1), (1, 1, 1))
+
+
+def test_two_bars_in_a_row_strain_as_their_moduli():
+    """One stress through both: E₁ε₁ = E₂ε₂, ν = 0, at strains of 0.3 %, as Green's law stiffens by 1.5 ε. Away from the
+    joint by three spacings; it is smeared over one support, and what is left of it in the fit is below 5 %."""
+    bar = px.Body(
+        px.load("bar", points=600), material=MATERIAL, nodes=400, parts=[(STIFF_END, MATERIAL.but(young=4e5))]
+    )
+    u = pulled(bar)
+    soft, stiff = strain_between(bar, u, 0.1, 0.32), strain_between(bar, u, 0.68, 0.9)
+    assert soft / stiff == pytest.approx(4.0, rel=0.05)
+
+
+def test_a_function_and_a_region_say_the_same():
+    by_region = px.Body(
+        px.load("bar", points=600), material=MATERIAL, nodes=300, parts=[(STIFF_END, MATERIAL.but(young=4e5))]
+    )
+    by_function = px.Body(
+        px.load("bar", points=600),
+        material=MATERIAL,
+        nodes=300,
+        vary={"young": lambda X: np.where(X[:, 0] >= 0.5, 4e5, 1e5)},
+    )
+    assert np.array_equal(by_region.mixture.number("young"), by_function.mixture.number("young"))
+    assert np.allclose(pulled(by_region), pulled(by_function), atol=1e-7)
+
+
+def test_density_that_grows_along_a_bar_moves_its_middle():
+    """ρ = 500 + 1000 x: mass ρ̄V = 1000 V, middle of mass ∫ρx/∫ρ = 0.5833 m; nodes sample it to second order."""
+    bar = px.Body(
+        px.load("bar", points=600), material=MATERIAL, nodes=400, vary={"density": lambda X: 500 + 1000 * X[:, 0]}
+    )
+    world = px.World(device="cpu")
+    world.add(bar)
+    mass = bar.masses
+    assert mass.sum() == pytest.approx(1000 * bar.volumes.sum(), rel=0.002)
+    assert mass @ bar.positions[:, 0] / mass.sum() == pytest.approx(0.5 + 1 / 12, rel=0.005)
+    world.advance(0.1)
+    fallen = bar.diagnostics()
+    assert fallen["momentum"][1] == pytest.approx(-9.81 * 0.1 * fallen["mass"], rel=1e-4)
+
+
+def test_only_the_weak_half_yields():
+    """The same stress everywhere, a yield stress that is low on the left: permanent strain there alone."""
+    weak = px.Channel("x", low=2e3, high=2e4)
+    bar = px.Body(px.load("bar", points=600), material=MATERIAL, nodes=300, vary={"yield_stress": weak})
+    pulled(bar, by=0.06)
+    flowed = np.linalg.norm(bar.plastic_strain, axis=(1, 2))
+    x = bar.birth[:, 0]
+    assert flowed[(x > 0.1) & (x < 0.25)].min() > 0.005
+    assert flowed[x > 0.6].max() < 1e-6
+
+
+def test_a_colour_channel_is_read_at_the_nodes():
+    """Red grows along x in the cloud: so does Young's modulus, within the cloud's spacing."""
+    cloud = px.load("bar", points=4000)
+    red = cloud.positions[:, 0]
+    cloud = cloud.with_colors(np.stack([red, 0 * red, 0 * red], axis=1).astype(np.float32))
+    bar = px.Body(cloud, material=MATERIAL, nodes=300, vary={"young": px.Channel("red", 1e5, 1e6)})
+    expected = 1e5 + 9e5 * bar.birth[:, 0]
+    assert np.abs(bar.mixture.number("young") - expected).max() < 0.05 * 9e5
+
+
+def test_a_later_change_scales_what_varies():
+    bar = px.Body(px.load("bar", points=600), material=MATERIAL, nodes=100, vary={"young": px.Channel("x", 1e5, 1e6)})
+    before = bar.mixture.number("young")
+    bar.change(young=2e5)
+    assert np.allclose(bar.mixture.number("young"), 2 * before)
+
+
+def test_what_was_mixed_comes_back_when_solid_again():
+    bar = px.Body(
+        px.load("bar", points=600), material=MATERIAL, nodes=100, parts=[(STIFF_END, MATERIAL.but(young=4e5))]
+    )
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(bar)
+    before = bar.mixture.number("young")
+    bar.melt(viscosity=10.0)
+    assert np.isfinite(bar.mixture.number("viscosity")).all()
+    bar.solidify()
+    assert np.array_equal(bar.mixture.number("young"), before)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"vary": {"yung": lambda X: X[:, 0]}}, 'did you mean "young"'),
+        ({"vary": {"young": lambda X: X}}, "give a finite number for each"),
+        ({"vary": {"young": px.Channel("red", 1, 2)}}, "no colours"),
+        ({"vary": {"young": lambda X: -1 - X[:, 0]}}, "above 0"),
+        ({"parts": [(px.Box((5, 5, 5), (6, 6, 6)), MATERIAL)]}, "holds no node"),
+    ],
+)
+def test_what_is_wrong_is_said(options, word):
+    cloud = px.load("bar", points=600)
+    cloud = px.PointCloud(cloud.positions, cloud.normals, name="plain", shape=cloud.shape)
+    with pytest.raises(px.PhyxelError, match=word):
+        px.Body(cloud, material=MATERIAL, nodes=100, **options)
+
+
+def test_an_unknown_channel_is_refused():
+    with pytest.raises(px.PhyxelError, match='did you mean "green"'):
+        px.Channel("gren", 0, 1)
