@@ -47,18 +47,10 @@ MORE_ROOM = 1.5
 @wp.func
 def spiky(r: Any, h: Any):
     """15/(π h⁶)(h − r)³ and minus its slope, 0 beyond h."""
-    left = wp.max(h - r, type(r)(0.0))
-    square = h * h
-    scale = type(r)(4.774648292756860) * left * left / (square * square * square)
-    return scale * left, type(r)(3.0) * scale
-
-
-@wp.func
-def pair_kernel(r: Any, h_i: Any, h_j: Any):
-    """W and minus its slope for a pair of different supports: the mean of both."""
-    W_i, slope_i = spiky(r, h_i)
-    W_j, slope_j = spiky(r, h_j)
-    return type(r)(0.5) * (W_i + W_j), type(r)(0.5) * (slope_i + slope_j)
+    per = type(r)(1.0) / h
+    left = wp.max(type(r)(1.0) - r * per, type(r)(0.0))
+    scale = type(r)(4.774648292756860) * left * left * per * per * per
+    return scale * left, type(r)(3.0) * scale * per
 
 
 @wp.kernel
@@ -71,29 +63,33 @@ def find_crowding(
     index: wp.array(dtype=wp.int32),
     law: wp.array(dtype=wp.int32),
     bulk: wp.array(dtype=Any),
+    half: wp.array(dtype=Any),
     volume: wp.array(dtype=Any),
-    support: wp.array(dtype=wp.float64),
     X: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
+    mass: wp.array(dtype=Any),
     at_rest: wp.array(dtype=Any),
     crowding: wp.array(dtype=Any),
     pressure: wp.array(dtype=Any),
+    calm: wp.array(dtype=Any),
 ):
-    """c_i/c⁰, and p_i of those that are fluid."""
+    """c_i/c⁰, p_i of those that are fluid, and half of α√(Kρ). A pair has the mean of its two supports, twice `half`."""
     i = nodes[first + wp.tid()]
     x = X[i] + u[i]
-    h = volume.dtype(support[i])
-    alone, _slope = spiky(volume.dtype(0.0), h)
+    half_i = half[i]
+    alone, _slope = spiky(volume.dtype(0.0), half_i + half_i)
     total = volume[i] * alone
     entry = start[i]
     end = entry + count[i] * stride
     while entry < end:
         j = index[entry]
-        W, _slope = pair_kernel(wp.length(X[j] + u[j] - x), h, volume.dtype(support[j]))
+        W, _slope = spiky(wp.length(X[j] + u[j] - x), half_i + half[j])
         total += volume[j] * W
         entry += stride
     crowding[i] = total / at_rest[i]
-    pressure[i] = bulk[law[i]] * wp.max(crowding[i] - volume.dtype(1.0), volume.dtype(0.0)) / at_rest[i]
+    stiff = bulk[law[i]]
+    pressure[i] = stiff * wp.max(crowding[i] - volume.dtype(1.0), volume.dtype(0.0)) / at_rest[i]
+    calm[i] = volume.dtype(CALM) * volume.dtype(0.5) * wp.sqrt(stiff * mass[i] / volume[i])
 
 
 @wp.kernel
@@ -104,36 +100,34 @@ def push_apart(
     count: wp.array(dtype=wp.int32),
     stride: int,
     index: wp.array(dtype=wp.int32),
-    law: wp.array(dtype=wp.int32),
-    bulk: wp.array(dtype=Any),
+    half: wp.array(dtype=Any),
     volume: wp.array(dtype=Any),
-    mass: wp.array(dtype=Any),
-    support: wp.array(dtype=wp.float64),
     X: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     v: wp.array(dtype=Any),
     pressure: wp.array(dtype=Any),
+    calm: wp.array(dtype=Any),
     force: wp.array(dtype=Any),
 ):
     """Add the forces of the pressure, and of a viscosity along the line between neighbours."""
     i = nodes[first + wp.tid()]
     x = X[i] + u[i]
-    h = volume.dtype(support[i])
+    half_i = half[i]
+    v_i = v[i]
+    p_i = pressure[i]
+    calm_i = calm[i]
     total = x * volume.dtype(0.0)
     entry = start[i]
     end = entry + count[i] * stride
     while entry < end:
         j = index[entry]
         away = x - X[j] - u[j]
-        r = wp.max(wp.length(away), volume.dtype(1.0e-6))
-        h_j = volume.dtype(support[j])
-        _W, slope = pair_kernel(r, h, h_j)
-        stiff = wp.max(bulk[law[i]], bulk[law[j]])
-        density = volume.dtype(0.5) * (mass[i] / volume[i] + mass[j] / volume[j])
-        size = volume.dtype(0.5) * (h + h_j)
-        parting = wp.dot(v[i] - v[j], away) / (r * r + volume.dtype(0.01) * size * size)
-        braking = volume.dtype(CALM) * size * wp.sqrt(stiff * density) * parting
-        total += (volume[j] * slope * (pressure[i] + pressure[j] - braking) / r) * away
+        h = half_i + half[j]
+        r = wp.max(wp.length(away), volume.dtype(0.01) * h)
+        per = volume.dtype(1.0) / r
+        _W, slope = spiky(r, h)
+        braking = (calm_i + calm[j]) * h * wp.dot(v_i - v[j], away) * per * per
+        total += (volume[j] * slope * (p_i + pressure[j] - braking) * per) * away
         entry += stride
     force[i] = force[i] + volume[i] * total
 
@@ -176,7 +170,9 @@ class Melt:
         device, real = model.device, model.real
         self._nodes = np.concatenate([np.arange(*model.ranges[b]) for b in bodies])
         n, m = len(model), len(self._nodes)
-        self.crowding, self._pressure, self._at_rest = (wp.zeros(n, dtype=real, device=device) for _ in range(3))
+        self.crowding, self._pressure, self._calm, self._at_rest, self._half = (
+            wp.zeros(n, dtype=real, device=device) for _ in range(5)
+        )
         self._farthest = Shared((m + CHUNK - 1) // CHUNK, wp.float64, device)
         self._programs: dict[str, Program] = {}
         self._first_omega, self._first_spread = 0.0, 1.0
@@ -201,6 +197,7 @@ class Melt:
     def _calibrate(self) -> None:
         """c⁰ of each body."""
         model = self._model
+        self._half.assign(0.5 * model.matter.support.numpy())
         at_rest = np.ones(len(model))
         for b in self.bodies:
             at_rest[slice(*model.ranges[b])] = self._rest_crowding(*model.ranges[b])
@@ -215,9 +212,9 @@ class Melt:
         owner = np.repeat(np.arange(high - low), pairs.count)
         r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
         total = volume * 15 / (np.pi * h**3)
-        for support in (h[owner], h[pairs.index]):
-            kernel = 15 / (np.pi * support**6) * np.maximum(support - r, 0) ** 3
-            total += 0.5 * np.bincount(owner, volume[pairs.index] * kernel, minlength=high - low)
+        support = 0.5 * (h[owner] + h[pairs.index])
+        kernel = 15 / (np.pi * support**6) * np.maximum(support - r, 0) ** 3
+        total += np.bincount(owner, volume[pairs.index] * kernel, minlength=high - low)
         return float(np.percentile(total, INSIDE))
 
     def _spread(self) -> float:
@@ -253,12 +250,11 @@ class Melt:
         """Add the forces of the pressure to those there are."""
         model, matter, nodes = self._model, self._model.matter, self._lists.nodes
         m, laws = len(nodes), matter.laws
-        common = [nodes, *matter.lists, laws.of, laws.bulk, matter.rest_volume]
-        places = [matter.support, matter.X, model.u]
-        density = [*common, *places, self._at_rest, self.crowding, self._pressure]
+        lists, places = [nodes, *matter.lists], [self._half, matter.rest_volume, matter.X, model.u]
+        found = [self._at_rest, self.crowding, self._pressure, self._calm]
         return [
-            Launch(find_crowding, m, density),
-            Launch(push_apart, m, [*common, model.mass, *places, model.v, self._pressure, model.force]),
+            Launch(find_crowding, m, [*lists, laws.of, laws.bulk, *places, model.mass, *found]),
+            Launch(push_apart, m, [*lists, *places, model.v, self._pressure, self._calm, model.force]),
         ]
 
     def _run(self, name: str) -> None:
