@@ -11,12 +11,12 @@ for frame in world.play(seconds=4, fps=60):
 """
 
 from phyxel.body import Body, Handle
-from phyxel.contact.colliders import Ground
+from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
+from phyxel.contact.mold import Mold
 from phyxel.errors import PhyxelError
 from phyxel.material import Material
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
-from phyxel.region import Box
 from phyxel.solid.solid import Solid
 from phyxel.world import Frame, World, settle
 
@@ -24,13 +24,18 @@ __version__ = "0.1.0"
 __all__ = [
     "Body",
     "Box",
+    "Capsule",
     "Frame",
+    "Funnel",
     "Ground",
     "Handle",
     "Material",
+    "Mold",
     "PhyxelError",
     "PointCloud",
     "Solid",
+    "Sphere",
+    "Spike",
     "World",
     "load",
     "settle",

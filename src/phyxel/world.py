@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body import DRAG_TIME, Body
-from phyxel.contact.colliders import Ground
+from phyxel.contact.colliders import Collider, Ground
+from phyxel.contact.table import top_speed
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
 from phyxel.files import whole_file
 from phyxel.models.phyxel import PhyxelModel
@@ -63,7 +64,9 @@ class World:
             raise PhyxelError(f"gravity = {gravity}: give three finite numbers [m/s²]")
         self.device = dev.pick(device)
         self.bodies: list[Body] = []
-        self.colliders: list[Ground] = []
+        self.colliders: list[Ground | Collider] = []
+        self._first_colliders: list[Ground | Collider] = []
+        """those it was built with; events may take them away"""
         self.time = 0.0
         self.revision = 0
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
@@ -72,6 +75,8 @@ class World:
         self._model: PhyxelModel | None = None
         self._ceilings: dict[Body, float] = {}
         self._steps_since_check = 0
+        self._collider_speed = 0.0
+        """the fastest a collider gets in the time that is being stepped over [m/s]"""
         self._integrator: str | None = None
         self._arrived: list[Body] = []
         """bodies that have not moved yet"""
@@ -82,15 +87,27 @@ class World:
 
     # Building
 
-    def add(self, thing: Body | Ground) -> None:
+    def add(self, thing: Body | Ground | Collider) -> None:
         """Put a body or a collider into the world; also while it runs."""
-        if isinstance(thing, Ground):
+        if isinstance(thing, Ground | Collider):
+            if not math.isfinite(thing.extent):
+                raise PhyxelError(f"world.add({thing!r}): a collider has an end on every side; only regions are open")
             self.colliders.append(thing)
+            if self.time == 0:
+                self._first_colliders.append(thing)
             self._ceilings.clear()
         elif isinstance(thing, Body):
             self._add_body(thing)
         else:
-            raise PhyxelError(f"world.add({thing!r}): give a Body or a Ground")
+            raise PhyxelError(f"world.add({thing!r}): give a Body or a collider, for example px.Ground()")
+
+    def remove(self, collider: Ground | Collider) -> None:
+        """Take a collider away; also while the world runs."""
+        kept = [one for one in self.colliders if one is not collider]
+        if len(kept) == len(self.colliders):
+            raise PhyxelError(f"world.remove({collider!r}): not in this world")
+        self.colliders = kept
+        self._ceilings.clear()
 
     def _add_body(self, body: Body) -> None:
         if body._world is not None:
@@ -195,14 +212,18 @@ class World:
             return
         self._set_down()
         start, left = self.time, dt
-        most = 1 if any(handle.follows for handle in self._handles()) else MOST_STEPS_AT_ONCE
-        self._write_surroundings()
+        implicit = self.integrator == "implicit"
+        # An implicit step is long: what is met in it, and where colliders are then, is to be known for each.
+        singly = any(handle.follows for handle in self._handles()) or (implicit and bool(self._solid_colliders()))
+        most = 1 if singly else MOST_STEPS_AT_ONCE
+        self._write_surroundings((start, start + dt))
         while left > 0:
-            implicit = self.integrator == "implicit"
-            substeps = math.ceil(left / LONGEST_IMPLICIT * (1 - 1e-9)) if implicit else self._stable_substeps(left)
+            substeps = self._implicit_substeps(left) if implicit else self._stable_substeps(left)
             now = min(substeps, most)
+            before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
             self.time = start + dt - left
+            self._move_colliders((before, self.time), self.time if implicit else before)
             self._move_holds(self.time, now * step)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
             self._recentre()
@@ -229,6 +250,8 @@ class World:
         starts in the ground would be shot out of it. The reference shape stays where it was given."""
         for body in self._arrived:
             for ground in self.colliders:
+                if not isinstance(ground, Ground):
+                    continue
                 up = np.array(ground.normal)
                 depth = ground.height - float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
                 if depth > 0 and not body.handles:
@@ -252,15 +275,33 @@ class World:
             self._step = dt / steps
         return steps
 
-    def _write_surroundings(self) -> None:
+    def _implicit_substeps(self, dt: float) -> int:
+        """How many implicit steps make up dt. Only the ground has no far side that one could come out of."""
+        longest = min(LONGEST_IMPLICIT, self.model.crossing_time()) if self._solid_colliders() else LONGEST_IMPLICIT
+        return math.ceil(dt / longest * (1 - 1e-9))
+
+    def _solid_colliders(self) -> list[Collider]:
+        return [one for one in self.colliders if isinstance(one, Collider)]
+
+    def _write_surroundings(self, span: tuple[float, float] | None = None) -> None:
+        """Pushes on the bodies, and the colliders as they are now; `span` is the time [s] to come."""
         model = self.model
-        offsets = np.zeros((len(self.bodies), len(self.colliders)))
         for b, body in enumerate(self.bodies):
             push = self.gravity + body.force / float(body.masses.sum())
             model.set_acceleration(b, push / body.unit)
-            for k, ground in enumerate(self.colliders):
-                offsets[b, k] = (body.origin @ np.array(ground.normal) - ground.height) / body.unit
-        model.meet(self.colliders, offsets)
+        moving = [one for one in self._solid_colliders() if one.moves]
+        self._collider_speed = max((top_speed(one, *span) for one in moving), default=0.0) if span else 0.0
+        self._place_colliders((self.time, self.time), self.time)
+
+    def _place_colliders(self, span: tuple[float, float], at: float) -> None:
+        origins = np.array([body.origin for body in self.bodies])
+        self.model.meet(self.colliders, origins, span, at, self._collider_speed)
+
+    def _move_colliders(self, span: tuple[float, float], at: float) -> None:
+        """Colliders that move go on over a span of time; they stand where they are at the time `at` [s]."""
+        if any(one.moves for one in self.colliders):
+            self._place_colliders(span, at)
+            self._ceilings.clear()
 
     def _move_holds(self, time: float, duration: float) -> None:
         """Set hold velocities so that every hold is where it should be at `time`."""
@@ -283,7 +324,7 @@ class World:
                 shift = moved.astype(np.float64)
                 self.model.recentre(b, shift)
                 body.origin = body.origin + body.unit * shift
-                self._write_surroundings()
+                self._place_colliders((self.time, self.time), self.time)
 
     def _check_for_blow_up(self) -> None:
         if not math.isfinite(self.model.fastest()):
@@ -393,7 +434,9 @@ class World:
 
     def fingerprint(self) -> str:
         """What this world is built of, as a hash: a checkpoint fits only a world with the same."""
-        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self.gravity.tolist()} {self.colliders}".encode())
+        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self.gravity.tolist()}".encode())
+        for collider in self._first_colliders:
+            digest.update(collider.signature().encode())
         for body in self.bodies:
             digest.update(body.name.encode())
             digest.update(np.ascontiguousarray(body.reference).tobytes())
