@@ -155,7 +155,10 @@ def meet_colliders(
             normal[i] = n
             wall[i] = w
             across = wp.dot(n, v[i] - w)
-            rise = wp.max(across - gap / dt[0], -colliders.restitution[k] * wp.min(wp.dot(n, v_old[i] - w), zero))
+            rise = across - gap / dt[0]
+            bounce = -colliders.restitution[k] * wp.dot(n, v_old[i] - w)
+            if bounce > zero:
+                rise = wp.max(rise, bounce)
             rubs = zero
             if held:
                 rubs = colliders.friction[k] * push / wp.max(wp.length(v[i] - w - across * n), dt.dtype(CREEP))
