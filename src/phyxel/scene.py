@@ -8,31 +8,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from phyxel.body import Body, Handle
-from phyxel.contact.colliders import Ground
+from phyxel.contact.colliders import Box, Collider, Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.material import PRESETS, Material
 from phyxel.points.cloud import PointCloud
-from phyxel.points.load import OPACITY, load
-from phyxel.points.shapes import SHAPES
-from phyxel.region import Box, select
-from phyxel.solid.solid import CLOSING
+from phyxel.points.load import load
+from phyxel.region import select
+from phyxel.scene_parts import COLLIDERS, ColliderPart, Part, SourcePart, Triple
 from phyxel.world import World
-
-Triple = tuple[float, float, float]
-SPARSE_MESH = 2_000
-"""A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""
-
-
-class Part(BaseModel):
-    """A table of the scene file: unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class MaterialPart(Part):
@@ -83,14 +72,7 @@ class RefinePart(Part):
     levels: int = Field(default=1, ge=0, le=7)
 
 
-class BodyPart(Part):
-    name: str | None = None
-    shape: str | None = None
-    file: str | None = None
-    points: int | None = Field(default=None, ge=4)
-    units: str = "m"
-    up: str = "y"
-    opacity: float = Field(default=OPACITY, ge=0, le=1)
+class BodyPart(SourcePart):
     color: Triple | None = None
     nodes: int = Field(default=800, ge=8)
     model: Literal["phyxel"] = "phyxel"
@@ -102,34 +84,14 @@ class BodyPart(Part):
     velocity: Triple = (0.0, 0.0, 0.0)
     spin: Triple = (0.0, 0.0, 0.0)
     support: float = Field(default=2.0, ge=1.2, le=5)
-    closing: float = Field(default=CLOSING, ge=0, le=0.9)
-    refine: list[RefinePart] = []
+    refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     force: Triple = (0.0, 0.0, 0.0)
-    hold: list[HoldPart] = []
-
-    @model_validator(mode="after")
-    def _one_source(self) -> BodyPart:
-        if (self.shape is None) == (self.file is None):
-            raise ValueError('give either shape = "bear" or file = "scan.ply"')
-        return self
-
-    def _built_in(self) -> PointCloud:
-        if self.shape not in SHAPES:
-            raise SceneError(f'shape = "{self.shape}": no built-in shape{did_you_mean(str(self.shape), SHAPES)}')
-        return load(self.shape, points=self.points)
+    hold: list[HoldPart] = Field(default=[])
 
     def cloud(self, folder: Path) -> PointCloud:
-        """The points this body is made from; files are looked for beside the scene file."""
-        if self.file is None:
-            cloud = self._built_in()
-        else:
-            path = folder / Path(self.file).expanduser()
-            if not path.exists():
-                raise SceneError(f'file = "{self.file}": no such file; looked for {path}')
-            cloud = load(path, self.points, self.units, self.up, self.opacity)
-            if self.points is None and cloud.faces is not None and len(cloud) < SPARSE_MESH:
-                cloud = load(path, 10 * SPARSE_MESH, self.units, self.up)
+        """The points this body is made from, in its colour."""
+        cloud = super().cloud(folder)
         if self.color is not None:
             cloud = cloud.with_colors(np.broadcast_to(self.color, (len(cloud), 3)))
         return cloud
@@ -155,18 +117,8 @@ class BodyPart(Part):
         return Body(cloud, material=self.material.over(Material.rubber()), refine=finer, **options)
 
 
-class GroundPart(Part):
-    kind: Literal["ground"]
-    height: float = 0.0
-    friction: float = 0.5
-    restitution: float = 0.0
-
-    def collider(self) -> Ground:
-        return Ground(self.height, self.friction, self.restitution)
-
-
 class EventPart(Part):
-    """Something that happens to a body at a time."""
+    """Something that happens at a time, to a body or a collider."""
 
     at: float = Field(ge=0, allow_inf_nan=False)
     body: str | None = None
@@ -174,11 +126,16 @@ class EventPart(Part):
     force: Triple | None = None
     hold: HoldPart | None = None
     release: str | None = None
+    remove: str | None = None
+
+    @property
+    def about_a_body(self) -> bool:
+        return any(part is not None for part in (self.material, self.force, self.hold, self.release))
 
     @model_validator(mode="after")
     def _does_something(self) -> EventPart:
-        if all(part is None for part in (self.material, self.force, self.hold, self.release)):
-            raise ValueError("an event needs one of material, force, hold, release")
+        if not self.about_a_body and self.remove is None:
+            raise ValueError("an event needs one of material, force, hold, release, remove")
         return self
 
 
@@ -206,8 +163,8 @@ class SceneFile(Part):
     fps: float = Field(default=60.0, gt=0, le=1000)
     gravity: Triple = (0.0, -9.81, 0.0)
     body: list[BodyPart] = Field(min_length=1)
-    collider: list[GroundPart] = []
-    event: list[EventPart] = []
+    collider: list[Annotated[ColliderPart, Field(discriminator="kind")]] = Field(default=[])
+    event: list[EventPart] = Field(default=[])
     camera: CameraPart = CameraPart()
     output: OutputPart = OutputPart()
 
@@ -241,14 +198,15 @@ class Scene:
         return Scene(content, name, folder, source, shown)
 
     def _check_names(self) -> None:
-        shown, bodies = self._shown, self._body_names()
-        repeated = {name for name in bodies if bodies.count(name) > 1}
-        if repeated:
-            raise SceneError(f'{shown}: two bodies are named "{min(repeated)}"; give each a name of its own')
+        shown, bodies, colliders = self._shown, self._body_names(), self._collider_names()
+        for what, names in (("bodies", bodies), ("colliders", colliders)):
+            repeated = {name for name in names if names.count(name) > 1}
+            if repeated:
+                raise SceneError(f'{shown}: two {what} are named "{min(repeated)}"; give each a name of its own')
         held = {hold.name for part in self.content.body for hold in part.hold}
         held |= {event.hold.name for event in self.content.event if event.hold}
         for index, event in enumerate(self.content.event):
-            if event.body is None and len(bodies) > 1:
+            if event.body is None and len(bodies) > 1 and event.about_a_body:
                 raise SceneError(f"{shown}: event[{index}].body: missing; there are {', '.join(bodies)}")
             if event.body is not None and event.body not in bodies:
                 hint = did_you_mean(event.body, bodies)
@@ -256,17 +214,18 @@ class Scene:
             if event.release is not None and event.release not in held:
                 hint = did_you_mean(event.release, [name for name in held if name])
                 raise SceneError(f'{shown}: event[{index}].release = "{event.release}": no hold has this name{hint}')
+            if event.remove is not None and event.remove not in colliders:
+                hint = did_you_mean(event.remove, colliders)
+                raise SceneError(f'{shown}: event[{index}].remove = "{event.remove}": no such collider{hint}')
 
     def _body_names(self) -> list[str]:
         """A name for each body: its own, or one made of its shape or file that no other has."""
-        taken = {part.name for part in self.content.body if part.name}
-        names: list[str] = []
-        for part in self.content.body:
-            base = part.shape or Path(str(part.file)).stem
-            free = (name for name in (base, *(f"{base}-{k}" for k in range(2, 10**6))) if name not in taken)
-            names.append(part.name or next(free))
-            taken.add(names[-1])
-        return names
+        bases = [part.shape or Path(str(part.file)).stem for part in self.content.body]
+        return _names([part.name for part in self.content.body], bases)
+
+    def _collider_names(self) -> list[str]:
+        """A name for each collider: its own, or one made of its kind that no other has."""
+        return _names([part.name for part in self.content.collider], [part.kind for part in self.content.collider])
 
     @property
     def seconds(self) -> float:
@@ -320,12 +279,14 @@ class Scene:
             for number, hold in enumerate(part.hold):
                 with self._blaming(f"body[{index}].hold[{number}]"):
                     handles[name, hold.name or f"#{number}"] = hold.take(body, 0.0)
-        for index, ground in enumerate(content.collider):
+        colliders: dict[str, Ground | Collider] = {}
+        for index, (found, name) in enumerate(zip(content.collider, self._collider_names(), strict=True)):
             with self._blaming(f"collider[{index}]"):
-                world.add(ground.collider())
+                colliders[name] = found.collider(self.folder)
+                world.add(colliders[name])
         self._rehearse(world, set(handles))
         for event in content.event:
-            world.at(event.at, self._action(event, handles))
+            world.at(event.at, self._action(event, handles, colliders))
         return world
 
     @contextmanager
@@ -340,6 +301,7 @@ class Scene:
         """Go through the events in order without any of them happening: a fault is found before the run begins."""
         bodies = {body.name: body for body in world.bodies}
         materials = {name: body.material for name, body in bodies.items()}
+        standing = set(self._collider_names())
         order = sorted(range(len(self.content.event)), key=lambda index: self.content.event[index].at)
         for index in order:
             event = self.content.event[index]
@@ -356,8 +318,14 @@ class Scene:
                     if (name, event.release) not in held:
                         raise SceneError(f'release = "{event.release}": {name} is not held so at {event.at:g} s')
                     held.remove((name, event.release))
+                if event.remove is not None:
+                    if event.remove not in standing:
+                        raise SceneError(f'remove = "{event.remove}": it is gone already at {event.at:g} s')
+                    standing.remove(event.remove)
 
-    def _action(self, event: EventPart, handles: dict[tuple[str, str], Handle]) -> Callable[[World], None]:
+    def _action(
+        self, event: EventPart, handles: dict[tuple[str, str], Handle], colliders: dict[str, Ground | Collider]
+    ) -> Callable[[World], None]:
         name = event.body or self._body_names()[0]
 
         def happen(world: World) -> None:
@@ -370,6 +338,8 @@ class Scene:
                 handles[name, event.hold.name or ""] = event.hold.take(body, event.at)
             if event.release is not None:
                 body.release(handles.pop((name, event.release)))
+            if event.remove is not None:
+                world.remove(colliders[event.remove])
 
         return happen
 
@@ -383,7 +353,12 @@ def _validated(content: Any, shown: str) -> SceneFile:
         for one in error.errors():
             # Where a key may be one thing or another, the validator names each; users know only the key.
             place = tuple(part for part in one["loc"] if isinstance(part, int) or str(part).isidentifier())
-            lines.setdefault(str(place), f"{shown}: {_explained({**one, 'loc': place})}")
+            known = _keys_beside(place) if one["type"] == "extra_forbidden" else list(COLLIDERS)
+            if place[:1] == ("collider",):
+                place = (*place[:2], *place[3:])  # the validator names the kind too
+            if one["type"].startswith("union_tag"):
+                place, known = (*place, "kind"), list(COLLIDERS)
+            lines.setdefault(str(place), f"{shown}: {_explained({**one, 'loc': place}, known)}")
         raise SceneError("\n".join(lines.values())) from error
 
 
@@ -394,22 +369,26 @@ def _with_file(part: BodyPart, file: Path, name: str) -> BodyPart:
     return part.model_copy(update={"file": str(file.resolve()), "shape": None, "name": name, "size": size})
 
 
-def _explained(error: Any) -> str:
-    """One pydantic error as a sentence: key, value, what is allowed, and the near miss."""
+def _explained(error: Any, known: list[str]) -> str:
+    """One pydantic error as a sentence: key, value, what is allowed, and the near miss among what is `known` there."""
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
     if error["type"] == "extra_forbidden":
-        return f"{key}: not known{did_you_mean(str(error['loc'][-1]), _keys_beside(error['loc']))}"
+        return f"{key}: not known{did_you_mean(str(error['loc'][-1]), known)}"
     if key == "body" and error["type"] in ("missing", "too_short", "list_type"):
         return "body: a scene needs at least one body, written as [[body]] with two pairs of brackets"
-    if error["type"] == "missing":
+    if error["type"] == "union_tag_invalid":
+        kind = error["ctx"]["tag"]
+        choice = ", ".join(f'"{one}"' for one in known)
+        return f"{key} = {kind!r}: there is {choice}{did_you_mean(kind, known)}"
+    if error["type"] in ("missing", "union_tag_not_found"):
         return f"{key}: missing"
     message = error["msg"].removeprefix("Value error, ")
     if isinstance(error["input"], dict | list) and error["type"] in ("value_error", "too_short"):
         return f"{key}: {message}"
     hint = ""
     if error["type"] == "literal_error" and isinstance(error["input"], str):
-        known = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        hint = did_you_mean(error["input"], known)
+        allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        hint = did_you_mean(error["input"], allowed)
     return f"{key} = {error['input']!r}: {message[0].lower() + message[1:]}{hint}"
 
 
@@ -419,6 +398,8 @@ def _keys_beside(location: tuple[Any, ...]) -> list[str]:
     for step in location[:-1]:
         if isinstance(step, str) and step in part.model_fields:
             part = _part_in(part.model_fields[step].annotation)
+        elif step in COLLIDERS:
+            part = COLLIDERS[step]
     return list(part.model_fields)
 
 
@@ -431,6 +412,17 @@ def _part_in(annotation: Any) -> Any:
         if hasattr(annotation, "__args__")
         else None
     )
+
+
+def _names(given: list[str | None], bases: list[str]) -> list[str]:
+    """A name for each: the given one, or one made of its base that no other has."""
+    taken = {name for name in given if name}
+    names: list[str] = []
+    for name, base in zip(given, bases, strict=True):
+        free = (other for other in (base, *(f"{base}-{k}" for k in range(2, 10**6))) if other not in taken)
+        names.append(name or next(free))
+        taken.add(names[-1])
+    return names
 
 
 def gallery_names() -> list[str]:

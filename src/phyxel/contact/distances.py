@@ -128,8 +128,8 @@ def from_turned(p: Any, in0: Any, in1: Any, out0: Any, out1: Any, height: Any):
 
 @wp.func
 def from_grid(p: Any, cell: Any, layout: wp.vec4i, values: wp.array(dtype=Any)):
-    """Distances, in cells, at the corners of a grid about the origin, cubic in between. Beyond the grid: the distance to
-    the point of the surface that is nearest to the grid's nearest place."""
+    """Distances, in cells, at the corners of a grid about the origin, cubic in between. Beyond the grid: the distance
+    to the point of the surface that is nearest to the grid's nearest place."""
     q = p / cell
     for axis in range(3):
         q[axis] = q[axis] + p.dtype(layout[axis + 1] - 1) * p.dtype(0.5)

@@ -114,6 +114,13 @@ class Mold(Collider):
             sides.append(positions[:, 1] - (self.open_above - self.middle[1]))
         return _common(sides)
 
+    def shows(self, positions: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Which points of its surface, (N, 3) in its frame, are worth showing: of a cavity not the block around it."""
+        if not self.inside_out:
+            return np.ones(len(positions), bool)
+        to_cavity = self._scale * self._solid.distance(self.middle + positions / self._scale)
+        return np.asarray(np.abs(to_cavity) < self._cell)
+
     def signature(self) -> str:
         """What it is, by its points."""
         skin = self._solid.skin

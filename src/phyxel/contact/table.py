@@ -8,6 +8,7 @@ where it should be when the host writes the next.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -52,8 +53,8 @@ def table_type(real: Any) -> Any:
 
 @wp.func
 def distance_to(kind: int, turn: Any, size: Any, layout: wp.vec4i, values: wp.array(dtype=Any), arm: Any, way: Any):
-    """Signed distance of a place, `arm` away from a collider's origin, and the direction out of it. `way` is how it came
-    there, as seen from the collider.
+    """Signed distance of a place, `arm` away from a collider's origin, and the direction out of it. `way` is how it
+    came there, as seen from the collider.
 
     What has come past the middle of a thin wall is not let out on the far side: it is judged from where it came.
     """
@@ -120,7 +121,9 @@ class ColliderTable:
         """Whether any collider may move."""
         return any(one.moves for one in self._met)
 
-    def write(self, colliders: Sequence[Ground | Collider], origins: Floats, span: tuple[float, float], at: float) -> bool:
+    def write(
+        self, colliders: Sequence[Ground | Collider], origins: Floats, span: tuple[float, float], at: float
+    ) -> bool:
         """Where the colliders are at the time `at` [s], and how they move over a span of time, for bodies with these
         origins [m]. Whether there are others than before: then captured launches are outdated."""
         others = len(colliders) != len(self._met) or any(a is not b for a, b in zip(colliders, self._met, strict=True))
@@ -161,7 +164,7 @@ def motion(collider: Collider, start: float, end: float) -> tuple[Floats, Floats
 def top_speed(collider: Collider, start: float, end: float, looks: int = 8) -> float:
     """The fastest that any point of a collider moves over a span of time [m/s]."""
     times = np.linspace(start, end, looks + 1)
-    moving = [motion(collider, *span) for span in zip(times[:-1], times[1:], strict=True)]
+    moving = [motion(collider, *span) for span in itertools.pairwise(times.tolist())]
     return max(float(np.linalg.norm(drift) + np.linalg.norm(spin) * collider.extent) for drift, spin in moving)
 
 
