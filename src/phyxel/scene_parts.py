@@ -92,9 +92,11 @@ class PlacedPart(Part):
     path: list[KeyframePart] | None = None
 
     def _placed(self) -> dict[str, Any]:
-        frames = self.path and [
-            (one.at, one.to) if one.rotate is None else (one.at, one.to, one.rotate) for one in self.path
-        ]
+        frames = (
+            None
+            if self.path is None
+            else [(one.at, one.to) if one.rotate is None else (one.at, one.to, one.rotate) for one in self.path]
+        )
         return self.model_dump(include={"at", "rotate", "friction", "restitution"}) | {"path": frames}
 
 

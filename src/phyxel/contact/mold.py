@@ -107,7 +107,7 @@ class Mold(Collider):
 
     def distance(self, positions: Floats) -> Floats:
         """Signed distances [m] of (N, 3) positions in the mold's frame, shape (N,)."""
-        sides = [self._scale * self._solid.distance(self.middle + positions / self._scale)]
+        sides: list[NDArray[np.floating]] = [self._scale * self._solid.distance(self.middle + positions / self._scale)]
         if self.inside_out:
             sides = [-sides[0], box_distance(positions, np.zeros(3), self._half + self._wall)]
         if self.open_above is not None:
@@ -128,7 +128,7 @@ class Mold(Collider):
         return f"{super().signature()} {content.hexdigest()}"
 
 
-def _common(sides: list[Floats]) -> Floats:
+def _common(sides: list[NDArray[np.floating]]) -> Floats:
     """Signed distance of what several solids have in common: exact where their surfaces meet at right angles."""
     values = np.stack(sides)
     outside = np.sqrt((np.maximum(values, 0) ** 2).sum(axis=0))

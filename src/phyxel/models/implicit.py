@@ -413,6 +413,10 @@ class Implicit:
         """The law or the surroundings have changed."""
         self._programs = {}
 
+    def forget_contacts(self) -> None:
+        """There are other colliders than before."""
+        self._contact.zero_()
+
     def _run(self, name: str, times: int = 1) -> None:
         if not self._programs:
             launches = self._launches()

@@ -302,6 +302,8 @@ class PhyxelModel:
         self._collider_speed = speed / min(self._units)
         if self._colliders.write(colliders, origins, span, at):
             self._clear_programs()
+            if self._implicit is not None:
+                self._implicit.forget_contacts()
 
     def _outdate(self) -> None:
         """The law has changed: forces, frequency and the choice of kernels are to be found anew."""

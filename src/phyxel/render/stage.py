@@ -56,16 +56,20 @@ class Stage:
         base = surfaces[0].origin  # single precision is enough about a body, not about the world
         heights = [one.height for one in world.colliders if isinstance(one, Ground)]
         ground = max(heights) - base[1] if heights else None
+        drawn: list[tuple[Any, ...]] = [(one.position, one.axis_a, one.axis_b, one.color) for one in surfaces]
         shifts = [surface.origin - base for surface in surfaces]
-        positions = _joined([surface.position for surface in surfaces], shifts)
-        axes_a, axes_b, colors = (
-            _joined([getattr(surface, name) for surface in surfaces]) for name in ("axis_a", "axis_b", "color")
-        )
-        solid = [one for one in world.colliders if isinstance(one, Collider)]
-        seen = [np.concatenate(parts) for parts in zip(*(self._seen(one, world.time, base) for one in solid), strict=True)]
-        bodies = [positions, axes_a, axes_b, colors]
+        for collider in world.colliders:
+            if isinstance(collider, Collider):
+                drawn.append(self._seen(collider, world.time))
+                shifts.append(collider.pose(world.time)[0] - base)
+        columns = [list(column) for column in zip(*drawn, strict=True)]
+        positions = _joined(columns[0], shifts)
+        axes_a, axes_b, colors = (_joined(column) for column in columns[1:])
         return self._renderer.render(
-            *(_joined([one, other]) for one, other in zip(bodies, seen, strict=True)) if seen else bodies,
+            positions,
+            axes_a,
+            axes_b,
+            colors,
             self._camera_about(base),
             ground=ground,
             background=self._background,
@@ -73,8 +77,8 @@ class Stage:
             supersample=supersample,
         )
 
-    def _seen(self, collider: Collider, time: float, base: NDArray[np.floating]) -> tuple[NDArray[np.floating], ...]:
-        """Positions about `base`, two half axes and colours of a collider's surfels at a time, each (n, 3)."""
+    def _seen(self, collider: Collider, time: float) -> tuple[NDArray[np.floating], ...]:
+        """Positions about its origin, two half axes and colours of a collider's surfels at a time, each (n, 3)."""
         if collider not in self._skins:
             self._skins[collider] = skin_of(collider, self._renderer.device)
         skin = self._skins[collider]
@@ -85,7 +89,7 @@ class Stage:
             points, normals = points[behind], normals[behind]
         a, b = tangents(normals)
         colors = np.broadcast_to(COLLIDER_COLOR, points.shape)
-        return points + (place - base), skin.spacing * a, skin.spacing * b, colors
+        return points, skin.spacing * a, skin.spacing * b, colors
 
     def _camera_about(self, base: NDArray[np.floating]) -> Camera:
         eye, target = np.asarray(self.camera.eye) - base, np.asarray(self.camera.target) - base
