@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -419,8 +420,8 @@ def _names(given: list[str | None], bases: list[str]) -> list[str]:
     taken = {name for name in given if name}
     names: list[str] = []
     for name, base in zip(given, bases, strict=True):
-        free = (other for other in (base, *(f"{base}-{k}" for k in range(2, 10**6))) if other not in taken)
-        names.append(name or next(free))
+        numbered = (f"{base}-{k}" for k in itertools.count(2))
+        names.append(name or next(free for free in itertools.chain([base], numbered) if free not in taken))
         taken.add(names[-1])
     return names
 
