@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.body import DRAG_TIME, Body
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.contact.table import top_speed
+from phyxel.contact.table import measured, top_speed
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
 from phyxel.files import whole_file
 from phyxel.models.phyxel import PhyxelModel
@@ -77,6 +77,8 @@ class World:
         self._steps_since_check = 0
         self._collider_speed = 0.0
         """the fastest a collider gets in the time that is being stepped over [m/s]"""
+        self._span = (0.0, 0.0)
+        """the time over which colliders move as last written [s]"""
         self._integrator: str | None = None
         self._arrived: list[Body] = []
         """bodies that have not moved yet"""
@@ -257,7 +259,16 @@ class World:
                 if depth > 0 and not body.handles:
                     body.origin = body.origin + depth * up
                     self.revision += 1
+            self._refuse_overlap(body)
         self._arrived.clear()
+
+    def _refuse_overlap(self, body: Body) -> None:
+        """What starts deep in a collider would be shot out of it."""
+        for collider in self._solid_colliders():
+            place, rotation = collider.pose(self.time)
+            depth = -float(measured(collider, (body.positions - place) @ rotation, self.device)[0].min())
+            if depth > body.unit:
+                raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
 
     def _stable_substeps(self, dt: float) -> int:
         """How many stable steps make up dt.
@@ -291,16 +302,18 @@ class World:
             model.set_acceleration(b, push / body.unit)
         moving = [one for one in self._solid_colliders() if one.moves]
         self._collider_speed = max((top_speed(one, *span) for one in moving), default=0.0) if span else 0.0
-        self._place_colliders((self.time, self.time), self.time)
+        self._span = (self.time, self.time)
+        self._place_colliders(self.time)
 
-    def _place_colliders(self, span: tuple[float, float], at: float) -> None:
+    def _place_colliders(self, at: float) -> None:
         origins = np.array([body.origin for body in self.bodies])
-        self.model.meet(self.colliders, origins, span, at, self._collider_speed)
+        self.model.meet(self.colliders, origins, self._span, at, self._collider_speed)
 
     def _move_colliders(self, span: tuple[float, float], at: float) -> None:
         """Colliders that move go on over a span of time; they stand where they are at the time `at` [s]."""
         if any(one.moves for one in self.colliders):
-            self._place_colliders(span, at)
+            self._span = span
+            self._place_colliders(at)
             self._ceilings.clear()
 
     def _move_holds(self, time: float, duration: float) -> None:
@@ -324,7 +337,7 @@ class World:
                 shift = moved.astype(np.float64)
                 self.model.recentre(b, shift)
                 body.origin = body.origin + body.unit * shift
-                self._place_colliders((self.time, self.time), self.time)
+                self._place_colliders(self.time)
 
     def _check_for_blow_up(self) -> None:
         if not math.isfinite(self.model.fastest()):

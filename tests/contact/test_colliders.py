@@ -250,6 +250,12 @@ def test_a_checkpoint_knows_its_colliders(tmp_path):
         made("sphere").restore(tmp_path / "state.npz")
 
 
+def test_what_starts_in_a_collider_is_refused():
+    world = world_of(body("leapfrog"), px.Sphere(0.3, at=(0.1, 0, 0)))
+    with pytest.raises(px.PhyxelError, match=r"box: starts 0\.2.* m inside the sphere"):
+        world.advance(0.01)
+
+
 # Paths and errors
 
 

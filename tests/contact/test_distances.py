@@ -6,42 +6,15 @@ import warp as wp
 
 import phyxel as px
 from phyxel import device as dev
-from phyxel.contact.distances import signed_distance
-from phyxel.contact.table import ColliderTable
+from phyxel.contact import table
 
 SPIKE = px.Spike(0.6, 0.25)
 FUNNEL = px.Funnel(0.5, 0.1, 0.4, 0.05)
 SHAPES = [px.Sphere(0.4), px.Box((-0.3, -0.2, -0.1), (0.3, 0.2, 0.1)), px.Capsule((0, -0.3, 0), (0, 0.3, 0), 0.2)]
 
 
-@wp.kernel
-def measure(
-    first: int,
-    colliders: wp.array(dtype=int),
-    size: wp.array(dtype=wp.types.vector(5, wp.float64)),
-    layout: wp.array(dtype=wp.vec4i),
-    values: wp.array(dtype=wp.float64),
-    x: wp.array(dtype=wp.vec3d),
-    d: wp.array(dtype=wp.float64),
-    n: wp.array(dtype=wp.vec3d),
-):
-    i = first + wp.tid()
-    distance, normal = signed_distance(colliders[0], x[i], size[0], layout[0], values)
-    d[i] = distance
-    n[i] = normal
-
-
 def measured(collider, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances (n,) and normals (n, 3) at (n, 3) positions in the collider's frame [m]."""
-    device = dev.pick("cpu")
-    table = ColliderTable([1.0], wp.float64, device)
-    table.write([collider], np.zeros((1, 3)), (0.0, 0.0), 0.0)
-    t = table.table
-    x = wp.array(points, dtype=wp.vec3d, device=device)
-    d = wp.zeros(len(points), dtype=wp.float64, device=device)
-    n = wp.zeros(len(points), dtype=wp.vec3d, device=device)
-    dev.launch(measure, len(points), [t.kind, t.size, t.layout, t.values, x, d, n], device, split=False)
-    return d.numpy(), n.numpy()
+    return table.measured(collider, points, dev.pick("cpu"), wp.float64)
 
 
 def somewhere(count: int = 4000, reach: float = 0.9) -> np.ndarray:

@@ -80,6 +80,15 @@ def carry_colliders(first: int, colliders: Any, clock: wp.array(dtype=Any), entr
         colliders.turn[row] = colliders.turn[row] * wp.quat_to_matrix(back)
 
 
+@wp.kernel
+def measure(first: int, colliders: Any, x: wp.array(dtype=Any), d: wp.array(dtype=Any), normal: wp.array(dtype=Any)):
+    """Signed distance of places in the frame of the first collider, and the direction out of it."""
+    i = first + wp.tid()
+    distance, n = signed_distance(colliders.kind[0], x[i], colliders.size[0], colliders.layout[0], colliders.values)
+    d[i] = distance
+    normal[i] = n
+
+
 class ColliderTable:
     """The colliders of a world, kept where kernels see them."""
 
@@ -151,6 +160,20 @@ class ColliderTable:
         self._place.host[rows] = (origins - place) / units
         self._drift.host[rows] = drift / units
         self._spin.host[rows] = spin
+
+
+def measured(
+    collider: Ground | Collider, positions: NDArray[np.floating], device: wp.Device, real: Any = wp.float32
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Signed distances [m] of (n, 3) positions in a collider's frame, (n,), and the directions out of it, (n, 3)."""
+    table = ColliderTable([1.0], real, device)
+    table.write([collider], np.zeros((1, 3)), (0.0, 0.0), 0.0)
+    vector = wp.types.vector(3, real)
+    x = wp.array(positions, dtype=vector, device=device)
+    distances = wp.zeros(len(x), dtype=real, device=device)
+    normals = wp.zeros(len(x), dtype=vector, device=device)
+    dev.launch(measure, len(x), [table.table, x, distances, normals], device)
+    return distances.numpy(), normals.numpy()
 
 
 def motion(collider: Collider, start: float, end: float) -> tuple[Floats, Floats]:
