@@ -391,7 +391,7 @@ WRONG_VALUES = [
     (BOX + SPHERE + "path = []\n", "collider[0]", "", "empty"),
     (BOX + SPHERE + SPHERE, "colliders", "ball", "a name of its own"),
     (BOX + SPHERE + '[[event]]\nat = 1\nremove = "bal"\n', "event[0].remove", "bal", '"ball"'),
-    (BOX + SPHERE + 2 * '[[event]]\nat = 1\nremove = "ball"\n', "event[1]", "ball", "gone already"),
+    (BOX + SPHERE + 2 * '[[event]]\nat = 1\nremove = "ball"\n', "event[1]", "ball", "gone at 1 s already"),
     (BOX + "[[event]]\nat = -1\nforce = [0, 0, 0]\n", "event[0].at", "-1", "0"),
     (BOX + "[[event]]\nat = inf\nforce = [0, 0, 0]\n", "event[0].at", "inf", "finite"),
     (BOX + "[[event]]\nforce = [0, 0, 0]\n", "event[0].at", "", "missing"),

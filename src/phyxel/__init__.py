@@ -14,17 +14,22 @@ from phyxel.body import Body, Handle
 from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import PhyxelError
+from phyxel.fields import Attraction, Field, Wind
 from phyxel.material import Material
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
+from phyxel.region import Ball
 from phyxel.solid.solid import Solid
 from phyxel.world import Frame, World, settle
 
 __version__ = "0.1.0"
 __all__ = [
+    "Attraction",
+    "Ball",
     "Body",
     "Box",
     "Capsule",
+    "Field",
     "Frame",
     "Funnel",
     "Ground",
@@ -36,6 +41,7 @@ __all__ = [
     "Solid",
     "Sphere",
     "Spike",
+    "Wind",
     "World",
     "load",
     "settle",

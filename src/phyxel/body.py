@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,25 +12,47 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from phyxel.errors import PhyxelError
-from phyxel.material import Material
+from phyxel.material import Material, Mixture
 from phyxel.mls.carry import Carriers
+from phyxel.mls.neighbours import nearest
+from phyxel.mls.seen import seen_pairs
 from phyxel.models.phyxel import Part
 from phyxel.points.cloud import PointCloud
-from phyxel.region import Box, Where, select
+from phyxel.ramp import Ramp
+from phyxel.region import Box, Vector, Where, as_vector, select
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
+from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Rest, Surfels
 
 if TYPE_CHECKING:
     from phyxel.world import World
 
 Floats = NDArray[np.float64]
-Vector = Sequence[float] | NDArray[np.floating]
-Motion = Vector | Callable[[float], Vector]
+Keyframes = Sequence[tuple[float, Vector]]
+Motion = Vector | Callable[[float], Vector] | Keyframes
 
 GREY = (0.72, 0.72, 0.74)
+MELTING_TIME = 0.05
+"""Viscosity of a melt over the pressure of its own height [s], unless it is given."""
+MELTED_STIFFNESS = 30.0
+"""Largest Young's modulus of a melt over the pressure of its own height: stiffer melts only take smaller steps."""
 DRAG_TIME = 1 / 60
 """Time in which a drag by a fixed displacement gets there [s]."""
+PICKED = 1.5
+"""How far around a picked surfel nodes are taken hold of, in spacings."""
+
+
+@dataclass(eq=False)
+class Anchor:
+    """The length a body computes in and where its numbers are counted from. Bodies that flow together share one."""
+
+    unit: float
+    """mean node spacing [m]"""
+    centre: Floats
+    """middle of the reference shape [m], shape (3,)"""
+    origin: Floats
+    """where that is now [m], shape (3,); the world moves it along with the body"""
 
 
 @dataclass(eq=False)
@@ -89,28 +112,61 @@ class Body:
         self.solid = Solid(cloud, closing=closing)
         self.cloud = self.solid.skin
         self._material = self.first_material = material or Material.rubber()
+        self._ramp: Ramp | None = None
         self._force = np.zeros(3)
         self._place(at, rotate, size)
         sampled = self.solid.sample(nodes, [self._in_cloud(entry) for entry in refine])
-        self.reference: Floats = self._placed(sampled.positions)
-        """X [m], shape (n, 3)"""
+        self.birth: Floats = self._placed(sampled.positions)
+        """X in the first reference shape [m], shape (n, 3)"""
         self.volumes: Floats = sampled.volumes * self._scale**3
         """[m³], shape (n,)"""
         self._reach = sampled.reach * self._scale
-        self.unit = sampled.spacing * self._scale
-        """mean node spacing [m]: the length the body computes in"""
-        self.centre: Floats = np.average(self.reference, axis=0, weights=self.volumes)
-        """middle of mass of the reference shape [m]"""
-        self.origin: Floats = self.centre.copy()
-        """where the middle of the reference shape is counted from now [m]; the world moves it along with the body"""
-        arm = self.reference - self.centre
+        centre = np.average(self.birth, axis=0, weights=self.volumes)
+        self.anchor = Anchor(sampled.spacing * self._scale, centre, centre.copy())
+        self._born = Anchor(self.anchor.unit, centre, centre)
+        self.reshaped = False
+        """whether the reference shape is not that of birth"""
+        arm = self.birth - centre
         spun = np.cross(self._vector("spin", spin), arm)
         self._start_velocities = self._vector("velocity", velocity) + spun
+        self.mixture = Mixture.even(self._material, len(self.birth))
+        """what each node is made of"""
+        self._solids: dict[Material, Material] = {}
+        """what each melt was before it melted"""
         self.support = support
         self.handles: list[Handle] = []
         self._world: World | None = None
         self._surfels: Surfels | None = None
         self._surfels_at = -1
+
+    @property
+    def unit(self) -> float:
+        """Mean node spacing [m]: the length the body computes in."""
+        return self.anchor.unit
+
+    @property
+    def centre(self) -> Floats:
+        """Middle of the reference shape [m], shape (3,)."""
+        return self.anchor.centre
+
+    @property
+    def origin(self) -> Floats:
+        """Where the middle of the reference shape is now [m], shape (3,)."""
+        return self.anchor.origin
+
+    @origin.setter
+    def origin(self, origin: Floats) -> None:
+        self.anchor.origin = origin
+
+    @property
+    def reference(self) -> Floats:
+        """X [m], shape (n, 3): the shape at birth; of what has melted, that in which strain was last absorbed."""
+        return self.centre + self.unit * self._field("X") if self.reshaped else self.birth
+
+    def be_born_again(self) -> None:
+        """Forget every reference shape but the first."""
+        born = self._born
+        self.anchor, self.reshaped, self._surfels = Anchor(born.unit, born.centre, born.origin.copy()), False, None
 
     def _check_choice(self, key: str, value: Any, known: tuple[Any, ...]) -> None:
         if value not in known:
@@ -118,13 +174,7 @@ class Body:
             raise PhyxelError(f'{self.name}: {key} = "{value}": not known; there is {names}')
 
     def _vector(self, key: str, value: Vector) -> Floats:
-        try:
-            vector = np.asarray(value, np.float64)
-        except (TypeError, ValueError):
-            vector = np.empty(0)
-        if vector.shape != (3,) or not np.isfinite(vector).all():
-            raise PhyxelError(f"{self.name}: {key} = {value}: give three finite numbers")
-        return vector
+        return as_vector(f"{self.name}: {key}", value)
 
     # Placement: cloud coordinates -> world
 
@@ -147,9 +197,10 @@ class Body:
         """Where the cloud's points are in the reference shape [m], shape (m, 3)."""
         return self._placed(self.cloud.positions)
 
-    def _sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether reference positions (n, 3) and (n, 3), in body units, see each other inside the solid."""
-        there, here = (self._unplaced(self.centre + self.unit * np.asarray(x, np.float64)) for x in (one, other))
+    def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid."""
+        born = self._born
+        there, here = (self._unplaced(born.centre + born.unit * np.asarray(x, np.float64)) for x in (one, other))
         return self.solid.sees(there, here)
 
     def _in_cloud(self, entry: Region) -> Region:
@@ -171,27 +222,100 @@ class Body:
     def part(self) -> Part:
         """What the model takes, in units of the mean node spacing about the origin."""
         return Part(
-            positions=(self.reference - self.centre) / self.unit,
+            positions=(self.birth - self.centre) / self.unit,
             velocities=self._start_velocities / self.unit,
             volumes=self.volumes / self.unit**3,
             reach=self._reach / self.unit,
             unit=self.unit,
             support=self.support,
-            sees=self._sees,
+            sees=self.sees,
         )
 
     # What a user changes
 
     @property
     def material(self) -> Material:
-        """What the body is made of; assign another at any time."""
+        """What the body is made of; assign another at any time. With another density velocities stay as they are."""
         return self._material
 
     @material.setter
     def material(self, material: Material) -> None:
+        self._ramp = None
+        self._set_material(material)
+
+    def _set_material(self, material: Material) -> None:
         self._material = material
+        self._mix(Mixture.even(material, len(self.birth)))
+
+    def _mix(self, mixture: Mixture) -> None:
+        before, self.mixture = self.mixture, mixture
         if self._world is not None:
-            self._world.material_changed(self)
+            self._world.material_changed(self, before)
+
+    def melt(self, where: Where | None = None, viscosity: float | None = None) -> None:
+        """Let the body, or part of it, flow. `viscosity` [Pa s]: honey has 10; without it, one with which a body of
+        this size takes some seconds to spread."""
+        self._in_world("melt")
+        chosen = self._chosen(where)
+        self._mix(self.mixture.changed(chosen, lambda solid: self._melted(solid, viscosity)))
+
+    def _melted(self, solid: Material, viscosity: float | None) -> Material:
+        if solid.viscosity is not None:
+            return solid if viscosity is None else solid.but(viscosity=viscosity)
+        weight = solid.density * 9.81 * float(np.ptp(self.birth, axis=0).max())
+        melted = solid.but(
+            viscosity=MELTING_TIME * weight if viscosity is None else viscosity,
+            young=min(solid.young, MELTED_STIFFNESS * weight),
+            poisson=min(solid.poisson, 0.45),
+            stiffness=None,
+            yield_strain=None,
+            yield_stress=None,
+        )
+        self._solids[melted] = solid
+        return melted
+
+    def solidify(self, where: Where | None = None, material: Material | None = None) -> None:
+        """Let what has melted be solid again, in the shape it has now: as it was, or of another material."""
+        self._in_world("solidify")
+        molten = self._chosen(where) & ~np.isnan(self.mixture.number("viscosity"))
+        if not molten.any():
+            raise PhyxelError(f"{self.name}: solidify: nothing here has melted")
+        self._mix(self.mixture.changed(molten, lambda melted: material or self._solid_of(melted)))
+
+    def _solid_of(self, melted: Material) -> Material:
+        return self._solids.get(melted, melted.but(viscosity=None))
+
+    def _chosen(self, where: Where | None) -> NDArray[np.bool_]:
+        chosen = np.zeros(len(self.birth), bool)
+        chosen[slice(None) if where is None else select(where, self.reference, self.name)] = True
+        return chosen
+
+    def change(self, material: Material | None = None, *, over: float = 0.0, **numbers: Any) -> None:
+        """Become another material, or one with other numbers, smoothly within `over` [s] from now.
+
+        `body.change(young=1e5, over=2.0)`. Stiffness, yield and creep go the same factor in the same time, other
+        numbers the same step; what is infinite or left out at one end changes at once. A change replaces one that is
+        still going on.
+        """
+        if not (np.isfinite(over) and over >= 0):
+            raise PhyxelError(f"{self.name}: change(over={over}): give a time of 0 s or more")
+        end = (material or self._material).but(**numbers)
+        if over == 0:
+            self.material = end
+            return
+        self._ramp = Ramp(self._material, end, self._now, float(over))
+        self.follow_ramp(self._now)
+
+    def follow_ramp(self, time: float) -> bool:
+        """Take the material that `change` asks for at a time [s]; whether it is another."""
+        if self._ramp is None or (material := self._ramp.at(time)) == self._material:
+            return False
+        self._set_material(material)
+        return True
+
+    @property
+    def _now(self) -> float:
+        return 0.0 if self._world is None else self._world.time
 
     @property
     def force(self) -> Floats:
@@ -209,24 +333,62 @@ class Body:
         return self.drag(where, (0.0, 0.0, 0.0))
 
     def drag(self, where: Where, to: Motion) -> Handle:
-        """Move nodes by `to` [m] from where they are now: a displacement, reached in the next 1/60 s, or a function of
-        the world's time [s]."""
-        start = 0.0 if self._world is None else self._world.time
-        follows = callable(to)
-        if callable(to):
-            path = to
-            self._vector("drag", path(start))
-        else:
-            end = self._vector("drag", to)
-
-            def path(time: float) -> Vector:
-                return end * min((time - start) / DRAG_TIME, 1.0)
-
+        """Move nodes by `to` [m] from where they are now: a displacement, reached in the next 1/60 s; a function of the
+        world's time [s]; or keyframes, a list of (time [s], displacement), straight between them from now on. What is
+        let go keeps the velocity it was moved with."""
+        path = self.path_of(to, self._now)
         nodes = select(where, self.reference, self.name)
-        handle = Handle(self, nodes, lambda time: self._vector("drag", path(time)), np.zeros(3), follows)
+        handle = Handle(self, nodes, lambda time: self._vector("drag", path(time)), np.zeros(3), callable(to))
         self.handles.append(handle)
         self._holds_changed()
         return handle
+
+    def path_of(self, to: Motion, start: float) -> Callable[[float], Vector]:
+        """Displacement [m] as a function of time [s], for a drag from `start` [s] on."""
+        if callable(to):
+            self._vector("drag", to(start))
+            return to
+        if isinstance(to, Sequence) and to and all(isinstance(entry, Sequence) for entry in to):
+            return self._path_through(to, start)  # type: ignore[arg-type]
+        return self._path_through([(start + DRAG_TIME, to)], start)  # type: ignore[list-item]
+
+    def _path_through(self, keyframes: Keyframes, start: float) -> Callable[[float], Vector]:
+        """Straight from here through all keyframes, and on at the last."""
+        if any(len(entry) != 2 for entry in keyframes):
+            raise PhyxelError(f"{self.name}: drag: give keyframes as pairs (time [s], displacement [m])")
+        times = np.array([start, *(time for time, _ in keyframes)], np.float64)
+        places = np.array([np.zeros(3), *(self._vector("drag", place) for _, place in keyframes)])
+        if times[1] == times[0] and not places[1].any():
+            times, places = times[1:], places[1:]
+        if not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
+            raise PhyxelError(
+                f"{self.name}: drag: keyframes at {times[1:].tolist()} s: give times that grow, all after the start "
+                f"at {start:g} s; nothing gets anywhere at once"
+            )
+        return lambda time: np.array([np.interp(time, times, along) for along in places.T])
+
+    def pick(self, at: int | Vector, radius: float | None = None) -> NDArray[np.int64]:
+        """Nodes around a surfel, for `fix` and `drag`: those that lie within `radius` [m] (1.5 node spacings if left
+        out) of it in the reference shape and not on the far side of a gap; the nearest at least.
+
+        `at` is the number of the surfel in `body.surface`, or a place [m] in the reference shape near which it lies.
+        """
+        if radius is not None and not radius > 0:
+            raise PhyxelError(f"{self.name}: pick: radius = {radius}: give a length above 0 m")
+        skin = self.placed_cloud()
+        if isinstance(at, int | np.integer):
+            if not -len(skin) <= at < len(skin):
+                raise PhyxelError(
+                    f"{self.name}: surfel {at} of {len(skin)}; they are numbered from 0 to {len(skin) - 1}"
+                )
+            place = skin[at]
+        else:
+            place = skin[nearest(self._vector("pick", at)[None], skin, 1)[1][0, 0]]
+        away = np.linalg.norm(self.reference - place, axis=1)
+        close = np.flatnonzero(away <= (PICKED * self.unit if radius is None else radius))
+        point, nodes = ((x - self.centre) / self.unit for x in (place[None], self.reference))
+        seen = close[seen_pairs(point, nodes, np.zeros(len(close), np.int64), close, self.sees)]
+        return seen if len(seen) else np.array([away.argmin()])
 
     def release(self, handle: Handle) -> None:
         """Let go of what `fix` or `drag` held."""
@@ -241,10 +403,22 @@ class Body:
 
     # What a user reads
 
+    @cached_property
+    def skin(self) -> Skin:
+        """What wind and the like can press on."""
+        rest = self.cloud
+        assert rest.normals is not None
+        return Skin.found(self.placed_cloud(), rest.normals.astype(np.float64) @ self.rotation.T, self.reference)
+
+    @property
+    def gradient(self) -> Floats:
+        """∇u = ∂u/∂X, shape (n, 3, 3)"""
+        return self._field("gradient")
+
     @property
     def masses(self) -> Floats:
         """[kg], shape (n,)"""
-        return self._material.density * self.volumes
+        return self.mixture.number("density") * self.volumes
 
     @property
     def positions(self) -> Floats:
@@ -260,19 +434,19 @@ class Body:
     @property
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)"""
-        return np.zeros((len(self.reference), 3, 3)) if self._world is None else self._world.stress_of(self)
+        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.stress_of(self)
 
     @property
     def plastic_strain(self) -> Floats:
         """Permanent strain, shape (n, 3, 3)"""
-        return np.zeros((len(self.reference), 3, 3)) if self._world is None else self._world.field(self, "plastic")
+        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.field(self, "plastic")
 
     @property
     def surface(self) -> Surfels:
         """The surfels, where the body is now."""
         world = self._in_world("surface")
         if self._surfels is None:
-            self._surfels = Surfels(self._rest(), (self.reference - self.centre) / self.unit, world.device, self._sees)
+            self._surfels = Surfels(self._rest(), (self.reference - self.centre) / self.unit, world.device, self.sees)
         if self._surfels_at != world.revision:
             world.carry(self, self._surfels)
             self._surfels_at = world.revision
@@ -289,7 +463,7 @@ class Body:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
         points = (np.asarray(X, np.float64).reshape(-1, 3) - self.centre) / self.unit
         nodes = (self.reference - self.centre) / self.unit
-        carried = Carriers.found(points, nodes, self._sees).carry(
+        carried = Carriers.found(points, nodes, None if self.reshaped else self.sees).carry(
             points, nodes, self._field("u"), self._field("gradient")
         )
         return self.origin - self.centre + self.unit * carried
@@ -312,7 +486,7 @@ class Body:
 
     def _field(self, name: str) -> NDArray[np.float64]:
         if self._world is None:
-            shape = (len(self.reference), 3, 3) if name == "gradient" else (len(self.reference), 3)
+            shape = (len(self.birth), 3, 3) if name == "gradient" else (len(self.birth), 3)
             return np.zeros(shape)
         return self._world.field(self, name)
 

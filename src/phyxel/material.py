@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +38,8 @@ class Material:
     """[1/s]: how fast strain beyond the yield becomes permanent; inf: at once"""
     max_strain: float = 0.5
     """largest permanent strain (Frobenius), above 0 and below 0.6"""
+    viscosity: float | None = None
+    """[Pa s] of a melt: it has no shape of its own, and its stress fades at the rate μ/viscosity; None: a solid"""
     stiffness: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     """anisotropic C [Pa], 6 × 6, order xx, yy, zz, yz, xz, xy with engineering shear; replaces young and poisson"""
 
@@ -63,24 +66,37 @@ class Material:
     def _check_flow(self) -> None:
         if self.yield_strain is not None and self.yield_stress is not None:
             raise MaterialError("material: give yield_strain or yield_stress, not both")
-        for name in ("yield_strain", "yield_stress", "creep", "max_strain"):
+        for name in ("yield_strain", "yield_stress", "creep", "max_strain", "viscosity"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, numbers.Real) or isinstance(value, bool) or value != value):
                 raise MaterialError(f"material.{name} = {value!r}: give a number")
-        strain, stress = self.yield_strain, self.yield_stress
+        strain, stress, viscosity = self.yield_strain, self.yield_stress, self.viscosity
         self._require(strain is None or strain > 0, "yield_strain", "the yield strain must be above 0 (clay: 0.01)")
         self._require(stress is None or stress > 0, "yield_stress", "the yield stress must be above 0 Pa (lead: 1.2e7)")
         self._require(self.creep >= 0, "creep", "creep must be 0 1/s or more")
+        self._require(
+            viscosity is None or 0 < viscosity < math.inf,
+            "viscosity",
+            "the viscosity of a melt must be above 0 Pa s (honey: 10, bitumen: 1e4)",
+        )
         self._require(
             0 < self.max_strain < 0.6, "max_strain", "the largest permanent strain must lie between 0 and 0.6"
         )
 
     @property
     def flow_strain(self) -> float:
-        """|deviator of the elastic strain| at yield: given, or √(2/3) σ_y/(2μ); inf for an elastic material."""
+        """|deviator of the elastic strain| at yield: given, or √(2/3) σ_y/(2μ); inf for an elastic material, 0 for a
+        melt."""
+        if self.viscosity is not None:
+            return 0.0
         if self.yield_stress is not None:
             return math.sqrt(2 / 3) * self.yield_stress / (2 * self.lame[1])
         return math.inf if self.yield_strain is None else self.yield_strain
+
+    @property
+    def relaxation(self) -> float:
+        """Rate at which strain beyond the yield becomes permanent [1/s]: creep, or that of Maxwell's fluid, μ/η."""
+        return self.creep if self.viscosity is None else self.lame[1] / self.viscosity
 
     def _require(self, fine: bool, name: str, rule: str) -> None:
         if not fine:
@@ -122,6 +138,12 @@ class Material:
             self.young * self.poisson / ((1 + self.poisson) * (1 - 2 * self.poisson)),
             self.young / (2 * (1 + self.poisson)),
         )
+
+    @property
+    def bulk(self) -> float:
+        """Bulk modulus K = λ + ⅔μ [Pa] of the isotropic law."""
+        lame, shear = self.lame
+        return lame + 2 / 3 * shear
 
     @staticmethod
     def orthotropic(
@@ -219,6 +241,36 @@ class Material:
         if name not in PRESETS:
             raise MaterialError(f'material preset "{name}": not known; there are {", ".join(PRESETS)}')
         return getattr(Material, name)()
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What each node of a body is made of."""
+
+    materials: tuple[Material, ...]
+    which: NDArray[np.int64]
+    """index into `materials`, shape (n,)"""
+
+    @staticmethod
+    def even(material: Material, nodes: int) -> Mixture:
+        """The same everywhere."""
+        return Mixture((material,), np.zeros(nodes, np.int64))
+
+    def number(self, name: str) -> NDArray[np.float64]:
+        """One number of the material at each node, shape (n,); NaN where there is none."""
+        values = [getattr(material, name) for material in self.materials]
+        return np.array([math.nan if value is None else value for value in values], np.float64)[self.which]
+
+    def changed(self, where: NDArray[np.bool_], change: Callable[[Material], Material]) -> Mixture:
+        """Another mixture, with the material changed at the nodes `where` says, (n,)."""
+        materials, which = list(self.materials), self.which.copy()
+        for old in np.unique(self.which[where]):
+            new = change(self.materials[old])
+            if new not in materials:
+                materials.append(new)
+            which[where & (self.which == old)] = materials.index(new)
+        kept, which = np.unique(which, return_inverse=True)
+        return Mixture(tuple(materials[k] for k in kept), which.reshape(-1))
 
 
 PRESETS = (

@@ -1,4 +1,4 @@
-"""Where on a body: a box, a function of reference positions, or node indices."""
+"""Where on a body: a box, a ball, a function of reference positions, or node indices."""
 
 from __future__ import annotations
 
@@ -12,6 +12,18 @@ from numpy.typing import NDArray
 from phyxel.errors import PhyxelError
 
 Floats = NDArray[np.floating]
+Vector = Sequence[float] | NDArray[np.floating]
+
+
+def as_vector(label: str, value: Any, unit: str = "") -> NDArray[np.float64]:
+    """Three finite numbers as an array, or a message that begins with the label."""
+    try:
+        vector = np.array(value, np.float64)
+    except (TypeError, ValueError):
+        vector = np.empty(0)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise PhyxelError(f"{label} = {value}: give three finite numbers" + (f" [{unit}]" if unit else ""))
+    return vector
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,24 @@ class Box:
         return np.asarray(inside.all(axis=1))
 
 
-Where = Box | Callable[[Floats], NDArray[np.bool_]] | Sequence[int] | NDArray[Any]
+@dataclass(frozen=True)
+class Ball:
+    """A ball in reference positions [m]."""
+
+    centre: Vector
+    radius: float
+
+    def __post_init__(self) -> None:
+        as_vector("ball: centre", self.centre, "m")
+        if not self.radius > 0:
+            raise PhyxelError(f"ball: radius = {self.radius}: give a length above 0 m")
+
+    def __call__(self, positions: Floats) -> NDArray[np.bool_]:
+        """Which of (n, 3) positions lie in the ball, its surface included."""
+        return np.asarray(np.linalg.norm(positions - np.asarray(self.centre, float), axis=1) <= self.radius)
+
+
+Where = Box | Ball | Callable[[Floats], NDArray[np.bool_]] | Sequence[int] | NDArray[Any]
 
 
 def select(where: Where, reference: Floats, name: str) -> NDArray[np.int64]:

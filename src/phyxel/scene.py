@@ -14,13 +14,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from phyxel.body import Body, Handle
+from phyxel.body import Body, Handle, Motion
 from phyxel.contact.colliders import Box, Collider, Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
+from phyxel.fields import Attraction, ForceField, Wind
 from phyxel.material import PRESETS, Material
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
-from phyxel.region import select
+from phyxel.region import Where, select
 from phyxel.scene_parts import COLLIDERS, ColliderPart, Part, SourcePart, Triple
 from phyxel.world import World
 
@@ -48,21 +49,54 @@ class MaterialPart(Part):
         return base.but(**given)
 
 
+class KeyPart(Part):
+    """Where something is at a time."""
+
+    at: float
+    to: Triple
+
+
 class HoldPart(Part):
-    """Nodes to hold: those in the box, in reference positions [m]."""
+    """Nodes to hold: those in the box, in reference positions [m], or around a surfel."""
 
     lower: Triple = (-np.inf, -np.inf, -np.inf)
     upper: Triple = (np.inf, np.inf, np.inf)
+    surfel: int | None = Field(default=None, ge=0)
+    near: Triple | None = None
+    radius: float | None = Field(default=None, gt=0)
     to: Triple = (0.0, 0.0, 0.0)
     over: float = Field(default=0.0, ge=0)
+    path: list[KeyPart] = Field(default=[])
     name: str | None = None
 
+    @model_validator(mode="after")
+    def _one_place_one_way(self) -> HoldPart:
+        boxed = bool(np.isfinite([self.lower, self.upper]).any())
+        if boxed + (self.surfel is not None) + (self.near is not None) > 1:
+            raise ValueError("give a box (lower, upper), a surfel, or a place it is near; not two of them")
+        if self.radius is not None and self.surfel is None and self.near is None:
+            raise ValueError("radius needs a surfel, or a place it is near")
+        if self.path and (any(self.to) or self.over):
+            raise ValueError("give to (and over) or a path, not both")
+        return self
+
+    def where(self, body: Body) -> Where:
+        picked = self.surfel if self.near is None else self.near
+        return Box(self.lower, self.upper) if picked is None else body.pick(picked, self.radius)
+
+    def motion(self, time: float) -> Motion:
+        """By `to` [m] in `over` [s] from `time` on, or along the path."""
+        keys = [(key.at, key.to) for key in self.path]
+        return keys or ([(time + self.over, self.to)] if self.over else self.to)
+
     def take(self, body: Body, time: float) -> Handle:
-        """Hold the nodes, or move them by `to` [m] in `over` [s] from `time` on."""
-        where, end = Box(self.lower, self.upper), np.array(self.to)
-        if self.over == 0:
-            return body.drag(where, end)
-        return body.drag(where, lambda now: end * min(max((now - time) / self.over, 0.0), 1.0))
+        """Hold the nodes from `time` [s] on, and move them if they are to."""
+        return body.drag(self.where(body), self.motion(time))
+
+    def rehearse(self, body: Body, time: float) -> None:
+        """Find what `take` would find wrong, without taking hold."""
+        select(self.where(body), body.reference, f"hold on {body.name}")
+        body.path_of(self.motion(time), time)
 
 
 class RefinePart(Part):
@@ -118,25 +152,56 @@ class BodyPart(SourcePart):
         return Body(cloud, material=self.material.over(Material.rubber()), refine=finer, **options)
 
 
+class WindPart(Part):
+    kind: Literal["wind"]
+    velocity: Triple
+    density: float = Wind.density
+    drag: float = Wind.drag
+    bodies: list[str] | None = None
+    name: str | None = None
+
+    def field(self) -> ForceField:
+        return Wind(**self.model_dump(exclude={"kind"}))
+
+
+class AttractionPart(Part):
+    kind: Literal["attraction"]
+    centre: Triple
+    strength: float
+    radius: float = Attraction.radius
+    bodies: list[str] | None = None
+    name: str | None = None
+
+    def field(self) -> ForceField:
+        return Attraction(**self.model_dump(exclude={"kind"}))
+
+
+KINDS: dict[str, type[Part]] = {"wind": WindPart, "attraction": AttractionPart, **COLLIDERS}
+"""Tables of which there are several kinds: the validator names the kind like a key."""
+
+
 class EventPart(Part):
-    """Something that happens at a time, to a body or a collider."""
+    """Something that happens at a time, to a body or to the world."""
 
     at: float = Field(ge=0, allow_inf_nan=False)
     body: str | None = None
     material: MaterialPart | None = None
+    over: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     force: Triple | None = None
     hold: HoldPart | None = None
     release: str | None = None
     remove: str | None = None
 
     @property
-    def about_a_body(self) -> bool:
+    def needs_body(self) -> bool:
         return any(part is not None for part in (self.material, self.force, self.hold, self.release))
 
     @model_validator(mode="after")
     def _does_something(self) -> EventPart:
-        if not self.about_a_body and self.remove is None:
+        if not self.needs_body and self.remove is None:
             raise ValueError("an event needs one of material, force, hold, release, remove")
+        if self.over and self.material is None:
+            raise ValueError("over needs a material that changes so slowly")
         return self
 
 
@@ -165,6 +230,7 @@ class SceneFile(Part):
     gravity: Triple = (0.0, -9.81, 0.0)
     body: list[BodyPart] = Field(min_length=1)
     collider: list[Annotated[ColliderPart, Field(discriminator="kind")]] = Field(default=[])
+    field: list[Annotated[WindPart | AttractionPart, Field(discriminator="kind")]] = Field(default=[])
     event: list[EventPart] = Field(default=[])
     camera: CameraPart = CameraPart()
     output: OutputPart = OutputPart()
@@ -206,8 +272,15 @@ class Scene:
                 raise SceneError(f'{shown}: two {what} are named "{min(repeated)}"; give each a name of its own')
         held = {hold.name for part in self.content.body for hold in part.hold}
         held |= {event.hold.name for event in self.content.event if event.hold}
+        fields = [part.name for part in self.content.field if part.name]
+        if len(set(fields)) < len(fields):
+            raise SceneError(f"{shown}: two fields have the same name; give each a name of its own")
+        shared = set(fields) & set(colliders)
+        if shared:
+            raise SceneError(f'{shown}: a field and a collider are named "{min(shared)}"; give each a name of its own')
+        removable = [*colliders, *fields]
         for index, event in enumerate(self.content.event):
-            if event.body is None and len(bodies) > 1 and event.about_a_body:
+            if event.body is None and event.needs_body and len(bodies) > 1:
                 raise SceneError(f"{shown}: event[{index}].body: missing; there are {', '.join(bodies)}")
             if event.body is not None and event.body not in bodies:
                 hint = did_you_mean(event.body, bodies)
@@ -215,9 +288,10 @@ class Scene:
             if event.release is not None and event.release not in held:
                 hint = did_you_mean(event.release, [name for name in held if name])
                 raise SceneError(f'{shown}: event[{index}].release = "{event.release}": no hold has this name{hint}')
-            if event.remove is not None and event.remove not in colliders:
-                hint = did_you_mean(event.remove, colliders)
-                raise SceneError(f'{shown}: event[{index}].remove = "{event.remove}": no such collider{hint}')
+            if event.remove is not None and event.remove not in removable:
+                hint = did_you_mean(event.remove, removable)
+                what = f'{shown}: event[{index}].remove = "{event.remove}"'
+                raise SceneError(f"{what}: no field or collider has this name{hint}")
 
     def _body_names(self) -> list[str]:
         """A name for each body: its own, or one made of its shape or file that no other has."""
@@ -285,9 +359,15 @@ class Scene:
             with self._blaming(f"collider[{index}]"):
                 colliders[name] = found.collider(self.folder)
                 world.add(colliders[name])
-        self._rehearse(world, set(handles))
+        fields: dict[str, ForceField] = {}
+        for index, blowing in enumerate(content.field):
+            with self._blaming(f"field[{index}]"):
+                field = fields[blowing.name or f"#{index}"] = blowing.field()
+                world.add(field)
+        removable: dict[str, Ground | Collider | ForceField] = {**colliders, **fields}
+        self._rehearse(world, set(handles), set(removable))
         for event in content.event:
-            world.at(event.at, self._action(event, handles, colliders))
+            world.at(event.at, self._action(event, handles, removable))
         return world
 
     @contextmanager
@@ -298,11 +378,10 @@ class Scene:
         except PhyxelError as error:
             raise SceneError(f"{self._shown}: {key}: {error}") from error
 
-    def _rehearse(self, world: World, held: set[tuple[str, str]]) -> None:
+    def _rehearse(self, world: World, held: set[tuple[str, str]], removable: set[str]) -> None:
         """Go through the events in order without any of them happening: a fault is found before the run begins."""
         bodies = {body.name: body for body in world.bodies}
         materials = {name: body.material for name, body in bodies.items()}
-        standing = set(self._collider_names())
         order = sorted(range(len(self.content.event)), key=lambda index: self.content.event[index].at)
         for index in order:
             event = self.content.event[index]
@@ -313,26 +392,29 @@ class Scene:
                 if event.force is not None and not np.isfinite(event.force).all():
                     raise SceneError(f"force = {event.force}: give three finite numbers [N]")
                 if event.hold is not None:
-                    select(Box(event.hold.lower, event.hold.upper), bodies[name].reference, f"hold on {name}")
+                    event.hold.rehearse(bodies[name], event.at)
                     held.add((name, event.hold.name or ""))
                 if event.release is not None:
                     if (name, event.release) not in held:
                         raise SceneError(f'release = "{event.release}": {name} is not held so at {event.at:g} s')
                     held.remove((name, event.release))
                 if event.remove is not None:
-                    if event.remove not in standing:
-                        raise SceneError(f'remove = "{event.remove}": it is gone already at {event.at:g} s')
-                    standing.remove(event.remove)
+                    if event.remove not in removable:
+                        raise SceneError(f'remove = "{event.remove}": it is gone at {event.at:g} s already')
+                    removable.remove(event.remove)
 
     def _action(
-        self, event: EventPart, handles: dict[tuple[str, str], Handle], colliders: dict[str, Ground | Collider]
+        self,
+        event: EventPart,
+        handles: dict[tuple[str, str], Handle],
+        removable: dict[str, Ground | Collider | ForceField],
     ) -> Callable[[World], None]:
         name = event.body or self._body_names()[0]
 
         def happen(world: World) -> None:
             body = next(body for body in world.bodies if body.name == name)
             if event.material is not None:
-                body.material = event.material.over(body.material)
+                body.change(event.material.over(body.material), over=event.over)
             if event.force is not None:
                 body.force = event.force
             if event.hold is not None:
@@ -340,7 +422,7 @@ class Scene:
             if event.release is not None:
                 body.release(handles.pop((name, event.release)))
             if event.remove is not None:
-                world.remove(colliders[event.remove])
+                world.remove(removable[event.remove])
 
         return happen
 
@@ -354,12 +436,7 @@ def _validated(content: Any, shown: str) -> SceneFile:
         for one in error.errors():
             # Where a key may be one thing or another, the validator names each; users know only the key.
             place = tuple(part for part in one["loc"] if isinstance(part, int) or str(part).isidentifier())
-            known = _keys_beside(place) if one["type"] == "extra_forbidden" else list(COLLIDERS)
-            if place[:1] == ("collider",):
-                place = (*place[:2], *place[3:])  # the validator names the kind too
-            if one["type"].startswith("union_tag"):
-                place, known = (*place, "kind"), list(COLLIDERS)
-            lines.setdefault(str(place), f"{shown}: {_explained({**one, 'loc': place}, known)}")
+            lines.setdefault(str(place), f"{shown}: {_explained({**one, 'loc': place})}")
         raise SceneError("\n".join(lines.values())) from error
 
 
@@ -370,26 +447,28 @@ def _with_file(part: BodyPart, file: Path, name: str) -> BodyPart:
     return part.model_copy(update={"file": str(file.resolve()), "shape": None, "name": name, "size": size})
 
 
-def _explained(error: Any, known: list[str]) -> str:
-    """One pydantic error as a sentence: key, value, what is allowed, and the near miss among what is `known` there."""
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
+def _explained(error: Any) -> str:
+    """One pydantic error as a sentence: key, value, what is allowed, and the near miss."""
+    said = [part for part in error["loc"] if part not in KINDS]
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in said).lstrip(".")
+    if error["type"] == "union_tag_not_found":
+        return f"{key}.kind: missing"
+    if error["type"] == "union_tag_invalid":
+        tag, known = error["ctx"]["tag"], error["ctx"]["expected_tags"].replace("'", "").split(", ")
+        return f"{key}.kind = {tag!r}: not known{did_you_mean(tag, known)}"
     if error["type"] == "extra_forbidden":
-        return f"{key}: not known{did_you_mean(str(error['loc'][-1]), known)}"
+        return f"{key}: not known{did_you_mean(str(error['loc'][-1]), _keys_beside(error['loc']))}"
     if key == "body" and error["type"] in ("missing", "too_short", "list_type"):
         return "body: a scene needs at least one body, written as [[body]] with two pairs of brackets"
-    if error["type"] == "union_tag_invalid":
-        kind = error["ctx"]["tag"]
-        choice = ", ".join(f'"{one}"' for one in known)
-        return f"{key} = {kind!r}: there is {choice}{did_you_mean(kind, known)}"
-    if error["type"] in ("missing", "union_tag_not_found"):
+    if error["type"] == "missing":
         return f"{key}: missing"
     message = error["msg"].removeprefix("Value error, ")
     if isinstance(error["input"], dict | list) and error["type"] in ("value_error", "too_short"):
         return f"{key}: {message}"
     hint = ""
     if error["type"] == "literal_error" and isinstance(error["input"], str):
-        allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        hint = did_you_mean(error["input"], allowed)
+        known = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        hint = did_you_mean(error["input"], known)
     return f"{key} = {error['input']!r}: {message[0].lower() + message[1:]}{hint}"
 
 
@@ -397,10 +476,10 @@ def _keys_beside(location: tuple[Any, ...]) -> list[str]:
     """The keys allowed where an unknown key was found."""
     part: Any = SceneFile
     for step in location[:-1]:
-        if isinstance(step, str) and step in part.model_fields:
+        if step in KINDS:
+            part = KINDS[step]
+        elif isinstance(step, str) and step in part.model_fields:
             part = _part_in(part.model_fields[step].annotation)
-        elif step in COLLIDERS:
-            part = COLLIDERS[step]
     return list(part.model_fields)
 
 

@@ -1,4 +1,4 @@
-"""The world: bodies, colliders, gravity and the clock."""
+"""The world: bodies, colliders, fields, gravity and the clock."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ from phyxel.body import DRAG_TIME, Body
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import measured, top_speed
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
+from phyxel.fields import ForceField
 from phyxel.files import whole_file
+from phyxel.material import Mixture
 from phyxel.models.phyxel import PhyxelModel
+from phyxel.pool import Pool
+from phyxel.region import Vector, as_vector
 from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
 
-CHECKPOINT_FORMAT = 1
+CHECKPOINT_FORMAT = 2
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
 """Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
+LONGEST_UNASKED = 0.002
+"""Time of explicit substeps after which fields are asked anew, if one substep is not longer [s]."""
 LONGEST_IMPLICIT = 0.01
 """Longest implicit step [s]."""
 MOST_EXPLICIT = 500
@@ -56,24 +62,21 @@ class World:
     """Owns the clock: asks for the stable step and moves all bodies together."""
 
     def __init__(self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None) -> None:
-        try:
-            self.gravity: Floats = np.asarray(gravity, np.float64)
-        except (TypeError, ValueError):
-            self.gravity = np.empty(0)
-        if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
-            raise PhyxelError(f"gravity = {gravity}: give three finite numbers [m/s²]")
+        self._ceilings: dict[Body, float] = {}
+        self.gravity = gravity
+        self._first_gravity = self._gravity
         self.device = dev.pick(device)
         self.bodies: list[Body] = []
         self.colliders: list[Ground | Collider] = []
-        self._first_colliders: list[Ground | Collider] = []
-        """those it was built with; events may take them away"""
+        self.fields: list[ForceField] = []
         self.time = 0.0
         self.revision = 0
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
         self._events: list[tuple[float, Callable[[World], None]]] = []
         self._next_event = 0
         self._model: PhyxelModel | None = None
-        self._ceilings: dict[Body, float] = {}
+        self.pool = Pool(self)
+        """what has melted"""
         self._steps_since_check = 0
         self._collider_speed = 0.0
         """the fastest a collider gets in the time that is being stepped over [m/s]"""
@@ -89,26 +92,44 @@ class World:
 
     # Building
 
-    def add(self, thing: Body | Ground | Collider) -> None:
-        """Put a body or a collider into the world; also while it runs."""
+    @property
+    def gravity(self) -> Floats:
+        """[m/s²], shape (3,); assign another at any time."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, gravity: Vector) -> None:
+        self._gravity = as_vector("gravity", gravity, "m/s²")
+        self._gravity.setflags(write=False)  # the blow-up check must hear of a change
+        self._ceilings.clear()
+
+    def add(self, thing: Body | Ground | Collider | ForceField) -> None:
+        """Put a body, a collider or a field into the world; also while it runs."""
         if isinstance(thing, Ground | Collider):
             if not math.isfinite(thing.extent):
                 raise PhyxelError(f"world.add({thing!r}): a collider has an end on every side; only regions are open")
             self.colliders.append(thing)
-            if self.time == 0:
-                self._first_colliders.append(thing)
             self._ceilings.clear()
         elif isinstance(thing, Body):
             self._add_body(thing)
+        elif isinstance(thing, ForceField):
+            self._add_field(thing)
         else:
-            raise PhyxelError(f"world.add({thing!r}): give a Body or a collider, for example px.Ground()")
+            raise PhyxelError(f"world.add({thing!r}): give a Body, a collider such as Ground or a field such as Wind")
 
-    def remove(self, collider: Ground | Collider) -> None:
-        """Take a collider away; also while the world runs."""
-        kept = [one for one in self.colliders if one is not collider]
-        if len(kept) == len(self.colliders):
-            raise PhyxelError(f"world.remove({collider!r}): not in this world")
-        self.colliders = kept
+    def remove(self, thing: Ground | Collider | ForceField) -> None:
+        """Take a collider or a field out of the world; also while it runs."""
+        kept: list[Any] = self.fields if isinstance(thing, ForceField) else self.colliders
+        if thing not in kept:
+            raise PhyxelError(f"world.remove({thing!r}): it is not in this world; give a collider or a field that is")
+        kept.remove(thing)
+        self._ceilings.clear()
+
+    def _add_field(self, field: ForceField) -> None:
+        if field in self.fields:
+            raise PhyxelError(f"{field.label}: this field is in the world already")
+        field.check_bodies(self.bodies)
+        self.fields.append(field)
         self._ceilings.clear()
 
     def _add_body(self, body: Body) -> None:
@@ -117,29 +138,15 @@ class World:
         names = {other.name for other in self.bodies}
         if body.name in names:
             body.name = next(name for k in range(2, 10**6) if (name := f"{body.name}-{k}") not in names)
-        kept = self._kept_states()
         body._world = self
         self.bodies.append(body)
         self._arrived.append(body)
         self._integrator = None
-        if kept:
-            self._rebuild(kept)
-
-    def _kept_states(self) -> list[dict[str, NDArray[Any]]]:
-        if self._model is None:
-            return []
-        names = ("u", "v", "plastic")
-        return [{name: self.field(body, name).copy() for name in names} for body in self.bodies]
-
-    def _rebuild(self, kept: list[dict[str, NDArray[Any]]]) -> None:
-        """A new model for more bodies, with the old ones as they were."""
-        self._model = None
-        model = self.model
-        for (low, high), state in zip(model.ranges, kept, strict=False):
-            model.u[low:high].assign(state["u"])
-            model.v[low:high].assign(state["v"])
-            model.matter.plastic[low:high].assign(state["plastic"])
-        self.revision += 1
+        if self._model is not None:
+            old, self._model = self._model, None
+            self.model.take_over(old)
+            self.pool.set_melt()
+            self.revision += 1
 
     @property
     def model(self) -> PhyxelModel:
@@ -149,8 +156,10 @@ class World:
                 raise PhyxelError("the world has no body; call world.add(body) first")
             self._model = PhyxelModel([body.part() for body in self.bodies], self.device)
             for index, body in enumerate(self.bodies):
-                self._model.set_material(index, body.material, body.rotation)
+                self._model.set_material(index, body.mixture, body.rotation)
             self._write_holds()
+            for body in self.bodies:
+                self.pool.take_in(body)
             dev.trim_memory()
         return self._model
 
@@ -164,12 +173,17 @@ class World:
 
     # What bodies report
 
-    def material_changed(self, body: Body) -> None:
+    def material_changed(self, body: Body, before: Mixture) -> None:
         """A body got another material."""
         self._ceilings.clear()
         self._integrator = None
-        if self._model is not None:
-            self._model.set_material(self.bodies.index(body), body.material, body.rotation)
+        self.model.set_material(self.bodies.index(body), body.mixture, body.rotation)
+        self.pool.material_changed(body, before)
+        self.revision += 1
+
+    def anchors_changed(self) -> None:
+        """Bodies are counted from elsewhere."""
+        self._write_surroundings()
 
     def energy_changed(self, body: Body) -> None:
         """Something from outside may have done work on a body."""
@@ -204,9 +218,15 @@ class World:
             time, action = self._events[self._next_event]
             self._advance_quietly(max(time - self.time, 0.0))
             self._next_event += 1
+            self._set_clock(time)
             action(self)
         self._advance_quietly(end - self.time)
-        self.time = end
+        self._set_clock(end)
+
+    def _set_clock(self, time: float) -> None:
+        """The time to the bit, with what depends on it alone: a resumed run must find the same."""
+        self.time = time
+        self._follow_ramps()
 
     def _advance_quietly(self, dt: float) -> None:
         if dt <= 0 or not self.bodies:
@@ -214,23 +234,30 @@ class World:
             return
         self._set_down()
         start, left = self.time, dt
-        implicit = self.integrator == "implicit"
-        # An implicit step is long: what is met in it, and where colliders are then, is to be known for each.
-        singly = any(handle.follows for handle in self._handles()) or (implicit and bool(self._solid_colliders()))
-        most = 1 if singly else MOST_STEPS_AT_ONCE
-        self._write_surroundings((start, start + dt))
+        followed = any(handle.follows for handle in self._handles())
+        self._collider_speed = max((top_speed(one, start, start + dt) for one in self._solid_colliders()), default=0.0)
+        self._write_surroundings()
         while left > 0:
+            implicit = self.integrator == "implicit"
+            most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
             substeps = self._implicit_substeps(left) if implicit else self._stable_substeps(left)
+            if self.fields:
+                most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
             now = min(substeps, most)
             before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
+            self._write_fields(0.5 * (now - 1) * step)
             self.time = start + dt - left
             self._move_colliders((before, self.time), self.time if implicit else before)
             self._move_holds(self.time, now * step)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
+            self.pool.refresh()
             self._recentre()
             self._steps_since_check += now
             self.steps += now
+            if self._follow_ramps():
+                self._write_surroundings()
+        self._collider_speed = 0.0
         self.model.synchronise()
         self.revision += 1
         self._check_for_blow_up()
@@ -241,6 +268,8 @@ class World:
         than some hundred steps for a sixtieth of a second."""
         if self._integrator is None:
             asked = {body.integrator for body in self.bodies} - {None}
+            if self.pool.flows:
+                asked = {"leapfrog"}  # neighbours change, and pressure is stiff
             if not asked:
                 steps = 1 / 60 / self.model.stable_step()
                 asked = {"implicit" if steps > MOST_EXPLICIT else "leapfrog"}
@@ -294,14 +323,12 @@ class World:
     def _solid_colliders(self) -> list[Collider]:
         return [one for one in self.colliders if isinstance(one, Collider)]
 
-    def _write_surroundings(self, span: tuple[float, float] | None = None) -> None:
-        """Pushes on the bodies, and the colliders as they are now; `span` is the time [s] to come."""
+    def _write_surroundings(self) -> None:
+        """Pushes on the bodies, and the colliders as they are now."""
         model = self.model
         for b, body in enumerate(self.bodies):
-            push = self.gravity + body.force / float(body.masses.sum())
+            push = self._gravity + body.force / float(body.masses.sum())
             model.set_acceleration(b, push / body.unit)
-        moving = [one for one in self._solid_colliders() if one.moves]
-        self._collider_speed = max((top_speed(one, *span) for one in moving), default=0.0) if span else 0.0
         self._span = (self.time, self.time)
         self._place_colliders(self.time)
 
@@ -315,6 +342,25 @@ class World:
             self._span = span
             self._place_colliders(at)
             self._ceilings.clear()
+
+    def _write_fields(self, ahead: float) -> None:
+        """Accelerations by the fields, as they will be a little ahead [s]: in the middle of the kicks they are for, or
+        they would lag and drive what circles a centre outward."""
+        model = self.model
+        extra = np.zeros((len(model) if self.fields else 0, 3))
+        for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
+            fields = [field for field in self.fields if field.acts_on(body)]
+            if fields:
+                velocities = body.velocities
+                positions, time = body.positions + ahead * velocities, self.time + ahead
+                acting = [field.acceleration(body, positions, velocities, time) for field in fields]
+                extra[low:high] = np.sum(acting, axis=0) / body.unit
+        model.set_extra(extra)
+
+    def _follow_ramps(self) -> bool:
+        """Give bodies on their way to another material what they are made of now; whether any changed."""
+        changed = [body.follow_ramp(self.time) for body in self.bodies]
+        return any(changed)
 
     def _move_holds(self, time: float, duration: float) -> None:
         """Set hold velocities so that every hold is where it should be at `time`."""
@@ -331,12 +377,13 @@ class World:
     def _recentre(self) -> None:
         """Move the origins of bodies that have gone far, so that displacements stay small."""
         first_nodes = self.model.u.numpy()
-        for b, body in enumerate(self.bodies):
-            moved = first_nodes[self.model.ranges[b][0]]
+        for anchor in {id(body.anchor): body.anchor for body in self.bodies}.values():
+            bodies = [b for b, body in enumerate(self.bodies) if body.anchor is anchor]
+            moved = first_nodes[self.model.ranges[bodies[0]][0]]
             if np.abs(moved).max() > FARTHEST_FROM_ORIGIN:
                 shift = moved.astype(np.float64)
-                self.model.recentre(b, shift)
-                body.origin = body.origin + body.unit * shift
+                self.model.recentre(bodies, shift)
+                anchor.origin = anchor.origin + anchor.unit * shift
                 self._place_colliders(self.time)
 
     def _check_for_blow_up(self) -> None:
@@ -355,7 +402,7 @@ class World:
 
     def _check_energy(self, body: Body) -> None:
         """Without work from outside, kinetic + elastic + potential energy can only fall."""
-        if body.force.any():
+        if body.force.any() or any(field.acts_on(body) for field in self.fields):
             return
         now = body.diagnostics()
         lively = now["kinetic"] + now["elastic"]
@@ -363,7 +410,7 @@ class World:
         if body not in self._ceilings:
             self._ceilings[body] = total
             return
-        weight = now["mass"] * float(np.linalg.norm(self.gravity))
+        weight = now["mass"] * float(np.linalg.norm(self._gravity))
         gained = total - self._ceilings[body]
         if gained > 0.5 * lively and gained > 1e-3 * weight * body.unit:
             raise BlowUpError(self._blow_up_text(body.name, f"it gained {gained:.3g} J from nowhere"))
@@ -386,13 +433,31 @@ class World:
     # Reading, for bodies
 
     def field(self, body: Body, name: str) -> NDArray[np.float64]:
-        """The "u", "v", "gradient" or "plastic" strain of one body's nodes, in its units."""
+        """The "u", "v", "gradient", "plastic" strain or "swell" of one body's nodes, in its units."""
         model = self.model
         low, high = model.ranges[self.bodies.index(body)]
         if name == "gradient":
             model.ensure_forces()
-        arrays = {"u": model.u, "v": model.v, "gradient": model.forces.gradient, "plastic": model.matter.plastic}
+        matter = model.matter
+        arrays = {
+            "X": matter.X,
+            "u": model.u,
+            "v": model.v,
+            "gradient": model.forces.gradient,
+            "plastic": matter.plastic,
+            "swell": matter.swell,
+        }
         return arrays[name].numpy()[low:high].astype(np.float64)
+
+    def pieces(self) -> list[dict[Body, NDArray[np.int64]]]:
+        """What hangs together, the heaviest first: the nodes of each body that a piece has a part of. Bodies that have
+        flowed together are one piece, one that has flowed apart is several."""
+        label = self.model.pieces()
+        found: list[dict[Body, NDArray[np.int64]]] = [{} for _ in range(int(label.max()) + 1)]
+        for body, (low, high) in zip(self.bodies, self.model.ranges, strict=True):
+            for piece in np.unique(label[low:high]):
+                found[piece][body] = np.flatnonzero(label[low:high] == piece)
+        return sorted(found, key=lambda piece: -sum(body.masses[nodes].sum() for body, nodes in piece.items()))
 
     def stress_of(self, body: Body) -> NDArray[np.float64]:
         """Cauchy stress of one body's nodes [Pa], shape (n, 3, 3)."""
@@ -429,6 +494,7 @@ class World:
         while quiet < 3:
             step = model.stable_step()
             drag = 2 * slowest if math.isfinite(slowest) else 0.0
+            self._write_fields(0.0)
             self._move_holds(self.time + DRAG_TIME, SETTLING_STEPS * step)
             model.step(step, SETTLING_STEPS, drag)
             model.synchronise(drag)
@@ -447,24 +513,29 @@ class World:
 
     def fingerprint(self) -> str:
         """What this world is built of, as a hash: a checkpoint fits only a world with the same."""
-        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self.gravity.tolist()}".encode())
-        for collider in self._first_colliders:
-            digest.update(collider.signature().encode())
+        digest = hashlib.sha256(f"{CHECKPOINT_FORMAT} {self._first_gravity.tolist()}".encode())
         for body in self.bodies:
             digest.update(body.name.encode())
-            digest.update(np.ascontiguousarray(body.reference).tobytes())
+            digest.update(np.ascontiguousarray(body.birth).tobytes())
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
             digest.update(repr((body.first_material, body.first_material.stiffness)).encode())
         return digest.hexdigest()
+
+    def _surroundings(self) -> list[str]:
+        """Colliders and fields that are there now: they may come and go with events."""
+        return [*(one.signature() for one in self.colliders), *(field.label for field in self.fields)]
 
     def save(self, path: str | os.PathLike[str], note: str = "") -> None:
         """Write the state to `path` (.npz); `restore` goes on from it with the same bits. A `note` must match then."""
         handles = self._handles()
         content: dict[str, Any] = {f"model.{name}": array for name, array in self.model.state().items()}
+        content |= {f"pool.{name}": array for name, array in self.pool.state().items()}
         content |= {
             "fingerprint": np.array(self.fingerprint() + note),
             "clock": np.array([self.time, self._steps_since_check, self._next_event, self._step]),
             "integrator": np.array(self._integrator or ""),
+            "gravity": self._gravity,
+            "surroundings": np.array(self._surroundings(), str),
             "origins": np.array([body.origin for body in self.bodies]),
             "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
             "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
@@ -486,8 +557,16 @@ class World:
         self._replay_events(int(content["clock"][2]))
         if len(content["moved"]) != len(self._handles()):
             raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")
-        self.model.restore({name.removeprefix("model."): a for name, a in content.items() if name.startswith("model.")})
-        self.time = float(content["clock"][0])
+        if content["surroundings"].tolist() != self._surroundings():
+            raise CheckpointError(
+                f"{path}: other colliders or fields than this world has; build that it was saved from"
+            )
+        self._set_clock(float(content["clock"][0]))
+        self.gravity = content["gravity"]
+        if self.model.reshaped and "model.pairs.count" not in content:
+            self._be_born_again()
+        self.model.restore(_under("model.", content))
+        self.pool.restore(_under("pool.", content))
         self._steps_since_check = int(content["clock"][1])
         self._step = float(content["clock"][3])
         self._integrator = str(content["integrator"]) or None
@@ -500,11 +579,23 @@ class World:
         self._ceilings = {body: ceiling for body, ceiling in known if not math.isnan(ceiling)}
         self.revision += 1
 
+    def _be_born_again(self) -> None:
+        """Bodies that have been reshaped since get their first shape back."""
+        self._model, self.pool = None, Pool(self)
+        for body in self.bodies:
+            body.be_born_again()
+
     def _replay_events(self, count: int) -> None:
-        """Let past events happen again: they change materials and holds; the state is then overwritten."""
-        for _, action in self._events[self._next_event : count]:
+        """Let past events happen again, each at its time: they change materials, holds and fields; the state is then
+        overwritten."""
+        for time, action in self._events[self._next_event : count]:
+            self._set_clock(time)
             action(self)
         self._next_event = count
+
+
+def _under(prefix: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): array for name, array in content.items() if name.startswith(prefix)}
 
 
 def settle(world: World, tolerance: float = 1e-6) -> None:

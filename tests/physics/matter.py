@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.material import Material
+from phyxel.material import Material, Mixture
 from phyxel.models.phyxel import Part, PhyxelModel
 
 UNIT = 0.04
@@ -30,7 +30,7 @@ def model_of(positions: np.ndarray, material: Material, real=wp.float64, support
     volumes = np.random.default_rng(1).uniform(0.7, 1.3, n)
     part = Part(positions, np.zeros((n, 3)), volumes, np.full(n, 0.5), unit=UNIT, support=support)
     model = PhyxelModel([part], dev.pick("cpu"), real)
-    model.set_material(0, material, np.eye(3))
+    model.set_material(0, Mixture.even(material, n), np.eye(3))
     return model
 
 

@@ -94,11 +94,11 @@ class ColliderTable:
 
     def __init__(self, units: Sequence[float], real: Any, device: wp.Device) -> None:
         self._units, self._real, self._device = units, real, device
-        self._met: list[Ground | Collider] = []
+        self.met: list[Ground | Collider] = []
         self._lay_out([])
 
     def _lay_out(self, colliders: Sequence[Ground | Collider]) -> None:
-        self._met = list(colliders)
+        self.met = list(colliders)
         count, real, device = len(colliders), self._real, self._device
         rows = len(self._units) * count
         vector, matrix = wp.types.vector(3, real), wp.types.matrix((3, 3), real)
@@ -115,45 +115,42 @@ class ColliderTable:
         table.layout = wp.array(layout, dtype=wp.vec4i, device=device)
         table.values = wp.array(values, dtype=real, device=device)
         self.table = table
-        for row, (unit, collider) in enumerate((unit, one) for unit in self._units for one in colliders):
-            sizes = np.array(collider.sizes) / unit
-            self._size.host[row, : len(sizes)] = sizes
-        self._size.push()
 
     @property
     def rows(self) -> int:
         """Pairs of a body and a collider."""
-        return len(self._units) * len(self._met)
+        return len(self._units) * len(self.met)
 
     @property
     def moves(self) -> bool:
         """Whether any collider may move."""
-        return any(one.moves for one in self._met)
+        return any(one.moves for one in self.met)
 
     def write(
         self, colliders: Sequence[Ground | Collider], origins: Floats, span: tuple[float, float], at: float
     ) -> bool:
         """Where the colliders are at the time `at` [s], and how they move over a span of time, for bodies with these
         origins [m]. Whether there are others than before: then captured launches are outdated."""
-        others = len(colliders) != len(self._met) or any(a is not b for a, b in zip(colliders, self._met, strict=True))
+        others = len(colliders) != len(self.met) or any(a is not b for a, b in zip(colliders, self.met, strict=True))
         if others:
             self._lay_out(colliders)
         for k, collider in enumerate(colliders):
             self._write_frame(k, collider, origins, span, at)
-        for shared in (self._turn, self._place, self._drift, self._spin):
+        for shared in (self._turn, self._place, self._drift, self._spin, self._size):
             shared.push()
         return others
 
     def _write_frame(
         self, k: int, collider: Ground | Collider, origins: Floats, span: tuple[float, float], at: float
     ) -> None:
-        rows = slice(k, None, len(self._met))
+        rows = slice(k, None, len(self.met))
         units = np.array(self._units)[:, None]
         if isinstance(collider, Ground):
             self._turn.host[rows] = np.eye(3)
             # A plane has no middle: what lies beside the body does not matter.
             self._place.host[rows] = (origins - (0.0, collider.height, 0.0)) * (0.0, 1.0, 0.0) / units
             return
+        self._size.host[rows, : len(collider.sizes)] = np.array(collider.sizes) / units
         place, rotation = collider.pose(at)
         drift, spin = motion(collider, *span)
         self._turn.host[rows] = rotation.T
@@ -186,6 +183,8 @@ def motion(collider: Collider, start: float, end: float) -> tuple[Floats, Floats
 
 def top_speed(collider: Collider, start: float, end: float, looks: int = 8) -> float:
     """The fastest that any point of a collider moves over a span of time [m/s]."""
+    if not collider.moves:
+        return 0.0
     times = np.linspace(start, end, looks + 1)
     moving = [motion(collider, *span) for span in itertools.pairwise(times.tolist())]
     return max(float(np.linalg.norm(drift) + np.linalg.norm(spin) * collider.extent) for drift, spin in moving)

@@ -41,6 +41,7 @@ def in_double(x: Any):
 @wp.kernel
 def weigh_pairs(
     first: int,
+    nodes: wp.array(dtype=wp.int32),
     X: wp.array(dtype=Any),
     support: wp.array(dtype=wp.float64),
     start: wp.array(dtype=wp.int32),
@@ -50,8 +51,8 @@ def weigh_pairs(
     weight_forth: wp.array(dtype=Any),
     weight_back: wp.array(dtype=Any),
 ):
-    """w_ij and w_ji of every pair."""
-    i = first + wp.tid()
+    """w_ij and w_ji of every pair of some nodes."""
+    i = nodes[first + wp.tid()]
     Xi = in_double(X[i])
     entry = start[i]
     end = entry + count[i] * stride
@@ -80,6 +81,7 @@ def extreme_eigenvalues(A: Any):
 @wp.kernel
 def sum_moments(
     first: int,
+    nodes: wp.array(dtype=wp.int32),
     X: wp.array(dtype=Any),
     start: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
@@ -93,7 +95,7 @@ def sum_moments(
     ratio: wp.array(dtype=wp.float64),
 ):
     """A_i⁻¹ (zero where A_i is too thin), lever_i = Σ_j w_ij X_ij, tr A_i and the ratio of A_i's eigenvalues."""
-    i = first + wp.tid()
+    i = nodes[first + wp.tid()]
     Xi = in_double(X[i])
     A = wp.mat33d()
     arm = wp.vec3d()
@@ -137,38 +139,41 @@ class Moments:
         """Nodes without a usable gradient: lone points, sheets."""
         return self.ratio.numpy() < THINNEST
 
+    @staticmethod
+    def blank(n: int, real: Any, device: wp.Device) -> Moments:
+        return Moments(
+            inverse=wp.zeros(n, dtype=wp.types.matrix((3, 3), real), device=device),
+            lever=wp.zeros(n, dtype=wp.types.vector(3, real), device=device),
+            trace=wp.zeros(n, dtype=real, device=device),
+            ratio=wp.zeros(n, dtype=wp.float64, device=device),
+        )
+
+
+def weighing(
+    nodes: wp.array, X: wp.array, support: wp.array, near: Neighbourhood, moments: Moments, thinnest: float = THINNEST
+) -> list[dev.Launch]:
+    """Launches that find weights and moments of some nodes, (m,) int32; `support` is float64, shape (n,)."""
+    lists = [near.start, near.count, near.stride, near.index]
+    found = [moments.inverse, moments.lever, moments.trace, moments.ratio]
+    return [
+        dev.Launch(weigh_pairs, len(nodes), [nodes, X, support, *lists, near.weight, near.weight_back]),
+        dev.Launch(sum_moments, len(nodes), [nodes, X, *lists, near.weight, wp.float64(thinnest), *found]),
+    ]
+
 
 def prepare_neighbourhood(
-    X: wp.array, support: NDArray[np.floating], pairs: PairList, device: wp.Device
+    X: wp.array,
+    support: NDArray[np.floating],
+    pairs: PairList,
+    device: wp.Device,
+    room: NDArray[np.integer] | None = None,
 ) -> tuple[Neighbourhood, Moments]:
     """Weights and moments of all nodes; `X` decides the precision."""
     n, real = len(X), X.dtype._wp_scalar_type_
-    near = Neighbourhood.laid_out(pairs, real, device)
+    near, moments = Neighbourhood.laid_out(pairs, real, device, room), Moments.blank(n, real, device)
     h = wp.array(support.astype(np.float64), dtype=wp.float64, device=device)
-    moments = Moments(
-        inverse=wp.zeros(n, dtype=wp.types.matrix((3, 3), real), device=device),
-        lever=wp.zeros(n, dtype=wp.types.vector(3, real), device=device),
-        trace=wp.zeros(n, dtype=real, device=device),
-        ratio=wp.zeros(n, dtype=wp.float64, device=device),
-    )
-    lists = [near.start, near.count, near.stride, near.index]
-    launches = [
-        dev.Launch(weigh_pairs, n, [X, h, *lists, near.weight, near.weight_back]),
-        dev.Launch(
-            sum_moments,
-            n,
-            [
-                X,
-                *lists,
-                near.weight,
-                wp.float64(THINNEST),
-                moments.inverse,
-                moments.lever,
-                moments.trace,
-                moments.ratio,
-            ],
-        ),
-    ]
+    nodes = wp.array(np.arange(n, dtype=np.int32), dtype=wp.int32, device=device)
+    launches = weighing(nodes, X, h, near, moments)
     dev.prepare(launches, device)
     for item in launches:
         dev.launch(item.kernel, item.count, item.inputs, device)
@@ -176,19 +181,24 @@ def prepare_neighbourhood(
 
 
 def choose_supports(
-    positions: NDArray[np.floating], factor: float, device: wp.Device, sees: Sees | None = None
+    positions: NDArray[np.floating],
+    factor: float,
+    device: wp.Device,
+    sees: Sees | None = None,
+    birth: NDArray[np.floating] | None = None,
 ) -> tuple[NDArray[np.float64], PairList]:
     """Supports h_i = factor·r̄_i, grown where the moment matrix is thin, and the pairs they make.
 
-    Nodes that do not see each other, as `sees` says of (n, 3) and (n, 3) positions, are no pair. A node that stays thin
-    however far it looks (a lone point, a sheet) keeps its support and is degenerate.
+    Nodes that do not see each other, as `sees` says of their places at birth, (n, 3) (without: their positions), are no
+    pair. A node that stays thin however far it looks (a lone point, a sheet) keeps its support and is degenerate.
     """
+    places = positions if birth is None else birth
     support = factor * mean_spacing(positions)
     X = wp.array(positions.astype(np.float32), dtype=wp.vec3, device=device)
     for _ in range(8):
         pairs = find_pairs(positions, support, device)
         if sees is not None:
-            pairs = pairs.seen(lambda i, j: sees(positions[i], positions[j]))
+            pairs = pairs.seen(lambda i, j: sees(places[i], places[j]))
         _, moments = prepare_neighbourhood(X, support, pairs, device)
         thin = moments.degenerate
         if not thin.any():

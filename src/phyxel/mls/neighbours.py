@@ -94,6 +94,17 @@ class PairList:
         shifted = [pairs.index + np.int32(first) for pairs, first in zip(lists, firsts[:-1], strict=True)]
         return PairList(np.concatenate([pairs.count for pairs in lists]), np.concatenate(shifted))
 
+    def replaced(self, nodes: NDArray[np.integer], by: PairList) -> PairList:
+        """The lists with those of some nodes, ascending (m,), replaced; `by` counts these nodes from 0. No other node
+        may have one of them in its list."""
+        new = np.zeros(len(self.count), bool)
+        new[nodes] = True
+        owner = np.repeat(np.arange(len(self.count)), self.count)
+        owners = np.concatenate([owner[~new[owner]], nodes[np.repeat(np.arange(len(nodes)), by.count)]])
+        index = np.concatenate([self.index[~new[owner]], nodes[by.index].astype(np.int32)])
+        count = np.bincount(owners, minlength=len(self.count)).astype(np.int32)
+        return PairList(count, index[np.argsort(owners, kind="stable")].astype(np.int32))
+
 
 @wp.func
 def _touches(i: int, j: int, X: wp.array(dtype=wp.vec3), support: wp.array(dtype=float)):
@@ -178,17 +189,21 @@ class Neighbourhood:
     """w_ji, no unit"""
 
     @staticmethod
-    def laid_out(pairs: PairList, real: Any, device: wp.Device) -> Neighbourhood:
-        """Lists in the device's layout; weights still to be filled."""
+    def laid_out(
+        pairs: PairList, real: Any, device: wp.Device, room: NDArray[np.integer] | None = None
+    ) -> Neighbourhood:
+        """Lists in the device's layout; weights still to be filled. `room` is the length each list may grow to, (n,);
+        without it they keep theirs."""
         n = len(pairs.count)
+        longest = pairs.count if room is None else np.maximum(room, pairs.count).astype(np.int64)
         if device.is_cuda:
-            start, stride = np.arange(n), n
-            index = np.zeros(n * int(pairs.count.max(initial=0)), np.int32)
-            owner = np.repeat(np.arange(n), pairs.count)
-            rank = np.arange(len(pairs.index)) - pairs.start[owner]
-            index[rank * n + owner] = pairs.index
+            start, stride, entries = np.arange(n), n, n * int(longest.max(initial=0))
         else:
-            start, stride, index = pairs.start, 1, pairs.index
+            start, stride, entries = np.cumsum(longest, dtype=np.int64) - longest, 1, int(longest.sum())
+        index = np.zeros(entries, np.int32)
+        owner = np.repeat(np.arange(n), pairs.count)
+        rank = np.arange(len(pairs.index)) - pairs.start[owner]
+        index[start[owner] + rank * stride] = pairs.index
         if len(index) > np.iinfo(np.int32).max:
             raise ValueError(f"{len(index)} neighbour entries: more than 32-bit indices can hold")
         return Neighbourhood(
@@ -199,3 +214,10 @@ class Neighbourhood:
             weight=wp.zeros(len(index), dtype=real, device=device),
             weight_back=wp.zeros(len(index), dtype=real, device=device),
         )
+
+    def pairs(self) -> PairList:
+        """The lists as they are now, on the host."""
+        start, count, index = (array.numpy() for array in (self.start, self.count, self.index))
+        owner = np.repeat(np.arange(len(count)), count)
+        rank = np.arange(len(owner)) - (np.cumsum(count, dtype=np.int64) - count)[owner]
+        return PairList(count.copy(), index[start[owner] + rank * self.stride])

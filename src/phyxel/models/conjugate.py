@@ -142,7 +142,6 @@ def apply_system(
     n: int,
     dt: wp.array(dtype=Any),
     mass: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
     damping: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     rub: wp.array(dtype=Any),
@@ -159,9 +158,8 @@ def apply_system(
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        b = body[i]
-        stays = mass[i] * (mass.dtype(1.0) + drag[b] * dt[0]) + rub[i]
-        Ap = filtered(stays * p[i] - (dt[0] + damping[b]) * dt[0] * change[i], hold[i], contact[i], normal[i])
+        stays = mass[i] * (mass.dtype(1.0) + drag[i] * dt[0]) + rub[i]
+        Ap = filtered(stays * p[i] - (dt[0] + damping[i]) * dt[0] * change[i], hold[i], contact[i], normal[i])
         change[i] = Ap
         total += wp.float64(wp.dot(p[i], Ap))
         i += 1

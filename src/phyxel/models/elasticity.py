@@ -1,7 +1,8 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The law: energy, stress and its change as functions of J = I + ∇u and the plastic strain εᵖ, and how εᵖ flows.
+"""The law: energy, stress and its change as functions of J = I + ∇u and what the reference shape has stored: the strain
+εᵖ and the volume ratio s. And how these two flow.
 
-    W(J) = ½ e:C':e + ½ k_v (|J| − 1)² + ½ k_b min(|J| − 0.3, 0)²,   e = ½(JᵀJ − I) − εᵖ,   C' = C − k_v 1⊗1
+    W(J) = ½ e:C':e + ½ k_v (s|J| − 1)² + ½ k_b min(s|J| − 0.3, 0)²,   e = ½(JᵀJ − I) − εᵖ,   C' = C − k_v 1⊗1
 
 M04 adds a volume term on top of Hooke's law, which changes Poisson's ratio. Here the volume term takes λ's part instead
 (k_v = λ): the small-strain law is C exactly, and large stretch keeps its volume, which Green's strain alone does not.
@@ -67,35 +68,35 @@ def cofactor_change(J: Any, dJ: Any):
 
 
 @wp.func
-def energy_density(J: Any, plastic: Any, C: Any, k_v: Any, k_b: Any):
+def energy_density(J: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any):
     """W(J) [Pa]."""
     e = green_strain(J) - plastic
-    volume = wp.determinant(J)
+    volume = swell * wp.determinant(J)
     stretch = volume - J.dtype(1.0)
     wall = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
     return J.dtype(0.5) * (wp.ddot(e, hooke(C, e)) + k_v * stretch * stretch + k_b * wall * wall)
 
 
 @wp.func
-def first_stress(J: Any, plastic: Any, C: Any, k_v: Any, k_b: Any):
-    """∂W/∂J = Jσ + p cof J [Pa] (M04 eq. 13, 15 with our corrections)."""
-    volume = wp.determinant(J)
+def first_stress(J: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any):
+    """∂W/∂J = Jσ + s p cof J [Pa] (M04 eq. 13, 15 with our corrections)."""
+    volume = swell * wp.determinant(J)
     p = k_v * (volume - J.dtype(1.0)) + k_b * wp.min(volume - J.dtype(WALL), J.dtype(0.0))
-    return J * hooke(C, green_strain(J) - plastic) + cofactor(J) * p
+    return J * hooke(C, green_strain(J) - plastic) + cofactor(J) * (swell * p)
 
 
 @wp.func
-def first_stress_change(J: Any, plastic: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
+def first_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
     """Change of ∂W/∂J along dJ: the exact tangent."""
-    volume = wp.determinant(J)
+    volume = swell * wp.determinant(J)
     below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
     p = k_v * (volume - J.dtype(1.0)) + k_b * below
     slope = k_v + wp.where(below < J.dtype(0.0), k_b, J.dtype(0.0))
-    cof = cofactor(J)
+    cof = cofactor(J) * swell
     half = wp.transpose(J) * dJ
     de = (half + wp.transpose(half)) * J.dtype(0.5)
     elastic = dJ * hooke(C, green_strain(J) - plastic) + J * hooke(C, de)
-    return elastic + cof * (slope * wp.ddot(cof, dJ)) + cofactor_change(J, dJ) * p
+    return elastic + cof * (slope * wp.ddot(cof, dJ)) + cofactor_change(J, dJ) * (swell * p)
 
 
 @wp.func
@@ -108,11 +109,11 @@ def positive_part(A: Any):
 
 
 @wp.func
-def positive_stress_change(J: Any, plastic: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
+def positive_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
     """The tangent without what can make it indefinite: compressive stress, and the pressure's turning cofactor."""
-    volume = wp.determinant(J)
+    volume = swell * wp.determinant(J)
     slope = k_v + wp.where(volume < J.dtype(WALL), k_b, J.dtype(0.0))
-    cof = cofactor(J)
+    cof = cofactor(J) * swell
     half = wp.transpose(J) * dJ
     de = (half + wp.transpose(half)) * J.dtype(0.5)
     elastic = dJ * positive_part(hooke(C, green_strain(J) - plastic)) + J * hooke(C, de)
@@ -133,6 +134,20 @@ def flowed(J: Any, plastic: Any, yield_strain: Any, flow: Any, max_strain: Any):
 
 
 @wp.func
+def molten(J: Any, plastic: Any, share: Any):
+    """εᵖ of a melt after a step: the elastic strain fades by `share` = 1 − exp(−Δt μ/η)."""
+    return plastic + (green_strain(J) - plastic) * share
+
+
+@wp.func
+def molten_swell(J: Any, swell: Any, share: Any):
+    """s of a melt after a step: s|J| goes to 1 by `share`. The pressure between neighbours takes over from it."""
+    one = J.dtype(1.0)
+    ratio = wp.max(wp.determinant(J), J.dtype(0.1))
+    return (one + (one - share) * (swell * ratio - one)) / ratio
+
+
+@wp.func
 def largest_eigenvalue_bound(A: Any):
     """mean + 2√(dev:dev/6) of a symmetric matrix: its largest eigenvalue if the other two are equal, else more."""
     mean = wp.trace(A) / A.dtype(3.0)
@@ -141,17 +156,17 @@ def largest_eigenvalue_bound(A: Any):
 
 
 @wp.func
-def stiffening(J: Any, plastic: Any, C: Any, C_norm: Any, k_v: Any, k_b: Any):
+def stiffening(J: Any, plastic: Any, swell: Any, C: Any, C_norm: Any, k_v: Any, k_b: Any):
     """How much stiffer than at rest: an upper bound of |∂²W/∂J²| over its value 2μ + 3λ at J = I.
 
     Term by term: J C' J, the stress itself, the volume term along cof J, and its pressure.
     """
     large = largest_eigenvalue_bound(wp.transpose(J) * J)
     tension = largest_eigenvalue_bound(hooke(C, green_strain(J) - plastic))
-    volume = wp.determinant(J)
+    volume = swell * wp.determinant(J)
     below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
-    p = k_v * (volume - J.dtype(1.0)) + k_b * below
+    p = swell * (k_v * (volume - J.dtype(1.0)) + k_b * below)
     slope = k_v + wp.where(below < J.dtype(0.0), k_b, J.dtype(0.0))
-    cof = cofactor(J)
+    cof = cofactor(J) * swell
     bound = C_norm * large + wp.max(tension, J.dtype(0.0)) + slope * wp.ddot(cof, cof) + wp.abs(p) * wp.sqrt(large)
     return bound / (C_norm + J.dtype(3.0) * k_v)

@@ -30,10 +30,10 @@ from phyxel.models.elasticity import (
     energy_density,
     first_stress,
     first_stress_change,
-    flowed,
     positive_stress_change,
     stiffening,
 )
+from phyxel.models.laws import Laws
 from phyxel.models.reductions import CHUNK
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -83,11 +83,12 @@ def make_stress(
     stride: int,
     index: wp.array(dtype=wp.int32),
     weight: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
     plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     load: wp.array(dtype=Any),
@@ -96,12 +97,13 @@ def make_stress(
     """Pass 1: ∇u, Q and own of each phyxel (M04 eq. 8 to 15)."""
     i = first + wp.tid()
     sums = sum_fit(i, start[i], count[i], stride, index, weight, X, u)
-    b = body[i]
+    row = law[i]
     A_inverse = inverse[i]
     grad = fitted_gradient(sums, A_inverse)
     J = grad + wp.identity(n=3, dtype=grad.dtype)
     c = hourglass[i]
-    q = grad * c - first_stress(J, plastic[i], stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
+    P = first_stress(J, plastic[i], swell[i], stiffness[row], k_v[row], k_b[row])
+    q = grad * c - P * A_inverse * volume[i]
     gradient[i] = grad
     load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums) - q * lever[i]
@@ -120,11 +122,12 @@ def make_damped_stress(
     stride: int,
     index: wp.array(dtype=wp.int32),
     weight: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
     plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     y: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
@@ -135,13 +138,13 @@ def make_damped_stress(
     i = first + wp.tid()
     sums = sum_fit(i, start[i], count[i], stride, index, weight, X, u)
     sums_y = sum_fit(i, start[i], count[i], stride, index, weight, X, y)
-    b = body[i]
+    row = law[i]
     A_inverse = inverse[i]
     grad = fitted_gradient(sums, A_inverse)
     grad_y = fitted_gradient(sums_y, A_inverse)
     J = grad + wp.identity(n=3, dtype=grad.dtype)
-    P = first_stress(J, plastic[i], stiffness[b], k_v[b], k_b[b])
-    P += first_stress_change(J, plastic[i], grad_y - grad, stiffness[b], k_v[b], k_b[b])
+    P = first_stress(J, plastic[i], swell[i], stiffness[row], k_v[row], k_b[row])
+    P += first_stress_change(J, plastic[i], swell[i], grad_y - grad, stiffness[row], k_v[row], k_b[row])
     c = hourglass[i]
     q = grad_y * c - P * A_inverse * volume[i]
     gradient[i] = grad
@@ -162,11 +165,12 @@ def make_stress_change(
     stride: int,
     index: wp.array(dtype=wp.int32),
     weight: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
     plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
     p: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     load: wp.array(dtype=Any),
@@ -175,12 +179,13 @@ def make_stress_change(
     """Pass 1 of the tangent product −K p: the change of Q and own along p, at the ∇u of the last pass 1."""
     i = first + wp.tid()
     sums = sum_fit(i, start[i], count[i], stride, index, weight, X, p)
-    b = body[i]
+    row = law[i]
     A_inverse = inverse[i]
     dJ = fitted_gradient(sums, A_inverse)
     J = gradient[i] + wp.identity(n=3, dtype=dJ.dtype)
     c = hourglass[i]
-    q = dJ * c - first_stress_change(J, plastic[i], dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
+    dP = first_stress_change(J, plastic[i], swell[i], dJ, stiffness[row], k_v[row], k_b[row])
+    q = dJ * c - dP * A_inverse * volume[i]
     load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums) - q * lever[i]
 
@@ -198,11 +203,12 @@ def make_positive_stress_change(
     stride: int,
     index: wp.array(dtype=wp.int32),
     weight: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
     plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
     p: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     load: wp.array(dtype=Any),
@@ -211,12 +217,13 @@ def make_positive_stress_change(
     """Pass 1 of the product with a part of the tangent that is positive: for solves where −K p itself is not."""
     i = first + wp.tid()
     sums = sum_fit(i, start[i], count[i], stride, index, weight, X, p)
-    b = body[i]
+    row = law[i]
     A_inverse = inverse[i]
     dJ = fitted_gradient(sums, A_inverse)
     J = gradient[i] + wp.identity(n=3, dtype=dJ.dtype)
     c = hourglass[i]
-    q = dJ * c - positive_stress_change(J, plastic[i], dJ, stiffness[b], k_v[b], k_b[b]) * A_inverse * volume[i]
+    dP = positive_stress_change(J, plastic[i], swell[i], dJ, stiffness[row], k_v[row], k_b[row])
+    q = dJ * c - dP * A_inverse * volume[i]
     load[i] = packed_load(q, c)
     own[i] = c * fitted_sum(sums) - q * lever[i]
 
@@ -241,26 +248,6 @@ def gather_forces(
 
 
 @wp.kernel
-def flow(
-    first: int,
-    body: wp.array(dtype=wp.int32),
-    yield_strain: wp.array(dtype=Any),
-    creep: wp.array(dtype=Any),
-    max_strain: wp.array(dtype=Any),
-    step: wp.array(dtype=Any),
-    slot: int,
-    gradient: wp.array(dtype=Any),
-    plastic: wp.array(dtype=Any),
-):
-    """Plastic flow of each phyxel over a step of `step[slot]` [s] (M04 §4.1)."""
-    i = first + wp.tid()
-    b = body[i]
-    J = gradient[i] + wp.identity(n=3, dtype=step.dtype)
-    share = step.dtype(1.0) - wp.exp(-creep[b] * step[slot])
-    plastic[i] = flowed(J, plastic[i], yield_strain[b], share, max_strain[b])
-
-
-@wp.kernel
 def measure_energy(
     first: int,
     X: wp.array(dtype=Any),
@@ -271,11 +258,12 @@ def measure_energy(
     stride: int,
     index: wp.array(dtype=wp.int32),
     weight: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
     plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     energy: wp.array(dtype=Any),
@@ -292,37 +280,41 @@ def measure_energy(
         j = index[entry]
         missed += weight[entry] * wp.length_sq(u[j] - ui - grad * (X[j] - Xi))
         entry += stride
-    b = body[i]
-    W = energy_density(grad + wp.identity(n=3, dtype=Xi.dtype), plastic[i], stiffness[b], k_v[b], k_b[b])
+    row = law[i]
+    J = grad + wp.identity(n=3, dtype=Xi.dtype)
+    W = energy_density(J, plastic[i], swell[i], stiffness[row], k_v[row], k_b[row])
     energy[i] = volume[i] * W + Xi.dtype(0.5) * hourglass[i] * missed
 
 
 @wp.kernel
 def measure_stress(
     first: int,
-    body: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
     plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     stress: wp.array(dtype=Any),
 ):
     """Cauchy stress (∂W/∂J) Jᵀ/|J| [Pa] of each phyxel."""
     i = first + wp.tid()
-    b = body[i]
+    row = law[i]
     J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
-    stress[i] = first_stress(J, plastic[i], stiffness[b], k_v[b], k_b[b]) * wp.transpose(J) / wp.determinant(J)
+    P = first_stress(J, plastic[i], swell[i], stiffness[row], k_v[row], k_b[row])
+    stress[i] = P * wp.transpose(J) / wp.determinant(J)
 
 
 @wp.kernel
 def measure_stiffening(
     first: int,
-    body: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     k_b: wp.array(dtype=Any),
     plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
     shear_norm: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     n: int,
@@ -334,9 +326,9 @@ def measure_stiffening(
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        b = body[i]
+        row = law[i]
         J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
-        value = wp.float64(stiffening(J, plastic[i], stiffness[b], shear_norm[b], k_v[b], k_b[b]))
+        value = wp.float64(stiffening(J, plastic[i], swell[i], stiffness[row], shear_norm[row], k_v[row], k_b[row]))
         if wp.isnan(value):
             found = value
             break
@@ -345,32 +337,35 @@ def measure_stiffening(
     largest[c] = found
 
 
-@dataclass(frozen=True)
+@dataclass
 class Matter:
     """What does not change from step to step: where phyxels are in the reference shape, and what they are made of.
 
-    Lengths in each body's mean node spacing. Laws are per body."""
+    Lengths in each body's mean node spacing."""
 
     X: wp.array
     """shape (n,) of vectors"""
     volume: wp.array
+    """of the reference shape, shape (n,)"""
+    rest_volume: wp.array
     """shape (n,)"""
     hourglass: wp.array
     """c_i, shape (n,)"""
+    support: wp.array
+    """h_i, shape (n,), float64"""
     near: Neighbourhood
     moments: Moments
+    birth: wp.array
+    """X in the first reference shape, shape (n,) of vectors"""
+    past: wp.array
+    """deformation gradient of the reference shape against the first one, shape (n,) of 3 × 3"""
     body: wp.array
     """body of each phyxel, shape (n,), int32"""
-    stiffness: wp.array
-    """C' [Pa], shape (bodies,) of 6 × 6"""
-    k_v: wp.array
-    """[Pa], shape (bodies,)"""
-    k_b: wp.array
-    """[Pa], shape (bodies,)"""
     plastic: wp.array
-    """εᵖ, shape (n,) of 3 × 3; the only part of matter that changes as it moves"""
-    shear_norm: wp.array
-    """largest eigenvalue of C' [Pa], shape (bodies,)"""
+    """εᵖ, shape (n,) of 3 × 3; with `swell` the only part of matter that changes as it moves"""
+    swell: wp.array
+    """volume of the reference shape over that at rest, shape (n,)"""
+    laws: Laws
 
     @staticmethod
     def made(
@@ -383,21 +378,24 @@ class Matter:
         device: wp.Device,
     ) -> Matter:
         """Phyxels of all bodies; their laws still to be set."""
-        bodies = int(body.max(initial=0)) + 1
         X = wp.array(positions, dtype=wp.types.vector(3, real), device=device)
         near, moments = prepare_neighbourhood(X, support, pairs, device)
+        tensor = wp.types.matrix((3, 3), real)
+        one = np.broadcast_to(np.eye(3), (len(positions), 3, 3))
         return Matter(
             X=X,
             volume=wp.array(volume, dtype=real, device=device),
+            rest_volume=wp.array(volume, dtype=real, device=device),
+            support=wp.array(support.astype(np.float64), dtype=wp.float64, device=device),
+            birth=wp.clone(X),
+            past=wp.array(one, dtype=tensor, device=device),
             hourglass=wp.zeros(len(positions), dtype=real, device=device),
             near=near,
             moments=moments,
             body=wp.array(body.astype(np.int32), dtype=wp.int32, device=device),
-            stiffness=wp.zeros(bodies, dtype=wp.types.matrix((6, 6), real), device=device),
-            k_v=wp.zeros(bodies, dtype=real, device=device),
-            k_b=wp.zeros(bodies, dtype=real, device=device),
-            plastic=wp.zeros(len(positions), dtype=wp.types.matrix((3, 3), real), device=device),
-            shear_norm=wp.zeros(bodies, dtype=real, device=device),
+            plastic=wp.zeros(len(positions), dtype=tensor, device=device),
+            swell=wp.ones(len(positions), dtype=real, device=device),
+            laws=Laws.blank(len(positions), 1, real, device),
         )
 
     @property
@@ -405,8 +403,9 @@ class Matter:
         return [self.near.start, self.near.count, self.near.stride, self.near.index]
 
     @property
-    def laws(self) -> list[wp.array]:
-        return [self.body, self.stiffness, self.k_v, self.k_b, self.plastic]
+    def law(self) -> list[wp.array]:
+        laws = self.laws
+        return [laws.of, laws.stiffness, laws.k_v, laws.k_b, self.plastic, self.swell]
 
 
 @dataclass(frozen=True)
@@ -432,7 +431,7 @@ class Forces:
     def _pass_one(self, kernel: wp.Kernel, fields: Sequence[wp.array]) -> Launch:
         m = self.matter
         shape = [m.X, m.volume, m.hourglass, m.moments.inverse, m.moments.lever]
-        inputs = [*shape, *m.lists, m.near.weight, *m.laws, *fields, self.gradient, self.load, self.own]
+        inputs = [*shape, *m.lists, m.near.weight, *m.law, *fields, self.gradient, self.load, self.own]
         return Launch(kernel, len(m.X), inputs)
 
     def _pass_two(self, y: wp.array, force: wp.array) -> Launch:
@@ -459,14 +458,14 @@ class Forces:
     def energy(self, u: wp.array, energy: wp.array) -> Launch:
         """Elastic energy per phyxel at the gradient of the last force."""
         m = self.matter
-        inputs = [m.X, m.volume, m.hourglass, *m.lists, m.near.weight, *m.laws, u, self.gradient, energy]
+        inputs = [m.X, m.volume, m.hourglass, *m.lists, m.near.weight, *m.law, u, self.gradient, energy]
         return Launch(measure_energy, len(m.X), inputs)
 
     def stress(self, stress: wp.array) -> Launch:
         """Cauchy stress per phyxel [Pa] at the gradient of the last force."""
-        return Launch(measure_stress, len(self.matter.X), [*self.matter.laws, self.gradient, stress])
+        return Launch(measure_stress, len(self.matter.X), [*self.matter.law, self.gradient, stress])
 
     def stiffening(self, largest: wp.array) -> Launch:
         """Largest stiffening of each chunk at the gradient of the last force."""
-        inputs = [*self.matter.laws, self.matter.shear_norm, self.gradient, len(self.matter.X), largest]
+        inputs = [*self.matter.law, self.matter.laws.shear_norm, self.gradient, len(self.matter.X), largest]
         return Launch(measure_stiffening, len(largest), inputs, work=CHUNK // 4)

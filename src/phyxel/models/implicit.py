@@ -42,6 +42,7 @@ from phyxel.models.conjugate import (
     restart,
     turn,
 )
+from phyxel.models.pushes import push_on
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:
@@ -85,7 +86,6 @@ def start_step(
 def look_ahead(
     first: int,
     dt: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
     damping: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     v: wp.array(dtype=Any),
@@ -95,7 +95,7 @@ def look_ahead(
     """u + Δt v' and the same plus βv', for the damped force there."""
     i = first + wp.tid()
     ahead[i] = u[i] + dt[0] * v[i]
-    y[i] = ahead[i] + damping[body[i]] * v[i]
+    y[i] = ahead[i] + damping[i] * v[i]
 
 
 @wp.kernel
@@ -178,6 +178,7 @@ def find_residual(
     mass: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     acceleration: wp.array(dtype=Any),
+    extra: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     hold: wp.array(dtype=wp.int32),
     contact: wp.array(dtype=wp.int32),
@@ -193,7 +194,7 @@ def find_residual(
     """The momentum that is missing, whole (`rest`) and where it is free to act (`r`)."""
     i = first + wp.tid()
     b = body[i]
-    pushed = force[i] + mass[i] * acceleration[b] - drag[b] * mass[i] * v[i]
+    pushed = force[i] + mass[i] * push_on(i, b, acceleration, extra) - drag[i] * mass[i] * v[i]
     rest[i] = mass[i] * (v_old[i] - v[i]) + dt[0] * pushed
     r[i] = filtered(rest[i] - rub[i] * (v[i] - wall[i]), hold[i], contact[i], normal[i])
 
@@ -218,15 +219,15 @@ def make_blocks(
     index: wp.array(dtype=wp.int32),
     weight: wp.array(dtype=Any),
     weight_back: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
     stiffness: wp.array(dtype=Any),
     k_v: wp.array(dtype=Any),
     block: wp.array(dtype=Any),
 ):
     """Diagonal 3 × 3 blocks of K in the reference shape, for the preconditioner."""
     i = first + wp.tid()
-    C = stiffness[body[i]]
-    stiff = wp.max(C[0, 0], wp.max(C[1, 1], C[2, 2])) + k_v[body[i]]
+    C = stiffness[law[i]]
+    stiff = wp.max(C[0, 0], wp.max(C[1, 1], C[2, 2])) + k_v[law[i]]
     shear = wp.max(C[3, 3], wp.max(C[4, 4], C[5, 5]))
     own = inverse[i] * lever[i]
     K = volume[i] * stretch_block(own, stiff, shear)
@@ -247,7 +248,6 @@ def invert_blocks(
     first: int,
     dt: wp.array(dtype=Any),
     mass: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
     damping: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     rub: wp.array(dtype=Any),
@@ -257,13 +257,12 @@ def invert_blocks(
 ):
     """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R."""
     i = first + wp.tid()
-    b = body[i]
     J = gradient[i] + wp.identity(n=3, dtype=mass.dtype)
     U, _s, V = wp.svd3(J)
     R = U * wp.transpose(V)
     one = mass.dtype(1.0)
-    inertia = (mass[i] * (one + drag[b] * dt[0]) + rub[i]) * wp.identity(n=3, dtype=mass.dtype)
-    inverse_block[i] = wp.inverse(inertia + (dt[0] + damping[b]) * dt[0] * (R * block[i] * wp.transpose(R)))
+    inertia = (mass[i] * (one + drag[i] * dt[0]) + rub[i]) * wp.identity(n=3, dtype=mass.dtype)
+    inverse_block[i] = wp.inverse(inertia + (dt[0] + damping[i]) * dt[0] * (R * block[i] * wp.transpose(R)))
 
 
 @wp.kernel
@@ -281,6 +280,7 @@ def sum_merit(
     mass: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     acceleration: wp.array(dtype=Any),
+    extra: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     normal: wp.array(dtype=Any),
     wall: wp.array(dtype=Any),
@@ -297,10 +297,10 @@ def sum_merit(
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        extra = v[i] - v_old[i] - dt[0] * acceleration[body[i]]
+        beyond = v[i] - v_old[i] - dt[0] * push_on(i, body[i], acceleration, extra)
         sliding = v[i] - wall[i]
         along = sliding - wp.dot(sliding, normal[i]) * normal[i]
-        work = mass[i] * wp.length_sq(extra) + drag[body[i]] * dt[0] * mass[i] * wp.length_sq(v[i])
+        work = mass[i] * wp.length_sq(beyond) + drag[i] * dt[0] * mass[i] * wp.length_sq(v[i])
         work += rub[i] * wp.length_sq(along)
         total += wp.float64(energy[i]) + wp.float64(0.5) * wp.float64(work)
         i += 1
@@ -336,7 +336,7 @@ class Implicit:
 
     def _launches(self) -> dict[str, list[Launch]]:
         m, matter, n, bodies = self._model, self._model.matter, len(self._model), len(self._model.ranges)
-        dt, body, X, rub = self._dt.array, matter.body, matter.X, self._rub
+        dt, body, X, rub, laws = self._dt.array, matter.body, matter.X, self._rub, matter.laws
         held = [m.hold, self._contact, self._normal]
         inner = [m.damping, m.drag, rub]
         frames = [self._total, self._middle, self._inverse_inertia]
@@ -357,12 +357,24 @@ class Implicit:
         def once(kernel: wp.Kernel) -> Launch:
             return Launch(kernel, 1, [self._chunks, partial, solver])
 
-        system = [dt, m.mass, body, *inner, *held, self._p, self._Ap]
+        system = [dt, m.mass, *inner, *held, self._p, self._Ap]
         whole = [self._inverse_block, body, X, self._ahead, *rigid, self._r, *held]
         meeting = [m.forces.gradient, m.u, self._v_old, self._rest, m.v, self._normal, self._wall, rub]
-        missing = [m.acceleration, m.drag, *held, self._wall, rub, m.force, self._v_old, m.v, self._rest, self._r]
         outcome = [self._contact, self._changed.array]
-        merit = [m.acceleration, m.drag, self._normal, self._wall, rub, self._v_old, m.v, self._energy]
+        missing = [
+            m.acceleration,
+            m.extra,
+            m.drag,
+            *held,
+            self._wall,
+            rub,
+            m.force,
+            self._v_old,
+            m.v,
+            self._rest,
+            self._r,
+        ]
+        merit = [m.acceleration, m.extra, m.drag, self._normal, self._wall, rub, self._v_old, m.v, self._energy]
         rigidly = over_bodies(move_rigidly, *frames, self._r, self._drift, self._spin)
         search = [
             over_chunks(apply_system, *system),
@@ -375,19 +387,19 @@ class Implicit:
         ]
         return {
             "blocks": [
-                over(make_blocks, *shape, *matter.lists, *weights, body, matter.stiffness, matter.k_v, self._block)
+                over(make_blocks, *shape, *matter.lists, *weights, laws.of, laws.stiffness, laws.k_v, self._block)
             ],
             "start": [over(start_step, m.hold, m.hold_velocity, m.v, self._v_old)],
             "contacts": [
                 over(meet_colliders, dt, X, m.reach, body, m.hold, m.colliders, *meeting, *outcome),
             ],
             "residual": [
-                over(look_ahead, dt, body, m.damping, m.u, m.v, self._ahead, self._y),
+                over(look_ahead, dt, m.damping, m.u, m.v, self._ahead, self._y),
                 *m.forces.damped(self._ahead, self._y, m.force),
                 over(find_residual, dt, m.mass, body, *missing),
             ],
             "precondition": [
-                over(invert_blocks, dt, m.mass, body, *inner, m.forces.gradient, self._block, self._inverse_block),
+                over(invert_blocks, dt, m.mass, *inner, m.forces.gradient, self._block, self._inverse_block),
                 over_bodies(find_frames, m.mass, *frames),
             ],
             "begin": [
@@ -410,12 +422,17 @@ class Implicit:
         return kept | {"rest": self._rest, "rub": self._rub}
 
     def outdate(self) -> None:
-        """The law or the surroundings have changed."""
+        """Arrays have been replaced."""
         self._programs = {}
 
     def forget_contacts(self) -> None:
-        """There are other colliders than before."""
+        """A collider is gone."""
         self._contact.zero_()
+
+    def outdate_blocks(self) -> None:
+        """Numbers of the laws have changed."""
+        if self._programs:
+            self._programs["blocks"].run()
 
     def _run(self, name: str, times: int = 1) -> None:
         if not self._programs:
@@ -466,7 +483,7 @@ class Implicit:
         """r·z of a residual that no longer matters: 1e-4 of what the pushes of a step do, 1e-6 of the motion."""
         m = self._model
         mass, v = m.mass.numpy().astype(np.float64), m.v.numpy()
-        push = dt * m.acceleration.numpy()[m.matter.body.numpy()]
+        push = dt * m.pushes()
         return float(1e-8 * mass @ (push * push).sum(axis=1) + 1e-12 * mass @ (v * v).sum(axis=1))
 
     def _update_contacts(self) -> bool:
@@ -500,24 +517,26 @@ class Implicit:
         x = m.matter.X.numpy().astype(np.float64) + m.u.numpy()
         mass, dt = m.mass.numpy().astype(np.float64), float(self._dt.host[0])
         touched = (m.hold.numpy() >= 0) | (self._contact.numpy() > 0)
-        pushes, drags = m.acceleration.numpy(), m.drag.numpy()
-        for b, (low, high) in enumerate(m.ranges):
+        pushes, drags = m.pushes(), m.drag.numpy()
+        for low, high in m.ranges:
             part = slice(low, high)
             if not touched[part].any():
-                slowing = 1 / (1 + float(drags[b]) * dt)
-                v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, pushes[b], slowing)
+                slowing = 1 / (1 + float(np.average(drags[part], weights=mass[part])) * dt)
+                v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, pushes[part], slowing)
         m.v.assign(v.astype(m.v.numpy().dtype))
         m.u.assign(self._ahead)
         self._run("flow")
 
 
 def _with_momenta(x: Any, v_old: Any, v: Any, mass: Any, dt: float, push: Any, slowing: float) -> Any:
-    """v' with the momentum and, about the middle of mass, the angular momentum that v and an even push leave."""
+    """v' with the momentum and, about the middle of mass, the angular momentum that v and a push (n, 3) leave."""
     total = mass.sum()
     drift_old, drift = mass @ v_old / total, mass @ v / total
     arm_old = x - mass @ x / total
     arm = arm_old + dt * (v - drift)
-    target = slowing * np.cross(arm_old, mass[:, None] * (v_old - drift_old)).sum(axis=0)
+    drift_push = mass @ push / total
+    spun = v_old - drift_old + dt * (push - drift_push)
+    target = slowing * np.cross(arm_old, mass[:, None] * spun).sum(axis=0)
     missing = target - np.cross(arm, mass[:, None] * (v - drift)).sum(axis=0)
     inertia = (mass @ (arm**2).sum(axis=1)) * np.eye(3) - np.einsum("n,ni,nj->ij", mass, arm, arm)
-    return v + slowing * (drift_old + dt * push) - drift + np.cross(np.linalg.solve(inertia, missing), arm)
+    return v + slowing * (drift_old + dt * drift_push) - drift + np.cross(np.linalg.solve(inertia, missing), arm)

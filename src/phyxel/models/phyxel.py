@@ -16,19 +16,25 @@ from typing import Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
 from phyxel.contact.colliders import Collider, Ground, rebound
 from phyxel.contact.distances import PLANE
 from phyxel.contact.table import ColliderTable, carry_colliders, distance_to
 from phyxel.device import Launch, Program, Shared
-from phyxel.material import Material, rotated_elasticity
-from phyxel.mls.moments import choose_supports
+from phyxel.material import Mixture
+from phyxel.mls.moments import choose_supports, prepare_neighbourhood
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
-from phyxel.models.elasticity import split_law
-from phyxel.models.forces import HOURGLASS, Forces, Matter, flow
+from phyxel.models.absorb import absorbing
+from phyxel.models.flow import flowing
+from phyxel.models.forces import HOURGLASS, Forces, Matter
 from phyxel.models.implicit import Implicit
+from phyxel.models.laws import Laws, Row
+from phyxel.models.melt import Melt
+from phyxel.models.pushes import push_on
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -37,13 +43,12 @@ Floats = NDArray[np.floating]
 
 SAFETY = 0.7
 """Share of the stability limit to step with. 0.9 blows up by nonlinear resonance near ωΔt = √3."""
+TOGETHER = 0.75
+"""Distance of neighbours that are in one piece, over their support."""
 TOUCHING = wp.constant(1.0e-4)
 """Gap to a collider, in spacings, below which a phyxel counts as touching."""
 FARTHEST_MOVE = 0.5
 """No phyxel moves farther than this share of the node spacing in one step."""
-
-MANDEL = np.sqrt([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
-"""Turns a 6 × 6 elasticity into one whose eigenvalues are the tensor's."""
 
 KICK, DRIFT, EXTRA_DRAG, PER_OMEGA_SQUARED = range(4)
 """Entries of the clock: what changes from step to step, kept on the device so that captured launches see it."""
@@ -57,6 +62,7 @@ def move(
     reach: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     acceleration: wp.array(dtype=Any),
+    extra: wp.array(dtype=Any),
     damping: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     clock: wp.array(dtype=Any),
@@ -79,12 +85,12 @@ def move(
     if slot >= 0:
         v[i] = hold_velocity[slot]
         u[i] = u[i] + clock[DRIFT] * v[i]
-        y[i] = u[i] + damping[b] * v[i]
+        y[i] = u[i] + damping[i] * v[i]
         return
     kick = clock[KICK]
     one = type(kick)(1.0)
-    slowing = type(kick)(0.5) * kick * (drag[b] + clock[EXTRA_DRAG])
-    vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + acceleration[b])) / (one + slowing)
+    slowing = type(kick)(0.5) * kick * (drag[i] + clock[EXTRA_DRAG])
+    vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + push_on(i, b, acceleration, extra))) / (one + slowing)
     ui = u[i] + clock[DRIFT] * vi
     k = int(0)
     while k < colliders.count:
@@ -109,7 +115,7 @@ def move(
         k += 1
     v[i] = vi
     u[i] = ui
-    y[i] = ui + damping[b] * vi
+    y[i] = ui + damping[i] * vi
 
 
 @wp.kernel
@@ -161,12 +167,12 @@ class PhyxelModel:
         self.device, self.real = device, real
         self.ranges = _ranges([len(part.positions) for part in parts])
         self._units = [part.unit for part in parts]
+        self._born = np.concatenate([part.volumes * part.unit**3 for part in parts])
         found = [choose_supports(part.positions, part.support, device, part.sees) for part in parts]
-        self._volume = np.concatenate([part.volumes for part in parts])
         matter = Matter.made(
             positions=np.concatenate([part.positions for part in parts]),
             support=np.concatenate([support for support, _ in found]),
-            volume=self._volume,
+            volume=np.concatenate([part.volumes for part in parts]),
             body=np.repeat(np.arange(len(parts)), [len(part.positions) for part in parts]),
             pairs=PairList.joined([pairs for _, pairs in found]),
             real=real,
@@ -176,19 +182,24 @@ class PhyxelModel:
         self.forces = Forces.over(matter)
         vector, n, bodies = matter.X.dtype, len(matter.X), len(parts)
         self.mass = wp.ones(n, dtype=real, device=device)
+        self.grip = wp.zeros(n, dtype=real, device=device)
+        """β E of hourglass control [Pa]"""
         self._reach = wp.array(np.concatenate([part.reach for part in parts]), dtype=real, device=device)
         self._acceleration = Shared(bodies, vector, device)
-        self._damping = wp.zeros(bodies, dtype=real, device=device)
-        self._drag = wp.zeros(bodies, dtype=real, device=device)
+        self._extra = Shared(0, vector, device)
+        self._damping = wp.zeros(n, dtype=real, device=device)
+        self._drag = wp.zeros(n, dtype=real, device=device)
         self._clock = Shared(4, real, device)
-        self._yield_strain, self._creep, self._max_strain = (
-            wp.zeros(bodies, dtype=real, device=device) for _ in range(3)
-        )
-        self._plastic = np.zeros(bodies, bool)
+        self._shift = Shared(1, vector, device)
+        self._rows: list[list[Row]] = [[] for _ in parts]
+        self._row_of = [np.zeros(len(part.positions), np.int64) for part in parts]
         self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
         self._hold_velocity = Shared(1, vector, device)
         self._programs: dict[str, Program] = {}
         self._implicit: Implicit | None = None
+        self.melt: Melt | None = None
+        self.reshaped = False
+        """whether any reference shape is not that of birth"""
         self._colliders = ColliderTable(self._units, real, device)
         self._collider_speed = 0.0
 
@@ -203,6 +214,7 @@ class PhyxelModel:
         self._partial = Shared(chunks, wp.float64, device)
         self._stiffening = Shared(chunks, wp.float64, device)
         self._owed = 0.0
+        self._flows = False
         self._rest_omega = 0.0
         self._sounds = np.zeros(bodies)
         self._most_damping = self._most_drag = 0.0
@@ -228,6 +240,15 @@ class PhyxelModel:
         return self._acceleration.array
 
     @property
+    def extra(self) -> wp.array:
+        return self._extra.array
+
+    def pushes(self) -> NDArray[np.float64]:
+        """Acceleration of every phyxel from outside, in its body's units [1/s²], shape (n, 3)."""
+        even = self._acceleration.host.astype(np.float64)[self.matter.body.numpy()]
+        return even + self._extra.host if len(self._extra.host) else even
+
+    @property
     def damping(self) -> wp.array:
         return self._damping
 
@@ -245,37 +266,53 @@ class PhyxelModel:
 
     # What the world sets
 
-    def set_material(self, body: int, material: Material, rotation: NDArray[np.float64]) -> None:
-        """Give one body its law and masses. In the body's units a density is ρ·unit²."""
+    def set_material(self, body: int, mixture: Mixture, rotation: NDArray[np.float64]) -> None:
+        """Give the phyxels of one body their laws and masses. In the body's units a mass is one over its unit."""
         low, high = self.ranges[body]
-        # Split before turning: the parts of a turned law would be others at large strain.
-        reduced, k_v, k_b = split_law(material.elasticity)
-        C = rotated_elasticity(reduced, rotation)
-        _write(self.matter.stiffness, body, C[None])
-        _write(self.matter.k_v, body, [k_v])
-        _write(self.matter.k_b, body, [k_b])
-        # Engineering shear counts the three shear terms double.
-        _write(self.matter.shear_norm, body, [np.linalg.eigvalsh(C * np.outer(MANDEL, MANDEL)).max()])
-        _write(self._damping, body, [material.damping])
-        _write(self._drag, body, [material.drag])
-        # Single precision has no use for an infinite yield.
-        _write(self._yield_strain, body, [min(material.flow_strain, 1e6)])
-        _write(self._creep, body, [min(material.creep, 1e6)])
-        _write(self._max_strain, body, [material.max_strain])
-        self._plastic[body] = math.isfinite(material.flow_strain)
-        self._sounds[body] = np.sqrt(material.elasticity.diagonal().max() / material.density) / self._units[body]
-        volume = self._volume[low:high]
-        _write(self.mass, low, material.density * self._units[body] ** 2 * volume)
-        # A degenerate phyxel has no stress, but the hourglass term still ties it to its neighbours.
-        trace = self.matter.moments.trace.numpy()[low:high]
-        c = np.divide(HOURGLASS * material.young * volume, trace, out=np.zeros(high - low), where=trace > 0)
-        _write(self.matter.hourglass, low, c)
+        self._rows[body] = [Row.of(material, rotation) for material in mixture.materials]
+        self._row_of[body] = mixture.which
+        self._write_laws()
+        _write(self._damping, low, mixture.number("damping"))
+        _write(self._drag, low, mixture.number("drag"))
+        sounds = [math.sqrt(row.stiffness.max() + row.k_v) for row in self._rows[body]]
+        self._sounds[body] = max(sounds) / math.sqrt(mixture.number("density").min()) / self._units[body]
+        # In metres the volume of birth stays what it is, whatever the unit and the strain.
+        _write(self.mass, low, mixture.number("density") * self._born[low:high] / self._units[body])
+        _write(self.grip, low, HOURGLASS * mixture.number("young"))
+        self._tie()
         self._outdate()
+
+    def _tie(self) -> None:
+        """c_i of hourglass control. A degenerate phyxel has no stress, but this still ties it to its neighbours."""
+        trace, volume = self.matter.moments.trace.numpy(), self.matter.volume.numpy()
+        c = np.divide(self.grip.numpy() * volume, trace, out=np.zeros(len(self), trace.dtype), where=trace > 0)
+        self.matter.hourglass.assign(c)
+
+    def _write_laws(self) -> None:
+        rows = [row for some in self._rows for row in some]
+        firsts = np.cumsum([0] + [len(some) for some in self._rows])
+        which = np.concatenate([first + of for first, of in zip(firsts[:-1], self._row_of, strict=True)])
+        flows = any(row.flows for row in rows)
+        if len(rows) != len(self.matter.laws) or flows != self._flows:
+            self.matter.laws = Laws.blank(len(self), len(rows), self.real, self.device)
+            self._flows = flows
+            self._clear_programs()
+        self.matter.laws.write(rows, which)
 
     def set_acceleration(self, body: int, acceleration: Floats) -> None:
         """Gravity and pushes on a body, in its units [1/s²]."""
         self._acceleration.host[body] = acceleration
         self._acceleration.push()
+
+    def set_extra(self, extra: Floats) -> None:
+        """What fields add to the acceleration of every phyxel, in its body's units [1/s²], shape (n, 3); or nothing,
+        shape (0, 3)."""
+        if len(extra) != len(self._extra.host):
+            self._extra = Shared(len(extra), self.matter.X.dtype, self.device)
+            self._clear_programs()
+        if len(extra):
+            self._extra.host[:] = extra
+            self._extra.push()
 
     def set_holds(self, hold: NDArray[np.integer], slots: int) -> None:
         """Which hold each phyxel follows (-1: none), shape (n,)."""
@@ -300,42 +337,157 @@ class PhyxelModel:
         """Colliders as they are at the time `at` [s] and move over a span of time, for bodies with these origins [m],
         shape (bodies, 3). `speed` [m/s] is the fastest they get in the steps to come."""
         self._collider_speed = speed / min(self._units)
+        gone = any(all(one is not other for other in colliders) for one in self._colliders.met)
         if self._colliders.write(colliders, origins, span, at):
             self._clear_programs()
-            if self._implicit is not None:
-                self._implicit.forget_contacts()
+        if gone and self._implicit is not None:
+            self._implicit.forget_contacts()
 
     def _outdate(self) -> None:
         """The law has changed: forces, frequency and the choice of kernels are to be found anew."""
         self._forces_known = False
         self._fastest = None
         self._rest_omega = 0.0
+        if self.melt is not None:
+            self.melt.outdate()
+        damped = self._most_damping > 0
         self._most_damping, self._most_drag = float(self._damping.numpy().max()), float(self._drag.numpy().max())
-        self._clear_programs()
+        if damped != (self._most_damping > 0):
+            self._clear_programs()
+        elif self._implicit is not None:
+            self._implicit.outdate_blocks()
 
     def _clear_programs(self) -> None:
         self._programs.clear()
         if self._implicit is not None:
             self._implicit.outdate()
 
+    # Changing shape for good
+
+    def lay_out(self, pairs: PairList, nodes: NDArray[np.integer], room: int) -> None:
+        """Other neighbours: those of `nodes` may come to have `room` of them."""
+        rooms = np.zeros(len(self), np.int64)
+        rooms[nodes] = room
+        matter = self.matter
+        matter.near, matter.moments = prepare_neighbourhood(matter.X, matter.support.numpy(), pairs, self.device, rooms)
+        self._tie()
+        self._clear_programs()
+        self._outdate()
+
+    def shape_changed(self) -> None:
+        """The reference shape has changed, and with it the forces."""
+        self._forces_known = False
+        self._fastest = None
+
+    def absorb(self, nodes: wp.array) -> NDArray[np.float64]:
+        """The present shape of some phyxels, (m,) int32, becomes their reference shape; by how much their origin has
+        moved, in spacings, (3,). Their neighbours are still to be found."""
+        self.ensure_forces()
+        first = int(nodes.numpy()[0])
+        self._shift.host[:] = self.u[first : first + 1].numpy()
+        self._shift.push()
+        item = absorbing(nodes, self._shift.array, self.matter, self.forces.gradient, self.u)
+        dev.launch(item.kernel, item.count, item.inputs, self.device)
+        self.reshaped = True
+        self.shape_changed()
+        return self._shift.host[0].astype(np.float64)
+
+    def absorb_body(self, body: int, support: float, sees: Sees) -> NDArray[np.float64]:
+        """The present shape of a body that has never melted becomes its reference shape; see `absorb`."""
+        low, high = self.ranges[body]
+        nodes = np.arange(low, high)
+        shift = self.absorb(wp.array(nodes.astype(np.int32), dtype=wp.int32, device=self.device))
+        X, birth = (array.numpy()[low:high].astype(np.float64) for array in (self.matter.X, self.matter.birth))
+        chosen, pairs = choose_supports(X, support, self.device, sees, birth)
+        _write(self.matter.support, low, chosen)
+        self.lay_out(self.matter.near.pairs().replaced(nodes, pairs), nodes, 0)
+        return shift
+
+    def let_go_of_birth(self, body: int) -> None:
+        """What a body was at birth no longer says where its surface is: its phyxels are balls of their volume."""
+        low, high = self.ranges[body]
+        matter = self.matter
+        _write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
+        _write(self._reach, low, 0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
+
+    def stress_under(self, nodes: NDArray[np.integer], law: Row) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The two parts of the stress that phyxels have under a law; see `Row.stress`."""
+        plastic, swell = (array.numpy()[nodes].astype(np.float64) for array in (self.matter.plastic, self.matter.swell))
+        return law.stress(self._deformation(nodes), plastic, swell)
+
+    def _deformation(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
+        self.ensure_forces()
+        return self.forces.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
+
+    def take_up_stress(
+        self, nodes: NDArray[np.integer], parts: tuple[NDArray[np.float64], NDArray[np.float64]], law: Row
+    ) -> None:
+        """Store so much strain and volume that phyxels have the stress that `stress_under` gave, now under a law."""
+        matter = self.matter
+        plastic, swell, rest = matter.plastic.numpy(), matter.swell.numpy(), matter.rest_volume.numpy()
+        plastic[nodes], swell[nodes] = law.stored(self._deformation(nodes), *parts)
+        rest[nodes] = matter.volume.numpy()[nodes] / swell[nodes]
+        for array, values in ((matter.plastic, plastic), (matter.swell, swell), (matter.rest_volume, rest)):
+            array.assign(values)
+        self.shape_changed()
+
+    def rescale(self, body: int, unit: float, factor: float, shift: Floats) -> None:
+        """Another unit [m] and origin for a body at u = 0: X ← factor·X + shift."""
+        low, high = self.ranges[body]
+        matter = self.matter
+        for array, power, moved in (
+            (matter.X, 1, shift), (matter.birth, 1, shift), (self.v, 1, 0), (self._reach, 1, 0),
+            (matter.support, 1, 0), (matter.volume, 3, 0), (matter.rest_volume, 3, 0),
+        ):  # fmt: skip
+            _write(array, low, array.numpy()[low:high] * factor**power + moved)
+        self._units[body] = unit
+        self.shape_changed()
+
+    def take_over(self, old: PhyxelModel) -> None:
+        """Go on where a model of the first of these bodies is."""
+        n = len(old)
+        if old.reshaped:
+            self.reshaped = True
+            self._units[: len(old._units)] = old._units
+            pairs = self.matter.near.pairs().replaced(np.arange(n), old.matter.near.pairs())
+            self._copy_first(old, n)
+            self.lay_out(pairs, np.arange(0), 0)
+        self._copy_first(old, n)
+        self.shape_changed()
+
+    def _copy_first(self, old: PhyxelModel, n: int) -> None:
+        kept = old._state_arrays()
+        for name, array in self._state_arrays().items():
+            if name in kept:
+                array[:n].assign(kept[name])
+
+    def set_melt(self, bodies: list[int]) -> None:
+        """Bodies with melted parts, and what they have flowed together with."""
+        self.melt = Melt(self, bodies) if bodies else None
+        self._clear_programs()
+
     # Stepping
 
     def _force_launches(self) -> list[Launch]:
-        if self._most_damping > 0:
-            return self.forces.damped(self.u, self._y, self.force)
-        return self.forces.elastic(self.u, self.force)
+        elastic = (
+            self.forces.damped(self.u, self._y, self.force)
+            if self._most_damping > 0
+            else self.forces.elastic(self.u, self.force)
+        )
+        return elastic + self._pressure_launches()
+
+    def _pressure_launches(self) -> list[Launch]:
+        return [] if self.melt is None else self.melt.launches()
 
     def flow_launches(self, step: wp.array, slot: int) -> list[Launch]:
-        """Plastic flow over a step of `step[slot]` [s] at the gradient of the last force, if any body can flow."""
-        laws = [self.matter.body, self._yield_strain, self._creep, self._max_strain]
-        inputs = [*laws, step, slot, self.forces.gradient, self.matter.plastic]
-        return [Launch(flow, len(self), inputs)] if self._plastic.any() else []
+        """Flow over a step of `step[slot]` [s] at the gradient of the last force, if anything can flow."""
+        return [flowing(self.matter, self.forces.gradient, step, slot)] if self._flows else []
 
     def _launches(self) -> dict[str, list[Launch]]:
         n, matter, chunks = len(self), self.matter, len(self._partial.host)
         move_inputs = [
-            matter.X, self.mass, self._reach, matter.body, self._acceleration.array, self._damping, self._drag,
-            self._clock.array, self._hold, self._hold_velocity.array, self.colliders,
+            matter.X, self.mass, self._reach, matter.body, self._acceleration.array, self._extra.array, self._damping,
+            self._drag, self._clock.array, self._hold, self._hold_velocity.array, self.colliders,
             self.force, self.forces.gradient, self.u, self.v, self._y,
         ]  # fmt: skip
         moving = [Launch(move, n, move_inputs)]
@@ -347,7 +499,7 @@ class PhyxelModel:
             for ripple in (self._ripple, self._last_ripple)
         )
         return {
-            "force": self.forces.elastic(self.u, self.force),
+            "force": self.forces.elastic(self.u, self.force) + self._pressure_launches(),
             "move": moving,
             "substep": carrying + moving + self._force_launches() + self.flow_launches(self._clock.array, DRIFT),
             "survey": [
@@ -368,7 +520,7 @@ class PhyxelModel:
                 self.forces.energy(self.u, self.mass),
                 self.forces.stress(self.forces.gradient),
                 Launch(shift_bodies, len(self), [self.matter.body, self.u, self.u]),
-                *self.flow_launches(self._clock.array, DRIFT),
+                flowing(self.matter, self.forces.gradient, self._clock.array, DRIFT),
             ]
             dev.prepare([*rare, *(item for items in launches.values() for item in items)], self.device)
             self._programs = {key: Program(items, self.device) for key, items in launches.items()}
@@ -388,7 +540,7 @@ class PhyxelModel:
         and does not see another one being crushed.
         """
         self.ensure_forces()
-        at_rest = self.rest_frequency()
+        at_rest = self.rest_frequency() if self.melt is None else self.melt.rest_omega
         self.fastest()
         omega = at_rest * float(np.sqrt(max(self._stiffening.pull().max(), 1.0)))
         xi = 0.5 * (self._most_drag / omega + self._most_damping * omega)
@@ -496,23 +648,43 @@ class PhyxelModel:
         self.v.zero_()
         self._fastest = None
 
-    def recentre(self, body: int, amount: Floats) -> None:
-        """u ← u − amount for one body, whose origin moves by as much."""
+    def recentre(self, bodies: list[int], amount: Floats) -> None:
+        """u ← u − amount for bodies whose origin moves by as much."""
         amounts = np.zeros((len(self.ranges), 3))
-        amounts[body] = amount
+        amounts[bodies] = amount
         shift = wp.array(amounts, dtype=self.matter.X.dtype, device=self.device)
         dev.launch(shift_bodies, len(self), [self.matter.body, shift, self.u], self.device, split=False)
 
     # Reading
 
+    def pieces(self) -> NDArray[np.int32]:
+        """Number of the piece each phyxel belongs to, shape (n,): neighbours that are near are in one piece."""
+        pairs = self.matter.near.pairs()
+        owner = np.repeat(np.arange(len(self)), pairs.count)
+        x, h = self.matter.X.numpy() + self.u.numpy(), self.matter.support.numpy()
+        apart = np.linalg.norm(x[owner] - x[pairs.index], axis=1)
+        near = apart < TOGETHER * np.maximum(h[owner], h[pairs.index])
+        graph = coo_array((np.ones(near.sum()), (owner[near], pairs.index[near])), shape=(len(self), len(self)))
+        return connected_components(graph, directed=False)[1]
+
     def measure(self) -> tuple[Floats, Floats]:
-        """Elastic energy [Pa·spacing³] and volume ratio |J| of every phyxel, each of shape (n,)."""
+        """Elastic energy [Pa·spacing³] and volume over that at rest of every phyxel, each of shape (n,)."""
         self.ensure_forces()
         energy = wp.zeros(len(self), dtype=self.real, device=self.device)
         item = self.forces.energy(self.u, energy)
         dev.launch(item.kernel, item.count, item.inputs, self.device)
         J = self.forces.gradient.numpy().astype(np.float64) + np.eye(3)
-        return energy.numpy().astype(np.float64), np.linalg.det(J)
+        stored, ratio = energy.numpy().astype(np.float64), self.matter.swell.numpy() * np.linalg.det(J)
+        if self.melt is not None:
+            crowding = np.maximum(self.melt.crowding.numpy(), 1.0)
+            stored += 0.5 * self._bulk() * self.matter.rest_volume.numpy() * (crowding - 1) ** 2
+            ratio /= crowding
+        return stored, ratio
+
+    def _bulk(self) -> Floats:
+        """Stiffness of each phyxel's pressure [Pa], shape (n,)."""
+        laws = self.matter.laws
+        return laws.bulk.numpy().astype(np.float64)[laws.of.numpy()]
 
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)."""
@@ -524,18 +696,36 @@ class PhyxelModel:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that varies, so that a restored run goes on with the same bits."""
-        arrays = self._state_arrays()
-        known = {"forces_known": np.array(self._forces_known)}
-        return {name: array.numpy().copy() for name, array in arrays.items()} | known
+        state = {name: array.numpy().copy() for name, array in self._state_arrays().items()}
+        state["forces_known"] = np.array(self._forces_known)
+        state["rest_omega"] = np.array(self._rest_omega)
+        if self.reshaped:
+            pairs = self.matter.near.pairs()
+            state |= {"pairs.count": pairs.count, "pairs.index": pairs.index}
+        if self.melt is not None:
+            state["melt"] = self.melt.numbers
+        return state
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         if "contact" in state:
             self._implicit = self.implicit
-        for name, array in self._state_arrays().items():
-            array.assign(state[name])
+        self.reshaped = "pairs.count" in state
+        self._assign(state)
+        if self.reshaped:
+            pairs = PairList(state["pairs.count"], state["pairs.index"])
+            if self.melt is None:
+                self.lay_out(pairs, np.arange(0), 0)
+            else:
+                self.melt.restore(pairs, state["melt"])
+            self._assign(state)  # what was made anew for these neighbours
+        self._rest_omega = float(state["rest_omega"])
         self._forces_known = bool(state["forces_known"])
         self._fastest = None
+
+    def _assign(self, state: dict[str, NDArray[Any]]) -> None:
+        for name, array in self._state_arrays().items():
+            array.assign(state[name])
 
     def _state_arrays(self) -> dict[str, wp.array]:
         return {
@@ -544,7 +734,25 @@ class PhyxelModel:
             "force": self.force,
             "gradient": self.forces.gradient,
             "plastic": self.matter.plastic,
-        } | ({} if self._implicit is None else self._implicit.state)
+            "swell": self.matter.swell,
+            "rest_volume": self.matter.rest_volume,
+            **({} if self._implicit is None else self._implicit.state),
+            **(self._shape_arrays() if self.reshaped else {}),
+        }
+
+    def _shape_arrays(self) -> dict[str, wp.array]:
+        """What else varies when reference shapes do."""
+        matter = self.matter
+        return {
+            "X": matter.X,
+            "volume": matter.volume,
+            "support": matter.support,
+            "past": matter.past,
+            "reach": self._reach,
+            "inverse": matter.moments.inverse,
+            "hourglass": matter.hourglass,
+            "birth": matter.birth,
+        }
 
 
 def _ranges(counts: Sequence[int]) -> list[tuple[int, int]]:

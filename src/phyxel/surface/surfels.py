@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -121,6 +122,36 @@ class Surfels:
     def normals(self) -> NDArray[np.float32]:
         """unit length, shape (m, 3)"""
         return self.normal.numpy()
+
+    def absorb(self, unit: float, origin: Floats) -> None:
+        """Where the surfels are now becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
+        for rest, now in ((self._axis_a, self.axis_a), (self._axis_b, self.axis_b)):
+            rest.assign(now.numpy() / np.float32(unit))
+        self._points.assign(((self.origin - origin + self.position.numpy()) / unit).astype(np.float32))
+
+    def find_carriers(self, nodes: Floats) -> None:
+        """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape."""
+        carriers = Carriers.found(self._points.numpy(), nodes)
+        self._nodes.assign(carriers.nodes.reshape(-1))
+        self._shares.assign(carriers.shares.reshape(-1))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The reference shape, and which nodes carry it."""
+        return {name: array.numpy().copy() for name, array in self._rest_arrays().items()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        for name, array in self._rest_arrays().items():
+            array.assign(state[name])
+
+    def _rest_arrays(self) -> dict[str, wp.array]:
+        return {
+            "points": self._points,
+            "axis_a": self._axis_a,
+            "axis_b": self._axis_b,
+            "nodes": self._nodes,
+            "shares": self._shares,
+        }
 
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""

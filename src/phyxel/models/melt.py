@@ -1,0 +1,292 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Melts: phyxels that flow past each other (M04 §4.2).
+
+Their stored strain fades (`flow.py`), their reference shape is absorbed and their neighbours are found anew whenever
+they have moved some way against each other. What keeps them apart is the pressure of smoothed particle hydrodynamics,
+on the number density c_i = Σ_j v_j W_ij of the rest volumes v, with the spiky kernel W = 15/(π h⁶)(h − r)³:
+
+    U = Σ_i ½ K v_i max(c_i/c⁰ − 1, 0)²,   f_i = −v_i Σ_j v_j (p_i + p_j) ∇W_ij,   p_i = K max(c_i/c⁰ − 1, 0)/c⁰
+
+c⁰ is what a phyxel inside the resting body has: a bare sum is 1.13 there, 0.94 at a face, 0.67 at a corner. Only what
+is crowded pushes. A force from an energy keeps momentum, angular momentum and energy.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.device import Launch, Program, Shared
+from phyxel.mls.moments import weighing
+from phyxel.mls.moving import MovingLists
+from phyxel.mls.neighbours import PairList, find_pairs
+from phyxel.models.reductions import CHUNK
+
+if TYPE_CHECKING:
+    from phyxel.models.phyxel import PhyxelModel
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+FARTHEST = 0.25
+"""How far phyxels may move against each other before neighbours are found anew, in spacings."""
+THINNEST = 0.05
+"""Smallest ratio of a moment matrix' eigenvalues with which a melt has elastic stress: thin films and drops flow."""
+CALM = wp.constant(0.1)
+"""Share of sound speed × support that is viscosity between neighbours (Monaghan's α)."""
+INSIDE = 75
+"""Percentile of the phyxels' density that is taken for that inside the body."""
+MORE_ROOM = 1.5
+"""Length of a list over the longest at first."""
+
+
+@wp.func
+def spiky(r: Any, h: Any):
+    """15/(π h⁶)(h − r)³ and minus its slope, 0 beyond h."""
+    left = wp.max(h - r, type(r)(0.0))
+    square = h * h
+    scale = type(r)(4.774648292756860) * left * left / (square * square * square)
+    return scale * left, type(r)(3.0) * scale
+
+
+@wp.func
+def pair_kernel(r: Any, h_i: Any, h_j: Any):
+    """W and minus its slope for a pair of different supports: the mean of both."""
+    W_i, slope_i = spiky(r, h_i)
+    W_j, slope_j = spiky(r, h_j)
+    return type(r)(0.5) * (W_i + W_j), type(r)(0.5) * (slope_i + slope_j)
+
+
+@wp.kernel
+def find_crowding(
+    first: int,
+    nodes: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
+    bulk: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    support: wp.array(dtype=wp.float64),
+    X: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+    at_rest: wp.array(dtype=Any),
+    crowding: wp.array(dtype=Any),
+    pressure: wp.array(dtype=Any),
+):
+    """c_i/c⁰, and p_i of those that are fluid."""
+    i = nodes[first + wp.tid()]
+    x = X[i] + u[i]
+    h = volume.dtype(support[i])
+    alone, _slope = spiky(volume.dtype(0.0), h)
+    total = volume[i] * alone
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        W, _slope = pair_kernel(wp.length(X[j] + u[j] - x), h, volume.dtype(support[j]))
+        total += volume[j] * W
+        entry += stride
+    crowding[i] = total / at_rest[i]
+    pressure[i] = bulk[law[i]] * wp.max(crowding[i] - volume.dtype(1.0), volume.dtype(0.0)) / at_rest[i]
+
+
+@wp.kernel
+def push_apart(
+    first: int,
+    nodes: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    stride: int,
+    index: wp.array(dtype=wp.int32),
+    law: wp.array(dtype=wp.int32),
+    bulk: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    mass: wp.array(dtype=Any),
+    support: wp.array(dtype=wp.float64),
+    X: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+    v: wp.array(dtype=Any),
+    pressure: wp.array(dtype=Any),
+    force: wp.array(dtype=Any),
+):
+    """Add the forces of the pressure, and of a viscosity along the line between neighbours."""
+    i = nodes[first + wp.tid()]
+    x = X[i] + u[i]
+    h = volume.dtype(support[i])
+    total = x * volume.dtype(0.0)
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        away = x - X[j] - u[j]
+        r = wp.max(wp.length(away), volume.dtype(1.0e-6))
+        h_j = volume.dtype(support[j])
+        _W, slope = pair_kernel(r, h, h_j)
+        stiff = wp.max(bulk[law[i]], bulk[law[j]])
+        density = volume.dtype(0.5) * (mass[i] / volume[i] + mass[j] / volume[j])
+        size = volume.dtype(0.5) * (h + h_j)
+        parting = wp.dot(v[i] - v[j], away) / (r * r + volume.dtype(0.01) * size * size)
+        braking = volume.dtype(CALM) * size * wp.sqrt(stiff * density) * parting
+        total += (volume[j] * slope * (pressure[i] + pressure[j] - braking) / r) * away
+        entry += stride
+    force[i] = force[i] + volume[i] * total
+
+
+@wp.kernel
+def tie(
+    first: int,
+    nodes: wp.array(dtype=wp.int32),
+    grip: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    trace: wp.array(dtype=Any),
+    hourglass: wp.array(dtype=Any),
+):
+    """c_i = β E v_i / tr A_i of hourglass control."""
+    i = nodes[first + wp.tid()]
+    hourglass[i] = wp.where(trace[i] > trace.dtype(0.0), grip[i] * volume[i] / trace[i], trace.dtype(0.0))
+
+
+@wp.kernel
+def find_farthest(
+    first: int, nodes: wp.array(dtype=wp.int32), m: int, u: wp.array(dtype=Any), farthest: wp.array(dtype=wp.float64)
+):
+    """How far phyxels of each chunk have moved against the first of all."""
+    c = first + wp.tid()
+    along = u[nodes[0]]
+    found = wp.float64(0.0)
+    q = c * CHUNK
+    end = wp.min(m, q + CHUNK)
+    while q < end:
+        found = wp.max(found, wp.float64(wp.length(u[nodes[q]] - along)))
+        q += 1
+    farthest[c] = found
+
+
+class Melt:
+    """The phyxels of all bodies that have melted parts, solid parts of theirs included."""
+
+    def __init__(self, model: PhyxelModel, bodies: list[int]) -> None:
+        self._model, self.bodies = model, bodies
+        device, real = model.device, model.real
+        self._nodes = np.concatenate([np.arange(*model.ranges[b]) for b in bodies])
+        n, m = len(model), len(self._nodes)
+        self.crowding, self._pressure, self._at_rest = (wp.zeros(n, dtype=real, device=device) for _ in range(3))
+        self._farthest = Shared((m + CHUNK - 1) // CHUNK, wp.float64, device)
+        self._programs: dict[str, Program] = {}
+        self._first_omega, self._first_spread = 0.0, 1.0
+        self._lists = self._with_room(0)
+        self._calibrate()
+
+    @property
+    def nodes(self) -> NDArray[np.int64]:
+        """ascending, shape (m,)"""
+        return self._nodes
+
+    def _with_room(self, room: int) -> MovingLists:
+        """Lists with more room, laid out anew."""
+        model, nodes = self._model, self._nodes
+        matter = model.matter
+        pairs = find_pairs(matter.X.numpy()[nodes], matter.support.numpy()[nodes], model.device)
+        room = max(room, int(MORE_ROOM * pairs.count.max()))
+        model.lay_out(matter.near.pairs().replaced(nodes, pairs), nodes, room)
+        self._programs = {}
+        return MovingLists(nodes, matter.support, room, model.device)
+
+    def _calibrate(self) -> None:
+        """c⁰ of each body."""
+        model = self._model
+        at_rest = np.ones(len(model))
+        for b in self.bodies:
+            at_rest[slice(*model.ranges[b])] = self._rest_crowding(*model.ranges[b])
+        self._at_rest.assign(at_rest)
+        self._run("weigh")
+
+    def _rest_crowding(self, low: int, high: int) -> float:
+        """c⁰: Σ_j v_j W_ij of a phyxel inside a body at birth."""
+        matter = self._model.matter
+        X, h, volume = (array.numpy()[low:high] for array in (matter.birth, matter.support, matter.rest_volume))
+        pairs = find_pairs(X, h, self._model.device)
+        owner = np.repeat(np.arange(high - low), pairs.count)
+        r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
+        total = volume * 15 / (np.pi * h**3)
+        for support in (h[owner], h[pairs.index]):
+            kernel = 15 / (np.pi * support**6) * np.maximum(support - r, 0) ** 3
+            total += 0.5 * np.bincount(owner, volume[pairs.index] * kernel, minlength=high - low)
+        return float(np.percentile(total, INSIDE))
+
+    def _spread(self) -> float:
+        """Largest tr A⁻¹: stiffness grows with it, as neighbourhoods get thin."""
+        return float(np.trace(self._model.matter.moments.inverse.numpy()[self._nodes], axis1=1, axis2=2).max())
+
+    @property
+    def rest_omega(self) -> float:
+        """Bound of the largest frequency [1/s] of elastic stress and pressure, whose share is as large at most; pairs
+        that are squeezed together have up to three times their pressure at rest."""
+        if self._first_omega == 0.0:
+            self._first_omega, self._first_spread = self._model.rest_frequency(), self._spread()
+        return self._first_omega * math.sqrt(3 * max(1.0, self._spread() / self._first_spread))
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """What a checkpoint keeps of it."""
+        return np.array([self._lists.room, self._first_omega, self._first_spread])
+
+    def restore(self, pairs: PairList, numbers: NDArray[np.float64]) -> None:
+        """Take over lists, and what `numbers` gave."""
+        model, room = self._model, int(numbers[0])
+        model.lay_out(pairs, self._nodes, room)
+        self._lists = MovingLists(self._nodes, model.matter.support, room, model.device)
+        self._first_omega, self._first_spread = numbers[1:].tolist()
+        self._programs = {}
+
+    def outdate(self) -> None:
+        """Laws have changed."""
+        self._first_omega = 0.0
+
+    def launches(self) -> list[Launch]:
+        """Add the forces of the pressure to those there are."""
+        model, matter, nodes = self._model, self._model.matter, self._lists.nodes
+        m, laws = len(nodes), matter.laws
+        common = [nodes, *matter.lists, laws.of, laws.bulk, matter.rest_volume]
+        places = [matter.support, matter.X, model.u]
+        density = [*common, *places, self._at_rest, self.crowding, self._pressure]
+        return [
+            Launch(find_crowding, m, density),
+            Launch(push_apart, m, [*common, model.mass, *places, model.v, self._pressure, model.force]),
+        ]
+
+    def _run(self, name: str) -> None:
+        if not self._programs:
+            model, matter, nodes = self._model, self._model.matter, self._lists.nodes
+            tying = [nodes, model.grip, matter.volume, matter.moments.trace, matter.hourglass]
+            weigh = weighing(nodes, matter.X, matter.support, matter.near, matter.moments, THINNEST)
+            moved = [nodes, len(nodes), model.u, self._farthest.array]
+            launches = {
+                "crowding": self.launches()[:1],
+                "weigh": [*weigh, Launch(tie, len(nodes), tying)],
+                "moved": [Launch(find_farthest, len(self._farthest.host), moved, work=CHUNK // 8)],
+            }
+            dev.prepare([item for items in launches.values() for item in items], model.device)
+            self._programs = {key: Program(items, model.device) for key, items in launches.items()}
+        self._programs[name].run()
+
+    def moved(self) -> bool:
+        """Whether phyxels have moved so far against each other that neighbours are to be found anew."""
+        self._run("moved")
+        return not float(self._farthest.pull().max()) <= FARTHEST
+
+    def absorb(self) -> NDArray[np.float64]:
+        """Absorb the deformation and find neighbours anew; by how much the origin has moved, in spacings, (3,)."""
+        model = self._model
+        shift = model.absorb(self._lists.nodes)
+        longest = self._lists.find(model.matter.X, model.matter.near)
+        if longest > self._lists.room:
+            self._lists = self._with_room(int(MORE_ROOM * longest))
+        self._run("weigh")
+        return shift

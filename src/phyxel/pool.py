@@ -1,0 +1,170 @@
+"""Bodies whose reference shape changes while they move: what melts, flows together, and is solid again.
+
+All that have ever melted share one anchor, so that their phyxels can become each other's neighbours. While any part of
+them is fluid they are absorbed together, again and again; strain is carried along exactly, so that solid parts do not
+notice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.body import Anchor, Body
+from phyxel.material import Mixture
+from phyxel.models.laws import Row
+from phyxel.surface.surfels import Surfels
+
+if TYPE_CHECKING:
+    from phyxel.world import World
+
+STIFFER = 2.0
+NOTICEABLE = 0.02
+"""How much stiffer than when last absorbed, and how large a |∇u|, for a body to be absorbed."""
+CARRIED = 8
+"""Absorptions after which surfels get other nodes to carry them."""
+
+
+class Pool:
+    """The bodies of a world that have melted."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.bodies: list[Body] = []
+        self._anchor: Anchor | None = None
+        self._absorptions = 0
+        self._stiffness: dict[Body, float] = {}
+        """of bodies that have never melted, when they were last absorbed [Pa]"""
+
+    @property
+    def flows(self) -> bool:
+        """Whether anything is molten now."""
+        return any(is_fluid(body) for body in self.bodies)
+
+    def material_changed(self, body: Body, before: Mixture) -> None:
+        """A body got other laws: it may have melted, or be solid again, or only stiffer."""
+        self.take_in(body)
+        self._keep_stress(body, before)
+        if not self.flows:
+            self.absorb()
+        if self.flows != (self._world.model.melt is not None):
+            self.set_melt()
+
+    def set_melt(self) -> None:
+        """Tell the model which bodies flow."""
+        self._world.model.set_melt([self._world.bodies.index(body) for body in self.bodies] if self.flows else [])
+
+    def take_in(self, body: Body) -> None:
+        """If a body is molten for the first time: from now on it is counted from where the others are."""
+        if not is_fluid(body) or body in self.bodies:
+            return
+        self._absorb_alone(body)
+        model, index = self._world.model, self._world.bodies.index(body)
+        if self._anchor is None:
+            self._anchor = body.anchor
+        else:
+            old, new = body.anchor, self._anchor
+            model.rescale(index, new.unit, old.unit / new.unit, (old.origin - new.origin) / new.unit)
+            body.anchor = new
+            model.set_material(index, body.mixture, body.rotation)
+            body.surface.absorb(new.unit, new.origin)
+        model.let_go_of_birth(index)
+        self.bodies.append(body)
+        self._world.anchors_changed()
+        self.set_melt()
+
+    def _absorb_alone(self, body: Body) -> None:
+        """The present shape of one body becomes its reference shape."""
+        model, anchor = self._world.model, body.anchor
+        surface = self._carried(body)
+        shift = model.absorb_body(self._world.bodies.index(body), body.support, body.sees)
+        self._move(anchor, shift)
+        body.reshaped = True
+        surface.absorb(anchor.unit, anchor.origin)
+
+    def _carried(self, body: Body) -> Surfels:
+        """A body's surface, where the body is at this moment."""
+        self._world.revision += 1
+        return body.surface
+
+    def _move(self, anchor: Anchor, shift: NDArray[np.float64]) -> None:
+        anchor.origin = anchor.origin + anchor.unit * shift
+        anchor.centre = anchor.origin.copy()
+        self._world.anchors_changed()
+
+    def _keep_stress(self, body: Body, before: Mixture) -> None:
+        """Stiffening must not multiply the stress that is there (M04 §4.1): so much strain is stored as makes that
+        stress. Hourglass control has no such store: its part is dropped by absorbing the deformation."""
+        model, index = self._world.model, self._world.bodies.index(body)
+        old, new = ([Row.of(m, body.rotation) for m in mix.materials] for mix in (before, body.mixture))
+        pairs = {(a, b) for a, b in zip(before.which.tolist(), body.mixture.which.tolist(), strict=True)}
+        stiffer = [(a, b) for a, b in pairs if new[b].shear_norm > old[a].shear_norm]
+        if not stiffer:
+            return
+        low, _ = model.ranges[index]
+        chosen = [low + np.flatnonzero((before.which == a) & (body.mixture.which == b)) for a, b in stiffer]
+        stresses = [model.stress_under(nodes, old[a]) for nodes, (a, _) in zip(chosen, stiffer, strict=True)]
+        if body in self.bodies:
+            self.absorb()
+        elif self._is_due(body, max(old[a].shear_norm for a, _ in stiffer), max(new[b].shear_norm for _, b in stiffer)):
+            self._absorb_alone(body)
+        for nodes, stress, (_, b) in zip(chosen, stresses, stiffer, strict=True):
+            model.take_up_stress(nodes, stress, new[b])
+
+    def _is_due(self, body: Body, old: float, new: float) -> bool:
+        """Whether a body has become so much stiffer [Pa] since it was last absorbed, and is so deformed, that it should
+        be again. A ramp passes here many times."""
+        since = self._stiffness.setdefault(body, old)
+        strained = float(np.abs(self._world.field(body, "gradient")).max()) > NOTICEABLE
+        if new > STIFFER * since and strained:
+            self._stiffness[body] = new
+            return True
+        return False
+
+    def refresh(self) -> None:
+        """Absorb what has flowed, if it has gone far enough."""
+        melt = self._world.model.melt
+        if melt is not None and melt.moved():
+            self.absorb()
+
+    def absorb(self) -> None:
+        """The present shape of all that has ever melted becomes its reference shape."""
+        model = self._world.model
+        if model.melt is None or self._anchor is None:
+            return
+        surfaces = [self._carried(body) for body in self.bodies]
+        self._move(self._anchor, model.melt.absorb())
+        self._absorptions += 1
+        for body, surface in zip(self.bodies, surfaces, strict=True):
+            surface.absorb(self._anchor.unit, self._anchor.origin)
+            if self._absorptions % CARRIED == 0:
+                surface.find_carriers(self._world.field(body, "X"))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of surfaces that are not those of birth."""
+        reshaped = [body for body in self._world.bodies if body.reshaped]
+        centres = {f"centre.{body.name}": body.centre for body in reshaped}
+        surfaces = {
+            f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surface.state().items()
+        }
+        stiffness = [self._stiffness.get(body, 0.0) for body in self._world.bodies]
+        counts = {"absorptions": np.array(self._absorptions), "stiffness": np.array(stiffness)}
+        return counts | centres | surfaces
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        self._absorptions = int(state["absorptions"])
+        known = zip(self._world.bodies, state["stiffness"].tolist(), strict=True)
+        self._stiffness = {body: stiffness for body, stiffness in known if stiffness > 0}
+        for body in self._world.bodies:
+            if body.reshaped:
+                body.anchor.centre = state[f"centre.{body.name}"]
+                prefix = f"surface.{body.name}."
+                body.surface.restore({k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)})
+
+
+def is_fluid(body: Body) -> bool:
+    """Whether any part of a body is molten."""
+    return any(material.viscosity is not None for material in body.mixture.materials)

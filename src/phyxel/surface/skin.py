@@ -1,0 +1,45 @@
+"""The skin of a body as pieces with an area and an outward normal, for what presses on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.mls.neighbours import nearest
+from phyxel.points.normals import areas_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Skin:
+    """A piece is what lies nearest to one node and looks about the same way: the two sides of a leaf, and the faces
+    that meet at an edge, are pieces of their own."""
+
+    node: NDArray[np.int64]
+    """to which it belongs, shape (p,)"""
+    area: Floats
+    """A N: area times outward normal in the reference shape [m²], shape (p, 3)"""
+
+    @staticmethod
+    def found(positions: NDArray[np.floating], normals: NDArray[np.floating], nodes: NDArray[np.floating]) -> Skin:
+        """The skin that points (m, 3) with unit normals (m, 3) sample, of a body with nodes (n, 3), all in metres."""
+        _, index = nearest(positions, nodes, 1)
+        direction = np.rint(2 * normals).astype(np.int64) + 2  # unlike by more than 51° never share one
+        keys = np.ravel_multi_index((index[:, 0], *direction.T), (len(nodes), 5, 5, 5))
+        pieces, which = np.unique(keys, return_inverse=True)
+        area = summed(which, areas_of(positions)[:, None] * normals, len(pieces))
+        return Skin((pieces // 5**3).astype(np.int64), area)
+
+    def moved(self, gradient: Floats) -> Floats:
+        """a n of all pieces when the nodes have the displacement gradient (n, 3, 3), by Nanson's a n = |J| J⁻ᵀ A N."""
+        J = (gradient + np.eye(3))[self.node]
+        cofactor = np.stack([np.cross(J[:, k - 2], J[:, k - 1]) for k in range(3)], axis=1)
+        return np.einsum("pab,pb->pa", cofactor, self.area)
+
+
+def summed(owner: NDArray[np.integer], vectors: Floats, count: int) -> Floats:
+    """Sums of vectors (m, 3) by their owner (m,), shape (count, 3)."""
+    return np.stack([np.bincount(owner, part, count) for part in vectors.T], axis=1)

@@ -1,0 +1,242 @@
+"""Melting, flowing together, and being solid again (M04 §4.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+
+import phyxel as px
+from phyxel.material import Mixture
+from phyxel.models.phyxel import PhyxelModel
+
+from .matter import energy_at, forces_at, model_of, shaken_block
+
+SYRUP = px.Material(young=2e4, poisson=0.4, viscosity=50.0)
+
+
+def volume_of(world: px.World) -> float:
+    """Volume [m³] where the smoothed rest volumes Σ v_j W(x − x_j) fill more than half: on a flat surface exactly up to
+    it. Independent of what the model takes for volumes."""
+    x = np.concatenate([body.positions for body in world.bodies])
+    v = np.concatenate([body.volumes for body in world.bodies])
+    unit = float(np.cbrt(v.mean()))
+    h, cell = 2.3 * unit, 0.4 * unit
+    axes = [np.arange(low - h, high + h, cell) for low, high in zip(x.min(axis=0), x.max(axis=0), strict=True)]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    distance, index = cKDTree(x).query(grid, 60, distance_upper_bound=h)
+    weight = np.where(distance < h, 15 / (np.pi * h**6) * np.maximum(h - np.minimum(distance, h), 0) ** 3, 0.0)
+    filled = (weight * np.append(v, 0.0)[index]).sum(axis=1)
+    return float((filled > 0.5).sum() * cell**3)
+
+
+def molten_block() -> PhyxelModel:
+    """Phyxels at random in double precision, all molten, crowded enough to push."""
+    model = model_of(0.9 * shaken_block(5), SYRUP)
+    model.set_melt([0])
+    return model
+
+
+def test_pressure_is_the_slope_of_its_energy():
+    """f = −∂U/∂x by central differences of 1e-6 spacings: the error is their third derivative times 1e-12."""
+    model = molten_block()
+    random = np.random.default_rng(5)
+    u, way = 0.02 * random.standard_normal((2, len(model), 3))
+    slope = (energy_at(model, u + 1e-5 * way) - energy_at(model, u - 1e-5 * way)) / 2e-5
+    forces = forces_at(model, u)
+    assert model.melt.crowding.numpy().max() > 1.05
+    assert slope == pytest.approx(-float((forces * way).sum()), rel=1e-6)
+
+
+def test_pressure_and_viscosity_keep_both_momenta():
+    """Forces along the line between two phyxels, equal and opposite: Σf = 0, Σ x × f = 0 to rounding."""
+    model = molten_block()
+    random = np.random.default_rng(6)
+    u = 0.02 * random.standard_normal((len(model), 3))
+    model.v.assign(random.standard_normal((len(model), 3)))
+    forces = forces_at(model, u)
+    x = model.matter.X.numpy() + u
+    scale = np.abs(forces).sum()
+    assert np.abs(forces.sum(axis=0)).max() < 1e-12 * scale
+    assert np.abs(np.cross(x, forces).sum(axis=0)).max() < 1e-11 * scale
+
+
+def test_a_spinning_drop_keeps_momentum_and_angular_momentum():
+    """Nothing touches it: momentum to single rounding; angular momentum within 1 % while it is absorbed again and again
+    (strain is stored exactly, but neighbourhoods change)."""
+    drop = px.Body(px.load("sphere", points=500), material=SYRUP, nodes=300, spin=(0, 0, 3), velocity=(0.5, 0, 0))
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(drop)
+    drop.melt()
+    before = drop.diagnostics()
+    world.advance(1.0)
+    after = drop.diagnostics()
+    assert world.pool._absorptions > 10
+    assert np.allclose(after["momentum"], before["momentum"], atol=1e-5 * np.linalg.norm(before["momentum"]))
+    turn = np.cross(drop.positions.mean(axis=0), after["momentum"])
+    left = after["angular_momentum"] - turn
+    first = before["angular_momentum"]
+    assert np.linalg.norm(left - first) < 0.01 * np.linalg.norm(first)
+
+
+def test_a_bear_melts_into_a_puddle_of_the_same_volume():
+    """5 s: height below 40 %, volume within 5 %, nothing under the ground, momentum only by contact: what the fall and
+    the ground did not do."""
+    bear = px.Body(px.load("bear", points=2000), material=px.Material.gelatin(), nodes=400)
+    world = px.World(device="cpu")
+    world.add(bear)
+    world.add(px.Ground())
+    world.advance(0.02)
+    full, height = volume_of(world), np.ptp(bear.positions[:, 1])
+    bear.melt(viscosity=150.0)
+    for _ in range(20):
+        world.advance(0.25)
+        assert bear.positions[:, 1].min() > 0
+    assert np.ptp(bear.positions[:, 1]) < 0.4 * height
+    assert volume_of(world) == pytest.approx(full, rel=0.05)
+    assert bear.diagnostics()["volume"] == pytest.approx(bear.volumes.sum(), rel=0.02)
+
+
+@pytest.fixture(scope="module")
+def two_drops() -> tuple[px.World, px.Body, px.Body]:
+    """Two balls of different spacing side by side that have melted on the ground until they are one."""
+    left = px.Body(px.load("sphere", points=800), material=SYRUP, nodes=250, at=(-0.28, 0.25, 0), name="left")
+    right = px.Body(px.load("sphere", points=800), material=SYRUP, nodes=350, at=(0.28, 0.25, 0), name="right")
+    world = px.World(device="cpu")
+    for thing in (left, right, px.Ground()):
+        world.add(thing)
+    assert len(world.pieces()) == 2
+    left.melt(viscosity=300.0)
+    right.melt(viscosity=300.0)
+    world.advance(1.5)
+    return world, left, right
+
+
+def test_two_melted_balls_join_and_ring_as_one(two_drops):
+    """Solid again, they are one piece: a knock on the far left is felt on the far right, and without gravity the whole
+    keeps its momentum and hangs together."""
+    world, left, right = two_drops
+    assert len(world.pieces()) == 1
+    assert left.unit == right.unit
+    for body in (left, right):
+        body.solidify(material=px.Material(young=1e6, damping=1e-3))
+    assert world.model.melt is None
+    world.gravity = np.zeros(3)
+    world.colliders.clear()
+    model = world.model
+    model.stop()
+    knock = model.v.numpy()
+    knock[slice(*model.ranges[0])] = (0, 0, 1.0 / left.unit)
+    model.v.assign(knock)
+    pushed = left.diagnostics()["momentum"] + right.diagnostics()["momentum"]
+    shape = np.concatenate([left.positions, right.positions])
+    world.advance(0.5)
+    now = np.concatenate([left.positions, right.positions])
+    total = left.diagnostics()["momentum"] + right.diagnostics()["momentum"]
+    assert np.allclose(total, pushed, atol=1e-4 * np.linalg.norm(pushed))
+    assert right.diagnostics()["momentum"][2] > 0.2 * pushed[2]
+    assert len(world.pieces()) == 1
+    assert np.abs(np.ptp(now, axis=0)[[0, 1]] - np.ptp(shape, axis=0)[[0, 1]]).max() < 0.25
+
+
+def test_what_flows_apart_is_apart():
+    """A molten column held at the top tears under its weight: one piece becomes two."""
+    column = px.Body(px.load("bar", points=800), material=SYRUP, nodes=300, rotate=(0, 0, 90), at=(0, 1.5, 0))
+    world = px.World(device="cpu")
+    world.add(column)
+    column.fix(lambda X: X[:, 1] > X[:, 1].max() - 0.15)
+    column.melt(viscosity=60.0)
+    for _ in range(20):
+        world.advance(0.1)
+        if len([piece for piece in world.pieces() if len(piece[column]) > 20]) > 1:
+            break
+    assert len([piece for piece in world.pieces() if len(piece[column]) > 20]) > 1
+
+
+def test_a_melted_end_flows_and_the_solid_end_stays():
+    """Only a region melts: the held, solid half of a bar keeps its shape; the molten half hangs down."""
+    bar = px.Body(px.load("bar", points=800), material=px.Material(young=1e6, damping=1e-3), nodes=400, at=(0, 1, 0))
+    world = px.World(device="cpu")
+    world.add(bar)
+    bar.fix(lambda X: X[:, 0] < 0.05)
+    start = bar.positions
+    middle = 0.5 * (start[:, 0].min() + start[:, 0].max())
+    bar.melt(lambda X: X[:, 0] > middle, viscosity=300.0)
+    world.advance(0.4)
+    moved = np.linalg.norm(bar.positions - start, axis=1)
+    assert moved[start[:, 0] < middle - 0.1].max() < 0.1
+    assert moved[start[:, 0] > 0.9].mean() > 0.15
+
+
+def test_stiffening_does_not_multiply_the_stress():
+    """A squeezed block made a hundred times stiffer has the stress it had, to the strain's second order, and does not
+    jump: without the rule it would fly apart with a hundred times the energy."""
+    block = px.Body(px.load("bar", points=600), material=px.Material(young=1e5, poisson=0.3), nodes=200)
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(block)
+    left, right = block.fix(lambda X: X[:, 0] < 0.1), block.drag(lambda X: X[:, 0] > 0.9, (-0.1, 0, 0))
+    px.settle(world, 1e-3)
+    before = block.stress
+    block.material = block.material.but(young=1e7)
+    after = block.stress
+    assert np.abs(after - before).max() < 0.1 * np.abs(before).max()
+    length = np.ptp(block.positions[:, 0])
+    block.release(left)
+    block.release(right)
+    world.advance(0.3)
+    assert np.ptp(block.positions[:, 0]) == pytest.approx(length, rel=0.01)
+
+
+def test_softening_leaves_the_stored_strain():
+    bar = px.Body(px.load("bar", points=600), material=px.Material(young=1e6, yield_strain=0.01), nodes=150)
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(bar)
+    bar.fix(lambda X: X[:, 0] < 0.1)
+    bar.drag(lambda X: X[:, 0] > 0.9, lambda time: (0.5 * time, 0, 0))
+    world.advance(0.2)
+    before = bar.plastic_strain
+    assert np.abs(before).max() > 0.01
+    bar.material = bar.material.but(young=1e5)
+    assert np.array_equal(bar.plastic_strain, before)
+
+
+def test_a_resumed_melt_goes_on_with_the_same_bits(tmp_path):
+    def made() -> tuple[px.World, px.Body]:
+        ball = px.Body(px.load("sphere", points=500), material=SYRUP, nodes=150, at=(0, 0.25, 0), name="ball")
+        other = px.Body(px.load("sphere", points=500), material=SYRUP, nodes=200, at=(0, 0.8, 0), name="other")
+        world = px.World(device="cpu")
+        for thing in (ball, other, px.Ground()):
+            world.add(thing)
+        world.at(0.1, lambda now: now.bodies[0].melt(viscosity=100.0))
+        world.at(0.2, lambda now: now.bodies[1].melt(viscosity=100.0))
+        world.at(0.6, lambda now: now.bodies[0].solidify())
+        return world, other
+
+    world, other = made()
+    world.advance(0.5)
+    world.save(tmp_path / "half.npz")
+    world.advance(0.3)
+    again, again_other = made()
+    again.restore(tmp_path / "half.npz")
+    again.advance(0.3)
+    assert np.array_equal(other.positions, again_other.positions)
+    assert np.array_equal(other.surface.positions, again_other.surface.positions)
+
+
+def test_melting_says_what_is_wrong():
+    body = px.Body(px.load("sphere", points=500), nodes=50)
+    with pytest.raises(px.PhyxelError, match="world"):
+        body.melt()
+    world = px.World(device="cpu")
+    world.add(body)
+    with pytest.raises(px.PhyxelError, match="nothing here has melted"):
+        body.solidify()
+    with pytest.raises(px.PhyxelError, match="viscosity"):
+        body.melt(viscosity=-1.0)
+
+
+def test_a_mixture_knows_each_node():
+    first, second = px.Material(young=1e5), px.Material(young=1e6)
+    mixture = Mixture.even(first, 4).changed(np.array([0, 1, 0, 1], bool), lambda _: second)
+    assert mixture.number("young").tolist() == [1e5, 1e6, 1e5, 1e6]
+    assert mixture.changed(np.ones(4, bool), lambda _: first).materials == (first,)

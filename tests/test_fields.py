@@ -1,0 +1,395 @@
+"""Force fields: closed forms of what pushes a body unevenly, and that they come, go and are saved."""
+
+import hashlib
+from functools import cache
+
+import numpy as np
+import pytest
+
+import phyxel as px
+from phyxel.errors import CheckpointError
+
+SOFT = px.Material(young=1e5, poisson=0.3, density=1000.0)
+NOWHERE = (0.0, 0.0, 0.0)
+G = (0.0, -9.81, 0.0)
+INTEGRATORS = ["leapfrog", "implicit"]
+POINTS = 20_000
+SIDE = 0.5
+"""of the box [m]"""
+
+
+@cache
+def solid(shape: str) -> px.Solid:
+    return px.Solid(px.load(shape, points=POINTS))
+
+
+@pytest.fixture(autouse=True)
+def measured_once(monkeypatch):
+    """The volume of a solid takes longer than what is done here with the body."""
+    monkeypatch.setattr("phyxel.body.Solid", lambda cloud, **_: solid(cloud.name))
+
+
+def body_of(shape: str = "box", **options) -> px.Body:
+    return px.Body(solid(shape).skin, **({"nodes": 64, "material": SOFT} | options))
+
+
+def world_of(*things, gravity=NOWHERE) -> px.World:
+    world = px.World(gravity=gravity)
+    for thing in things:
+        world.add(thing)
+    return world
+
+
+def bits(world: px.World) -> list[str]:
+    fields = [world.field(body, name) for body in world.bodies for name in ("u", "v")]
+    return [hashlib.sha256(field.tobytes()).hexdigest()[:16] for field in fields]
+
+
+def middle(body: px.Body):
+    return np.average(body.positions, axis=0, weights=body.masses)
+
+
+def drift(body: px.Body):
+    return np.average(body.velocities, axis=0, weights=body.masses)
+
+
+def left_end(positions):
+    return positions[:, 0] < positions[:, 0].min() + 0.05
+
+
+# A function of place, velocity and time
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("held", [True, False])
+def test_a_field_that_is_gravity_moves_as_gravity_does(integrator, held):
+    """The same numbers reach the same sums: positions agree to single precision. Stiff and slow, so that the size of a
+    step is kept: fields have it looked at more often."""
+    ends = []
+    for field in (False, True):
+        body = body_of(integrator=integrator, material=SOFT.but(young=1e6), spin=(0, 0.2, 0.1))
+        world = world_of(body, gravity=NOWHERE if field else G)
+        if field:
+            world.add(px.Field(lambda x, v, t: np.broadcast_to(G, x.shape)))
+        if held:
+            body.fix(left_end)
+        world.advance(0.2)
+        ends.append(body.positions)
+    assert np.abs(ends[0] - ends[1]).max() < 1e-6 * SIDE
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_field_of_time_gives_the_momentum_of_its_integral(integrator):
+    """a = a₀ sin ωt gives v = a₀ (1 − cos ωt)/ω; sums over steps of Δt that begin with a sample are off by
+    ½Δt [a] + Δt²/12 [a'] at most, that is a₀Δt/2 + ωa₀Δt²/6."""
+    body = body_of(integrator=integrator)
+    world = world_of(body, px.Field(lambda x, v, t: (3 * np.sin(8 * t), 0, 0)))
+    for _ in range(6):
+        world.advance(0.05)
+        assert drift(body)[0] == pytest.approx(
+            3 * (1 - np.cos(8 * world.time)) / 8, abs=3 * 0.01 / 2 + 8 * 3 * 0.01**2 / 6
+        )
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_resistance_by_velocity_slows_exponentially(integrator):
+    """a = −k v: v = v₀ e^(−kt); explicit steps of Δt lose k²Δt t/2 of it, 2 % for k = 2, t = 1."""
+    body = body_of(integrator=integrator, velocity=(1, 0, 0))
+    world = world_of(body, px.Field(lambda x, v, t: -2 * v))
+    world.advance(1.0)
+    assert drift(body)[0] == pytest.approx(np.exp(-2), rel=0.025)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_an_uneven_field_turns_a_free_body(integrator):
+    """a = α × (x − x_c) gives the angular momentum dL/dt = I α, and no momentum."""
+    body = body_of(integrator=integrator, material=SOFT.but(young=1e6))
+    arm = body.reference - body.centre
+    inertia = body.masses @ (arm[:, 0] ** 2 + arm[:, 2] ** 2)
+    world = world_of(body, px.Field(lambda x, v, t: np.cross((0, 3.0, 0), x - x.mean(axis=0))))
+    world.advance(0.1)
+    sums = body.diagnostics()
+    assert sums["angular_momentum"][1] == pytest.approx(inertia * 3 * 0.1, rel=0.01)
+    assert np.abs(sums["momentum"]).max() < 1e-4 * sums["mass"]
+    assert np.abs(sums["angular_momentum"][[0, 2]]).max() < 1e-3 * sums["angular_momentum"][1]
+
+
+@pytest.mark.parametrize("returned", [np.zeros((2, 3)), np.full(3, np.nan)], ids=["shape", "not a number"])
+def test_a_function_that_returns_nonsense_is_named(returned):
+    world = world_of(body_of(), px.Field(lambda x, v, t: returned, name="odd"))
+    with pytest.raises(px.PhyxelError, match='field "odd"'):
+        world.advance(0.01)
+
+
+# Attraction
+
+
+def test_attraction_pulls_with_the_square_of_the_distance():
+    """Far outside a small body is a point mass: dp/dt = m s R²/d², uneven over the body by (size/d)², 1e-3 here."""
+    body = body_of(at=(10, 0, 0))
+    world = world_of(body, px.Attraction((0, 0, 0), strength=50.0, radius=2.0))
+    world.advance(0.01)
+    sums = body.diagnostics()
+    assert np.allclose(sums["momentum"] / 0.01 / sums["mass"], [-50 * 4 / 100, 0, 0], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_inside_the_ball_a_body_swings_about_the_centre(integrator):
+    """a = −(s/R) d is linear: the middle of mass is at x₀ cos ωt, ω² = s/R. A step of the first order, of Δt ≤ 0.01 s,
+    is off by ωΔt/2 in phase at once, and by (ωΔt)²/24 in frequency."""
+    body = body_of(at=(0.5, 1, 0), integrator=integrator)
+    world = world_of(body, px.Attraction((0, 1, 0), strength=40.0, radius=1.0))
+    omega, turn = np.sqrt(40.0), 0.01 * np.sqrt(40.0)
+    for _ in range(12):
+        world.advance(0.1)
+        expected = [0.5 * np.cos(omega * world.time), 1, 0]
+        off = turn / 2 + omega * world.time * turn**2 / 24
+        assert np.abs(middle(body) - expected).max() < 0.5 * off
+
+
+def test_a_circle_stays_a_circle():
+    """v² = s R²/r: after a whole round the body is as far from the centre as before, within 1 %."""
+    speed, r = np.sqrt(10.0 / 2), 2.0
+    body = body_of(at=(r, 0, 0), velocity=(0, 0, speed), size=0.1)
+    world = world_of(body, px.Attraction((0, 0, 0), strength=10.0))
+    for _ in range(4):
+        world.advance(0.25 * 2 * np.pi * r / speed)
+        assert np.linalg.norm(middle(body)) == pytest.approx(r, rel=0.01)
+    assert np.abs(middle(body) - [r, 0, 0]).max() < 0.03 * r
+
+
+# Wind
+
+
+def push_of_wind(body: px.Body, wind: px.Wind) -> np.ndarray:
+    """Force on a body at rest [N], from the momentum of the first millisecond."""
+    world = world_of(body, wind)
+    world.advance(1e-3)
+    return body.diagnostics()["momentum"] / 1e-3
+
+
+def test_wind_on_a_plate_across_it():
+    """F = ½ρ c A w²; areas of the skin are known within a few per cent."""
+    force = push_of_wind(body_of(), px.Wind((0, 0, -8), density=1.3, drag=1.1))
+    assert force[2] == pytest.approx(-0.5 * 1.3 * 1.1 * SIDE**2 * 64, rel=0.03)
+    assert np.abs(force[:2]).max() < 0.01 * abs(force[2])
+
+
+def test_wind_on_an_edge():
+    """Two faces at 45°: w_n = w/√2 on each, so F = ½ρ c A w²/√2 in all."""
+    force = push_of_wind(body_of(rotate=(0, 45, 0)), px.Wind((0, 0, -8)))
+    assert force[2] == pytest.approx(-0.5 * 1.2 * SIDE**2 * 64 / np.sqrt(2), rel=0.03)
+    assert np.abs(force[:2]).max() < 0.02 * abs(force[2])
+
+
+def test_wind_on_a_sphere():
+    """½ρ c w² ∫cos³θ dA over the windward half is that of a plate of half its section, πR²/2."""
+    force = push_of_wind(body_of("sphere", nodes=400), px.Wind((8, 0, 0)))
+    assert force[0] == pytest.approx(0.5 * 1.2 * 64 * np.pi * 0.25**2 / 2, rel=0.03)
+
+
+def test_no_wind_is_felt_by_what_moves_with_it():
+    body = body_of(velocity=(3, 0, 0))
+    world = world_of(body, px.Wind((3, 0, 0)))
+    world.advance(0.2)
+    assert np.abs(body.velocities - [3, 0, 0]).max() < 1e-5
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_air_brings_a_fall_to_its_terminal_velocity(integrator):
+    """v = v_t tanh(g t/v_t), v_t² = 2 m g/(ρ c A): half the error of the area, and 1 % for steps of 0.01 s."""
+    body = body_of(material=px.Material.foam(), integrator=integrator)
+    world = world_of(body, px.Wind((0, 0, 0), density=12.0), gravity=G)
+    terminal = np.sqrt(2 * 40 * SIDE * 9.81 / 12.0)
+    for _ in range(4):
+        world.advance(0.3)
+        expected = terminal * np.tanh(9.81 * world.time / terminal)
+        assert drift(body)[1] == pytest.approx(-expected, rel=0.025)
+    assert world.time > terminal / 9.81
+
+
+def test_the_skin_turns_and_grows_with_the_body():
+    """Nanson: a turned body has its skin turned; one stretched to twice in x has twice the area across y and z."""
+    skin = body_of().skin
+    count = skin.node.max() + 1
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    assert np.allclose(skin.moved(np.broadcast_to(turn - np.eye(3), (count, 3, 3))), skin.area @ turn.T)
+    stretched = skin.moved(np.broadcast_to(np.diag([1.0, 0, 0]), (count, 3, 3)))
+    assert np.allclose(stretched, skin.area * [1, 2, 2])
+
+
+# Coming and going
+
+
+def test_a_field_acts_on_the_bodies_it_names():
+    bodies = [body_of(name=name, at=(k, 0, 0)) for k, name in enumerate(("tom", "ann", "bob"))]
+    world = world_of(*bodies, px.Field(lambda x, v, t: (1, 0, 0), bodies=["tom", bodies[2]]))
+    world.advance(0.1)
+    assert [round(float(drift(body)[0]), 6) for body in bodies] == [0.1, 0.0, 0.1]
+
+
+def test_a_removed_field_acts_no_more_and_costs_nothing():
+    body = body_of()
+    world = world_of(body)
+    world.advance(0.01)
+    assert len(world.model.extra) == 0
+    field = px.Field(lambda x, v, t: (1, 0, 0))
+    world.add(field)
+    world.advance(0.1)
+    assert len(world.model.extra) == len(body.reference)
+    world.remove(field)
+    world.advance(0.1)
+    assert len(world.model.extra) == 0
+    assert drift(body)[0] == pytest.approx(0.1, rel=1e-5)
+    with pytest.raises(px.PhyxelError, match="not in this world"):
+        world.remove(field)
+
+
+def test_a_collider_can_be_removed_too():
+    body, ground = body_of(at=(0, 0.25, 0)), px.Ground()
+    world = world_of(body, ground, gravity=G)
+    world.advance(0.2)
+    before = middle(body)[1]
+    world.remove(ground)
+    world.advance(0.4)
+    assert middle(body)[1] - before == pytest.approx(-0.5 * 9.81 * 0.16, rel=0.1)
+
+
+def test_work_by_a_field_is_no_blow_up():
+    body = body_of(material=SOFT.but(damping=1e-3))
+    world = world_of(body, px.Attraction((30, 0, 0), strength=100.0, radius=30.0))
+    for _ in range(10):
+        world.advance(0.1)
+    assert world.steps > 300
+    assert body.diagnostics()["kinetic"] > 1e4
+
+
+def test_settling_in_a_field_is_settling_in_gravity():
+    sags = []
+    for things, gravity in (((), G), ((px.Field(lambda x, v, t: G),), NOWHERE)):
+        body = body_of()
+        world = world_of(body, *things, gravity=gravity)
+        body.fix(left_end)
+        px.settle(world)
+        sags.append(body.positions - body.reference)
+    assert np.abs(sags[0] - sags[1]).max() < 1e-3 * np.abs(sags[0]).max()
+
+
+@pytest.mark.parametrize(
+    "make, word",
+    [
+        (lambda: px.Wind((1, 2)), "velocity"),
+        (lambda: px.Wind((1, 0, 0), density=-1), "density"),
+        (lambda: px.Wind((1, 0, 0), drag=np.nan), "drag"),
+        (lambda: px.Attraction((0, np.inf, 0), 1.0), "centre"),
+        (lambda: px.Attraction((0, 0, 0), np.nan), "strength"),
+        (lambda: px.Attraction((0, 0, 0), 1.0, radius=0), "radius"),
+        (lambda: px.Wind((1, 0, 0), bodies="tom"), "list"),
+        (lambda: world_of(body_of(name="tom"), px.Wind((1, 0, 0), bodies=["tmo"])), '"tom"'),
+    ],
+)
+def test_absurd_fields_are_refused(make, word):
+    with pytest.raises(px.PhyxelError, match=word):
+        make()
+
+
+# Gravity while it runs
+
+
+def test_gravity_can_change_at_any_time():
+    body = body_of()
+    world = world_of(body, gravity=G)
+    world.at(0.1, lambda w: setattr(w, "gravity", NOWHERE))
+    world.advance(0.3)
+    assert drift(body)[1] == pytest.approx(-0.981, rel=1e-5)
+    world.gravity = (2, 0, 0)
+    for _ in range(10):
+        world.advance(0.1)
+    assert drift(body)[0] == pytest.approx(2, rel=1e-5)
+    with pytest.raises(px.PhyxelError, match="gravity"):
+        world.gravity = (1, 2)
+
+
+# Checkpoints
+
+
+def windy(integrator: str) -> px.World:
+    """A held body in the wind, pulled, until an event stills the wind, turns gravity and takes the ground away."""
+    body, wind, ground = body_of(integrator=integrator), px.Wind((5, 0, 2), density=50.0), px.Ground(-0.26)
+    world = world_of(body, wind, px.Attraction((1, 0, 0), 5.0), ground, gravity=G)
+    body.fix(left_end)
+
+    def calm(_world):
+        world.remove(wind)
+        world.remove(ground)
+        world.gravity = (0, 0, 3)
+
+    world.at(0.12, calm)
+    return world
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("when", [0.05, 0.15])
+def test_a_resumed_world_in_the_wind_goes_on_with_the_same_bits(integrator, when, tmp_path):
+    straight = windy(integrator)
+    straight.advance(when)
+    straight.save(tmp_path / "state.npz")
+    resumed = windy(integrator)
+    resumed.restore(tmp_path / "state.npz")
+    for world in (straight, resumed):
+        for _ in range(3):
+            world.advance(0.04)
+    assert bits(resumed) == bits(straight)
+
+
+def test_a_checkpoint_with_other_fields_is_refused(tmp_path):
+    world = world_of(body_of(), px.Wind((1, 0, 0)))
+    world.save(tmp_path / "state.npz")
+    with pytest.raises(CheckpointError, match="fields"):
+        world_of(body_of()).restore(tmp_path / "state.npz")
+
+
+# Scene files
+
+BOX = f"""
+[[body]]
+name = "tom"
+shape = "box"
+nodes = 64
+points = {POINTS}
+material = {{ young = 1.0e5, density = 1000.0 }}
+"""
+WIND = '[[field]]\nkind = "wind"\nname = "gale"\nvelocity = [20, 0, 0]\ndensity = 100.0\n'
+
+
+def test_fields_of_a_scene_act_until_an_event_removes_them():
+    pull = '[[field]]\nkind = "attraction"\ncentre = [0, 9, 0]\nstrength = 2.0\nradius = 20.0\nbodies = ["tom"]\n'
+    event = '[[event]]\nat = 0.1\nremove = "gale"\n'
+    world = px.Scene.parse("gravity = [0, 0, 0]\n" + BOX + BOX.replace("tom", "ann") + WIND + pull + event).world()
+    tom, ann = world.bodies
+    world.advance(0.1)
+    blown = drift(ann)[0]
+    assert blown == pytest.approx(0.5 * 100 * 400 * SIDE**2 / 125 * 0.1, rel=0.1)
+    assert drift(tom)[1] == pytest.approx(2.0 * 9 / 20 * 0.1, rel=0.05)
+    world.advance(0.1)
+    assert drift(ann)[0] == pytest.approx(blown, rel=1e-4)
+    assert abs(drift(ann)[1]) < 0.01
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("[[field]]\nvelocity = [1, 0, 0]\n", ["field[0].kind", "missing"]),
+        ('[[field]]\nkind = "wnd"\n', ["field[0].kind", "wnd", '"wind"']),
+        ('[[field]]\nkind = "wind"\nvelocty = [1, 0, 0]\n', ["field[0].velocty", '"velocity"']),
+        ('[[field]]\nkind = "wind"\nvelocity = [1, 0, 0]\nbodies = ["tmo"]\n', ["field[0]", "tmo", '"tom"']),
+        ('[[field]]\nkind = "attraction"\nstrength = 1.0\n', ["field[0].centre", "missing"]),
+        (WIND + WIND, ["two fields"]),
+        (WIND + '[[event]]\nat = 1\nremove = "gael"\n', ["event[0].remove", "gael", '"gale"']),
+        (WIND + '[[event]]\nat = 1\nremove = "gale"\n' * 2, ["event[1]", "gone"]),
+    ],
+)
+def test_wrong_fields_of_a_scene_are_named(text, words):
+    with pytest.raises(px.PhyxelError) as caught:
+        px.Scene.parse(BOX + text).world()
+    assert all(word in str(caught.value) for word in ["scene.toml", *words]), caught.value
