@@ -18,6 +18,8 @@ points = 300
 material = { young = 1.0e5, poisson = 0.3, density = 1000.0 }
 """
 EMPTY_SPACE = "gravity = [0, 0, 0]\n"
+REMOVE_BALL = '[[event]]\nat = 0.1\nremove = "ball"\n'
+SPHERE = '[[collider]]\nkind = "sphere"\nname = "ball"\nradius = 1.0\nat = [0.0, -1.5, 0.0]\n'
 MASS = 125.0
 """of the box [kg]"""
 
@@ -94,6 +96,70 @@ def test_everything_said_arrives(scene_of):
     assert np.abs(body.surface.colors - [1.0, 0.5, 0.0]).max() < 1e-6
     assert body.force.tolist() == [1, 2, 3]
     assert world.colliders == [px.Ground(-1.5, 0.25, 0.125)]
+
+
+COLLIDERS = """
+[[collider]]
+kind = "sphere"
+radius = 0.5
+at = [1, 2, 3]
+path = [{ at = 0.5, to = [0, 1, 0] }, { at = 1, to = [1, 1, 0], rotate = [0, 90, 0] }]
+[[collider]]
+kind = "box"
+lower = [-1, -2, -1]
+upper = [1, -1, 1]
+rotate = [0, 30, 0]
+friction = 0.25
+[[collider]]
+kind = "capsule"
+start = [-1, -3, 0]
+end = [1, -3, 0]
+radius = 0.1
+[[collider]]
+kind = "spike"
+height = 0.5
+radius = 0.25
+restitution = 0.5
+[[collider]]
+kind = "funnel"
+upper_radius = 0.5
+lower_radius = 0.1
+height = 0.4
+thickness = 0.05
+"""
+
+
+def test_every_collider_arrives(scene_of):
+    world = scene_of(BOX + COLLIDERS).world()
+    assert world.colliders == [
+        px.Sphere(0.5, at=(1, 2, 3), path=[(0.5, (0, 1, 0)), (1, (1, 1, 0), (0, 90, 0))]),
+        px.Box((-1, -2, -1), (1, -1, 1), rotate=(0, 30, 0), friction=0.25),
+        px.Capsule((-1, -3, 0), (1, -3, 0), 0.1),
+        px.Spike(0.5, 0.25, restitution=0.5),
+        px.Funnel(0.5, 0.1, 0.4, 0.05),
+    ]
+
+
+def test_a_mold_comes_from_a_shape_or_a_file(scene_of, tmp_path):
+    ball = px.load("sphere", points=2000)
+    np.savetxt(tmp_path / "cup.xyz", np.hstack([ball.positions, ball.normals]))
+    made = '[[collider]]\nkind = "mold"\nshape = "box"\nsize = 2.0\ninside_out = true\nopen_above = 0.5\n'
+    read = '[[collider]]\nkind = "mold"\nfile = "cup.xyz"\nat = [0, -3, 0]\n'
+    cavity, cup = scene_of(BOX + made + read).world().colliders
+    assert cavity.inside_out and cavity.size == 2.0 and cavity.open_above == 0.5
+    assert cup.at == (0, -3, 0)
+    assert cup.distance(np.array([[0.2, 0.0, 0.0]])) == pytest.approx(-0.05, abs=2e-3), "a ball of 0.25 m"
+
+
+def test_an_event_takes_a_collider_away(scene_of):
+    """What rested on it falls: by g t²/2, half a millimetre less since it had been pressed."""
+    table = '[[collider]]\nkind = "box"\nlower = [-1, -1.25, -1]\nupper = [1, -0.25, 1]\n'
+    world = scene_of(BOX + SPHERE + table + '[[event]]\nat = 0.1\nremove = "box"\n' + REMOVE_BALL).world()
+    world.advance(0.1)
+    assert [type(one) for one in world.colliders] == []
+    height = world.bodies[0].positions[:, 1].mean()
+    world.advance(0.2)
+    assert height - world.bodies[0].positions[:, 1].mean() == pytest.approx(0.5 * 9.81 * 0.2**2, rel=0.1)
 
 
 def test_one_body_is_enough(scene_of):
@@ -253,6 +319,7 @@ UNKNOWN_KEYS = [
     (box_with("material = { yong = 1e5 }"), "body[0].material.yong", "young"),
     (BOX + "hold = [{ lowr = [0, 0, 0] }]\n", "body[0].hold[0].lowr", "lower"),
     (BOX + '[[collider]]\nkind = "ground"\nfrction = 1\n', "collider[0].frction", "friction"),
+    (BOX + '[[collider]]\nkind = "funnel"\nhieght = 1\n', "collider[0].hieght", "height"),
     (BOX + "[[event]]\nat = 1\nforc = [0, 0, 0]\n", "event[0].forc", "force"),
     (BOX + "[[event]]\nat = 1\nmaterial = { densty = 3 }\n", "event[0].material.densty", "density"),
     (BOX + "[[event]]\nat = 1\nhold = { uper = [0, 0, 0] }\n", "event[0].hold.uper", "upper"),
@@ -313,6 +380,18 @@ WRONG_VALUES = [
     (BOX + "[[collider]]\nheight = 0\n", "collider[0].kind", "", "missing"),
     (BOX + '[[collider]]\nkind = "ground"\nfriction = -1\n', "friction", "-1", "0 or more"),
     (BOX + '[[collider]]\nkind = "ground"\nrestitution = 2\n', "restitution", "2", "0 to 1"),
+    (BOX + '[[collider]]\nkind = "spere"\nradius = 1\n', "collider[0].kind", "spere", '"sphere"'),
+    (BOX + '[[collider]]\nkind = "sphere"\n', "collider[0].radius", "", "missing"),
+    (BOX + '[[collider]]\nkind = "sphere"\nradius = -1\n', "collider[0]", "-1", "above 0"),
+    (BOX + '[[collider]]\nkind = "capsule"\nstart = [0, 0]\n', "collider[0].start", "", "missing"),
+    (BOX + '[[collider]]\nkind = "mold"\nshape = "baer"\n', "collider[0]", "baer", '"bear"'),
+    (BOX + '[[collider]]\nkind = "mold"\nfile = "no.ply"\n', "collider[0]", "no.ply", "no such file"),
+    (BOX + '[[collider]]\nkind = "mold"\n', "collider[0]", "", "either shape"),
+    (BOX + SPHERE + "path = [{ at = 0, too = [0, 0, 0] }]\n", "collider[0].path[0].too", "", '"to"'),
+    (BOX + SPHERE + "path = []\n", "collider[0]", "", "empty"),
+    (BOX + SPHERE + SPHERE, "colliders", "ball", "a name of its own"),
+    (BOX + SPHERE + '[[event]]\nat = 1\nremove = "bal"\n', "event[0].remove", "bal", '"ball"'),
+    (BOX + SPHERE + 2 * '[[event]]\nat = 1\nremove = "ball"\n', "event[1]", "ball", "gone at 1 s already"),
     (BOX + "[[event]]\nat = -1\nforce = [0, 0, 0]\n", "event[0].at", "-1", "0"),
     (BOX + "[[event]]\nat = inf\nforce = [0, 0, 0]\n", "event[0].at", "inf", "finite"),
     (BOX + "[[event]]\nforce = [0, 0, 0]\n", "event[0].at", "", "missing"),

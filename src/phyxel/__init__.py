@@ -11,14 +11,15 @@ for frame in world.play(seconds=4, fps=60):
 """
 
 from phyxel.body import Body, Handle
-from phyxel.contact.colliders import Ground
+from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
+from phyxel.contact.mold import Mold
 from phyxel.errors import PhyxelError
 from phyxel.fields import Attraction, Field, Wind
 from phyxel.material import Material
 from phyxel.mixing import Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
-from phyxel.region import Ball, Box
+from phyxel.region import Ball
 from phyxel.solid.solid import Solid
 from phyxel.world import Frame, World, settle
 
@@ -28,15 +29,20 @@ __all__ = [
     "Ball",
     "Body",
     "Box",
+    "Capsule",
     "Channel",
     "Field",
     "Frame",
+    "Funnel",
     "Ground",
     "Handle",
     "Material",
+    "Mold",
     "PhyxelError",
     "PointCloud",
     "Solid",
+    "Sphere",
+    "Spike",
     "Wind",
     "World",
     "load",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,29 +12,18 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from phyxel.body import Body, Handle, Motion
-from phyxel.contact.colliders import Ground
+from phyxel.contact.colliders import Box, Collider, Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.fields import Attraction, ForceField, Wind
 from phyxel.material import PRESETS, Material
 from phyxel.points.cloud import PointCloud
-from phyxel.points.load import OPACITY, load
-from phyxel.points.shapes import SHAPES
-from phyxel.region import Box, Where, select
-from phyxel.solid.solid import CLOSING
+from phyxel.points.load import load
+from phyxel.region import Where, select
+from phyxel.scene_parts import COLLIDERS, ColliderPart, Part, SourcePart, Triple
 from phyxel.world import World
-
-Triple = tuple[float, float, float]
-SPARSE_MESH = 2_000
-"""A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""
-
-
-class Part(BaseModel):
-    """A table of the scene file: unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class MaterialPart(Part):
@@ -76,7 +66,7 @@ class HoldPart(Part):
     radius: float | None = Field(default=None, gt=0)
     to: Triple = (0.0, 0.0, 0.0)
     over: float = Field(default=0.0, ge=0)
-    path: list[KeyPart] = []
+    path: list[KeyPart] = Field(default=[])
     name: str | None = None
 
     @model_validator(mode="after")
@@ -117,14 +107,7 @@ class RefinePart(Part):
     levels: int = Field(default=1, ge=0, le=7)
 
 
-class BodyPart(Part):
-    name: str | None = None
-    shape: str | None = None
-    file: str | None = None
-    points: int | None = Field(default=None, ge=4)
-    units: str = "m"
-    up: str = "y"
-    opacity: float = Field(default=OPACITY, ge=0, le=1)
+class BodyPart(SourcePart):
     color: Triple | None = None
     nodes: int = Field(default=800, ge=8)
     model: Literal["phyxel"] = "phyxel"
@@ -136,34 +119,14 @@ class BodyPart(Part):
     velocity: Triple = (0.0, 0.0, 0.0)
     spin: Triple = (0.0, 0.0, 0.0)
     support: float = Field(default=2.0, ge=1.2, le=5)
-    closing: float = Field(default=CLOSING, ge=0, le=0.9)
-    refine: list[RefinePart] = []
+    refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     force: Triple = (0.0, 0.0, 0.0)
-    hold: list[HoldPart] = []
-
-    @model_validator(mode="after")
-    def _one_source(self) -> BodyPart:
-        if (self.shape is None) == (self.file is None):
-            raise ValueError('give either shape = "bear" or file = "scan.ply"')
-        return self
-
-    def _built_in(self) -> PointCloud:
-        if self.shape not in SHAPES:
-            raise SceneError(f'shape = "{self.shape}": no built-in shape{did_you_mean(str(self.shape), SHAPES)}')
-        return load(self.shape, points=self.points)
+    hold: list[HoldPart] = Field(default=[])
 
     def cloud(self, folder: Path) -> PointCloud:
-        """The points this body is made from; files are looked for beside the scene file."""
-        if self.file is None:
-            cloud = self._built_in()
-        else:
-            path = folder / Path(self.file).expanduser()
-            if not path.exists():
-                raise SceneError(f'file = "{self.file}": no such file; looked for {path}')
-            cloud = load(path, self.points, self.units, self.up, self.opacity)
-            if self.points is None and cloud.faces is not None and len(cloud) < SPARSE_MESH:
-                cloud = load(path, 10 * SPARSE_MESH, self.units, self.up)
+        """The points this body is made from, in its colour."""
+        cloud = super().cloud(folder)
         if self.color is not None:
             cloud = cloud.with_colors(np.broadcast_to(self.color, (len(cloud), 3)))
         return cloud
@@ -187,16 +150,6 @@ class BodyPart(Part):
         options = self.model_dump(include=keys)
         finer = [(Box(part.lower, part.upper), part.levels) for part in self.refine]
         return Body(cloud, material=self.material.over(Material.rubber()), refine=finer, **options)
-
-
-class GroundPart(Part):
-    kind: Literal["ground"]
-    height: float = 0.0
-    friction: float = 0.5
-    restitution: float = 0.0
-
-    def collider(self) -> Ground:
-        return Ground(self.height, self.friction, self.restitution)
 
 
 class WindPart(Part):
@@ -223,7 +176,7 @@ class AttractionPart(Part):
         return Attraction(**self.model_dump(exclude={"kind"}))
 
 
-KINDS: dict[str, type[Part]] = {"wind": WindPart, "attraction": AttractionPart}
+KINDS: dict[str, type[Part]] = {"wind": WindPart, "attraction": AttractionPart, **COLLIDERS}
 """Tables of which there are several kinds: the validator names the kind like a key."""
 
 
@@ -276,9 +229,9 @@ class SceneFile(Part):
     fps: float = Field(default=60.0, gt=0, le=1000)
     gravity: Triple = (0.0, -9.81, 0.0)
     body: list[BodyPart] = Field(min_length=1)
-    collider: list[GroundPart] = []
-    field: list[Annotated[WindPart | AttractionPart, Field(discriminator="kind")]] = []
-    event: list[EventPart] = []
+    collider: list[Annotated[ColliderPart, Field(discriminator="kind")]] = Field(default=[])
+    field: list[Annotated[WindPart | AttractionPart, Field(discriminator="kind")]] = Field(default=[])
+    event: list[EventPart] = Field(default=[])
     camera: CameraPart = CameraPart()
     output: OutputPart = OutputPart()
 
@@ -312,19 +265,21 @@ class Scene:
         return Scene(content, name, folder, source, shown)
 
     def _check_names(self) -> None:
-        shown, bodies = self._shown, self._body_names()
-        repeated = {name for name in bodies if bodies.count(name) > 1}
-        if repeated:
-            raise SceneError(f'{shown}: two bodies are named "{min(repeated)}"; give each a name of its own')
+        shown, bodies, colliders = self._shown, self._body_names(), self._collider_names()
+        for what, names in (("bodies", bodies), ("colliders", colliders)):
+            repeated = {name for name in names if names.count(name) > 1}
+            if repeated:
+                raise SceneError(f'{shown}: two {what} are named "{min(repeated)}"; give each a name of its own')
         held = {hold.name for part in self.content.body for hold in part.hold}
         held |= {event.hold.name for event in self.content.event if event.hold}
         fields = [part.name for part in self.content.field if part.name]
         if len(set(fields)) < len(fields):
             raise SceneError(f"{shown}: two fields have the same name; give each a name of its own")
+        shared = set(fields) & set(colliders)
+        if shared:
+            raise SceneError(f'{shown}: a field and a collider are named "{min(shared)}"; give each a name of its own')
+        removable = [*colliders, *fields]
         for index, event in enumerate(self.content.event):
-            if event.remove is not None and event.remove not in fields:
-                hint = did_you_mean(event.remove, fields)
-                raise SceneError(f'{shown}: event[{index}].remove = "{event.remove}": no field has this name{hint}')
             if event.body is None and event.needs_body and len(bodies) > 1:
                 raise SceneError(f"{shown}: event[{index}].body: missing; there are {', '.join(bodies)}")
             if event.body is not None and event.body not in bodies:
@@ -333,17 +288,19 @@ class Scene:
             if event.release is not None and event.release not in held:
                 hint = did_you_mean(event.release, [name for name in held if name])
                 raise SceneError(f'{shown}: event[{index}].release = "{event.release}": no hold has this name{hint}')
+            if event.remove is not None and event.remove not in removable:
+                hint = did_you_mean(event.remove, removable)
+                what = f'{shown}: event[{index}].remove = "{event.remove}"'
+                raise SceneError(f"{what}: no field or collider has this name{hint}")
 
     def _body_names(self) -> list[str]:
         """A name for each body: its own, or one made of its shape or file that no other has."""
-        taken = {part.name for part in self.content.body if part.name}
-        names: list[str] = []
-        for part in self.content.body:
-            base = part.shape or Path(str(part.file)).stem
-            free = (name for name in (base, *(f"{base}-{k}" for k in range(2, 10**6))) if name not in taken)
-            names.append(part.name or next(free))
-            taken.add(names[-1])
-        return names
+        bases = [part.shape or Path(str(part.file)).stem for part in self.content.body]
+        return _names([part.name for part in self.content.body], bases)
+
+    def _collider_names(self) -> list[str]:
+        """A name for each collider: its own, or one made of its kind that no other has."""
+        return _names([part.name for part in self.content.collider], [part.kind for part in self.content.collider])
 
     @property
     def seconds(self) -> float:
@@ -397,17 +354,20 @@ class Scene:
             for number, hold in enumerate(part.hold):
                 with self._blaming(f"body[{index}].hold[{number}]"):
                     handles[name, hold.name or f"#{number}"] = hold.take(body, 0.0)
-        for index, ground in enumerate(content.collider):
+        colliders: dict[str, Ground | Collider] = {}
+        for index, (found, name) in enumerate(zip(content.collider, self._collider_names(), strict=True)):
             with self._blaming(f"collider[{index}]"):
-                world.add(ground.collider())
+                colliders[name] = found.collider(self.folder)
+                world.add(colliders[name])
         fields: dict[str, ForceField] = {}
         for index, blowing in enumerate(content.field):
             with self._blaming(f"field[{index}]"):
                 field = fields[blowing.name or f"#{index}"] = blowing.field()
                 world.add(field)
-        self._rehearse(world, set(handles), set(fields))
+        removable: dict[str, Ground | Collider | ForceField] = {**colliders, **fields}
+        self._rehearse(world, set(handles), set(removable))
         for event in content.event:
-            world.at(event.at, self._action(event, handles, fields))
+            world.at(event.at, self._action(event, handles, removable))
         return world
 
     @contextmanager
@@ -418,7 +378,7 @@ class Scene:
         except PhyxelError as error:
             raise SceneError(f"{self._shown}: {key}: {error}") from error
 
-    def _rehearse(self, world: World, held: set[tuple[str, str]], fields: set[str]) -> None:
+    def _rehearse(self, world: World, held: set[tuple[str, str]], removable: set[str]) -> None:
         """Go through the events in order without any of them happening: a fault is found before the run begins."""
         bodies = {body.name: body for body in world.bodies}
         materials = {name: body.material for name, body in bodies.items()}
@@ -439,12 +399,15 @@ class Scene:
                         raise SceneError(f'release = "{event.release}": {name} is not held so at {event.at:g} s')
                     held.remove((name, event.release))
                 if event.remove is not None:
-                    if event.remove not in fields:
+                    if event.remove not in removable:
                         raise SceneError(f'remove = "{event.remove}": it is gone at {event.at:g} s already')
-                    fields.remove(event.remove)
+                    removable.remove(event.remove)
 
     def _action(
-        self, event: EventPart, handles: dict[tuple[str, str], Handle], fields: dict[str, ForceField]
+        self,
+        event: EventPart,
+        handles: dict[tuple[str, str], Handle],
+        removable: dict[str, Ground | Collider | ForceField],
     ) -> Callable[[World], None]:
         name = event.body or self._body_names()[0]
 
@@ -459,7 +422,7 @@ class Scene:
             if event.release is not None:
                 body.release(handles.pop((name, event.release)))
             if event.remove is not None:
-                world.remove(fields[event.remove])
+                world.remove(removable[event.remove])
 
         return happen
 
@@ -529,6 +492,17 @@ def _part_in(annotation: Any) -> Any:
         if hasattr(annotation, "__args__")
         else None
     )
+
+
+def _names(given: list[str | None], bases: list[str]) -> list[str]:
+    """A name for each: the given one, or one made of its base that no other has."""
+    taken = {name for name in given if name}
+    names: list[str] = []
+    for name, base in zip(given, bases, strict=True):
+        numbered = (f"{base}-{k}" for k in itertools.count(2))
+        names.append(name or next(free for free in itertools.chain([base], numbered) if free not in taken))
+        taken.add(names[-1])
+    return names
 
 
 def gallery_names() -> list[str]:

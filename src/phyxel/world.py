@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body import DRAG_TIME, Body
-from phyxel.contact.colliders import Ground
+from phyxel.contact.colliders import Collider, Ground
+from phyxel.contact.table import measured, top_speed
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
 from phyxel.fields import ForceField
 from phyxel.files import whole_file
@@ -66,7 +67,7 @@ class World:
         self._first_gravity = self._gravity
         self.device = dev.pick(device)
         self.bodies: list[Body] = []
-        self.colliders: list[Ground] = []
+        self.colliders: list[Ground | Collider] = []
         self.fields: list[ForceField] = []
         self.time = 0.0
         self.revision = 0
@@ -77,6 +78,10 @@ class World:
         self.pool = Pool(self)
         """what has melted"""
         self._steps_since_check = 0
+        self._collider_speed = 0.0
+        """the fastest a collider gets in the time that is being stepped over [m/s]"""
+        self._span = (0.0, 0.0)
+        """the time over which colliders move as last written [s]"""
         self._integrator: str | None = None
         self._arrived: list[Body] = []
         """bodies that have not moved yet"""
@@ -98,9 +103,11 @@ class World:
         self._gravity.setflags(write=False)  # the blow-up check must hear of a change
         self._ceilings.clear()
 
-    def add(self, thing: Body | Ground | ForceField) -> None:
+    def add(self, thing: Body | Ground | Collider | ForceField) -> None:
         """Put a body, a collider or a field into the world; also while it runs."""
-        if isinstance(thing, Ground):
+        if isinstance(thing, Ground | Collider):
+            if not math.isfinite(thing.extent):
+                raise PhyxelError(f"world.add({thing!r}): a collider has an end on every side; only regions are open")
             self.colliders.append(thing)
             self._ceilings.clear()
         elif isinstance(thing, Body):
@@ -108,9 +115,9 @@ class World:
         elif isinstance(thing, ForceField):
             self._add_field(thing)
         else:
-            raise PhyxelError(f"world.add({thing!r}): give a Body, a Ground or a field such as Wind")
+            raise PhyxelError(f"world.add({thing!r}): give a Body, a collider such as Ground or a field such as Wind")
 
-    def remove(self, thing: Ground | ForceField) -> None:
+    def remove(self, thing: Ground | Collider | ForceField) -> None:
         """Take a collider or a field out of the world; also while it runs."""
         kept: list[Any] = self.fields if isinstance(thing, ForceField) else self.colliders
         if thing not in kept:
@@ -228,17 +235,20 @@ class World:
         self._set_down()
         start, left = self.time, dt
         followed = any(handle.follows for handle in self._handles())
+        self._collider_speed = max((top_speed(one, start, start + dt) for one in self._solid_colliders()), default=0.0)
         self._write_surroundings()
         while left > 0:
             implicit = self.integrator == "implicit"
             most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
-            substeps = math.ceil(left / LONGEST_IMPLICIT * (1 - 1e-9)) if implicit else self._stable_substeps(left)
+            substeps = self._implicit_substeps(left) if implicit else self._stable_substeps(left)
             if self.fields:
                 most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
             now = min(substeps, most)
+            before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
             self._write_fields(0.5 * (now - 1) * step)
             self.time = start + dt - left
+            self._move_colliders((before, self.time), self.time if implicit else before)
             self._move_holds(self.time, now * step)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
             self.pool.refresh()
@@ -247,6 +257,7 @@ class World:
             self.steps += now
             if self._follow_ramps():
                 self._write_surroundings()
+        self._collider_speed = 0.0
         self.model.synchronise()
         self.revision += 1
         self._check_for_blow_up()
@@ -270,12 +281,23 @@ class World:
         starts in the ground would be shot out of it. The reference shape stays where it was given."""
         for body in self._arrived:
             for ground in self.colliders:
+                if not isinstance(ground, Ground):
+                    continue
                 up = np.array(ground.normal)
                 depth = ground.height - float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
                 if depth > 0 and not body.handles:
                     body.origin = body.origin + depth * up
                     self.revision += 1
+            self._refuse_overlap(body)
         self._arrived.clear()
+
+    def _refuse_overlap(self, body: Body) -> None:
+        """What starts deep in a collider would be shot out of it."""
+        for collider in self._solid_colliders():
+            place, rotation = collider.pose(self.time)
+            depth = -float(measured(collider, (body.positions - place) @ rotation, self.device)[0].min())
+            if depth > body.unit:
+                raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
 
     def _stable_substeps(self, dt: float) -> int:
         """How many stable steps make up dt.
@@ -293,15 +315,33 @@ class World:
             self._step = dt / steps
         return steps
 
+    def _implicit_substeps(self, dt: float) -> int:
+        """How many implicit steps make up dt. Only the ground has no far side that one could come out of."""
+        longest = min(LONGEST_IMPLICIT, self.model.crossing_time()) if self._solid_colliders() else LONGEST_IMPLICIT
+        return math.ceil(dt / longest * (1 - 1e-9))
+
+    def _solid_colliders(self) -> list[Collider]:
+        return [one for one in self.colliders if isinstance(one, Collider)]
+
     def _write_surroundings(self) -> None:
+        """Pushes on the bodies, and the colliders as they are now."""
         model = self.model
-        offsets = np.zeros((len(self.bodies), len(self.colliders)))
         for b, body in enumerate(self.bodies):
             push = self._gravity + body.force / float(body.masses.sum())
             model.set_acceleration(b, push / body.unit)
-            for k, ground in enumerate(self.colliders):
-                offsets[b, k] = (body.origin @ np.array(ground.normal) - ground.height) / body.unit
-        model.meet(self.colliders, offsets)
+        self._span = (self.time, self.time)
+        self._place_colliders(self.time)
+
+    def _place_colliders(self, at: float) -> None:
+        origins = np.array([body.origin for body in self.bodies])
+        self.model.meet(self.colliders, origins, self._span, at, self._collider_speed)
+
+    def _move_colliders(self, span: tuple[float, float], at: float) -> None:
+        """Colliders that move go on over a span of time; they stand where they are at the time `at` [s]."""
+        if any(one.moves for one in self.colliders):
+            self._span = span
+            self._place_colliders(at)
+            self._ceilings.clear()
 
     def _write_fields(self, ahead: float) -> None:
         """Accelerations by the fields, as they will be a little ahead [s]: in the middle of the kicks they are for, or
@@ -344,7 +384,7 @@ class World:
                 shift = moved.astype(np.float64)
                 self.model.recentre(bodies, shift)
                 anchor.origin = anchor.origin + anchor.unit * shift
-                self._write_surroundings()
+                self._place_colliders(self.time)
 
     def _check_for_blow_up(self) -> None:
         if not math.isfinite(self.model.fastest()):
@@ -483,7 +523,7 @@ class World:
 
     def _surroundings(self) -> list[str]:
         """Colliders and fields that are there now: they may come and go with events."""
-        return [*map(repr, self.colliders), *(field.label for field in self.fields)]
+        return [*(one.signature() for one in self.colliders), *(field.label for field in self.fields)]
 
     def save(self, path: str | os.PathLike[str], note: str = "") -> None:
         """Write the state to `path` (.npz); `restore` goes on from it with the same bits. A `note` must match then."""

@@ -73,7 +73,9 @@ def test_dropped_squeezed_and_released(young):
         world.advance(0.01)
     after = bear.diagnostics()
     assert after["volume"] == pytest.approx(bear.volumes.sum(), rel=0.05 if young == 1e5 else 0.005)
-    assert bear.surface.positions[:, 1].min() > -0.3 * bear.unit
+    # The skin reaches up to half a spacing beyond the balls that the nodes hold against the ground.
+    assert bear.positions[:, 1].min() > -1e-3 * bear.unit
+    assert bear.surface.positions[:, 1].min() > -0.55 * bear.unit
     assert after["kinetic"] + after["elastic"] + after["potential"] < 1000, (
         "what was stored in it is gone, or in its jump"
     )

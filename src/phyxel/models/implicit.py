@@ -10,8 +10,8 @@ is solved for v' by Newton's method; each of its systems,
 by conjugate gradients, preconditioned by 3 × 3 blocks and by the rigid motions of each body. K is never built: its
 product with a vector is the directional derivative of the two force passes. Where K is indefinite and a search
 direction shows it, the solve is done again with a positive part of K; a correction that makes things worse is
-shortened. Held phyxels keep the velocity of their hold. A phyxel that meets a plane keeps to it, rubbing with Coulomb's
-friction, and leaves it when its impulse would pull.
+shortened. Held phyxels keep the velocity of their hold. A phyxel that meets a collider keeps to it, rubbing with
+Coulomb's friction, and leaves it when its impulse would pull.
 
 One linearised step brakes rotation badly, so there are two Newton iterations, and the momenta of a body that nothing
 touches are put right afterwards.
@@ -25,6 +25,7 @@ import numpy as np
 import warp as wp
 
 from phyxel import device as dev
+from phyxel.contact.table import distance_to
 from phyxel.device import Launch, Program, Shared
 from phyxel.models.conjugate import (
     INDEFINITE,
@@ -98,56 +99,72 @@ def look_ahead(
 
 
 @wp.kernel
-def meet_planes(
+def meet_colliders(
     first: int,
     dt: wp.array(dtype=Any),
     X: wp.array(dtype=Any),
     reach: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     hold: wp.array(dtype=wp.int32),
-    planes: int,
-    plane_normal: wp.array(dtype=Any),
-    plane_offset: wp.array(dtype=Any),
-    friction: wp.array(dtype=Any),
-    restitution: wp.array(dtype=Any),
+    colliders: Any,
     gradient: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     v_old: wp.array(dtype=Any),
     rest: wp.array(dtype=Any),
     v: wp.array(dtype=Any),
     normal: wp.array(dtype=Any),
+    wall: wp.array(dtype=Any),
     rub: wp.array(dtype=Any),
     contact: wp.array(dtype=wp.int32),
     changed: wp.array(dtype=wp.int32),
 ):
-    """Which phyxels a plane holds from below, the velocity across it that makes, and how they rub on it.
+    """Which phyxels a collider holds off, the velocity across its surface that makes, and how they rub on it.
 
-    `rest` is the momentum that the last solve left for the plane to take up: its impulse is minus that. Coulomb's
-    friction μ·impulse against the sliding is written as −rub·v_t and so made implicit; below CREEP it is viscous.
+    Colliders are where they will be at the end of the step. Where the surface is curved, each Newton iteration takes it
+    for flat about where the last one led. A phyxel that meets several keeps to the one it is deepest in.
+    `rest` is the momentum that the last solve left for the collider to take up: its impulse is minus that. Coulomb's
+    friction μ·impulse against the sliding is written as −rub·(v − wall)_t and so made implicit; below CREEP it is
+    viscous. `wall` is the velocity of the collider where it is touched.
     """
     i = first + wp.tid()
     if hold[i] >= 0:
         return
     zero = dt.dtype(0.0)
     was = contact[i]
+    old = normal[i]
     now = int(0)
     rubs = zero
+    rise = zero
+    deepest = dt.dtype(1.0e30)
+    x = X[i] + u[i] + dt[0] * v[i]
     k = int(0)
-    while k < planes:
-        n = plane_normal[k]
-        touch = reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
-        gap = plane_offset[body[i] * planes + k] + wp.dot(n, X[i] + u[i]) - touch
-        held = was == 1 and wp.dot(n, normal[i]) > dt.dtype(0.5)
+    while k < colliders.count:
+        row = body[i] * colliders.count + k
+        arm = x + colliders.place[row]
+        w = colliders.drift[row] + wp.cross(colliders.spin[row], arm)
+        way = dt[0] * (v[i] - w)
+        turn = colliders.turn[row]
+        size = colliders.size[row]
+        d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
+        gap = d - reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
+        held = was == 1 and wp.dot(n, old) > dt.dtype(0.5)
         push = -wp.dot(n, rest[i])
-        if (held and push > zero) or (not held and gap + dt[0] * wp.dot(n, v[i]) < zero):
+        if ((held and push > zero) or (not held and gap < zero)) and gap < deepest:
             now = int(1)
+            deepest = gap
             normal[i] = n
-            rise = wp.max(-gap / dt[0], -restitution[k] * wp.min(wp.dot(n, v_old[i]), zero))
-            along = v[i] - wp.dot(n, v[i]) * n
-            v[i] = along + rise * n
+            wall[i] = w
+            across = wp.dot(n, v[i] - w)
+            rise = across - gap / dt[0]
+            bounce = -colliders.restitution[k] * wp.dot(n, v_old[i] - w)
+            if bounce > zero:
+                rise = wp.max(rise, bounce)
+            rubs = zero
             if held:
-                rubs = friction[k] * push / wp.max(wp.length(along), dt.dtype(CREEP))
+                rubs = colliders.friction[k] * push / wp.max(wp.length(v[i] - w - across * n), dt.dtype(CREEP))
         k += 1
+    if now == 1:
+        v[i] = v[i] + (rise - wp.dot(normal[i], v[i] - wall[i])) * normal[i]
     rub[i] = rubs
     contact[i] = now
     if now != was:
@@ -166,6 +183,7 @@ def find_residual(
     hold: wp.array(dtype=wp.int32),
     contact: wp.array(dtype=wp.int32),
     normal: wp.array(dtype=Any),
+    wall: wp.array(dtype=Any),
     rub: wp.array(dtype=Any),
     force: wp.array(dtype=Any),
     v_old: wp.array(dtype=Any),
@@ -178,7 +196,7 @@ def find_residual(
     b = body[i]
     pushed = force[i] + mass[i] * push_on(i, b, acceleration, extra) - drag[i] * mass[i] * v[i]
     rest[i] = mass[i] * (v_old[i] - v[i]) + dt[0] * pushed
-    r[i] = filtered(rest[i] - rub[i] * v[i], hold[i], contact[i], normal[i])
+    r[i] = filtered(rest[i] - rub[i] * (v[i] - wall[i]), hold[i], contact[i], normal[i])
 
 
 @wp.func
@@ -265,21 +283,23 @@ def sum_merit(
     extra: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     normal: wp.array(dtype=Any),
+    wall: wp.array(dtype=Any),
     rub: wp.array(dtype=Any),
     v_old: wp.array(dtype=Any),
     v: wp.array(dtype=Any),
     energy: wp.array(dtype=Any),
     partial: wp.array(dtype=wp.float64),
 ):
-    """Partial sums of U(u + Δt v') + ½m|v' − v − Δt a|² + ½(αΔt m |v'|² + rub |v'_t|²): the step without inner damping
-    is its minimum."""
+    """Partial sums of U(u + Δt v') + ½m|v' − v − Δt a|² + ½(αΔt m |v'|² + rub |(v' − wall)_t|²): the step without inner
+    damping is its minimum."""
     c = first + wp.tid()
     total = wp.float64(0.0)
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
         beyond = v[i] - v_old[i] - dt[0] * push_on(i, body[i], acceleration, extra)
-        along = v[i] - wp.dot(v[i], normal[i]) * normal[i]
+        sliding = v[i] - wall[i]
+        along = sliding - wp.dot(sliding, normal[i]) * normal[i]
         work = mass[i] * wp.length_sq(beyond) + drag[i] * dt[0] * mass[i] * wp.length_sq(v[i])
         work += rub[i] * wp.length_sq(along)
         total += wp.float64(energy[i]) + wp.float64(0.5) * wp.float64(work)
@@ -294,8 +314,8 @@ class Implicit:
         self._model = model
         matter, device, real = model.matter, model.device, model.real
         n, vector, tensor = len(model), matter.X.dtype, matter.moments.inverse.dtype
-        self._ahead, self._y, self._v_old, self._normal, self._rest = (
-            wp.zeros(n, dtype=vector, device=device) for _ in range(5)
+        self._ahead, self._y, self._v_old, self._normal, self._rest, self._wall = (
+            wp.zeros(n, dtype=vector, device=device) for _ in range(6)
         )
         self._r, self._delta, self._z, self._p, self._Ap = (wp.zeros(n, dtype=vector, device=device) for _ in range(5))
         self._contact = wp.zeros(n, dtype=wp.int32, device=device)
@@ -317,7 +337,6 @@ class Implicit:
     def _launches(self) -> dict[str, list[Launch]]:
         m, matter, n, bodies = self._model, self._model.matter, len(self._model), len(self._model.ranges)
         dt, body, X, rub, laws = self._dt.array, matter.body, matter.X, self._rub, matter.laws
-        planes = [shared.array for shared in m.planes]
         held = [m.hold, self._contact, self._normal]
         inner = [m.damping, m.drag, rub]
         frames = [self._total, self._middle, self._inverse_inertia]
@@ -340,9 +359,22 @@ class Implicit:
 
         system = [dt, m.mass, *inner, *held, self._p, self._Ap]
         whole = [self._inverse_block, body, X, self._ahead, *rigid, self._r, *held]
-        meeting = [m.forces.gradient, m.u, self._v_old, self._rest, m.v, self._normal, rub, self._contact]
-        missing = [m.acceleration, m.extra, m.drag, *held, rub, m.force, self._v_old, m.v, self._rest, self._r]
-        merit = [m.acceleration, m.extra, m.drag, self._normal, rub, self._v_old, m.v, self._energy]
+        meeting = [m.forces.gradient, m.u, self._v_old, self._rest, m.v, self._normal, self._wall, rub]
+        outcome = [self._contact, self._changed.array]
+        missing = [
+            m.acceleration,
+            m.extra,
+            m.drag,
+            *held,
+            self._wall,
+            rub,
+            m.force,
+            self._v_old,
+            m.v,
+            self._rest,
+            self._r,
+        ]
+        merit = [m.acceleration, m.extra, m.drag, self._normal, self._wall, rub, self._v_old, m.v, self._energy]
         rigidly = over_bodies(move_rigidly, *frames, self._r, self._drift, self._spin)
         search = [
             over_chunks(apply_system, *system),
@@ -359,7 +391,7 @@ class Implicit:
             ],
             "start": [over(start_step, m.hold, m.hold_velocity, m.v, self._v_old)],
             "contacts": [
-                over(meet_planes, dt, X, m.reach, body, m.hold, len(planes[0]), *planes, *meeting, self._changed.array)
+                over(meet_colliders, dt, X, m.reach, body, m.hold, m.colliders, *meeting, *outcome),
             ],
             "residual": [
                 over(look_ahead, dt, m.damping, m.u, m.v, self._ahead, self._y),
@@ -385,12 +417,17 @@ class Implicit:
 
     @property
     def state(self) -> dict[str, wp.array]:
-        """What one step leaves to the next: how phyxels met the planes."""
-        return {"contact": self._contact, "normal": self._normal, "rest": self._rest, "rub": self._rub}
+        """What one step leaves to the next: how phyxels met the colliders."""
+        kept = {"contact": self._contact, "normal": self._normal, "wall": self._wall}
+        return kept | {"rest": self._rest, "rub": self._rub}
 
     def outdate(self) -> None:
         """Arrays have been replaced."""
         self._programs = {}
+
+    def forget_contacts(self) -> None:
+        """A collider is gone."""
+        self._contact.zero_()
 
     def outdate_blocks(self) -> None:
         """Numbers of the laws have changed."""
@@ -450,7 +487,7 @@ class Implicit:
         return float(1e-8 * mass @ (push * push).sum(axis=1) + 1e-12 * mass @ (v * v).sum(axis=1))
 
     def _update_contacts(self) -> bool:
-        """Whether any phyxel meets a plane otherwise than before."""
+        """Whether any phyxel meets a collider otherwise than before."""
         self._changed.host[:] = 0
         self._changed.push()
         self._run("contacts")

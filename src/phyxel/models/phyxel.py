@@ -20,7 +20,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.contact.colliders import Ground, rebound
+from phyxel.contact.colliders import Collider, Ground, rebound
+from phyxel.contact.distances import PLANE
+from phyxel.contact.table import ColliderTable, carry_colliders, distance_to
 from phyxel.device import Launch, Program, Shared
 from phyxel.material import Mixture
 from phyxel.mls.moments import choose_supports, prepare_neighbourhood
@@ -66,11 +68,7 @@ def move(
     clock: wp.array(dtype=Any),
     hold: wp.array(dtype=wp.int32),
     hold_velocity: wp.array(dtype=Any),
-    planes: int,
-    plane_normal: wp.array(dtype=Any),
-    plane_offset: wp.array(dtype=Any),
-    friction: wp.array(dtype=Any),
-    restitution: wp.array(dtype=Any),
+    colliders: Any,
     force: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
@@ -95,15 +93,24 @@ def move(
     vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + push_on(i, b, acceleration, extra))) / (one + slowing)
     ui = u[i] + clock[DRIFT] * vi
     k = int(0)
-    while k < planes:
-        n = plane_normal[k]
-        touch = reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
-        gap = plane_offset[b * planes + k] + wp.dot(n, X[i] + ui) - touch
-        # What rests on the plane is met a little before it touches, or the last half kick would leave it falling.
+    while k < colliders.count:
+        row = b * colliders.count + k
+        arm = X[i] + ui + colliders.place[row]
+        turn = colliders.turn[row]
+        n = turn[1]
+        d = wp.dot(n, arm)
+        sliding = vi
+        if colliders.kind[k] != PLANE:  # most worlds have but a ground: no call for that
+            sliding = vi - colliders.drift[row] - wp.cross(colliders.spin[row], arm)
+            size = colliders.size[row]
+            way = clock[DRIFT] * sliding
+            d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
+        gap = d - reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
+        # What rests on a collider is met a little before it touches, or the last half kick would leave it falling.
         if gap < type(kick)(TOUCHING):
-            change = rebound(vi, n, friction[k], restitution[k]) - vi
+            change = rebound(sliding, n, colliders.friction[k], colliders.restitution[k]) - sliding
             vi += change
-            # What friction stopped has not moved along the plane either, or it would creep down every slope.
+            # What friction stopped has not moved along the surface either, or it would creep down every slope.
             ui += clock[DRIFT] * (change - wp.dot(change, n) * n) - wp.min(gap, type(kick)(0.0)) * n
         k += 1
     v[i] = vi
@@ -188,13 +195,13 @@ class PhyxelModel:
         self._row_of = [np.zeros(len(part.positions), np.int64) for part in parts]
         self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
         self._hold_velocity = Shared(1, vector, device)
-        self._planes: list[Shared] = []
         self._programs: dict[str, Program] = {}
         self._implicit: Implicit | None = None
         self.melt: Melt | None = None
         self.reshaped = False
         """whether any reference shape is not that of birth"""
-        self.meet([], np.zeros((bodies, 0)))
+        self._colliders = ColliderTable(self._units, real, device)
+        self._collider_speed = 0.0
 
         self.u = wp.zeros(n, dtype=vector, device=device)
         self.v = wp.array(np.concatenate([part.velocities for part in parts]), dtype=vector, device=device)
@@ -255,8 +262,8 @@ class PhyxelModel:
         return self._reach
 
     @property
-    def planes(self) -> list[Shared]:
-        return self._planes
+    def colliders(self) -> Any:
+        return self._colliders.table
 
     # What the world sets
 
@@ -320,21 +327,22 @@ class PhyxelModel:
         self._hold_velocity.host[: len(velocities)] = velocities
         self._hold_velocity.push()
 
-    def meet(self, grounds: Sequence[Ground], offsets: Floats) -> None:
-        """Planes to stay above: `offsets[body, plane]` is the height of the body's origin over it, in its units."""
-        vector, real = self.matter.X.dtype, self.real
-        columns: list[tuple[Any, Any]] = [
-            (np.array([ground.normal for ground in grounds]).reshape(-1, 3), vector),
-            (offsets.reshape(-1), real),
-            (np.array([ground.friction for ground in grounds]), real),
-            (np.array([ground.restitution for ground in grounds]), real),
-        ]
-        if [len(column) for column, _ in columns] != [len(shared.host) for shared in self._planes]:
-            self._planes = [Shared(len(column), kind, self.device) for column, kind in columns]
+    def meet(
+        self,
+        colliders: Sequence[Ground | Collider],
+        origins: NDArray[np.float64],
+        span: tuple[float, float] = (0.0, 0.0),
+        at: float = 0.0,
+        speed: float = 0.0,
+    ) -> None:
+        """Colliders as they are at the time `at` [s] and move over a span of time, for bodies with these origins [m],
+        shape (bodies, 3). `speed` [m/s] is the fastest they get in the steps to come."""
+        self._collider_speed = speed / min(self._units)
+        gone = any(all(one is not other for other in colliders) for one in self._colliders.met)
+        if self._colliders.write(colliders, origins, span, at):
             self._clear_programs()
-        for shared, (column, _) in zip(self._planes, columns, strict=True):
-            shared.host[:] = column
-            shared.push()
+        if gone and self._implicit is not None:
+            self._implicit.forget_contacts()
 
     def _outdate(self) -> None:
         """The law has changed: forces, frequency and the choice of kernels are to be found anew."""
@@ -478,13 +486,14 @@ class PhyxelModel:
 
     def _launches(self) -> dict[str, list[Launch]]:
         n, matter, chunks = len(self), self.matter, len(self._partial.host)
-        planes = [shared.array for shared in self._planes]
         move_inputs = [
             matter.X, self.mass, self._reach, matter.body, self._acceleration.array, self._extra.array, self._damping,
-            self._drag, self._clock.array, self._hold, self._hold_velocity.array, len(planes[0]), *planes,
+            self._drag, self._clock.array, self._hold, self._hold_velocity.array, self.colliders,
             self.force, self.forces.gradient, self.u, self.v, self._y,
         ]  # fmt: skip
         moving = [Launch(move, n, move_inputs)]
+        carried = Launch(carry_colliders, self._colliders.rows, [self.colliders, self._clock.array, DRIFT])
+        carrying = [carried] if self._colliders.moves else []
         power = [self.mass, self._clock.array, self._change, self._ripple, self._last_ripple]
         norm, last_norm = (
             [Launch(sum_products, chunks, [n, self.mass, ripple, ripple, self._partial.array], work=CHUNK // 8)]
@@ -493,7 +502,7 @@ class PhyxelModel:
         return {
             "force": self.forces.elastic(self.u, self.force) + self._pressure_launches(),
             "move": moving,
-            "substep": moving + self._force_launches() + self.flow_launches(self._clock.array, DRIFT),
+            "substep": carrying + moving + self._force_launches() + self.flow_launches(self._clock.array, DRIFT),
             "survey": [
                 Launch(find_fastest, chunks, [n, self.v, self._partial.array], work=CHUNK // 8),
                 self.forces.stiffening(self._stiffening.array),
@@ -533,11 +542,16 @@ class PhyxelModel:
         """
         self.ensure_forces()
         at_rest = self.rest_frequency() if self.melt is None else self.melt.rest_omega
-        fastest = self.fastest()
+        self.fastest()
         omega = at_rest * float(np.sqrt(max(self._stiffening.pull().max(), 1.0)))
         xi = 0.5 * (self._most_drag / omega + self._most_damping * omega)
         step = SAFETY * (2 / omega) / (np.sqrt(1 + xi * xi) + xi)  # the same without cancellation
-        return float(min(step, FARTHEST_MOVE / fastest) if fastest > 0 else step)
+        return float(min(step, self.crossing_time()))
+
+    def crossing_time(self) -> float:
+        """Longest step in which no phyxel comes half a spacing nearer to a collider, both moving [s]."""
+        speed = self.fastest() + self._collider_speed
+        return FARTHEST_MOVE / speed if speed > 0 else math.inf
 
     def fastest(self) -> float:
         """Largest speed of a phyxel, in spacings per second; NaN if any is none."""

@@ -8,6 +8,7 @@ the corners the distance is cubic (Catmull and Rom), so that it and its slope ar
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -37,11 +38,23 @@ class Guide:
 
 
 @wp.func
-def cubic(t: float):
+def cubic(t: Any):
     """Weights of four neighbouring values between the middle two (Catmull and Rom), and their slopes."""
-    s = 1.0 - t
-    weights = wp.vec4(-0.5 * t * s * s, 1.0 + t * t * (1.5 * t - 2.5), 1.0 + s * s * (1.5 * s - 2.5), -0.5 * s * t * t)
-    slopes = wp.vec4(-0.5 * s * (s - 2.0 * t), t * (4.5 * t - 5.0), -s * (4.5 * s - 5.0), -0.5 * t * (2.0 * s - t))
+    one = type(t)(1.0)
+    half, three_halves, two = type(t)(0.5), type(t)(1.5), type(t)(2.0)
+    s = one - t
+    weights = wp.vector(
+        -half * t * s * s,
+        one + t * t * (three_halves * t - type(t)(2.5)),
+        one + s * s * (three_halves * s - type(t)(2.5)),
+        -half * s * t * t,
+    )
+    slopes = wp.vector(
+        -half * s * (s - two * t),
+        t * (type(t)(4.5) * t - type(t)(5.0)),
+        -s * (type(t)(4.5) * s - type(t)(5.0)),
+        -half * t * (two * s - t),
+    )
     return weights, slopes
 
 

@@ -1,0 +1,135 @@
+"""Molds: any solid as a collider, from outside or from inside."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.contact.colliders import Collider
+from phyxel.contact.distances import GRID
+from phyxel.errors import PhyxelError
+from phyxel.points.cloud import PointCloud
+from phyxel.points.shapes import box_distance
+from phyxel.solid.solid import Solid
+
+Floats = NDArray[np.float64]
+
+CELLS = 96
+"""Cells of the grid along the longest side of the solid."""
+MARGIN = 4
+"""Cells around what is on the grid."""
+WALL = 0.1
+"""Thickness of the block around a cavity, over the longest side of the cavity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mold(Collider):
+    """A solid that nothing enters; or, inside out, a block with a cavity of that shape, which what is in it fills.
+
+    `at`, `rotate` and `size` place the solid as they place a body: `at` moves it, `rotate` turns it about the middle of
+    its bounding box, `size` [m] scales its largest extent.
+    """
+
+    solid: Solid | PointCloud = field(repr=False)
+    inside_out: bool = False
+    size: float | None = None
+    open_above: float | None = None
+    """height [m], before `at` and `rotate`, above which it is cut away, so that one can fill a cavity from there"""
+    kind: ClassVar[int] = int(GRID)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.solid, PointCloud):
+            object.__setattr__(self, "solid", Solid(self.solid))
+        elif not isinstance(self.solid, Solid):
+            raise PhyxelError(f"mold: {self.solid!r}: give a Solid or a point cloud, for example px.load('bear')")
+        if self.size is not None:
+            self._check_length("size")
+        lower, upper = self.middle - self._half, self.middle + self._half
+        if self.open_above is not None and not lower[1] < self.open_above < upper[1] + self._wall:
+            raise PhyxelError(
+                f"mold.open_above = {self.open_above}: the mold reaches from y = {lower[1]:.4g} to {upper[1]:.4g} m; "
+                "give a height between"
+            )
+
+    @property
+    def see_through(self) -> bool:  # type: ignore[override]
+        return self.inside_out
+
+    @property
+    def _solid(self) -> Solid:
+        assert isinstance(self.solid, Solid)
+        return self.solid
+
+    @property
+    def middle(self) -> Floats:
+        return 0.5 * (self._solid.lower + self._solid.upper)
+
+    @property
+    def _scale(self) -> float:
+        extent = float((self._solid.upper - self._solid.lower).max())
+        return 1.0 if self.size is None else float(self.size) / extent
+
+    @property
+    def _half(self) -> Floats:
+        """Half the sides of the solid [m]."""
+        return 0.5 * self._scale * (self._solid.upper - self._solid.lower)
+
+    @property
+    def _wall(self) -> float:
+        return 2 * WALL * float(self._half.max()) if self.inside_out else 0.0
+
+    @property
+    def _cell(self) -> float:
+        return 2 * float(self._half.max()) / CELLS
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        return (self._cell,)
+
+    @property
+    def box(self) -> tuple[Floats, Floats]:
+        return -self._half - self._wall, self._half + self._wall
+
+    @cached_property
+    def grid(self) -> Floats:
+        """Signed distances at the corners of a grid about the middle [cells], shape (nx, ny, nz)."""
+        cell = self._cell
+        half = np.ceil((self._half + self._wall) / cell) + MARGIN
+        axes = [cell * np.arange(-reach, reach + 1) for reach in half]
+        corners = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+        return np.asarray(self.distance(corners.reshape(-1, 3)).reshape(corners.shape[:3]) / cell)
+
+    def distance(self, positions: Floats) -> Floats:
+        """Signed distances [m] of (N, 3) positions in the mold's frame, shape (N,)."""
+        sides: list[NDArray[np.floating]] = [self._scale * self._solid.distance(self.middle + positions / self._scale)]
+        if self.inside_out:
+            sides = [-sides[0], box_distance(positions, np.zeros(3), self._half + self._wall)]
+        if self.open_above is not None:
+            sides.append(positions[:, 1] - (self.open_above - self.middle[1]))
+        return _common(sides)
+
+    def shows(self, positions: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Which points of its surface, (N, 3) in its frame, are worth showing: of a cavity not the block around it."""
+        if not self.inside_out:
+            return np.ones(len(positions), bool)
+        to_cavity = self._scale * self._solid.distance(self.middle + positions / self._scale)
+        return np.asarray(np.abs(to_cavity) < self._cell)
+
+    def signature(self) -> str:
+        """What it is, by its points."""
+        skin = self._solid.skin
+        content = hashlib.sha256(skin.positions.tobytes() + (b"" if skin.normals is None else skin.normals.tobytes()))
+        return f"{super().signature()} {content.hexdigest()}"
+
+
+def _common(sides: list[NDArray[np.floating]]) -> Floats:
+    """Signed distance of what several solids have in common: exact where their surfaces meet at right angles."""
+    values = np.stack(sides)
+    outside = np.sqrt((np.maximum(values, 0) ** 2).sum(axis=0))
+    return np.asarray(outside + np.minimum(values.max(axis=0), 0))

@@ -1,0 +1,76 @@
+"""Where a collider is: its place, its turn, and the path it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from phyxel.errors import PhyxelError
+
+Floats = NDArray[np.float64]
+Triple = tuple[float, float, float]
+Keyframe = tuple[float, Triple, Triple]
+"""time [s], place [m], turn about x, y, z [degrees]"""
+Path = Sequence[Any] | Callable[[float], Any]
+"""keyframes `(time, at)` or `(time, at, rotate)`, or a function of time [s] -> at [m]"""
+
+
+def triple(what: str, value: Any) -> Triple:
+    """Three finite numbers, or an error that names them."""
+    try:
+        x, y, z = (float(number) for number in value)
+    except (TypeError, ValueError):
+        x = y = z = math.nan
+    if not all(math.isfinite(number) for number in (x, y, z)):
+        raise PhyxelError(f"{what} = {value}: give three finite numbers")
+    return x, y, z
+
+
+def keyframes(what: str, path: Sequence[Any], rotate: Triple) -> tuple[Keyframe, ...]:
+    """The keyframes of a path, each with a turn: its own, or that of the one before."""
+    frames: list[Keyframe] = []
+    for index, given in enumerate(path):
+        entry = f"{what}.path[{index}]"
+        if not isinstance(given, Sequence) or len(given) not in (2, 3):
+            raise PhyxelError(f"{entry} = {given!r}: give (time, at) or (time, at, rotate)")
+        time = given[0]
+        if not (isinstance(time, int | float) and math.isfinite(time)):
+            raise PhyxelError(f"{entry}: time = {time!r}: give a finite number of seconds")
+        if frames and time <= frames[-1][0]:
+            raise PhyxelError(f"{entry}: time = {time:g} s comes after {frames[-1][0]:g} s; give rising times")
+        if len(given) == 3:
+            rotate = triple(f"{entry}: rotate", given[2])
+        frames.append((float(time), triple(f"{entry}: at", given[1]), rotate))
+    if not frames:
+        raise PhyxelError(f"{what}.path: empty; give keyframes (time, at), or leave it out")
+    return tuple(frames)
+
+
+def turned(rotate: Triple) -> Floats:
+    """Rotation by degrees about x, y, z, in this order, 3 × 3."""
+    return np.asarray(Rotation.from_euler("xyz", rotate, degrees=True).as_matrix())
+
+
+def between(frames: Sequence[Keyframe], time: float) -> tuple[Floats, Floats]:
+    """Place and rotation at a time [s]: straight from one keyframe to the next, turning evenly the short way round; at
+    rest before the first and after the last."""
+    times = [frame[0] for frame in frames]
+    after = int(np.searchsorted(times, time))
+    if after == 0 or after == len(frames):
+        _, at, rotate = frames[min(after, len(frames) - 1)]
+        return np.array(at), turned(rotate)
+    (begin, at, rotate), (end, to, onto) = frames[after - 1], frames[after]
+    share = (time - begin) / (end - begin)
+    start = turned(rotate)
+    turn = share * spin_between(start, turned(onto))
+    return np.array(at) + share * np.subtract(to, at), Rotation.from_rotvec(turn).as_matrix() @ start
+
+
+def spin_between(start: Floats, end: Floats) -> Floats:
+    """The rotation vector that takes one rotation to the other, at most half a turn [rad], shape (3,)."""
+    return np.asarray(Rotation.from_matrix(end @ start.T).as_rotvec())
