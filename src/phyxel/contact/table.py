@@ -68,6 +68,12 @@ def distance_to(kind: int, turn: Any, size: Any, layout: wp.vec4i, values: wp.ar
     return distance, wp.transpose(turn) * normal
 
 
+@wp.func
+def reach_along(n: Any, reach: Any, past: Any, gradient: Any):
+    """How far the image J F·ball(reach) of the ball around a phyxel goes along n; F is `past`, J = I + gradient."""
+    return reach * wp.length(wp.transpose(past) * (n + wp.transpose(gradient) * n))
+
+
 @wp.kernel
 def carry_colliders(first: int, colliders: Any, clock: wp.array(dtype=Any), entry: int):
     """Frames go on by a step of clock[entry] [s]."""

@@ -25,7 +25,7 @@ import numpy as np
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.contact.table import distance_to
+from phyxel.contact.table import distance_to, reach_along
 from phyxel.device import Launch, Program, Shared
 from phyxel.models.conjugate import (
     INDEFINITE,
@@ -104,6 +104,7 @@ def meet_colliders(
     dt: wp.array(dtype=Any),
     X: wp.array(dtype=Any),
     reach: wp.array(dtype=Any),
+    past: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     hold: wp.array(dtype=wp.int32),
     colliders: Any,
@@ -146,7 +147,7 @@ def meet_colliders(
         turn = colliders.turn[row]
         size = colliders.size[row]
         d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        gap = d - reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
+        gap = d - reach_along(n, reach[i], past[i], gradient[i])
         held = was == 1 and wp.dot(n, old) > dt.dtype(0.5)
         push = -wp.dot(n, rest[i])
         if ((held and push > zero) or (not held and gap < zero)) and gap < deepest:
@@ -391,7 +392,7 @@ class Implicit:
             ],
             "start": [over(start_step, m.hold, m.hold_velocity, m.v, self._v_old)],
             "contacts": [
-                over(meet_colliders, dt, X, m.reach, body, m.hold, m.colliders, *meeting, *outcome),
+                over(meet_colliders, dt, X, m.reach, matter.past, body, m.hold, m.colliders, *meeting, *outcome),
             ],
             "residual": [
                 over(look_ahead, dt, m.damping, m.u, m.v, self._ahead, self._y),

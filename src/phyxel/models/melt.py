@@ -73,7 +73,7 @@ def find_crowding(
     pressure: wp.array(dtype=Any),
     calm: wp.array(dtype=Any),
 ):
-    """c_i/c⁰, p_i of those that are fluid, and half of α√(Kρ). A pair has the mean of its two supports, twice `half`."""
+    """c_i/c⁰, p_i of those that are fluid, and half of α√(Kρ). A pair has the mean of two supports, twice `half`."""
     i = nodes[first + wp.tid()]
     x = X[i] + u[i]
     half_i = half[i]

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from phyxel import device as dev
 from phyxel.contact.colliders import Collider, Ground, rebound
 from phyxel.contact.distances import PLANE
-from phyxel.contact.table import ColliderTable, carry_colliders, distance_to
+from phyxel.contact.table import ColliderTable, carry_colliders, distance_to, reach_along
 from phyxel.device import Launch, Program, Shared
 from phyxel.material import Mixture
 from phyxel.mls.moments import choose_supports, prepare_neighbourhood
@@ -60,6 +60,7 @@ def move(
     X: wp.array(dtype=Any),
     mass: wp.array(dtype=Any),
     reach: wp.array(dtype=Any),
+    past: wp.array(dtype=Any),
     body: wp.array(dtype=wp.int32),
     acceleration: wp.array(dtype=Any),
     extra: wp.array(dtype=Any),
@@ -77,7 +78,7 @@ def move(
 ):
     """Leap-frog: kick, drift, then what the colliders say. Also y = u + βv for the damped force.
 
-    A collider meets the image J·ball(reach) of the ball around a phyxel that just touches the surface.
+    A collider meets the image J F·ball(reach) of the ball around a phyxel that at birth just touches the surface.
     """
     i = first + wp.tid()
     b = body[i]
@@ -105,7 +106,7 @@ def move(
             size = colliders.size[row]
             way = clock[DRIFT] * sliding
             d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        gap = d - reach[i] * wp.length(n + wp.transpose(gradient[i]) * n)
+        gap = d - reach_along(n, reach[i], past[i], gradient[i])
         # What rests on a collider is met a little before it touches, or the last half kick would leave it falling.
         if gap < type(kick)(TOUCHING):
             change = rebound(sliding, n, colliders.friction[k], colliders.restitution[k]) - sliding
@@ -487,7 +488,7 @@ class PhyxelModel:
     def _launches(self) -> dict[str, list[Launch]]:
         n, matter, chunks = len(self), self.matter, len(self._partial.host)
         move_inputs = [
-            matter.X, self.mass, self._reach, matter.body, self._acceleration.array, self._extra.array, self._damping,
+            matter.X, self.mass, self._reach, matter.past, matter.body, self._acceleration.array, self._extra.array, self._damping,
             self._drag, self._clock.array, self._hold, self._hold_velocity.array, self.colliders,
             self.force, self.forces.gradient, self.u, self.v, self._y,
         ]  # fmt: skip
