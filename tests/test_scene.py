@@ -395,7 +395,7 @@ WRONG_VALUES = [
     (BOX + "[[event]]\nat = -1\nforce = [0, 0, 0]\n", "event[0].at", "-1", "0"),
     (BOX + "[[event]]\nat = inf\nforce = [0, 0, 0]\n", "event[0].at", "inf", "finite"),
     (BOX + "[[event]]\nforce = [0, 0, 0]\n", "event[0].at", "", "missing"),
-    (BOX + "[[event]]\nat = 1\n", "event[0]", "", "material, force, hold, release"),
+    (BOX + "[[event]]\nat = 1\n", "event[0]", "", "material, melt, solidify, force, hold, release"),
     (BOX + '[[event]]\nat = 1\nbody = "bxo"\nforce = [0, 0, 0]\n', "event[0].body", "bxo", '"box"'),
     (BOX + '[[event]]\nat = 1\nrelease = "root"\n', "event[0].release", "root", ""),
     (BOX + "[[event]]\nat = 1\nmaterial = { poisson = 0.5 }\n", "poisson", "0.5", "between -1 and 0.5"),

@@ -9,218 +9,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError
 
-from phyxel.body import Body, Handle, Motion
-from phyxel.contact.colliders import Box, Collider, Ground
+from phyxel.body import Handle
+from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
-from phyxel.fields import Attraction, ForceField, Wind
-from phyxel.material import PRESETS, Material
-from phyxel.points.cloud import PointCloud
+from phyxel.fields import ForceField
 from phyxel.points.load import load
-from phyxel.region import Where, select
-from phyxel.scene_parts import COLLIDERS, ColliderPart, Part, SourcePart, Triple
+from phyxel.scene_bodies import (
+    KINDS,
+    AttractionPart,
+    BodyPart,
+    CameraPart,
+    EventPart,
+    OutputPart,
+    WindPart,
+)
+from phyxel.scene_parts import ColliderPart, Part, Triple
 from phyxel.world import World
-
-
-class MaterialPart(Part):
-    preset: Literal[PRESETS] | None = None  # type: ignore[valid-type]
-    young: float | None = None
-    poisson: float | None = None
-    density: float | None = None
-    damping: float | None = None
-    drag: float | None = None
-    yield_strain: float | None = None
-    yield_stress: float | None = None
-    creep: float | None = None
-    max_strain: float | None = None
-    stiffness: list[list[float]] | None = None
-
-    def over(self, base: Material) -> Material:
-        """This material, with what it leaves open taken from `base` (or from its own preset)."""
-        given = self.model_dump(exclude={"preset"}, exclude_none=True)
-        if self.preset is not None:
-            base = Material.preset(self.preset)
-        if {"young", "poisson"} & set(given) and base.stiffness is not None:
-            given.setdefault("stiffness", None)
-        return base.but(**given)
-
-
-class KeyPart(Part):
-    """Where something is at a time."""
-
-    at: float
-    to: Triple
-
-
-class HoldPart(Part):
-    """Nodes to hold: those in the box, in reference positions [m], or around a surfel."""
-
-    lower: Triple = (-np.inf, -np.inf, -np.inf)
-    upper: Triple = (np.inf, np.inf, np.inf)
-    surfel: int | None = Field(default=None, ge=0)
-    near: Triple | None = None
-    radius: float | None = Field(default=None, gt=0)
-    to: Triple = (0.0, 0.0, 0.0)
-    over: float = Field(default=0.0, ge=0)
-    path: list[KeyPart] = Field(default=[])
-    name: str | None = None
-
-    @model_validator(mode="after")
-    def _one_place_one_way(self) -> HoldPart:
-        boxed = bool(np.isfinite([self.lower, self.upper]).any())
-        if boxed + (self.surfel is not None) + (self.near is not None) > 1:
-            raise ValueError("give a box (lower, upper), a surfel, or a place it is near; not two of them")
-        if self.radius is not None and self.surfel is None and self.near is None:
-            raise ValueError("radius needs a surfel, or a place it is near")
-        if self.path and (any(self.to) or self.over):
-            raise ValueError("give to (and over) or a path, not both")
-        return self
-
-    def where(self, body: Body) -> Where:
-        picked = self.surfel if self.near is None else self.near
-        return Box(self.lower, self.upper) if picked is None else body.pick(picked, self.radius)
-
-    def motion(self, time: float) -> Motion:
-        """By `to` [m] in `over` [s] from `time` on, or along the path."""
-        keys = [(key.at, key.to) for key in self.path]
-        return keys or ([(time + self.over, self.to)] if self.over else self.to)
-
-    def take(self, body: Body, time: float) -> Handle:
-        """Hold the nodes from `time` [s] on, and move them if they are to."""
-        return body.drag(self.where(body), self.motion(time))
-
-    def rehearse(self, body: Body, time: float) -> None:
-        """Find what `take` would find wrong, without taking hold."""
-        select(self.where(body), body.reference, f"hold on {body.name}")
-        body.path_of(self.motion(time), time)
-
-
-class RefinePart(Part):
-    """Where nodes stand closer: in the box, in reference positions [m]."""
-
-    lower: Triple = (-np.inf, -np.inf, -np.inf)
-    upper: Triple = (np.inf, np.inf, np.inf)
-    levels: int = Field(default=1, ge=0, le=7)
-
-
-class BodyPart(SourcePart):
-    color: Triple | None = None
-    nodes: int = Field(default=800, ge=8)
-    model: Literal["phyxel"] = "phyxel"
-    integrator: Literal["leapfrog", "implicit"] | None = None
-    surface: Literal["carried"] = "carried"
-    at: Triple = (0.0, 0.0, 0.0)
-    rotate: Triple | None = None
-    size: float | None = Field(default=None, gt=0)
-    velocity: Triple = (0.0, 0.0, 0.0)
-    spin: Triple = (0.0, 0.0, 0.0)
-    support: float = Field(default=2.0, ge=1.2, le=5)
-    refine: list[RefinePart] = Field(default=[])
-    material: MaterialPart = MaterialPart()
-    force: Triple = (0.0, 0.0, 0.0)
-    hold: list[HoldPart] = Field(default=[])
-
-    def cloud(self, folder: Path) -> PointCloud:
-        """The points this body is made from, in its colour."""
-        cloud = super().cloud(folder)
-        if self.color is not None:
-            cloud = cloud.with_colors(np.broadcast_to(self.color, (len(cloud), 3)))
-        return cloud
-
-    def body(self, folder: Path) -> Body:
-        cloud = self.cloud(folder)
-        keys = {
-            "nodes",
-            "model",
-            "integrator",
-            "surface",
-            "at",
-            "rotate",
-            "size",
-            "velocity",
-            "spin",
-            "name",
-            "support",
-            "closing",
-        }
-        options = self.model_dump(include=keys)
-        finer = [(Box(part.lower, part.upper), part.levels) for part in self.refine]
-        return Body(cloud, material=self.material.over(Material.rubber()), refine=finer, **options)
-
-
-class WindPart(Part):
-    kind: Literal["wind"]
-    velocity: Triple
-    density: float = Wind.density
-    drag: float = Wind.drag
-    bodies: list[str] | None = None
-    name: str | None = None
-
-    def field(self) -> ForceField:
-        return Wind(**self.model_dump(exclude={"kind"}))
-
-
-class AttractionPart(Part):
-    kind: Literal["attraction"]
-    centre: Triple
-    strength: float
-    radius: float = Attraction.radius
-    bodies: list[str] | None = None
-    name: str | None = None
-
-    def field(self) -> ForceField:
-        return Attraction(**self.model_dump(exclude={"kind"}))
-
-
-KINDS: dict[str, type[Part]] = {"wind": WindPart, "attraction": AttractionPart, **COLLIDERS}
-"""Tables of which there are several kinds: the validator names the kind like a key."""
-
-
-class EventPart(Part):
-    """Something that happens at a time, to a body or to the world."""
-
-    at: float = Field(ge=0, allow_inf_nan=False)
-    body: str | None = None
-    material: MaterialPart | None = None
-    over: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    force: Triple | None = None
-    hold: HoldPart | None = None
-    release: str | None = None
-    remove: str | None = None
-
-    @property
-    def needs_body(self) -> bool:
-        return any(part is not None for part in (self.material, self.force, self.hold, self.release))
-
-    @model_validator(mode="after")
-    def _does_something(self) -> EventPart:
-        if not self.needs_body and self.remove is None:
-            raise ValueError("an event needs one of material, force, hold, release, remove")
-        if self.over and self.material is None:
-            raise ValueError("over needs a material that changes so slowly")
-        return self
-
-
-class CameraPart(Part):
-    eye: Triple | None = None
-    target: Triple | None = None
-    direction: Triple = (0.5, 0.3, 1.0)
-    fov: float = Field(default=32.0, gt=1, lt=120)
-
-
-class OutputPart(Part):
-    points: Literal["ply"] | list[Literal["ply"]] | None = "ply"
-    mesh: Literal["obj", "ply"] | None = None
-    video: bool = True
-    width: int = Field(default=1280, ge=16, le=8192)
-    height: int = Field(default=720, ge=16, le=8192)
-    background: Literal["studio"] | Triple = "studio"
-    checkpoint_every: int = Field(default=30, ge=1)
-    """frames between checkpoints"""
 
 
 class SceneFile(Part):
@@ -382,6 +191,7 @@ class Scene:
         """Go through the events in order without any of them happening: a fault is found before the run begins."""
         bodies = {body.name: body for body in world.bodies}
         materials = {name: body.material for name, body in bodies.items()}
+        melted: set[str] = set()
         order = sorted(range(len(self.content.event)), key=lambda index: self.content.event[index].at)
         for index in order:
             event = self.content.event[index]
@@ -391,8 +201,10 @@ class Scene:
                     materials[name] = event.material.over(materials[name])
                 if event.force is not None and not np.isfinite(event.force).all():
                     raise SceneError(f"force = {event.force}: give three finite numbers [N]")
+                melted |= {name} if event.melt is not None else set()
                 if event.hold is not None:
-                    event.hold.rehearse(bodies[name], event.at)
+                    if name not in melted:  # where its nodes are then, nobody knows yet
+                        event.hold.rehearse(bodies[name], event.at)
                     held.add((name, event.hold.name or ""))
                 if event.release is not None:
                     if (name, event.release) not in held:
@@ -415,6 +227,11 @@ class Scene:
             body = next(body for body in world.bodies if body.name == name)
             if event.material is not None:
                 body.change(event.material.over(body.material), over=event.over)
+            if event.melt is not None:
+                body.melt(event.melt.box, event.melt.viscosity)
+            if event.solidify is not None:
+                other = event.solidify.material
+                body.solidify(event.solidify.box, None if other is None else other.over(body.material))
             if event.force is not None:
                 body.force = event.force
             if event.hold is not None:

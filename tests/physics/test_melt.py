@@ -92,6 +92,7 @@ def test_a_bear_melts_into_a_puddle_of_the_same_volume():
     for _ in range(20):
         world.advance(0.25)
         assert bear.positions[:, 1].min() > 0
+        assert bear.surface.positions[:, 1].min() > -1e-6
     assert np.ptp(bear.positions[:, 1]) < 0.4 * height
     assert volume_of(world) == pytest.approx(full, rel=0.05)
     assert bear.diagnostics()["volume"] == pytest.approx(bear.volumes.sum(), rel=0.02)

@@ -10,7 +10,8 @@ from scipy.spatial.transform import Rotation
 from phyxel.errors import LoadError, PhyxelError, SceneError
 from phyxel.points.load import UNITS, UPS, load
 from phyxel.points.splats import rotation_matrices
-from phyxel.scene import BodyPart, Scene
+from phyxel.scene import Scene
+from phyxel.scene_bodies import BodyPart
 
 FORMATS = {"ascii": "=", "binary_little_endian": "<", "binary_big_endian": ">"}
 TYPES = {"f4": "float", "f8": "double", "u1": "uchar", "u4": "uint", "i4": "int"}

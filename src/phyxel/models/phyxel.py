@@ -488,8 +488,8 @@ class PhyxelModel:
     def _launches(self) -> dict[str, list[Launch]]:
         n, matter, chunks = len(self), self.matter, len(self._partial.host)
         move_inputs = [
-            matter.X, self.mass, self._reach, matter.past, matter.body, self._acceleration.array, self._extra.array, self._damping,
-            self._drag, self._clock.array, self._hold, self._hold_velocity.array, self.colliders,
+            matter.X, self.mass, self._reach, matter.past, matter.body, self._acceleration.array, self._extra.array,
+            self._damping, self._drag, self._clock.array, self._hold, self._hold_velocity.array, self.colliders,
             self.force, self.forces.gradient, self.u, self.v, self._y,
         ]  # fmt: skip
         moving = [Launch(move, n, move_inputs)]

@@ -20,7 +20,7 @@ from phyxel.render.splat import Renderer
 from phyxel.world import World
 
 if TYPE_CHECKING:
-    from phyxel.scene import CameraPart, OutputPart
+    from phyxel.scene_bodies import CameraPart, OutputPart
 
 
 COLLIDER_COLOR = (0.52, 0.57, 0.64)

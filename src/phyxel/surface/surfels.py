@@ -11,6 +11,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.contact.table import distance_to
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import mean_spacing
 from phyxel.mls.seen import Sees
@@ -21,6 +22,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
 
+DEEPEST = wp.constant(1.0)
+"""How deep in a collider a surfel is brought back, in spacings: deeper, its body is in it."""
 OVERLAP = 1.2
 """Radius of a disc over the mean distance to its six nearest: no gap between discs, also at 20 % stretch."""
 
@@ -65,6 +68,29 @@ def follow_nodes(
     turned_a[s] = unit * a
     turned_b[s] = unit * b
     normal[s] = wp.normalize(wp.cross(a, b))
+
+
+@wp.kernel
+def keep_out(first: int, colliders: Any, body: int, unit: float, position: wp.array(dtype=wp.vec3)):
+    """Put surfels that have got into a collider onto its surface: nodes keep clear of it by balls, between which the
+    skin can dip in."""
+    s = first + wp.tid()
+    k = int(0)
+    while k < colliders.count:
+        row = body * colliders.count + k
+        arm = position[s] / unit + colliders.place[row]
+        d, n = distance_to(
+            colliders.kind[k],
+            colliders.turn[row],
+            colliders.size[row],
+            colliders.layout[k],
+            colliders.values,
+            arm,
+            wp.vec3(),
+        )
+        if d < 0.0 and d > -DEEPEST:
+            position[s] = position[s] - unit * d * n
+        k += 1
 
 
 def disc_radii(positions: Floats) -> Floats:
@@ -167,3 +193,4 @@ class Surfels:
             ],
             self._device,
         )  # fmt: skip
+        dev.launch(keep_out, len(self), [model.colliders, body, unit, self.position], self._device)

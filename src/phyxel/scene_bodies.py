@@ -1,0 +1,261 @@
+"""Tables of the scene file that describe bodies, what happens to them, and how they are shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from phyxel.body import Body, Handle, Motion
+from phyxel.contact.colliders import Box
+from phyxel.fields import Attraction, ForceField, Wind
+from phyxel.material import PRESETS, Material
+from phyxel.mixing import VARYING, Channel
+from phyxel.points.cloud import PointCloud
+from phyxel.region import Where, select
+from phyxel.scene_parts import COLLIDERS, Part, SourcePart, Triple
+
+
+class RegionPart(Part):
+    """A box in reference positions [m]; without bounds, everything."""
+
+    lower: Triple = (-np.inf, -np.inf, -np.inf)
+    upper: Triple = (np.inf, np.inf, np.inf)
+
+    @property
+    def box(self) -> Box:
+        return Box(self.lower, self.upper)
+
+
+class MaterialPart(Part):
+    preset: Literal[PRESETS] | None = None  # type: ignore[valid-type]
+    young: float | None = None
+    poisson: float | None = None
+    density: float | None = None
+    damping: float | None = None
+    drag: float | None = None
+    yield_strain: float | None = None
+    yield_stress: float | None = None
+    creep: float | None = None
+    max_strain: float | None = None
+    viscosity: float | None = None
+    stiffness: list[list[float]] | None = None
+
+    def over(self, base: Material) -> Material:
+        """This material, with what it leaves open taken from `base` (or from its own preset)."""
+        given = self.model_dump(exclude={"preset"}, exclude_none=True)
+        if self.preset is not None:
+            base = Material.preset(self.preset)
+        if {"young", "poisson"} & set(given) and base.stiffness is not None:
+            given.setdefault("stiffness", None)
+        return base.but(**given)
+
+
+class KeyPart(Part):
+    """Where something is at a time."""
+
+    at: float
+    to: Triple
+
+
+class HoldPart(RegionPart):
+    """Nodes to hold: those in the box, or around a surfel."""
+
+    surfel: int | None = Field(default=None, ge=0)
+    near: Triple | None = None
+    radius: float | None = Field(default=None, gt=0)
+    to: Triple = (0.0, 0.0, 0.0)
+    over: float = Field(default=0.0, ge=0)
+    path: list[KeyPart] = Field(default=[])
+    name: str | None = None
+
+    @model_validator(mode="after")
+    def _one_place_one_way(self) -> HoldPart:
+        boxed = bool(np.isfinite([self.lower, self.upper]).any())
+        if boxed + (self.surfel is not None) + (self.near is not None) > 1:
+            raise ValueError("give a box (lower, upper), a surfel, or a place it is near; not two of them")
+        if self.radius is not None and self.surfel is None and self.near is None:
+            raise ValueError("radius needs a surfel, or a place it is near")
+        if self.path and (any(self.to) or self.over):
+            raise ValueError("give to (and over) or a path, not both")
+        return self
+
+    def where(self, body: Body) -> Where:
+        picked = self.surfel if self.near is None else self.near
+        return self.box if picked is None else body.pick(picked, self.radius)
+
+    def motion(self, time: float) -> Motion:
+        """By `to` [m] in `over` [s] from `time` on, or along the path."""
+        keys = [(key.at, key.to) for key in self.path]
+        return keys or ([(time + self.over, self.to)] if self.over else self.to)
+
+    def take(self, body: Body, time: float) -> Handle:
+        """Hold the nodes from `time` [s] on, and move them if they are to."""
+        return body.drag(self.where(body), self.motion(time))
+
+    def rehearse(self, body: Body, time: float) -> None:
+        """Find what `take` would find wrong, without taking hold."""
+        select(self.where(body), body.reference, f"hold on {body.name}")
+        body.path_of(self.motion(time), time)
+
+
+class RefinePart(RegionPart):
+    """Where nodes stand closer."""
+
+    levels: int = Field(default=1, ge=0, le=7)
+
+
+class OtherPart(RegionPart):
+    """Where a body is of another material."""
+
+    material: MaterialPart
+
+
+class VaryPart(Part):
+    """A number of the material that follows a colour or an axis."""
+
+    channel: Literal["red", "green", "blue", "brightness", "x", "y", "z"]
+    low: float
+    high: float
+
+
+class MeltPart(RegionPart):
+    """What melts."""
+
+    viscosity: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
+class SolidifyPart(RegionPart):
+    """What is solid again, and of what."""
+
+    material: MaterialPart | None = None
+
+
+class BodyPart(SourcePart):
+    color: Triple | None = None
+    nodes: int = Field(default=800, ge=8)
+    model: Literal["phyxel"] = "phyxel"
+    integrator: Literal["leapfrog", "implicit"] | None = None
+    surface: Literal["carried"] = "carried"
+    at: Triple = (0.0, 0.0, 0.0)
+    rotate: Triple | None = None
+    size: float | None = Field(default=None, gt=0)
+    velocity: Triple = (0.0, 0.0, 0.0)
+    spin: Triple = (0.0, 0.0, 0.0)
+    support: float = Field(default=2.0, ge=1.2, le=5)
+    refine: list[RefinePart] = Field(default=[])
+    material: MaterialPart = MaterialPart()
+    part: list[OtherPart] = Field(default=[])
+    vary: dict[Literal[VARYING], VaryPart] = Field(default={})  # type: ignore[valid-type]
+    force: Triple = (0.0, 0.0, 0.0)
+    hold: list[HoldPart] = Field(default=[])
+
+    def cloud(self, folder: Path) -> PointCloud:
+        """The points this body is made from, in its colour."""
+        cloud = super().cloud(folder)
+        if self.color is not None:
+            cloud = cloud.with_colors(np.broadcast_to(self.color, (len(cloud), 3)))
+        return cloud
+
+    def body(self, folder: Path) -> Body:
+        cloud = self.cloud(folder)
+        keys = {
+            "nodes",
+            "model",
+            "integrator",
+            "surface",
+            "at",
+            "rotate",
+            "size",
+            "velocity",
+            "spin",
+            "name",
+            "support",
+            "closing",
+        }
+        options = self.model_dump(include=keys)
+        material = self.material.over(Material.rubber())
+        return Body(
+            cloud,
+            material=material,
+            refine=[(part.box, part.levels) for part in self.refine],
+            parts=[(part.box, part.material.over(material)) for part in self.part],
+            vary={name: Channel(part.channel, part.low, part.high) for name, part in self.vary.items()},
+            **options,
+        )
+
+
+class WindPart(Part):
+    kind: Literal["wind"]
+    velocity: Triple
+    density: float = Wind.density
+    drag: float = Wind.drag
+    bodies: list[str] | None = None
+    name: str | None = None
+
+    def field(self) -> ForceField:
+        return Wind(**self.model_dump(exclude={"kind"}))
+
+
+class AttractionPart(Part):
+    kind: Literal["attraction"]
+    centre: Triple
+    strength: float
+    radius: float = Attraction.radius
+    bodies: list[str] | None = None
+    name: str | None = None
+
+    def field(self) -> ForceField:
+        return Attraction(**self.model_dump(exclude={"kind"}))
+
+
+KINDS: dict[str, type[Part]] = {"wind": WindPart, "attraction": AttractionPart, **COLLIDERS}
+"""Tables of which there are several kinds: the validator names the kind like a key."""
+
+
+class EventPart(Part):
+    """Something that happens at a time, to a body or to the world."""
+
+    at: float = Field(ge=0, allow_inf_nan=False)
+    body: str | None = None
+    material: MaterialPart | None = None
+    over: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    melt: MeltPart | None = None
+    solidify: SolidifyPart | None = None
+    force: Triple | None = None
+    hold: HoldPart | None = None
+    release: str | None = None
+    remove: str | None = None
+
+    @property
+    def needs_body(self) -> bool:
+        things = (self.material, self.melt, self.solidify, self.force, self.hold, self.release)
+        return any(thing is not None for thing in things)
+
+    @model_validator(mode="after")
+    def _does_something(self) -> EventPart:
+        if not self.needs_body and self.remove is None:
+            raise ValueError("an event needs one of material, melt, solidify, force, hold, release, remove")
+        if self.over and self.material is None:
+            raise ValueError("over needs a material that changes so slowly")
+        return self
+
+
+class CameraPart(Part):
+    eye: Triple | None = None
+    target: Triple | None = None
+    direction: Triple = (0.5, 0.3, 1.0)
+    fov: float = Field(default=32.0, gt=1, lt=120)
+
+
+class OutputPart(Part):
+    points: Literal["ply"] | list[Literal["ply"]] | None = "ply"
+    mesh: Literal["obj", "ply"] | None = None
+    video: bool = True
+    width: int = Field(default=1280, ge=16, le=8192)
+    height: int = Field(default=720, ge=16, le=8192)
+    background: Literal["studio"] | Triple = "studio"
+    checkpoint_every: int = Field(default=30, ge=1)
+    """frames between checkpoints"""
