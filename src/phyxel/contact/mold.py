@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from phyxel.contact.colliders import Collider
 from phyxel.contact.distances import GRID
@@ -103,7 +104,8 @@ class Mold(Collider):
         half = np.ceil((self._half + self._wall) / cell) + MARGIN
         axes = [cell * np.arange(-reach, reach + 1) for reach in half]
         corners = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-        return np.asarray(self.distance(corners.reshape(-1, 3)).reshape(corners.shape[:3]) / cell)
+        values = self.distance(corners.reshape(-1, 3)).reshape(corners.shape[:3]) / cell
+        return values if self.open_above is None else _measured_anew(values)
 
     def distance(self, positions: Floats) -> Floats:
         """Signed distances [m] of (N, 3) positions in the mold's frame, shape (N,)."""
@@ -126,6 +128,28 @@ class Mold(Collider):
         skin = self._solid.skin
         content = hashlib.sha256(skin.positions.tobytes() + (b"" if skin.normals is None else skin.normals.tobytes()))
         return f"{super().signature()} {content.hexdigest()}"
+
+
+def _measured_anew(values: Floats) -> Floats:
+    """Signed distances [cells] on a grid that are right off the surface, too: over the mouth of an opened cavity the
+    nearest wall is its rim, however near the planes are that bound it."""
+    surface = np.concatenate([_crossings(values, axis) for axis in range(3)])
+    far = np.argwhere(values > 1)
+    measured = values.copy()
+    nearest, _ = cKDTree(surface).query(far, workers=-1)
+    measured[tuple(far.T)] = np.maximum(values[tuple(far.T)], nearest)
+    return measured
+
+
+def _crossings(values: Floats, axis: int) -> Floats:
+    """Where the values change sign along one axis of the grid, (m, 3) in cells."""
+    low, high = (np.moveaxis(values, axis, 0)[part] for part in (slice(None, -1), slice(1, None)))
+    low, high = np.moveaxis(low, 0, axis), np.moveaxis(high, 0, axis)
+    at = np.argwhere((low < 0) != (high < 0))
+    one, other = low[tuple(at.T)], high[tuple(at.T)]
+    places = at.astype(np.float64)
+    places[:, axis] += one / (one - other)
+    return places
 
 
 def _common(sides: list[NDArray[np.floating]]) -> Floats:

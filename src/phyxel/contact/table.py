@@ -70,7 +70,10 @@ def distance_to(kind: int, turn: Any, size: Any, layout: wp.vec4i, values: wp.ar
 
 @wp.func
 def reach_along(n: Any, reach: Any, past: Any, gradient: Any):
-    """How far the image J F·ball(reach) of the ball around a phyxel goes along n; F is `past`, J = I + gradient."""
+    """How far the image J F·ball(reach) of the ball around a phyxel goes along n; F is `past`, J = I + gradient. What
+    has melted is a ball of −reach that stays one: stretched with J, what tears off would push itself away."""
+    if reach < type(reach)(0.0):
+        return -reach
     return reach * wp.length(wp.transpose(past) * (n + wp.transpose(gradient) * n))
 
 

@@ -21,6 +21,8 @@ from phyxel import device as dev
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+MOST_STRAIN = wp.constant(0.2)
+"""Largest elastic strain of a melt."""
 WALL = wp.constant(0.3)
 """|J| below which the wall against inversion acts."""
 
@@ -135,8 +137,14 @@ def flowed(J: Any, plastic: Any, yield_strain: Any, flow: Any, max_strain: Any):
 
 @wp.func
 def molten(J: Any, plastic: Any, share: Any):
-    """εᵖ of a melt after a step: the elastic strain fades by `share` = 1 − exp(−Δt μ/η)."""
-    return plastic + (green_strain(J) - plastic) * share
+    """εᵖ of a melt after a step: the elastic strain fades by `share` = 1 − exp(−Δt μ/η), and what is torn off does not
+    keep more than MOST_STRAIN of it."""
+    strain = green_strain(J)
+    left = (strain - plastic) * (J.dtype(1.0) - share)
+    size = wp.sqrt(wp.ddot(left, left))
+    if size > J.dtype(MOST_STRAIN):
+        left *= J.dtype(MOST_STRAIN) / size
+    return strain - left
 
 
 @wp.func
@@ -144,7 +152,8 @@ def molten_swell(J: Any, swell: Any, share: Any):
     """s of a melt after a step: s|J| goes to 1 by `share`. The pressure between neighbours takes over from it."""
     one = J.dtype(1.0)
     ratio = wp.max(wp.determinant(J), J.dtype(0.1))
-    return (one + (one - share) * (swell * ratio - one)) / ratio
+    left = wp.clamp((one - share) * (swell * ratio - one), -J.dtype(MOST_STRAIN), J.dtype(MOST_STRAIN))
+    return (one + left) / ratio
 
 
 @wp.func

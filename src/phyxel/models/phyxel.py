@@ -410,7 +410,7 @@ class PhyxelModel:
         low, high = self.ranges[body]
         matter = self.matter
         _write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
-        _write(self._reach, low, 0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
+        _write(self._reach, low, -0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
 
     def stress_under(self, nodes: NDArray[np.integer], law: Row) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The two parts of the stress that phyxels have under a law; see `Row.stress`."""
