@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import phyxel as px
+
+from .physics.fluid import euler_number, filled_volume
 
 
 def played(name: str, seconds: float, nodes: int = 200) -> tuple[px.Body, np.ndarray]:
@@ -43,3 +46,79 @@ def test_the_doughnut_is_pulled_long_and_springs_back():
     assert length[60] == pytest.approx(length[0] + 0.3, abs=0.02)
     assert length[75:].min() < length[0] + 0.05
     assert abs(body.diagnostics()["volume"] / body.volumes.sum() - 1) < 0.05
+
+
+def laid_over(points: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Points (n, 3) turned and moved so that they lie over their first places as well as they can."""
+    turn, _ = Rotation.align_vectors(first - first.mean(axis=0), points - points.mean(axis=0))
+    return turn.apply(points - points.mean(axis=0)) + first.mean(axis=0)
+
+
+def test_the_bear_dents_and_bounces_with_its_dent():
+    """Root mean square change of the surface above 2 % of the size after the second impact, and the same 1 s later;
+    the total energy never grows."""
+    scene = px.gallery("bounce").changed(nodes=500, points=800)
+    world = scene.world("cpu")
+    bear = world.bodies[0]
+    first = bear.surface.positions.copy()
+    size = np.ptp(first, axis=0).max()
+    energy, dents, lowest = [], {}, []
+    for frame in world.play(3.0, 60):
+        now = bear.diagnostics()
+        energy.append(now["kinetic"] + now["elastic"] + now["potential"])
+        lowest.append(bear.surface.positions[:, 1].min())
+        if frame.index in (120, 180):
+            off = laid_over(bear.surface.positions, first) - first
+            dents[frame.index] = np.sqrt((off**2).sum(axis=1).mean()) / size
+    assert np.maximum.accumulate(energy[1:])[-1] <= energy[0] * 1.001
+    assert (np.diff(energy) < 0.01 * energy[0]).all()
+    assert max(lowest[40:75]) > 0.2, "it bounces"
+    assert max(lowest[97:115]) > 0.02, "also with the dent"
+    assert dents[120] > 0.02
+    assert dents[180] == pytest.approx(dents[120], rel=0.25)
+
+
+def test_the_bear_melts_into_a_puddle():
+    """Height below 40 %, volume within 5 %, no surfel under the ground."""
+    scene = px.gallery("melt").changed(nodes=300, points=1500)
+    world = scene.world("cpu")
+    bear = world.bodies[0]
+    height, full = np.ptp(bear.surface.positions[:, 1]), filled_volume(world)
+    for frame in world.play(5.0, 20):
+        assert bear.surface.positions[:, 1].min() > -1e-6, frame.time
+    assert np.ptp(bear.positions[:, 1]) < 0.4 * height
+    assert filled_volume(world) == pytest.approx(full, rel=0.05)
+
+
+def test_cork_keeps_its_width_and_rubber_its_volume():
+    """Pulled to 1.5 times: width change 0 ± 1 % for ν = 0, volume change below 3 % for ν = 0.49."""
+    scene = px.gallery("poisson").changed(nodes=400, points=1500)
+    world = scene.world("cpu")
+    world.advance(2.0)
+    cork, rubber = world.bodies
+    for body, width_kept in ((cork, True), (rubber, False)):
+        middle = np.abs(body.birth[:, 0]) < 0.25
+        before, after = (np.ptp(x[middle][:, [1, 2]], axis=0) for x in (body.birth, body.positions))
+        assert np.ptp(body.positions[:, 0]) > 1.45 * np.ptp(body.birth[:, 0])
+        if width_kept:
+            assert after == pytest.approx(before, rel=0.01)
+        else:
+            assert after == pytest.approx(before / np.sqrt(1.5), rel=0.1)
+            assert body.diagnostics()["volume"] == pytest.approx(body.volumes.sum(), rel=0.03)
+
+
+def test_the_doughnut_comes_out_whole_and_with_a_hole():
+    """One piece, Euler number 0 (a ball has 1, a ring 0), and it moves as a solid: lifted by 0.35 m, it keeps its
+    shape within a spacing."""
+    scene = px.gallery("donut").changed(nodes=500, points=1500)
+    world = scene.world("cpu")
+    world.advance(3.95)
+    dough = world.bodies[0]
+    set_shape = dough.positions
+    world.advance(1.5)
+    assert len(world.pieces()) == 1
+    assert euler_number(dough) == 0
+    lifted = dough.positions
+    assert lifted[:, 1].mean() - set_shape[:, 1].mean() == pytest.approx(0.35, abs=0.03)
+    off = np.linalg.norm(laid_over(lifted, set_shape) - set_shape, axis=1)
+    assert off.max() < dough.unit

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial import cKDTree
 
 import phyxel as px
 from phyxel.material import Mixture
 from phyxel.models.phyxel import PhyxelModel
 
+from .fluid import filled_volume
 from .matter import energy_at, forces_at, model_of, shaken_block
 
 SYRUP = px.Material(young=2e4, poisson=0.4, viscosity=50.0)
-
-
-def volume_of(world: px.World) -> float:
-    """Volume [m³] where the smoothed rest volumes Σ v_j W(x − x_j) fill more than half: on a flat surface exactly up to
-    it. Independent of what the model takes for volumes."""
-    x = np.concatenate([body.positions for body in world.bodies])
-    v = np.concatenate([body.volumes for body in world.bodies])
-    unit = float(np.cbrt(v.mean()))
-    h, cell = 2.3 * unit, 0.4 * unit
-    axes = [np.arange(low - h, high + h, cell) for low, high in zip(x.min(axis=0), x.max(axis=0), strict=True)]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    distance, index = cKDTree(x).query(grid, 60, distance_upper_bound=h)
-    weight = np.where(distance < h, 15 / (np.pi * h**6) * np.maximum(h - np.minimum(distance, h), 0) ** 3, 0.0)
-    filled = (weight * np.append(v, 0.0)[index]).sum(axis=1)
-    return float((filled > 0.5).sum() * cell**3)
 
 
 def molten_block() -> PhyxelModel:
@@ -87,14 +72,14 @@ def test_a_bear_melts_into_a_puddle_of_the_same_volume():
     world.add(bear)
     world.add(px.Ground())
     world.advance(0.02)
-    full, height = volume_of(world), np.ptp(bear.positions[:, 1])
+    full, height = filled_volume(world), np.ptp(bear.positions[:, 1])
     bear.melt(viscosity=150.0)
     for _ in range(20):
         world.advance(0.25)
         assert bear.positions[:, 1].min() > 0
         assert bear.surface.positions[:, 1].min() > -1e-6
     assert np.ptp(bear.positions[:, 1]) < 0.4 * height
-    assert volume_of(world) == pytest.approx(full, rel=0.05)
+    assert filled_volume(world) == pytest.approx(full, rel=0.05)
     assert bear.diagnostics()["volume"] == pytest.approx(bear.volumes.sum(), rel=0.02)
 
 

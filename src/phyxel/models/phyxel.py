@@ -571,11 +571,11 @@ class PhyxelModel:
         return self._rest_omega
 
     def _iterate_power(self) -> float:
-        ripple = (
-            self._ripple.numpy() if self._ripple_known else np.random.default_rng(1).standard_normal((len(self), 3))
-        )
-        # From the ripple of the laws before, five iterations do: a ramp comes here in every frame.
-        self._ripple.assign((ripple / np.abs(ripple).max()).astype(self.v.numpy().dtype))
+        ripple = np.random.default_rng(1).standard_normal((len(self), 3))
+        if self._ripple_known:
+            # The ripple of the laws before, over noise: it may be where nothing is stiff any more.
+            ripple += self._ripple.numpy() / self._ripple.numpy().std()
+        self._ripple.assign(ripple.astype(self.v.numpy().dtype))
         self._ripple_known = True
         # Sound crosses a spacing in 1/ω, about: from there ten unnormalised iterations neither over- nor underflow.
         omega = float(self._sounds.max())
@@ -668,8 +668,8 @@ class PhyxelModel:
         """Number of the piece each phyxel belongs to, shape (n,): neighbours that are near are in one piece."""
         pairs = self.matter.near.pairs()
         owner = np.repeat(np.arange(len(self)), pairs.count)
-        x, h = self.matter.X.numpy() + self.u.numpy(), self.matter.support.numpy()
-        apart = np.linalg.norm(x[owner] - x[pairs.index], axis=1)
+        X, h = self.matter.X.numpy(), self.matter.support.numpy()
+        apart = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
         near = apart < TOGETHER * np.maximum(h[owner], h[pairs.index])
         graph = coo_array((np.ones(near.sum()), (owner[near], pairs.index[near])), shape=(len(self), len(self)))
         return connected_components(graph, directed=False)[1]
