@@ -56,29 +56,24 @@ def test_implicit_and_leapfrog_agree():
     assert fine == pytest.approx(coarse / 2, rel=0.25)
 
 
-@pytest.mark.parametrize("young", [1e5, 1e8])
-def test_dropped_squeezed_and_released(young):
-    """In steps of 0.01 s, whatever the stiffness: it lands, is squeezed to two thirds of its height, let go, and keeps
-    its volume, above the ground. The soft one is pressed flat by its own weight: ρgh/E is 6 %, and ν = 0.3."""
-    world, bear = world_with("bear", young, 150, (0.0, -9.81, 0.0), integrator="implicit", at=(0.0, 0.1, 0.0))
+@pytest.mark.parametrize(("young", "integrator"), [(1e5, "implicit"), (1e8, "implicit"), (1e6, "leapfrog")])
+def test_dropped_squeezed_flat_and_released(young, integrator):
+    """10 s, in steps of 0.01 s where implicit: it lands, a plate presses it to 20 % of its height and is pulled away; it
+    jumps, comes to lie above the ground, and has its volume again. Volume: ρgh/E is 6 % for the softest."""
+    world, bear = world_with("bear", young, 150, (0.0, -9.81, 0.0), integrator=integrator, at=(0.0, 0.1, 0.0))
+    tall = np.ptp(bear.surface.positions[:, 1])
+    flat = 0.2 * tall
+    keys = [(0.5, 0.75), (1.5, flat), (2.0, flat), (2.4, 2.0)]
     world.add(px.Ground())
-    world.advance(0.3)
-    start = world.time
-    top = bear.drag(lambda X: X[:, 1] > 0.55, lambda t: (0.0, -0.35 * min((t - start) / 0.5, 1.0), 0.0))
-    for _ in range(50):
-        world.advance(0.01)
-    assert np.ptp(bear.positions[:, 1]) < 0.65 * np.ptp(bear.reference[:, 1])
-    bear.release(top)
-    for _ in range(200):
+    world.add(px.Box((-1, 0, -1), (1, 0.3, 1), path=[(time, (0.0, height, 0.0)) for time, height in keys]))
+    world.advance(1.95)
+    assert np.ptp(bear.surface.positions[:, 1]) == pytest.approx(flat, rel=0.02)
+    for _ in range(805):
         world.advance(0.01)
     after = bear.diagnostics()
     assert after["volume"] == pytest.approx(bear.volumes.sum(), rel=0.05 if young == 1e5 else 0.005)
-    # The skin reaches up to half a spacing beyond the balls that the nodes hold against the ground.
     assert bear.positions[:, 1].min() > -1e-3 * bear.unit
-    assert bear.surface.positions[:, 1].min() > -0.55 * bear.unit
-    assert after["kinetic"] + after["elastic"] + after["potential"] < 1000, (
-        "what was stored in it is gone, or in its jump"
-    )
+    assert bear.positions[:, 1].max() < tall, "it lies there again"
 
 
 def test_at_rest_on_the_ground_it_stays():

@@ -90,3 +90,48 @@ def test_impossible_numbers_are_refused(wrong):
 def test_one_yield_is_enough():
     with pytest.raises(MaterialError, match="not both"):
         SOFT.but(yield_strain=0.1, yield_stress=1e4)
+
+
+def set_curvature(yield_strain: float, creep: float, seconds: float, nodes: int = 500) -> float:
+    """Curvature [1/m] that a bar of 0.25 m keeps after it was held in an arc of curvature 1/m for some time and let go."""
+    material = px.Material(young=1e6, poisson=0.0, damping=3e-3, yield_strain=yield_strain, creep=creep)
+    bar = px.Body(px.load("bar", points=300), material=material, nodes=nodes)
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(bar)
+    along, across = bar.birth[:, 0] - 0.5, bar.birth[:, 1]
+    radius = 1 - across
+    arc = np.stack([radius * np.sin(along), 1 - radius * np.cos(along)], axis=1)
+    moved = np.zeros_like(bar.birth)
+    moved[:, :2] = arc - np.stack([along, across], axis=1)
+    world.model.u.assign((moved / bar.unit).astype(np.float32))
+    world.model._forces_known = False
+    held = bar.fix(lambda X: np.ones(len(X), bool))
+    world.advance(seconds)
+    bar.release(held)
+    bar.material = material.but(yield_strain=None, creep=np.inf, drag=20.0)
+    world.advance(1.0)
+    middle = np.abs(across) < 0.3 * bar.unit if (np.abs(across) < 0.3 * bar.unit).any() else np.abs(across) < bar.unit
+    inner = middle & (np.abs(along) < 0.35)
+    x, y = (bar.positions - bar.positions[inner].mean(axis=0)).T[:2]
+    return float(2 * np.polyfit(x[inner], y[inner], 2)[0])
+
+
+@pytest.mark.parametrize(("yield_strain", "nodes", "within"), [(0.01, 500, 0.1), (0.03, 1500, 0.15)])
+def test_a_bent_bar_keeps_its_set(yield_strain, nodes, within):
+    """Held in an arc of curvature κ, ν = 0, a fibre at height y flows until ‖e‖ = Y: εᵖ = ⅔(κy − √1.5 Y). Let go, the
+    bar keeps κ_r = ∫εᵖ y dA / I = ⅔κ(1 − 1.5 r + 0.5 r³), r = √1.5 Y/(½κt). The outermost fibres matter most, and
+    nodes see them from one side only: 23, 12 and 8 % are missing at 6, 9 and 12 nodes across for Y = 0.03."""
+    r = np.sqrt(1.5) * yield_strain / (0.5 * 0.25)
+    expected = 2 / 3 * (1 - 1.5 * r + 0.5 * r**3)
+    assert set_curvature(yield_strain, np.inf, 0.02, nodes) == pytest.approx(expected, rel=within)
+
+
+def test_the_set_grows_at_the_creep_rate():
+    """With a yield near 0 it flows as 1 − exp(−creep·t): κ_r = ⅔κ(1 − exp(−creep·t))."""
+    kept = [set_curvature(1e-4, 5.0, seconds) for seconds in (0.05, 0.2)]
+    expected = [2 / 3 * (1 - np.exp(-5.0 * seconds)) for seconds in (0.05, 0.2)]
+    assert kept == pytest.approx(expected, rel=0.1)
+
+
+def test_a_bent_bar_that_does_not_yield_springs_back():
+    assert abs(set_curvature(1.0, np.inf, 0.05)) < 0.01
