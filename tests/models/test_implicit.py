@@ -58,8 +58,8 @@ def test_implicit_and_leapfrog_agree():
 
 @pytest.mark.parametrize(("young", "integrator"), [(1e5, "implicit"), (1e8, "implicit"), (1e6, "leapfrog")])
 def test_dropped_squeezed_flat_and_released(young, integrator):
-    """10 s, in steps of 0.01 s where implicit: it lands, a plate presses it to 20 % of its height and is pulled away; it
-    jumps, comes to lie above the ground, and has its volume again. Volume: ρgh/E is 6 % for the softest."""
+    """10 s, in steps of 0.01 s where implicit: it lands, a plate presses it to 20 % of its height and is pulled away.
+    It jumps, comes to lie above the ground, and has its volume again; ρgh/E is 6 % for the softest."""
     world, bear = world_with("bear", young, 150, (0.0, -9.81, 0.0), integrator=integrator, at=(0.0, 0.1, 0.0))
     tall = np.ptp(bear.surface.positions[:, 1])
     flat = 0.2 * tall

@@ -93,7 +93,7 @@ def test_one_yield_is_enough():
 
 
 def set_curvature(yield_strain: float, creep: float, seconds: float, nodes: int = 500) -> float:
-    """Curvature [1/m] that a bar of 0.25 m keeps after it was held in an arc of curvature 1/m for some time and let go."""
+    """Curvature [1/m] that a bar 0.25 m thick keeps after it was held in an arc of 1 m radius for some time."""
     material = px.Material(young=1e6, poisson=0.0, damping=3e-3, yield_strain=yield_strain, creep=creep)
     bar = px.Body(px.load("bar", points=300), material=material, nodes=nodes)
     world = px.World(gravity=(0, 0, 0), device="cpu")

@@ -69,12 +69,18 @@ def distance_to(kind: int, turn: Any, size: Any, layout: wp.vec4i, values: wp.ar
 
 
 @wp.func
-def reach_along(n: Any, reach: Any, past: Any, gradient: Any):
-    """How far the image J F·ball(reach) of the ball around a phyxel goes along n; F is `past`, J = I + gradient. What
-    has melted is a ball of −reach that stays one: stretched with J, what tears off would push itself away."""
+def reach_along(n: Any, reach: Any, ball: Any):
+    """How far the image of the ball of `reach` around a phyxel goes along n, deformed by `ball`. What has melted is a
+    ball of −reach that stays one: stretched, what tears off would push itself away."""
     if reach < type(reach)(0.0):
         return -reach
-    return reach * wp.length(wp.transpose(past) * (n + wp.transpose(gradient) * n))
+    return reach * wp.length(wp.transpose(ball) * n)
+
+
+@wp.func
+def deformed(past: Any, gradient: Any):
+    """J F: how a phyxel is deformed against its birth; F is `past`, J = I + gradient."""
+    return past + gradient * past
 
 
 @wp.kernel

@@ -25,7 +25,7 @@ import numpy as np
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.contact.table import distance_to, reach_along
+from phyxel.contact.table import deformed, distance_to, reach_along
 from phyxel.device import Launch, Program, Shared
 from phyxel.models.conjugate import (
     INDEFINITE,
@@ -147,7 +147,7 @@ def meet_colliders(
         turn = colliders.turn[row]
         size = colliders.size[row]
         d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        gap = d - reach_along(n, reach[i], past[i], gradient[i])
+        gap = d - reach_along(n, reach[i], deformed(past[i], gradient[i]))
         held = was == 1 and wp.dot(n, old) > dt.dtype(0.5)
         push = -wp.dot(n, rest[i])
         if ((held and push > zero) or (not held and gap < zero)) and gap < deepest:

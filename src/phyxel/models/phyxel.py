@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from phyxel import device as dev
 from phyxel.contact.colliders import Collider, Ground, rebound
 from phyxel.contact.distances import PLANE
-from phyxel.contact.table import ColliderTable, carry_colliders, distance_to, reach_along
+from phyxel.contact.table import ColliderTable, carry_colliders, deformed, distance_to, reach_along
 from phyxel.device import Launch, Program, Shared
 from phyxel.material import Mixture
 from phyxel.mls.moments import choose_supports, prepare_neighbourhood
@@ -47,6 +47,8 @@ TOGETHER = 0.75
 """Distance of neighbours that are in one piece, over their support."""
 TOUCHING = wp.constant(1.0e-4)
 """Gap to a collider, in spacings, below which a phyxel counts as touching."""
+FOLLOWING = wp.constant(0.01)
+"""Share of its deformation that a touching ball follows in a step: slowly against any vibration of the body."""
 FARTHEST_MOVE = 0.5
 """No phyxel moves farther than this share of the node spacing in one step."""
 
@@ -72,13 +74,16 @@ def move(
     colliders: Any,
     force: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
+    ball: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     v: wp.array(dtype=Any),
     y: wp.array(dtype=Any),
 ):
     """Leap-frog: kick, drift, then what the colliders say. Also y = u + βv for the damped force.
 
-    A collider meets the image J F·ball(reach) of the ball around a phyxel that at birth just touches the surface.
+    A collider meets the image of the ball around a phyxel that at birth just touches the surface. It is deformed as the
+    phyxel is, J F; but while it touches, it follows that slowly: the collider pushes the phyxel alone, though J depends
+    on its neighbours too, and in step with their vibration it would feed it.
     """
     i = first + wp.tid()
     b = body[i]
@@ -93,6 +98,7 @@ def move(
     slowing = type(kick)(0.5) * kick * (drag[i] + clock[EXTRA_DRAG])
     vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + push_on(i, b, acceleration, extra))) / (one + slowing)
     ui = u[i] + clock[DRIFT] * vi
+    follow = one
     k = int(0)
     while k < colliders.count:
         row = b * colliders.count + k
@@ -106,14 +112,17 @@ def move(
             size = colliders.size[row]
             way = clock[DRIFT] * sliding
             d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        gap = d - reach_along(n, reach[i], past[i], gradient[i])
+        gap = d - reach_along(n, reach[i], ball[i])
         # What rests on a collider is met a little before it touches, or the last half kick would leave it falling.
         if gap < type(kick)(TOUCHING):
+            follow = type(kick)(FOLLOWING)
             change = rebound(sliding, n, colliders.friction[k], colliders.restitution[k]) - sliding
             vi += change
             # What friction stopped has not moved along the surface either, or it would creep down every slope.
             ui += clock[DRIFT] * (change - wp.dot(change, n) * n) - wp.min(gap, type(kick)(0.0)) * n
         k += 1
+    if colliders.count > 0:
+        ball[i] = ball[i] + follow * (deformed(past[i], gradient[i]) - ball[i])
     v[i] = vi
     u[i] = ui
     y[i] = ui + damping[i] * vi
@@ -192,6 +201,7 @@ class PhyxelModel:
         self._drag = wp.zeros(n, dtype=real, device=device)
         self._clock = Shared(4, real, device)
         self._shift = Shared(1, vector, device)
+        self._ball = wp.clone(matter.past)
         self._rows: list[list[Row]] = [[] for _ in parts]
         self._row_of = [np.zeros(len(part.positions), np.int64) for part in parts]
         self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
@@ -490,7 +500,7 @@ class PhyxelModel:
         move_inputs = [
             matter.X, self.mass, self._reach, matter.past, matter.body, self._acceleration.array, self._extra.array,
             self._damping, self._drag, self._clock.array, self._hold, self._hold_velocity.array, self.colliders,
-            self.force, self.forces.gradient, self.u, self.v, self._y,
+            self.force, self.forces.gradient, self._ball, self.u, self.v, self._y,
         ]  # fmt: skip
         moving = [Launch(move, n, move_inputs)]
         carried = Launch(carry_colliders, self._colliders.rows, [self.colliders, self._clock.array, DRIFT])
@@ -744,6 +754,7 @@ class PhyxelModel:
             "swell": self.matter.swell,
             "rest_volume": self.matter.rest_volume,
             "ripple": self._ripple,
+            "ball": self._ball,
             **({} if self._implicit is None else self._implicit.state),
             **(self._shape_arrays() if self.reshaped else {}),
         }
