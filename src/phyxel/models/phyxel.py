@@ -115,7 +115,7 @@ def move(
         gap = d - reach_along(n, reach[i], ball[i])
         # What rests on a collider is met a little before it touches, or the last half kick would leave it falling.
         if gap < type(kick)(TOUCHING):
-            follow = type(kick)(FOLLOWING)
+            follow = wp.max(type(kick)(FOLLOWING), colliders.restitution[k])  # what bounces off does not rest
             change = rebound(sliding, n, colliders.friction[k], colliders.restitution[k]) - sliding
             vi += change
             # What friction stopped has not moved along the surface either, or it would creep down every slope.
