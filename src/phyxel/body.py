@@ -53,7 +53,8 @@ class Body:
     `support` is the radius within which nodes feel each other, over the mean distance to their ten nearest. `refine`
     asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference positions, and a number of octree
     levels, each of which halves their distance. `closing` is the share of the surface that may be made up where the
-    points leave it open.
+    points leave it open. `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of
+    theirs.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Body:
         support: float = 2.0,
         refine: Sequence[Region] = (),
         closing: float = CLOSING,
+        friction: float = 0.5,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -86,6 +88,7 @@ class Body:
         self._check_choice("surface", surface, ("carried",))
         if not 1.2 <= support <= 5:
             raise PhyxelError(f"{self.name}: support = {support}: give 1.2 to 5 (2 is right for most)")
+        self.friction = friction
         self.solid = Solid(cloud, closing=closing)
         self.cloud = self.solid.skin
         self._material = self.first_material = material or Material.rubber()
@@ -152,6 +155,11 @@ class Body:
         there, here = (self._unplaced(self.centre + self.unit * np.asarray(x, np.float64)) for x in (one, other))
         return self.solid.sees(there, here)
 
+    def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
+        """Signed distance of (n, 3) reference positions from the solid's surface, all in body units, shape (n,)."""
+        there = self._unplaced(self.centre + self.unit * np.asarray(positions, np.float64))
+        return self.solid.distance(there) * (self._scale / self.unit)
+
     def _in_cloud(self, entry: Region) -> Region:
         """A region to refine, given in reference positions, in those of the cloud."""
         if not (isinstance(entry, Sequence) and len(entry) == 2 and callable(entry[0])):
@@ -181,6 +189,18 @@ class Body:
         )
 
     # What a user changes
+
+    @property
+    def friction(self) -> float:
+        """Coulomb's coefficient, 0 or more: two bodies rub with the geometric mean of theirs; assign another at any
+        time."""
+        return self._friction
+
+    @friction.setter
+    def friction(self, friction: float) -> None:
+        if not (isinstance(friction, int | float) and 0 <= friction < np.inf):
+            raise PhyxelError(f"{self.name}: friction = {friction}: give 0 or more (ice 0.05, rubber 1)")
+        self._friction = float(friction)
 
     @property
     def material(self) -> Material:

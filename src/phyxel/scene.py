@@ -103,6 +103,7 @@ class BodyPart(Part):
     spin: Triple = (0.0, 0.0, 0.0)
     support: float = Field(default=2.0, ge=1.2, le=5)
     closing: float = Field(default=CLOSING, ge=0, le=0.9)
+    friction: float = Field(default=0.5, ge=0)
     refine: list[RefinePart] = []
     material: MaterialPart = MaterialPart()
     force: Triple = (0.0, 0.0, 0.0)
@@ -149,6 +150,7 @@ class BodyPart(Part):
             "name",
             "support",
             "closing",
+            "friction",
         }
         options = self.model_dump(include=keys)
         finer = [(Box(part.lower, part.upper), part.levels) for part in self.refine]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body import DRAG_TIME, Body
+from phyxel.contact.bodies import BodyContact
 from phyxel.contact.colliders import Ground
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
 from phyxel.files import whole_file
@@ -131,6 +132,7 @@ class World:
             self._model = PhyxelModel([body.part() for body in self.bodies], self.device)
             for index, body in enumerate(self.bodies):
                 self._model.set_material(index, body.material, body.rotation)
+            self._model.contact = BodyContact(self._model, tuple(self.bodies))
             self._write_holds()
             dev.trim_memory()
         return self._model
@@ -197,10 +199,12 @@ class World:
         start, left = self.time, dt
         most = 1 if any(handle.follows for handle in self._handles()) else MOST_STEPS_AT_ONCE
         self._write_surroundings()
+        self.contact.outdate()  # a restored run, too, begins with fresh ones
         while left > 0:
             implicit = self.integrator == "implicit"
-            substeps = math.ceil(left / LONGEST_IMPLICIT * (1 - 1e-9)) if implicit else self._stable_substeps(left)
-            now = min(substeps, most)
+            longest = self.contact.longest_step()
+            substeps = self._implicit_substeps(left, longest) if implicit else self._stable_substeps(left, longest)
+            now = self.contact.prepare(left / substeps, min(substeps, most))
             step, left = left / substeps, left * (substeps - now) / substeps
             self.time = start + dt - left
             self._move_holds(self.time, now * step)
@@ -236,13 +240,23 @@ class World:
                     self.revision += 1
         self._arrived.clear()
 
-    def _stable_substeps(self, dt: float) -> int:
+    @property
+    def contact(self) -> BodyContact:
+        """Contact between the bodies, and of each with itself."""
+        assert self.model.contact is not None
+        return self.model.contact
+
+    def _implicit_substeps(self, dt: float, longest: float) -> int:
+        """How many implicit steps make up dt."""
+        return math.ceil(dt / min(LONGEST_IMPLICIT, longest) * (1 - 1e-9))
+
+    def _stable_substeps(self, dt: float, longest: float) -> int:
         """How many stable steps make up dt.
 
         The size of a step is kept while it is about right: leap-frog keeps the energy only while its step stays the
         same, and a size that follows every breath of the stability limit pumps energy into the motion.
         """
-        limit = self.model.stable_step()
+        limit = min(self.model.stable_step(), longest)
         if not (math.isfinite(limit) and limit > 0):
             self._blow_up_where_not_finite()
         steps = max(1, round(dt / self._step)) if self._step else 0
@@ -261,6 +275,7 @@ class World:
             for k, ground in enumerate(self.colliders):
                 offsets[b, k] = (body.origin @ np.array(ground.normal) - ground.height) / body.unit
         model.meet(self.colliders, offsets)
+        self.contact.place()
 
     def _move_holds(self, time: float, duration: float) -> None:
         """Set hold velocities so that every hold is where it should be at `time`."""

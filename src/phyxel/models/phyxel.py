@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -28,6 +28,9 @@ from phyxel.models.elasticity import split_law
 from phyxel.models.forces import HOURGLASS, Forces, Matter, flow
 from phyxel.models.implicit import Implicit
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
+
+if TYPE_CHECKING:
+    from phyxel.contact.bodies import BodyContact
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -155,10 +158,11 @@ class PhyxelModel:
         self.ranges = _ranges([len(part.positions) for part in parts])
         self._units = [part.unit for part in parts]
         found = [choose_supports(part.positions, part.support, device, part.sees) for part in parts]
+        self.support = np.concatenate([support for support, _ in found])
         self._volume = np.concatenate([part.volumes for part in parts])
         matter = Matter.made(
             positions=np.concatenate([part.positions for part in parts]),
-            support=np.concatenate([support for support, _ in found]),
+            support=self.support,
             volume=self._volume,
             body=np.repeat(np.arange(len(parts)), [len(part.positions) for part in parts]),
             pairs=PairList.joined([pairs for _, pairs in found]),
@@ -183,6 +187,8 @@ class PhyxelModel:
         self._planes: list[Shared] = []
         self._programs: dict[str, Program] = {}
         self._implicit: Implicit | None = None
+        self.contact: BodyContact | None = None
+        """between bodies, and of a body with itself"""
         self.meet([], np.zeros((bodies, 0)))
 
         self.u = wp.zeros(n, dtype=vector, device=device)
@@ -306,6 +312,10 @@ class PhyxelModel:
         self._most_damping, self._most_drag = float(self._damping.numpy().max()), float(self._drag.numpy().max())
         self._clear_programs()
 
+    def contacts_moved(self) -> None:
+        """What contact works with is elsewhere in memory."""
+        self._clear_programs()
+
     def _clear_programs(self) -> None:
         self._programs.clear()
         if self._implicit is not None:
@@ -333,6 +343,8 @@ class PhyxelModel:
             self.force, self.forces.gradient, self.u, self.v, self._y,
         ]  # fmt: skip
         moving = [Launch(move, n, move_inputs)]
+        touching = self.contact.launches(self._clock.array, DRIFT, self._y) if self.contact is not None else []
+        inner = self._force_launches() + self.flow_launches(self._clock.array, DRIFT)
         power = [self.mass, self._clock.array, self._change, self._ripple, self._last_ripple]
         norm, last_norm = (
             [Launch(sum_products, chunks, [n, self.mass, ripple, ripple, self._partial.array], work=CHUNK // 8)]
@@ -341,7 +353,9 @@ class PhyxelModel:
         return {
             "force": self.forces.elastic(self.u, self.force),
             "move": moving,
-            "substep": moving + self._force_launches() + self.flow_launches(self._clock.array, DRIFT),
+            "substep": moving + inner,
+            "touching move": moving + touching,
+            "touching substep": moving + touching + inner,
             "survey": [
                 Launch(find_fastest, chunks, [n, self.v, self._partial.array], work=CHUNK // 8),
                 self.forces.stiffening(self._stiffening.array),
@@ -428,6 +442,11 @@ class PhyxelModel:
             self._forces_known = True
             self._fastest = None
 
+    @property
+    def _touching(self) -> str:
+        """How programs are called that see to contact."""
+        return "touching " if self.contact is not None and self.contact.possible else ""
+
     def step(self, dt: float, substeps: int, extra_drag: float = 0.0) -> None:
         """Take substeps of dt. Velocities are half a step behind then, until `synchronise`; other steps may follow."""
         self.ensure_forces()
@@ -435,11 +454,11 @@ class PhyxelModel:
         first_kick = self._owed + 0.5 * dt
         if first_kick != dt:
             self._set_clock(first_kick, dt, extra_drag)
-            self._program("substep").run()
+            self._program(self._touching + "substep").run()
             substeps -= 1
         if substeps:
             self._set_clock(dt, dt, extra_drag)
-            self._program("substep").run(substeps)
+            self._program(self._touching + "substep").run(substeps)
         self._owed = 0.5 * dt
 
     def step_implicitly(self, dt: float, substeps: int) -> None:
@@ -462,7 +481,7 @@ class PhyxelModel:
         if self._owed:
             self._fastest = None
             self._set_clock(self._owed, 0.0, extra_drag)
-            self._program("move").run()
+            self._program(self._touching + "move").run()
             self._owed = 0.0
 
     def relaxation_frequency(self) -> float:
