@@ -6,13 +6,19 @@ where that is in the other's *reference* shape, X = X_j + J_j⁻¹ (x_i − x_j)
 
     n = J_j⁻ᵀ∇d / |J_j⁻ᵀ∇d|,   gap = d / |J_j⁻ᵀ∇d| − ball_i |J_iᵀ n|
 
-The impulse λ_i goes to node i and, opposite, to the nodes k around it with shares s_ik, Σ_k s_ik = 1: momentum stays.
+The nodes k around node i, with shares s_ik that sum up to one, make the patch that it touches: a rigid one, with centre
+c = Σ s_k x_k and inertia I = Σ s_k (|r_k|² − r_k r_kᵀ), r_k = x_k − c. An impulse λ on node i is taken up by it as
+
+    q_k = −s_k (λ + ω × r_k),   I ω = (x_i − c) × λ
+
+which keeps momentum and angular momentum; the same rigid motion says how fast the patch moves where node i is.
+
 A node may take part in many contacts. Each gets a part of its mass in proportion to its share (Tonge et al. 2012), so
-that all can be resolved at once and no energy appears:
+that all can be resolved at once and no energy appears: along a direction e, contact i yields
 
-    λ_i = −(v_i − Σ_k s_ik v_k) / (S_i/m_i + Σ_k s_ik S_k/m_k),   S_k = Σ over contacts of their shares in k
+    w_i(e) = S_i/m_i + Σ_k s_ik S_k/m_k |e + ω(e) × r_k|²,   S_k = Σ over contacts of their shares in k
 
-Lengths in metres, masses in kilograms.
+to a unit impulse. Lengths in metres, masses in kilograms.
 """
 
 from __future__ import annotations
@@ -39,8 +45,13 @@ FINEST, CELL = 1 / 48, 0.3
 """Cells of a body's distances: this share of its size, or of its node spacing if that is larger."""
 TOUCHING = wp.constant(1.0e-4)
 """Gap, in spacings, below which bodies count as touching."""
-PUSHED_OUT = wp.constant(0.1)
-"""Share of what is left of a depth that is taken back in a step."""
+PUSHED_OUT = wp.constant(0.005)
+"""Share of a depth that is taken back in a step. A shift against the stress of a body does work: it has to be slower
+than sound, which crosses most bodies in less than a hundred steps."""
+ROUNDS = 2
+"""How often impulses are found in a step: contacts that share nodes see each other's only afterwards."""
+THINNEST = wp.constant(0.02)
+"""Inertia of a patch, over the square of its spacing, that is added lest a row of nodes be twisted about itself."""
 FLATTEST = wp.constant(0.05)
 """Volume ratio below which a node's J says nothing of its surroundings."""
 FARTHEST_MOVE = 0.5
@@ -96,9 +107,38 @@ def nearest_candidate(
     return nearest
 
 
-@wp.kernel
-def find_contacts(
-    first: int,
+@wp.struct
+class Contacts:
+    """What each node touches, shape (n,) each."""
+
+    target: wp.array(dtype=wp.int32)
+    """the body, or -1"""
+    normal: wp.array(dtype=wp.vec3)
+    """outward from the body touched"""
+    gap: wp.array(dtype=float)
+    """to it, where the step began [m]"""
+    per_weight: wp.array(dtype=float)
+    """1/Σ_k w_ik"""
+    centre: wp.array(dtype=wp.vec3)
+    """c of the patch [m]"""
+    per_inertia: wp.array(dtype=wp.mat33)
+    """I⁻¹ of the patch [1/m²]"""
+    yielding: wp.array(dtype=float)
+    """S_k/m_k [1/kg]; zero for what is held"""
+    impulse: wp.array(dtype=wp.vec3)
+    """λ_i [N s]"""
+    twist: wp.array(dtype=wp.vec3)
+    """ω of the impulse [N s/m]"""
+    shift: wp.array(dtype=wp.vec3)
+    """what moves apart without any velocity [kg m]"""
+    shift_twist: wp.array(dtype=wp.vec3)
+    """ω of the shift [kg]"""
+
+
+@wp.func
+def surface_met(
+    i: int,
+    j: int,
     frames: Frames,
     guides: wp.array(dtype=Guide),
     body: wp.array(dtype=wp.int32),
@@ -107,66 +147,96 @@ def find_contacts(
     support: wp.array(dtype=float),
     gradient: wp.array(dtype=wp.mat33),
     x: wp.array(dtype=wp.vec3),
-    begin: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
-    margin: float,
-    target: wp.array(dtype=wp.int32),
-    normal: wp.array(dtype=wp.vec3),
-    gap: wp.array(dtype=float),
-    per_weight: wp.array(dtype=float),
 ):
-    """Which body each node touches (or -1), where its surface faces, how far it is, and 1/Σ_k w_ik.
+    """Where the surface near node j faces, and how far node i is from it: zero and nothing if it is none of i's.
 
     Parts of one body that are near each other in the reference shape, a bear's legs, are not told apart by its solid's
     distance: there nodes meet as balls, at most as far apart as they were at first. So do crushed ones."""
+    b = body[j]
+    unit = frames.unit[b]
+    J = gradient[j] + wp.identity(n=3, dtype=float)
+    J_i = gradient[i] + wp.identity(n=3, dtype=float)
+    alike = body[i] == b
+    at_first = wp.length(X[j] - X[i])
+    if (alike and at_first < wp.max(support[i], support[j])) or wp.determinant(J) < FLATTEST:
+        n = wp.normalize(x[i] - x[j])
+        both = ball[i] * wp.length(wp.transpose(J_i) * n) + ball[j] * wp.length(wp.transpose(J) * n)
+        if alike:
+            both = wp.min(both, unit * at_first)
+        return n, wp.length(x[i] - x[j]) - both
+    J_inverse = wp.inverse(J)
+    place = pulled_back(x[i], X[j], x[j], J_inverse, unit)
+    # Nearer to where it was itself: that is its own neighbourhood, pressed together.
+    if alike and wp.length_sq(place - X[i]) < wp.length_sq(place - X[j]):
+        return wp.vec3(), 0.0
+    d, slope = guided(guides[b], place)
+    slope = wp.transpose(J_inverse) * slope
+    steep = wp.length(slope)
+    if steep < 0.1:
+        return wp.vec3(), 0.0
+    n = slope / steep
+    return n, unit * d / steep - ball[i] * wp.length(wp.transpose(J_i) * n)
+
+
+@wp.kernel
+def find_contacts(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    begin: wp.array(dtype=wp.int32),
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    guides: wp.array(dtype=Guide),
+    X: wp.array(dtype=wp.vec3),
+    support: wp.array(dtype=float),
+    gradient: wp.array(dtype=wp.mat33),
+    clock: wp.array(dtype=float),
+    drift: int,
+    v: wp.array(dtype=wp.vec3),
+):
+    """Which body each node touches, and the patch of it that it touches."""
     i = first + wp.tid()
-    target[i] = -1
+    contacts.target[i] = -1
     if count[i] == 0:
         return
     j = nearest_candidate(i, frames, body, ball, x, begin, count, index)
     if j < 0:
         return
-    b = body[j]
-    unit = frames.unit[b]
-    J = gradient[j] + wp.identity(n=3, dtype=float)
-    J_i = gradient[i] + wp.identity(n=3, dtype=float)
-    at_first = wp.length(X[j] - X[i])
-    n = wp.normalize(x[i] - x[j])
-    room = float(0.0)
-    alike = body[i] == b
-    if (alike and at_first < wp.max(support[i], support[j])) or wp.determinant(J) < FLATTEST:
-        both = ball[i] * wp.length(wp.transpose(J_i) * n) + ball[j] * wp.length(wp.transpose(J) * n)
-        if alike:
-            both = wp.min(both, unit * at_first)
-        room = wp.length(x[i] - x[j]) - both
-    else:
-        J_inverse = wp.inverse(J)
-        place = pulled_back(x[i], X[j], x[j], J_inverse, unit)
-        # Nearer to where it was itself: that is its own neighbourhood, pressed together.
-        if alike and wp.length_sq(place - X[i]) < wp.length_sq(place - X[j]):
-            return
-        d, slope = guided(guides[b], place)
-        slope = wp.transpose(J_inverse) * slope
-        steep = wp.length(slope)
-        if steep < 0.1:
-            return
-        n = slope / steep
-        room = unit * d / steep - ball[i] * wp.length(wp.transpose(J_i) * n)
-    if room >= wp.max(margin, TOUCHING) * frames.unit[body[i]]:
+    n, room = surface_met(i, j, frames, guides, body, ball, X, support, gradient, x)
+    if wp.length_sq(n) == 0.0:
         return
+    b = body[j]
     total = float(0.0)
+    lever = wp.vec3()
+    outer = wp.mat33()
+    velocity = wp.vec3()
     entry = begin[i]
     end = entry + count[i]
     while entry < end:
         k = index[entry]
         if body[k] == b:
-            total += pair_weight(i, k, frames, body, ball, x)
+            w = pair_weight(i, k, frames, body, ball, x)
+            r = x[k] - x[i]
+            total += w
+            lever += w * r
+            outer += w * wp.outer(r, r)
+            velocity += w * v[k]
         entry += 1
-    target[i] = b
-    normal[i] = n
-    gap[i] = room
-    per_weight[i] = 1.0 / total
+    velocity = frames.unit[body[i]] * v[i] - frames.unit[b] * velocity / total
+    if room + clock[drift] * wp.dot(n, velocity) >= TOUCHING * frames.unit[body[i]]:
+        return
+    lever = lever / total
+    outer = outer / total - wp.outer(lever, lever)
+    least = THINNEST * frames.unit[b] * frames.unit[b]
+    contacts.target[i] = b
+    contacts.normal[i] = n
+    contacts.gap[i] = room
+    contacts.per_weight[i] = 1.0 / total
+    contacts.centre[i] = x[i] + lever
+    contacts.per_inertia[i] = wp.inverse((wp.trace(outer) + least) * wp.identity(n=3, dtype=float) - outer)
 
 
 @wp.kernel
@@ -175,33 +245,31 @@ def sum_shares(
     frames: Frames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
-    hold: wp.array(dtype=wp.int32),
-    mass: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     begin: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    target: wp.array(dtype=wp.int32),
-    per_weight: wp.array(dtype=float),
-    yielding: wp.array(dtype=float),
+    contacts: Contacts,
+    hold: wp.array(dtype=wp.int32),
+    mass: wp.array(dtype=float),
 ):
-    """S_k/m_k [1/kg] of each node; zero for what is held."""
+    """S_k/m_k of each node."""
     k = first + wp.tid()
     if count[k] == 0:
         return
     shares = float(0.0)
-    if target[k] >= 0:
+    if contacts.target[k] >= 0:
         shares = 1.0
     entry = begin[k]
     end = entry + count[k]
     while entry < end:
         i = index[entry]
-        if target[i] == body[k]:
-            shares += pair_weight(i, k, frames, body, ball, x) * per_weight[i]
+        if contacts.target[i] == body[k]:
+            shares += pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
         entry += 1
-    yielding[k] = 0.0
+    contacts.yielding[k] = 0.0
     if hold[k] < 0:
-        yielding[k] = shares / (frames.unit[body[k]] * mass[k])
+        contacts.yielding[k] = shares / (frames.unit[body[k]] * mass[k])
 
 
 @wp.kernel
@@ -214,55 +282,71 @@ def find_impulses(
     begin: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    target: wp.array(dtype=wp.int32),
-    normal: wp.array(dtype=wp.vec3),
-    gap: wp.array(dtype=float),
-    per_weight: wp.array(dtype=float),
-    yielding: wp.array(dtype=float),
+    contacts: Contacts,
     clock: wp.array(dtype=float),
     drift: int,
     v: wp.array(dtype=wp.vec3),
-    impulse: wp.array(dtype=wp.vec3),
-    shift: wp.array(dtype=wp.vec3),
+    shifting: int,
 ):
-    """λ_i [N s] that ends the approach, with Coulomb's friction, and what pushes the rest of the depth out [kg m].
-
-    What was apart before this step may still close that distance in it."""
+    """The impulse that ends the approach of each node, with Coulomb's friction, and the shift that takes a share of the
+    depth back, if there is to be one. What is apart may still close its distance in this step."""
     i = first + wp.tid()
-    b = target[i]
+    b = contacts.target[i]
     if count[i] == 0 or b < 0:
         return
-    velocity = frames.unit[body[i]] * v[i]
-    gives = yielding[i]
+    centre = contacts.centre[i]
+    velocity = wp.vec3()
+    spin = wp.vec3()
     entry = begin[i]
     end = entry + count[i]
     while entry < end:
         k = index[entry]
         if body[k] == b:
-            s = pair_weight(i, k, frames, body, ball, x) * per_weight[i]
-            velocity -= s * frames.unit[b] * v[k]
-            gives += s * yielding[k]
+            part = pair_weight(i, k, frames, body, ball, x) * v[k]
+            velocity += part
+            spin += wp.cross(x[k] - centre, part)
         entry += 1
-    impulse[i] = wp.vec3()
-    shift[i] = wp.vec3()
-    if gives == 0.0:
-        return
-    n = normal[i]
-    dt = clock[drift]
+    arm = x[i] - centre
+    per_inertia = contacts.per_inertia[i]
+    velocity += wp.cross(per_inertia * spin, arm)
+    velocity = frames.unit[body[i]] * v[i] - frames.unit[b] * contacts.per_weight[i] * velocity
+    n = contacts.normal[i]
     approach = -wp.dot(velocity, n)
-    before = gap[i] + dt * approach
-    stopped = approach
-    if before > 0.0 and dt > 0.0:
-        stopped = approach - before / dt
-    stopped = wp.max(stopped, 0.0)
     along = velocity + approach * n
     sliding = wp.length(along)
-    grip = wp.sqrt(frames.friction[body[i]] * frames.friction[b]) * stopped
-    if sliding > grip:
-        along = along * (grip / sliding)
-    impulse[i] = (stopped * n - along) / gives
-    depth = wp.max(-gap[i] - dt * stopped, 0.0)
-    shift[i] = PUSHED_OUT * depth / gives * n
+    t = wp.vec3()
+    if sliding > 0.0:
+        t = along / sliding
+    turn_n = per_inertia * wp.cross(arm, n)
+    turn_t = per_inertia * wp.cross(arm, t)
+    gives_n = float(0.0)
+    gives_t = float(0.0)
+    entry = begin[i]
+    while entry < end:
+        k = index[entry]
+        if body[k] == b:
+            w = pair_weight(i, k, frames, body, ball, x) * contacts.yielding[k]
+            r = x[k] - centre
+            gives_n += w * wp.length_sq(n + wp.cross(turn_n, r))
+            gives_t += w * wp.length_sq(t + wp.cross(turn_t, r))
+        entry += 1
+    gives_n = contacts.yielding[i] + contacts.per_weight[i] * gives_n
+    gives_t = contacts.yielding[i] + contacts.per_weight[i] * gives_t
+    push = float(0.0)
+    rub = float(0.0)
+    depth = float(0.0)
+    if gives_n > 0.0:
+        apart = float(0.0)
+        if clock[drift] > 0.0:
+            apart = wp.max(contacts.gap[i], 0.0) / clock[drift]
+        push = wp.max(approach - apart, 0.0) / gives_n
+        rub = wp.min(sliding / gives_t, wp.sqrt(frames.friction[body[i]] * frames.friction[b]) * push)
+        if shifting == 1:
+            depth = PUSHED_OUT * wp.max(-contacts.gap[i], 0.0) / gives_n
+    contacts.impulse[i] = push * n - rub * t
+    contacts.twist[i] = push * turn_n - rub * turn_t
+    contacts.shift[i] = depth * n
+    contacts.shift_twist[i] = depth * turn_n
 
 
 @wp.kernel
@@ -271,41 +355,39 @@ def take_impulses(
     frames: Frames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
-    hold: wp.array(dtype=wp.int32),
-    mass: wp.array(dtype=float),
-    damping: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     begin: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    target: wp.array(dtype=wp.int32),
-    per_weight: wp.array(dtype=float),
-    impulse: wp.array(dtype=wp.vec3),
-    shift: wp.array(dtype=wp.vec3),
+    contacts: Contacts,
+    hold: wp.array(dtype=wp.int32),
+    mass: wp.array(dtype=float),
+    damping: wp.array(dtype=float),
     clock: wp.array(dtype=float),
     drift: int,
     u: wp.array(dtype=wp.vec3),
     v: wp.array(dtype=wp.vec3),
     y: wp.array(dtype=wp.vec3),
 ):
-    """What the contacts of each node do to it. The step is taken with the velocity they leave; a push moves only."""
+    """What the contacts of each node do to it. The step is taken with the velocity they leave; a shift moves only."""
     k = first + wp.tid()
     if count[k] == 0 or hold[k] >= 0:
         return
     pushed = wp.vec3()
     moved = wp.vec3()
-    touched = target[k] >= 0
+    touched = contacts.target[k] >= 0
     if touched:
-        pushed = impulse[k]
-        moved = shift[k]
+        pushed = contacts.impulse[k]
+        moved = contacts.shift[k]
     entry = begin[k]
     end = entry + count[k]
     while entry < end:
         i = index[entry]
-        if target[i] == body[k]:
-            s = pair_weight(i, k, frames, body, ball, x) * per_weight[i]
-            pushed -= s * impulse[i]
-            moved -= s * shift[i]
+        if contacts.target[i] == body[k]:
+            s = pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
+            r = x[k] - contacts.centre[i]
+            pushed -= s * (contacts.impulse[i] + wp.cross(contacts.twist[i], r))
+            moved -= s * (contacts.shift[i] + wp.cross(contacts.shift_twist[i], r))
             touched = True
         entry += 1
     if touched:
@@ -324,9 +406,9 @@ class BodyContact:
         self._model, self._bodies = model, bodies
         self.candidates = Candidates(model, np.array([body.unit for body in bodies]))
         device, n = model.device, len(model)
-        self._target = wp.zeros(n, dtype=wp.int32, device=device)
-        self._normal, self._impulse, self._shift = (wp.zeros(n, dtype=wp.vec3, device=device) for _ in range(3))
-        self._gap, self._per_weight, self._yielding = (wp.zeros(n, dtype=float, device=device) for _ in range(3))
+        self.contacts = Contacts()
+        for name, variable in Contacts.vars.items():
+            setattr(self.contacts, name, wp.zeros(n, dtype=variable.type.dtype, device=device))
         self._guides: dict[int, Guide] = {}
         self._guide_array = wp.array([Guide() for _ in bodies], dtype=Guide, device=device)
         self._closing = np.zeros((len(bodies), len(bodies)))
@@ -398,33 +480,25 @@ class BodyContact:
     # What a step does
 
     def launches(self, clock: wp.array, drift: int, y: wp.array) -> list[Launch]:
-        """Contacts at u after a leap-frog move of clock[drift] [s], and what they do to u, v and y = u + βv."""
+        """Contacts in a leap-frog move of clock[drift] [s] that led to u, and what they do to u, v and y = u + βv.
+
+        They are found where the move began: angular momentum is kept when impulses act there, and J is known there."""
         model, found = self._model, self.candidates
         matter, n = model.matter, len(self._model)
-        who = [found.frames, matter.body, found.ball]
-        lists = [found.x, *found.lists]
-        contacts = [self._target, self._normal, self._gap, self._per_weight]
-        shape = [found.frames, self._guide_array, matter.body, found.ball, matter.X, found.support]
-        pushes = [self._impulse, self._shift, clock, drift]
+        pairs = [found.frames, matter.body, found.ball, found.x, *found.lists, self.contacts]
+        shape = [self._guide_array, matter.X, found.support, model.forces.gradient]
+        who = [model.hold, model.mass]
+
+        def impulses(shifting: int) -> list[Launch]:
+            return [
+                Launch(find_impulses, n, [*pairs, clock, drift, model.v, shifting]),
+                Launch(take_impulses, n, [*pairs, *who, model.damping, clock, drift, model.u, model.v, y]),
+            ]
+
         return [
-            found.place(model.u),
-            Launch(find_contacts, n, [*shape, model.forces.gradient, *lists, 0.0, *contacts]),
-            Launch(
-                sum_shares,
-                n,
-                [*who, model.hold, model.mass, *lists, self._target, self._per_weight, self._yielding],
-            ),
-            Launch(
-                find_impulses,
-                n,
-                [*who, *lists, *contacts, self._yielding, clock, drift, model.v, self._impulse, self._shift],
-            ),
-            Launch(
-                take_impulses,
-                n,
-                [
-                    *who, model.hold, model.mass, model.damping, *lists, self._target, self._per_weight, *pushes,
-                    model.u, model.v, y,
-                ],
-            ),
-        ]  # fmt: skip
+            found.place(clock, drift),
+            Launch(find_contacts, n, [*pairs, *shape, clock, drift, model.v]),
+            Launch(sum_shares, n, [*pairs, *who]),
+            *impulses(1),
+            *(item for _ in range(ROUNDS - 1) for item in impulses(0)),
+        ]

@@ -61,12 +61,15 @@ def place_nodes(
     body: wp.array(dtype=wp.int32),
     X: wp.array(dtype=wp.vec3),
     u: wp.array(dtype=wp.vec3),
+    v: wp.array(dtype=wp.vec3),
+    clock: wp.array(dtype=float),
+    drift: int,
     x: wp.array(dtype=wp.vec3),
 ):
-    """x [m] of all nodes."""
+    """x [m] of all nodes before they moved with v for clock[drift] [s]."""
     i = first + wp.tid()
     b = body[i]
-    x[i] = frames.offset[b] + frames.unit[b] * (X[i] + u[i])
+    x[i] = frames.offset[b] + frames.unit[b] * (X[i] + (u[i] - clock[drift] * v[i]))
 
 
 @wp.func
@@ -241,6 +244,7 @@ class Candidates:
         self.index = wp.zeros(0, dtype=wp.int32, device=device)
         cells = int(np.clip(2 ** np.ceil(np.log2(max(n, 8)) / 3), 8, 128))
         self._grid = wp.HashGrid(cells, cells, cells, device=device)
+        self._no_time = wp.zeros(1, dtype=float, device=device)
         self._firsts = wp.array(self._lows, dtype=wp.int32, device=device)
         self._velocity = Shared(bodies, wp.vec3, device)
         self._spread = Shared((n + CHUNK - 1) // CHUNK, wp.float32, device)
@@ -291,15 +295,16 @@ class Candidates:
         """Time passes."""
         self._slack -= HURRY * duration * closing
 
-    def place(self, u: wp.array) -> Launch:
-        """x from u."""
-        matter = self._model.matter
-        return Launch(place_nodes, len(self._model), [self.frames, matter.body, matter.X, u, self.x])
+    def place(self, clock: wp.array, drift: int) -> Launch:
+        """x from u, before the nodes moved with v for clock[drift] [s]."""
+        model = self._model
+        where = [self.frames, model.matter.body, model.matter.X, model.u, model.v]
+        return Launch(place_nodes, len(model), [*where, clock, drift, self.x])
 
     def renew(self) -> bool:
         """Make the lists anew; whether they have moved to another place in memory."""
         model = self._model
-        item = self.place(model.u)
+        item = self.place(self._no_time, 0)
         dev.launch(item.kernel, item.count, item.inputs, model.device, split=False)
         self._compare_boxes()
         near = self._touching + self._margin
