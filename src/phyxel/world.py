@@ -72,6 +72,8 @@ class World:
         self._next_event = 0
         self._model: PhyxelModel | None = None
         self._ceilings: dict[Body, float] = {}
+        self._parties: set[frozenset[Body]] = set()
+        """bodies that could touch between the last two looks at the energy"""
         self._steps_since_check = 0
         self._integrator: str | None = None
         self._arrived: list[Body] = []
@@ -306,28 +308,32 @@ class World:
         if self._steps_since_check < STEPS_BETWEEN_CHECKS:
             return
         self._steps_since_check = 0
-        for body in self.bodies:
-            self._check_energy(body)
+        parties = {frozenset(self.bodies[b] for b in party) for party in self.contact.parties()}
+        for party in parties:
+            self._check_energy(party, met_before=party in self._parties)
+        self._parties = parties
 
     def _blow_up_where_not_finite(self) -> NoReturn:
         broken = [body.name for body in self.bodies if not np.isfinite(self.field(body, "v")).all()]
         name = broken[0] if broken else self.bodies[0].name
         raise BlowUpError(self._blow_up_text(name, "its velocities are no longer numbers"))
 
-    def _check_energy(self, body: Body) -> None:
-        """Without work from outside, kinetic + elastic + potential energy can only fall."""
-        if body.force.any():
+    def _check_energy(self, party: frozenset[Body], met_before: bool) -> None:
+        """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall."""
+        if any(body.force.any() for body in party):
             return
-        now = body.diagnostics()
-        lively = now["kinetic"] + now["elastic"]
-        total = lively + now["potential"]
-        if body not in self._ceilings:
-            self._ceilings[body] = total
+        now = {body: body.diagnostics() for body in party}
+        lively = sum(one["kinetic"] + one["elastic"] for one in now.values())
+        totals = {body: one["kinetic"] + one["elastic"] + one["potential"] for body, one in now.items()}
+        known = all(body in self._ceilings for body in party) and (met_before or len(party) == 1)
+        if not known:
+            self._ceilings.update(totals)
             return
-        weight = now["mass"] * float(np.linalg.norm(self.gravity))
-        gained = total - self._ceilings[body]
-        if gained > 0.5 * lively and gained > 1e-3 * weight * body.unit:
-            raise BlowUpError(self._blow_up_text(body.name, f"it gained {gained:.3g} J from nowhere"))
+        weight = sum(one["mass"] for one in now.values()) * float(np.linalg.norm(self.gravity))
+        gains = {body: total - self._ceilings[body] for body, total in totals.items()}
+        gained, most = sum(gains.values()), max(gains, key=lambda body: gains[body])
+        if gained > 0.5 * lively and gained > 1e-3 * weight * most.unit:
+            raise BlowUpError(self._blow_up_text(most.name, f"it gained {gained:.3g} J from nowhere"))
 
     def _blow_up_text(self, name: str, what: str) -> str:
         return (

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
 from phyxel.contact.candidates import Candidates, Frames, touching_distance
@@ -48,7 +49,7 @@ TOUCHING = wp.constant(1.0e-4)
 PUSHED_OUT = wp.constant(0.005)
 """Share of a depth that is taken back in a step. A shift against the stress of a body does work: it has to be slower
 than sound, which crosses most bodies in less than a hundred steps."""
-ROUNDS = 2
+ROUNDS = 4
 """How often impulses are found in a step: contacts that share nodes see each other's only afterwards."""
 THINNEST = wp.constant(0.02)
 """Inertia of a patch, over the square of its spacing, that is added lest a row of nodes be twisted about itself."""
@@ -88,14 +89,14 @@ def nearest_candidate(
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
-    begin: wp.array(dtype=wp.int32),
+    capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
 ):
     """The candidate with most weight, or -1 if none is within touching distance."""
     nearest = int(-1)
     most = float(0.0)
-    entry = begin[i]
+    entry = i * capacity
     end = entry + count[i]
     while entry < end:
         k = index[entry]
@@ -185,7 +186,7 @@ def find_contacts(
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
-    begin: wp.array(dtype=wp.int32),
+    capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
     contacts: Contacts,
@@ -202,7 +203,7 @@ def find_contacts(
     contacts.target[i] = -1
     if count[i] == 0:
         return
-    j = nearest_candidate(i, frames, body, ball, x, begin, count, index)
+    j = nearest_candidate(i, frames, body, ball, x, capacity, count, index)
     if j < 0:
         return
     n, room = surface_met(i, j, frames, guides, body, ball, X, support, gradient, x)
@@ -213,7 +214,7 @@ def find_contacts(
     lever = wp.vec3()
     outer = wp.mat33()
     velocity = wp.vec3()
-    entry = begin[i]
+    entry = i * capacity
     end = entry + count[i]
     while entry < end:
         k = index[entry]
@@ -246,7 +247,7 @@ def sum_shares(
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
-    begin: wp.array(dtype=wp.int32),
+    capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
     contacts: Contacts,
@@ -260,7 +261,7 @@ def sum_shares(
     shares = float(0.0)
     if contacts.target[k] >= 0:
         shares = 1.0
-    entry = begin[k]
+    entry = k * capacity
     end = entry + count[k]
     while entry < end:
         i = index[entry]
@@ -279,7 +280,7 @@ def find_impulses(
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
-    begin: wp.array(dtype=wp.int32),
+    capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
     contacts: Contacts,
@@ -297,7 +298,7 @@ def find_impulses(
     centre = contacts.centre[i]
     velocity = wp.vec3()
     spin = wp.vec3()
-    entry = begin[i]
+    entry = i * capacity
     end = entry + count[i]
     while entry < end:
         k = index[entry]
@@ -321,7 +322,7 @@ def find_impulses(
     turn_t = per_inertia * wp.cross(arm, t)
     gives_n = float(0.0)
     gives_t = float(0.0)
-    entry = begin[i]
+    entry = i * capacity
     while entry < end:
         k = index[entry]
         if body[k] == b:
@@ -356,7 +357,7 @@ def take_impulses(
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
-    begin: wp.array(dtype=wp.int32),
+    capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
     contacts: Contacts,
@@ -379,7 +380,7 @@ def take_impulses(
     if touched:
         pushed = contacts.impulse[k]
         moved = contacts.shift[k]
-    entry = begin[k]
+    entry = k * capacity
     end = entry + count[k]
     while entry < end:
         i = index[entry]
@@ -414,7 +415,7 @@ class BodyContact:
         self._closing = np.zeros((len(bodies), len(bodies)))
         self._fresh = False
         self.met = np.zeros((len(bodies), len(bodies)), bool)
-        """which bodies were near each other since this was last emptied"""
+        """which bodies were near each other since `parties` was last asked"""
 
     @property
     def possible(self) -> bool:
@@ -476,6 +477,13 @@ class BodyContact:
             return x, x, body.solid_distance(x)
 
         return laid_guide(closest, lower, upper, cell, self._model.device)
+
+    def parties(self) -> list[set[int]]:
+        """Bodies that were near each other, or near some that were, since this was last asked."""
+        met = self.met | self.candidates.near
+        self.met = self.candidates.near.copy()
+        _, label = connected_components(met, directed=False)
+        return [set(np.flatnonzero(label == party).tolist()) for party in range(label.max() + 1)]
 
     # What a step does
 

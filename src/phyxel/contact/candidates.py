@@ -32,8 +32,10 @@ MARGIN = wp.constant(0.5)
 """What may move before lists are made anew, in spacings."""
 DRAWN_NEARER = wp.constant(0.9)
 """Nodes of one body that are no neighbours count once their distance has shrunk to this share of the first."""
-HURRY = 1.5
-"""Speeds may grow by this factor before they are looked at again."""
+SKIN = 1.2
+"""Nodes this deep or deeper, in spacings, do not touch: others are in front of them."""
+CAPACITY = 32
+"""Length of lists, at first."""
 
 
 @wp.struct
@@ -72,6 +74,15 @@ def place_nodes(
     x[i] = frames.offset[b] + frames.unit[b] * (X[i] + (u[i] - clock[drift] * v[i]))
 
 
+@wp.kernel
+def pick(
+    first: int, skin: wp.array(dtype=wp.int32), x: wp.array(dtype=wp.vec3), x_skin: wp.array(dtype=wp.vec3)
+):  # fmt: skip
+    """x of the skin nodes."""
+    s = first + wp.tid()
+    x_skin[s] = x[skin[s]]
+
+
 @wp.func
 def is_neighbour(
     i: int, k: int, start: wp.array(dtype=wp.int32), count: wp.array(dtype=wp.int32), stride: int,
@@ -107,42 +118,16 @@ def may_touch(
     unit_i = frames.unit[body[i]]
     unit_k = frames.unit[body[k]]
     near = touching_distance(ball[i], ball[k], unit_i, unit_k) + 0.5 * MARGIN * (unit_i + unit_k)
-    distance = wp.length(x[k] - x[i])
-    if k == i or distance > near:
+    distance = wp.length_sq(x[k] - x[i])
+    if k == i or distance > near * near:
         return False
     if body[k] != body[i]:
         return True
-    at_first = wp.length(X[k] - X[i])
-    if at_first < wp.max(support[i], support[k]):
+    at_first = wp.length_sq(X[k] - X[i])
+    reach = wp.max(support[i], support[k])
+    if at_first < reach * reach:
         return cut[i] == 1 and cut[k] == 1 and not is_neighbour(i, k, start, count, stride, index)
-    return distance < DRAWN_NEARER * unit_i * at_first
-
-
-@wp.kernel
-def count_candidates(
-    first: int,
-    grid: wp.uint64,
-    farthest: float,
-    frames: Frames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    X: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=float),
-    cut: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    stride: int,
-    index: wp.array(dtype=wp.int32),
-    x: wp.array(dtype=wp.vec3),
-    found: wp.array(dtype=wp.int32),
-):
-    """Length of each node's list."""
-    i = first + wp.tid()
-    total = int(0)
-    for k in wp.hash_grid_query(grid, x[i], farthest):
-        if may_touch(i, k, frames, body, ball, X, support, cut, start, count, stride, index, x):
-            total += 1
-    found[i] = total
+    return distance < DRAWN_NEARER * DRAWN_NEARER * unit_i * unit_i * at_first
 
 
 @wp.kernel
@@ -160,24 +145,29 @@ def list_candidates(
     count: wp.array(dtype=wp.int32),
     stride: int,
     index: wp.array(dtype=wp.int32),
+    skin: wp.array(dtype=wp.int32),
+    x_skin: wp.array(dtype=wp.vec3),
     x: wp.array(dtype=wp.vec3),
     found: wp.array(dtype=wp.int32),
-    begin: wp.array(dtype=wp.int32),
+    capacity: int,
     candidate: wp.array(dtype=wp.int32),
 ):
-    """The lists themselves, each in the order of its nodes."""
-    i = first + wp.tid()
-    if found[i] == 0:
-        return
-    end = begin[i]
-    for k in wp.hash_grid_query(grid, x[i], farthest):
+    """The list of each skin node, in the order of its nodes, and how long it would be without a limit."""
+    s = first + wp.tid()
+    i = skin[s]
+    begin = i * capacity
+    total = int(0)
+    for other in wp.hash_grid_query(grid, x_skin[s], farthest):
+        k = skin[other]
         if may_touch(i, k, frames, body, ball, X, support, cut, start, count, stride, index, x):
-            entry = end
-            while entry > begin[i] and candidate[wp.max(entry - 1, 0)] > k:
-                candidate[entry] = candidate[entry - 1]
-                entry -= 1
-            candidate[entry] = k
-            end += 1
+            if total < capacity:
+                entry = begin + total
+                while entry > begin and candidate[wp.max(entry - 1, 0)] > k:
+                    candidate[entry] = candidate[entry - 1]
+                    entry -= 1
+                candidate[entry] = k
+            total += 1
+    found[i] = total
 
 
 @wp.kernel
@@ -240,8 +230,11 @@ class Candidates:
         self.x = wp.zeros(n, dtype=wp.vec3, device=device)
         """[m], shape (n,)"""
         self.count = wp.zeros(n, dtype=wp.int32, device=device)
-        self.begin = wp.zeros(n, dtype=wp.int32, device=device)
-        self.index = wp.zeros(0, dtype=wp.int32, device=device)
+        self.capacity = CAPACITY
+        self.index = wp.zeros(n * self.capacity, dtype=wp.int32, device=device)
+        """the list of node i begins at i·capacity"""
+        self._skin = wp.array(np.flatnonzero(model.reach.numpy() < SKIN), dtype=wp.int32, device=device)
+        self._x_skin = wp.zeros(len(self._skin), dtype=wp.vec3, device=device)
         cells = int(np.clip(2 ** np.ceil(np.log2(max(n, 8)) / 3), 8, 128))
         self._grid = wp.HashGrid(cells, cells, cells, device=device)
         self._no_time = wp.zeros(1, dtype=float, device=device)
@@ -276,24 +269,25 @@ class Candidates:
     @property
     def lists(self) -> list[Any]:
         """Arguments of kernels that go through the lists."""
-        return [self.begin, self.count, self.index]
+        return [self.capacity, self.count, self.index]
 
     def closing_speeds(self) -> NDArray[np.float64]:
-        """How fast nodes of two bodies, or of one, may come nearer to each other [m/s], shape (bodies, bodies)."""
+        """How fast nodes of two bodies, or of one, come nearer to each other [m/s], shape (bodies, bodies): as fast as
+        the bodies do, and the fastest node against its body. That two such nodes meet is not thought of."""
         self._survey.run()
         velocity = self._velocity.pull().astype(np.float64)
         apart = np.linalg.norm(velocity[:, None] - velocity[None], axis=2)
-        return 2 * float(self._spread.pull().max()) + apart
+        return float(self._spread.pull().max()) + apart
 
     def serve(self, step: float, most: int, closing: NDArray[np.float64]) -> int:
         """For how many of `most` steps the lists serve."""
-        way = HURRY * step * closing
+        way = step * closing
         serves = np.divide(self._slack, way, out=np.full_like(way, most), where=way > 0).min()
         return int(np.clip(serves, 0, most))
 
     def spend(self, duration: float, closing: NDArray[np.float64]) -> None:
         """Time passes."""
-        self._slack -= HURRY * duration * closing
+        self._slack -= duration * closing
 
     def place(self, clock: wp.array, drift: int) -> Launch:
         """x from u, before the nodes moved with v for clock[drift] [s]."""
@@ -306,25 +300,24 @@ class Candidates:
         model = self._model
         item = self.place(self._no_time, 0)
         dev.launch(item.kernel, item.count, item.inputs, model.device, split=False)
+        dev.launch(pick, len(self._skin), [self._skin, self.x, self._x_skin], model.device, split=False)
         self._compare_boxes()
         near = self._touching + self._margin
         farthest = float(near[self.near | np.eye(len(near), dtype=bool)].max())
-        self._grid.build(self.x, farthest)
+        self._grid.build(self._x_skin, farthest)
         matter = model.matter
-        what = [self.frames, matter.body, self.ball, matter.X, self.support, self._cut, *matter.lists, self.x]
-        inputs = [self._grid.id, farthest, *what, self.count]
-        dev.launch(count_candidates, len(model), inputs, model.device)
+        what = [self.frames, matter.body, self.ball, matter.X, self.support, self._cut, *matter.lists]
+        inputs = [self._grid.id, farthest, *what, self._skin, self._x_skin, self.x, self.count]
+        dev.launch(list_candidates, len(self._skin), [*inputs, self.capacity, self.index], model.device)
         count = self.count.numpy()
         self.found = np.add.reduceat(count, self._lows)
-        total = int(count.sum())
-        if total == 0:
+        longest = int(count.max())
+        if longest <= self.capacity:
             return False
-        self.begin.assign((np.cumsum(count) - count).astype(np.int32))
-        moved = total > len(self.index)
-        if moved:
-            self.index = wp.zeros(total + total // 2, dtype=wp.int32, device=model.device)
-        dev.launch(list_candidates, len(model), [*inputs, self.begin, self.index], model.device)
-        return moved
+        self.capacity = longest + longest // 2
+        self.index = wp.zeros(len(model) * self.capacity, dtype=wp.int32, device=model.device)
+        dev.launch(list_candidates, len(self._skin), [*inputs, self.capacity, self.index], model.device)
+        return True
 
     def _compare_boxes(self) -> None:
         """Which bodies are near each other, and how much nearer the others may come."""
