@@ -150,7 +150,7 @@ class Body:
         """Where the cloud's points are in the reference shape [m], shape (m, 3)."""
         return self._placed(self.cloud.positions)
 
-    def _sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
+    def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Whether reference positions (n, 3) and (n, 3), in body units, see each other inside the solid."""
         there, here = (self._unplaced(self.centre + self.unit * np.asarray(x, np.float64)) for x in (one, other))
         return self.solid.sees(there, here)
@@ -185,7 +185,7 @@ class Body:
             reach=self._reach / self.unit,
             unit=self.unit,
             support=self.support,
-            sees=self._sees,
+            sees=self.sees,
         )
 
     # What a user changes
@@ -292,7 +292,7 @@ class Body:
         """The surfels, where the body is now."""
         world = self._in_world("surface")
         if self._surfels is None:
-            self._surfels = Surfels(self._rest(), (self.reference - self.centre) / self.unit, world.device, self._sees)
+            self._surfels = Surfels(self._rest(), (self.reference - self.centre) / self.unit, world.device, self.sees)
         if self._surfels_at != world.revision:
             world.carry(self, self._surfels)
             self._surfels_at = world.revision
@@ -309,7 +309,7 @@ class Body:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
         points = (np.asarray(X, np.float64).reshape(-1, 3) - self.centre) / self.unit
         nodes = (self.reference - self.centre) / self.unit
-        carried = Carriers.found(points, nodes, self._sees).carry(
+        carried = Carriers.found(points, nodes, self.sees).carry(
             points, nodes, self._field("u"), self._field("gradient")
         )
         return self.origin - self.centre + self.unit * carried

@@ -405,7 +405,9 @@ class BodyContact:
 
     def __init__(self, model: PhyxelModel, bodies: Sequence[Body]) -> None:
         self._model, self._bodies = model, bodies
-        self.candidates = Candidates(model, np.array([body.unit for body in bodies]))
+        self.candidates = Candidates(
+            model, np.array([body.unit for body in bodies]), [body.sees for body in bodies]
+        )
         device, n = model.device, len(model)
         self.contacts = Contacts()
         for name, variable in Contacts.vars.items():

@@ -8,6 +8,8 @@ Lengths in metres, about a common origin.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,8 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.device import Launch, Program, Shared
-from phyxel.mls.neighbours import find_pairs
+from phyxel.mls.neighbours import PairList, find_pairs
+from phyxel.mls.seen import Sees
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:
@@ -34,6 +37,11 @@ DRAWN_NEARER = wp.constant(0.9)
 """Nodes of one body that are no neighbours count once their distance has shrunk to this share of the first."""
 SKIN = 1.2
 """Nodes this deep or deeper, in spacings, do not touch: others are in front of them."""
+GROUPS, SMALLEST_GROUP = 256, 8
+"""Into how many groups the skin of a body is divided, about, and how many nodes one may have in any case."""
+FOLDED = 1.5
+"""Parts of a body that see each other touch when it is folded. This many touching distances apart in the reference
+shape, being near is no longer a matter of pressure."""
 CAPACITY = 32
 """Length of lists, at first."""
 
@@ -72,15 +80,6 @@ def place_nodes(
     i = first + wp.tid()
     b = body[i]
     x[i] = frames.offset[b] + frames.unit[b] * (X[i] + (u[i] - clock[drift] * v[i]))
-
-
-@wp.kernel
-def pick(
-    first: int, skin: wp.array(dtype=wp.int32), x: wp.array(dtype=wp.vec3), x_skin: wp.array(dtype=wp.vec3)
-):  # fmt: skip
-    """x of the skin nodes."""
-    s = first + wp.tid()
-    x_skin[s] = x[skin[s]]
 
 
 @wp.func
@@ -133,8 +132,6 @@ def may_touch(
 @wp.kernel
 def list_candidates(
     first: int,
-    grid: wp.uint64,
-    farthest: float,
     frames: Frames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
@@ -145,28 +142,38 @@ def list_candidates(
     count: wp.array(dtype=wp.int32),
     stride: int,
     index: wp.array(dtype=wp.int32),
-    skin: wp.array(dtype=wp.int32),
-    x_skin: wp.array(dtype=wp.vec3),
     x: wp.array(dtype=wp.vec3),
+    node: wp.array(dtype=wp.int32),
+    group: wp.array(dtype=wp.int32),
+    group_start: wp.array(dtype=wp.int32),
+    partner_start: wp.array(dtype=wp.int32),
+    partner: wp.array(dtype=wp.int32),
     found: wp.array(dtype=wp.int32),
     capacity: int,
     candidate: wp.array(dtype=wp.int32),
 ):
-    """The list of each skin node, in the order of its nodes, and how long it would be without a limit."""
+    """The list of each skin node out of the groups that are near its own, in the order of its nodes, and how long it
+    would be without a limit."""
     s = first + wp.tid()
-    i = skin[s]
+    i = node[s]
     begin = i * capacity
     total = int(0)
-    for other in wp.hash_grid_query(grid, x_skin[s], farthest):
-        k = skin[other]
-        if may_touch(i, k, frames, body, ball, X, support, cut, start, count, stride, index, x):
-            if total < capacity:
-                entry = begin + total
-                while entry > begin and candidate[wp.max(entry - 1, 0)] > k:
-                    candidate[entry] = candidate[entry - 1]
-                    entry -= 1
-                candidate[entry] = k
-            total += 1
+    p = partner_start[group[s]]
+    while p < partner_start[group[s] + 1]:
+        g = partner[p]
+        m = group_start[g]
+        while m < group_start[g + 1]:
+            k = node[m]
+            if may_touch(i, k, frames, body, ball, X, support, cut, start, count, stride, index, x):
+                if total < capacity:
+                    entry = begin + total
+                    while entry > begin and candidate[wp.max(entry - 1, 0)] > k:
+                        candidate[entry] = candidate[entry - 1]
+                        entry -= 1
+                    candidate[entry] = k
+                total += 1
+            m += 1
+        p += 1
     found[i] = total
 
 
@@ -205,10 +212,67 @@ def look_at_firsts(
     velocity[b] = frames.unit[b] * v[begin[b]]
 
 
+@dataclass(frozen=True)
+class Groups:
+    """The skin of one body in compact groups of nodes: what is not near as a group need not be asked one by one."""
+
+    node: NDArray[np.int64]
+    """skin nodes, one group after another"""
+    start: NDArray[np.int64]
+    """where groups begin in `node`"""
+    may_touch: NDArray[np.bool_]
+    """which groups can come to touch each other, (groups, groups): those that have nodes, or middles, that do not see
+    each other inside the solid, and those so far apart that only folding brings them together"""
+
+    @staticmethod
+    def of(nodes: NDArray[np.int64], X: NDArray[np.float64], near: float, sees: Sees, cut: NDArray[np.int64]) -> Groups:
+        """Groups of nodes with reference positions X (n, 3); `near` is how far apart touching nodes may be; `cut` are
+        pairs of nodes that do not see each other."""
+        size = max(SMALLEST_GROUP, -(-len(nodes) // GROUPS))
+        groups = _halved(X, np.arange(len(X)), size)
+        start = np.cumsum([0] + [len(group) for group in groups[:-1]])
+        order = np.concatenate(groups)
+        lower, upper = np.minimum.reduceat(X[order], start), np.maximum.reduceat(X[order], start)
+        apart = gaps(lower, upper, lower, upper) > FOLDED * near
+        middle = np.array([X[g][np.linalg.norm(X[g] - X[g].mean(axis=0), axis=1).argmin()] for g in groups])
+        one, other = np.nonzero(np.triu(~apart, 1))
+        hidden = ~sees(middle[one], middle[other])
+        apart[one[hidden], other[hidden]] = True
+        owner = np.empty(len(X), np.int64)
+        owner[order] = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        apart[tuple(owner[np.searchsorted(nodes, cut)].T)] = True
+        return Groups(nodes[order], start, apart | apart.T)
+
+    def boxes(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper corners of the boxes around the groups, (groups, 3) each."""
+        places = x[self.node]
+        return np.minimum.reduceat(places, self.start), np.maximum.reduceat(places, self.start)
+
+
+def _halved(X: NDArray[np.float64], group: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    """A group of points, halved across its longest side until no part has more than `size`."""
+    if len(group) <= size:
+        return [group]
+    across = int(np.ptp(X[group], axis=0).argmax())
+    order = group[np.argsort(X[group, across], kind="stable")]
+    return _halved(X, order[: len(order) // 2], size) + _halved(X, order[len(order) // 2 :], size)
+
+
+def gaps(
+    lower: NDArray[np.float64], upper: NDArray[np.float64], lower_b: NDArray[np.float64], upper_b: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """How far boxes (a, 3) and (b, 3) are from each other at least, (a, b); below zero if they overlap."""
+    farthest = np.full((len(lower), len(lower_b)), -np.inf)
+    for axis in range(3):
+        np.maximum(farthest, lower[:, axis, None] - upper_b[:, axis], out=farthest)
+        np.maximum(farthest, lower_b[:, axis] - upper[:, axis, None], out=farthest)
+    return farthest
+
+
 class Candidates:
     """Lists of nodes that may touch, for as long as they serve."""
 
-    def __init__(self, model: PhyxelModel, units: NDArray[np.float64]) -> None:
+    def __init__(self, model: PhyxelModel, units: NDArray[np.float64], sees: Sequence[Sees]) -> None:
         self._model = model
         device, n, bodies = model.device, len(model), len(units)
         self._units = units
@@ -226,17 +290,16 @@ class Candidates:
         self.ball = wp.array(np.minimum(model.reach.numpy(), float(DEEPEST)) * per_node, dtype=float, device=device)
         """radius of the ball a node touches with, at rest [m], shape (n,)"""
         self.support = wp.array(model.support, dtype=float, device=device)
-        self._cut = wp.array(self._cut_nodes(), dtype=wp.int32, device=device)
+        self._cut_pairs = self._pairs_that_do_not_see()
+        cut = np.zeros(n, np.int32)
+        cut[self._cut_pairs] = 1
+        self._cut = wp.array(cut, dtype=wp.int32, device=device)
         self.x = wp.zeros(n, dtype=wp.vec3, device=device)
         """[m], shape (n,)"""
         self.count = wp.zeros(n, dtype=wp.int32, device=device)
         self.capacity = CAPACITY
         self.index = wp.zeros(n * self.capacity, dtype=wp.int32, device=device)
         """the list of node i begins at i·capacity"""
-        self._skin = wp.array(np.flatnonzero(model.reach.numpy() < SKIN), dtype=wp.int32, device=device)
-        self._x_skin = wp.zeros(len(self._skin), dtype=wp.vec3, device=device)
-        cells = int(np.clip(2 ** np.ceil(np.log2(max(n, 8)) / 3), 8, 128))
-        self._grid = wp.HashGrid(cells, cells, cells, device=device)
         self._no_time = wp.zeros(1, dtype=float, device=device)
         self._firsts = wp.array(self._lows, dtype=wp.int32, device=device)
         self._velocity = Shared(bodies, wp.vec3, device)
@@ -252,6 +315,16 @@ class Candidates:
         larger = np.maximum.outer(units, units)
         self._touching = float(DEEPEST) * np.add.outer(units, units) + float(BESIDE) * larger
         self._margin = 0.5 * float(MARGIN) * np.add.outer(units, units)
+        self._groups = self._divided(sees)
+        sizes = np.concatenate([np.diff(groups.start, append=len(groups.node)) for groups in self._groups])
+        self._first_group = np.cumsum([0] + [len(groups.start) for groups in self._groups])
+        node = np.concatenate([groups.node for groups in self._groups])
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        self._members = [
+            wp.array(numbers, dtype=wp.int32, device=device)
+            for numbers in (node, owner, np.concatenate([[0], np.cumsum(sizes)]))
+        ]
+        """skin nodes group by group, the group of each, where groups begin"""
         self._slack = np.zeros((bodies, bodies))
         """how much nearer the nodes of two bodies may come before lists are made anew [m]"""
         self.near = np.zeros((bodies, bodies), bool)
@@ -259,12 +332,34 @@ class Candidates:
         self.found = np.zeros(bodies, np.int64)
         """candidates of each body's nodes"""
 
-    def _cut_nodes(self) -> NDArray[np.int32]:
-        """Nodes that have others within their support that they do not see, as 1, shape (n,)."""
+    def _pairs_that_do_not_see(self) -> NDArray[np.int64]:
+        """Skin nodes within each other's support that are no neighbours, shape (pairs, 2)."""
+        model, n = self._model, len(self._model)
+        X, near = model.matter.X.numpy(), model.matter.near
+        every = PairList.joined(
+            [find_pairs(X[low:high], model.support[low:high], model.device) for low, high in model.ranges]
+        )
+        cut = np.flatnonzero(every.count > near.count.numpy())
+        pairs = [every.index[every.start[i] : every.start[i] + every.count[i]] for i in cut]
+        seen = near.start.numpy(), near.count.numpy(), near.index.numpy()
+        found = []
+        for i, others in zip(cut, pairs, strict=True):
+            kept = seen[2][seen[0][i] + near.stride * np.arange(seen[1][i])]
+            found += [(i, k) for k in np.setdiff1d(others, kept) if i < k]
+        both = np.array(found, np.int64).reshape(-1, 2)
+        return both[(model.reach.numpy() < SKIN)[both].all(axis=1)]
+
+    def _divided(self, sees: Sequence[Sees]) -> list[Groups]:
+        """The skin of each body in groups."""
         model = self._model
-        X, seen = model.matter.X.numpy(), model.matter.near.count.numpy()
-        every = [find_pairs(X[low:high], model.support[low:high], model.device).count for low, high in model.ranges]
-        return (np.concatenate(every) > seen).astype(np.int32)
+        skin, X = model.reach.numpy() < SKIN, model.matter.X.numpy().astype(np.float64)
+        near = np.diagonal(self._touching + self._margin) / self._units
+        divided = []
+        for b, (low, high) in enumerate(model.ranges):
+            nodes = low + np.flatnonzero(skin[low:high])
+            cut = self._cut_pairs[(self._cut_pairs[:, 0] >= low) & (self._cut_pairs[:, 0] < high)]
+            divided.append(Groups.of(nodes, X[nodes], near[b], sees[b], cut))
+        return divided
 
     @property
     def lists(self) -> list[Any]:
@@ -300,15 +395,18 @@ class Candidates:
         model = self._model
         item = self.place(self._no_time, 0)
         dev.launch(item.kernel, item.count, item.inputs, model.device, split=False)
-        dev.launch(pick, len(self._skin), [self._skin, self.x, self._x_skin], model.device, split=False)
-        self._compare_boxes()
-        near = self._touching + self._margin
-        farthest = float(near[self.near | np.eye(len(near), dtype=bool)].max())
-        self._grid.build(self._x_skin, farthest)
+        x = self.x.numpy().astype(np.float64)
+        self._compare_boxes(x)
+        one, other = self._near_groups(x)
+        if len(one) == 0:
+            self.found = np.zeros(len(self._lows), np.int64)
+            return False
+        first = np.searchsorted(one, np.arange(self._first_group[-1] + 1))
+        partners = [wp.array(numbers, dtype=wp.int32, device=model.device) for numbers in (first, other)]
         matter = model.matter
-        what = [self.frames, matter.body, self.ball, matter.X, self.support, self._cut, *matter.lists]
-        inputs = [self._grid.id, farthest, *what, self._skin, self._x_skin, self.x, self.count]
-        dev.launch(list_candidates, len(self._skin), [*inputs, self.capacity, self.index], model.device)
+        what = [self.frames, matter.body, self.ball, matter.X, self.support, self._cut, *matter.lists, self.x]
+        inputs = [*what, *self._members, *partners, self.count]
+        dev.launch(list_candidates, len(self._members[0]), [*inputs, self.capacity, self.index], model.device)
         count = self.count.numpy()
         self.found = np.add.reduceat(count, self._lows)
         longest = int(count.max())
@@ -316,15 +414,28 @@ class Candidates:
             return False
         self.capacity = longest + longest // 2
         self.index = wp.zeros(len(model) * self.capacity, dtype=wp.int32, device=model.device)
-        dev.launch(list_candidates, len(self._skin), [*inputs, self.capacity, self.index], model.device)
+        dev.launch(list_candidates, len(self._members[0]), [*inputs, self.capacity, self.index], model.device)
         return True
 
-    def _compare_boxes(self) -> None:
+    def _compare_boxes(self, x: NDArray[np.float64]) -> None:
         """Which bodies are near each other, and how much nearer the others may come."""
-        x = self.x.numpy().astype(np.float64)
         lower, upper = np.minimum.reduceat(x, self._lows), np.maximum.reduceat(x, self._lows)
-        apart = (lower[:, None] - upper[None]).max(axis=2)
-        room = np.maximum(apart, apart.T) - self._touching
+        room = gaps(lower, upper, lower, upper) - self._touching
         self.near = room < self._margin
         self._slack = np.where(self.near, self._margin, room)
         np.fill_diagonal(self.near, False)
+
+    def _near_groups(self, x: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Pairs of groups whose nodes may touch, each from both sides, in the order of the first."""
+        near = self._touching + self._margin
+        boxes = [groups.boxes(x) for groups in self._groups]
+        pairs = []
+        for a, b in zip(*np.nonzero(self.near | np.eye(len(near), dtype=bool)), strict=True):
+            close = gaps(*boxes[a], *boxes[b]) < near[a, b]
+            if a == b:
+                close &= self._groups[a].may_touch
+            one, other = np.nonzero(close)
+            pairs.append(np.stack([one + self._first_group[a], other + self._first_group[b]]))
+        both = np.concatenate(pairs, axis=1)
+        one, other = both[:, np.argsort(both[0], kind="stable")]
+        return one, other
