@@ -53,6 +53,7 @@ ROUNDS = 4
 """How often impulses are found in a step: contacts that share nodes see each other's only afterwards."""
 THINNEST = wp.constant(0.02)
 """Inertia of a patch, over the square of its spacing, that is added lest a row of nodes be twisted about itself."""
+FAR = wp.constant(1.0e30)
 FLATTEST = wp.constant(0.05)
 """Volume ratio below which a node's J says nothing of its surroundings."""
 FARTHEST_MOVE = 0.5
@@ -85,6 +86,7 @@ def pair_weight(
 @wp.func
 def nearest_candidate(
     i: int,
+    own: bool,
     frames: Frames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
@@ -93,16 +95,18 @@ def nearest_candidate(
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
 ):
-    """The candidate with most weight, or -1 if none is within touching distance."""
+    """The nearest candidate of the own body, or of others, in its own spacings; -1 if none is within touching
+    distance."""
     nearest = int(-1)
-    most = float(0.0)
+    least = float(1.0e30)
     entry = i * capacity
     end = entry + count[i]
     while entry < end:
         k = index[entry]
-        w = pair_weight(i, k, frames, body, ball, x)
-        if w > most:
-            most = w
+        unit = frames.unit[body[k]]
+        distance = wp.length_sq(x[k] - x[i]) / (unit * unit)
+        if (body[k] == body[i]) == own and distance < least and pair_weight(i, k, frames, body, ball, x) > 0.0:
+            least = distance
             nearest = k
         entry += 1
     return nearest
@@ -149,10 +153,12 @@ def surface_met(
     gradient: wp.array(dtype=wp.mat33),
     x: wp.array(dtype=wp.vec3),
 ):
-    """Where the surface near node j faces, and how far node i is from it: zero and nothing if it is none of i's.
+    """Where the surface near node j faces, and how far node i is from it [m]; FAR if there is nothing to touch.
 
     Parts of one body that are near each other in the reference shape, a bear's legs, are not told apart by its solid's
     distance: there nodes meet as balls, at most as far apart as they were at first. So do crushed ones."""
+    if j < 0:
+        return wp.vec3(), FAR
     b = body[j]
     unit = frames.unit[b]
     J = gradient[j] + wp.identity(n=3, dtype=float)
@@ -169,12 +175,12 @@ def surface_met(
     place = pulled_back(x[i], X[j], x[j], J_inverse, unit)
     # Nearer to where it was itself: that is its own neighbourhood, pressed together.
     if alike and wp.length_sq(place - X[i]) < wp.length_sq(place - X[j]):
-        return wp.vec3(), 0.0
+        return wp.vec3(), FAR
     d, slope = guided(guides[b], place)
     slope = wp.transpose(J_inverse) * slope
     steep = wp.length(slope)
     if steep < 0.1:
-        return wp.vec3(), 0.0
+        return wp.vec3(), FAR
     n = slope / steep
     return n, unit * d / steep - ball[i] * wp.length(wp.transpose(J_i) * n)
 
@@ -203,11 +209,15 @@ def find_contacts(
     contacts.target[i] = -1
     if count[i] == 0:
         return
-    j = nearest_candidate(i, frames, body, ball, x, capacity, count, index)
-    if j < 0:
-        return
+    j = nearest_candidate(i, False, frames, body, ball, x, capacity, count, index)
     n, room = surface_met(i, j, frames, guides, body, ball, X, support, gradient, x)
-    if wp.length_sq(n) == 0.0:
+    own = nearest_candidate(i, True, frames, body, ball, x, capacity, count, index)
+    n_own, room_own = surface_met(i, own, frames, guides, body, ball, X, support, gradient, x)
+    if room_own < room:
+        j = own
+        n = n_own
+        room = room_own
+    if room > frames.unit[body[i]]:
         return
     b = body[j]
     total = float(0.0)
