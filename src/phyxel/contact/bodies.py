@@ -24,7 +24,7 @@ to a unit impulse. Lengths in metres, masses in kilograms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -44,7 +44,7 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 FINEST, CELL = 1 / 48, 0.3
 """Cells of a body's distances: this share of its size, or of its node spacing if that is larger."""
-TOUCHING = wp.constant(1.0e-4)
+TOUCHING = 1.0e-4
 """Gap, in spacings, below which bodies count as touching."""
 PUSHED_OUT = wp.constant(0.005)
 """Share of a depth that is taken back in a step. A shift against the stress of a body does work: it has to be slower
@@ -203,8 +203,9 @@ def find_contacts(
     clock: wp.array(dtype=float),
     drift: int,
     v: wp.array(dtype=wp.vec3),
+    nearest: float,
 ):
-    """Which body each node touches, and the patch of it that it touches."""
+    """Which body each node touches, or comes nearer to than `nearest` spacings, and the patch of it that it touches."""
     i = first + wp.tid()
     contacts.target[i] = -1
     if count[i] == 0:
@@ -237,7 +238,7 @@ def find_contacts(
             velocity += w * v[k]
         entry += 1
     velocity = frames.unit[body[i]] * v[i] - frames.unit[b] * velocity / total
-    if room + clock[drift] * wp.dot(n, velocity) >= TOUCHING * frames.unit[body[i]]:
+    if room + clock[drift] * wp.dot(n, velocity) >= nearest * frames.unit[body[i]]:
         return
     lever = lever / total
     outer = outer / total - wp.outer(lever, lever)
@@ -283,6 +284,37 @@ def sum_shares(
         contacts.yielding[k] = shares / (frames.unit[body[k]] * mass[k])
 
 
+@wp.func
+def against_patch(
+    i: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    v: wp.array(dtype=wp.vec3),
+):
+    """Velocity of node i against the patch that it touches [m/s]."""
+    b = contacts.target[i]
+    centre = contacts.centre[i]
+    velocity = wp.vec3()
+    spin = wp.vec3()
+    entry = i * capacity
+    end = entry + count[i]
+    while entry < end:
+        k = index[entry]
+        if body[k] == b:
+            part = pair_weight(i, k, frames, body, ball, x) * v[k]
+            velocity += part
+            spin += wp.cross(x[k] - centre, part)
+        entry += 1
+    velocity += wp.cross(contacts.per_inertia[i] * spin, x[i] - centre)
+    return frames.unit[body[i]] * v[i] - frames.unit[b] * contacts.per_weight[i] * velocity
+
+
 @wp.kernel
 def find_impulses(
     first: int,
@@ -305,22 +337,10 @@ def find_impulses(
     b = contacts.target[i]
     if count[i] == 0 or b < 0:
         return
+    velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, v)
     centre = contacts.centre[i]
-    velocity = wp.vec3()
-    spin = wp.vec3()
-    entry = i * capacity
-    end = entry + count[i]
-    while entry < end:
-        k = index[entry]
-        if body[k] == b:
-            part = pair_weight(i, k, frames, body, ball, x) * v[k]
-            velocity += part
-            spin += wp.cross(x[k] - centre, part)
-        entry += 1
     arm = x[i] - centre
     per_inertia = contacts.per_inertia[i]
-    velocity += wp.cross(per_inertia * spin, arm)
-    velocity = frames.unit[body[i]] * v[i] - frames.unit[b] * contacts.per_weight[i] * velocity
     n = contacts.normal[i]
     approach = -wp.dot(velocity, n)
     along = velocity + approach * n
@@ -333,6 +353,7 @@ def find_impulses(
     gives_n = float(0.0)
     gives_t = float(0.0)
     entry = i * capacity
+    end = entry + count[i]
     while entry < end:
         k = index[entry]
         if body[k] == b:
@@ -422,6 +443,8 @@ class BodyContact:
         self.contacts = Contacts()
         for name, variable in Contacts.vars.items():
             setattr(self.contacts, name, wp.zeros(n, dtype=variable.type.dtype, device=device))
+        self.offsets = np.zeros((len(bodies), 3))
+        """origins of the bodies about a common one [m], shape (bodies, 3)"""
         self._guides: dict[int, Guide] = {}
         self._guide_array = wp.array([Guide() for _ in bodies], dtype=Guide, device=device)
         self._closing = np.zeros((len(bodies), len(bodies)))
@@ -440,7 +463,8 @@ class BodyContact:
         """Say where bodies are, after their origins have moved, and how they rub."""
         origins = np.array([body.origin for body in self._bodies])
         found = self.candidates
-        found.offset.host[:] = origins - origins.mean(axis=0)
+        self.offsets = origins - origins.mean(axis=0)
+        found.offset.host[:] = self.offsets
         found.friction.host[:] = [body.friction for body in self._bodies]
         found.offset.push()
         found.friction.push()
@@ -499,14 +523,27 @@ class BodyContact:
 
     # What a step does
 
+    @property
+    def pairs(self) -> list[Any]:
+        """First arguments of all kernels of contact."""
+        found = self.candidates
+        return [found.frames, self._model.matter.body, found.ball, found.x, *found.lists, self.contacts]
+
+    def finding(self, clock: wp.array, drift: int, nearest: float) -> list[Launch]:
+        """Contacts where nodes were before they moved with v for clock[drift] [s], of those that then are nearer than
+        `nearest` spacings."""
+        model, found = self._model, self.candidates
+        shape = [self._guide_array, model.matter.X, found.support, model.forces.gradient]
+        return [
+            found.place(clock, drift),
+            Launch(find_contacts, len(model), [*self.pairs, *shape, clock, drift, model.v, nearest]),
+        ]
+
     def launches(self, clock: wp.array, drift: int, y: wp.array) -> list[Launch]:
         """Contacts in a leap-frog move of clock[drift] [s] that led to u, and what they do to u, v and y = u + βv.
 
         They are found where the move began: angular momentum is kept when impulses act there, and J is known there."""
-        model, found = self._model, self.candidates
-        matter, n = model.matter, len(self._model)
-        pairs = [found.frames, matter.body, found.ball, found.x, *found.lists, self.contacts]
-        shape = [self._guide_array, matter.X, found.support, model.forces.gradient]
+        model, n, pairs = self._model, len(self._model), self.pairs
         who = [model.hold, model.mass]
 
         def impulses(shifting: int) -> list[Launch]:
@@ -516,8 +553,7 @@ class BodyContact:
             ]
 
         return [
-            found.place(clock, drift),
-            Launch(find_contacts, n, [*pairs, *shape, clock, drift, model.v]),
+            *self.finding(clock, drift, TOUCHING),
             Launch(sum_shares, n, [*pairs, *who]),
             *impulses(1),
             *(item for _ in range(ROUNDS - 1) for item in impulses(0)),

@@ -156,7 +156,7 @@ class PhyxelModel:
     def __init__(self, parts: Sequence[Part], device: wp.Device, real: Any = wp.float32) -> None:
         self.device, self.real = device, real
         self.ranges = _ranges([len(part.positions) for part in parts])
-        self._units = [part.unit for part in parts]
+        self.units = [part.unit for part in parts]
         found = [choose_supports(part.positions, part.support, device, part.sees) for part in parts]
         self.support = np.concatenate([support for support, _ in found])
         self._volume = np.concatenate([part.volumes for part in parts])
@@ -212,6 +212,13 @@ class PhyxelModel:
     def __len__(self) -> int:
         return len(self.matter.X)
 
+    def place_of_nodes(self) -> Floats:
+        """x of all phyxels about a common origin [m], shape (n, 3)."""
+        per_node = np.repeat(np.arange(len(self.ranges)), [high - low for low, high in self.ranges])
+        origins = np.zeros((len(self.ranges), 3)) if self.contact is None else self.contact.offsets
+        x = self.matter.X.numpy().astype(np.float64) + self.u.numpy()
+        return origins[per_node] + np.array(self.units)[per_node, None] * x
+
     # What an integrator sees
 
     @property
@@ -262,9 +269,9 @@ class PhyxelModel:
         _write(self._creep, body, [min(material.creep, 1e6)])
         _write(self._max_strain, body, [material.max_strain])
         self._plastic[body] = math.isfinite(material.flow_strain)
-        self._sounds[body] = np.sqrt(material.elasticity.diagonal().max() / material.density) / self._units[body]
+        self._sounds[body] = np.sqrt(material.elasticity.diagonal().max() / material.density) / self.units[body]
         volume = self._volume[low:high]
-        _write(self.mass, low, material.density * self._units[body] ** 2 * volume)
+        _write(self.mass, low, material.density * self.units[body] ** 2 * volume)
         # A degenerate phyxel has no stress, but the hourglass term still ties it to its neighbours.
         trace = self.matter.moments.trace.numpy()[low:high]
         c = np.divide(HOURGLASS * material.young * volume, trace, out=np.zeros(high - low), where=trace > 0)
