@@ -391,13 +391,19 @@ class World:
         """
         model = self.model
         self._write_surroundings()
+        self.contact.outdate()
         model.stop()
         slowest, quiet, steps = math.inf, 0, 0
         while quiet < 3:
-            step = model.stable_step()
+            step = min(model.stable_step(), self.contact.longest_step())
             drag = 2 * slowest if math.isfinite(slowest) else 0.0
             self._move_holds(self.time + DRAG_TIME, SETTLING_STEPS * step)
-            model.step(step, SETTLING_STEPS, drag)
+            left = SETTLING_STEPS
+            while left > 0:
+                self.contact.longest_step()
+                now = self.contact.prepare(step, left)
+                model.step(step, now, drag)
+                left -= now
             model.synchronise(drag)
             steps += SETTLING_STEPS
             fastest = model.fastest()
@@ -419,7 +425,7 @@ class World:
             digest.update(body.name.encode())
             digest.update(np.ascontiguousarray(body.reference).tobytes())
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
-            digest.update(repr((body.first_material, body.first_material.stiffness)).encode())
+            digest.update(repr((body.first_material, body.first_material.stiffness, body.friction)).encode())
         return digest.hexdigest()
 
     def save(self, path: str | os.PathLike[str], note: str = "") -> None:

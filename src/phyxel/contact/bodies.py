@@ -54,6 +54,8 @@ ROUNDS = 4
 THINNEST = wp.constant(0.02)
 """Inertia of a patch, over the square of its spacing, that is added lest a row of nodes be twisted about itself."""
 FAR = wp.constant(1.0e30)
+NEARER = wp.constant(0.8)
+"""Share of its first length to which a pair of nodes that do not see each other may shrink freely."""
 FLATTEST = wp.constant(0.05)
 """Volume ratio below which a node's J says nothing of its surroundings."""
 FARTHEST_MOVE = 0.5
@@ -156,7 +158,7 @@ def surface_met(
     """Where the surface near node j faces, and how far node i is from it [m]; FAR if there is nothing to touch.
 
     Parts of one body that are near each other in the reference shape, a bear's legs, are not told apart by its solid's
-    distance: there nodes meet as balls, at most as far apart as they were at first. So do crushed ones."""
+    distance: there nodes meet as balls, once they are clearly nearer than they were at first. So do crushed ones."""
     if j < 0:
         return wp.vec3(), FAR
     b = body[j]
@@ -169,7 +171,7 @@ def surface_met(
         n = wp.normalize(x[i] - x[j])
         both = ball[i] * wp.length(wp.transpose(J_i) * n) + ball[j] * wp.length(wp.transpose(J) * n)
         if alike:
-            both = wp.min(both, unit * at_first)
+            both = wp.min(both, NEARER * unit * at_first)
         return n, wp.length(x[i] - x[j]) - both
     J_inverse = wp.inverse(J)
     place = pulled_back(x[i], X[j], x[j], J_inverse, unit)
@@ -476,6 +478,8 @@ class BodyContact:
     def longest_step(self) -> float:
         """Step [s] in which nothing that is near something else comes nearer by half a spacing."""
         self._closing = self.candidates.closing_speeds()
+        if not np.isfinite(self._closing).all():
+            return np.inf  # the world says what is wrong
         units = np.array([body.unit for body in self._bodies])
         way = FARTHEST_MOVE * np.minimum.outer(units, units)
         near = self.candidates.near & (self._closing > 0)
@@ -484,6 +488,8 @@ class BodyContact:
     def prepare(self, step: float, most: int) -> int:
         """Have candidates for steps of `step` [s] from now on; for how many of `most` steps they serve, at least one.
         `longest_step` has looked at the speeds."""
+        if not np.isfinite(self._closing).all():
+            return most
         if not self._fresh or self.candidates.serve(step, most, self._closing) < most:
             self._renew()
         serves = max(1, self.candidates.serve(step, most, self._closing))
