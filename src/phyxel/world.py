@@ -24,7 +24,7 @@ from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
 
-CHECKPOINT_FORMAT = 1
+CHECKPOINT_FORMAT = 2
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
@@ -201,7 +201,6 @@ class World:
         start, left = self.time, dt
         most = 1 if any(handle.follows for handle in self._handles()) else MOST_STEPS_AT_ONCE
         self._write_surroundings()
-        self.contact.outdate()  # a restored run, too, begins with fresh ones
         while left > 0:
             implicit = self.integrator == "implicit"
             longest = self.contact.longest_step()
@@ -239,6 +238,7 @@ class World:
                 depth = ground.height - float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
                 if depth > 0 and not body.handles:
                     body.origin = body.origin + depth * up
+                    self.contact.outdate()
                     self.revision += 1
         self._arrived.clear()
 
@@ -391,7 +391,6 @@ class World:
         """
         model = self.model
         self._write_surroundings()
-        self.contact.outdate()
         model.stop()
         slowest, quiet, steps = math.inf, 0, 0
         while quiet < 3:
@@ -439,6 +438,7 @@ class World:
             "origins": np.array([body.origin for body in self.bodies]),
             "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
             "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
+            "slack": self.contact.slack,
         }
         with whole_file(path) as file:
             np.savez(file, **content)
@@ -467,6 +467,8 @@ class World:
             body.origin = origin
         for handle, moved in zip(self._handles(), content["moved"], strict=True):
             handle.moved = moved
+        self.contact.place()
+        self.contact.resume(content["slack"])
         known = zip(self.bodies, content["ceilings"].tolist(), strict=True)
         self._ceilings = {body: ceiling for body, ceiling in known if not math.isnan(ceiling)}
         self.revision += 1

@@ -89,6 +89,16 @@ def collide(one: px.Body, other: px.Body, frames: int, dt: float) -> tuple[px.Wo
     return world, np.array(energies), np.array(distances)
 
 
+def never_grows(energies: np.ndarray) -> None:
+    """Not over what it was. In between, kinetic + elastic energy at whole steps is what leap-frog keeps only up to a
+    part of (ωΔt)²: while they are pressed together it comes and goes by 1.5 % at the largest step, 0.4 % at a seventh
+    of it."""
+    growth = (energies - np.minimum.accumulate(energies)).max()
+    print(f"energy came back by {growth:.2%}")
+    assert energies.max() < 1.005
+    assert growth < 0.02
+
+
 # Two bodies
 
 
@@ -100,9 +110,8 @@ def test_two_balls_bounce_off_each_other(offset, integrator):
     one = body("sphere", at=(-0.3, 0.0, 0.0), velocity=(2.0, 0.0, 0.0), integrator=integrator)
     other = body("sphere", at=(0.3, offset, 0.0), velocity=(-2.0, 0.0, 0.0), name="other", integrator=integrator)
     _, energies, distances = collide(one, other, 60, 0.004)
-    growth = (energies - np.minimum.accumulate(energies)).max()
-    print(f"energy grew by {growth:.2%}, ended at {energies[-1]:.0%}; nearest {distances.min():.3f} m")
-    assert growth < 0.005
+    never_grows(energies)
+    print(f"energy ended at {energies[-1]:.0%}; nearest {distances.min():.3f} m")
     assert distances.min() > 0.4
     assert distances[-1] > distances[-10] > 0.5, "they part again"
     if integrator == "leapfrog":
@@ -110,12 +119,12 @@ def test_two_balls_bounce_off_each_other(offset, integrator):
 
 
 def test_other_sizes_other_stuffs():
-    """A small light soft ball with fine nodes meets a heavy stiff one with coarse nodes: all is kept as among equals."""
+    """A small light soft ball of fine nodes meets a heavy stiff one of coarse nodes: all is kept as among equals."""
     small = body("sphere", size=0.2, at=(-0.4, 0.05, 0.0), velocity=(3.0, 0.0, 0.0), nodes=300)
     small.material = SOFT.but(young=3e5, density=300.0)
     large = body("sphere", material=STIFF.but(young=1e7, density=3000.0), nodes=60, name="large")
     world, energies, distances = collide(small, large, 40, 0.003)
-    assert (energies - np.minimum.accumulate(energies)).max() < 0.005
+    never_grows(energies)
     assert distances.min() > 0.28
     assert small.velocities.mean(axis=0)[0] < -0.3, "it is thrown back"
     assert world.integrator == "leapfrog"
@@ -197,7 +206,7 @@ def test_friction_between_bodies(friction, slides, integrator):
     (0.4 − 0.2) g."""
     below = body("box", nodes=64, size=1.0, at=(0.0, -0.5, 0.0), friction=friction, integrator=integrator)
     above = body("box", nodes=64, size=0.3, at=(0.0, 0.15, 0.0), friction=friction, name="above")
-    above.material = below.material = SOFT.but(young=1e7 if integrator == "implicit" else 1e6, damping=1e-3)
+    above.material = below.material = SOFT.but(young=1e7, damping=1e-3)
     below.fix(lambda X: X[:, 1] < -0.6)
     world = world_of(below, above, gravity=(0.4 * G, -G, 0.0))
     world.advance(0.15)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from phyxel.bench.registry import Result, Setting, resident_bytes
 from phyxel.body import Body
+from phyxel.contact.colliders import Ground
 from phyxel.device import pick
 from phyxel.material import Material
 from phyxel.points.load import load
@@ -19,6 +20,39 @@ def steps(setting: Setting) -> Iterator[Result]:
     world, memory = _box_of(64_000, 2.0, setting)
     yield Result("steps-64k", 1 / _step(world), "steps/s", smaller_is_better=False, details=_details(world))
     yield Result("memory-64k", memory, "bytes/phyxel")
+
+
+def contact(setting: Setting) -> Iterator[Result]:
+    """Two bears of 800 phyxels that lie on each other: a step with contact, beside the elastic step alone."""
+    world = _bears(setting)
+    together = _advancing(world)
+    world.model.contact = None
+    elastic = 1e3 * _step(world)
+    details = {"elastic_ms": round(elastic, 3), "contact_share": round(together / elastic - 1, 3)}
+    yield Result("contact-step", together, "ms/step", details=_details(world) | details)
+
+
+def _bears(setting: Setting) -> World:
+    """Two bears, one on the other, at rest."""
+    material = Material(young=1e5, poisson=0.3, damping=5e-3, drag=20.0)
+    cloud = load("bear", points=5000)
+    world = World(device=setting.device)
+    world.add(Ground())
+    world.add(Body(cloud, material=material, name="lying", rotate=(-90, 0, 0), friction=2.0))
+    world.add(Body(cloud, material=material, name="on top", rotate=(90, 0, 0), at=(0, 0.26, 0), friction=2.0))
+    world.advance(0.5)
+    return world
+
+
+def _advancing(world: World) -> float:
+    """Median milliseconds a step of `World.advance`, in sixtieths of a second."""
+    seconds = []
+    for _ in range(15):
+        start, before = time.perf_counter(), world.steps
+        world.advance(1 / 60)
+        world.synchronize()
+        seconds.append((time.perf_counter() - start) / (world.steps - before))
+    return 1e3 * statistics.median(seconds)
 
 
 def million(setting: Setting) -> Iterator[Result]:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+Floats = NDArray[np.floating]
+
 FINEST, CELL = 1 / 48, 0.3
 """Cells of a body's distances: this share of its size, or of its node spacing if that is larger."""
 TOUCHING = 1.0e-4
@@ -51,9 +53,11 @@ PUSHED_OUT = wp.constant(0.005)
 than sound, which crosses most bodies in less than a hundred steps."""
 ROUNDS = 4
 """How often impulses are found in a step: contacts that share nodes see each other's only afterwards."""
-THINNEST = wp.constant(0.02)
+THINNEST = wp.constant(0.005)
 """Inertia of a patch, over the square of its spacing, that is added lest a row of nodes be twisted about itself."""
 FAR = wp.constant(1.0e30)
+COARSER = wp.constant(1.5)
+"""Nodes that are this many times farther apart than those of the other body are touched, but do not touch."""
 NEARER = wp.constant(0.8)
 """Share of its first length to which a pair of nodes that do not see each other may shrink freely."""
 FLATTEST = wp.constant(0.05)
@@ -107,7 +111,13 @@ def nearest_candidate(
         k = index[entry]
         unit = frames.unit[body[k]]
         distance = wp.length_sq(x[k] - x[i]) / (unit * unit)
-        if (body[k] == body[i]) == own and distance < least and pair_weight(i, k, frames, body, ball, x) > 0.0:
+        finer = frames.unit[body[i]] < COARSER * unit
+        if (
+            (body[k] == body[i]) == own
+            and finer
+            and distance < least
+            and pair_weight(i, k, frames, body, ball, x) > 0.0
+        ):
             least = distance
             nearest = k
         entry += 1
@@ -438,12 +448,10 @@ class BodyContact:
 
     def __init__(self, model: PhyxelModel, bodies: Sequence[Body]) -> None:
         self._model, self._bodies = model, bodies
-        self.candidates = Candidates(
-            model, np.array([body.unit for body in bodies]), [body.sees for body in bodies]
-        )
+        self.candidates = Candidates(model, np.array([body.unit for body in bodies]), [body.sees for body in bodies])
         device, n = model.device, len(model)
         self.contacts = Contacts()
-        for name, variable in Contacts.vars.items():
+        for name, variable in Contacts.vars.items():  # type: ignore[attr-defined]
             setattr(self.contacts, name, wp.zeros(n, dtype=variable.type.dtype, device=device))
         self.offsets = np.zeros((len(bodies), 3))
         """origins of the bodies about a common one [m], shape (bodies, 3)"""
@@ -475,6 +483,17 @@ class BodyContact:
         """Something happened to the bodies from outside: candidates are to be found anew."""
         self._fresh = False
 
+    @property
+    def slack(self) -> NDArray[np.float64]:
+        """What bodies may move before candidates are found anew [m], and which are near each other,
+        shape (2, bodies, bodies)."""
+        return np.stack([self.candidates.slack * self._fresh, self.candidates.near])
+
+    def resume(self, slack: NDArray[np.float64]) -> None:
+        """Go on as where `slack` was asked for: find candidates, but for no longer than they would have served."""
+        self._renew()
+        self.candidates.slack, self.candidates.near = slack[0].copy(), slack[1].astype(bool)
+
     def longest_step(self) -> float:
         """Step [s] in which nothing that is near something else comes nearer by half a spacing."""
         self._closing = self.candidates.closing_speeds()
@@ -500,7 +519,7 @@ class BodyContact:
         moved = self.candidates.renew()
         self._fresh = True
         self.met |= self.candidates.near
-        missing = [b for b in np.flatnonzero(self.candidates.found) if b not in self._guides]
+        missing = [b for b in np.flatnonzero(self.candidates.found).tolist() if b not in self._guides]
         for b in missing:
             self._guides[b] = self._guide_of(self._bodies[b])
         if missing:
@@ -515,7 +534,7 @@ class BodyContact:
         lower, upper = corners.min(axis=0) - 1, corners.max(axis=0) + 1
         cell = max(CELL, FINEST * float((upper - lower).max()))
 
-        def closest(x: NDArray[np.floating]) -> tuple[NDArray[np.floating], ...]:
+        def closest(x: Floats) -> tuple[Floats, Floats, Floats]:
             return x, x, body.solid_distance(x)
 
         return laid_guide(closest, lower, upper, cell, self._model.device)

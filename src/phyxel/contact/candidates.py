@@ -29,8 +29,9 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 DEEPEST = wp.constant(0.75)
 """A node touches with a ball of its distance to the surface, in spacings, or with this if it lies deeper."""
-BESIDE = wp.constant(0.75)
-"""How far a node may stand beside the one it touches, in spacings: a little more than half a lattice's diagonal."""
+BESIDE = wp.constant(1.0)
+"""How far a node may stand beside the one it touches, in spacings: more than half a lattice's diagonal, so that a patch
+has several nodes."""
 MARGIN = wp.constant(0.5)
 """What may move before lists are made anew, in spacings."""
 DRAWN_NEARER = wp.constant(0.9)
@@ -325,7 +326,7 @@ class Candidates:
             for numbers in (node, owner, np.concatenate([[0], np.cumsum(sizes)]))
         ]
         """skin nodes group by group, the group of each, where groups begin"""
-        self._slack = np.zeros((bodies, bodies))
+        self.slack = np.zeros((bodies, bodies))
         """how much nearer the nodes of two bodies may come before lists are made anew [m]"""
         self.near = np.zeros((bodies, bodies), bool)
         """bodies that are near each other"""
@@ -334,7 +335,7 @@ class Candidates:
 
     def _pairs_that_do_not_see(self) -> NDArray[np.int64]:
         """Skin nodes within each other's support that are no neighbours, shape (pairs, 2)."""
-        model, n = self._model, len(self._model)
+        model = self._model
         X, near = model.matter.X.numpy(), model.matter.near
         every = PairList.joined(
             [find_pairs(X[low:high], model.support[low:high], model.device) for low, high in model.ranges]
@@ -377,12 +378,12 @@ class Candidates:
     def serve(self, step: float, most: int, closing: NDArray[np.float64]) -> int:
         """For how many of `most` steps the lists serve."""
         way = step * closing
-        serves = np.divide(self._slack, way, out=np.full_like(way, most), where=way > 0).min()
+        serves = np.divide(self.slack, way, out=np.full_like(way, most), where=way > 0).min()
         return int(np.clip(serves, 0, most))
 
     def spend(self, duration: float, closing: NDArray[np.float64]) -> None:
         """Time passes."""
-        self._slack -= duration * closing
+        self.slack -= duration * closing
 
     def place(self, clock: wp.array, drift: int) -> Launch:
         """x from u, before the nodes moved with v for clock[drift] [s]."""
@@ -422,7 +423,7 @@ class Candidates:
         lower, upper = np.minimum.reduceat(x, self._lows), np.maximum.reduceat(x, self._lows)
         room = gaps(lower, upper, lower, upper) - self._touching
         self.near = room < self._margin
-        self._slack = np.where(self.near, self._margin, room)
+        self.slack = np.where(self.near, self._margin, room)
         np.fill_diagonal(self.near, False)
 
     def _near_groups(self, x: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
@@ -376,7 +375,7 @@ class ContactSprings:
         """Energy of the springs, added to that of the nodes; after `press`."""
         return [self._over(add_energy, self._springs, self._model.v, energy)]
 
-    def parties(self) -> list[NDArray[np.int64]]:
+    def parties(self) -> list[list[int]]:
         """Which bodies push on each other, as groups."""
         model, contacts = self._model, self._contact.contacts
         bodies = len(model.ranges)
@@ -384,4 +383,4 @@ class ContactSprings:
         touch = np.zeros((bodies, bodies), bool)
         touch[model.matter.body.numpy()[pressed], contacts.target.numpy()[pressed]] = True
         _, label = connected_components(touch, directed=False)
-        return [np.flatnonzero(label == party) for party in range(label.max() + 1)]
+        return [np.flatnonzero(label == party).tolist() for party in range(label.max() + 1)]

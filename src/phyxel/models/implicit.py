@@ -247,7 +247,9 @@ def invert_blocks(
     R = U * wp.transpose(V)
     one = mass.dtype(1.0)
     inertia = (mass[i] * (one + drag[b] * dt[0]) + rub[i]) * wp.identity(n=3, dtype=mass.dtype)
-    inverse_block[i] = wp.inverse(inertia + stiffer[i] + (dt[0] + damping[b]) * dt[0] * (R * block[i] * wp.transpose(R)))
+    inverse_block[i] = wp.inverse(
+        inertia + stiffer[i] + (dt[0] + damping[b]) * dt[0] * (R * block[i] * wp.transpose(R))
+    )
 
 
 @wp.kernel
@@ -374,7 +376,17 @@ class Implicit:
                 over(find_residual, dt, m.mass, body, *missing),
             ],
             "precondition": [
-                over(invert_blocks, dt, m.mass, body, *inner, m.forces.gradient, self._block, self._stiffer, self._inverse_block),
+                over(
+                    invert_blocks,
+                    dt,
+                    m.mass,
+                    body,
+                    *inner,
+                    m.forces.gradient,
+                    self._block,
+                    self._stiffer,
+                    self._inverse_block,
+                ),
                 over_bodies(find_frames, m.mass, *frames),
             ],
             "begin": [
@@ -523,9 +535,7 @@ class Implicit:
         for party in parties:
             part = np.isin(body, party)
             if not touched[part].any():
-                v[part] = _with_momenta(
-                    x[part], v_old[part], v[part], mass[part], dt, push[part], slowing[part, None]
-                )
+                v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, push[part], slowing[part, None])
         m.v.assign((v / unit).astype(m.v.numpy().dtype))
         m.u.assign(self._ahead)
         self._run("flow")
