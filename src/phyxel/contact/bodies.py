@@ -1,24 +1,12 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
 """Contact of bodies with each other and with themselves, by impulses.
 
-Node i of one body touches another with the ball about it that touches its own surface. The nearest node j there says
-where that is in the other's *reference* shape, X = X_j + J_j⁻¹ (x_i − x_j), whose solid knows the distance d(X):
-
-    n = J_j⁻ᵀ∇d / |J_j⁻ᵀ∇d|,   gap = d / |J_j⁻ᵀ∇d| − ball_i |J_iᵀ n|
-
-The nodes k around node i, with shares s_ik that sum up to one, make the patch that it touches: a rigid one, with centre
-c = Σ s_k x_k and inertia I = Σ s_k (|r_k|² − r_k r_kᵀ), r_k = x_k − c. An impulse λ on node i is taken up by it as
-
-    q_k = −s_k (λ + ω × r_k),   I ω = (x_i − c) × λ
-
-which keeps momentum and angular momentum; the same rigid motion says how fast the patch moves where node i is.
-
 A node may take part in many contacts. Each gets a part of its mass in proportion to its share (Tonge et al. 2012), so
 that all can be resolved at once and no energy appears: along a direction e, contact i yields
 
     w_i(e) = S_i/m_i + Σ_k s_ik S_k/m_k |e + ω(e) × r_k|²,   S_k = Σ over contacts of their shares in k
 
-to a unit impulse. Lengths in metres, masses in kilograms.
+to a unit impulse, where s, ω and r are those of its patch (see `meeting`). Lengths in metres, masses in kilograms.
 """
 
 from __future__ import annotations
@@ -32,9 +20,10 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.contact.candidates import Candidates, Frames, touching_distance
+from phyxel.contact.candidates import WORK, Candidates, Frames
+from phyxel.contact.meeting import Contacts, against_patch, find_contacts, pair_weight
 from phyxel.device import Launch
-from phyxel.solid.guide import Guide, guided, laid_guide
+from phyxel.solid.guide import Guide, laid_guide
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -53,214 +42,8 @@ PUSHED_OUT = wp.constant(0.005)
 than sound, which crosses most bodies in less than a hundred steps."""
 ROUNDS = 4
 """How often impulses are found in a step: contacts that share nodes see each other's only afterwards."""
-THINNEST = wp.constant(0.005)
-"""Inertia of a patch, over the square of its spacing, that is added lest a row of nodes be twisted about itself."""
-FAR = wp.constant(1.0e30)
-COARSER = wp.constant(1.5)
-"""Nodes that are this many times farther apart than those of the other body are touched, but do not touch."""
-NEARER = wp.constant(0.8)
-"""Share of its first length to which a pair of nodes that do not see each other may shrink freely."""
-FLATTEST = wp.constant(0.05)
-"""Volume ratio below which a node's J says nothing of its surroundings."""
 FARTHEST_MOVE = 0.5
 """Nothing comes nearer than this share of the smaller spacing in one step."""
-
-
-@wp.func
-def pulled_back(p: wp.vec3, X_j: wp.vec3, x_j: wp.vec3, J_inverse: wp.mat33, unit: float):
-    """The place p [m] in the reference shape, in units, as node j sees it: X_j + J_j⁻¹ (p − x_j)."""
-    return X_j + J_inverse * (p - x_j) / unit
-
-
-@wp.func
-def share_weight(squared_distance: float, farthest: float):
-    """(1 − r²/R²)² inside R, else 0."""
-    inside = wp.max(1.0 - squared_distance / (farthest * farthest), 0.0)
-    return inside * inside
-
-
-@wp.func
-def pair_weight(
-    i: int, k: int, frames: Frames, body: wp.array(dtype=wp.int32), ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-):  # fmt: skip
-    """How much of what happens to node i happens to node k, before it is shared out; the same from both sides."""
-    farthest = touching_distance(ball[i], ball[k], frames.unit[body[i]], frames.unit[body[k]])
-    return share_weight(wp.length_sq(x[k] - x[i]), farthest)
-
-
-@wp.func
-def nearest_candidate(
-    i: int,
-    own: bool,
-    frames: Frames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
-):
-    """The nearest candidate of the own body, or of others, in its own spacings; -1 if none is within touching
-    distance."""
-    nearest = int(-1)
-    least = float(1.0e30)
-    entry = i * capacity
-    end = entry + count[i]
-    while entry < end:
-        k = index[entry]
-        unit = frames.unit[body[k]]
-        distance = wp.length_sq(x[k] - x[i]) / (unit * unit)
-        finer = frames.unit[body[i]] < COARSER * unit
-        if (
-            (body[k] == body[i]) == own
-            and finer
-            and distance < least
-            and pair_weight(i, k, frames, body, ball, x) > 0.0
-        ):
-            least = distance
-            nearest = k
-        entry += 1
-    return nearest
-
-
-@wp.struct
-class Contacts:
-    """What each node touches, shape (n,) each."""
-
-    target: wp.array(dtype=wp.int32)
-    """the body, or -1"""
-    normal: wp.array(dtype=wp.vec3)
-    """outward from the body touched"""
-    gap: wp.array(dtype=float)
-    """to it, where the step began [m]"""
-    per_weight: wp.array(dtype=float)
-    """1/Σ_k w_ik"""
-    centre: wp.array(dtype=wp.vec3)
-    """c of the patch [m]"""
-    per_inertia: wp.array(dtype=wp.mat33)
-    """I⁻¹ of the patch [1/m²]"""
-    yielding: wp.array(dtype=float)
-    """S_k/m_k [1/kg]; zero for what is held"""
-    impulse: wp.array(dtype=wp.vec3)
-    """λ_i [N s]"""
-    twist: wp.array(dtype=wp.vec3)
-    """ω of the impulse [N s/m]"""
-    shift: wp.array(dtype=wp.vec3)
-    """what moves apart without any velocity [kg m]"""
-    shift_twist: wp.array(dtype=wp.vec3)
-    """ω of the shift [kg]"""
-
-
-@wp.func
-def surface_met(
-    i: int,
-    j: int,
-    frames: Frames,
-    guides: wp.array(dtype=Guide),
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    X: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=float),
-    gradient: wp.array(dtype=wp.mat33),
-    x: wp.array(dtype=wp.vec3),
-):
-    """Where the surface near node j faces, and how far node i is from it [m]; FAR if there is nothing to touch.
-
-    Parts of one body that are near each other in the reference shape, a bear's legs, are not told apart by its solid's
-    distance: there nodes meet as balls, once they are clearly nearer than they were at first. So do crushed ones."""
-    if j < 0:
-        return wp.vec3(), FAR
-    b = body[j]
-    unit = frames.unit[b]
-    J = gradient[j] + wp.identity(n=3, dtype=float)
-    J_i = gradient[i] + wp.identity(n=3, dtype=float)
-    alike = body[i] == b
-    at_first = wp.length(X[j] - X[i])
-    if (alike and at_first < wp.max(support[i], support[j])) or wp.determinant(J) < FLATTEST:
-        n = wp.normalize(x[i] - x[j])
-        both = ball[i] * wp.length(wp.transpose(J_i) * n) + ball[j] * wp.length(wp.transpose(J) * n)
-        if alike:
-            both = wp.min(both, NEARER * unit * at_first)
-        return n, wp.length(x[i] - x[j]) - both
-    J_inverse = wp.inverse(J)
-    place = pulled_back(x[i], X[j], x[j], J_inverse, unit)
-    # Nearer to where it was itself: that is its own neighbourhood, pressed together.
-    if alike and wp.length_sq(place - X[i]) < wp.length_sq(place - X[j]):
-        return wp.vec3(), FAR
-    d, slope = guided(guides[b], place)
-    slope = wp.transpose(J_inverse) * slope
-    steep = wp.length(slope)
-    if steep < 0.1:
-        return wp.vec3(), FAR
-    n = slope / steep
-    return n, unit * d / steep - ball[i] * wp.length(wp.transpose(J_i) * n)
-
-
-@wp.kernel
-def find_contacts(
-    first: int,
-    frames: Frames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
-    guides: wp.array(dtype=Guide),
-    X: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=float),
-    gradient: wp.array(dtype=wp.mat33),
-    clock: wp.array(dtype=float),
-    drift: int,
-    v: wp.array(dtype=wp.vec3),
-    nearest: float,
-):
-    """Which body each node touches, or comes nearer to than `nearest` spacings, and the patch of it that it touches."""
-    i = first + wp.tid()
-    contacts.target[i] = -1
-    if count[i] == 0:
-        return
-    j = nearest_candidate(i, False, frames, body, ball, x, capacity, count, index)
-    n, room = surface_met(i, j, frames, guides, body, ball, X, support, gradient, x)
-    own = nearest_candidate(i, True, frames, body, ball, x, capacity, count, index)
-    n_own, room_own = surface_met(i, own, frames, guides, body, ball, X, support, gradient, x)
-    if room_own < room:
-        j = own
-        n = n_own
-        room = room_own
-    if room > frames.unit[body[i]]:
-        return
-    b = body[j]
-    total = float(0.0)
-    lever = wp.vec3()
-    outer = wp.mat33()
-    velocity = wp.vec3()
-    entry = i * capacity
-    end = entry + count[i]
-    while entry < end:
-        k = index[entry]
-        if body[k] == b:
-            w = pair_weight(i, k, frames, body, ball, x)
-            r = x[k] - x[i]
-            total += w
-            lever += w * r
-            outer += w * wp.outer(r, r)
-            velocity += w * v[k]
-        entry += 1
-    velocity = frames.unit[body[i]] * v[i] - frames.unit[b] * velocity / total
-    if room + clock[drift] * wp.dot(n, velocity) >= nearest * frames.unit[body[i]]:
-        return
-    lever = lever / total
-    outer = outer / total - wp.outer(lever, lever)
-    least = THINNEST * frames.unit[b] * frames.unit[b]
-    contacts.target[i] = b
-    contacts.normal[i] = n
-    contacts.gap[i] = room
-    contacts.per_weight[i] = 1.0 / total
-    contacts.centre[i] = x[i] + lever
-    contacts.per_inertia[i] = wp.inverse((wp.trace(outer) + least) * wp.identity(n=3, dtype=float) - outer)
 
 
 @wp.kernel
@@ -294,37 +77,6 @@ def sum_shares(
     contacts.yielding[k] = 0.0
     if hold[k] < 0:
         contacts.yielding[k] = shares / (frames.unit[body[k]] * mass[k])
-
-
-@wp.func
-def against_patch(
-    i: int,
-    frames: Frames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
-    v: wp.array(dtype=wp.vec3),
-):
-    """Velocity of node i against the patch that it touches [m/s]."""
-    b = contacts.target[i]
-    centre = contacts.centre[i]
-    velocity = wp.vec3()
-    spin = wp.vec3()
-    entry = i * capacity
-    end = entry + count[i]
-    while entry < end:
-        k = index[entry]
-        if body[k] == b:
-            part = pair_weight(i, k, frames, body, ball, x) * v[k]
-            velocity += part
-            spin += wp.cross(x[k] - centre, part)
-        entry += 1
-    velocity += wp.cross(contacts.per_inertia[i] * spin, x[i] - centre)
-    return frames.unit[body[i]] * v[i] - frames.unit[b] * contacts.per_weight[i] * velocity
 
 
 @wp.kernel
@@ -548,11 +300,11 @@ class BodyContact:
 
     # What a step does
 
-    @property
-    def pairs(self) -> list[Any]:
-        """First arguments of all kernels of contact."""
+    def over(self, kernel: wp.Kernel, *inputs: Any) -> Launch:
+        """A kernel of contact over all nodes."""
         found = self.candidates
-        return [found.frames, self._model.matter.body, found.ball, found.x, *found.lists, self.contacts]
+        pairs = [found.frames, self._model.matter.body, found.ball, found.x, *found.lists, self.contacts]
+        return Launch(kernel, len(self._model), [*pairs, *inputs], work=WORK)
 
     def finding(self, clock: wp.array, drift: int, nearest: float) -> list[Launch]:
         """Contacts where nodes were before they moved with v for clock[drift] [s], of those that then are nearer than
@@ -561,25 +313,25 @@ class BodyContact:
         shape = [self._guide_array, model.matter.X, found.support, model.forces.gradient]
         return [
             found.place(clock, drift),
-            Launch(find_contacts, len(model), [*self.pairs, *shape, clock, drift, model.v, nearest]),
+            self.over(find_contacts, *shape, clock, drift, model.v, nearest),
         ]
 
     def launches(self, clock: wp.array, drift: int, y: wp.array) -> list[Launch]:
         """Contacts in a leap-frog move of clock[drift] [s] that led to u, and what they do to u, v and y = u + βv.
 
         They are found where the move began: angular momentum is kept when impulses act there, and J is known there."""
-        model, n, pairs = self._model, len(self._model), self.pairs
+        model = self._model
         who = [model.hold, model.mass]
 
         def impulses(shifting: int) -> list[Launch]:
             return [
-                Launch(find_impulses, n, [*pairs, clock, drift, model.v, shifting]),
-                Launch(take_impulses, n, [*pairs, *who, model.damping, clock, drift, model.u, model.v, y]),
+                self.over(find_impulses, clock, drift, model.v, shifting),
+                self.over(take_impulses, *who, model.damping, clock, drift, model.u, model.v, y),
             ]
 
         return [
             *self.finding(clock, drift, TOUCHING),
-            Launch(sum_shares, n, [*pairs, *who]),
+            self.over(sum_shares, *who),
             *impulses(1),
             *(item for _ in range(ROUNDS - 1) for item in impulses(0)),
         ]

@@ -10,15 +10,16 @@ Friction μ·push against the sliding is written as −rub·v_t and so made impl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.contact.bodies import BodyContact, Contacts, against_patch, pair_weight
+from phyxel.contact.bodies import BodyContact
 from phyxel.contact.candidates import Frames
+from phyxel.contact.meeting import Contacts, against_patch, pair_weight
 from phyxel.device import Launch, Shared
 from phyxel.models.conjugate import filtered
 
@@ -338,42 +339,35 @@ class ContactSprings:
         )
         self._no_time = wp.zeros(1, dtype=float, device=device)
 
-    @property
-    def _pairs(self) -> list[Any]:
-        return self._contact.pairs
-
-    def _over(self, kernel: wp.Kernel, *inputs: Any) -> Launch:
-        return Launch(kernel, len(self._model), [*self._pairs, *inputs])
-
     def start(self, dt: wp.array, block: wp.array) -> list[Launch]:
         """Find what may touch in this step."""
         return [
             *self._contact.finding(self._no_time, 0, REACHED),
-            self._over(tighten, self._springs, dt, self._model.mass, block),
+            self._contact.over(tighten, self._springs, dt, self._model.mass, block),
         ]
 
     def rub(self, changed: Shared) -> list[Launch]:
         """Friction by the push of the last `press`."""
-        return [self._over(rub_on, self._springs, self._model.v, changed.array)]
+        return [self._contact.over(rub_on, self._springs, self._model.v, changed.array)]
 
     def press(self, dt: wp.array, held: list[wp.array], rest: wp.array, r: wp.array) -> list[Launch]:
         """Impulses at v, added to what is missing."""
         return [
-            self._over(press, self._springs, dt, self._model.v),
-            self._over(take_presses, *held, rest, r),
+            self._contact.over(press, self._springs, dt, self._model.v),
+            self._contact.over(take_presses, *held, rest, r),
         ]
 
     def couple(self, p: wp.array, coupling: wp.array) -> list[Launch]:
         """The part of A p that contacts make."""
-        return [self._over(stretch, self._springs, p), self._over(couple, coupling)]
+        return [self._contact.over(stretch, self._springs, p), self._contact.over(couple, coupling)]
 
     def blocks(self, stiffer: wp.array) -> list[Launch]:
         """Diagonal blocks of what contacts add to A."""
-        return [self._over(block_springs, self._springs, stiffer)]
+        return [self._contact.over(block_springs, self._springs, stiffer)]
 
     def energy(self, energy: wp.array) -> list[Launch]:
         """Energy of the springs, added to that of the nodes; after `press`."""
-        return [self._over(add_energy, self._springs, self._model.v, energy)]
+        return [self._contact.over(add_energy, self._springs, self._model.v, energy)]
 
     def parties(self) -> list[list[int]]:
         """Which bodies push on each other, as groups."""

@@ -11,10 +11,10 @@ by conjugate gradients, preconditioned by 3 × 3 blocks and by the rigid motions
 product with a vector is the directional derivative of the two force passes. Where K is indefinite and a search
 direction shows it, the solve is done again with a positive part of K; a correction that makes things worse is
 shortened. Held phyxels keep the velocity of their hold. A phyxel that meets a plane keeps to it, rubbing with Coulomb's
-friction, and leaves it when its impulse would pull.
+friction, and leaves it when its impulse would pull. Bodies that touch each other push by springs (`contact.springs`).
 
-One linearised step brakes rotation badly, so there are two Newton iterations, and the momenta of a body that nothing
-touches are put right afterwards.
+One linearised step brakes rotation badly, so there are two Newton iterations, and the momenta of bodies that nothing
+else touches are put right afterwards.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 import warp as wp
 
 from phyxel import device as dev
+from phyxel.contact.springs import ContactSprings
 from phyxel.device import Launch, Program, Shared
 from phyxel.models.conjugate import (
     INDEFINITE,
@@ -44,7 +45,6 @@ from phyxel.models.conjugate import (
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:
-    from phyxel.contact.springs import ContactSprings
     from phyxel.models.phyxel import PhyxelModel
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -437,8 +437,6 @@ class Implicit:
     def _run(self, name: str, times: int = 1) -> None:
         if not self._programs:
             if self._model.contact is not None:
-                from phyxel.contact.springs import ContactSprings
-
                 self._springs = ContactSprings(self._model, self._model.contact)
             launches = self._launches()
             dev.prepare([item for items in launches.values() for item in items], self._model.device)
