@@ -258,6 +258,8 @@ class World:
         The size of a step is kept while it is about right: leap-frog keeps the energy only while its step stays the
         same, and a size that follows every breath of the stability limit pumps energy into the motion.
         """
+        # What is many times faster than sound, which crosses a spacing in 1/ω, is blowing up: steps need not follow it.
+        longest = max(longest, 1 / (16 * self.model.rest_frequency()))
         limit = min(self.model.stable_step(), longest)
         if not (math.isfinite(limit) and limit > 0):
             self._blow_up_where_not_finite()
