@@ -80,6 +80,7 @@ class Body:
     points leave it open. `parts` are regions of other materials, pairs of a place and a `Material`, later ones over
     earlier; `vary` lets numbers of the material vary over the body: `{"young": px.Channel("red", 1e5, 1e7)}`, or a
     function of (n, 3) reference positions in place of the channel. Later changes of the material scale with it.
+    `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Body:
         closing: float = CLOSING,
         parts: Sequence[tuple[Where, Material]] = (),
         vary: Mapping[str, Variation] | None = None,
+        friction: float = 0.5,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -114,6 +116,7 @@ class Body:
         self._check_choice("surface", surface, ("carried",))
         if not 1.2 <= support <= 5:
             raise PhyxelError(f"{self.name}: support = {support}: give 1.2 to 5 (2 is right for most)")
+        self.friction = friction
         self.solid = Solid(cloud, closing=closing)
         self.cloud = self.solid.skin
         self._material = self.first_material = material or Material.rubber()
@@ -128,7 +131,7 @@ class Body:
         self._reach = sampled.reach * self._scale
         centre = np.average(self.birth, axis=0, weights=self.volumes)
         self.anchor = Anchor(sampled.spacing * self._scale, centre, centre.copy())
-        self._born = Anchor(self.anchor.unit, centre, centre)
+        self.born = Anchor(self.anchor.unit, centre, centre)
         self.reshaped = False
         """whether the reference shape is not that of birth"""
         arm = self.birth - centre
@@ -172,7 +175,7 @@ class Body:
 
     def be_born_again(self) -> None:
         """Forget every reference shape but the first."""
-        born = self._born
+        born = self.born
         self.anchor, self.reshaped, self._surfels = Anchor(born.unit, born.centre, born.origin.copy()), False, None
 
     def _check_choice(self, key: str, value: Any, known: tuple[Any, ...]) -> None:
@@ -206,9 +209,14 @@ class Body:
 
     def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid."""
-        born = self._born
+        born = self.born
         there, here = (self._unplaced(born.centre + born.unit * np.asarray(x, np.float64)) for x in (one, other))
         return self.solid.sees(there, here)
+
+    def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
+        """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,)."""
+        there = self._unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
+        return self.solid.distance(there) * (self._scale / self.born.unit)
 
     def _in_cloud(self, entry: Region) -> Region:
         """A region to refine, given in reference positions, in those of the cloud."""
@@ -239,6 +247,18 @@ class Body:
         )
 
     # What a user changes
+
+    @property
+    def friction(self) -> float:
+        """Coulomb's coefficient, 0 or more: two bodies rub with the geometric mean of theirs; assign another at any
+        time."""
+        return self._friction
+
+    @friction.setter
+    def friction(self, friction: float) -> None:
+        if not (isinstance(friction, int | float) and 0 <= friction < np.inf):
+            raise PhyxelError(f"{self.name}: friction = {friction}: give 0 or more (ice 0.05, rubber 1)")
+        self._friction = float(friction)
 
     @property
     def material(self) -> Material:

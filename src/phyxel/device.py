@@ -196,8 +196,13 @@ class Launch:
     kernel: wp.Kernel
     count: int
     inputs: Sequence[Any]
-    work: int = 1
+    work: float = 1
     """what one index takes, in phyxels of a force pass"""
+
+    @property
+    def small(self) -> bool:
+        """Whether it is done sooner by one thread than shared out."""
+        return self.count * self.work < NODES_PER_THREAD
 
 
 def prepare(launches: Sequence[Launch], device: wp.Device) -> None:
@@ -283,7 +288,7 @@ class Program:
         self._launches = [item for item in launches if item.count]
         prepare([*self._launches, Launch(wait_for_all, 1, [])], device)
         self._flushes = not device.is_cuda
-        biggest = max((item.count * item.work for item in self._launches), default=0)
+        biggest = int(max((item.count * item.work for item in self._launches), default=0))
         self._threads = 1 if device.is_cuda else max(1, min(thread_count(), biggest // NODES_PER_THREAD))
         self._gate = wp.zeros(64, dtype=wp.int32, device=device)
         self._graphs: dict[int, list[Any]] = {}
@@ -292,11 +297,14 @@ class Program:
         with wp.ScopedCapture(device=self._device) as capture:
             if self._flushes:
                 wp.launch(flush_tiny, 1, inputs=[self._gate, rank, 1], device=self._device)
-            for item in self._launches * times:
-                first, length = _slices(item.count, self._threads)[rank]
+            launches = self._launches * times
+            for item, after in itertools.zip_longest(launches, launches[1:]):
+                sharers = 1 if item.small else self._threads
+                first, length = _slices(item.count, sharers)[rank] if rank < sharers else (0, 0)
                 if length:
                     wp.launch(item.kernel, length, inputs=[first, *item.inputs], device=self._device)
-                if self._threads > 1:
+                # What one thread does after another small thing it did itself need not be waited for.
+                if self._threads > 1 and not (item.small and after is not None and after.small):
                     wp.launch(wait_for_all, 1, inputs=[self._gate, self._threads], device=self._device)
             if self._flushes:
                 wp.launch(flush_tiny, 1, inputs=[self._gate, rank, 0], device=self._device)

@@ -51,10 +51,15 @@ class Pool:
             self.absorb()
         if self.flows != (self._world.model.melt is not None):
             self.set_melt()
+            self._world.anchors_changed()
 
     def set_melt(self) -> None:
         """Tell the model which bodies flow."""
-        self._world.model.set_melt([self._world.bodies.index(body) for body in self.bodies] if self.flows else [])
+        bodies = [self._world.bodies.index(body) for body in self.bodies]
+        for body in bodies if not self.flows else []:
+            self._world.model.let_go_of_birth(body)
+        self._world.model.set_melt(bodies if self.flows else [])
+        self._world.renew_contact()
 
     def take_in(self, body: Body) -> None:
         """If a body is molten for the first time: from now on it is counted from where the others are."""
@@ -72,8 +77,8 @@ class Pool:
             body.surface.absorb(new.unit, new.origin)
         model.let_go_of_birth(index)
         self.bodies.append(body)
-        self._world.anchors_changed()
         self.set_melt()
+        self._world.anchors_changed()
 
     def _absorb_alone(self, body: Body) -> None:
         """The present shape of one body becomes its reference shape."""

@@ -145,6 +145,7 @@ class BodyPart(SourcePart):
     velocity: Triple = (0.0, 0.0, 0.0)
     spin: Triple = (0.0, 0.0, 0.0)
     support: float = Field(default=2.0, ge=1.2, le=5)
+    friction: float = Field(default=0.5, ge=0)
     refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     part: list[OtherPart] = Field(default=[])
@@ -174,6 +175,7 @@ class BodyPart(SourcePart):
             "name",
             "support",
             "closing",
+            "friction",
         }
         options = self.model_dump(include=keys)
         material = self.material.over(Material.rubber())

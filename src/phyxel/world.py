@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body import DRAG_TIME, Body
+from phyxel.contact.bodies import BodyContact
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import measured, top_speed
 from phyxel.errors import BlowUpError, CheckpointError, PhyxelError
@@ -77,6 +78,8 @@ class World:
         self._model: PhyxelModel | None = None
         self.pool = Pool(self)
         """what has melted"""
+        self._parties: set[frozenset[Body]] = set()
+        """bodies that could touch between the last two looks at the energy"""
         self._steps_since_check = 0
         self._collider_speed = 0.0
         """the fastest a collider gets in the time that is being stepped over [m/s]"""
@@ -157,6 +160,7 @@ class World:
             self._model = PhyxelModel([body.part() for body in self.bodies], self.device)
             for index, body in enumerate(self.bodies):
                 self._model.set_material(index, body.mixture, body.rotation)
+            self.renew_contact()
             self._write_holds()
             for body in self.bodies:
                 self.pool.take_in(body)
@@ -184,6 +188,11 @@ class World:
     def anchors_changed(self) -> None:
         """Bodies are counted from elsewhere."""
         self._write_surroundings()
+
+    def renew_contact(self) -> None:
+        """Other bodies than before meet each other, or otherwise."""
+        model = self.model
+        model.set_contact(BodyContact(model, tuple(self.bodies), self.pool.bodies, self.pool.flows))
 
     def energy_changed(self, body: Body) -> None:
         """Something from outside may have done work on a body."""
@@ -240,10 +249,11 @@ class World:
         while left > 0:
             implicit = self.integrator == "implicit"
             most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
-            substeps = self._implicit_substeps(left) if implicit else self._stable_substeps(left)
+            longest = self.contact.longest_step()
+            substeps = self._implicit_substeps(left, longest) if implicit else self._stable_substeps(left, longest)
             if self.fields:
                 most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
-            now = min(substeps, most)
+            now = self.contact.prepare(left / substeps, min(substeps, most))
             before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
             self._write_fields(0.5 * (now - 1) * step)
@@ -287,6 +297,7 @@ class World:
                 depth = ground.height - float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
                 if depth > 0 and not body.handles:
                     body.origin = body.origin + depth * up
+                    self.contact.outdate()
                     self.revision += 1
             self._refuse_overlap(body)
         self._arrived.clear()
@@ -299,13 +310,21 @@ class World:
             if depth > body.unit:
                 raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
 
-    def _stable_substeps(self, dt: float) -> int:
+    @property
+    def contact(self) -> BodyContact:
+        """Contact between the bodies, and of each with itself."""
+        assert self.model.contact is not None
+        return self.model.contact
+
+    def _stable_substeps(self, dt: float, longest: float) -> int:
         """How many stable steps make up dt.
 
         The size of a step is kept while it is about right: leap-frog keeps the energy only while its step stays the
         same, and a size that follows every breath of the stability limit pumps energy into the motion.
         """
-        limit = self.model.stable_step()
+        # What is many times faster than sound, which crosses a spacing in 1/ω, is blowing up: steps need not follow it.
+        longest = max(longest, 1 / (16 * self.model.rest_frequency()))
+        limit = min(self.model.stable_step(), longest)
         if not (math.isfinite(limit) and limit > 0):
             self._blow_up_where_not_finite()
         steps = max(1, round(dt / self._step)) if self._step else 0
@@ -315,10 +334,10 @@ class World:
             self._step = dt / steps
         return steps
 
-    def _implicit_substeps(self, dt: float) -> int:
+    def _implicit_substeps(self, dt: float, longest: float) -> int:
         """How many implicit steps make up dt. Only the ground has no far side that one could come out of."""
-        longest = min(LONGEST_IMPLICIT, self.model.crossing_time()) if self._solid_colliders() else LONGEST_IMPLICIT
-        return math.ceil(dt / longest * (1 - 1e-9))
+        crossing = self.model.crossing_time() if self._solid_colliders() else math.inf
+        return math.ceil(dt / min(LONGEST_IMPLICIT, longest, crossing) * (1 - 1e-9))
 
     def _solid_colliders(self) -> list[Collider]:
         return [one for one in self.colliders if isinstance(one, Collider)]
@@ -331,6 +350,7 @@ class World:
             model.set_acceleration(b, push / body.unit)
         self._span = (self.time, self.time)
         self._place_colliders(self.time)
+        self.contact.place()
 
     def _place_colliders(self, at: float) -> None:
         origins = np.array([body.origin for body in self.bodies])
@@ -392,28 +412,32 @@ class World:
         if self._steps_since_check < STEPS_BETWEEN_CHECKS:
             return
         self._steps_since_check = 0
-        for body in self.bodies:
-            self._check_energy(body)
+        parties = {frozenset(self.bodies[b] for b in party) for party in self.contact.parties()}
+        for party in parties:
+            self._check_energy(party, met_before=party in self._parties)
+        self._parties = parties
 
     def _blow_up_where_not_finite(self) -> NoReturn:
         broken = [body.name for body in self.bodies if not np.isfinite(self.field(body, "v")).all()]
         name = broken[0] if broken else self.bodies[0].name
         raise BlowUpError(self._blow_up_text(name, "its velocities are no longer numbers"))
 
-    def _check_energy(self, body: Body) -> None:
-        """Without work from outside, kinetic + elastic + potential energy can only fall."""
-        if body.force.any() or any(field.acts_on(body) for field in self.fields):
+    def _check_energy(self, party: frozenset[Body], met_before: bool) -> None:
+        """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall."""
+        if any(body.force.any() or any(field.acts_on(body) for field in self.fields) for body in party):
             return
-        now = body.diagnostics()
-        lively = now["kinetic"] + now["elastic"]
-        total = lively + now["potential"]
-        if body not in self._ceilings:
-            self._ceilings[body] = total
+        now = {body: body.diagnostics() for body in party}
+        lively = sum(one["kinetic"] + one["elastic"] for one in now.values())
+        totals = {body: one["kinetic"] + one["elastic"] + one["potential"] for body, one in now.items()}
+        known = all(body in self._ceilings for body in party) and (met_before or len(party) == 1)
+        if not known:
+            self._ceilings.update(totals)
             return
-        weight = now["mass"] * float(np.linalg.norm(self._gravity))
-        gained = total - self._ceilings[body]
-        if gained > 0.5 * lively and gained > 1e-3 * weight * body.unit:
-            raise BlowUpError(self._blow_up_text(body.name, f"it gained {gained:.3g} J from nowhere"))
+        weight = sum(one["mass"] for one in now.values()) * float(np.linalg.norm(self.gravity))
+        gains = {body: total - self._ceilings[body] for body, total in totals.items()}
+        gained, most = sum(gains.values()), max(gains, key=lambda body: gains[body])
+        if gained > 0.5 * lively and gained > 1e-3 * weight * most.unit:
+            raise BlowUpError(self._blow_up_text(most.name, f"it gained {gained:.3g} J from nowhere"))
 
     def _blow_up_text(self, name: str, what: str) -> str:
         return (
@@ -492,11 +516,16 @@ class World:
         model.stop()
         slowest, quiet, steps = math.inf, 0, 0
         while quiet < 3:
-            step = model.stable_step()
+            step = min(model.stable_step(), self.contact.longest_step())
             drag = 2 * slowest if math.isfinite(slowest) else 0.0
             self._write_fields(0.0)
             self._move_holds(self.time + DRAG_TIME, SETTLING_STEPS * step)
-            model.step(step, SETTLING_STEPS, drag)
+            left = SETTLING_STEPS
+            while left > 0:
+                self.contact.longest_step()
+                now = self.contact.prepare(step, left)
+                model.step(step, now, drag)
+                left -= now
             model.synchronise(drag)
             steps += SETTLING_STEPS
             fastest = model.fastest()
@@ -518,7 +547,7 @@ class World:
             digest.update(body.name.encode())
             digest.update(np.ascontiguousarray(body.birth).tobytes())
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
-            digest.update(repr((body.first_material, body.first_material.stiffness)).encode())
+            digest.update(repr((body.first_material, body.first_material.stiffness, body.friction)).encode())
         return digest.hexdigest()
 
     def _surroundings(self) -> list[str]:
@@ -539,6 +568,7 @@ class World:
             "origins": np.array([body.origin for body in self.bodies]),
             "moved": np.array([handle.moved for handle in handles]).reshape(-1, 3),
             "ceilings": np.array([self._ceilings.get(body, math.nan) for body in self.bodies]),
+            "slack": self.contact.slack,
         }
         with whole_file(path) as file:
             np.savez(file, **content)
@@ -575,6 +605,8 @@ class World:
             body.origin = origin
         for handle, moved in zip(self._handles(), content["moved"], strict=True):
             handle.moved = moved
+        self.contact.place()
+        self.contact.resume(content["slack"])
         known = zip(self.bodies, content["ceilings"].tolist(), strict=True)
         self._ceilings = {body: ceiling for body, ceiling in known if not math.isnan(ceiling)}
         self.revision += 1

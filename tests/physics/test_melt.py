@@ -18,6 +18,7 @@ SYRUP = px.Material(young=2e4, poisson=0.4, viscosity=50.0)
 def molten_block() -> PhyxelModel:
     """Phyxels at random in double precision, all molten, crowded enough to push."""
     model = model_of(0.9 * shaken_block(5), SYRUP)
+    model.let_go_of_birth(0)
     model.set_melt([0])
     return model
 

@@ -16,6 +16,7 @@ MODULES = {
     "m04": "phyxel.bench.m04",
     "bar": "phyxel.bench.bar",
     "steps": "phyxel.bench.steps",
+    "contact": "phyxel.bench.steps",
     "surface": "phyxel.bench.m04",
     "million": "phyxel.bench.steps",
     "solid": "phyxel.bench.solids",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from phyxel.bench.registry import Result, Setting, resident_bytes
 from phyxel.body import Body
+from phyxel.contact.colliders import Ground
 from phyxel.device import pick
 from phyxel.material import Material
 from phyxel.points.load import load
@@ -19,6 +20,38 @@ def steps(setting: Setting) -> Iterator[Result]:
     world, memory = _box_of(64_000, 2.0, setting)
     yield Result("steps-64k", 1 / _step(world), "steps/s", smaller_is_better=False, details=_details(world))
     yield Result("memory-64k", memory, "bytes/phyxel")
+
+
+def contact(setting: Setting) -> Iterator[Result]:
+    """Two bears of 800 phyxels that lie on each other: a step of their world, beside one in which they lie apart."""
+    together, apart = _bears(0.0, setting), _bears(1.0, setting)
+    touching, elastic = _advancing(together), _advancing(apart)
+    nodes = int((together.contact.contacts.target.numpy() >= 0).sum())
+    details = {"apart_ms": round(elastic, 3), "contact_share": round(touching / elastic - 1, 3), "touching": nodes}
+    yield Result("contact-step", touching, "ms/step", details=_details(together) | details)
+
+
+def _bears(apart: float, setting: Setting) -> World:
+    """Two bears, one on the other or so many metres beside it, at rest."""
+    material = Material(young=1e5, poisson=0.3, damping=5e-3, drag=20.0)
+    cloud = load("bear", points=5000)
+    world = World(device=setting.device)
+    world.add(Ground())
+    world.add(Body(cloud, material=material, name="lying", rotate=(-90, 0, 0), friction=2.0))
+    world.add(Body(cloud, material=material, name="other", rotate=(90, 0, 0), at=(apart, 0.26, 0), friction=2.0))
+    world.advance(0.5)
+    return world
+
+
+def _advancing(world: World) -> float:
+    """Median milliseconds a step of `World.advance`, in sixtieths of a second."""
+    seconds = []
+    for _ in range(15):
+        start, before = time.perf_counter(), world.steps
+        world.advance(1 / 60)
+        world.synchronize()
+        seconds.append((time.perf_counter() - start) / (world.steps - before))
+    return 1e3 * statistics.median(seconds)
 
 
 def million(setting: Setting) -> Iterator[Result]:

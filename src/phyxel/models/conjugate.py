@@ -5,6 +5,8 @@
 
 Rigid motions are what no diagonal sees: a stiff body resists everything else a million times more. Held phyxels and the
 direction across a plane that is touched are filtered out of residuals and directions (Baraff and Witkin 1998).
+Bodies compute in units of their own. For those that touch, A is symmetric in the sum of joules: a body's part of a
+scalar product counts by its `worth`, the cube of its unit.
 """
 
 from __future__ import annotations
@@ -142,6 +144,7 @@ def apply_system(
     n: int,
     dt: wp.array(dtype=Any),
     mass: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
     damping: wp.array(dtype=Any),
     drag: wp.array(dtype=Any),
     rub: wp.array(dtype=Any),
@@ -150,18 +153,22 @@ def apply_system(
     normal: wp.array(dtype=Any),
     p: wp.array(dtype=Any),
     change: wp.array(dtype=Any),
+    coupling: wp.array(dtype=Any),
+    worth: wp.array(dtype=wp.float64),
     partial: wp.array(dtype=wp.float64),
 ):
-    """A p in place of `change` = −K p; partial sums of p·A p."""
+    """A p in place of `change` = −K p, `coupling` being the part of contacts; partial sums of p·A p."""
     c = first + wp.tid()
     total = wp.float64(0.0)
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
+        b = body[i]
         stays = mass[i] * (mass.dtype(1.0) + drag[i] * dt[0]) + rub[i]
-        Ap = filtered(stays * p[i] - (dt[0] + damping[i]) * dt[0] * change[i], hold[i], contact[i], normal[i])
+        whole = stays * p[i] - (dt[0] + damping[i]) * dt[0] * change[i] + coupling[i]
+        Ap = filtered(whole, hold[i], contact[i], normal[i])
         change[i] = Ap
-        total += wp.float64(wp.dot(p[i], Ap))
+        total += worth[b] * wp.float64(wp.dot(p[i], Ap))
         i += 1
     partial[c] = total
 
@@ -208,6 +215,7 @@ def precondition(
     contact: wp.array(dtype=wp.int32),
     normal: wp.array(dtype=Any),
     z: wp.array(dtype=Any),
+    worth: wp.array(dtype=wp.float64),
     partial: wp.array(dtype=wp.float64),
 ):
     """z = P⁻¹ r; partial sums of r·z."""
@@ -218,7 +226,7 @@ def precondition(
     while i < end:
         pulled = preconditioned(i, inverse_block, body, X, ahead, middle, drift, spin, r)
         z[i] = filtered(pulled, hold[i], contact[i], normal[i])
-        total += wp.float64(wp.dot(r[i], z[i]))
+        total += worth[body[i]] * wp.float64(wp.dot(r[i], z[i]))
         i += 1
     partial[c] = total
 

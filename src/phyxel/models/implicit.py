@@ -11,10 +11,11 @@ by conjugate gradients, preconditioned by 3 × 3 blocks and by the rigid motions
 product with a vector is the directional derivative of the two force passes. Where K is indefinite and a search
 direction shows it, the solve is done again with a positive part of K; a correction that makes things worse is
 shortened. Held phyxels keep the velocity of their hold. A phyxel that meets a collider keeps to it, rubbing with
-Coulomb's friction, and leaves it when its impulse would pull.
+Coulomb's friction, and leaves it when its impulse would pull. Bodies that touch each other push by springs
+(`contact.springs`).
 
-One linearised step brakes rotation badly, so there are two Newton iterations, and the momenta of a body that nothing
-touches are put right afterwards.
+One linearised step brakes rotation badly, so there are two Newton iterations, and the momenta of bodies that nothing
+else touches are put right afterwards.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 import warp as wp
 
 from phyxel import device as dev
+from phyxel.contact.springs import ContactSprings
 from phyxel.contact.table import deformed, distance_to, reach_along
 from phyxel.device import Launch, Program, Shared
 from phyxel.models.conjugate import (
@@ -254,16 +256,19 @@ def invert_blocks(
     rub: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     block: wp.array(dtype=Any),
+    stiffer: wp.array(dtype=Any),
     inverse_block: wp.array(dtype=Any),
 ):
-    """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R."""
+    """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R; `stiffer` by its contacts."""
     i = first + wp.tid()
     J = gradient[i] + wp.identity(n=3, dtype=mass.dtype)
     U, _s, V = wp.svd3(J)
     R = U * wp.transpose(V)
     one = mass.dtype(1.0)
     inertia = (mass[i] * (one + drag[i] * dt[0]) + rub[i]) * wp.identity(n=3, dtype=mass.dtype)
-    inverse_block[i] = wp.inverse(inertia + (dt[0] + damping[i]) * dt[0] * (R * block[i] * wp.transpose(R)))
+    inverse_block[i] = wp.inverse(
+        inertia + stiffer[i] + (dt[0] + damping[i]) * dt[0] * (R * block[i] * wp.transpose(R))
+    )
 
 
 @wp.kernel
@@ -289,6 +294,7 @@ def sum_merit(
     v_old: wp.array(dtype=Any),
     v: wp.array(dtype=Any),
     energy: wp.array(dtype=Any),
+    worth: wp.array(dtype=wp.float64),
     partial: wp.array(dtype=wp.float64),
 ):
     """Partial sums of U(u + Δt v') + ½m|v' − v − Δt a|² + ½(αΔt m |v'|² + rub |(v' − wall)_t|²): the step without inner
@@ -303,7 +309,7 @@ def sum_merit(
         along = sliding - wp.dot(sliding, normal[i]) * normal[i]
         work = mass[i] * wp.length_sq(beyond) + drag[i] * dt[0] * mass[i] * wp.length_sq(v[i])
         work += rub[i] * wp.length_sq(along)
-        total += wp.float64(energy[i]) + wp.float64(0.5) * wp.float64(work)
+        total += worth[body[i]] * (wp.float64(energy[i]) + wp.float64(0.5) * wp.float64(work))
         i += 1
     partial[c] = total
 
@@ -320,9 +326,13 @@ class Implicit:
         )
         self._r, self._delta, self._z, self._p, self._Ap = (wp.zeros(n, dtype=vector, device=device) for _ in range(5))
         self._contact = wp.zeros(n, dtype=wp.int32, device=device)
-        self._block, self._inverse_block = (wp.zeros(n, dtype=tensor, device=device) for _ in range(2))
+        self._block, self._inverse_block, self._stiffer = (wp.zeros(n, dtype=tensor, device=device) for _ in range(3))
+        self._coupling = wp.zeros(n, dtype=vector, device=device)
         self._energy, self._rub = (wp.zeros(n, dtype=real, device=device) for _ in range(2))
         bodies = len(model.ranges)
+        units = np.array(model.units)
+        self._worth = wp.array((units / units.max()) ** 3, dtype=wp.float64, device=device)
+        self._springs: ContactSprings | None = None
         self._begin = wp.array([low for low, _ in model.ranges] + [n], dtype=wp.int32, device=device)
         self._total = wp.zeros(bodies, dtype=real, device=device)
         self._middle, self._drift, self._spin = (wp.zeros(bodies, dtype=vector, device=device) for _ in range(3))
@@ -358,35 +368,24 @@ class Implicit:
         def once(kernel: wp.Kernel) -> Launch:
             return Launch(kernel, 1, [self._chunks, partial, solver])
 
-        system = [dt, m.mass, *inner, *held, self._p, self._Ap]
+        system = [dt, m.mass, body, *inner, *held, self._p, self._Ap, self._coupling, self._worth]
         whole = [self._inverse_block, body, X, self._ahead, *rigid, self._r, *held]
         meeting = [m.forces.gradient, m.u, self._v_old, self._rest, m.v, self._normal, self._wall, rub]
         outcome = [self._contact, self._changed.array]
-        missing = [
-            m.acceleration,
-            m.extra,
-            m.drag,
-            *held,
-            self._wall,
-            rub,
-            m.force,
-            self._v_old,
-            m.v,
-            self._rest,
-            self._r,
-        ]
-        merit = [m.acceleration, m.extra, m.drag, self._normal, self._wall, rub, self._v_old, m.v, self._energy]
+        pushing = [m.acceleration, m.extra, m.drag]
+        missing = [*pushing, *held, self._wall, rub, m.force, self._v_old, m.v, self._rest, self._r]
+        merit = [*pushing, self._normal, self._wall, rub, self._v_old, m.v, self._energy, self._worth]
         rigidly = over_bodies(move_rigidly, *frames, self._r, self._drift, self._spin)
         search = [
             over_chunks(apply_system, *system),
             once(choose_length),
             over(go_along, solver, self._p, self._Ap, self._delta, self._r),
             rigidly,
-            over_chunks(precondition, *whole, self._z),
+            over_chunks(precondition, *whole, self._z, self._worth),
             once(choose_turn),
             over(turn, solver, self._z, self._p),
         ]
-        return {
+        launches = {
             "blocks": [
                 over(make_blocks, *shape, *matter.lists, *weights, laws.of, laws.stiffness, laws.k_v, self._block)
             ],
@@ -400,12 +399,21 @@ class Implicit:
                 over(find_residual, dt, m.mass, body, *missing),
             ],
             "precondition": [
-                over(invert_blocks, dt, m.mass, *inner, m.forces.gradient, self._block, self._inverse_block),
+                over(
+                    invert_blocks,
+                    dt,
+                    m.mass,
+                    *inner,
+                    m.forces.gradient,
+                    self._block,
+                    self._stiffer,
+                    self._inverse_block,
+                ),
                 over_bodies(find_frames, m.mass, *frames),
             ],
             "begin": [
                 rigidly,
-                over_chunks(precondition, *whole, self._z),
+                over_chunks(precondition, *whole, self._z, self._worth),
                 once(keep_first),
                 over(restart, self._z, self._delta, self._p),
             ],
@@ -415,6 +423,24 @@ class Implicit:
             "correct": [over(correct, self._length.array, self._delta, m.v)],
             "merit": [m.forces.energy(self._ahead, self._energy), over_chunks(sum_merit, dt, m.mass, body, *merit)],
         }
+        return launches | self._touching_launches(launches, held)
+
+    def _touching_launches(self, launches: dict[str, list[Launch]], held: list[wp.array]) -> dict[str, list[Launch]]:
+        """The same where bodies may touch: with the springs between them."""
+        if self._springs is None:
+            return {}
+        springs, merit = self._springs, launches["merit"]
+        coupled = springs.couple(self._p, self._coupling)
+        extended = {
+            "start": springs.start(self._dt.array, self._block) + launches["start"],
+            "contacts": launches["contacts"] + springs.rub(self._changed),
+            "residual": launches["residual"] + springs.press(self._dt.array, held, self._rest, self._r),
+            "precondition": springs.blocks(self._stiffer) + launches["precondition"],
+            "search": coupled + launches["search"],
+            "positive search": coupled + launches["positive search"],
+            "merit": [merit[0], *springs.energy(self._energy), *merit[1:]],
+        }
+        return {f"touching {name}": items for name, items in extended.items()}
 
     @property
     def state(self) -> dict[str, wp.array]:
@@ -426,6 +452,11 @@ class Implicit:
         """Arrays have been replaced."""
         self._programs = {}
 
+    def forget_springs(self) -> None:
+        """Bodies meet otherwise than before."""
+        self._springs = None
+        self.outdate()
+
     def forget_contacts(self) -> None:
         """A collider is gone."""
         self._contact.zero_()
@@ -435,19 +466,30 @@ class Implicit:
         if self._programs:
             self._programs["blocks"].run()
 
+    @property
+    def _touching(self) -> bool:
+        """Whether any body may touch another, or itself."""
+        return self._model.contact is not None and self._model.contact.possible
+
     def _run(self, name: str, times: int = 1) -> None:
         if not self._programs:
+            if self._model.contact is not None:
+                self._springs = ContactSprings(self._model, self._model.contact)
             launches = self._launches()
             dev.prepare([item for items in launches.values() for item in items], self._model.device)
             self._programs = {key: Program(items, self._model.device) for key, items in launches.items()}
             self._programs["blocks"].run()
-        self._programs[name].run(times)
+        touching = f"touching {name}"
+        self._programs[touching if self._touching and touching in self._programs else name].run(times)
 
     def step(self, dt: float) -> None:
         """One step of dt [s]."""
         self._dt.host[:] = dt
         self._dt.push()
         self._negligible, self._largest = self._negligible_energy(dt), 0.0
+        if not self._touching:
+            self._coupling.zero_()
+            self._stiffer.zero_()
         self._run("start")
         whole = True
         for iteration in range(MOST_NEWTON):
@@ -511,33 +553,37 @@ class Implicit:
                 return
 
     def _finish(self) -> None:
-        """Go where v' leads, and put the momenta of bodies that nothing touches right."""
+        """Go where v' leads, and put the momenta of bodies that nothing else touches right."""
         m = self._model
         self._run("residual")
-        v_old, v = self._v_old.numpy().astype(np.float64), m.v.numpy().astype(np.float64)
-        x = m.matter.X.numpy().astype(np.float64) + m.u.numpy()
-        mass, dt = m.mass.numpy().astype(np.float64), float(self._dt.host[0])
+        body = m.matter.body.numpy()
+        unit = np.array(m.units)[body][:, None]
+        v_old, v = unit * self._v_old.numpy(), unit * m.v.numpy()
+        x = m.place_of_nodes()
+        mass, dt = m.mass.numpy() * unit[:, 0], float(self._dt.host[0])
         touched = (m.hold.numpy() >= 0) | (self._contact.numpy() > 0)
-        pushes, drags = m.pushes(), m.drag.numpy()
-        for low, high in m.ranges:
-            part = slice(low, high)
+        push = unit * m.pushes()
+        slowing = 1 / (1 + m.drag.numpy().astype(np.float64) * dt)
+        parties = [[b] for b in range(len(m.ranges))]
+        if self._springs is not None and self._touching:
+            parties = self._springs.parties()
+        for party in parties:
+            part = np.isin(body, party)
             if not touched[part].any():
-                slowing = 1 / (1 + float(np.average(drags[part], weights=mass[part])) * dt)
-                v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, pushes[part], slowing)
-        m.v.assign(v.astype(m.v.numpy().dtype))
+                v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, push[part], slowing[part, None])
+        m.v.assign((v / unit).astype(m.v.numpy().dtype))
         m.u.assign(self._ahead)
         self._run("flow")
 
 
-def _with_momenta(x: Any, v_old: Any, v: Any, mass: Any, dt: float, push: Any, slowing: float) -> Any:
+def _with_momenta(x: Any, v_old: Any, v: Any, mass: Any, dt: float, push: Any, slowing: Any) -> Any:
     """v' with the momentum and, about the middle of mass, the angular momentum that v and a push (n, 3) leave."""
     total = mass.sum()
-    drift_old, drift = mass @ v_old / total, mass @ v / total
+    free = slowing * (v_old + dt * push)
+    drift_old, drift = mass @ free / total, mass @ v / total
     arm_old = x - mass @ x / total
     arm = arm_old + dt * (v - drift)
-    drift_push = mass @ push / total
-    spun = v_old - drift_old + dt * (push - drift_push)
-    target = slowing * np.cross(arm_old, mass[:, None] * spun).sum(axis=0)
+    target = np.cross(arm_old, mass[:, None] * (free - drift_old)).sum(axis=0)
     missing = target - np.cross(arm, mass[:, None] * (v - drift)).sum(axis=0)
     inertia = (mass @ (arm**2).sum(axis=1)) * np.eye(3) - np.einsum("n,ni,nj->ij", mass, arm, arm)
-    return v + slowing * (drift_old + dt * drift_push) - drift + np.cross(np.linalg.solve(inertia, missing), arm)
+    return v + drift_old - drift + np.cross(np.linalg.solve(inertia, missing), arm)

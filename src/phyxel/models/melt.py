@@ -162,6 +162,19 @@ def find_farthest(
     farthest[c] = found
 
 
+def crowding_inside(
+    X: NDArray[np.floating], h: NDArray[np.floating], volume: NDArray[np.floating], device: wp.Device
+) -> float:
+    """c⁰: Σ_j v_j W_ij of a phyxel inside a body of phyxels at X (n, 3)."""
+    pairs = find_pairs(X, h, device)
+    owner = np.repeat(np.arange(len(X)), pairs.count)
+    r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
+    support = 0.5 * (h[owner] + h[pairs.index])
+    kernel = 15 / (np.pi * support**6) * np.maximum(support - r, 0) ** 3
+    around = np.bincount(owner, volume[pairs.index] * kernel, minlength=len(X))
+    return float(np.percentile(volume * 15 / (np.pi * h**3) + around, INSIDE))
+
+
 class Melt:
     """The phyxels of all bodies that have melted parts, solid parts of theirs included."""
 
@@ -200,22 +213,9 @@ class Melt:
         self._half.assign(0.5 * model.matter.support.numpy())
         at_rest = np.ones(len(model))
         for b in self.bodies:
-            at_rest[slice(*model.ranges[b])] = self._rest_crowding(*model.ranges[b])
+            at_rest[slice(*model.ranges[b])] = model.rest_crowding[b]
         self._at_rest.assign(at_rest)
         self._run("weigh")
-
-    def _rest_crowding(self, low: int, high: int) -> float:
-        """c⁰: Σ_j v_j W_ij of a phyxel inside a body at birth."""
-        matter = self._model.matter
-        X, h, volume = (array.numpy()[low:high] for array in (matter.birth, matter.support, matter.rest_volume))
-        pairs = find_pairs(X, h, self._model.device)
-        owner = np.repeat(np.arange(high - low), pairs.count)
-        r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
-        total = volume * 15 / (np.pi * h**3)
-        support = 0.5 * (h[owner] + h[pairs.index])
-        kernel = 15 / (np.pi * support**6) * np.maximum(support - r, 0) ** 3
-        total += np.bincount(owner, volume[pairs.index] * kernel, minlength=high - low)
-        return float(np.percentile(total, INSIDE))
 
     def _spread(self) -> float:
         """Largest tr A⁻¹: stiffness grows with it, as neighbourhoods get thin."""
@@ -241,6 +241,7 @@ class Melt:
         self._lists = MovingLists(self._nodes, model.matter.support, room, model.device)
         self._first_omega, self._first_spread = numbers[1:].tolist()
         self._programs = {}
+        self._calibrate()
 
     def outdate(self) -> None:
         """Laws have changed."""

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -33,9 +33,12 @@ from phyxel.models.flow import flowing
 from phyxel.models.forces import HOURGLASS, Forces, Matter
 from phyxel.models.implicit import Implicit
 from phyxel.models.laws import Laws, Row
-from phyxel.models.melt import Melt
+from phyxel.models.melt import Melt, crowding_inside
 from phyxel.models.pushes import push_on
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
+
+if TYPE_CHECKING:
+    from phyxel.contact.bodies import BodyContact
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -176,7 +179,7 @@ class PhyxelModel:
     def __init__(self, parts: Sequence[Part], device: wp.Device, real: Any = wp.float32) -> None:
         self.device, self.real = device, real
         self.ranges = _ranges([len(part.positions) for part in parts])
-        self._units = [part.unit for part in parts]
+        self.units = [part.unit for part in parts]
         self._born = np.concatenate([part.volumes * part.unit**3 for part in parts])
         found = [choose_supports(part.positions, part.support, device, part.sees) for part in parts]
         matter = Matter.made(
@@ -208,10 +211,14 @@ class PhyxelModel:
         self._hold_velocity = Shared(1, vector, device)
         self._programs: dict[str, Program] = {}
         self._implicit: Implicit | None = None
+        self.contact: BodyContact | None = None
+        """between bodies, and of a body with itself"""
         self.melt: Melt | None = None
+        self.rest_crowding = np.full(bodies, math.nan)
+        """density c⁰ of bodies that have ever melted, shape (bodies,)"""
         self.reshaped = False
         """whether any reference shape is not that of birth"""
-        self._colliders = ColliderTable(self._units, real, device)
+        self._colliders = ColliderTable(self.units, real, device)
         self._collider_speed = 0.0
 
         self.u = wp.zeros(n, dtype=vector, device=device)
@@ -236,6 +243,13 @@ class PhyxelModel:
 
     def __len__(self) -> int:
         return len(self.matter.X)
+
+    def place_of_nodes(self) -> Floats:
+        """x of all phyxels about a common origin [m], shape (n, 3)."""
+        per_node = np.repeat(np.arange(len(self.ranges)), [high - low for low, high in self.ranges])
+        origins = np.zeros((len(self.ranges), 3)) if self.contact is None else self.contact.offsets
+        x = self.matter.X.numpy().astype(np.float64) + self.u.numpy()
+        return origins[per_node] + np.array(self.units)[per_node, None] * x
 
     # What an integrator sees
 
@@ -287,9 +301,9 @@ class PhyxelModel:
         _write(self._damping, low, mixture.number("damping"))
         _write(self._drag, low, mixture.number("drag"))
         sounds = [math.sqrt(row.stiffness.max() + row.k_v) for row in self._rows[body]]
-        self._sounds[body] = max(sounds) / math.sqrt(mixture.number("density").min()) / self._units[body]
+        self._sounds[body] = max(sounds) / math.sqrt(mixture.number("density").min()) / self.units[body]
         # In metres the volume of birth stays what it is, whatever the unit and the strain.
-        _write(self.mass, low, mixture.number("density") * self._born[low:high] / self._units[body])
+        _write(self.mass, low, mixture.number("density") * self._born[low:high] / self.units[body])
         _write(self.grip, low, HOURGLASS * mixture.number("young"))
         self._tie()
         self._outdate()
@@ -348,7 +362,7 @@ class PhyxelModel:
     ) -> None:
         """Colliders as they are at the time `at` [s] and move over a span of time, for bodies with these origins [m],
         shape (bodies, 3). `speed` [m/s] is the fastest they get in the steps to come."""
-        self._collider_speed = speed / min(self._units)
+        self._collider_speed = speed / min(self.units)
         gone = any(all(one is not other for other in colliders) for one in self._colliders.met)
         if self._colliders.write(colliders, origins, span, at):
             self._clear_programs()
@@ -368,6 +382,17 @@ class PhyxelModel:
             self._clear_programs()
         elif self._implicit is not None:
             self._implicit.outdate_blocks()
+
+    def set_contact(self, contact: BodyContact) -> None:
+        """How bodies meet each other from now on."""
+        self.contact = contact
+        if self._implicit is not None:
+            self._implicit.forget_springs()
+        self._clear_programs()
+
+    def contacts_moved(self) -> None:
+        """What contact works with is elsewhere in memory."""
+        self._clear_programs()
 
     def _clear_programs(self) -> None:
         self._programs.clear()
@@ -419,7 +444,11 @@ class PhyxelModel:
         """What a body was at birth no longer says where its surface is: its phyxels are balls of their volume."""
         low, high = self.ranges[body]
         matter = self.matter
+        if math.isnan(self.rest_crowding[body]):
+            X, h, volume = (array.numpy()[low:high] for array in (matter.birth, matter.support, matter.rest_volume))
+            self.rest_crowding[body] = crowding_inside(X, h, volume, self.device)
         _write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
+        _write(matter.birth, low, matter.X.numpy()[low:high])
         _write(self._reach, low, -0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
 
     def stress_under(self, nodes: NDArray[np.integer], law: Row) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -452,15 +481,16 @@ class PhyxelModel:
             (matter.support, 1, 0), (matter.volume, 3, 0), (matter.rest_volume, 3, 0),
         ):  # fmt: skip
             _write(array, low, array.numpy()[low:high] * factor**power + moved)
-        self._units[body] = unit
+        self.units[body] = unit
         self.shape_changed()
 
     def take_over(self, old: PhyxelModel) -> None:
         """Go on where a model of the first of these bodies is."""
         n = len(old)
+        self.rest_crowding[: len(old.rest_crowding)] = old.rest_crowding
         if old.reshaped:
             self.reshaped = True
-            self._units[: len(old._units)] = old._units
+            self.units[: len(old.units)] = old.units
             pairs = self.matter.near.pairs().replaced(np.arange(n), old.matter.near.pairs())
             self._copy_first(old, n)
             self.lay_out(pairs, np.arange(0), 0)
@@ -505,6 +535,8 @@ class PhyxelModel:
         moving = [Launch(move, n, move_inputs)]
         carried = Launch(carry_colliders, self._colliders.rows, [self.colliders, self._clock.array, DRIFT])
         carrying = [carried] if self._colliders.moves else []
+        touching = self.contact.launches(self._clock.array, DRIFT, self._y) if self.contact is not None else []
+        inner = self._force_launches() + self.flow_launches(self._clock.array, DRIFT)
         power = [self.mass, self._clock.array, self._change, self._ripple, self._last_ripple]
         norm, last_norm = (
             [Launch(sum_products, chunks, [n, self.mass, ripple, ripple, self._partial.array], work=CHUNK // 8)]
@@ -513,7 +545,9 @@ class PhyxelModel:
         return {
             "force": self.forces.elastic(self.u, self.force) + self._pressure_launches(),
             "move": moving,
-            "substep": carrying + moving + self._force_launches() + self.flow_launches(self._clock.array, DRIFT),
+            "substep": carrying + moving + inner,
+            "touching move": moving + touching,
+            "touching substep": carrying + moving + touching + inner,
             "survey": [
                 Launch(find_fastest, chunks, [n, self.v, self._partial.array], work=CHUNK // 8),
                 self.forces.stiffening(self._stiffening.array),
@@ -609,6 +643,11 @@ class PhyxelModel:
             self._forces_known = True
             self._fastest = None
 
+    @property
+    def _touching(self) -> str:
+        """How programs are called that see to contact."""
+        return "touching " if self.contact is not None and self.contact.possible else ""
+
     def step(self, dt: float, substeps: int, extra_drag: float = 0.0) -> None:
         """Take substeps of dt. Velocities are half a step behind then, until `synchronise`; other steps may follow."""
         self.ensure_forces()
@@ -616,11 +655,11 @@ class PhyxelModel:
         first_kick = self._owed + 0.5 * dt
         if first_kick != dt:
             self._set_clock(first_kick, dt, extra_drag)
-            self._program("substep").run()
+            self._program(self._touching + "substep").run()
             substeps -= 1
         if substeps:
             self._set_clock(dt, dt, extra_drag)
-            self._program("substep").run(substeps)
+            self._program(self._touching + "substep").run(substeps)
         self._owed = 0.5 * dt
 
     def step_implicitly(self, dt: float, substeps: int) -> None:
@@ -643,7 +682,7 @@ class PhyxelModel:
         if self._owed:
             self._fastest = None
             self._set_clock(self._owed, 0.0, extra_drag)
-            self._program("move").run()
+            self._program(self._touching + "move").run()
             self._owed = 0.0
 
     def relaxation_frequency(self) -> float:
@@ -715,6 +754,7 @@ class PhyxelModel:
         """Everything that varies, so that a restored run goes on with the same bits."""
         state = {name: array.numpy().copy() for name, array in self._state_arrays().items()}
         state["forces_known"] = np.array(self._forces_known)
+        state["rest_crowding"] = self.rest_crowding.copy()
         state["rest_omega"] = np.array([self._rest_omega, self._ripple_known])
         if self.reshaped:
             pairs = self.matter.near.pairs()
@@ -728,6 +768,7 @@ class PhyxelModel:
         if "contact" in state:
             self._implicit = self.implicit
         self.reshaped = "pairs.count" in state
+        self.rest_crowding = state["rest_crowding"].copy()
         self._assign(state)
         if self.reshaped:
             pairs = PairList(state["pairs.count"], state["pairs.index"])
