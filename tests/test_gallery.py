@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 import phyxel as px
@@ -57,7 +58,7 @@ def laid_over(points: np.ndarray, first: np.ndarray) -> np.ndarray:
 def test_the_bear_dents_and_bounces_with_its_dent():
     """Root mean square change of the surface above 2 % of the size after the second impact, and the same 1 s later;
     the total energy never grows."""
-    scene = px.gallery("bounce").changed(nodes=500, points=800)
+    scene = px.gallery("bounce").changed(nodes=600, points=800)
     world = scene.world("cpu")
     bear = world.bodies[0]
     first = bear.surface.positions.copy()
@@ -72,8 +73,8 @@ def test_the_bear_dents_and_bounces_with_its_dent():
             dents[frame.index] = np.sqrt((off**2).sum(axis=1).mean()) / size
     assert np.maximum.accumulate(energy[1:])[-1] <= energy[0] * 1.001
     assert (np.diff(energy) < 0.01 * energy[0]).all()
-    assert max(lowest[40:75]) > 0.2, "it bounces"
-    assert max(lowest[97:115]) > 0.02, "also with the dent"
+    assert max(lowest[40:66]) > 0.2, "it bounces"
+    assert max(lowest[80:105]) > 0.015, "also stiff and with its dent"
     assert dents[120] > 0.02
     assert dents[180] == pytest.approx(dents[120], rel=0.25)
 
@@ -122,3 +123,19 @@ def test_the_doughnut_comes_out_whole_and_with_a_hole():
     assert lifted[:, 1].mean() - set_shape[:, 1].mean() == pytest.approx(0.35, abs=0.03)
     off = np.linalg.norm(laid_over(lifted, set_shape) - set_shape, axis=1)
     assert off.max() < dough.unit
+
+
+def test_the_crowd_comes_to_lie_in_the_bowl_without_sharing_room():
+    """Four bears in a heap: all in the bowl, at rest but for some mm/s, none deep in another; momentum went to the bowl."""
+    scene = px.gallery("crowd").changed(nodes=150, points=600)
+    world = scene.world("cpu")
+    world.advance(4.0)
+    for bear in world.bodies:
+        assert np.linalg.norm(bear.positions - (0, 0.7, 0), axis=1).max() < 0.7
+        assert np.linalg.norm(bear.velocities, axis=1).mean() < 0.05
+        assert bear.diagnostics()["volume"] == pytest.approx(bear.volumes.sum(), rel=0.03)
+    for bear in world.bodies:
+        for other in world.bodies:
+            if other is not bear:
+                apart = cKDTree(other.positions).query(bear.positions)[0]
+                assert apart.min() > 0.4 * bear.unit

@@ -115,10 +115,13 @@ def move(
             size = colliders.size[row]
             way = clock[DRIFT] * sliding
             d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        gap = d - reach_along(n, reach[i], ball[i])
+        shape = ball[i]
+        if colliders.restitution[k] > type(kick)(0.0):  # what bounces off does not rest
+            shape = deformed(past[i], gradient[i])
+        gap = d - reach_along(n, reach[i], shape)
         # What rests on a collider is met a little before it touches, or the last half kick would leave it falling.
         if gap < type(kick)(TOUCHING):
-            follow = wp.max(type(kick)(FOLLOWING), colliders.restitution[k])  # what bounces off does not rest
+            follow = type(kick)(FOLLOWING)
             change = rebound(sliding, n, colliders.friction[k], colliders.restitution[k]) - sliding
             vi += change
             # What friction stopped has not moved along the surface either, or it would creep down every slope.
