@@ -1,6 +1,10 @@
-"""Draws the pictures of README and docs from the gallery scenes: `python docs/make_pictures.py`."""
+"""Draws the pictures of README and docs from the gallery scenes: `python docs/make_pictures.py [NAME...]`."""
 
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -12,29 +16,44 @@ from phyxel.render.cutaway import draw
 from phyxel.render.stage import Stage
 
 FOLDER = Path(__file__).parent / "pictures"
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Moments of a scene, to be shown side by side."""
+
+    frames: tuple[int, ...]
+    camera: dict[str, Any] = field(default_factory=dict)
+    """what is changed of the scene's camera"""
+    width: int = 480
+
+    def draw(self, name: str) -> np.ndarray:
+        scene = px.gallery(name)
+        world = scene.world()
+        camera = scene.content.camera.model_copy(update=self.camera)
+        size = {"width": self.width, "height": 480}
+        stage = Stage.around(world, camera, scene.content.output.model_copy(update=size))
+        pictures = []
+        for frame in world.play(max(self.frames) / scene.fps, scene.fps):
+            if frame.index in self.frames:
+                pictures.append(stage.draw(world, supersample=2))
+        return np.concatenate(pictures, axis=1)
+
+
 STRIPS = {
-    "demo": (0, 14, 24, 70),
-    "cantilever": (0, 12, 60, 135),
-    "stretch": (0, 60, 76, 160),
+    "demo": Strip((0, 14, 24, 70)),
+    "cantilever": Strip((0, 12, 60, 135)),
+    "stretch": Strip((0, 60, 76, 160)),
+    "bounce": Strip((16, 29, 71, 96), {"eye": (1.28, 0.85, 1.6), "target": (0.0, 0.45, 0.0)}),
+    "poisson": Strip((0, 120), width=960),
+    "melt": Strip((0, 40, 66, 300)),
+    "donut": Strip((0, 36, 240, 320), {"eye": (0.5, 1.14, 1.24), "target": (0.0, 0.15, 0.0)}),
+    "crowd": Strip((0, 24, 48, 300)),
 }
-"""frames of each scene to show side by side"""
 
 
-def strip(name: str, frames: tuple[int, ...]) -> None:
-    """Moments of a scene side by side."""
-    scene = px.gallery(name)
-    world = scene.world()
-    size = {"width": 480, "height": 480}
-    stage = Stage.around(world, scene.content.camera, scene.content.output.model_copy(update=size))
-    pictures = []
-    for frame in world.play(max(frames) / scene.fps, scene.fps):
-        if frame.index in frames:
-            pictures.append(stage.draw(world, supersample=2))
-    save(np.concatenate(pictures, axis=1), name)
-
-
-def shapes() -> None:
-    """The built-in shapes in one row."""
+def shapes() -> np.ndarray:
+    """The built-in shapes in two rows."""
     pictures = []
     for name in SHAPES:
         world = px.World(gravity=(0, 0, 0))
@@ -43,23 +62,20 @@ def shapes() -> None:
         world.add(px.Ground(height=float(body.cloud.lower[1])))
         camera = Camera.framing(body.cloud.lower, body.cloud.upper, (0.5, 0.35, 1.0), 320, 320, 32.0)
         pictures.append(Stage(camera, "studio", None).draw(world, supersample=2))
-    rows = [np.concatenate(pictures[first : first + 4], axis=1) for first in (0, 4)]
-    save(np.concatenate(rows), "shapes")
+    return np.concatenate([np.concatenate(pictures[first : first + 4], axis=1) for first in (0, 4)])
 
 
-def sample() -> None:
+def sample() -> np.ndarray:
     """A bear cut open, with its nodes."""
     solid = px.Solid(px.load("bear"))
-    save(draw(solid, solid.sample(800)), "sample")
+    return draw(solid, solid.sample(800))
 
 
-def save(pixels: np.ndarray, name: str) -> None:
-    Image.fromarray(pixels).convert("RGB").save(FOLDER / f"{name}.jpg", quality=88)
+OTHERS: dict[str, Callable[[], np.ndarray]] = {"shapes": shapes, "sample": sample}
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name, frames in STRIPS.items():
-        strip(name, frames)
-    shapes()
-    sample()
+    for name in sys.argv[1:] or [*STRIPS, *OTHERS]:
+        pixels = STRIPS[name].draw(name) if name in STRIPS else OTHERS[name]()
+        Image.fromarray(pixels).convert("RGB").save(FOLDER / f"{name}.jpg", quality=88)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
@@ -187,6 +188,12 @@ class Shared:
         if self.array.device.is_cuda:
             self.host = self.array.numpy()
         return self.host
+
+
+def write(array: wp.array, first: int, values: Any) -> None:
+    """array[first : first + len(values)] = values, from the host."""
+    values = np.asarray(values)
+    array[first : first + len(values)].assign(values)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from phyxel.body import Anchor, Body
 from phyxel.material import Mixture
+from phyxel.models import reshape
 from phyxel.models.laws import Row
 from phyxel.surface.surfels import Surfels
 
@@ -34,7 +35,8 @@ class Pool:
         self._world = world
         self.bodies: list[Body] = []
         self._anchor: Anchor | None = None
-        self._absorptions = 0
+        self.absorptions = 0
+        """how often the reference shape has changed"""
         self._stiffness: dict[Body, float] = {}
         """of bodies that have never melted, when they were last absorbed [Pa]"""
 
@@ -57,7 +59,7 @@ class Pool:
         """Tell the model which bodies flow."""
         bodies = [self._world.bodies.index(body) for body in self.bodies]
         for body in bodies if not self.flows else []:
-            self._world.model.let_go_of_birth(body)
+            reshape.let_go_of_birth(self._world.model, body)
         self._world.model.set_melt(bodies if self.flows else [])
         self._world.renew_contact()
 
@@ -71,11 +73,11 @@ class Pool:
             self._anchor = body.anchor
         else:
             old, new = body.anchor, self._anchor
-            model.rescale(index, new.unit, old.unit / new.unit, (old.origin - new.origin) / new.unit)
+            reshape.rescale(model, index, new.unit, old.unit / new.unit, (old.origin - new.origin) / new.unit)
             body.anchor = new
             model.set_material(index, body.mixture, body.rotation)
             body.surface.absorb(new.unit, new.origin)
-        model.let_go_of_birth(index)
+        reshape.let_go_of_birth(model, index)
         self.bodies.append(body)
         self.set_melt()
         self._world.anchors_changed()
@@ -84,7 +86,7 @@ class Pool:
         """The present shape of one body becomes its reference shape."""
         model, anchor = self._world.model, body.anchor
         surface = self._carried(body)
-        shift = model.absorb_body(self._world.bodies.index(body), body.support, body.sees)
+        shift = reshape.absorb_body(model, self._world.bodies.index(body), body.support, body.sees)
         self._move(anchor, shift)
         body.reshaped = True
         surface.absorb(anchor.unit, anchor.origin)
@@ -110,13 +112,13 @@ class Pool:
             return
         low, _ = model.ranges[index]
         chosen = [low + np.flatnonzero((before.which == a) & (body.mixture.which == b)) for a, b in stiffer]
-        stresses = [model.stress_under(nodes, old[a]) for nodes, (a, _) in zip(chosen, stiffer, strict=True)]
+        stresses = [reshape.stress_under(model, nodes, old[a]) for nodes, (a, _) in zip(chosen, stiffer, strict=True)]
         if body in self.bodies:
             self.absorb()
         elif self._is_due(body, max(old[a].shear_norm for a, _ in stiffer), max(new[b].shear_norm for _, b in stiffer)):
             self._absorb_alone(body)
         for nodes, stress, (_, b) in zip(chosen, stresses, stiffer, strict=True):
-            model.take_up_stress(nodes, stress, new[b])
+            reshape.take_up_stress(model, nodes, stress, new[b])
 
     def _is_due(self, body: Body, old: float, new: float) -> bool:
         """Whether a body has become so much stiffer [Pa] since it was last absorbed, and is so deformed, that it should
@@ -141,10 +143,10 @@ class Pool:
             return
         surfaces = [self._carried(body) for body in self.bodies]
         self._move(self._anchor, model.melt.absorb())
-        self._absorptions += 1
+        self.absorptions += 1
         for body, surface in zip(self.bodies, surfaces, strict=True):
             surface.absorb(self._anchor.unit, self._anchor.origin)
-            if self._absorptions % CARRIED == 0:
+            if self.absorptions % CARRIED == 0:
                 surface.find_carriers(self._world.field(body, "X"))
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -155,12 +157,12 @@ class Pool:
             f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surface.state().items()
         }
         stiffness = [self._stiffness.get(body, 0.0) for body in self._world.bodies]
-        counts = {"absorptions": np.array(self._absorptions), "stiffness": np.array(stiffness)}
+        counts = {"absorptions": np.array(self.absorptions), "stiffness": np.array(stiffness)}
         return counts | centres | surfaces
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
-        self._absorptions = int(state["absorptions"])
+        self.absorptions = int(state["absorptions"])
         known = zip(self._world.bodies, state["stiffness"].tolist(), strict=True)
         self._stiffness = {body: stiffness for body, stiffness in known if stiffness > 0}
         for body in self._world.bodies:

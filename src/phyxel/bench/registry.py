@@ -17,6 +17,7 @@ MODULES = {
     "bar": "phyxel.bench.bar",
     "steps": "phyxel.bench.steps",
     "contact": "phyxel.bench.steps",
+    "melt": "phyxel.bench.steps",
     "surface": "phyxel.bench.m04",
     "million": "phyxel.bench.steps",
     "solid": "phyxel.bench.solids",

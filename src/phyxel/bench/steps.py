@@ -31,6 +31,21 @@ def contact(setting: Setting) -> Iterator[Result]:
     yield Result("contact-step", touching, "ms/step", details=_details(together) | details)
 
 
+def melt(setting: Setting) -> Iterator[Result]:
+    """A bear of 2000 phyxels that melts: steps a second, with everything that flowing takes."""
+    world = World(device=setting.device)
+    bear = Body(load("bear"), material=Material.gelatin(), nodes=2000)
+    world.add(bear)
+    world.add(Ground())
+    world.advance(0.02)
+    bear.melt()
+    world.advance(0.05)
+    absorbed, before = world.pool.absorptions, world.steps
+    milliseconds = _advancing(world)
+    often = {"steps_between_absorptions": round((world.steps - before) / max(world.pool.absorptions - absorbed, 1), 1)}
+    yield Result("melt-2000", 1e3 / milliseconds, "steps/s", smaller_is_better=False, details=_details(world) | often)
+
+
 def _bears(apart: float, setting: Setting) -> World:
     """Two bears, one on the other or so many metres beside it, at rest."""
     material = Material(young=1e5, poisson=0.3, damping=5e-3, drag=20.0)

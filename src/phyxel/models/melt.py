@@ -26,6 +26,7 @@ from phyxel.mls.moments import weighing
 from phyxel.mls.moving import MovingLists
 from phyxel.mls.neighbours import PairList, find_pairs
 from phyxel.models.reductions import CHUNK
+from phyxel.models.reshape import absorb
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel import PhyxelModel
@@ -38,8 +39,6 @@ THINNEST = 0.05
 """Smallest ratio of a moment matrix' eigenvalues with which a melt has elastic stress: thin films and drops flow."""
 CALM = wp.constant(0.1)
 """Share of sound speed × support that is viscosity between neighbours (Monaghan's α)."""
-INSIDE = 75
-"""Percentile of the phyxels' density that is taken for that inside the body."""
 MORE_ROOM = 1.5
 """Length of a list over the longest at first."""
 
@@ -162,19 +161,6 @@ def find_farthest(
     farthest[c] = found
 
 
-def crowding_inside(
-    X: NDArray[np.floating], h: NDArray[np.floating], volume: NDArray[np.floating], device: wp.Device
-) -> float:
-    """c⁰: Σ_j v_j W_ij of a phyxel inside a body of phyxels at X (n, 3)."""
-    pairs = find_pairs(X, h, device)
-    owner = np.repeat(np.arange(len(X)), pairs.count)
-    r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
-    support = 0.5 * (h[owner] + h[pairs.index])
-    kernel = 15 / (np.pi * support**6) * np.maximum(support - r, 0) ** 3
-    around = np.bincount(owner, volume[pairs.index] * kernel, minlength=len(X))
-    return float(np.percentile(volume * 15 / (np.pi * h**3) + around, INSIDE))
-
-
 class Melt:
     """The phyxels of all bodies that have melted parts, solid parts of theirs included."""
 
@@ -281,7 +267,7 @@ class Melt:
     def absorb(self) -> NDArray[np.float64]:
         """Absorb the deformation and find neighbours anew; by how much the origin has moved, in spacings, (3,)."""
         model = self._model
-        shift = model.absorb(self._lists.nodes)
+        shift = absorb(model, self._lists.nodes)
         longest = self._lists.find(model.matter.X, model.matter.near)
         if longest > self._lists.room:
             self._lists = self._with_room(int(MORE_ROOM * longest))

@@ -20,21 +20,19 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.contact.colliders import Collider, Ground, rebound
-from phyxel.contact.distances import PLANE
-from phyxel.contact.table import ColliderTable, carry_colliders, deformed, distance_to, reach_along
+from phyxel.contact.colliders import Collider, Ground
+from phyxel.contact.table import ColliderTable, carry_colliders
 from phyxel.device import Launch, Program, Shared
 from phyxel.material import Mixture
 from phyxel.mls.moments import choose_supports, prepare_neighbourhood
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
-from phyxel.models.absorb import absorbing
 from phyxel.models.flow import flowing
 from phyxel.models.forces import HOURGLASS, Forces, Matter
 from phyxel.models.implicit import Implicit
 from phyxel.models.laws import Laws, Row
-from phyxel.models.melt import Melt, crowding_inside
-from phyxel.models.pushes import push_on
+from phyxel.models.leapfrog import DRIFT, iterate_power, move, shift_bodies
+from phyxel.models.melt import Melt
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
 if TYPE_CHECKING:
@@ -48,112 +46,8 @@ SAFETY = 0.7
 """Share of the stability limit to step with. 0.9 blows up by nonlinear resonance near ωΔt = √3."""
 TOGETHER = 0.75
 """Distance of neighbours that are in one piece, over their support."""
-TOUCHING = wp.constant(1.0e-4)
-"""Gap to a collider, in spacings, below which a phyxel counts as touching."""
-FOLLOWING = wp.constant(0.01)
-"""Share of its deformation that a touching ball follows in a step: slowly against any vibration of the body."""
 FARTHEST_MOVE = 0.5
 """No phyxel moves farther than this share of the node spacing in one step."""
-
-KICK, DRIFT, EXTRA_DRAG, PER_OMEGA_SQUARED = range(4)
-"""Entries of the clock: what changes from step to step, kept on the device so that captured launches see it."""
-
-
-@wp.kernel
-def move(
-    first: int,
-    X: wp.array(dtype=Any),
-    mass: wp.array(dtype=Any),
-    reach: wp.array(dtype=Any),
-    past: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
-    acceleration: wp.array(dtype=Any),
-    extra: wp.array(dtype=Any),
-    damping: wp.array(dtype=Any),
-    drag: wp.array(dtype=Any),
-    clock: wp.array(dtype=Any),
-    hold: wp.array(dtype=wp.int32),
-    hold_velocity: wp.array(dtype=Any),
-    colliders: Any,
-    force: wp.array(dtype=Any),
-    gradient: wp.array(dtype=Any),
-    ball: wp.array(dtype=Any),
-    u: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    y: wp.array(dtype=Any),
-):
-    """Leap-frog: kick, drift, then what the colliders say. Also y = u + βv for the damped force.
-
-    A collider meets the image of the ball around a phyxel that at birth just touches the surface. It is deformed as the
-    phyxel is, J F; but while it touches, it follows that slowly: the collider pushes the phyxel alone, though J depends
-    on its neighbours too, and in step with their vibration it would feed it.
-    """
-    i = first + wp.tid()
-    b = body[i]
-    slot = hold[i]
-    if slot >= 0:
-        v[i] = hold_velocity[slot]
-        u[i] = u[i] + clock[DRIFT] * v[i]
-        y[i] = u[i] + damping[i] * v[i]
-        return
-    kick = clock[KICK]
-    one = type(kick)(1.0)
-    slowing = type(kick)(0.5) * kick * (drag[i] + clock[EXTRA_DRAG])
-    vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + push_on(i, b, acceleration, extra))) / (one + slowing)
-    ui = u[i] + clock[DRIFT] * vi
-    follow = one
-    k = int(0)
-    while k < colliders.count:
-        row = b * colliders.count + k
-        arm = X[i] + ui + colliders.place[row]
-        turn = colliders.turn[row]
-        n = turn[1]
-        d = wp.dot(n, arm)
-        sliding = vi
-        if colliders.kind[k] != PLANE:  # most worlds have but a ground: no call for that
-            sliding = vi - colliders.drift[row] - wp.cross(colliders.spin[row], arm)
-            size = colliders.size[row]
-            way = clock[DRIFT] * sliding
-            d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        shape = ball[i]
-        if colliders.restitution[k] > type(kick)(0.0):  # what bounces off does not rest
-            shape = deformed(past[i], gradient[i])
-        gap = d - reach_along(n, reach[i], shape)
-        # What rests on a collider is met a little before it touches, or the last half kick would leave it falling.
-        if gap < type(kick)(TOUCHING):
-            follow = type(kick)(FOLLOWING)
-            change = rebound(sliding, n, colliders.friction[k], colliders.restitution[k]) - sliding
-            vi += change
-            # What friction stopped has not moved along the surface either, or it would creep down every slope.
-            ui += clock[DRIFT] * (change - wp.dot(change, n) * n) - wp.min(gap, type(kick)(0.0)) * n
-        k += 1
-    if colliders.count > 0:
-        ball[i] = ball[i] + follow * (deformed(past[i], gradient[i]) - ball[i])
-    v[i] = vi
-    u[i] = ui
-    y[i] = ui + damping[i] * vi
-
-
-@wp.kernel
-def iterate_power(
-    first: int,
-    mass: wp.array(dtype=Any),
-    clock: wp.array(dtype=Any),
-    change: wp.array(dtype=Any),
-    ripple: wp.array(dtype=Any),
-    last_ripple: wp.array(dtype=Any),
-):
-    """One power iteration p ← M⁻¹K p / ω²; `change` is −K p."""
-    i = first + wp.tid()
-    last_ripple[i] = ripple[i]
-    ripple[i] = -clock[PER_OMEGA_SQUARED] / mass[i] * change[i]
-
-
-@wp.kernel
-def shift_bodies(first: int, body: wp.array(dtype=wp.int32), amount: wp.array(dtype=Any), u: wp.array(dtype=Any)):
-    """u ← u − amount of its body."""
-    i = first + wp.tid()
-    u[i] = u[i] - amount[body[i]]
 
 
 @dataclass(frozen=True)
@@ -206,7 +100,7 @@ class PhyxelModel:
         self._damping = wp.zeros(n, dtype=real, device=device)
         self._drag = wp.zeros(n, dtype=real, device=device)
         self._clock = Shared(4, real, device)
-        self._shift = Shared(1, vector, device)
+        self.shift = Shared(1, vector, device)
         self._ball = wp.clone(matter.past)
         self._rows: list[list[Row]] = [[] for _ in parts]
         self._row_of = [np.zeros(len(part.positions), np.int64) for part in parts]
@@ -301,13 +195,13 @@ class PhyxelModel:
         self._rows[body] = [Row.of(material, rotation) for material in mixture.materials]
         self._row_of[body] = mixture.which
         self._write_laws()
-        _write(self._damping, low, mixture.number("damping"))
-        _write(self._drag, low, mixture.number("drag"))
+        dev.write(self._damping, low, mixture.number("damping"))
+        dev.write(self._drag, low, mixture.number("drag"))
         sounds = [math.sqrt(row.stiffness.max() + row.k_v) for row in self._rows[body]]
         self._sounds[body] = max(sounds) / math.sqrt(mixture.number("density").min()) / self.units[body]
         # In metres the volume of birth stays what it is, whatever the unit and the strain.
-        _write(self.mass, low, mixture.number("density") * self._born[low:high] / self.units[body])
-        _write(self.grip, low, HOURGLASS * mixture.number("young"))
+        dev.write(self.mass, low, mixture.number("density") * self._born[low:high] / self.units[body])
+        dev.write(self.grip, low, HOURGLASS * mixture.number("young"))
         self._tie()
         self._outdate()
 
@@ -418,74 +312,6 @@ class PhyxelModel:
         """The reference shape has changed, and with it the forces."""
         self._forces_known = False
         self._fastest = None
-
-    def absorb(self, nodes: wp.array) -> NDArray[np.float64]:
-        """The present shape of some phyxels, (m,) int32, becomes their reference shape; by how much their origin has
-        moved, in spacings, (3,). Their neighbours are still to be found."""
-        self.ensure_forces()
-        first = int(nodes.numpy()[0])
-        self._shift.host[:] = self.u[first : first + 1].numpy()
-        self._shift.push()
-        item = absorbing(nodes, self._shift.array, self.matter, self.forces.gradient, self.u)
-        dev.launch(item.kernel, item.count, item.inputs, self.device)
-        self.reshaped = True
-        self.shape_changed()
-        return self._shift.host[0].astype(np.float64)
-
-    def absorb_body(self, body: int, support: float, sees: Sees) -> NDArray[np.float64]:
-        """The present shape of a body that has never melted becomes its reference shape; see `absorb`."""
-        low, high = self.ranges[body]
-        nodes = np.arange(low, high)
-        shift = self.absorb(wp.array(nodes.astype(np.int32), dtype=wp.int32, device=self.device))
-        X, birth = (array.numpy()[low:high].astype(np.float64) for array in (self.matter.X, self.matter.birth))
-        chosen, pairs = choose_supports(X, support, self.device, sees, birth)
-        _write(self.matter.support, low, chosen)
-        self.lay_out(self.matter.near.pairs().replaced(nodes, pairs), nodes, 0)
-        return shift
-
-    def let_go_of_birth(self, body: int) -> None:
-        """What a body was at birth no longer says where its surface is: its phyxels are balls of their volume."""
-        low, high = self.ranges[body]
-        matter = self.matter
-        if math.isnan(self.rest_crowding[body]):
-            X, h, volume = (array.numpy()[low:high] for array in (matter.birth, matter.support, matter.rest_volume))
-            self.rest_crowding[body] = crowding_inside(X, h, volume, self.device)
-        _write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
-        _write(matter.birth, low, matter.X.numpy()[low:high])
-        _write(self._reach, low, -0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
-
-    def stress_under(self, nodes: NDArray[np.integer], law: Row) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The two parts of the stress that phyxels have under a law; see `Row.stress`."""
-        plastic, swell = (array.numpy()[nodes].astype(np.float64) for array in (self.matter.plastic, self.matter.swell))
-        return law.stress(self._deformation(nodes), plastic, swell)
-
-    def _deformation(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
-        self.ensure_forces()
-        return self.forces.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
-
-    def take_up_stress(
-        self, nodes: NDArray[np.integer], parts: tuple[NDArray[np.float64], NDArray[np.float64]], law: Row
-    ) -> None:
-        """Store so much strain and volume that phyxels have the stress that `stress_under` gave, now under a law."""
-        matter = self.matter
-        plastic, swell, rest = matter.plastic.numpy(), matter.swell.numpy(), matter.rest_volume.numpy()
-        plastic[nodes], swell[nodes] = law.stored(self._deformation(nodes), *parts)
-        rest[nodes] = matter.volume.numpy()[nodes] / swell[nodes]
-        for array, values in ((matter.plastic, plastic), (matter.swell, swell), (matter.rest_volume, rest)):
-            array.assign(values)
-        self.shape_changed()
-
-    def rescale(self, body: int, unit: float, factor: float, shift: Floats) -> None:
-        """Another unit [m] and origin for a body at u = 0: X ← factor·X + shift."""
-        low, high = self.ranges[body]
-        matter = self.matter
-        for array, power, moved in (
-            (matter.X, 1, shift), (matter.birth, 1, shift), (self.v, 1, 0), (self._reach, 1, 0),
-            (matter.support, 1, 0), (matter.volume, 3, 0), (matter.rest_volume, 3, 0),
-        ):  # fmt: skip
-            _write(array, low, array.numpy()[low:high] * factor**power + moved)
-        self.units[body] = unit
-        self.shape_changed()
 
     def take_over(self, old: PhyxelModel) -> None:
         """Go on where a model of the first of these bodies is."""
@@ -821,9 +647,3 @@ class PhyxelModel:
 def _ranges(counts: Sequence[int]) -> list[tuple[int, int]]:
     ends = np.cumsum([0, *counts]).tolist()
     return list(itertools.pairwise(ends))
-
-
-def _write(array: wp.array, first: int, values: Any) -> None:
-    """array[first : first + len(values)] = values, from the host."""
-    values = np.asarray(values)
-    array[first : first + len(values)].assign(values)
