@@ -405,6 +405,7 @@ class World:
                 self.model.recentre(bodies, shift)
                 anchor.origin = anchor.origin + anchor.unit * shift
                 self._place_colliders(self.time)
+                self.contact.place()
 
     def _check_for_blow_up(self) -> None:
         if not math.isfinite(self.model.fastest()):
