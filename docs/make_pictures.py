@@ -44,11 +44,11 @@ STRIPS = {
     "demo": Strip((0, 14, 24, 70)),
     "cantilever": Strip((0, 12, 60, 135)),
     "stretch": Strip((0, 60, 76, 160)),
-    "bounce": Strip((16, 29, 71, 96), {"eye": (1.28, 0.85, 1.6), "target": (0.0, 0.45, 0.0)}),
-    "poisson": Strip((0, 120), width=960),
-    "melt": Strip((0, 40, 66, 300)),
+    "bounce": Strip((32, 52, 72, 88), {"eye": (1.22, 0.77, 1.65), "target": (-0.06, 0.37, 0.05)}),
+    "poisson": Strip((0, 120), {"eye": (0.74, 1.04, 2.48), "target": (0.0, 0.175, 0.0)}, width=720),
+    "melt": Strip((24, 39, 96, 108)),
     "donut": Strip((0, 36, 240, 320), {"eye": (0.5, 1.14, 1.24), "target": (0.0, 0.15, 0.0)}),
-    "crowd": Strip((0, 24, 48, 300)),
+    "crowd": Strip((24, 36, 60, 300)),
 }
 
 

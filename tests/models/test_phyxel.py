@@ -119,3 +119,24 @@ def test_settle_gives_up_on_what_falls_for_ever():
     world.add(body)
     with pytest.raises(px.PhyxelError, match="settle"):
         world.settle(most_steps=2000)
+
+
+@pytest.mark.parametrize("poisson", [0.0, 0.01, 0.2, 0.45])
+def test_the_rest_frequency_is_the_largest_eigenvalue(poisson):
+    """Of M^-1/2 K M^-1/2 from 192 tangent products, within the 0.5 % to which the power iteration goes. For ν = 0 its
+    first step happens to land on the speed of sound it starts from, and must not stop there."""
+    body = px.Body(px.load("box", points=300), material=px.Material(young=1e6, poisson=poisson), nodes=64)
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(body)
+    model = world.model
+    found = model.rest_frequency()
+    columns = []
+    for k in range(3 * len(model)):
+        one = np.zeros(3 * len(model), np.float32)
+        one[k] = 1
+        model._ripple.assign(one.reshape(-1, 3))
+        model._program("tangent").run()
+        columns.append(-model._change.numpy().reshape(-1).astype(np.float64))
+    mass = np.repeat(model.mass.numpy(), 3)
+    largest = np.linalg.eigvalsh(np.array(columns) / np.sqrt(np.outer(mass, mass)))[-1]
+    assert found == pytest.approx(np.sqrt(largest), rel=0.005)

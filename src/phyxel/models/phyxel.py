@@ -457,7 +457,8 @@ class PhyxelModel:
             self._set_clock(per_omega_squared=1.0 / omega**2)
             self._program("power").run(iterations)
             omega *= np.sqrt(self._norm("norm") / self._norm("last norm"))
-            if abs(omega - before) < 0.005 * omega:
+            # The first guesses may agree by chance.
+            if iterations == 10 and abs(omega - before) < 0.005 * omega:
                 break
         return float(omega)
 
