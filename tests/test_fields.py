@@ -365,7 +365,9 @@ WIND = '[[field]]\nkind = "wind"\nname = "gale"\nvelocity = [20, 0, 0]\ndensity 
 def test_fields_of_a_scene_act_until_an_event_removes_them():
     pull = '[[field]]\nkind = "attraction"\ncentre = [0, 9, 0]\nstrength = 2.0\nradius = 20.0\nbodies = ["tom"]\n'
     event = '[[event]]\nat = 0.1\nremove = "gale"\n'
-    world = px.Scene.parse("gravity = [0, 0, 0]\n" + BOX + BOX.replace("tom", "ann") + "at = [0, 0, 5]\n" + WIND + pull + event).world()
+    world = px.Scene.parse(
+        "gravity = [0, 0, 0]\n" + BOX + BOX.replace("tom", "ann") + "at = [0, 0, 5]\n" + WIND + pull + event
+    ).world()
     tom, ann = world.bodies
     world.advance(0.1)
     blown = drift(ann)[0]

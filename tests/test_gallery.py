@@ -137,5 +137,15 @@ def test_the_crowd_comes_to_lie_in_the_bowl_without_sharing_room():
     for bear in world.bodies:
         for other in world.bodies:
             if other is not bear:
-                apart = cKDTree(other.positions).query(bear.positions)[0]
-                assert apart.min() > 0.4 * bear.unit
+                assert not surrounded(bear.positions, other.positions, 1.5 * bear.unit).any()
+
+
+def surrounded(points: np.ndarray, nodes: np.ndarray, radius: float) -> np.ndarray:
+    """Which points lie among nodes: many within the radius, and the ways to them cancel. On a flat side they add up to
+    0.5."""
+    near = cKDTree(nodes).query_ball_point(points, radius)
+    ways = [
+        (nodes[index] - x) / np.linalg.norm(nodes[index] - x, axis=1)[:, None]
+        for x, index in zip(points, near, strict=True)
+    ]
+    return np.array([len(way) >= 8 and np.linalg.norm(way.mean(axis=0)) < 0.3 for way in ways])
