@@ -24,6 +24,8 @@ CELLS = 96
 """Cells of the grid along the longest side of the solid."""
 MARGIN = 4
 """Cells around what is on the grid."""
+MEASURED = 16.0
+"""Distance from the rim of a mouth that is measured, in cells."""
 WALL = 0.1
 """Thickness of the block around a cavity, over the longest side of the cavity."""
 
@@ -105,7 +107,9 @@ class Mold(Collider):
         axes = [cell * np.arange(-reach, reach + 1) for reach in half]
         corners = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         values = self.distance(corners.reshape(-1, 3)).reshape(corners.shape[:3]) / cell
-        return values if self.open_above is None else _measured_anew(values)
+        if self.open_above is None:
+            return values
+        return _measured_anew(values, corners[..., 1] > self.open_above - self.middle[1])
 
     def distance(self, positions: Floats) -> Floats:
         """Signed distances [m] of (N, 3) positions in the mold's frame, shape (N,)."""
@@ -130,14 +134,14 @@ class Mold(Collider):
         return f"{super().signature()} {content.hexdigest()}"
 
 
-def _measured_anew(values: Floats) -> Floats:
-    """Signed distances [cells] on a grid that are right off the surface, too: over the mouth of an opened cavity the
-    nearest wall is its rim, however near the planes are that bound it."""
+def _measured_anew(values: Floats, over: NDArray[np.bool_]) -> Floats:
+    """Signed distances [cells] on a grid that are right `over` the mouth of an opened cavity, too: there the nearest
+    wall is its rim, however near the planes are that bound it. Up to MEASURED cells: farther away nothing touches."""
     surface = np.concatenate([_crossings(values, axis) for axis in range(3)])
-    far = np.argwhere(values > 1)
+    far = np.argwhere(over & (values > 1) & (values < MEASURED))
     measured = values.copy()
-    nearest, _ = cKDTree(surface).query(far, workers=-1)
-    measured[tuple(far.T)] = np.maximum(values[tuple(far.T)], nearest)
+    nearest, _ = cKDTree(surface).query(far, distance_upper_bound=MEASURED, workers=-1)
+    measured[tuple(far.T)] = np.maximum(values[tuple(far.T)], np.minimum(nearest, MEASURED))
     return measured
 
 
