@@ -213,8 +213,8 @@ def test_the_skin_turns_and_grows_with_the_body():
     skin = body_of().skin
     count = skin.node.max() + 1
     turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
-    assert np.allclose(skin.moved(np.broadcast_to(turn - np.eye(3), (count, 3, 3))), skin.area @ turn.T)
-    stretched = skin.moved(np.broadcast_to(np.diag([1.0, 0, 0]), (count, 3, 3)))
+    assert np.allclose(skin.moved(np.broadcast_to(turn, (count, 3, 3))), skin.area @ turn.T)
+    stretched = skin.moved(np.broadcast_to(np.diag([2.0, 1, 1]), (count, 3, 3)))
     assert np.allclose(stretched, skin.area * [1, 2, 2])
 
 
@@ -395,3 +395,26 @@ def test_wrong_fields_of_a_scene_are_named(text, words):
     with pytest.raises(px.PhyxelError) as caught:
         px.Scene.parse(BOX + text).world()
     assert all(word in str(caught.value) for word in ["scene.toml", *words]), caught.value
+
+
+def test_wind_and_pick_know_a_body_that_was_reshaped():
+    """Absorbing a deformation changes neither the skin that the wind meets nor where a surfel is."""
+    bar = px.Body(px.load("bar", points=3000), material=px.Material(young=1e5), nodes=100, rotate=(0, 0, 0))
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(bar)
+    angle = np.radians(90.0)
+    turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+    world.model.u.assign((((bar.birth - bar.centre) @ (turn.T - np.eye(3))) / bar.unit).astype(np.float32))
+    world.model._forces_known = False
+    world.revision += 1
+    wind = px.Wind((10, 0, 0))
+
+    def push() -> np.ndarray:
+        return bar.masses @ wind.acceleration(bar, bar.positions, bar.velocities, 0.0)
+
+    force, nodes = push(), bar.pick(100)
+    world.pool._absorb_alone(bar)
+    assert push() == pytest.approx(force, rel=1e-3, abs=1e-3 * np.linalg.norm(force))
+    assert np.array_equal(bar.pick(100), nodes)
+    near = np.linalg.norm(bar.positions[nodes] - bar.surface.positions[100], axis=1)
+    assert near.max() < 2 * bar.unit

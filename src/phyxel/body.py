@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,7 +118,7 @@ class Body:
         self.friction = friction
         self.solid = Solid(cloud, closing=closing)
         self.cloud = self.solid.skin
-        self._material = self.first_material = material or Material.rubber()
+        self._material = material or Material.rubber()
         self._ramp: Ramp | None = None
         self._force = np.zeros(3)
         self._place(at, rotate, size)
@@ -134,12 +133,15 @@ class Body:
         self.born = Anchor(self.anchor.unit, centre, centre)
         self.reshaped = False
         """whether the reference shape is not that of birth"""
+        self.has_melted = False
+        self._skin: Skin | None = None
+        self._skin_at = -1
         arm = self.birth - centre
         spun = np.cross(self._vector("spin", spin), arm)
         self._start_velocities = self._vector("velocity", velocity) + spun
         self._recipe = Recipe(self, self._material, parts, vary or {})
-        self._material = self.first_material = self._recipe.base
-        self.mixture = self._recipe.mixed(self._material)
+        self._material = self._recipe.base
+        self.mixture = self.first_mixture = self._recipe.mixed(self._material)
         """what each node is made of"""
         self._solid = self.mixture
         """what each node was when it was last solid"""
@@ -173,10 +175,17 @@ class Body:
         """X [m], shape (n, 3): the shape at birth; of what has melted, that in which strain was last absorbed."""
         return self.centre + self.unit * self._field("X") if self.reshaped else self.birth
 
+    @property
+    def places(self) -> Floats:
+        """Where regions look for nodes [m], shape (n, 3): in the shape at birth; of what has melted, where it was when
+        its shape was last absorbed."""
+        return self.reference if self.has_melted else self.birth
+
     def be_born_again(self) -> None:
         """Forget every reference shape but the first."""
         born = self.born
-        self.anchor, self.reshaped, self._surfels = Anchor(born.unit, born.centre, born.origin.copy()), False, None
+        self.anchor, self._surfels = Anchor(born.unit, born.centre, born.origin.copy()), None
+        self.reshaped = self.has_melted = False
 
     def _check_choice(self, key: str, value: Any, known: tuple[Any, ...]) -> None:
         if value not in known:
@@ -270,17 +279,18 @@ class Body:
         self._ramp = None
         self._set_material(material)
 
-    def _set_material(self, material: Material) -> None:
+    def _set_material(self, material: Material, keep_melt: bool = False) -> None:
         self._material = material
-        self._mix(self._recipe.mixed(material))
+        mixture = self._recipe.mixed(material)
+        if keep_melt and material.viscosity is None:
+            melted = ~np.isnan(self.mixture.number("viscosity"))
+            self._solid = self._solid.where(melted, mixture)
+            mixture = self.mixture.where(~melted, mixture)
+        self._mix(mixture)
 
     def _mix(self, mixture: Mixture) -> None:
         before, self.mixture = self.mixture, mixture
-        was, now = self._solid, np.isnan(mixture.number("viscosity"))
-        self._solid = Mixture.of(
-            [mixture.materials[k] if solid else was.materials[j]
-             for j, k, solid in zip(was.which.tolist(), mixture.which.tolist(), now.tolist(), strict=True)]
-        )  # fmt: skip
+        self._solid = self._solid.where(np.isnan(mixture.number("viscosity")), mixture)
         if self._world is not None:
             self._world.material_changed(self, before)
 
@@ -310,17 +320,14 @@ class Body:
         molten = self._chosen(where) & ~np.isnan(self.mixture.number("viscosity"))
         if not molten.any():
             raise PhyxelError(f"{self.name}: solidify: nothing here has melted")
-        now = zip(self.mixture.which.tolist(), self._solid.which.tolist(), molten.tolist(), strict=True)
-        self._mix(
-            Mixture.of(
-                [(material or self._solid.materials[j].but(viscosity=None)) if melts else self.mixture.materials[k]
-                 for k, j, melts in now]
-            )
-        )  # fmt: skip
+        solid = self._solid.changed(molten, lambda was: material or was.but(viscosity=None))
+        self._mix(self.mixture.where(molten, solid))
+        if self._material.viscosity is not None and np.isnan(self.mixture.number("viscosity")).all():
+            self._material = material or self._material.but(viscosity=None)
 
     def _chosen(self, where: Where | None) -> NDArray[np.bool_]:
         chosen = np.zeros(len(self.birth), bool)
-        chosen[slice(None) if where is None else select(where, self.reference, self.name)] = True
+        chosen[slice(None) if where is None else select(where, self.places, self.name)] = True
         return chosen
 
     def change(self, material: Material | None = None, *, over: float = 0.0, **numbers: Any) -> None:
@@ -334,7 +341,8 @@ class Body:
             raise PhyxelError(f"{self.name}: change(over={over}): give a time of 0 s or more")
         end = (material or self._material).but(**numbers)
         if over == 0:
-            self.material = end
+            self._ramp = None
+            self._set_material(end, keep_melt=True)
             return
         self._ramp = Ramp(self._material, end, self._now, float(over))
         self.follow_ramp(self._now)
@@ -343,7 +351,7 @@ class Body:
         """Take the material that `change` asks for at a time [s]; whether it is another."""
         if self._ramp is None or (material := self._ramp.at(time)) == self._material:
             return False
-        self._set_material(material)
+        self._set_material(material, keep_melt=True)
         return True
 
     @property
@@ -370,7 +378,7 @@ class Body:
         world's time [s]; or keyframes, a list of (time [s], displacement), straight between them from now on. What is
         let go keeps the velocity it was moved with."""
         path = self.path_of(to, self._now)
-        nodes = select(where, self.reference, self.name)
+        nodes = select(where, self.places, self.name)
         handle = Handle(self, nodes, lambda time: self._vector("drag", path(time)), np.zeros(3), callable(to))
         self.handles.append(handle)
         self._holds_changed()
@@ -404,11 +412,12 @@ class Body:
         """Nodes around a surfel, for `fix` and `drag`: those that lie within `radius` [m] (1.5 node spacings if left
         out) of it in the reference shape and not on the far side of a gap; the nearest at least.
 
-        `at` is the number of the surfel in `body.surface`, or a place [m] in the reference shape near which it lies.
+        `at` is the number of the surfel in `body.surface`, or a place [m] in the reference shape near which it lies. Of
+        what has melted: where it is now.
         """
         if radius is not None and not radius > 0:
             raise PhyxelError(f"{self.name}: pick: radius = {radius}: give a length above 0 m")
-        skin = self.placed_cloud()
+        skin = self.surface.positions if self.has_melted else self.placed_cloud()
         if isinstance(at, int | np.integer):
             if not -len(skin) <= at < len(skin):
                 raise PhyxelError(
@@ -417,11 +426,12 @@ class Body:
             place = skin[at]
         else:
             place = skin[nearest(self._vector("pick", at)[None], skin, 1)[1][0, 0]]
-        away = np.linalg.norm(self.reference - place, axis=1)
+        away = np.linalg.norm((self.positions if self.has_melted else self.birth) - place, axis=1)
         close = np.flatnonzero(away <= (PICKED * self.unit if radius is None else radius))
-        point, nodes = ((x - self.centre) / self.unit for x in (place[None], self.reference))
-        seen = close[seen_pairs(point, nodes, np.zeros(len(close), np.int64), close, self.sees)]
-        return seen if len(seen) else np.array([away.argmin()])
+        if not self.has_melted:
+            point, nodes = ((x - self.born.centre) / self.born.unit for x in (place[None], self.birth))
+            close = close[seen_pairs(point, nodes, np.zeros(len(close), np.int64), close, self.sees)]
+        return close if len(close) else np.array([away.argmin()])
 
     def release(self, handle: Handle) -> None:
         """Let go of what `fix` or `drag` held."""
@@ -436,17 +446,26 @@ class Body:
 
     # What a user reads
 
-    @cached_property
+    @property
     def skin(self) -> Skin:
-        """What wind and the like can press on."""
-        rest = self.cloud
-        assert rest.normals is not None
-        return Skin.found(self.placed_cloud(), rest.normals.astype(np.float64) @ self.rotation.T, self.reference)
+        """What wind and the like can press on: at birth, or of what has melted, some moments ago."""
+        moment = self._in_world("skin").pool.surfaced if self.has_melted else -1
+        if self._skin is None or self._skin_at != moment:
+            self._skin, self._skin_at = self._found_skin(), moment
+        return self._skin
+
+    def _found_skin(self) -> Skin:
+        if self.has_melted:
+            return Skin.found(self.surface.positions, self.surface.normals.astype(np.float64), self.positions)
+        assert self.cloud.normals is not None
+        return Skin.found(self.placed_cloud(), self.cloud.normals.astype(np.float64) @ self.rotation.T, self.birth)
 
     @property
-    def gradient(self) -> Floats:
-        """∇u = ∂u/∂X, shape (n, 3, 3)"""
-        return self._field("gradient")
+    def skin_deformation(self) -> Floats:
+        """J of each node against the shape that `skin` is of, shape (n, 3, 3)."""
+        if self.has_melted:
+            return np.broadcast_to(np.eye(3), (len(self.birth), 3, 3))
+        return (np.eye(3) + self._field("gradient")) @ self._field("past")
 
     @property
     def masses(self) -> Floats:

@@ -139,7 +139,7 @@ class Wind(ForceField):
                 raise PhyxelError(f"{self.label}: {key} = {value}: give a finite number of 0 or more")
 
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
-        nodes, areas = body.skin.node, body.skin.moved(body.gradient)
+        nodes, areas = body.skin.node, body.skin.moved(body.skin_deformation)
         size = np.linalg.norm(areas, axis=1)
         normals = areas / np.maximum(size, np.finfo(float).tiny)[:, None]
         against = np.maximum(-((self._wind - velocities[nodes]) * normals).sum(axis=1), 0.0)

@@ -268,6 +268,11 @@ class Mixture:
         values = [getattr(material, name) for material in self.materials]
         return np.array([math.nan if value is None else value for value in values], np.float64)[self.which]
 
+    def where(self, chosen: NDArray[np.bool_], other: Mixture) -> Mixture:
+        """Another mixture, with what `other` has at the chosen nodes, (n,)."""
+        both = zip(self.which.tolist(), other.which.tolist(), chosen.tolist(), strict=True)
+        return Mixture.of([other.materials[k] if take else self.materials[j] for j, k, take in both])
+
     def changed(self, where: NDArray[np.bool_], change: Callable[[Material], Material]) -> Mixture:
         """Another mixture, with the material changed at the nodes `where` says, (n,)."""
         changed = {k: change(self.materials[k]) for k in np.unique(self.which[where]).tolist()}

@@ -41,6 +41,11 @@ class Pool:
         """of bodies that have never melted, when they were last absorbed [Pa]"""
 
     @property
+    def surfaced(self) -> int:
+        """How often surfels have got other nodes."""
+        return self.absorptions // CARRIED
+
+    @property
     def flows(self) -> bool:
         """Whether anything is molten now."""
         return any(is_fluid(body) for body in self.bodies)
@@ -79,6 +84,7 @@ class Pool:
             body.surface.absorb(new.unit, new.origin)
         reshape.let_go_of_birth(model, index)
         self.bodies.append(body)
+        body.has_melted = True
         self.set_melt()
         self._world.anchors_changed()
 

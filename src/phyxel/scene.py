@@ -19,6 +19,7 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.fields import ForceField
 from phyxel.points.load import load
+from phyxel.region import select
 from phyxel.scene_bodies import (
     KINDS,
     AttractionPart,
@@ -191,7 +192,7 @@ class Scene:
         """Go through the events in order without any of them happening: a fault is found before the run begins."""
         bodies = {body.name: body for body in world.bodies}
         materials = {name: body.material for name, body in bodies.items()}
-        melted: set[str] = set()
+        melted = {body.name for body in world.bodies if body.has_melted or body.material.viscosity is not None}
         order = sorted(range(len(self.content.event)), key=lambda index: self.content.event[index].at)
         for index in order:
             event = self.content.event[index]
@@ -201,7 +202,12 @@ class Scene:
                     materials[name] = event.material.over(materials[name])
                 if event.force is not None and not np.isfinite(event.force).all():
                     raise SceneError(f"force = {event.force}: give three finite numbers [N]")
-                melted |= {name} if event.melt is not None else set()
+                if event.melt is not None:
+                    if name not in melted:
+                        select(event.melt.box, bodies[name].birth, f"melt of {name}")
+                    melted.add(name)
+                if event.solidify is not None and name not in melted:
+                    raise SceneError(f"solidify: nothing of {name} has melted at {event.at:g} s")
                 if event.hold is not None:
                     if name not in melted:  # where its nodes are then, nobody knows yet
                         event.hold.rehearse(bodies[name], event.at)

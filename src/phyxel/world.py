@@ -466,6 +466,7 @@ class World:
         matter = model.matter
         arrays = {
             "X": matter.X,
+            "past": matter.past,
             "u": model.u,
             "v": model.v,
             "gradient": model.forces.gradient,
@@ -548,7 +549,9 @@ class World:
             digest.update(body.name.encode())
             digest.update(np.ascontiguousarray(body.birth).tobytes())
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
-            digest.update(repr((body.first_material, body.first_material.stiffness, body.friction)).encode())
+            for material in body.first_mixture.materials:
+                digest.update(repr((material, material.stiffness)).encode())
+            digest.update(body.first_mixture.which.tobytes() + str(body.friction).encode())
         return digest.hexdigest()
 
     def _surroundings(self) -> list[str]:

@@ -128,3 +128,30 @@ def test_what_is_wrong_is_said(options, word):
 def test_an_unknown_channel_is_refused():
     with pytest.raises(px.PhyxelError, match='did you mean "green"'):
         px.Channel("gren", 0, 1)
+
+
+def test_a_change_leaves_what_has_melted_molten():
+    """`change` is for the solid: what has melted stays so, and is of the changed material when solid again."""
+    bar = px.Body(px.load("bar", points=600), material=MATERIAL, nodes=100)
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(bar)
+    bar.melt(px.Box((0.5, -1, -1), (1, 1, 1)), viscosity=10.0)
+    molten = ~np.isnan(bar.mixture.number("viscosity"))
+    assert 0 < molten.sum() < len(molten)
+    bar.change(young=2e5, over=0.05)
+    world.advance(0.1)
+    assert np.array_equal(~np.isnan(bar.mixture.number("viscosity")), molten)
+    assert (bar.mixture.number("young")[~molten] == 2e5).all()
+    bar.solidify()
+    assert (bar.mixture.number("young") == 2e5).all()
+
+
+def test_what_was_molten_from_the_start_stays_solid_when_it_is():
+    drop = px.Body(px.load("sphere", points=300), material=MATERIAL.but(viscosity=5.0), nodes=60)
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(drop)
+    world.advance(0.01)
+    drop.solidify()
+    drop.change(young=3e5)
+    assert drop.material.viscosity is None
+    assert np.isnan(drop.mixture.number("viscosity")).all()

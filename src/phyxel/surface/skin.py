@@ -33,9 +33,9 @@ class Skin:
         area = summed(which, areas_of(positions)[:, None] * normals, len(pieces))
         return Skin((pieces // 5**3).astype(np.int64), area)
 
-    def moved(self, gradient: Floats) -> Floats:
-        """a n of all pieces when the nodes have the displacement gradient (n, 3, 3), by Nanson's a n = |J| J⁻ᵀ A N."""
-        J = (gradient + np.eye(3))[self.node]
+    def moved(self, deformation: Floats) -> Floats:
+        """a n of all pieces when the nodes have the deformation gradient J (n, 3, 3), by Nanson's a n = |J| J⁻ᵀ A N."""
+        J = deformation[self.node]
         cofactor = np.stack([np.cross(J[:, k - 2], J[:, k - 1]) for k in range(3)], axis=1)
         return np.einsum("pab,pb->pa", cofactor, self.area)
 
