@@ -276,6 +276,8 @@ class Body:
 
     @material.setter
     def material(self, material: Material) -> None:
+        if not isinstance(material, Material):
+            raise PhyxelError(f"{self.name}: material = {material!r}: give a Material, for example Material.rubber()")
         self._ramp = None
         self._set_material(material)
 

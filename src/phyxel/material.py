@@ -268,6 +268,11 @@ class Mixture:
         values = [getattr(material, name) for material in self.materials]
         return np.array([math.nan if value is None else value for value in values], np.float64)[self.which]
 
+    def signature(self) -> bytes:
+        """All of it, to be hashed."""
+        named = repr([(material, material.stiffness) for material in self.materials])
+        return named.encode() + np.ascontiguousarray(self.which, np.int64).tobytes()
+
     def where(self, chosen: NDArray[np.bool_], other: Mixture) -> Mixture:
         """Another mixture, with what `other` has at the chosen nodes, (n,)."""
         both = zip(self.which.tolist(), other.which.tolist(), chosen.tolist(), strict=True)

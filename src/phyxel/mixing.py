@@ -67,6 +67,9 @@ class Recipe:
         self, body: Body, base: Material, parts: Sequence[tuple[Where, Material]], vary: Mapping[str, Variation]
     ) -> None:
         self._nodes = len(body.birth)
+        for entry in parts:
+            if not (isinstance(entry, tuple | list) and len(entry) == 2 and isinstance(entry[1], Material)):
+                raise MaterialError(f"{body.name}: part {entry!r}: give a place and a Material")
         self._parts = [(select(where, body.birth, f"{body.name}: part"), material) for where, material in parts]
         values = {name: _values(body, name, variation) for name, variation in vary.items()}
         means = {name: float(np.mean(some)) for name, some in values.items() if getattr(base, name) is None}

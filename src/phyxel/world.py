@@ -44,6 +44,8 @@ SMALLEST_STEP, LARGEST_STEP = 0.7, 1.05
 """Size of a step over the stability limit between which it is kept."""
 ROOM_TO_SHRINK = 0.9
 """Size over the limit that is chosen when the old one no longer fits."""
+HOPELESS = 1e-4
+"""Step over the period of the fastest vibration below which something is going wrong."""
 SETTLING_STEPS = 50
 """Steps between two looks at how fast a settling world still moves."""
 STEPS_BETWEEN_CHECKS = 100
@@ -253,6 +255,8 @@ class World:
             substeps = self._implicit_substeps(left, longest) if implicit else self._stable_substeps(left, longest)
             if self.fields:
                 most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
+            if self.pool.flows:
+                most = min(most, self.model.steps_until_flowed(left / substeps))
             now = self.contact.prepare(left / substeps, min(substeps, most))
             before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
@@ -327,6 +331,9 @@ class World:
         limit = min(self.model.stable_step(), longest)
         if not (math.isfinite(limit) and limit > 0):
             self._blow_up_where_not_finite()
+        if limit * self.model.rest_frequency() < HOPELESS:
+            fastest = max(self.bodies, key=lambda body: np.abs(body.velocities).max())
+            raise BlowUpError(self._blow_up_text(fastest.name, "it is crushed or flung apart"))
         steps = max(1, round(dt / self._step)) if self._step else 0
         if steps == 0 or not SMALLEST_STEP * limit <= dt / steps <= LARGEST_STEP * limit:
             room = 1.0 if self._step == 0 else ROOM_TO_SHRINK
@@ -549,10 +556,12 @@ class World:
             digest.update(body.name.encode())
             digest.update(np.ascontiguousarray(body.birth).tobytes())
             digest.update(np.ascontiguousarray(body.volumes).tobytes())
-            for material in body.first_mixture.materials:
-                digest.update(repr((material, material.stiffness)).encode())
-            digest.update(body.first_mixture.which.tobytes() + str(body.friction).encode())
+            digest.update(body.first_mixture.signature() + str(body.friction).encode())
         return digest.hexdigest()
+
+    def _materials(self) -> list[str]:
+        """What each body is made of now, as a hash."""
+        return [hashlib.sha256(body.mixture.signature()).hexdigest() for body in self.bodies]
 
     def _surroundings(self) -> list[str]:
         """Colliders and fields that are there now: they may come and go with events."""
@@ -567,6 +576,7 @@ class World:
             "fingerprint": np.array(self.fingerprint() + note),
             "clock": np.array([self.time, self._steps_since_check, self._next_event, self._step]),
             "integrator": np.array(self._integrator or ""),
+            "materials": np.array(self._materials()),
             "gravity": self._gravity,
             "surroundings": np.array(self._surroundings(), str),
             "origins": np.array([body.origin for body in self.bodies]),
@@ -596,6 +606,11 @@ class World:
                 f"{path}: other colliders or fields than this world has; build that it was saved from"
             )
         self._set_clock(float(content["clock"][0]))
+        if content["materials"].tolist() != self._materials():
+            raise CheckpointError(
+                f"{path}: bodies had been changed, melted or made solid by a script; do the same to them before you "
+                "restore, or let it happen by world.at"
+            )
         self.gravity = content["gravity"]
         if self.model.reshaped and "model.pairs.count" not in content:
             self._be_born_again()

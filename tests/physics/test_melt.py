@@ -228,3 +228,74 @@ def test_a_mixture_knows_each_node():
     mixture = Mixture.even(first, 4).changed(np.array([0, 1, 0, 1], bool), lambda _: second)
     assert mixture.number("young").tolist() == [1e5, 1e6, 1e5, 1e6]
     assert mixture.changed(np.ones(4, bool), lambda _: first).materials == (first,)
+
+
+@pytest.mark.parametrize("shape", ["torus", "box", "bear"])
+def test_melting_at_rest_does_nothing(shape: str):
+    """Without gravity nothing moves what melts at rest: no energy from nowhere, to rounding."""
+    body = px.Body(px.load(shape, points=1000), material=px.Material(young=1e5), nodes=150, size=0.2)
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(body)
+    start = body.positions
+    body.melt(viscosity=50.0)
+    assert body.diagnostics()["elastic"] < 1e-9
+    world.advance(0.2)
+    assert np.abs(body.positions - start).max() < 1e-4 * body.unit
+
+
+@pytest.mark.parametrize(("speed", "viscosity"), [(20.0, 100.0), (30.0, 1.0)])
+def test_a_drop_that_hits_the_ground_fast_splashes_and_gains_nothing(speed: float, viscosity: float):
+    """Faster than its sound (14 m/s): the energy only falls."""
+    drop = px.Body(
+        px.load("sphere", points=500), material=SYRUP, nodes=150, size=0.2, at=(0, 0.15, 0), velocity=(0, -speed, 0)
+    )
+    world = px.World(device="cpu")
+    world.add(drop)
+    world.add(px.Ground())
+    drop.melt(viscosity=viscosity)
+    energy = []
+    for _ in range(10):
+        now = drop.diagnostics()
+        energy.append(now["kinetic"] + now["elastic"] + now["potential"])
+        world.advance(0.005)
+    assert max(energy[1:]) < energy[0]
+    assert energy[-1] < 0.5 * energy[0]
+    assert drop.positions[:, 1].min() > 0
+
+
+def test_a_frozen_puddle_of_two_rests():
+    """Two drops that have flowed together and are solid: no contact between what is one piece, no energy out of it."""
+    material = px.Material(young=1e5)
+    ball = px.load("sphere", points=500)
+    left = px.Body(ball, nodes=120, size=0.2, at=(0, 0.1, 0), material=material)
+    right = px.Body(ball, nodes=60, size=0.15, at=(0.16, 0.075, 0), material=material)
+    world = px.World(device="cpu")
+    for thing in (left, right, px.Ground()):
+        world.add(thing)
+    for body in (left, right):
+        body.melt(viscosity=20.0)
+    world.advance(0.6)
+    for body in (left, right):
+        body.solidify()
+    energy = []
+    for _ in range(8):
+        world.advance(0.1)
+        parts = [body.diagnostics() for body in (left, right)]
+        energy.append(sum(part["kinetic"] + part["elastic"] + part["potential"] for part in parts))
+    assert (np.diff(energy) <= 1e-4 * energy[0]).all()
+
+
+def test_a_script_that_melted_must_do_so_again_before_restoring(tmp_path):
+    def made() -> tuple[px.World, px.Body]:
+        ball = px.Body(px.load("sphere", points=500), material=SYRUP.but(viscosity=None), nodes=100, size=0.2)
+        world = px.World(device="cpu")
+        world.add(ball)
+        return world, ball
+
+    world, ball = made()
+    ball.melt(viscosity=20.0)
+    world.advance(0.05)
+    world.save(tmp_path / "melted.npz")
+    fresh, _ = made()
+    with pytest.raises(px.PhyxelError, match="changed, melted or made solid by a script"):
+        fresh.restore(tmp_path / "melted.npz")

@@ -155,6 +155,8 @@ def surface_met(
         J_i = wp.identity(n=3, dtype=float)
     alike = body[i] == b
     at_first = wp.length(X[j] - X[i])
+    if melted and frames.melted[body[i]] == 1 and at_first < wp.max(support[i], support[j]):
+        return wp.vec3(), FAR  # they have flowed together
     if melted and not alike:
         n = wp.normalize(x[i] - x[j])
         return n, wp.length(x[i] - x[j]) - ball[i] * wp.length(wp.transpose(J_i) * n) - ball[j]

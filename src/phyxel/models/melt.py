@@ -194,13 +194,10 @@ class Melt:
         return MovingLists(nodes, matter.support, room, model.device)
 
     def _calibrate(self) -> None:
-        """c⁰ of each body."""
+        """Supports and c⁰."""
         model = self._model
         self._half.assign(0.5 * model.matter.support.numpy())
-        at_rest = np.ones(len(model))
-        for b in self.bodies:
-            at_rest[slice(*model.ranges[b])] = model.rest_crowding[b]
-        self._at_rest.assign(at_rest)
+        self._at_rest.assign(np.nan_to_num(model.rest_density, nan=1.0))
         self._run("weigh")
 
     def _spread(self) -> float:
@@ -209,11 +206,12 @@ class Melt:
 
     @property
     def rest_omega(self) -> float:
-        """Bound of the largest frequency [1/s] of elastic stress and pressure, whose share is as large at most; pairs
-        that are squeezed together have up to three times their pressure at rest."""
+        """Bound of the largest frequency [1/s] of elastic stress and pressure. The pressure is twice as stiff at most,
+        and grows with the square of the crowding as kernels get steeper."""
         if self._first_omega == 0.0:
             self._first_omega, self._first_spread = self._model.rest_frequency(), self._spread()
-        return self._first_omega * math.sqrt(3 * max(1.0, self._spread() / self._first_spread))
+        crowded = max(1.0, float(self.crowding.numpy()[self._nodes].max()))
+        return self._first_omega * math.sqrt((1 + 2 * crowded**2) * max(1.0, self._spread() / self._first_spread))
 
     @property
     def numbers(self) -> NDArray[np.float64]:

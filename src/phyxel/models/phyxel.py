@@ -32,7 +32,7 @@ from phyxel.models.forces import HOURGLASS, Forces, Matter
 from phyxel.models.implicit import Implicit
 from phyxel.models.laws import Laws, Row
 from phyxel.models.leapfrog import DRIFT, iterate_power, move, shift_bodies
-from phyxel.models.melt import Melt
+from phyxel.models.melt import FARTHEST, Melt
 from phyxel.models.reductions import CHUNK, find_fastest, sum_products
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ class PhyxelModel:
         self.contact: BodyContact | None = None
         """between bodies, and of a body with itself"""
         self.melt: Melt | None = None
-        self.rest_crowding = np.full(bodies, math.nan)
-        """density c⁰ of bodies that have ever melted, shape (bodies,)"""
+        self.rest_density = np.full(n, math.nan)
+        """c⁰ of what has ever melted, shape (n,)"""
         self.reshaped = False
         """whether any reference shape is not that of birth"""
         self._colliders = ColliderTable(self.units, real, device)
@@ -316,7 +316,7 @@ class PhyxelModel:
     def take_over(self, old: PhyxelModel) -> None:
         """Go on where a model of the first of these bodies is."""
         n = len(old)
-        self.rest_crowding[: len(old.rest_crowding)] = old.rest_crowding
+        self.rest_density[:n] = old.rest_density
         if old.reshaped:
             self.reshaped = True
             self.units[: len(old.units)] = old.units
@@ -426,6 +426,11 @@ class PhyxelModel:
         """Longest step in which no phyxel comes half a spacing nearer to a collider, both moving [s]."""
         speed = self.fastest() + self._collider_speed
         return FARTHEST_MOVE / speed if speed > 0 else math.inf
+
+    def steps_until_flowed(self, step: float) -> int:
+        """Steps of so long [s] in which no phyxel of a melt can pass another: then neighbours are looked at."""
+        fastest = self.fastest()
+        return 1 if not fastest > 0 else max(1, int(min(FARTHEST / (fastest * step), 1e6)))
 
     def fastest(self) -> float:
         """Largest speed of a phyxel, in spacings per second; NaN if any is none."""
@@ -584,7 +589,7 @@ class PhyxelModel:
         """Everything that varies, so that a restored run goes on with the same bits."""
         state = {name: array.numpy().copy() for name, array in self._state_arrays().items()}
         state["forces_known"] = np.array(self._forces_known)
-        state["rest_crowding"] = self.rest_crowding.copy()
+        state["rest_density"] = self.rest_density.copy()
         state["rest_omega"] = np.array([self._rest_omega, self._ripple_known])
         if self.reshaped:
             pairs = self.matter.near.pairs()
@@ -598,7 +603,7 @@ class PhyxelModel:
         if "contact" in state:
             self._implicit = self.implicit
         self.reshaped = "pairs.count" in state
-        self.rest_crowding = state["rest_crowding"].copy()
+        self.rest_density = state["rest_density"].copy()
         self._assign(state)
         if self.reshaped:
             pairs = PairList(state["pairs.count"], state["pairs.index"])

@@ -51,26 +51,28 @@ def absorb_body(model: PhyxelModel, body: int, support: float, sees: Sees) -> ND
     return shift
 
 
-def crowding_inside(
+def rest_density(
     X: NDArray[np.floating], h: NDArray[np.floating], volume: NDArray[np.floating], device: wp.Device
-) -> float:
-    """c⁰: Σ_j v_j W_ij of a phyxel inside a body of phyxels at X (n, 3)."""
+) -> NDArray[np.float64]:
+    """c⁰ of phyxels that rest at X (n, 3), shape (n,): Σ_j v_j W_ij of one inside the body, or its own if that is more.
+    What melts at rest is then nowhere crowded."""
     pairs = find_pairs(X, h, device)
     owner = np.repeat(np.arange(len(X)), pairs.count)
     r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
     support = 0.5 * (h[owner] + h[pairs.index])
     kernel = 15 / (np.pi * support**6) * np.maximum(support - r, 0) ** 3
     around = np.bincount(owner, volume[pairs.index] * kernel, minlength=len(X))
-    return float(np.percentile(volume * 15 / (np.pi * h**3) + around, INSIDE))
+    density = volume * 15 / (np.pi * h**3) + around
+    return np.maximum(density, np.percentile(density, INSIDE))
 
 
 def let_go_of_birth(model: PhyxelModel, body: int) -> None:
     """What a body was at birth no longer says where its surface is: its phyxels are balls of their volume."""
     low, high = model.ranges[body]
     matter = model.matter
-    if math.isnan(model.rest_crowding[body]):
+    if math.isnan(model.rest_density[low]):
         X, h, volume = (array.numpy()[low:high] for array in (matter.birth, matter.support, matter.rest_volume))
-        model.rest_crowding[body] = crowding_inside(X, h, volume, model.device)
+        model.rest_density[low:high] = rest_density(X, h, volume, model.device)
     dev.write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
     dev.write(matter.birth, low, matter.X.numpy()[low:high])
     dev.write(model.reach, low, -0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
