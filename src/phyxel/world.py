@@ -89,7 +89,7 @@ class World:
         """the time over which colliders move as last written [s]"""
         self._integrator: str | None = None
         self._arrived: list[Body] = []
-        """bodies that have not moved yet"""
+        """bodies that have not moved since they, or a collider, came"""
         self._step = 0.0
         """size of a step as last chosen [s]; 0: none yet"""
         self.steps = 0
@@ -115,6 +115,7 @@ class World:
                 raise PhyxelError(f"world.add({thing!r}): a collider has an end on every side; only regions are open")
             self.colliders.append(thing)
             self._ceilings.clear()
+            self._arrived = list(self.bodies)
         elif isinstance(thing, Body):
             self._add_body(thing)
         elif isinstance(thing, ForceField):
@@ -291,20 +292,29 @@ class World:
         return self._integrator
 
     def _set_down(self) -> None:
-        """Raise free bodies that start in the ground until they stand on it. Scans have their origin anywhere, and what
-        starts in the ground would be shot out of it. The reference shape stays where it was given."""
+        """Raise free bodies that start in the ground until they stand on it, also in one that comes later. Scans have
+        their origin anywhere, and what starts in the ground would be shot out of it. The reference shape stays where it
+        was given."""
         for body in self._arrived:
             for ground in self.colliders:
                 if not isinstance(ground, Ground):
                     continue
                 up = np.array(ground.normal)
-                depth = ground.height - float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
+                depth = ground.height - self._lowest(body, up)
                 if depth > 0 and not body.handles:
                     body.origin = body.origin + depth * up
                     self.contact.outdate()
                     self.revision += 1
             self._refuse_overlap(body)
         self._arrived.clear()
+
+    def _lowest(self, body: Body, up: Floats) -> float:
+        """How far down a body reaches [m]: its cloud before it moves, its nodes with their balls afterwards."""
+        if self.time == 0:
+            return float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
+        low, high = self.model.ranges[self.bodies.index(body)]
+        balls = np.minimum(np.abs(self.model.reach.numpy()[low:high]), 0.5) * body.unit
+        return float((body.positions @ up - balls).min())
 
     def _refuse_overlap(self, body: Body) -> None:
         """What starts deep in a collider would be shot out of it."""

@@ -29,7 +29,7 @@ def filtered(r: Any, held: int, contact: int, n: Any):
     """What of a residual or direction is free to move."""
     if held >= 0:
         return r * r.dtype(0.0)
-    if contact == 1:
+    if contact > 0:
         return r - wp.dot(r, n) * n
     return r
 

@@ -64,6 +64,8 @@ CG_TOLERANCE = 2e-4
 """Residual, in the preconditioner's norm, over the largest of the step: what remains of a Newton iteration that began
 near the solution need not be solved more exactly than that."""
 
+LET_GO, CAUGHT_AGAIN = wp.constant(-1), wp.constant(2)
+"""Contacts of a phyxel besides 0, none, and 1: let go in this step, and caught again after that."""
 CREEP = wp.constant(1.0e-4)
 """Sliding speed below which friction is viscous, in spacings per second: so slowly it may creep where it holds."""
 
@@ -75,11 +77,13 @@ def start_step(
     hold_velocity: wp.array(dtype=Any),
     v: wp.array(dtype=Any),
     v_old: wp.array(dtype=Any),
+    contact: wp.array(dtype=wp.int32),
 ):
     """v' starts as v, or as the velocity of the hold. With this step's pushes added, what rests on the ground would be
     crushed against it, and the first Newton iteration be lost on that."""
     i = first + wp.tid()
     v_old[i] = v[i]
+    contact[i] = wp.clamp(contact[i], 0, 1)
     if hold[i] >= 0:
         v[i] = hold_velocity[hold[i]]
 
@@ -127,7 +131,8 @@ def meet_colliders(
     for flat about where the last one led. A phyxel that meets several keeps to the one it is deepest in.
     `rest` is the momentum that the last solve left for the collider to take up: its impulse is minus that. Coulomb's
     friction μ·impulse against the sliding is written as −rub·(v − wall)_t and so made implicit; below CREEP it is
-    viscous. `wall` is the velocity of the collider where it is touched.
+    viscous. `wall` is the velocity of the collider where it is touched. What was let go in this step and caught again
+    is kept till its end: else the contacts of a stiff body can change for ever.
     """
     i = first + wp.tid()
     if hold[i] >= 0:
@@ -150,9 +155,10 @@ def meet_colliders(
         size = colliders.size[row]
         d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
         gap = d - reach_along(n, reach[i], deformed(past[i], gradient[i]))
-        held = was == 1 and wp.dot(n, old) > dt.dtype(0.5)
+        held = was > 0 and wp.dot(n, old) > dt.dtype(0.5)
         push = -wp.dot(n, rest[i])
-        if ((held and push > zero) or (not held and gap < zero)) and gap < deepest:
+        keeps = held and (push > zero or was == CAUGHT_AGAIN)
+        if (keeps or (not held and gap < zero)) and gap < deepest:
             now = int(1)
             deepest = gap
             normal[i] = n
@@ -164,14 +170,22 @@ def meet_colliders(
                 rise = wp.max(rise, bounce)
             rubs = zero
             if held:
-                rubs = colliders.friction[k] * push / wp.max(wp.length(v[i] - w - across * n), dt.dtype(CREEP))
+                rubs = (
+                    colliders.friction[k]
+                    * wp.max(push, zero)
+                    / wp.max(wp.length(v[i] - w - across * n), dt.dtype(CREEP))
+                )
         k += 1
+    if (now > 0) != (was > 0):
+        changed[0] = 1
     if now == 1:
         v[i] = v[i] + (rise - wp.dot(normal[i], v[i] - wall[i])) * normal[i]
+        if was == LET_GO or was == CAUGHT_AGAIN:  # noqa: SIM109 (a kernel knows no tuples)
+            now = CAUGHT_AGAIN
+    elif was != 0:
+        now = LET_GO
     rub[i] = rubs
     contact[i] = now
-    if now != was:
-        changed[0] = 1
 
 
 @wp.kernel
@@ -342,7 +356,8 @@ class Implicit:
         self._solver = Shared(4, wp.float64, device)
         self._chunks = (n + CHUNK - 1) // CHUNK
         self._partials = Shared(self._chunks, wp.float64, device)
-        self._negligible = self._largest = 0.0
+        self._negligible = self._acceptable = self._largest = 0.0
+        self._settled = False
         self._programs: dict[str, Program] = {}
 
     def _launches(self) -> dict[str, list[Launch]]:
@@ -389,7 +404,7 @@ class Implicit:
             "blocks": [
                 over(make_blocks, *shape, *matter.lists, *weights, laws.of, laws.stiffness, laws.k_v, self._block)
             ],
-            "start": [over(start_step, m.hold, m.hold_velocity, m.v, self._v_old)],
+            "start": [over(start_step, m.hold, m.hold_velocity, m.v, self._v_old, self._contact)],
             "contacts": [
                 over(meet_colliders, dt, X, m.reach, matter.past, body, m.hold, m.colliders, *meeting, *outcome),
             ],
@@ -486,7 +501,8 @@ class Implicit:
         """One step of dt [s]."""
         self._dt.host[:] = dt
         self._dt.push()
-        self._negligible, self._largest = self._negligible_energy(dt), 0.0
+        self._negligible, self._acceptable = self._small_energies(dt)
+        self._largest = 0.0
         if not self._touching:
             self._coupling.zero_()
             self._stiffer.zero_()
@@ -494,7 +510,7 @@ class Implicit:
         whole = True
         for iteration in range(MOST_NEWTON):
             changed = self._update_contacts()
-            if iteration >= FEWEST_NEWTON and whole and not changed:
+            if iteration >= FEWEST_NEWTON and whole and not changed and self._settled:
                 break
             self._run("residual")
             before = self._merit()
@@ -522,12 +538,14 @@ class Implicit:
         self._run("correct")
         self._run("residual")
 
-    def _negligible_energy(self, dt: float) -> float:
-        """r·z of a residual that no longer matters: 1e-4 of what the pushes of a step do, 1e-6 of the motion."""
+    def _small_energies(self, dt: float) -> tuple[float, float]:
+        """r·z of a residual that no longer matters, 1e-4 of what the pushes of a step do and 1e-6 of the motion; and of
+        one that a step may end with, 1 % of both."""
         m = self._model
         mass, v = m.mass.numpy().astype(np.float64), m.v.numpy()
         push = dt * m.pushes()
-        return float(1e-8 * mass @ (push * push).sum(axis=1) + 1e-12 * mass @ (v * v).sum(axis=1))
+        pushed, moving = float(mass @ (push * push).sum(axis=1)), float(mass @ (v * v).sum(axis=1))
+        return 1e-8 * pushed + 1e-12 * moving, 1e-4 * (pushed + moving)
 
     def _update_contacts(self) -> bool:
         """Whether any phyxel meets a collider otherwise than before."""
@@ -542,8 +560,12 @@ class Implicit:
             if which == "positive search":
                 self._run("residual")
             self._run("begin")
-            self._largest = max(self._largest, float(self._solver.pull()[RZ]))
-            enough = max(CG_TOLERANCE**2 * self._largest, self._negligible)
+            start = float(self._solver.pull()[RZ])
+            self._largest = max(self._largest, start)
+            # Where a stiff body has just hit something the largest is no measure of what matters.
+            good = max(min(CG_TOLERANCE**2 * self._largest, self._acceptable), CG_TOLERANCE**2 * start)
+            enough = max(good, self._negligible)
+            self._settled = good <= max(self._acceptable, self._negligible)
             for _ in range(CG_BLOCKS):
                 self._run(which, CG_BLOCK)
                 state = self._solver.pull()
