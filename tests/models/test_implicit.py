@@ -127,22 +127,22 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path):
 
 @pytest.mark.parametrize("preset", ["steel", "glass", "ice"])
 @pytest.mark.parametrize("shape", ["box", "sphere"])
-def test_what_is_stiff_lands_without_gaining_energy(preset, shape):
-    """Dropped some cm on the ground: kinetic and potential energy never grow, it comes to rest, and its stress is that
-    of its weight, ρgh, up to the few nodes that carry it. Contacts that were let go and caught again for ever once threw
-    steel ten times as high as it fell. (In the step of the impact itself the elastic energy is not looked at: 1e-6 of
-    a spacing, which the solver may leave, is hundreds of joules in steel.)"""
+def test_what_is_stiff_lands_and_rests(preset, shape):
+    """Dropped some cm on the ground: it never rises above where it fell from, comes to rest with the energy of its
+    place, and its stress is that of its weight, ρgh, up to the few nodes that carry it. Contacts that were let go and
+    caught again for ever once threw steel ten times as high as it fell. In the steps of the impact itself the solver
+    leaves 1e-6 of a spacing, which is a thousand joules in steel; the next steps take them out."""
     material = px.Material.preset(preset)
     body = px.Body(px.load(shape, points=500), nodes=120, size=0.2, at=(0, 0.13, 0), material=material)
     world = px.World(device="cpu")
     world.add(body)
     world.add(px.Ground())
-    energy = []
-    for _ in range(6):
-        now = body.diagnostics()
-        energy.append(now["kinetic"] + now["potential"])
-        world.advance(0.05)
-    assert (np.diff(energy) < 0.01 * energy[0]).all()
+    top = body.positions[:, 1].max()
+    for _ in range(30):
+        world.advance(0.01)
+        assert body.positions[:, 1].max() < top
+    after = body.diagnostics()
     assert np.abs(body.velocities).max() < 0.05
+    assert after["elastic"] < 0.01 * after["potential"]
     weight = material.density * 9.81 * 0.2
     assert np.linalg.norm(body.stress, axis=(1, 2)).max() < (20 if shape == "box" else 100) * weight
