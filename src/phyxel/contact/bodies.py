@@ -245,7 +245,7 @@ class BodyContact:
 
     def resume(self, slack: NDArray[np.float64]) -> None:
         """Go on as where `slack` was asked for: find candidates, but for no longer than they would have served."""
-        self._renew()
+        self._renew(np.inf)
         self.candidates.slack, self.candidates.near = slack[0].copy(), slack[1].astype(bool)
 
     def longest_step(self) -> float:
@@ -264,13 +264,13 @@ class BodyContact:
         if not np.isfinite(self._closing).all():
             return most
         if not self._fresh or self.candidates.serve(step, most, self._closing) < most:
-            self._renew()
+            self._renew(step * float(self._closing.max()))
         serves = max(1, self.candidates.serve(step, most, self._closing))
         self.candidates.spend(serves * step, self._closing)
         return serves
 
-    def _renew(self) -> None:
-        moved = self.candidates.renew()
+    def _renew(self, way: float) -> None:
+        moved = self.candidates.renew(way)
         self._fresh = True
         self.met |= self.candidates.near
         missing = [b for b in np.flatnonzero(self.candidates.found).tolist() if b not in self._guides]

@@ -32,12 +32,16 @@ DEEPEST = wp.constant(0.75)
 BESIDE = wp.constant(1.0)
 """How far a node may stand beside the one it touches, in spacings: more than half a lattice's diagonal, so that a patch
 has several nodes."""
-MARGIN = wp.constant(0.5)
-"""What may move before lists are made anew, in spacings."""
+LEAST_MARGIN, MOST_MARGIN = 0.25, 2.0
+"""What may move before lists are made anew, in spacings: little at rest, where lists are to be short."""
+SERVED = 24
+"""Steps for which lists should serve."""
 DRAWN_NEARER = wp.constant(0.9)
 """Nodes of one body that are no neighbours count once their distance has shrunk to this share of the first."""
 SKIN = 1.2
 """Nodes this deep or deeper, in spacings, do not touch: others are in front of them."""
+MANY = 3000
+"""Skin nodes from which their lists are worth several threads."""
 GROUPS, SMALLEST_GROUP = 256, 8
 """Into how many groups the skin of a body is divided, about, and how many nodes one may have in any case."""
 FOLDED = 1.5
@@ -59,6 +63,8 @@ class Frames:
     """[m], shape (bodies,)"""
     friction: wp.array(dtype=float)
     """shape (bodies,)"""
+    margin: float
+    """what may move before lists are made anew, in spacings"""
     melted: wp.array(dtype=wp.int32)
     """1 for what has ever melted and is touched at the balls of its nodes, shape (bodies,)"""
 
@@ -121,7 +127,7 @@ def may_touch(
     """Whether two nodes are near enough, and not held together by the body's own forces."""
     unit_i = frames.unit[body[i]]
     unit_k = frames.unit[body[k]]
-    near = touching_distance(ball[i], ball[k], unit_i, unit_k) + 0.5 * MARGIN * (unit_i + unit_k)
+    near = touching_distance(ball[i], ball[k], unit_i, unit_k) + 0.5 * frames.margin * (unit_i + unit_k)
     distance = wp.length_sq(x[k] - x[i])
     if k == i or distance > near * near:
         return False
@@ -313,7 +319,6 @@ class Candidates:
         self.capacity = CAPACITY
         self.index = wp.zeros(n * self.capacity, dtype=wp.int32, device=device)
         """the list of node i begins at i·capacity"""
-        self._no_time = wp.zeros(1, dtype=float, device=device)
         self._firsts = wp.array(self._lows, dtype=wp.int32, device=device)
         self._velocity = Shared(bodies, wp.vec3, device)
         self._spread = Shared((n + CHUNK - 1) // CHUNK, wp.float32, device)
@@ -327,7 +332,7 @@ class Candidates:
         )
         larger = np.maximum.outer(units, units)
         self._touching = float(DEEPEST) * np.add.outer(units, units) + float(BESIDE) * larger
-        self._margin = 0.5 * float(MARGIN) * np.add.outer(units, units)
+        self._set_margin(MOST_MARGIN)
         self._groups = self._divided(sees)
         sizes = np.concatenate([np.diff(groups.start, append=len(groups.node)) for groups in self._groups])
         self._first_group = np.cumsum([0] + [len(groups.start) for groups in self._groups])
@@ -344,6 +349,10 @@ class Candidates:
         """bodies that are near each other"""
         self.found = np.zeros(bodies, np.int64)
         """candidates of each body's nodes"""
+
+    def _set_margin(self, margin: float) -> None:
+        self.frames.margin = margin
+        self._margin = 0.5 * margin * np.add.outer(self._units, self._units)
 
     def _pairs_that_do_not_see(self) -> NDArray[np.int64]:
         """Skin nodes within each other's support that are no neighbours, shape (pairs, 2)."""
@@ -403,23 +412,26 @@ class Candidates:
         where = [self.frames, model.matter.body, model.matter.X, model.u, model.v]
         return Launch(place_nodes, len(model), [*where, clock, drift, self.x], work=WORK)
 
-    def renew(self) -> bool:
-        """Make the lists anew; whether they have moved to another place in memory."""
+    def renew(self, way: float) -> bool:
+        """Make the lists anew, for steps in which nodes come nearer by `way` [m] at most; whether they have moved to
+        another place in memory."""
         model = self._model
-        item = self.place(self._no_time, 0)
-        dev.launch(item.kernel, item.count, item.inputs, model.device, split=False)
-        x = self.x.numpy().astype(np.float64)
+        self._set_margin(float(np.clip(SERVED * way / self._units.min(), LEAST_MARGIN, MOST_MARGIN)))
+        x = self._places()
         self._compare_boxes(x)
         one, other = self._near_groups(x)
         if len(one) == 0:
             self.found = np.zeros(len(self._lows), np.int64)
             return False
+        self.x.assign(x.astype(np.float32))
         first = np.searchsorted(one, np.arange(self._first_group[-1] + 1))
         partners = [wp.array(numbers, dtype=wp.int32, device=model.device) for numbers in (first, other)]
         matter = model.matter
         what = [self.frames, matter.body, self.ball, matter.birth, self.support, self._cut, *matter.lists, self.x]
         inputs = [*what, *self._members, *partners, self.count]
-        dev.launch(list_candidates, len(self._members[0]), [*inputs, self.capacity, self.index], model.device)
+        members = len(self._members[0])
+        many = members > MANY
+        dev.launch(list_candidates, members, [*inputs, self.capacity, self.index], model.device, split=many)
         count = self.count.numpy()
         self.found = np.add.reduceat(count, self._lows)
         longest = int(count.max())
@@ -427,8 +439,17 @@ class Candidates:
             return False
         self.capacity = longest + longest // 2
         self.index = wp.zeros(len(model) * self.capacity, dtype=wp.int32, device=model.device)
-        dev.launch(list_candidates, len(self._members[0]), [*inputs, self.capacity, self.index], model.device)
+        dev.launch(list_candidates, members, [*inputs, self.capacity, self.index], model.device, split=many)
         return True
+
+    def _places(self) -> NDArray[np.float64]:
+        """Where all nodes are [m], shape (n, 3)."""
+        model = self._model
+        per_node = model.matter.body.numpy()
+        places = (model.matter.X.numpy() + model.u.numpy()).astype(np.float64)
+        places *= self._units[per_node][:, None]
+        places += self.offset.host[per_node]
+        return places
 
     def _compare_boxes(self, x: NDArray[np.float64]) -> None:
         """Which bodies are near each other, and how much nearer the others may come."""

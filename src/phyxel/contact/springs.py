@@ -373,6 +373,8 @@ class ContactSprings:
         """Which bodies push on each other, as groups."""
         model, contacts = self._model, self._contact.contacts
         bodies = len(model.ranges)
+        if bodies == 1:
+            return [[0]]
         pressed = np.flatnonzero((self._springs.pressed.numpy() == 1) & (contacts.target.numpy() >= 0))
         touch = np.zeros((bodies, bodies), bool)
         touch[model.matter.body.numpy()[pressed], contacts.target.numpy()[pressed]] = True

@@ -358,6 +358,8 @@ class Implicit:
         self._partials = Shared(self._chunks, wp.float64, device)
         self._negligible = self._acceptable = self._largest = 0.0
         self._settled = False
+        self._touching = False
+        """whether bodies may touch in this step"""
         self._programs: dict[str, Program] = {}
 
     def _launches(self) -> dict[str, list[Launch]]:
@@ -481,11 +483,6 @@ class Implicit:
         if self._programs:
             self._programs["blocks"].run()
 
-    @property
-    def _touching(self) -> bool:
-        """Whether any body may touch another, or itself."""
-        return self._model.contact is not None and self._model.contact.possible
-
     def _run(self, name: str, times: int = 1) -> None:
         if not self._programs:
             if self._model.contact is not None:
@@ -506,7 +503,7 @@ class Implicit:
         if not self._touching:
             self._coupling.zero_()
             self._stiffer.zero_()
-        self._run("start")
+        self._start()
         whole = True
         for iteration in range(MOST_NEWTON):
             changed = self._update_contacts()
@@ -518,6 +515,17 @@ class Implicit:
             self._solve()
             whole = self._correct(before)
         self._finish()
+
+    def _start(self) -> None:
+        """Find what may touch in this step. Most have nothing that does, and go without springs."""
+        contact, acted = self._model.contact, self._touching
+        self._touching = contact is not None and contact.possible
+        self._run("start")
+        if self._touching and contact is not None:
+            self._touching = bool((contact.contacts.target.numpy() >= 0).any())
+        if acted and not self._touching:
+            self._coupling.zero_()
+            self._stiffer.zero_()
 
     def _merit(self) -> float:
         self._run("merit")
