@@ -203,10 +203,9 @@ class BodyContact:
         units = np.array([body.unit for body in bodies])
         sees = [None if body in melted else body.sees for body in bodies]
         self.candidates = Candidates(model, units, sees, np.array([flows and body in melted for body in bodies]))
-        device, n = model.device, len(model)
+        device = model.device
         self.contacts = Contacts()
-        for name, variable in Contacts.vars.items():  # type: ignore[attr-defined]
-            setattr(self.contacts, name, wp.zeros(n, dtype=variable.type.dtype, device=device))
+        self._make_room(1)  # until something is near
         self.offsets = np.zeros((len(bodies), 3))
         """origins of the bodies about a common one [m], shape (bodies, 3)"""
         self._guides: dict[int, Guide] = {}
@@ -273,6 +272,9 @@ class BodyContact:
         moved = self.candidates.renew(way)
         self._fresh = True
         self.met |= self.candidates.near
+        if self.possible and len(self.contacts.target) < len(self._model):
+            self._make_room(len(self._model))
+            moved = True
         missing = [b for b in np.flatnonzero(self.candidates.found).tolist() if b not in self._guides]
         for b in missing:
             self._guides[b] = self._guide_of(self._bodies[b])
@@ -281,6 +283,10 @@ class BodyContact:
             self._guide_array = wp.array(guides, dtype=Guide, device=self._model.device)
         if moved or missing:
             self._model.contacts_moved()
+
+    def _make_room(self, nodes: int) -> None:
+        for name, variable in Contacts.vars.items():  # type: ignore[attr-defined]
+            setattr(self.contacts, name, wp.zeros(nodes, dtype=variable.type.dtype, device=self._model.device))
 
     def _guide_of(self, body: Body) -> Guide:
         """Distances of a body's solid in its first shape, in its units about its middle then."""

@@ -316,9 +316,9 @@ class Candidates:
         self.x = wp.zeros(n, dtype=wp.vec3, device=device)
         """[m], shape (n,)"""
         self.count = wp.zeros(n, dtype=wp.int32, device=device)
-        self.capacity = CAPACITY
-        self.index = wp.zeros(n * self.capacity, dtype=wp.int32, device=device)
-        """the list of node i begins at i·capacity"""
+        self.capacity = 0
+        self.index = wp.zeros(1, dtype=wp.int32, device=device)
+        """the list of node i begins at i·capacity; none until something is near"""
         self._firsts = wp.array(self._lows, dtype=wp.int32, device=device)
         self._velocity = Shared(bodies, wp.vec3, device)
         self._spread = Shared((n + CHUNK - 1) // CHUNK, wp.float32, device)
@@ -437,7 +437,7 @@ class Candidates:
         longest = int(count.max())
         if longest <= self.capacity:
             return False
-        self.capacity = longest + longest // 2
+        self.capacity = max(CAPACITY, longest + longest // 2)
         self.index = wp.zeros(len(model) * self.capacity, dtype=wp.int32, device=model.device)
         dev.launch(list_candidates, members, [*inputs, self.capacity, self.index], model.device, split=many)
         return True

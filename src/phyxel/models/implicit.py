@@ -548,12 +548,12 @@ class Implicit:
 
     def _small_energies(self, dt: float) -> tuple[float, float]:
         """r·z of a residual that no longer matters, 1e-4 of what the pushes of a step do and 1e-6 of the motion; and of
-        one that a step may end with, 1 % of both."""
+        one that a step may end with, 10 % of both."""
         m = self._model
         mass, v = m.mass.numpy().astype(np.float64), m.v.numpy()
         push = dt * m.pushes()
         pushed, moving = float(mass @ (push * push).sum(axis=1)), float(mass @ (v * v).sum(axis=1))
-        return 1e-8 * pushed + 1e-12 * moving, 1e-4 * (pushed + moving)
+        return 1e-8 * pushed + 1e-12 * moving, 1e-2 * (pushed + moving)
 
     def _update_contacts(self) -> bool:
         """Whether any phyxel meets a collider otherwise than before."""
