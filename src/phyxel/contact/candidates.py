@@ -32,9 +32,9 @@ DEEPEST = wp.constant(0.75)
 BESIDE = wp.constant(1.0)
 """How far a node may stand beside the one it touches, in spacings: more than half a lattice's diagonal, so that a patch
 has several nodes."""
-LEAST_MARGIN, MOST_MARGIN = 0.25, 2.0
+LEAST_MARGIN, MOST_MARGIN = 0.25, 4.0
 """What may move before lists are made anew, in spacings: little at rest, where lists are to be short."""
-SERVED = 24
+SERVED = 40
 """Steps for which lists should serve."""
 DRAWN_NEARER = wp.constant(0.9)
 """Nodes of one body that are no neighbours count once their distance has shrunk to this share of the first."""
