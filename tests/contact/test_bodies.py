@@ -315,3 +315,18 @@ def test_a_checkpoint_in_the_middle_of_contact_goes_on_with_the_same_bits(tmp_pa
 def test_friction_is_a_number_of_zero_or_more(friction):
     with pytest.raises(px.PhyxelError, match="friction"):
         body("box", nodes=64, friction=friction)
+
+
+def test_what_is_pressed_into_the_immovable_ends_with_a_word():
+    """A patch dragged into a body that is held all over: no force is enough, and steps would shrink without end."""
+    material = px.Material(young=1e5)
+    ball = px.load("sphere", points=300)
+    held = px.Body(ball, nodes=100, size=0.2, material=material)
+    pressed = px.Body(ball, nodes=60, size=0.15, at=(0.172, 0, 0), material=material)
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(held)
+    world.add(pressed)
+    held.fix(np.arange(len(held.positions)))
+    pressed.drag(np.arange(5), to=lambda time: (-0.3 * time, 0, 0))
+    with pytest.raises(px.PhyxelError, match="blew up"):
+        world.advance(0.4)

@@ -303,3 +303,17 @@ def test_absurd_colliders_are_refused(make, said):
     with pytest.raises(px.PhyxelError) as caught:
         make()
     assert said in str(caught.value)
+
+
+def test_a_ground_that_comes_later_sets_bodies_down():
+    """A ball of 0.2 m that a new ground cuts through stands on it and is not shot out: what its weight does to it are
+    hundredths of a joule; shot out it had 250 J."""
+    ball = px.Body(px.load("sphere", points=500), nodes=100, size=0.2, material=px.Material(young=1e6))
+    world = px.World(device="cpu")
+    world.add(ball)
+    world.advance(0.001)
+    world.add(px.Ground(height=-0.05))
+    world.advance(0.2)
+    now = ball.diagnostics()
+    assert now["kinetic"] + now["elastic"] < 0.5
+    assert ball.positions[:, 1].min() > -0.05
