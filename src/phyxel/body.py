@@ -32,6 +32,9 @@ Floats = NDArray[np.float64]
 Keyframes = Sequence[tuple[float, Vector]]
 Motion = Vector | Callable[[float], Vector] | Keyframes
 
+LIGHT = 3.0e8
+"""[m/s]"""
+PAIRED = {"refine": "levels", "parts": "material"}
 GREY = (0.72, 0.72, 0.74)
 MELTING_TIME = 0.05
 """Viscosity of a melt over the pressure of its own height [s], unless it is given."""
@@ -108,7 +111,17 @@ class Body:
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
         if material is not None and not isinstance(material, Material):
             raise PhyxelError(f"{cloud.name}: material = {material!r}: give a Material, for example Material.rubber()")
+        if name is not None and not isinstance(name, str):
+            raise PhyxelError(f"{cloud.name}: name = {name!r}: give a word")
         self.name = name or cloud.name
+        for key, value, kind in (
+            ("refine", refine, Sequence),
+            ("parts", parts, Sequence),
+            ("vary", vary or {}, Mapping),
+        ):
+            if not isinstance(value, kind):
+                example = '{"young": px.Channel("x", 1e5, 1e6)}' if key == "vary" else f"[(px.Box(...), {PAIRED[key]})]"
+                raise PhyxelError(f"{self.name}: {key} = {value!r}: give {example}")
         self._check_choice("model", model, ("phyxel",))
         self._check_choice("integrator", integrator, (None, "leapfrog", "implicit"))
         self.integrator = integrator
@@ -139,6 +152,8 @@ class Body:
         arm = self.birth - centre
         spun = np.cross(self._vector("spin", spin), arm)
         self._start_velocities = self._vector("velocity", velocity) + spun
+        if np.abs(self._start_velocities).max() > LIGHT:
+            raise PhyxelError(f"{self.name}: velocity = {velocity}, spin = {spin}: faster than light; give less")
         self._recipe = Recipe(self, self._material, parts, vary or {})
         self._material = self._recipe.base
         self.mixture = self.first_mixture = self._recipe.mixed(self._material)
@@ -199,7 +214,7 @@ class Body:
 
     def _place(self, at: Vector, rotate: Vector | None, size: float | None) -> None:
         lower, upper = self.solid.lower, self.solid.upper
-        if size is not None and not (np.isfinite(size) and size > 0):
+        if size is not None and not (isinstance(size, int | float | np.number) and np.isfinite(size) and size > 0):
             raise PhyxelError(f"{self.name}: size = {size}: give the largest extent in metres, above 0")
         self._middle = 0.5 * (lower + upper)
         self._scale = 1.0 if size is None else float(size) / float((upper - lower).max())

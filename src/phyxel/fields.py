@@ -69,6 +69,10 @@ class Field(ForceField):
 
     function: Function
 
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise PhyxelError(f"field: {self.function!r}: give a function of positions, velocities and the time")
+
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
         given = np.asarray(self.function(positions, velocities, time), np.float64)
         try:

@@ -36,6 +36,8 @@ class Channel:
     def __post_init__(self) -> None:
         if self.name not in CHANNELS:
             raise MaterialError(f'channel "{self.name}": not known{did_you_mean(self.name, CHANNELS)}')
+        if not np.isfinite([self.low, self.high]).all():
+            raise MaterialError(f'channel "{self.name}": low = {self.low}, high = {self.high}: give two finite numbers')
 
     def over(self, body: Body) -> Floats:
         """Its value at each node of a body, shape (n,)."""

@@ -155,3 +155,32 @@ def test_what_was_molten_from_the_start_stays_solid_when_it_is():
     drop.change(young=3e5)
     assert drop.material.viscosity is None
     assert np.isnan(drop.mixture.number("viscosity")).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"parts": 5}, "parts = 5: give"),
+        ({"vary": 5}, "vary = 5: give"),
+        ({"refine": 5}, "refine = 5: give"),
+        ({"size": "a"}, "largest extent in metres"),
+        ({"name": 5}, "give a word"),
+        ({"velocity": (1e30, 0, 0)}, "faster than light"),
+        ({"parts": [(STIFF_END, 5)]}, "give a place and a Material"),
+    ],
+)
+def test_a_body_says_what_is_wrong_with_its_options(options, word):
+    with pytest.raises(px.PhyxelError, match=word):
+        px.Body(px.load("bar", points=300), nodes=60, **options)
+
+
+def test_other_things_that_are_wrong_are_said():
+    with pytest.raises(px.PhyxelError, match="give a function"):
+        px.Field(5)
+    with pytest.raises(px.PhyxelError, match="two finite numbers"):
+        px.Channel("x", float("nan"), 1.0)
+    with pytest.raises(px.PhyxelError, match="True or False"):
+        px.Mold(px.load("sphere", points=300), inside_out="no")
+    body = px.Body(px.load("bar", points=300), nodes=60)
+    with pytest.raises(px.PhyxelError, match="give a Material"):
+        body.material = 5

@@ -51,6 +51,8 @@ class Mold(Collider):
             object.__setattr__(self, "solid", Solid(self.solid))
         elif not isinstance(self.solid, Solid):
             raise PhyxelError(f"mold: {self.solid!r}: give a Solid or a point cloud, for example px.load('bear')")
+        if not isinstance(self.inside_out, bool):
+            raise PhyxelError(f"mold.inside_out = {self.inside_out!r}: give True or False")
         if self.size is not None:
             self._check_length("size")
         lower, upper = self.middle - self._half, self.middle + self._half

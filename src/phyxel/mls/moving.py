@@ -10,7 +10,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.mls.neighbours import Neighbourhood
+from phyxel.mls.neighbours import Neighbourhood, grid_for
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -65,8 +65,7 @@ class MovingLists:
         self._farthest = float(support.numpy()[nodes].max())
         self._places = wp.zeros(len(nodes), dtype=wp.vec3, device=device)
         self._wanted = wp.zeros(len(nodes), dtype=wp.int32, device=device)
-        cells = int(np.clip(2 ** np.ceil(np.log2(max(len(nodes), 8)) / 3), 8, 128))
-        self._grid = wp.HashGrid(cells, cells, cells, device=device)
+        self._grid = grid_for(len(nodes), device)
 
     def find(self, X: wp.array, near: Neighbourhood) -> int:
         """Write the lists into `near`; the length of the longest, which may be more than there was room for."""

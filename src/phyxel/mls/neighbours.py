@@ -149,14 +149,19 @@ def list_neighbours(
             entry += wp.int64(1)
 
 
+def grid_for(count: int, device: wp.Device) -> wp.HashGrid:
+    """A hash grid with about as many cells as there are points."""
+    cells = int(np.clip(2 ** np.ceil(np.log2(max(count, 8)) / 3), 8, 128))
+    return wp.HashGrid(cells, cells, cells, device=device)
+
+
 def find_pairs(positions: NDArray[np.floating], support: NDArray[np.floating], device: wp.Device) -> PairList:
     """All pairs nearer than the larger of their two supports. `positions` (n, 3) in units of the node spacing."""
     n = len(positions)
     X = wp.array(positions.astype(np.float32), dtype=wp.vec3, device=device)
     h = wp.array(support.astype(np.float32), dtype=float, device=device)
     farthest = float(support.max())
-    cells = int(np.clip(2 ** np.ceil(np.log2(max(n, 8)) / 3), 8, 128))
-    grid = wp.HashGrid(cells, cells, cells, device=device)
+    grid = grid_for(n, device)
     grid.build(X, farthest)
     count = wp.empty(n, dtype=int, device=device)
     dev.launch(count_neighbours, n, [grid.id, X, h, farthest, count], device)
