@@ -22,8 +22,9 @@ from phyxel.ramp import Ramp
 from phyxel.region import Box, Vector, Where, as_vector, select
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
+from phyxel.surface.carried import Rest
 from phyxel.surface.skin import Skin
-from phyxel.surface.surfels import Rest, Surfels
+from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
     from phyxel.world import World
