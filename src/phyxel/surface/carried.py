@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
@@ -111,25 +111,39 @@ class Rest:
     """red, green, blue in 0..1"""
 
 
+class Discs(NamedTuple):
+    """Discs in the reference shape, in units of the node spacing about the body's origin, each array (m, 3)."""
+
+    points: Floats
+    axis_a: Floats
+    axis_b: Floats
+    colors: Floats
+    """red, green, blue in 0..1"""
+
+    @staticmethod
+    def at_birth(rest: Rest) -> Discs:
+        """Round, and so large that they cover the surface."""
+        radius = disc_radii(rest.positions)[:, None]
+        axis_a, axis_b = tangents(rest.normals)
+        return Discs(rest.positions, radius * axis_a, radius * axis_b, rest.colors)
+
+
 class Carried:
     """Surfels that go where the nodes around them go: position, two half axes and normal, on the device, about
     `origin`. Their number never changes."""
 
-    def __init__(self, rest: Rest, nodes: Floats, device: wp.Device, sees: Sees | None = None) -> None:
-        self.colors = np.ascontiguousarray(rest.colors, np.float32)
+    def __init__(self, discs: Discs, carriers: Carriers, device: wp.Device) -> None:
+        self.colors = np.ascontiguousarray(discs.colors, np.float32)
         """red, green, blue in 0..1, shape (m, 3)"""
         self.color = wp.array(self.colors, dtype=wp.vec3, device=device)
         self._device = device
-        m = len(rest.positions)
-        carriers = Carriers.found(rest.positions, nodes, sees)
+        m = len(discs.points)
         self._carriers = carriers.nodes.shape[1]
         self._nodes = wp.array(carriers.nodes.reshape(-1), dtype=wp.int32, device=device)
         self._shares = wp.array(carriers.shares.reshape(-1), dtype=float, device=device)
-        radius = disc_radii(rest.positions)[:, None]
-        axis_a, axis_b = tangents(rest.normals)
         self._points, self._axis_a, self._axis_b = (
             wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device)
-            for field in (rest.positions, radius * axis_a, radius * axis_b)
+            for field in (discs.points, discs.axis_a, discs.axis_b)
         )
         self.origin = np.zeros(3)
         """where `position` on the device is counted from [m], in double: far away costs no digits"""
@@ -151,6 +165,17 @@ class Carried:
         carriers = Carriers.found(self._points.numpy(), nodes)
         self._nodes.assign(carriers.nodes.reshape(-1))
         self._shares.assign(carriers.shares.reshape(-1))
+
+    @property
+    def discs(self) -> Discs:
+        """The reference shape."""
+        return Discs(*(array.numpy() for array in (self._points, self._axis_a, self._axis_b)), self.colors)
+
+    @property
+    def carriers(self) -> Carriers:
+        """Which nodes carry them."""
+        shape = (len(self), self._carriers)
+        return Carriers(self._nodes.numpy().reshape(shape), self._shares.numpy().reshape(shape))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The reference shape, and which nodes carry it."""

@@ -8,9 +8,10 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.surface.carried import Carried, Rest
+from phyxel.surface.carried import Carried, Discs, Rest
 
 Floats = NDArray[np.floating]
 
@@ -19,7 +20,7 @@ class Surfels:
     """The surfels of one body. `follow` moves them; what is read are NumPy arrays in metres, shape (m, 3)."""
 
     def __init__(self, rest: Rest, nodes: Floats, device: wp.Device, sees: Sees | None = None) -> None:
-        self.carried = Carried(rest, nodes, device, sees)
+        self.carried = Carried(Discs.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
         """the points the body came with, one for one: what meshes and splats are made of"""
 
     def __len__(self) -> int:
