@@ -43,6 +43,10 @@ class Carriers:
         share /= share.sum(axis=1, keepdims=True)
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 
+    def mean(self, values: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Of a number of each node (n,), what each point has of it, shape (m,)."""
+        return np.einsum("mk,mk->m", self.shares, np.asarray(values, np.float32)[self.nodes])
+
     def carry(
         self, points: NDArray[np.floating], nodes: NDArray[np.floating], u: NDArray[Any], gradient: NDArray[Any]
     ) -> NDArray[np.float64]:

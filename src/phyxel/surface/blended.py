@@ -21,9 +21,13 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.contact.mold import Mold
+from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
 from phyxel.points.frames import tangents
 from phyxel.surface.blobs import ImplicitSkin
+from phyxel.surface.carried import Carried, Discs
+from phyxel.surface.relief import pressed
 from phyxel.surface.resample import EVEN, Crowd, beside, parents, pushed, too_many
 from phyxel.surface.truth import HEARD, Truth
 
@@ -65,6 +69,16 @@ class Sheet:
     def __len__(self) -> int:
         return len(self.points)
 
+    @staticmethod
+    def of(discs: Discs, spacing: Floats, source: NDArray[np.int32], on_skin: NDArray[np.bool_]) -> Sheet:
+        """Discs as they are carried."""
+        points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in discs)
+        return Sheet(points, unit(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, on_skin)
+
+    @property
+    def discs(self) -> Discs:
+        return Discs(self.points, self.axis_a, self.axis_b, self.colors)
+
     def part(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> Sheet:
         """Some of them."""
         return Sheet(*(getattr(self, field.name)[kept] for field in fields(self)))
@@ -76,40 +90,76 @@ class Sheet:
 
 
 class Blended:
-    """Zombies and what is shown of them. Works in the reference shape just after it was absorbed, where u = 0."""
+    """The surface of a body that flows. It is changed in the reference shape just after that was absorbed: u = 0."""
 
-    def __init__(self, zombies: Sheet, outside: Floats, device: wp.Device, seed: int = 0) -> None:
+    def __init__(self, zombies: Carried, outside: Floats, device: wp.Device, seed: int = 0) -> None:
         self.zombies = zombies
-        self.first_outside = outside
+        """never resampled"""
+        self.shown = zombies.copy()
+        self.first_outside = zombies.carriers.mean(outside)
         """P̄⁰, shape (m,)"""
         self.change = np.zeros(len(zombies), np.float32)
         """Γ, shape (m,)"""
         self.alive = np.ones(len(zombies), bool)
-        """those that are still somewhere, shape (m,)"""
-        self.birth_axis = longest_axis(zombies)
-        self.shown = zombies
+        """zombies that are still at the surface, shape (m,)"""
+        self.birth_axis = longest_axis(zombies.discs)
+        """longest half axes at the beginning, shape (m,)"""
+        spacing = self.birth_axis / SPREAD
+        typical = float(np.median(spacing))
+        self.spacing = np.clip(spacing, typical / VARIATION, typical * VARIATION).astype(np.float32)
+        """how far apart surfels should be, shape (m,)"""
+        self._sheet_spacing = self.spacing
+        self.source = np.arange(len(zombies), dtype=np.int32)
+        """the zombie that each surfel shown is, −1 for a new one, shape (k,)"""
+        self.on_skin = wp.zeros(len(zombies), dtype=wp.int32, device=device)
+        """whether each surfel shown is kept on the implicit skin, shape (k,)"""
         self.renewals = 0
         self._crowd, self._device, self._seed = Crowd(device), device, seed
 
-    def renew(self, zombies: Sheet, shown: Sheet, outside: Floats, skin: ImplicitSkin, body: int) -> None:
-        """Bring both to where they belong. `zombies` and `shown` as they were carried, `outside` P̄ of the zombies."""
+    def absorb(self, unit: float, origin: NDArray[np.floating]) -> None:
+        """Where both are now becomes their reference shape."""
+        for surfels in (self.zombies, self.shown):
+            surfels.absorb(unit, origin)
+
+    def press(self, mold: Mold, time: float, spacing: float) -> None:
+        """Give what is shown the relief of a mold where it touches; `spacing` of the nodes [m]."""
+        shown = self.shown
+        positions, normals, _ = pressed(
+            shown.origin + shown.position.numpy(), shown.normal.numpy(), mold, time, spacing
+        )
+        shown.position.assign((positions - shown.origin).astype(np.float32))
+        sheet = replace(
+            Sheet.of(shown.present(), self._sheet_spacing, self.source, self.source < 0),
+            normals=normals.astype(np.float32),
+        )
+        sheet = laid(sheet, np.arange(len(sheet)))
+        shown.normal.assign(normals.astype(np.float32))
+        shown.axis_a.assign(sheet.axis_a)
+        shown.axis_b.assign(sheet.axis_b)
+
+    def renew(self, outside: Floats, skin: ImplicitSkin, nodes: NDArray[np.floating], body: int) -> None:
+        """Bring all surfels to where they belong. `outside` is P and `nodes` (n, 3) are the places of the body's
+        phyxels; `skin` is that of all phyxels that flow together."""
         rng = np.random.default_rng([self._seed, body, self.renewals])
         self.renewals += 1
-        self.zombies = self._changed(zombies, outside, skin)
-        sheet = self._refreshed(shown)
-        truth = self._truth()
-        sheet = self._settled(sheet, truth, skin, body)
+        zombies = self._changed(outside, skin)
+        truth = self._truth(zombies)
+        sheet = self._settled(self._refreshed(zombies), truth, skin, body)
         for _ in range(ROUNDS):
-            sheet = self._resampled(sheet, rng)
-            sheet = self._settled(sheet, truth, skin, body)
-        sheet = self._seeded(sheet, skin, body)
-        self.shown = self._dressed(sheet, truth)
+            sheet = self._settled(self._resampled(sheet, rng), truth, skin, body)
+        sheet = self._dressed(self._seeded(sheet, zombies, skin, body), truth)
+        self.zombies = Carried(zombies.discs, Carriers.found(zombies.points, nodes), self._device)
+        self.shown = Carried(sheet.discs, Carriers.found(sheet.points, nodes), self._device)
+        self.source, self._sheet_spacing = sheet.source, sheet.spacing
+        self.on_skin = wp.array(sheet.on_skin.astype(np.int32), dtype=wp.int32, device=self._device)
 
-    def _changed(self, zombies: Sheet, outside: Floats, skin: ImplicitSkin) -> Sheet:
+    def _changed(self, outside: Floats, skin: ImplicitSkin) -> Sheet:
         """Zombies moved as far toward the skin as topology around them has changed."""
-        near = CHANGE * (np.abs(outside - self.first_outside) - QUIET)
+        carried = self.zombies
+        zombies = Sheet.of(carried.discs, self.spacing, np.arange(len(carried), dtype=np.int32), self.change >= 1)
+        near = CHANGE * (np.abs(carried.carriers.mean(outside) - self.first_outside) - QUIET)
         low, high = STRETCHED
-        long = (longest_axis(zombies) / self.birth_axis - low) / (high - low)
+        long = (longest_axis(carried.discs) / self.birth_axis - low) / (high - low)
         change = np.maximum(self.change, np.clip(np.maximum(near, long), 0, 1)).astype(np.float32)
         moving = np.flatnonzero(self.alive & ((change > self.change) | (change >= 1)))
         onto, normals, found = skin.project(zombies.points[moving])
@@ -121,9 +171,9 @@ class Blended:
         upright[moving] = unit((1 - share) * upright[moving] + share * normals)
         return laid(replace(zombies, points=points, normals=upright), moving)
 
-    def _refreshed(self, sheet: Sheet) -> Sheet:
+    def _refreshed(self, z: Sheet) -> Sheet:
         """What is shown of zombies is where they are; those that have lost all detail are new surfels from now on."""
-        z = self.zombies
+        sheet = Sheet.of(self.shown.discs, self._sheet_spacing, self.source, self.on_skin.numpy() == 1)
         copies = np.flatnonzero(sheet.source >= 0)
         of = sheet.source[copies]
         taken = {}
@@ -139,8 +189,7 @@ class Blended:
         kept[copies[~self.alive[of]]] = False
         return replace(sheet, **taken, source=source, on_skin=on_skin).part(kept)
 
-    def _truth(self) -> Truth:
-        z = self.zombies
+    def _truth(self, z: Sheet) -> Truth:
         farthest = HEARD * float(z.spacing.max())
         alive = self.alive
         return Truth(z.points[alive], z.normals[alive], z.colors[alive], self.change[alive], farthest, self._device)
@@ -179,21 +228,21 @@ class Blended:
         kept = settled | ~too_many(count, rng)
         return replace(sheet, points=points).part(kept).joined(children)
 
-    def _seeded(self, sheet: Sheet, skin: ImplicitSkin, body: int) -> Sheet:
+    def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, body: int) -> Sheet:
         """Surfels where the skin is bare: a fresh break has none to grow from."""
         onto, normals = skin.seeds(body)
         bare = self._crowd.bare(onto, sheet.points, EMPTY)
         if not bare.any():
             return sheet
         onto, normals = onto[bare], normals[bare]
-        spacing = np.full(len(onto), np.median(self.zombies.spacing), np.float32)
-        _, nearby = nearest(onto, self.zombies.points, 1)
+        spacing = np.full(len(onto), np.median(self.spacing), np.float32)
+        _, nearby = nearest(onto, zombies.points, 1)
         new = Sheet(
             onto,
             normals,
             np.zeros_like(onto),
             np.zeros_like(onto),
-            self.zombies.colors[nearby[:, 0]],
+            zombies.colors[nearby[:, 0]],
             spacing,
             np.full(len(onto), -1, np.int32),
             np.ones(len(onto), bool),
@@ -213,7 +262,7 @@ class Blended:
         return replace(sheet, colors=colors, axis_a=axis_a, axis_b=axis_b)
 
 
-def longest_axis(sheet: Sheet) -> Floats:
+def longest_axis(sheet: Discs | Sheet) -> Floats:
     """Longest half axis of each disc: the larger singular value of [a b], shape (m,)."""
     aa, bb, ab = (
         np.einsum("ma,ma->m", x, y)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import grid_for
+from phyxel.surface.carried import Carried
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -151,6 +152,34 @@ def project_points(
 
 
 @wp.kernel
+def hold_on_skin(
+    first: int,
+    blobs: Blobs,
+    farthest: float,
+    per_unit: float,
+    unit: float,
+    held: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    axis_a: wp.array(dtype=wp.vec3),
+    axis_b: wp.array(dtype=wp.vec3),
+    normal: wp.array(dtype=wp.vec3),
+):
+    """Bring surfels [m] that belong on the skin back onto it, as round as they are: they were carried a little way."""
+    s = first + wp.tid()
+    if held[s] == 0:
+        return
+    y, n, found = onto_skin(blobs, position[s] * per_unit, farthest)
+    if found == 0:
+        return
+    position[s] = unit * y
+    normal[s] = n
+    size = wp.sqrt(wp.length(wp.cross(axis_a[s], axis_b[s])))
+    a = wp.normalize(axis_a[s] - wp.dot(axis_a[s], n) * n)
+    axis_a[s] = size * a
+    axis_b[s] = size * wp.cross(n, a)
+
+
+@wp.kernel
 def find_owners(first: int, blobs: Blobs, points: wp.array(dtype=wp.vec3), body: int, mine: wp.array(dtype=wp.int32)):
     """Whether a body has the larger part of the field at places."""
     s = first + wp.tid()
@@ -184,7 +213,7 @@ def find_seeds(
     radius = wp.sqrt(PER_RADIUS / blobs.per_square[i])
     near = float(0.0)
     far = radius
-    value, slope = field_at(blobs, blobs.at[i] + far * way)
+    value, _slope = field_at(blobs, blobs.at[i] + far * way)
     while value > 1.0 and far < 2.0 * radius:
         near = far
         far += 0.25 * radius
@@ -239,6 +268,12 @@ class ImplicitSkin:
         found = wp.empty(len(x), dtype=wp.int32, device=self._device)
         dev.launch(project_points, len(x), [self.blobs, self.farthest, x, onto, normal, found], self._device)
         return onto.numpy(), normal.numpy(), found.numpy() == 1
+
+    def hold(self, surfels: Carried, held: wp.array, unit: float) -> None:
+        """Bring those of carried surfels that are `held` (m,) back onto the skin; `unit` [m] is the node spacing."""
+        arrays = [held, surfels.position, surfels.axis_a, surfels.axis_b, surfels.normal]
+        inputs = [self.blobs, self.farthest, 1 / unit, unit, *arrays]
+        dev.launch(hold_on_skin, len(surfels), inputs, self._device)
 
     def owners(self, points: Floats, body: int) -> NDArray[np.bool_]:
         """Whether a body has the larger part of the field at (m, 3) places, (m,)."""

@@ -14,7 +14,6 @@ from phyxel import device as dev
 from phyxel.contact.table import distance_to
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import mean_spacing
-from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.points.frames import tangents
 
@@ -169,13 +168,21 @@ class Carried:
     @property
     def discs(self) -> Discs:
         """The reference shape."""
-        return Discs(*(array.numpy() for array in (self._points, self._axis_a, self._axis_b)), self.colors)
+        return Discs(self._points.numpy(), self._axis_a.numpy(), self._axis_b.numpy(), self.colors)
+
+    def present(self) -> Discs:
+        """Where they are now [m], about `origin`."""
+        return Discs(self.position.numpy(), self.axis_a.numpy(), self.axis_b.numpy(), self.colors)
 
     @property
     def carriers(self) -> Carriers:
         """Which nodes carry them."""
         shape = (len(self), self._carriers)
         return Carriers(self._nodes.numpy().reshape(shape), self._shares.numpy().reshape(shape))
+
+    def copy(self) -> Carried:
+        """Others that are the same now."""
+        return Carried(self.discs, self.carriers, self._device)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The reference shape, and which nodes carry it."""
