@@ -22,7 +22,7 @@ from phyxel.ramp import Ramp
 from phyxel.region import Box, Vector, Where, as_vector, select
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
-from phyxel.surface.carried import Rest
+from phyxel.surface.discs import Rest
 from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
@@ -432,12 +432,12 @@ class Body:
         """Nodes around a surfel, for `fix` and `drag`: those that lie within `radius` [m] (1.5 node spacings if left
         out) of it in the reference shape and not on the far side of a gap; the nearest at least.
 
-        `at` is the number of the surfel in `body.surface`, or a place [m] in the reference shape near which it lies. Of
+        `at` is the number of the surfel in the cloud, or a place [m] in the reference shape near which it lies. Of
         what has melted: where it is now.
         """
         if radius is not None and not radius > 0:
             raise PhyxelError(f"{self.name}: pick: radius = {radius}: give a length above 0 m")
-        skin = self.surface.positions if self.has_melted else self.placed_cloud()
+        skin = self.surface.carried.positions if self.has_melted else self.placed_cloud()
         if isinstance(at, int | np.integer):
             if not -len(skin) <= at < len(skin):
                 raise PhyxelError(
@@ -476,7 +476,8 @@ class Body:
 
     def _found_skin(self) -> Skin:
         if self.has_melted:
-            return Skin.found(self.surface.positions, self.surface.normals.astype(np.float64), self.positions)
+            carried = self.surface.carried
+            return Skin.found(carried.positions, carried.normals.astype(np.float64), self.positions)
         assert self.cloud.normals is not None
         return Skin.found(self.placed_cloud(), self.cloud.normals.astype(np.float64) @ self.rotation.T, self.birth)
 
@@ -535,7 +536,7 @@ class Body:
         assert cloud.normals is not None
         colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
         positions = (self.placed_cloud() - self.centre) / self.unit
-        return Rest(positions, cloud.normals @ self.rotation.T, colors)
+        return Rest(positions, cloud.normals @ self.rotation.T, colors, self.unit)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""

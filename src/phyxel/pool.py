@@ -105,7 +105,7 @@ class Pool:
         world, surfels = self._world, body.surfels
         world.revision += 1
         world.model.ensure_forces()
-        surfels.follow(world.model, world.bodies.index(body), body.unit, body.origin, zombies=True)
+        surfels.carry(world.model, world.bodies.index(body), body.unit, body.origin)
         return surfels
 
     def _move(self, anchor: Anchor, shift: NDArray[np.float64]) -> None:
@@ -166,7 +166,7 @@ class Pool:
         reshaped = [body for body in self._world.bodies if body.reshaped]
         centres = {f"centre.{body.name}": body.centre for body in reshaped}
         surfaces = {
-            f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surface.state().items()
+            f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surfels.state().items()
         }
         stiffness = [self._stiffness.get(body, 0.0) for body in self._world.bodies]
         counts = {"absorptions": np.array(self.absorptions), "stiffness": np.array(stiffness)}
@@ -181,7 +181,8 @@ class Pool:
             if body.reshaped:
                 body.anchor.centre = state[f"centre.{body.name}"]
                 prefix = f"surface.{body.name}."
-                body.surface.restore({k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)})
+                kept = {k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)}
+                body.surfels.restore(kept, body.unit)
 
 
 def is_fluid(body: Body) -> bool:

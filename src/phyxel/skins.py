@@ -59,7 +59,8 @@ class Skins:
         blend, model, time = surfels.blend, self._world.model, self._world.time
         if blend is None:
             return
-        self._placed(model.matter.X.numpy() + model.u.numpy()).hold(blend.shown, blend.on_skin, body.unit)
+        skin = self._placed(model.matter.X.numpy() + model.u.numpy())
+        blend.finish(skin, model, self._world.bodies.index(body), body.unit)
         for mold in self._world.colliders:
             if isinstance(mold, Mold) and mold.inside_out:
                 blend.press(mold, time, body.unit)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.points.frames import tangents
-from phyxel.surface.carried import disc_radii
+from phyxel.surface.discs import disc_radii
 
 Floats = NDArray[np.float32]
 

@@ -5,7 +5,7 @@ import pytest
 
 import phyxel as px
 from phyxel.points.frames import tangents
-from phyxel.surface.carried import disc_radii
+from phyxel.surface.discs import disc_radii
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from phyxel.render.splat import Renderer
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind
 from phyxel.solid.solid import Solid
-from phyxel.surface.carried import disc_radii
+from phyxel.surface.discs import disc_radii
 from phyxel.units import decimals, length_text, length_unit
 
 Floats = NDArray[np.floating]

@@ -15,24 +15,30 @@ implicit skin where the nearest zombie is on it, on the zombies' own surface els
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel import device as dev
 from phyxel.contact.mold import Mold
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
+from phyxel.models.phyxel import PhyxelModel
 from phyxel.points.frames import tangents
 from phyxel.surface.blobs import ImplicitSkin
-from phyxel.surface.carried import Carried, Discs
+from phyxel.surface.carried import Carried, keep_out
+from phyxel.surface.discs import Shape
 from phyxel.surface.relief import pressed
 from phyxel.surface.resample import EVEN, Crowd, beside, parents, pushed, too_many
 from phyxel.surface.truth import HEARD, Truth
 
 Floats = NDArray[np.float32]
 
+DETAIL, SKIN, CONTACT = 0, 1, 2
+"""L_D, L_I and L_C: what a surfel lies on."""
 CHANGE = 8.0
 QUIET = 0.06
 """λ, and |P̄ᵗ − P̄⁰| that is only the flow's noise: a face that becomes inside changes it by about 0.25."""
@@ -70,14 +76,14 @@ class Sheet:
         return len(self.points)
 
     @staticmethod
-    def of(discs: Discs, spacing: Floats, source: NDArray[np.int32], on_skin: NDArray[np.bool_]) -> Sheet:
-        """Discs as they are carried."""
-        points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in discs)
-        return Sheet(points, unit(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, on_skin)
+    def of(shape: Shape, spacing: Floats, source: NDArray[np.int32], on_skin: NDArray[np.bool_]) -> Sheet:
+        """Shape as they are carried."""
+        points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in shape)
+        return Sheet(points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, on_skin)
 
     @property
-    def discs(self) -> Discs:
-        return Discs(self.points, self.axis_a, self.axis_b, self.colors)
+    def shape(self) -> Shape:
+        return Shape(self.points, self.axis_a, self.axis_b, self.colors)
 
     def part(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> Sheet:
         """Some of them."""
@@ -89,91 +95,141 @@ class Sheet:
         return Sheet(*(np.concatenate(pair) for pair in pairs))
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known of m zombies and k surfels shown, apart from where they are."""
+
+    first_outside: Floats
+    """P̄⁰, shape (m,)"""
+    change: Floats
+    """Γ, shape (m,)"""
+    alive: NDArray[np.bool_]
+    """zombies that are still at the surface, shape (m,)"""
+    first_axis: Floats
+    """longest half axes at the beginning, shape (m,)"""
+    first_spacing: Floats
+    """how far apart surfels were then, shape (m,)"""
+    spacing: Floats
+    """how far apart those shown should be, shape (k,)"""
+    source: NDArray[np.int32]
+    """the zombie that each shown is, −1 for a new one, shape (k,)"""
+    on_skin: NDArray[np.bool_]
+    """whether each shown is kept on the implicit skin, shape (k,)"""
+    renewals: NDArray[np.int64]
+    """how often all were renewed, shape (1,)"""
+
+
 class Blended:
     """The surface of a body that flows. It is changed in the reference shape just after that was absorbed: u = 0."""
 
-    def __init__(self, zombies: Carried, outside: Floats, device: wp.Device, seed: int = 0) -> None:
-        self.zombies = zombies
-        """never resampled"""
-        self.shown = zombies.copy()
-        self.first_outside = zombies.carriers.mean(outside)
-        """P̄⁰, shape (m,)"""
-        self.change = np.zeros(len(zombies), np.float32)
-        """Γ, shape (m,)"""
-        self.alive = np.ones(len(zombies), bool)
-        """zombies that are still at the surface, shape (m,)"""
-        self.birth_axis = longest_axis(zombies.discs)
-        """longest half axes at the beginning, shape (m,)"""
-        spacing = self.birth_axis / SPREAD
+    def __init__(self, zombies: Carried, shown: Carried, known: Known, seed: int = 0) -> None:
+        self.zombies, self.shown, self.known = zombies, shown, known
+        self._device = zombies.position.device
+        self._crowd, self._seed = Crowd(self._device), seed
+        self._hold()
+
+    def _hold(self) -> None:
+        self.held = wp.array(self.known.on_skin.astype(np.int32), dtype=wp.int32, device=self._device)
+        """whether each surfel shown is kept on the implicit skin, (k,), on the device"""
+        self.layer = wp.clone(self.held)
+        """DETAIL, SKIN or CONTACT: what each surfel shown lies on now, (k,), on the device"""
+
+    @staticmethod
+    def begun(zombies: Carried, outside: Floats, seed: int = 0) -> Blended:
+        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,)."""
+        m = len(zombies)
+        axis = longest_axis(zombies.shape)
+        spacing = axis / SPREAD
         typical = float(np.median(spacing))
-        self.spacing = np.clip(spacing, typical / VARIATION, typical * VARIATION).astype(np.float32)
-        """how far apart surfels should be, shape (m,)"""
-        self._sheet_spacing = self.spacing
-        self.source = np.arange(len(zombies), dtype=np.int32)
-        """the zombie that each surfel shown is, −1 for a new one, shape (k,)"""
-        self.on_skin = wp.zeros(len(zombies), dtype=wp.int32, device=device)
-        """whether each surfel shown is kept on the implicit skin, shape (k,)"""
-        self.renewals = 0
-        self._crowd, self._device, self._seed = Crowd(device), device, seed
+        spacing = np.clip(spacing, typical / VARIATION, typical * VARIATION).astype(np.float32)
+        known = Known(
+            first_outside=zombies.carriers.mean(outside),
+            change=np.zeros(m, np.float32),
+            alive=np.ones(m, bool),
+            first_axis=axis,
+            first_spacing=spacing,
+            spacing=spacing,
+            source=np.arange(m, dtype=np.int32),
+            on_skin=np.zeros(m, bool),
+            renewals=np.zeros(1, np.int64),
+        )
+        return Blended(zombies, zombies.copy(), known, seed)
 
-    def absorb(self, unit: float, origin: NDArray[np.floating]) -> None:
-        """Where both are now becomes their reference shape."""
-        for surfels in (self.zombies, self.shown):
-            surfels.absorb(unit, origin)
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps beside the zombies."""
+        return {f"shown.{name}": array for name, array in self.shown.state().items()} | asdict(self.known)
 
-    def press(self, mold: Mold, time: float, spacing: float) -> None:
-        """Give what is shown the relief of a mold where it touches; `spacing` of the nodes [m]."""
+    @staticmethod
+    def restored(zombies: Carried, state: dict[str, NDArray[Any]], seed: int = 0) -> Blended:
+        """From what `state` gave."""
+        shown = {name.removeprefix("shown."): array for name, array in state.items() if name.startswith("shown.")}
+        known = Known(**{field.name: state[field.name] for field in fields(Known)})
+        return Blended(zombies, Carried.restored(shown, zombies.position.device), known, seed)
+
+    def finish(self, skin: ImplicitSkin, model: PhyxelModel, body: int, unit: float) -> None:
+        """Put what is shown, just carried, where it belongs: on the skin, and out of colliders. `unit` [m] is the node
+        spacing."""
+        self.layer.assign(self.held)
+        skin.hold(self.shown, self.held, unit)
+        inputs = [model.colliders, body, unit, self.shown.position, self.layer, CONTACT]
+        dev.launch(keep_out, len(self.shown), inputs, self._device)
+
+    def press(self, mold: Mold, time: float, unit: float) -> None:
+        """Give what is shown the relief of a mold where it touches."""
         shown = self.shown
-        positions, normals, _ = pressed(
-            shown.origin + shown.position.numpy(), shown.normal.numpy(), mold, time, spacing
-        )
+        positions, normals, touching = pressed(shown.positions, shown.normals, mold, time, unit)
+        if not touching.any():
+            return
+        sheet = Sheet.of(shown.present(), self.known.spacing, self.known.source, self.known.on_skin)
+        sheet = laid(replace(sheet, normals=normals.astype(np.float32)), np.arange(len(sheet)))
         shown.position.assign((positions - shown.origin).astype(np.float32))
-        sheet = replace(
-            Sheet.of(shown.present(), self._sheet_spacing, self.source, self.source < 0),
-            normals=normals.astype(np.float32),
-        )
-        sheet = laid(sheet, np.arange(len(sheet)))
-        shown.normal.assign(normals.astype(np.float32))
+        shown.normal.assign(sheet.normals)
         shown.axis_a.assign(sheet.axis_a)
         shown.axis_b.assign(sheet.axis_b)
+        self.layer.assign(np.where(touching, CONTACT, self.layer.numpy()).astype(np.int32))
 
     def renew(self, outside: Floats, skin: ImplicitSkin, nodes: NDArray[np.floating], body: int) -> None:
         """Bring all surfels to where they belong. `outside` is P and `nodes` (n, 3) are the places of the body's
         phyxels; `skin` is that of all phyxels that flow together."""
-        rng = np.random.default_rng([self._seed, body, self.renewals])
-        self.renewals += 1
+        rng = np.random.default_rng([self._seed, body, int(self.known.renewals[0])])
         zombies = self._changed(outside, skin)
         truth = self._truth(zombies)
         sheet = self._settled(self._refreshed(zombies), truth, skin, body)
         for _ in range(ROUNDS):
             sheet = self._settled(self._resampled(sheet, rng), truth, skin, body)
         sheet = self._dressed(self._seeded(sheet, zombies, skin, body), truth)
-        self.zombies = Carried(zombies.discs, Carriers.found(zombies.points, nodes), self._device)
-        self.shown = Carried(sheet.discs, Carriers.found(sheet.points, nodes), self._device)
-        self.source, self._sheet_spacing = sheet.source, sheet.spacing
-        self.on_skin = wp.array(sheet.on_skin.astype(np.int32), dtype=wp.int32, device=self._device)
+        self.zombies = Carried(zombies.shape, Carriers.found(zombies.points, nodes), self._device)
+        self.shown = Carried(sheet.shape, Carriers.found(sheet.points, nodes), self._device)
+        renewals = self.known.renewals + 1
+        self.known = replace(
+            self.known, spacing=sheet.spacing, source=sheet.source, on_skin=sheet.on_skin, renewals=renewals
+        )
+        self._hold()
 
     def _changed(self, outside: Floats, skin: ImplicitSkin) -> Sheet:
         """Zombies moved as far toward the skin as topology around them has changed."""
-        carried = self.zombies
-        zombies = Sheet.of(carried.discs, self.spacing, np.arange(len(carried), dtype=np.int32), self.change >= 1)
-        near = CHANGE * (np.abs(carried.carriers.mean(outside) - self.first_outside) - QUIET)
+        carried, known = self.zombies, self.known
+        itself = np.arange(len(carried), dtype=np.int32)
+        zombies = Sheet.of(carried.shape, known.first_spacing, itself, known.change >= 1)
+        near = CHANGE * (np.abs(carried.carriers.mean(outside) - known.first_outside) - QUIET)
         low, high = STRETCHED
-        long = (longest_axis(carried.discs) / self.birth_axis - low) / (high - low)
-        change = np.maximum(self.change, np.clip(np.maximum(near, long), 0, 1)).astype(np.float32)
-        moving = np.flatnonzero(self.alive & ((change > self.change) | (change >= 1)))
+        long = (longest_axis(carried.shape) / known.first_axis - low) / (high - low)
+        change = np.maximum(known.change, np.clip(np.maximum(near, long), 0, 1)).astype(np.float32)
+        moving = np.flatnonzero(known.alive & ((change > known.change) | (change >= 1)))
         onto, normals, found = skin.project(zombies.points[moving])
-        self.alive[moving[~found]] = False
-        share = np.where(self.change >= 1, 1, (change - self.change) / np.maximum(1 - self.change, 1e-6))[moving, None]
-        self.change = change
+        alive = known.alive.copy()
+        alive[moving[~found]] = False
+        left = 1 - known.change[moving, None]
+        share = np.where(left > 0, (change[moving, None] - known.change[moving, None]) / np.maximum(left, 1e-6), 1)
+        self.known = replace(known, change=change, alive=alive)
         points, upright = zombies.points.copy(), zombies.normals.copy()
         points[moving] += np.where(found[:, None], share * (onto - points[moving]), 0)
-        upright[moving] = unit((1 - share) * upright[moving] + share * normals)
+        upright[moving] = unit_vectors((1 - share) * upright[moving] + share * normals)
         return laid(replace(zombies, points=points, normals=upright), moving)
 
     def _refreshed(self, z: Sheet) -> Sheet:
         """What is shown of zombies is where they are; those that have lost all detail are new surfels from now on."""
-        sheet = Sheet.of(self.shown.discs, self._sheet_spacing, self.source, self.on_skin.numpy() == 1)
+        sheet = Sheet.of(self.shown.shape, self.known.spacing, self.known.source, self.known.on_skin)
         copies = np.flatnonzero(sheet.source >= 0)
         of = sheet.source[copies]
         taken = {}
@@ -182,17 +238,19 @@ class Blended:
             values[copies] = getattr(z, name)[of]
             taken[name] = values
         source, on_skin = sheet.source.copy(), sheet.on_skin.copy()
-        lost = self.change[of] >= 1
+        lost = self.known.change[of] >= 1
         source[copies[lost]] = -1
         on_skin[copies[lost]] = True
         kept = np.ones(len(sheet), bool)
-        kept[copies[~self.alive[of]]] = False
+        kept[copies[~self.known.alive[of]]] = False
         return replace(sheet, **taken, source=source, on_skin=on_skin).part(kept)
 
     def _truth(self, z: Sheet) -> Truth:
         farthest = HEARD * float(z.spacing.max())
-        alive = self.alive
-        return Truth(z.points[alive], z.normals[alive], z.colors[alive], self.change[alive], farthest, self._device)
+        alive = self.known.alive
+        return Truth(
+            z.points[alive], z.normals[alive], z.colors[alive], self.known.change[alive], farthest, self._device
+        )
 
     def _settled(self, sheet: Sheet, truth: Truth, skin: ImplicitSkin, body: int) -> Sheet:
         """New surfels brought onto the skin, or the zombies' surface; those that do not get there are taken away."""
@@ -213,7 +271,7 @@ class Blended:
         """Too many are thinned, too few get others beside them, new ones keep their distance. Zombies around which
         nothing has changed stay as they are."""
         count, push = self._crowd.around(sheet.points, sheet.normals, sheet.spacing)
-        settled = (sheet.source >= 0) & (self.change[sheet.source] == 0)
+        settled = (sheet.source >= 0) & (self.known.change[sheet.source] == 0)
         free = sheet.source < 0
         points = np.where(free[:, None], pushed(sheet.points, push, sheet.spacing), sheet.points)
         by = parents(count)
@@ -235,7 +293,7 @@ class Blended:
         if not bare.any():
             return sheet
         onto, normals = onto[bare], normals[bare]
-        spacing = np.full(len(onto), np.median(self.spacing), np.float32)
+        spacing = np.full(len(onto), np.median(self.known.first_spacing), np.float32)
         _, nearby = nearest(onto, zombies.points, 1)
         new = Sheet(
             onto,
@@ -262,7 +320,7 @@ class Blended:
         return replace(sheet, colors=colors, axis_a=axis_a, axis_b=axis_b)
 
 
-def longest_axis(sheet: Discs | Sheet) -> Floats:
+def longest_axis(sheet: Shape | Sheet) -> Floats:
     """Longest half axis of each disc: the larger singular value of [a b], shape (m,)."""
     aa, bb, ab = (
         np.einsum("ma,ma->m", x, y)
@@ -271,13 +329,13 @@ def longest_axis(sheet: Discs | Sheet) -> Floats:
     return np.sqrt(0.5 * (aa + bb) + np.sqrt(0.25 * (aa - bb) ** 2 + ab * ab)).astype(np.float32)
 
 
-def unit(vectors: NDArray[np.floating]) -> Floats:
+def unit_vectors(vectors: NDArray[np.floating]) -> Floats:
     """Vectors (m, 3) of length one."""
     return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype(np.float32)
 
 
 def laid(sheet: Sheet, which: NDArray[np.integer]) -> Sheet:
-    """Discs of some surfels, (k,), laid flat to their normals."""
+    """Shape of some surfels, (k,), laid flat to their normals."""
     n = sheet.normals[which]
     axes = []
     for axis in (sheet.axis_a, sheet.axis_b):

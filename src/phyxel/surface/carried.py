@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.contact.table import distance_to
+from phyxel.contact.distances import signed_distance
 from phyxel.mls.carry import Carriers
-from phyxel.mls.neighbours import mean_spacing
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.points.frames import tangents
+from phyxel.surface.discs import Discs, Shape
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -23,8 +21,64 @@ Floats = NDArray[np.floating]
 
 DEEPEST = wp.constant(1.0)
 """How deep in a collider a surfel is brought back, in spacings: deeper, its body is in it."""
-OVERLAP = 1.2
-"""Radius of a disc over the mean distance to its six nearest: no gap between discs, also at 20 % stretch."""
+FAR = wp.constant(1.5)
+"""How many times its distance from a point a node must be clear of colliders for the point not to be in one; more than
+1 since the distances of molds are kept on grids."""
+
+
+@wp.func
+def from_collider(colliders: Any, body: int, k: int, x: wp.vec3):
+    """Signed distance of x [spacings] from collider k, and the direction out of it in the collider's frame."""
+    row = body * colliders.count + k
+    p = colliders.turn[row] * (x + colliders.place[row])
+    d, n = signed_distance(colliders.kind[k], p, colliders.size[row], colliders.layout[k], colliders.values)
+    return d, n
+
+
+@wp.kernel
+def describe_motion(
+    first: int,
+    first_node: int,
+    X: wp.array(dtype=wp.vec3),
+    u: wp.array(dtype=wp.vec3),
+    gradient: wp.array(dtype=wp.mat33),
+    colliders: Any,
+    body: int,
+    motion: wp.array(dtype=wp.mat44),
+):
+    """What a node does to the points around it, as one record: u(P) = c + G P with G = ∇u and c = u − G X in the first
+    three rows (G | c); in the last where it is, and how far from the nearest collider."""
+    i = first + wp.tid()
+    node = first_node + i
+    G = gradient[node]
+    c = u[node] - G * X[node]
+    x = X[node] + u[node]
+    clearance = float(1.0e30)
+    k = int(0)
+    while k < colliders.count:
+        d, _n = from_collider(colliders, body, k, x)
+        clearance = wp.min(clearance, d)
+        k += 1
+    motion[i] = wp.mat44(
+        G[0, 0], G[0, 1], G[0, 2], c[0],
+        G[1, 0], G[1, 1], G[1, 2], c[1],
+        G[2, 0], G[2, 1], G[2, 2], c[2],
+        x[0], x[1], x[2], clearance,
+    )  # fmt: skip
+
+
+@wp.func
+def kept_out(x: wp.vec3, colliders: Any, body: int):
+    """Where a surfel at x [spacings] is shown that may have got into a collider: on its surface. Nodes keep clear of it
+    by balls, between which the skin can dip in."""
+    shown = x
+    k = int(0)
+    while k < colliders.count:
+        d, n = from_collider(colliders, body, k, shown)
+        if d < 0.0 and d > -DEEPEST:
+            shown -= d * (wp.transpose(colliders.turn[body * colliders.count + k]) * n)
+        k += 1
+    return shown
 
 
 @wp.kernel
@@ -33,13 +87,12 @@ def follow_nodes(
     carriers: int,
     nodes: wp.array(dtype=wp.int32),
     shares: wp.array(dtype=float),
-    first_node: int,
     points: wp.array(dtype=wp.vec3),
     axis_a: wp.array(dtype=wp.vec3),
     axis_b: wp.array(dtype=wp.vec3),
-    X: wp.array(dtype=wp.vec3),
-    u: wp.array(dtype=wp.vec3),
-    gradient: wp.array(dtype=wp.mat33),
+    motion: wp.array(dtype=wp.mat44),
+    colliders: Any,
+    body: int,
     unit: float,
     position: wp.array(dtype=wp.vec3),
     turned_a: wp.array(dtype=wp.vec3),
@@ -49,109 +102,74 @@ def follow_nodes(
     """Where each surfel goes (M04 §5.1), about the body's origin [m]; its axes go with I + ∇u, its normal is their
     cross product."""
     s = first + wp.tid()
-    point = points[s]
-    moved = wp.vec3()
-    grad = wp.mat33()
     entry = s * carriers
     end = entry + carriers
+    home = nodes[entry]
+    mean = wp.mat44()
     while entry < end:
-        i = first_node + nodes[entry]
-        share = shares[entry]
-        G = gradient[i]
-        moved += share * (u[i] + G * (point - X[i]))
-        grad += share * G
+        mean += shares[entry] * motion[nodes[entry]]
         entry += 1
-    a = axis_a[s] + grad * axis_a[s]
-    b = axis_b[s] + grad * axis_b[s]
-    position[s] = unit * (point + moved)
+    P = points[s]
+    x = P + wp.vec3(
+        mean[0, 0] * P[0] + mean[0, 1] * P[1] + mean[0, 2] * P[2] + mean[0, 3],
+        mean[1, 0] * P[0] + mean[1, 1] * P[1] + mean[1, 2] * P[2] + mean[1, 3],
+        mean[2, 0] * P[0] + mean[2, 1] * P[1] + mean[2, 2] * P[2] + mean[2, 3],
+    )
+    F = wp.mat33(
+        1.0 + mean[0, 0], mean[0, 1], mean[0, 2],
+        mean[1, 0], 1.0 + mean[1, 1], mean[1, 2],
+        mean[2, 0], mean[2, 1], 1.0 + mean[2, 2],
+    )  # fmt: skip
+    near = motion[home]
+    away = wp.length(x - wp.vec3(near[3, 0], near[3, 1], near[3, 2]))
+    # Distance changes by no more than the way: a node far enough away speaks for the points around it.
+    if near[3, 3] < FAR * away:
+        x = kept_out(x, colliders, body)
+    a = F * axis_a[s]
+    b = F * axis_b[s]
+    position[s] = unit * x
     turned_a[s] = unit * a
     turned_b[s] = unit * b
     normal[s] = wp.normalize(wp.cross(a, b))
 
 
 @wp.kernel
-def keep_out(first: int, colliders: Any, body: int, unit: float, position: wp.array(dtype=wp.vec3)):
-    """Put surfels that have got into a collider onto its surface: nodes keep clear of it by balls, between which the
-    skin can dip in."""
+def keep_out(
+    first: int,
+    colliders: Any,
+    body: int,
+    unit: float,
+    position: wp.array(dtype=wp.vec3),
+    touches: wp.array(dtype=wp.int32),
+    mark: int,
+):
+    """Put surfels that have got into a collider onto its surface, and mark them."""
     s = first + wp.tid()
-    k = int(0)
-    while k < colliders.count:
-        row = body * colliders.count + k
-        arm = position[s] / unit + colliders.place[row]
-        d, n = distance_to(
-            colliders.kind[k],
-            colliders.turn[row],
-            colliders.size[row],
-            colliders.layout[k],
-            colliders.values,
-            arm,
-            wp.vec3(),
-        )
-        if d < 0.0 and d > -DEEPEST:
-            position[s] = position[s] - unit * d * n
-        k += 1
+    x = position[s] / unit
+    y = kept_out(x, colliders, body)
+    if wp.length_sq(y - x) > 0.0:
+        position[s] = unit * y
+        touches[s] = mark
 
 
-def disc_radii(positions: Floats) -> Floats:
-    """Radius of a disc around each point so that the discs of neighbours overlap [unit of positions], shape (m,)."""
-    spacing = mean_spacing(positions, 6)
-    typical = float(np.median(spacing))
-    # Held near what is typical, so that a stray point does not become a plate, nor a doubled one vanish.
-    return OVERLAP * np.clip(spacing, 0.4 * typical, 2.5 * typical)
+class Carried(Discs):
+    """Surfels that go where the nodes around them go."""
 
-
-@dataclass(frozen=True)
-class Rest:
-    """Surfels in the reference shape, in units of the node spacing about the body's origin."""
-
-    positions: Floats
-    normals: Floats
-    colors: Floats
-    """red, green, blue in 0..1"""
-
-
-class Discs(NamedTuple):
-    """Discs in the reference shape, in units of the node spacing about the body's origin, each array (m, 3)."""
-
-    points: Floats
-    axis_a: Floats
-    axis_b: Floats
-    colors: Floats
-    """red, green, blue in 0..1"""
-
-    @staticmethod
-    def at_birth(rest: Rest) -> Discs:
-        """Round, and so large that they cover the surface."""
-        radius = disc_radii(rest.positions)[:, None]
-        axis_a, axis_b = tangents(rest.normals)
-        return Discs(rest.positions, radius * axis_a, radius * axis_b, rest.colors)
-
-
-class Carried:
-    """Surfels that go where the nodes around them go: position, two half axes and normal, on the device, about
-    `origin`. Their number never changes."""
-
-    def __init__(self, discs: Discs, carriers: Carriers, device: wp.Device) -> None:
-        self.colors = np.ascontiguousarray(discs.colors, np.float32)
-        """red, green, blue in 0..1, shape (m, 3)"""
-        self.color = wp.array(self.colors, dtype=wp.vec3, device=device)
+    def __init__(self, shape: Shape, carriers: Carriers, device: wp.Device) -> None:
+        m = len(shape.points)
+        color = wp.array(np.asarray(shape.colors, np.float32), dtype=wp.vec3, device=device)
+        x, a, b, n = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
+        super().__init__(x, a, b, n, color, np.zeros(3))
         self._device = device
-        m = len(discs.points)
         self._carriers = carriers.nodes.shape[1]
         self._nodes = wp.array(carriers.nodes.reshape(-1), dtype=wp.int32, device=device)
         self._shares = wp.array(carriers.shares.reshape(-1), dtype=float, device=device)
         self._points, self._axis_a, self._axis_b = (
             wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device)
-            for field in (discs.points, discs.axis_a, discs.axis_b)
+            for field in (shape.points, shape.axis_a, shape.axis_b)
         )
-        self.origin = np.zeros(3)
-        """where `position` on the device is counted from [m], in double: far away costs no digits"""
-        self.position, self.axis_a, self.axis_b, self.normal = (
-            wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4)
-        )
-
-    def __len__(self) -> int:
-        return len(self._points)
+        self._motion = wp.empty(0, dtype=wp.mat44, device=device)
+        """what each node does to the points around it"""
 
     def absorb(self, unit: float, origin: Floats) -> None:
         """Where the surfels are now becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
@@ -166,54 +184,50 @@ class Carried:
         self._shares.assign(carriers.shares.reshape(-1))
 
     @property
-    def discs(self) -> Discs:
+    def shape(self) -> Shape:
         """The reference shape."""
-        return Discs(self._points.numpy(), self._axis_a.numpy(), self._axis_b.numpy(), self.colors)
-
-    def present(self) -> Discs:
-        """Where they are now [m], about `origin`."""
-        return Discs(self.position.numpy(), self.axis_a.numpy(), self.axis_b.numpy(), self.colors)
+        return Shape(self._points.numpy(), self._axis_a.numpy(), self._axis_b.numpy(), self.colors)
 
     @property
     def carriers(self) -> Carriers:
         """Which nodes carry them."""
-        shape = (len(self), self._carriers)
-        return Carriers(self._nodes.numpy().reshape(shape), self._shares.numpy().reshape(shape))
+        each = (len(self), self._carriers)
+        return Carriers(self._nodes.numpy().reshape(each), self._shares.numpy().reshape(each))
 
     def copy(self) -> Carried:
-        """Others that are the same now."""
-        return Carried(self.discs, self.carriers, self._device)
+        """Others with the same reference shape."""
+        return Carried(self.shape, self.carriers, self._device)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The reference shape, and which nodes carry it."""
-        return {name: array.numpy().copy() for name, array in self._rest_arrays().items()}
+        carriers = self.carriers
+        arrays = self.shape._asdict() | {"nodes": carriers.nodes, "shares": carriers.shares}
+        return {name: array.copy() for name, array in arrays.items()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take over what `state` gave."""
-        for name, array in self._rest_arrays().items():
-            array.assign(state[name])
-
-    def _rest_arrays(self) -> dict[str, wp.array]:
-        return {
-            "points": self._points,
-            "axis_a": self._axis_a,
-            "axis_b": self._axis_b,
-            "nodes": self._nodes,
-            "shares": self._shares,
-        }
+    @staticmethod
+    def restored(state: dict[str, NDArray[Any]], device: wp.Device) -> Carried:
+        """From what `state` gave."""
+        shape = Shape(*(state[name] for name in Shape._fields))
+        return Carried(shape, Carriers(state["nodes"], state["shares"]), device)
 
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
         self.origin = np.asarray(origin, np.float64).copy()
-        first_node, _ = model.ranges[body]
+        first_node, end_node = model.ranges[body]
+        if len(self._motion) != end_node - first_node:
+            self._motion = wp.empty(end_node - first_node, dtype=wp.mat44, device=self._device)
+        dev.launch(
+            describe_motion,
+            end_node - first_node,
+            [first_node, model.matter.X, model.u, model.forces.gradient, model.colliders, body, self._motion],
+            self._device,
+        )
         dev.launch(
             follow_nodes,
             len(self),
             [
-                self._carriers, self._nodes, self._shares, first_node, self._points, self._axis_a, self._axis_b,
-                model.matter.X, model.u, model.forces.gradient, unit,
-                self.position, self.axis_a, self.axis_b, self.normal,
+                self._carriers, self._nodes, self._shares, self._points, self._axis_a, self._axis_b, self._motion,
+                model.colliders, body, unit, self.position, self.axis_a, self.axis_b, self.normal,
             ],
             self._device,
         )  # fmt: skip
-        dev.launch(keep_out, len(self), [model.colliders, body, unit, self.position], self._device)

@@ -11,24 +11,35 @@ from numpy.typing import NDArray
 from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.surface.blended import Blended
-from phyxel.surface.carried import Carried, Discs, Rest
+from phyxel.surface.blended import Blended, unit_vectors
+from phyxel.surface.carried import Carried
+from phyxel.surface.discs import Discs, Rest, Shape
+from phyxel.surface.pieces import Pieces
 
 Floats = NDArray[np.floating]
 
 
 class Surfels:
-    """The surfels of one body. `follow` moves them; what is read are NumPy arrays in metres, shape (m, 3)."""
+    """The surfels of one body. `follow` moves them; what is read are NumPy arrays in metres, shape (m, 3). Their number
+    may be another after each `follow`."""
 
     def __init__(self, rest: Rest, nodes: Floats, device: wp.Device, sees: Sees | None = None) -> None:
-        self.carried = Carried(Discs.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
-        """the points the body came with, one for one: what meshes and splats are made of"""
+        self._carried = Carried(Shape.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
+        self.shown: Discs = self._carried
+        """what is seen: as many as it takes"""
         self.blend: Blended | None = None
         """of a body that flows"""
+        self._pieces = Pieces(rest, device)
         self._device = device
 
+    @property
+    def carried(self) -> Carried:
+        """The points the body came with, one for one: what meshes and splats are made of. After it has flowed and is
+        solid again, those that were shown then."""
+        return self._carried if self.blend is None else self.blend.zombies
+
     def __len__(self) -> int:
-        return len(self.position)
+        return len(self.shown)
 
     @property
     def origin(self) -> NDArray[np.float64]:
@@ -63,12 +74,12 @@ class Surfels:
     @property
     def positions(self) -> NDArray[np.float64]:
         """[m], shape (m, 3)"""
-        return self.origin + self.position.numpy()
+        return self.shown.positions
 
     @property
     def normals(self) -> NDArray[np.float32]:
         """unit length, shape (m, 3)"""
-        return self.normal.numpy()
+        return self.shown.normals
 
     @property
     def colors(self) -> NDArray[np.float32]:
@@ -76,44 +87,65 @@ class Surfels:
         return self.shown.colors
 
     @property
-    def shown(self) -> Carried:
-        """What is seen: of a body that flows not the points it came with."""
-        return self.carried if self.blend is None else self.blend.shown
+    def layers(self) -> NDArray[np.int32]:
+        """What each lies on, shape (m,): 0 detail of its own, 1 the implicit skin of what flows, 2 a collider that
+        skin was pressed on."""
+        return np.zeros(len(self), np.int32) if self.blend is None else self.blend.layer.numpy()
 
-    def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats, zombies: bool = False) -> None:
-        """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres. Zombies
-        are not seen: they go along only when told."""
-        self.shown.follow(model, body, unit, origin)
-        if self.blend is not None and zombies:
-            self.blend.zombies.follow(model, body, unit, origin)
+    def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
+        """Let what is seen go where the displacement field of a body carries it; `unit` and `origin` lead to metres."""
+        if self.blend is None:
+            self._carried.follow(model, body, unit, origin)
+            self.shown = self._pieces.shown(self._carried)
+        else:
+            self.blend.shown.follow(model, body, unit, origin)
+            self.shown = self.blend.shown
+
+    def carry(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
+        """Let all surfels go there, seen or not."""
+        for surfels in self._all():
+            surfels.follow(model, body, unit, origin)
 
     def absorb(self, unit: float, origin: Floats) -> None:
-        """Where the surfels are now becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
-        if self.blend is None:
-            self.carried.absorb(unit, origin)
-        else:
-            self.blend.absorb(unit, origin)
+        """Where all surfels are becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
+        for surfels in self._all():
+            surfels.absorb(unit, origin)
+
+    def _all(self) -> list[Carried]:
+        return [self._carried] if self.blend is None else [self.blend.zombies, self.blend.shown]
 
     def begin_to_blend(self, outside: Floats) -> None:
         """From now on the body flows; `outside` is P of its phyxels, (n,)."""
         if self.blend is None:
-            self.blend = Blended(self.carried, outside, self._device)
+            self.blend = Blended.begun(self._carried, outside)
 
     def end_to_blend(self, unit: float, origin: Floats) -> None:
         """What is shown now are the points of the body from now on, as if it had come with them."""
         if self.blend is not None:
-            shown = self.blend.shown
-            shown.absorb(unit, origin)
-            self.carried, self.blend = shown, None
+            self._carried, self.blend = self.blend.shown, None
+            self._carried.absorb(unit, origin)
+            self._be_born(unit)
+
+    def _be_born(self, unit: float) -> None:
+        carried = self._carried
+        normals = np.cross(carried.shape.axis_a, carried.shape.axis_b)
+        self._pieces = Pieces(Rest(carried.shape.points, unit_vectors(normals), carried.colors, unit), self._device)
 
     def find_carriers(self, nodes: Floats) -> None:
         """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape."""
-        self.carried.find_carriers(nodes)
+        self._carried.find_carriers(nodes)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The reference shape, and which nodes carry it."""
-        return self.carried.state()
+        """The reference shape, and which nodes carry it; of a body that flows, all that is known of its surface."""
+        blend = {} if self.blend is None else self.blend.state()
+        return self.carried.state() | {f"blend.{name}": array for name, array in blend.items()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take over what `state` gave."""
-        self.carried.restore(state)
+    def restore(self, state: dict[str, NDArray[Any]], unit: float) -> None:
+        """Take over what `state` gave; `unit` [m] is the node spacing."""
+        before = len(self._carried)
+        self._carried, self.blend = Carried.restored(state, self._device), None
+        blend = {name.removeprefix("blend."): array for name, array in state.items() if name.startswith("blend.")}
+        if blend:
+            self.blend = Blended.restored(self._carried, blend)
+        if len(self._carried) != before:
+            self._be_born(unit)

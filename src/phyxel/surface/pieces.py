@@ -1,0 +1,286 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Carried surfels as they are shown: in pieces where they are stretched, two as one where they are squeezed.
+
+What is shown is worked out anew from the carried surfels every time. So it depends on the present shape alone: what is
+stretched and let go again is as it was, however often, and a checkpoint need not know of it.
+
+A half axis λ times as long as the disc's radius at birth is cut into n = ⌈λ − 1⌉ pieces with half axes of 2/(n + 1) of
+it, 2/(n + 1) apart: none is longer than twice the radius at birth, the outermost reach as far as the whole did, and at
+the seams they are √3/2 as wide.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.mls.neighbours import nearest
+from phyxel.surface.discs import Discs, Rest
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.floating]
+
+LONGEST = wp.constant(2.0)
+"""Half axis over the radius at birth above which a surfel is shown in pieces."""
+SLIMMEST = wp.constant(0.125)
+"""The least that is shown of a half axis, over the radius at birth: a needle thinner than a pixel would be drawn
+longer, so as not to be lost."""
+MOST_ALONG = wp.constant(8)
+MOST = wp.constant(24)
+"""Pieces along one axis, and in all. What flow has stretched farther is cut off: such a disc tells nothing about the
+surface any more."""
+CLOSE = wp.constant(0.5)
+"""Distance of a pair over that at birth below which it is shown as one."""
+ALIKE = wp.constant(0.8)
+"""Cosine between the normals of a pair that is shown as one, at least."""
+
+
+@wp.struct
+class Birth:
+    """What surfels were like when the body was born."""
+
+    radius: wp.array(dtype=float)
+    """of the disc [m]"""
+    partner: wp.array(dtype=wp.int32)
+    """the other one of the pair, or itself"""
+    apart: wp.array(dtype=float)
+    """distance to it [m]"""
+
+
+@wp.struct
+class Seen:
+    """The carried surfels of which pieces are made: see `Discs`."""
+
+    position: wp.array(dtype=wp.vec3)
+    axis_a: wp.array(dtype=wp.vec3)
+    axis_b: wp.array(dtype=wp.vec3)
+    normal: wp.array(dtype=wp.vec3)
+    color: wp.array(dtype=wp.vec3)
+
+
+@wp.struct
+class Disc:
+    """One surfel, and the radius it is judged by [m]."""
+
+    x: wp.vec3
+    a: wp.vec3
+    b: wp.vec3
+    normal: wp.vec3
+    color: wp.vec3
+    radius: float
+
+
+@wp.func
+def is_merged(s: int, birth: Birth, seen: Seen):
+    """Whether a surfel and its partner are shown as one."""
+    other = birth.partner[s]
+    return (
+        wp.length(seen.position[other] - seen.position[s]) < CLOSE * birth.apart[s]
+        and wp.dot(seen.normal[s], seen.normal[other]) > ALIKE
+    )
+
+
+@wp.func
+def is_extreme(a: wp.vec3, b: wp.vec3, radius: float):
+    """Whether an ellipse is too long or too slim to be shown as it is: its principal half axes are the roots of the
+    eigenvalues of the metric ((a·a, a·b), (a·b, b·b))."""
+    mean = 0.5 * (wp.length_sq(a) + wp.length_sq(b))
+    half = 0.5 * (wp.length_sq(a) - wp.length_sq(b))
+    mixed = wp.dot(a, b)
+    root = wp.sqrt(half * half + mixed * mixed)
+    longest = LONGEST * radius
+    slimmest = SLIMMEST * radius
+    return mean + root > longest * longest or mean - root < slimmest * slimmest
+
+
+@wp.func
+def principal(disc: Disc):
+    """The same ellipse with perpendicular half axes, the longer one first."""
+    angle = 0.5 * wp.atan2(2.0 * wp.dot(disc.a, disc.b), wp.length_sq(disc.a) - wp.length_sq(disc.b))
+    a = wp.cos(angle) * disc.a + wp.sin(angle) * disc.b
+    b = wp.cos(angle) * disc.b - wp.sin(angle) * disc.a
+    disc.a = a
+    disc.b = b
+    return disc
+
+
+@wp.func
+def merged(s: int, other: int, birth: Birth, seen: Seen):
+    """One disc for two. An ellipse with the half axes a, b reaches √(n·M n) in the direction n, M = a aᵀ + b bᵀ. Both,
+    a way of 2d apart, lie within (1 + 1/ε) d dᵀ + (1 + ε) M for every ε > 0, which is least for ε² = d²/tr M."""
+    d = 0.5 * (seen.position[other] - seen.position[s])
+    M = 0.5 * (
+        wp.outer(seen.axis_a[s], seen.axis_a[s])
+        + wp.outer(seen.axis_b[s], seen.axis_b[s])
+        + wp.outer(seen.axis_a[other], seen.axis_a[other])
+        + wp.outer(seen.axis_b[other], seen.axis_b[other])
+    )
+    ratio = wp.sqrt(wp.max(wp.length_sq(d), 1.0e-12 * wp.trace(M)) / wp.trace(M))
+    M = (1.0 + 1.0 / ratio) * wp.outer(d, d) + (1.0 + ratio) * M
+    disc = Disc()
+    disc.x = seen.position[s] + d
+    disc.normal = wp.normalize(seen.normal[s] + seen.normal[other])
+    # Half axes whose M that is, within the plane: its Cholesky factor.
+    e = wp.normalize(seen.axis_a[s] - wp.dot(seen.axis_a[s], disc.normal) * disc.normal)
+    f = wp.cross(disc.normal, e)
+    ee = wp.sqrt(wp.dot(e, M * e))
+    fe = wp.dot(f, M * e) / ee
+    disc.a = ee * e + fe * f
+    disc.b = wp.sqrt(wp.max(wp.dot(f, M * f) - fe * fe, 0.0)) * f
+    here = wp.length(wp.cross(seen.axis_a[s], seen.axis_b[s]))
+    there = wp.length(wp.cross(seen.axis_a[other], seen.axis_b[other]))
+    share = here / (here + there)
+    disc.color = share * seen.color[s] + (1.0 - share) * seen.color[other]
+    disc.radius = wp.max(birth.radius[s], birth.radius[other])
+    return disc
+
+
+@wp.func
+def whole(s: int, birth: Birth, seen: Seen):
+    """What is shown in place of a surfel, before it is cut into pieces."""
+    disc = Disc()
+    if is_merged(s, birth, seen):
+        disc = merged(s, birth.partner[s], birth, seen)
+    else:
+        disc.x = seen.position[s]
+        disc.a = seen.axis_a[s]
+        disc.b = seen.axis_b[s]
+        disc.normal = seen.normal[s]
+        disc.color = seen.color[s]
+        disc.radius = birth.radius[s]
+    if is_extreme(disc.a, disc.b, disc.radius):
+        disc = principal(disc)
+    return disc
+
+
+@wp.func
+def cuts(length: float, radius: float, most: int):
+    """Pieces along a half axis."""
+    return wp.clamp(int(wp.ceil(wp.min(length / radius, 1.0e6) - 1.0)), 1, most)
+
+
+@wp.func
+def cuts_of(disc: Disc):
+    """Pieces along both half axes. Up to twice the radius at birth there is one."""
+    along = cuts(wp.length(disc.a), disc.radius, MOST_ALONG)
+    return wp.vec2i(along, cuts(wp.length(disc.b), disc.radius, wp.min(MOST_ALONG, MOST // along)))
+
+
+@wp.func
+def limited(axis: wp.vec3, radius: float, count: int):
+    """A half axis as long as `count` pieces reach, and not too slim."""
+    length = wp.length(axis)
+    return wp.clamp(length, SLIMMEST * radius, float(count + 1) * radius) / wp.max(length, 1.0e-30) * axis
+
+
+@wp.kernel
+def count_pieces(
+    first: int, birth: Birth, seen: Seen, counts: wp.array(dtype=wp.int32), differs: wp.array(dtype=wp.int32)
+):
+    """How many surfels are shown for each that is carried; whether any is shown otherwise than it is carried."""
+    s = first + wp.tid()
+    counts[s] = 1
+    together = is_merged(s, birth, seen)
+    if together and birth.partner[s] < s:
+        counts[s] = 0
+    elif together or is_extreme(seen.axis_a[s], seen.axis_b[s], birth.radius[s]):
+        n = cuts_of(whole(s, birth, seen))
+        counts[s] = n[0] * n[1]
+        differs[0] = 1  # all that write here write the same
+
+
+@wp.kernel
+def show_pieces(
+    first: int,
+    birth: Birth,
+    seen: Seen,
+    counts: wp.array(dtype=wp.int32),
+    ends: wp.array(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3),
+    axis_a: wp.array(dtype=wp.vec3),
+    axis_b: wp.array(dtype=wp.vec3),
+    normal: wp.array(dtype=wp.vec3),
+    color: wp.array(dtype=wp.vec3),
+):
+    """What is shown for each surfel: its pieces, in rows along its half axes, from ends[s] − counts[s] on. One that is
+    neither split nor merged nor too slim comes out bit by bit as it went in."""
+    s = first + wp.tid()
+    if counts[s] == 0:
+        return
+    disc = whole(s, birth, seen)
+    n = cuts_of(disc)
+    a = limited(disc.a, disc.radius, n[0])
+    b = limited(disc.b, disc.radius, n[1])
+    entry = ends[s] - counts[s]
+    for i in range(n[0]):
+        for j in range(n[1]):
+            along = float(2 * i + 1 - n[0]) / float(n[0] + 1)
+            across = float(2 * j + 1 - n[1]) / float(n[1] + 1)
+            position[entry] = disc.x + along * a + across * b
+            axis_a[entry] = 2.0 / float(n[0] + 1) * a
+            axis_b[entry] = 2.0 / float(n[1] + 1) * b
+            normal[entry] = disc.normal
+            color[entry] = disc.color
+            entry += 1
+
+
+def pairs(positions: Floats, normals: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """Each point's partner, or itself if it is left over, and the distance to it: the nearest that face the same way
+    find each other first. Both (m,)."""
+    m = len(positions)
+    distance, near = nearest(positions, positions, min(7, m))
+    distance, near = distance[:, 1:], near[:, 1:]
+    chance = np.random.default_rng(0).random(m)
+    rank = distance * (1 + 1e-3 * ((chance[:, None] + chance[near]) % 1))  # a lattice must know where to begin
+    rank[np.einsum("ma,mka->mk", normals, normals[near]) < ALIKE] = np.inf
+    partner = np.arange(m)
+    everyone = np.arange(m)
+    for _ in range(12):
+        rank[(partner != everyone)[near]] = np.inf
+        best = rank.argmin(axis=1)
+        chosen = np.where(np.isfinite(rank[everyone, best]) & (partner == everyone), near[everyone, best], everyone)
+        mutual = (chosen[chosen] == everyone) & (chosen != everyone)
+        if not mutual.any():
+            break
+        partner[mutual] = chosen[mutual]
+    return partner.astype(np.int32), np.linalg.norm(positions[partner] - positions, axis=1)
+
+
+class Pieces:
+    """Splits and merges the surfels it was made for. Their sizes at birth and the distance to their partners are in
+    metres: what is absorbed and counted in other units is still judged by its birth."""
+
+    def __init__(self, rest: Rest, device: wp.Device) -> None:
+        partner, apart = pairs(rest.positions, rest.normals)
+        self._device = device
+        self._birth = Birth()
+        self._birth.radius = wp.array(rest.unit * rest.radii, dtype=float, device=device)
+        self._birth.partner = wp.array(partner, dtype=wp.int32, device=device)
+        self._birth.apart = wp.array(rest.unit * apart, dtype=float, device=device)
+        self._counts, self._ends = (wp.zeros(len(partner), dtype=wp.int32, device=device) for _ in range(2))
+        self._differs = dev.Shared(1, wp.int32, device)
+        self._room = Discs.empty(0, device)
+
+    def shown(self, carried: Discs) -> Discs:
+        """What is seen of surfels as they are now: themselves, if none is stretched or squeezed much."""
+        seen = Seen()
+        for name, array in carried.arrays().items():
+            setattr(seen, name, array)
+        self._differs.host[0] = 0
+        self._differs.push()
+        many = len(carried)
+        dev.launch(count_pieces, many, [self._birth, seen, self._counts, self._differs.array], self._device)
+        if not self._differs.pull()[0]:
+            return carried
+        wp.utils.array_scan(self._counts, self._ends, inclusive=True)
+        total = int(self._ends[many - 1 :].numpy()[0])
+        if total > len(self._room):
+            self._room = Discs.empty(total + total // 4, self._device)
+        shown = self._room.beginning(total, carried.origin)
+        dev.launch(
+            show_pieces, many, [self._birth, seen, self._counts, self._ends, *shown.arrays().values()], self._device
+        )
+        return shown
