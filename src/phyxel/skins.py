@@ -35,11 +35,12 @@ class Skins:
         self._nodes = model.melt.nodes
         owner = np.concatenate([np.full(high - low, b) for b, (low, high) in enumerate(model.ranges)])
         self._skin = ImplicitSkin(model.matter.rest_volume.numpy()[self._nodes], owner[self._nodes], model.device)
+        self._skin.place(model.matter.X.numpy()[self._nodes])
         outside = outside_probability(model)
         for body in bodies:
             if body.blends:
                 low, high = model.ranges[self._world.bodies.index(body)]
-                body.surfels.begin_to_blend(outside[low:high])
+                body.surfels.begin_to_blend(outside[low:high], self._skin)
 
     def renew(self, bodies: list[Body]) -> None:
         """Let surfaces change with the topology; the reference shape has just been absorbed."""
@@ -56,14 +57,12 @@ class Skins:
 
     def finish(self, body: Body, surfels: Surfels) -> None:
         """Bring carried surfels onto the implicit skin and the walls of molds, where they belong there."""
-        blend, model, time = surfels.blend, self._world.model, self._world.time
-        if blend is None:
+        if surfels.blend is None:
             return
+        world, model = self._world, self._world.model
         skin = self._placed(model.matter.X.numpy() + model.u.numpy())
-        blend.finish(skin, model, self._world.bodies.index(body), body.unit)
-        for mold in self._world.colliders:
-            if isinstance(mold, Mold) and mold.inside_out:
-                blend.press(mold, time, body.unit)
+        molds = [one for one in world.colliders if isinstance(one, Mold) and one.inside_out]
+        surfels.finish(skin, molds, model, world.bodies.index(body), body.unit, world.time)
 
     def end(self, bodies: list[Body]) -> None:
         """All is solid: surfaces stay as they are now."""

@@ -24,34 +24,43 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.contact.mold import Mold
-from phyxel.mls.carry import Carriers
+from phyxel.mls.carry import Nearby
 from phyxel.mls.neighbours import nearest
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.points.frames import tangents
-from phyxel.surface.blobs import ImplicitSkin
+from phyxel.surface.blobs import LOST, ImplicitSkin
 from phyxel.surface.carried import Carried, keep_out
-from phyxel.surface.discs import Shape
+from phyxel.surface.discs import Discs, Shape
 from phyxel.surface.relief import pressed
-from phyxel.surface.resample import EVEN, Crowd, beside, parents, pushed, too_many
+from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
 from phyxel.surface.truth import HEARD, Truth
 
 Floats = NDArray[np.float32]
 
 DETAIL, SKIN, CONTACT = 0, 1, 2
 """L_D, L_I and L_C: what a surfel lies on."""
+BURIED = int(LOST)
 CHANGE = 8.0
 QUIET = 0.06
 """λ, and |P̄ᵗ − P̄⁰| that is only the flow's noise: a face that becomes inside changes it by about 0.25."""
 STRETCHED = (2.0, 3.0)
 """Longest half axis over that at birth between which detail is given up."""
+FAINT, STRONG = (0.5, 0.25), (1.6, 2.0)
+"""F over that at the beginning between which detail is given up. It is 1 at the skin and 2.1 within the body."""
+FORWARD = 0.2
+"""Cosine between a normal and −∇F above which a surfel looks out of the body. In a crease it may not."""
 SPREAD = 1.2
 """Half axis of a new disc over the distance of its neighbours."""
+LOOSE = 1.25
+"""How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
 VARIATION = 1.5
 """Spacing of any surfel over the typical one, or less."""
-ROUNDS = 2
+ROUNDS = 1
 """Of taking away, adding and pushing apart, each time."""
 MOST_SHOWN = 4.0
 """Surfels shown over those at birth, beyond which none are added."""
+OUTER = 0.1
+"""P above which a phyxel may have the surface beside it."""
 EMPTY = 0.6
 """Distance, in node spacings, to the nearest surfel from which on a place on the skin is bare."""
 
@@ -89,6 +98,13 @@ class Sheet:
         """Some of them."""
         return Sheet(*(getattr(self, field.name)[kept] for field in fields(self)))
 
+    def but(self, some: NDArray[np.integer], **values: NDArray[Any]) -> Sheet:
+        """With other values for some of them."""
+        changed = {name: getattr(self, name).copy() for name in values}
+        for name, array in changed.items():
+            array[some] = values[name]
+        return replace(self, **changed)
+
     def joined(self, more: Sheet) -> Sheet:
         """These, then others."""
         pairs = ((getattr(self, field.name), getattr(more, field.name)) for field in fields(self))
@@ -105,6 +121,10 @@ class Known:
     """Γ, shape (m,)"""
     alive: NDArray[np.bool_]
     """zombies that are still at the surface, shape (m,)"""
+    first_field: Floats
+    """F at the beginning, shape (m,)"""
+    first_forward: NDArray[np.bool_]
+    """those that looked the way −∇F does, shape (m,)"""
     first_axis: Floats
     """longest half axes at the beginning, shape (m,)"""
     first_spacing: Floats
@@ -135,10 +155,12 @@ class Blended:
         """DETAIL, SKIN or CONTACT: what each surfel shown lies on now, (k,), on the device"""
 
     @staticmethod
-    def begun(zombies: Carried, outside: Floats, seed: int = 0) -> Blended:
-        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,)."""
-        m = len(zombies)
-        axis = longest_axis(zombies.shape)
+    def begun(zombies: Carried, outside: Floats, skin: ImplicitSkin, seed: int = 0) -> Blended:
+        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,), `skin` theirs."""
+        m, shape = len(zombies), zombies.shape
+        field, slope = skin.measure(shape.points)
+        normals = unit_vectors(np.cross(shape.axis_a, shape.axis_b))
+        axis = longest_axis(shape)
         spacing = axis / SPREAD
         typical = float(np.median(spacing))
         spacing = np.clip(spacing, typical / VARIATION, typical * VARIATION).astype(np.float32)
@@ -146,6 +168,8 @@ class Blended:
             first_outside=zombies.carriers.mean(outside),
             change=np.zeros(m, np.float32),
             alive=np.ones(m, bool),
+            first_field=field,
+            first_forward=facing(normals, slope) > FORWARD,
             first_axis=axis,
             first_spacing=spacing,
             spacing=spacing,
@@ -170,9 +194,15 @@ class Blended:
         """Put what is shown, just carried, where it belongs: on the skin, and out of colliders. `unit` [m] is the node
         spacing."""
         self.layer.assign(self.held)
-        skin.hold(self.shown, self.held, unit)
+        skin.hold(self.shown, self.layer, unit)
         inputs = [model.colliders, body, unit, self.shown.position, self.layer, CONTACT]
         dev.launch(keep_out, len(self.shown), inputs, self._device)
+
+    def visible(self) -> tuple[Discs, NDArray[np.int32]]:
+        """What is shown but for surfels that have just been buried, and what each lies on."""
+        layers = self.layer.numpy()
+        buried = layers == BURIED
+        return (self.shown.part(~buried), layers[~buried]) if buried.any() else (self.shown, layers)
 
     def press(self, mold: Mold, time: float, unit: float) -> None:
         """Give what is shown the relief of a mold where it touches."""
@@ -194,12 +224,13 @@ class Blended:
         rng = np.random.default_rng([self._seed, body, int(self.known.renewals[0])])
         zombies = self._changed(outside, skin)
         truth = self._truth(zombies)
-        sheet = self._settled(self._refreshed(zombies), truth, skin, body)
+        sheet = self._refreshed(zombies)
         for _ in range(ROUNDS):
             sheet = self._settled(self._resampled(sheet, rng), truth, skin, body)
-        sheet = self._dressed(self._seeded(sheet, zombies, skin, body), truth)
-        self.zombies = Carried(zombies.shape, Carriers.found(zombies.points, nodes), self._device)
-        self.shown = Carried(sheet.shape, Carriers.found(sheet.points, nodes), self._device)
+        sheet = dressed(self._seeded(sheet, zombies, skin, np.flatnonzero(skin.owner == body)[outside > OUTER]))
+        nearby = Nearby(nodes, self._device)
+        self.zombies = Carried(zombies.shape, nearby.carriers(zombies.points), self._device)
+        self.shown = Carried(sheet.shape, nearby.carriers(sheet.points), self._device)
         renewals = self.known.renewals + 1
         self.known = replace(
             self.known, spacing=sheet.spacing, source=sheet.source, on_skin=sheet.on_skin, renewals=renewals
@@ -211,10 +242,8 @@ class Blended:
         carried, known = self.zombies, self.known
         itself = np.arange(len(carried), dtype=np.int32)
         zombies = Sheet.of(carried.shape, known.first_spacing, itself, known.change >= 1)
-        near = CHANGE * (np.abs(carried.carriers.mean(outside) - known.first_outside) - QUIET)
-        low, high = STRETCHED
-        long = (longest_axis(carried.shape) / known.first_axis - low) / (high - low)
-        change = np.maximum(known.change, np.clip(np.maximum(near, long), 0, 1)).astype(np.float32)
+        lost = np.maximum(self._parted(outside), torn(zombies, known, skin))
+        change = np.maximum(known.change, np.clip(lost, 0, 1)).astype(np.float32)
         moving = np.flatnonzero(known.alive & ((change > known.change) | (change >= 1)))
         onto, normals, found = skin.project(zombies.points[moving])
         alive = known.alive.copy()
@@ -227,23 +256,24 @@ class Blended:
         upright[moving] = unit_vectors((1 - share) * upright[moving] + share * normals)
         return laid(replace(zombies, points=points, normals=upright), moving)
 
+    def _parted(self, outside: Floats) -> Floats:
+        """λ (|P̄ᵗ − P̄⁰| − quiet), or how far a zombie is stretched, if that is more, (m,)."""
+        carried, known = self.zombies, self.known
+        near = CHANGE * (np.abs(carried.carriers.mean(outside) - known.first_outside) - QUIET)
+        low, high = STRETCHED
+        return np.maximum(near, (longest_axis(carried.shape) / known.first_axis - low) / (high - low))
+
     def _refreshed(self, z: Sheet) -> Sheet:
         """What is shown of zombies is where they are; those that have lost all detail are new surfels from now on."""
         sheet = Sheet.of(self.shown.shape, self.known.spacing, self.known.source, self.known.on_skin)
         copies = np.flatnonzero(sheet.source >= 0)
         of = sheet.source[copies]
-        taken = {}
-        for name in ("points", "normals", "axis_a", "axis_b"):
-            values = getattr(sheet, name).copy()
-            values[copies] = getattr(z, name)[of]
-            taken[name] = values
-        source, on_skin = sheet.source.copy(), sheet.on_skin.copy()
         lost = self.known.change[of] >= 1
-        source[copies[lost]] = -1
-        on_skin[copies[lost]] = True
+        taken = {name: getattr(z, name)[of] for name in ("points", "normals", "axis_a", "axis_b")}
+        sheet = sheet.but(copies, **taken, source=np.where(lost, -1, of), on_skin=lost)
         kept = np.ones(len(sheet), bool)
         kept[copies[~self.known.alive[of]]] = False
-        return replace(sheet, **taken, source=source, on_skin=on_skin).part(kept)
+        return sheet.part(kept)
 
     def _truth(self, z: Sheet) -> Truth:
         farthest = HEARD * float(z.spacing.max())
@@ -256,16 +286,16 @@ class Blended:
         """New surfels brought onto the skin, or the zombies' surface; those that do not get there are taken away."""
         new = np.flatnonzero(sheet.source < 0)
         heard = truth.ask(sheet.points[new], sheet.normals[new], sheet.colors[new], sheet.spacing[new])
-        on_skin = (heard.change < 0) | (heard.change >= 1)
+        _, slope = skin.measure(heard.onto)
+        on_skin = (heard.change < 0) | (heard.change >= 1) | (facing(heard.normals, slope) < FORWARD)
         onto, normals, found = skin.project(sheet.points[new[on_skin]])
         found &= skin.owners(onto, body)
         points, upright = heard.onto.copy(), heard.normals.copy()
         points[on_skin], upright[on_skin] = onto, normals
-        all_points, all_normals, flags = sheet.points.copy(), sheet.normals.copy(), sheet.on_skin.copy()
-        all_points[new], all_normals[new], flags[new] = points, upright, on_skin
+        changed = {"points": points, "normals": upright, "on_skin": on_skin, "colors": heard.colors}
         kept = np.ones(len(sheet), bool)
         kept[new[on_skin][~found]] = False
-        return replace(sheet, points=all_points, normals=all_normals, on_skin=flags).part(kept)
+        return sheet.but(new, **changed).part(kept)
 
     def _resampled(self, sheet: Sheet, rng: np.random.Generator) -> Sheet:
         """Too many are thinned, too few get others beside them, new ones keep their distance. Zombies around which
@@ -286,9 +316,9 @@ class Blended:
         kept = settled | ~too_many(count, rng)
         return replace(sheet, points=points).part(kept).joined(children)
 
-    def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, body: int) -> Sheet:
+    def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer]) -> Sheet:
         """Surfels where the skin is bare: a fresh break has none to grow from."""
-        onto, normals = skin.seeds(body)
+        onto, normals = skin.seeds(nodes)
         bare = self._crowd.bare(onto, sheet.points, EMPTY)
         if not bare.any():
             return sheet
@@ -307,17 +337,30 @@ class Blended:
         )
         return sheet.joined(new)
 
-    def _dressed(self, sheet: Sheet, truth: Truth) -> Sheet:
-        """New surfels get discs that cover their surroundings, and the colour of the zombies there."""
-        new = np.flatnonzero(sheet.source < 0)
-        count, _ = self._crowd.around(sheet.points, sheet.normals, sheet.spacing)
-        wide = np.sqrt(EVEN / np.maximum(count[new], 4))
-        radius = (SPREAD * sheet.spacing[new] * np.clip(wide, 0.8, 1.6))[:, None]
-        a, b = tangents(sheet.normals[new])
-        colors, axis_a, axis_b = sheet.colors.copy(), sheet.axis_a.copy(), sheet.axis_b.copy()
-        axis_a[new], axis_b[new] = radius * a, radius * b
-        colors[new] = truth.ask(sheet.points[new], sheet.normals[new], sheet.colors[new], sheet.spacing[new]).colors
-        return replace(sheet, colors=colors, axis_a=axis_a, axis_b=axis_b)
+
+def torn(zombies: Sheet, known: Known, skin: ImplicitSkin) -> Floats:
+    """How much the field at zombies says that they are no longer at a surface, (m,): it has become faint or strong
+    where they are, or they look into the body."""
+    value, slope = skin.measure(zombies.points)
+    ratio = value / np.maximum(known.first_field, 1e-3)
+    faint, strong = (FAINT[0] - ratio) / (FAINT[0] - FAINT[1]), (ratio - STRONG[0]) / (STRONG[1] - STRONG[0])
+    backward = known.first_forward & (facing(zombies.normals, slope) < 0)
+    return np.maximum(np.maximum(faint, strong), backward).astype(np.float32)
+
+
+def facing(normals: Floats, slope: Floats) -> Floats:
+    """Cosine between normals (m, 3) and the way out of a field with slopes (m, 3), shape (m,)."""
+    return -np.einsum("ma,ma->m", normals, slope) / np.maximum(np.linalg.norm(slope, axis=1), 1e-12)
+
+
+def dressed(sheet: Sheet) -> Sheet:
+    """New surfels with discs that cover their surroundings."""
+    new = np.flatnonzero(sheet.source < 0)
+    radius = (SPREAD * LOOSE * sheet.spacing[new])[:, None]
+    a, b = tangents(sheet.normals[new])
+    axis_a, axis_b = sheet.axis_a.copy(), sheet.axis_b.copy()
+    axis_a[new], axis_b[new] = radius * a, radius * b
+    return replace(sheet, axis_a=axis_a, axis_b=axis_b)
 
 
 def longest_axis(sheet: Shape | Sheet) -> Floats:

@@ -36,6 +36,7 @@ CLOSE = wp.constant(1.0e-4)
 LONGEST = wp.constant(0.35)
 """Longest step of a projection, in spacings: F is not straight any farther."""
 MOST_STEPS = wp.constant(40)
+LOST = wp.constant(-1)
 PER_RADIUS = wp.constant(-BLOBBINESS)
 FLAT = wp.constant(1.0e-3)
 """|∇F| below which there is no way to go: in the middle of a body, or far from all."""
@@ -78,10 +79,24 @@ def field_at(blobs: Blobs, x: wp.vec3):
 
 
 @wp.func
+def nearest_blob(blobs: Blobs, x: wp.vec3):
+    """The middle of the phyxel nearest to a place, and whether there is one in reach."""
+    found = int(-1)
+    least = blobs.reach * blobs.reach
+    for i in wp.hash_grid_query(blobs.grid, x, blobs.reach):
+        rr = wp.length_sq(x - blobs.at[i])
+        if rr < least:
+            least = rr
+            found = i
+    return blobs.at[wp.max(found, 0)], found >= 0
+
+
+@wp.func
 def onto_skin(blobs: Blobs, x: wp.vec3, farthest: float):
     """The place on the skin that Newton's steps along ∇F lead to from x, its outward normal, and whether there is one
     within `farthest`. As soon as one place inside and one outside are known, steps beyond the farther of them are
-    replaced by the middle of both: it never runs off."""
+    replaced by the middle of both: it never runs off. From outside there always is a place inside, the middle of the
+    nearest phyxel."""
     y = x
     inside = x
     outside = x
@@ -104,6 +119,11 @@ def onto_skin(blobs: Blobs, x: wp.vec3, farthest: float):
         else:
             outside = y
             has_outside = 1
+        if has_inside == 0 and (steep < FLAT or step >= 8):
+            middle, near = nearest_blob(blobs, y)
+            if near:
+                inside = middle
+                has_inside = 1
         bracketed = has_inside == 1 and has_outside == 1
         if steep < FLAT and not bracketed:
             break
@@ -164,12 +184,14 @@ def hold_on_skin(
     axis_b: wp.array(dtype=wp.vec3),
     normal: wp.array(dtype=wp.vec3),
 ):
-    """Bring surfels [m] that belong on the skin back onto it, as round as they are: they were carried a little way."""
+    """Bring surfels [m] that belong on the skin back onto it, as round as they are: they were carried a little way.
+    Some may have got into a neck that is closing, from where no way leads to it."""
     s = first + wp.tid()
     if held[s] == 0:
         return
     y, n, found = onto_skin(blobs, position[s] * per_unit, farthest)
     if found == 0:
+        held[s] = LOST
         return
     position[s] = unit * y
     normal[s] = n
@@ -197,19 +219,17 @@ def find_owners(first: int, blobs: Blobs, points: wp.array(dtype=wp.vec3), body:
 def find_seeds(
     first: int,
     blobs: Blobs,
-    body: int,
+    nodes: wp.array(dtype=wp.int32),
     ways: wp.array(dtype=wp.vec3),
     onto: wp.array(dtype=wp.vec3),
     normal: wp.array(dtype=wp.vec3),
     found: wp.array(dtype=wp.int32),
 ):
-    """Where straight ways from each phyxel of a body first come out of the skin, if within twice its radius."""
+    """Where straight ways from some phyxels first come out of the skin, if within twice their radius."""
     t = first + wp.tid()
-    i = t // ways.shape[0]
+    i = nodes[t // ways.shape[0]]
+    way = ways[t % ways.shape[0]]
     found[t] = 0
-    if blobs.owner[i] != body:
-        return
-    way = ways[t - i * ways.shape[0]]
     radius = wp.sqrt(PER_RADIUS / blobs.per_square[i])
     near = float(0.0)
     far = radius
@@ -231,6 +251,7 @@ class ImplicitSkin:
 
     def __init__(self, volumes: Floats, owner: NDArray[np.integer], device: wp.Device) -> None:
         self._device = device
+        self.owner = np.asarray(owner)
         self.radii = RADIUS * np.cbrt(3 * np.asarray(volumes, np.float64) / (4 * np.pi))
         """R_i, shape (n,)"""
         self._grid = grid_for(len(volumes), device)
@@ -270,7 +291,8 @@ class ImplicitSkin:
         return onto.numpy(), normal.numpy(), found.numpy() == 1
 
     def hold(self, surfels: Carried, held: wp.array, unit: float) -> None:
-        """Bring those of carried surfels that are `held` (m,) back onto the skin; `unit` [m] is the node spacing."""
+        """Bring those of carried surfels that are `held` (m,) back onto the skin, or mark them LOST there; `unit` [m]
+        is the node spacing."""
         arrays = [held, surfels.position, surfels.axis_a, surfels.axis_b, surfels.normal]
         inputs = [self.blobs, self.farthest, 1 / unit, unit, *arrays]
         dev.launch(hold_on_skin, len(surfels), inputs, self._device)
@@ -282,12 +304,13 @@ class ImplicitSkin:
         dev.launch(find_owners, len(x), [self.blobs, x, body, mine], self._device)
         return mine.numpy() == 1
 
-    def seeds(self, body: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Places spread over the skin of a body, (m, 3), and outward normals."""
-        m = len(self.radii) * len(WAYS)
+    def seeds(self, nodes: NDArray[np.integer]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Places spread over the skin around some phyxels, (m, 3), and outward normals."""
+        m = len(nodes) * len(WAYS)
         onto, normal = (wp.empty(m, dtype=wp.vec3, device=self._device) for _ in range(2))
         found = wp.empty(m, dtype=wp.int32, device=self._device)
-        dev.launch(find_seeds, m, [self.blobs, body, self._vectors(WAYS), onto, normal, found], self._device)
+        chosen = wp.array(nodes.astype(np.int32), dtype=wp.int32, device=self._device)
+        dev.launch(find_seeds, m, [self.blobs, chosen, self._vectors(WAYS), onto, normal, found], self._device)
         there = found.numpy() == 1
         return onto.numpy()[there], normal.numpy()[there]
 

@@ -96,6 +96,13 @@ class Discs:
         x, a, b, n, color = (array[:count] for array in self.arrays().values())
         return Discs(x, a, b, n, color, origin)
 
+    def part(self, kept: NDArray[np.bool_]) -> Discs:
+        """Some of them, copied."""
+        x, a, b, n, color = (
+            wp.array(array.numpy()[kept], dtype=wp.vec3, device=array.device) for array in self.arrays().values()
+        )
+        return Discs(x, a, b, n, color, self.origin)
+
     def present(self) -> Shape:
         """As they are now [m], about `origin`."""
         return Shape(self.position.numpy(), self.axis_a.numpy(), self.axis_b.numpy(), self.colors)

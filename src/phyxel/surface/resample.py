@@ -19,7 +19,6 @@ Floats = NDArray[np.floating]
 
 AROUND = 2.0
 """Radius in which a surfel's neighbours are counted, over the spacing it should have. Evenly spread there are 13."""
-EVEN = 13.0
 FEWEST, MOST = 8, 24
 """min and max number of neighbours."""
 AT_ONCE = 3

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.contact.mold import Mold
 from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.surface.blended import Blended, unit_vectors
+from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, Rest, Shape
 from phyxel.surface.pieces import Pieces
@@ -29,6 +32,7 @@ class Surfels:
         """what is seen: as many as it takes"""
         self.blend: Blended | None = None
         """of a body that flows"""
+        self._layers: NDArray[np.int32] | None = None
         self._pieces = Pieces(rest, device)
         self._device = device
 
@@ -90,7 +94,7 @@ class Surfels:
     def layers(self) -> NDArray[np.int32]:
         """What each lies on, shape (m,): 0 detail of its own, 1 the implicit skin of what flows, 2 a collider that
         skin was pressed on."""
-        return np.zeros(len(self), np.int32) if self.blend is None else self.blend.layer.numpy()
+        return np.zeros(len(self), np.int32) if self._layers is None else self._layers
 
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Let what is seen go where the displacement field of a body carries it; `unit` and `origin` lead to metres."""
@@ -99,7 +103,16 @@ class Surfels:
             self.shown = self._pieces.shown(self._carried)
         else:
             self.blend.shown.follow(model, body, unit, origin)
-            self.shown = self.blend.shown
+
+    def finish(
+        self, skin: ImplicitSkin, molds: Sequence[Mold], model: PhyxelModel, body: int, unit: float, time: float
+    ) -> None:
+        """Bring what was carried onto the implicit skin and the walls of molds, where it belongs there."""
+        if self.blend is not None:
+            self.blend.finish(skin, model, body, unit)
+            for mold in molds:
+                self.blend.press(mold, time, unit)
+            self.shown, self._layers = self.blend.visible()
 
     def carry(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Let all surfels go there, seen or not."""
@@ -114,15 +127,15 @@ class Surfels:
     def _all(self) -> list[Carried]:
         return [self._carried] if self.blend is None else [self.blend.zombies, self.blend.shown]
 
-    def begin_to_blend(self, outside: Floats) -> None:
-        """From now on the body flows; `outside` is P of its phyxels, (n,)."""
+    def begin_to_blend(self, outside: Floats, skin: ImplicitSkin) -> None:
+        """From now on the body flows; `outside` is P of its phyxels, (n,), `skin` that of all that flow with them."""
         if self.blend is None:
-            self.blend = Blended.begun(self._carried, outside)
+            self.blend = Blended.begun(self._carried, outside, skin)
 
     def end_to_blend(self, unit: float, origin: Floats) -> None:
         """What is shown now are the points of the body from now on, as if it had come with them."""
         if self.blend is not None:
-            self._carried, self.blend = self.blend.shown, None
+            self._carried, self.blend, self._layers = self.blend.shown, None, None
             self._carried.absorb(unit, origin)
             self._be_born(unit)
 
