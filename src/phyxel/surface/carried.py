@@ -141,17 +141,18 @@ class Carried(Discs):
     def __init__(self, rest: Rest, nodes: Floats, device: wp.Device, sees: Sees | None = None) -> None:
         m = len(rest.positions)
         color = wp.array(np.asarray(rest.colors, np.float32), dtype=wp.vec3, device=device)
-        super().__init__(*(wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4)), color, np.zeros(3))
+        position, axis_a, axis_b, normal = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
+        super().__init__(position, axis_a, axis_b, normal, color, np.zeros(3))
         self._device = device
         carriers = Carriers.found(rest.positions, nodes, sees)
         self._carriers = carriers.nodes.shape[1]
         self._nodes = wp.array(carriers.nodes.reshape(-1), dtype=wp.int32, device=device)
         self._shares = wp.array(carriers.shares.reshape(-1), dtype=float, device=device)
         radius = rest.radii[:, None]
-        axis_a, axis_b = tangents(rest.normals)
+        tangent_a, tangent_b = tangents(rest.normals)
         self._points, self._axis_a, self._axis_b = (
             wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device)
-            for field in (rest.positions, radius * axis_a, radius * axis_b)
+            for field in (rest.positions, radius * tangent_a, radius * tangent_b)
         )
         self._motion = wp.empty(len(nodes), dtype=wp.mat44, device=device)
         """what each node does to the points around it"""

@@ -62,7 +62,8 @@ class Discs:
     @staticmethod
     def empty(count: int, device: wp.Device) -> Discs:
         """Room for `count` surfels."""
-        return Discs(*(wp.zeros(count, dtype=wp.vec3, device=device) for _ in range(5)), origin=np.zeros(3))
+        position, axis_a, axis_b, normal, color = (wp.zeros(count, dtype=wp.vec3, device=device) for _ in range(5))
+        return Discs(position, axis_a, axis_b, normal, color, np.zeros(3))
 
     def __len__(self) -> int:
         return len(self.position)
@@ -73,7 +74,8 @@ class Discs:
 
     def beginning(self, count: int, origin: NDArray[np.float64]) -> Discs:
         """The first `count` of them, in the same memory, about another origin."""
-        return Discs(*(array[:count] for array in self.arrays().values()), origin=origin)
+        position, axis_a, axis_b, normal, color = (array[:count] for array in self.arrays().values())
+        return Discs(position, axis_a, axis_b, normal, color, origin)
 
     @property
     def positions(self) -> NDArray[np.float64]:

@@ -95,7 +95,7 @@ def is_extreme(a: wp.vec3, b: wp.vec3, radius: float):
     half = 0.5 * (wp.length_sq(a) - wp.length_sq(b))
     mixed = wp.dot(a, b)
     root = wp.sqrt(half * half + mixed * mixed)
-    longest = LONGEST * radius
+    longest = 1.0005 * LONGEST * radius
     slimmest = SLIMMEST * radius
     return mean + root > longest * longest or mean - root < slimmest * slimmest
 
@@ -103,9 +103,17 @@ def is_extreme(a: wp.vec3, b: wp.vec3, radius: float):
 @wp.func
 def principal(disc: Disc):
     """The same ellipse with perpendicular half axes, the longer one first, and neither too slim."""
-    angle = 0.5 * wp.atan2(2.0 * wp.dot(disc.a, disc.b), wp.length_sq(disc.a) - wp.length_sq(disc.b))
+    half = 0.5 * (wp.length_sq(disc.a) - wp.length_sq(disc.b))
+    mixed = wp.dot(disc.a, disc.b)
+    root = wp.sqrt(half * half + mixed * mixed)
+    longer = wp.vec2(half + root, mixed)  # eigenvector; of its two forms the one without cancellation
+    if half < 0.0:
+        longer = wp.vec2(mixed, root - half)
+    if root == 0.0:
+        longer = wp.vec2(1.0, 0.0)
+    longer = wp.normalize(longer)
     area = wp.length(wp.cross(disc.a, disc.b))
-    a = wp.cos(angle) * disc.a + wp.sin(angle) * disc.b
+    a = longer[0] * disc.a + longer[1] * disc.b
     length = wp.max(wp.length(a), 1.0e-30)
     # Taken from a and b, the shorter axis of a needle would be lost in rounding.
     disc.a = wp.max(length, SLIMMEST * disc.radius) * (a / length)
@@ -159,8 +167,8 @@ def alone(s: int, birth: Birth, seen: Seen):
 
 @wp.func
 def cuts(length: float, radius: float, most: int):
-    """Pieces along a half axis."""
-    return wp.clamp(int(wp.ceil(wp.min(length / radius, 1.0e6) - 1.0)), 1, most)
+    """Pieces along a half axis. An even stretch by a whole number must not be judged by its rounding."""
+    return wp.clamp(int(wp.ceil(wp.min(length / radius, 1.0e6) - 1.001)), 1, most)
 
 
 @wp.func
