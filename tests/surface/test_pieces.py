@@ -148,6 +148,20 @@ def test_squeezed_to_a_third_pairs_are_shown_as_one(sphere):
     assert (np.einsum("ma,ma->m", np.cross(a, b), surface.normals) > 0).all(), "they face outward"
 
 
+def test_what_a_collider_pushes_together_is_not_merged():
+    """A body let down into the ground undeformed: skin that dips in is laid onto it, so that pairs one above the other
+    get close; still all are shown."""
+    world, body = make_sphere()
+    world.add(px.Ground(height=-1.2 * RADIUS))
+    world.advance(1e-6)  # from now on the ground is known
+    set_displacement(world, body, np.broadcast_to([0.0, -RADIUS, 0.0], body.reference.shape))
+    surface = body.surface
+    partner, apart = pairs(body.cloud.positions, body.cloud.normals)
+    close = np.linalg.norm(surface.carried.positions[partner] - surface.carried.positions, axis=1) < 0.5 * apart
+    assert close.any()
+    assert surface.shown is surface.carried
+
+
 def test_merged_discs_hold_both(sphere):
     """Each half axis end of the carried surfels lies within a disc that is shown, up to the spread of neighbours'
     radii (some 5 %), of which the pair's mean is taken."""

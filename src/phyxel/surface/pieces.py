@@ -34,6 +34,8 @@ MOST = wp.constant(24)
 surface any more."""
 CLOSE = wp.constant(0.5)
 """Distance of a pair over that at birth below which it is shown as one."""
+SQUEEZED = wp.constant(0.7)
+"""Reach of both their discs towards each other over their radii at birth, at most."""
 ALIKE = wp.constant(0.8)
 """Cosine between the normals of a pair that is shown as one, at least."""
 
@@ -79,12 +81,25 @@ class Disc:
 
 
 @wp.func
+def is_squeezed(s: int, way: wp.vec3, birth: Birth, seen: Seen):
+    """Whether a disc reaches much less far in a direction, as seen in its plane, than it did at birth."""
+    within = way - wp.dot(way, seen.normal[s]) * seen.normal[s]
+    a = wp.dot(seen.axis_a[s], way)
+    b = wp.dot(seen.axis_b[s], way)
+    reach = SQUEEZED * birth.radius[s] * wp.length(within)
+    return a * a + b * b < reach * reach
+
+
+@wp.func
 def is_merged(s: int, other: int, birth: Birth, seen: Seen):
-    """Whether a surfel and its partner are shown as one. The same for both: only differences change sign."""
-    return (
-        wp.length(seen.position[other] - seen.position[s]) < CLOSE * birth.apart[s]
-        and wp.dot(seen.normal[s], seen.normal[other]) > ALIKE
-    )
+    """Whether a surfel and its partner are shown as one: close together, because the body is squeezed there and not
+    because a collider keeps them out, and facing the same way. The same for both."""
+    way = seen.position[other] - seen.position[s]
+    if not wp.length(way) < CLOSE * birth.apart[s]:
+        return False
+    if wp.dot(seen.normal[s], seen.normal[other]) < ALIKE:
+        return False
+    return is_squeezed(s, way, birth, seen) and is_squeezed(other, way, birth, seen)
 
 
 @wp.func
