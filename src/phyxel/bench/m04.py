@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import numpy as np
+
 from phyxel.bench.registry import Result, Setting
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
@@ -42,9 +44,24 @@ def m04(setting: Setting) -> Iterator[Result]:
 
 
 def surface(setting: Setting) -> Iterator[Result]:
-    """The surface update alone, at the size of a scan."""
-    world = _falling("bear", 800, 134_345, setting, "leapfrog")
-    yield Result("surface-134k", _median(lambda: _moved_surface(world), FRAMES), "s/frame", paper=None)
+    """The surface update alone, of a small body and of a scan: hardly deformed, and all in pieces."""
+    scan = setting.model("igea.ply")
+    for label, source, phyxels, surfels, aim in (
+        ("10k", "bear", 200, 10_000, 1.2e-3),
+        ("134k", "bear" if scan is None else str(scan), 800, 134_345, 15e-3),
+    ):
+        world = _falling(source, phyxels, surfels, setting, "leapfrog")
+        seconds = _median(partial(_moved_surface, world), FRAMES)
+        yield Result(f"surface-{label}", seconds, "s/frame", peer=aim, peer_name="aim", details=_shown(world))
+        body = world.bodies[0]
+        world.model.u.assign((2.0 * (body.reference - body.centre) / body.unit).astype(np.float32))
+        world.model.shape_changed()
+        seconds = _median(partial(_moved_surface, world), FRAMES)
+        yield Result(f"surface-{label}-split", seconds, "s/frame", details=_shown(world))
+
+
+def _shown(world: World) -> dict[str, int]:
+    return {"surfels": len(world.bodies[0].surface)}
 
 
 def _falling(source: str, phyxels: int, surfels: int, setting: Setting, integrator: str) -> World:

@@ -34,8 +34,15 @@ MOST = wp.constant(24)
 surface any more."""
 CLOSE = wp.constant(0.5)
 """Distance of a pair over that at birth below which it is shown as one."""
+SQUEEZED = wp.constant(0.7)
+"""Reach of both their discs towards each other over their radii at birth, at most."""
 ALIKE = wp.constant(0.8)
 """Cosine between the normals of a pair that is shown as one, at least."""
+
+
+Plan = wp.types.vector(4, wp.uint8)
+"""Of one surfel: pieces along its longer and its shorter half axis, whether it is shown with its partner as one, and
+whether along its principal axes."""
 
 
 @wp.struct
@@ -74,13 +81,25 @@ class Disc:
 
 
 @wp.func
-def is_merged(s: int, birth: Birth, seen: Seen):
-    """Whether a surfel and its partner are shown as one."""
-    other = birth.partner[s]
-    return (
-        wp.length(seen.position[other] - seen.position[s]) < CLOSE * birth.apart[s]
-        and wp.dot(seen.normal[s], seen.normal[other]) > ALIKE
-    )
+def is_squeezed(s: int, way: wp.vec3, birth: Birth, seen: Seen):
+    """Whether a disc reaches much less far in a direction, as seen in its plane, than it did at birth."""
+    within = way - wp.dot(way, seen.normal[s]) * seen.normal[s]
+    a = wp.dot(seen.axis_a[s], way)
+    b = wp.dot(seen.axis_b[s], way)
+    reach = SQUEEZED * birth.radius[s] * wp.length(within)
+    return a * a + b * b < reach * reach
+
+
+@wp.func
+def is_merged(s: int, other: int, birth: Birth, seen: Seen):
+    """Whether a surfel and its partner are shown as one: close together, because the body is squeezed there and not
+    because a collider keeps them out, and facing the same way. The same for both."""
+    way = seen.position[other] - seen.position[s]
+    if not wp.length(way) < CLOSE * birth.apart[s]:
+        return False
+    if wp.dot(seen.normal[s], seen.normal[other]) < ALIKE:
+        return False
+    return is_squeezed(s, way, birth, seen) and is_squeezed(other, way, birth, seen)
 
 
 @wp.func
@@ -91,19 +110,29 @@ def is_extreme(a: wp.vec3, b: wp.vec3, radius: float):
     half = 0.5 * (wp.length_sq(a) - wp.length_sq(b))
     mixed = wp.dot(a, b)
     root = wp.sqrt(half * half + mixed * mixed)
-    longest = LONGEST * radius
+    longest = 1.0005 * LONGEST * radius
     slimmest = SLIMMEST * radius
     return mean + root > longest * longest or mean - root < slimmest * slimmest
 
 
 @wp.func
 def principal(disc: Disc):
-    """The same ellipse with perpendicular half axes, the longer one first."""
-    angle = 0.5 * wp.atan2(2.0 * wp.dot(disc.a, disc.b), wp.length_sq(disc.a) - wp.length_sq(disc.b))
-    a = wp.cos(angle) * disc.a + wp.sin(angle) * disc.b
-    b = wp.cos(angle) * disc.b - wp.sin(angle) * disc.a
-    disc.a = a
-    disc.b = b
+    """The same ellipse with perpendicular half axes, the longer one first, and neither too slim."""
+    half = 0.5 * (wp.length_sq(disc.a) - wp.length_sq(disc.b))
+    mixed = wp.dot(disc.a, disc.b)
+    root = wp.sqrt(half * half + mixed * mixed)
+    longer = wp.vec2(half + root, mixed)  # eigenvector; of its two forms the one without cancellation
+    if half < 0.0:
+        longer = wp.vec2(mixed, root - half)
+    if root == 0.0:
+        longer = wp.vec2(1.0, 0.0)
+    longer = wp.normalize(longer)
+    area = wp.length(wp.cross(disc.a, disc.b))
+    a = longer[0] * disc.a + longer[1] * disc.b
+    length = wp.max(wp.length(a), 1.0e-30)
+    # Taken from a and b, the shorter axis of a needle would be lost in rounding.
+    disc.a = wp.max(length, SLIMMEST * disc.radius) * (a / length)
+    disc.b = wp.max(area / length, SLIMMEST * disc.radius) * wp.cross(disc.normal, a / length)
     return disc
 
 
@@ -139,27 +168,22 @@ def merged(s: int, other: int, birth: Birth, seen: Seen):
 
 
 @wp.func
-def whole(s: int, birth: Birth, seen: Seen):
-    """What is shown in place of a surfel, before it is cut into pieces."""
+def alone(s: int, birth: Birth, seen: Seen):
+    """A surfel as it is carried."""
     disc = Disc()
-    if is_merged(s, birth, seen):
-        disc = merged(s, birth.partner[s], birth, seen)
-    else:
-        disc.x = seen.position[s]
-        disc.a = seen.axis_a[s]
-        disc.b = seen.axis_b[s]
-        disc.normal = seen.normal[s]
-        disc.color = seen.color[s]
-        disc.radius = birth.radius[s]
-    if is_extreme(disc.a, disc.b, disc.radius):
-        disc = principal(disc)
+    disc.x = seen.position[s]
+    disc.a = seen.axis_a[s]
+    disc.b = seen.axis_b[s]
+    disc.normal = seen.normal[s]
+    disc.color = seen.color[s]
+    disc.radius = birth.radius[s]
     return disc
 
 
 @wp.func
 def cuts(length: float, radius: float, most: int):
-    """Pieces along a half axis."""
-    return wp.clamp(int(wp.ceil(wp.min(length / radius, 1.0e6) - 1.0)), 1, most)
+    """Pieces along a half axis. An even stretch by a whole number must not be judged by its rounding."""
+    return wp.clamp(int(wp.ceil(wp.min(length / radius, 1.0e6) - 1.001)), 1, most)
 
 
 @wp.func
@@ -171,25 +195,42 @@ def cuts_of(disc: Disc):
 
 @wp.func
 def limited(axis: wp.vec3, radius: float, count: int):
-    """A half axis as long as `count` pieces reach, and not too slim."""
-    length = wp.length(axis)
-    return wp.clamp(length, SLIMMEST * radius, float(count + 1) * radius) / wp.max(length, 1.0e-30) * axis
+    """A half axis no longer than `count` pieces reach."""
+    return wp.min(float(count + 1) * radius / wp.length(axis), 1.0) * axis
 
 
 @wp.kernel
-def count_pieces(
-    first: int, birth: Birth, seen: Seen, counts: wp.array(dtype=wp.int32), differs: wp.array(dtype=wp.int32)
+def plan_pieces(
+    first: int,
+    birth: Birth,
+    seen: Seen,
+    plan: wp.array(dtype=Plan),
+    counts: wp.array(dtype=wp.int32),
+    differs: wp.array(dtype=wp.int32),
 ):
-    """How many surfels are shown for each that is carried; whether any is shown otherwise than it is carried."""
+    """What becomes of each surfel, and in how many pieces it is shown; whether any is not shown as it is carried."""
     s = first + wp.tid()
     counts[s] = 1
-    together = is_merged(s, birth, seen)
-    if together and birth.partner[s] < s:
+    plan[s] = Plan(wp.uint8(1), wp.uint8(1), wp.uint8(0), wp.uint8(0))
+    other = birth.partner[s]
+    together = is_merged(s, other, birth, seen)
+    if not together and not is_extreme(seen.axis_a[s], seen.axis_b[s], birth.radius[s]):
+        return
+    differs[0] = 1  # all that write here write the same
+    if together and other < s:
         counts[s] = 0
-    elif together or is_extreme(seen.axis_a[s], seen.axis_b[s], birth.radius[s]):
-        n = cuts_of(whole(s, birth, seen))
-        counts[s] = n[0] * n[1]
-        differs[0] = 1  # all that write here write the same
+        return
+    disc = Disc()
+    if together:
+        disc = merged(s, other, birth, seen)
+    else:
+        disc = alone(s, birth, seen)
+    extreme = is_extreme(disc.a, disc.b, disc.radius)
+    if extreme:
+        disc = principal(disc)
+    n = cuts_of(disc)
+    counts[s] = n[0] * n[1]
+    plan[s] = Plan(wp.uint8(n[0]), wp.uint8(n[1]), wp.uint8(together), wp.uint8(extreme))
 
 
 @wp.kernel
@@ -197,6 +238,7 @@ def show_pieces(
     first: int,
     birth: Birth,
     seen: Seen,
+    plan: wp.array(dtype=Plan),
     counts: wp.array(dtype=wp.int32),
     ends: wp.array(dtype=wp.int32),
     position: wp.array(dtype=wp.vec3),
@@ -210,18 +252,26 @@ def show_pieces(
     s = first + wp.tid()
     if counts[s] == 0:
         return
-    disc = whole(s, birth, seen)
-    n = cuts_of(disc)
-    a = limited(disc.a, disc.radius, n[0])
-    b = limited(disc.b, disc.radius, n[1])
+    # As planned, not judged again: the same sum may be rounded otherwise in another kernel.
+    rows = int(plan[s][0])
+    columns = int(plan[s][1])
+    disc = Disc()
+    if plan[s][2] != wp.uint8(0):
+        disc = merged(s, birth.partner[s], birth, seen)
+    else:
+        disc = alone(s, birth, seen)
+    if plan[s][3] != wp.uint8(0):
+        disc = principal(disc)
+    a = limited(disc.a, disc.radius, rows)
+    b = limited(disc.b, disc.radius, columns)
     entry = ends[s] - counts[s]
-    for i in range(n[0]):
-        for j in range(n[1]):
-            along = float(2 * i + 1 - n[0]) / float(n[0] + 1)
-            across = float(2 * j + 1 - n[1]) / float(n[1] + 1)
+    for i in range(rows):
+        for j in range(columns):
+            along = float(2 * i + 1 - rows) / float(rows + 1)
+            across = float(2 * j + 1 - columns) / float(columns + 1)
             position[entry] = disc.x + along * a + across * b
-            axis_a[entry] = 2.0 / float(n[0] + 1) * a
-            axis_b[entry] = 2.0 / float(n[1] + 1) * b
+            axis_a[entry] = 2.0 / float(rows + 1) * a
+            axis_b[entry] = 2.0 / float(columns + 1) * b
             normal[entry] = disc.normal
             color[entry] = disc.color
             entry += 1
@@ -261,6 +311,7 @@ class Pieces:
         self._birth.partner = wp.array(partner, dtype=wp.int32, device=device)
         self._birth.apart = wp.array(rest.unit * apart, dtype=float, device=device)
         self._counts, self._ends = (wp.zeros(len(partner), dtype=wp.int32, device=device) for _ in range(2))
+        self._plan = wp.zeros(len(partner), dtype=Plan, device=device)
         self._differs = dev.Shared(1, wp.int32, device)
         self._room = Discs.empty(0, device)
 
@@ -272,7 +323,8 @@ class Pieces:
         self._differs.host[0] = 0
         self._differs.push()
         many = len(carried)
-        dev.launch(count_pieces, many, [self._birth, seen, self._counts, self._differs.array], self._device)
+        planned = [self._birth, seen, self._plan, self._counts]
+        dev.launch(plan_pieces, many, [*planned, self._differs.array], self._device)
         if not self._differs.pull()[0]:
             return carried
         wp.utils.array_scan(self._counts, self._ends, inclusive=True)
@@ -280,7 +332,5 @@ class Pieces:
         if total > len(self._room):
             self._room = Discs.empty(total + total // 4, self._device)
         shown = self._room.beginning(total, carried.origin)
-        dev.launch(
-            show_pieces, many, [self._birth, seen, self._counts, self._ends, *shown.arrays().values()], self._device
-        )
+        dev.launch(show_pieces, many, [*planned, self._ends, *shown.arrays().values()], self._device)
         return shown
