@@ -329,6 +329,7 @@ class Body:
             viscosity=MELTING_TIME * weight if viscosity is None else viscosity,
             young=min(solid.young, MELTED_STIFFNESS * weight),
             poisson=min(solid.poisson, 0.45),
+            damping=0.0,  # β would be a viscosity βμ beside the one that is asked for
             stiffness=None,
             yield_strain=None,
             yield_stress=None,
