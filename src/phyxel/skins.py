@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.contact.mold import Mold
 from phyxel.surface.blobs import ImplicitSkin
+from phyxel.surface.relief import Walls
 from phyxel.surface.surfels import Surfels
 from phyxel.surface.topology import outside_probability
 
@@ -35,12 +36,11 @@ class Skins:
         self._nodes = model.melt.nodes
         owner = np.concatenate([np.full(high - low, b) for b, (low, high) in enumerate(model.ranges)])
         self._skin = ImplicitSkin(model.matter.rest_volume.numpy()[self._nodes], owner[self._nodes], model.device)
-        self._skin.place(model.matter.X.numpy()[self._nodes])
-        outside = outside_probability(model)
+        skin, outside = self._placed(model.matter.X.numpy()), outside_probability(model)
         for body in bodies:
             if body.blends:
                 low, high = model.ranges[self._world.bodies.index(body)]
-                body.surfels.begin_to_blend(outside[low:high], self._skin)
+                body.surfels.begin_to_blend(outside[low:high], skin)
 
     def renew(self, bodies: list[Body]) -> None:
         """Let surfaces change with the topology; the reference shape has just been absorbed."""
@@ -51,7 +51,8 @@ class Skins:
             index = self._world.bodies.index(body)
             low, high = model.ranges[index]
             if body.surfels.blend is not None:
-                body.surfels.blend.renew(outside[low:high], skin, model.matter.X.numpy()[low:high], index)
+                places = model.matter.X.numpy()[low:high]
+                body.surfels.blend.renew(outside[low:high], skin, self._walls(body), places, index)
             else:
                 body.surfels.find_carriers(model.matter.X.numpy()[low:high])
 
@@ -61,8 +62,7 @@ class Skins:
             return
         world, model = self._world, self._world.model
         skin = self._placed(model.matter.X.numpy() + model.u.numpy())
-        molds = [one for one in world.colliders if isinstance(one, Mold) and one.inside_out]
-        surfels.finish(skin, molds, model, world.bodies.index(body), body.unit, world.time)
+        surfels.finish(skin, self._walls(body), model, world.bodies.index(body), body.unit)
 
     def end(self, bodies: list[Body]) -> None:
         """All is solid: surfaces stay as they are now."""
@@ -70,7 +70,12 @@ class Skins:
             if body.surfels.blend is not None:
                 body.surface.end_to_blend(body.unit, body.origin)
 
+    def _walls(self, body: Body) -> Walls:
+        molds = [one for one in self._world.colliders if isinstance(one, Mold)]
+        return Walls(molds, self._world.time, body.unit, body.origin)
+
     def _placed(self, places: NDArray[np.floating]) -> ImplicitSkin:
         assert self._skin is not None
-        self._skin.place(places[self._nodes])
+        world = self._world
+        self._skin.place(places[self._nodes], world.model.colliders, world.bodies.index(world.pool.bodies[0]))
         return self._skin

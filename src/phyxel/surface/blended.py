@@ -23,15 +23,14 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.contact.mold import Mold
 from phyxel.mls.carry import Nearby
 from phyxel.mls.neighbours import nearest
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.points.frames import tangents
-from phyxel.surface.blobs import LOST, ImplicitSkin
+from phyxel.surface.blobs import LOST, WET, ImplicitSkin
 from phyxel.surface.carried import Carried, keep_out
 from phyxel.surface.discs import Discs, Shape
-from phyxel.surface.relief import pressed
+from phyxel.surface.relief import NEARS, Walls
 from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
 from phyxel.surface.truth import HEARD, Truth
 
@@ -59,6 +58,12 @@ ROUNDS = 1
 """Of taking away, adding and pushing apart, each time."""
 MOST_SHOWN = 4.0
 """Surfels shown over those at birth, beyond which none are added."""
+TOUCHES = 0.02
+"""Distance from a wall, in node spacings, at which what comes to it is on it."""
+LEFT = 0.9 * float(WET)
+"""F on a wall below which what was on it is off it again."""
+LONGEST = 3.0
+"""Half axis of any disc over the spacing of surfels, at most."""
 OUTER = 0.1
 """P above which a phyxel may have the surface beside it."""
 EMPTY = 0.6
@@ -78,17 +83,17 @@ class Sheet:
     """how far apart they should be, shape (m,)"""
     source: NDArray[np.int32]
     """the zombie it is, −1 for a new one, shape (m,)"""
-    on_skin: NDArray[np.bool_]
-    """whether it is kept on the implicit skin, shape (m,)"""
+    layer: NDArray[np.int32]
+    """DETAIL, SKIN or CONTACT: where it is kept, shape (m,)"""
 
     def __len__(self) -> int:
         return len(self.points)
 
     @staticmethod
-    def of(shape: Shape, spacing: Floats, source: NDArray[np.int32], on_skin: NDArray[np.bool_]) -> Sheet:
+    def of(shape: Shape, spacing: Floats, source: NDArray[np.int32], layer: NDArray[np.int32]) -> Sheet:
         """Shape as they are carried."""
         points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in shape)
-        return Sheet(points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, on_skin)
+        return Sheet(points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, layer)
 
     @property
     def shape(self) -> Shape:
@@ -133,8 +138,8 @@ class Known:
     """how far apart those shown should be, shape (k,)"""
     source: NDArray[np.int32]
     """the zombie that each shown is, −1 for a new one, shape (k,)"""
-    on_skin: NDArray[np.bool_]
-    """whether each shown is kept on the implicit skin, shape (k,)"""
+    layer: NDArray[np.int32]
+    """DETAIL, SKIN or CONTACT: where each shown is kept, shape (k,)"""
     renewals: NDArray[np.int64]
     """how often all were renewed, shape (1,)"""
 
@@ -149,10 +154,10 @@ class Blended:
         self._hold()
 
     def _hold(self) -> None:
-        self.held = wp.array(self.known.on_skin.astype(np.int32), dtype=wp.int32, device=self._device)
-        """whether each surfel shown is kept on the implicit skin, (k,), on the device"""
-        self.layer = wp.clone(self.held)
-        """DETAIL, SKIN or CONTACT: what each surfel shown lies on now, (k,), on the device"""
+        self._held = wp.array((self.known.layer == SKIN).astype(np.int32), dtype=wp.int32, device=self._device)
+        self._limit = wp.array(LONGEST * self.known.spacing, dtype=float, device=self._device)
+        self.layer = wp.clone(self._held)
+        """DETAIL, SKIN or CONTACT: what each surfel shown lies on now, BURIED if it no longer does, (k,)"""
 
     @staticmethod
     def begun(zombies: Carried, outside: Floats, skin: ImplicitSkin, seed: int = 0) -> Blended:
@@ -174,7 +179,7 @@ class Blended:
             first_spacing=spacing,
             spacing=spacing,
             source=np.arange(m, dtype=np.int32),
-            on_skin=np.zeros(m, bool),
+            layer=np.zeros(m, np.int32),
             renewals=np.zeros(1, np.int64),
         )
         return Blended(zombies, zombies.copy(), known, seed)
@@ -190,13 +195,30 @@ class Blended:
         known = Known(**{field.name: state[field.name] for field in fields(Known)})
         return Blended(zombies, Carried.restored(shown, zombies.position.device), known, seed)
 
-    def finish(self, skin: ImplicitSkin, model: PhyxelModel, body: int, unit: float) -> None:
-        """Put what is shown, just carried, where it belongs: on the skin, and out of colliders. `unit` [m] is the node
-        spacing."""
-        self.layer.assign(self.held)
-        skin.hold(self.shown, self.layer, unit)
+    def finish(self, skin: ImplicitSkin, walls: Walls, model: PhyxelModel, body: int, unit: float) -> None:
+        """Put what is shown, just carried, where it belongs: on the skin, on walls, and out of colliders. `unit` [m] is
+        the node spacing."""
+        self.layer.assign(self._held)
+        skin.hold(self.shown, self.layer, self._limit, unit)
         inputs = [model.colliders, body, unit, self.shown.position, self.layer, CONTACT]
         dev.launch(keep_out, len(self.shown), inputs, self._device)
+        self._press(walls, unit)
+
+    def _press(self, walls: Walls, unit: float) -> None:
+        """Give what is shown the relief of walls where it is on them, or in them."""
+        shown, known = self.shown, self.known
+        points, normals, depth = walls.closest(shown.position.numpy() / np.float32(unit))
+        pressed = np.flatnonzero((depth > 0) | ((known.layer == CONTACT) & np.isfinite(depth)))
+        if len(pressed) == 0:
+            return
+        sheet = Sheet.of(shown.present(), known.spacing, known.source, known.layer)
+        sheet = laid(sheet.but(pressed, points=unit * points[pressed], normals=normals[pressed]), pressed)
+        for array, values in zip((shown.position, shown.axis_a, shown.axis_b), sheet.shape[:3], strict=True):
+            array.assign(values)
+        shown.normal.assign(sheet.normals)
+        layers = self.layer.numpy().copy()
+        layers[pressed] = CONTACT
+        self.layer.assign(layers)
 
     def visible(self) -> tuple[Discs, NDArray[np.int32]]:
         """What is shown but for surfels that have just been buried, and what each lies on."""
@@ -204,21 +226,7 @@ class Blended:
         buried = layers == BURIED
         return (self.shown.part(~buried), layers[~buried]) if buried.any() else (self.shown, layers)
 
-    def press(self, mold: Mold, time: float, unit: float) -> None:
-        """Give what is shown the relief of a mold where it touches."""
-        shown = self.shown
-        positions, normals, touching = pressed(shown.positions, shown.normals, mold, time, unit)
-        if not touching.any():
-            return
-        sheet = Sheet.of(shown.present(), self.known.spacing, self.known.source, self.known.on_skin)
-        sheet = laid(replace(sheet, normals=normals.astype(np.float32)), np.arange(len(sheet)))
-        shown.position.assign((positions - shown.origin).astype(np.float32))
-        shown.normal.assign(sheet.normals)
-        shown.axis_a.assign(sheet.axis_a)
-        shown.axis_b.assign(sheet.axis_b)
-        self.layer.assign(np.where(touching, CONTACT, self.layer.numpy()).astype(np.int32))
-
-    def renew(self, outside: Floats, skin: ImplicitSkin, nodes: NDArray[np.floating], body: int) -> None:
+    def renew(self, outside: Floats, skin: ImplicitSkin, walls: Walls, nodes: NDArray[np.floating], body: int) -> None:
         """Bring all surfels to where they belong. `outside` is P and `nodes` (n, 3) are the places of the body's
         phyxels; `skin` is that of all phyxels that flow together."""
         rng = np.random.default_rng([self._seed, body, int(self.known.renewals[0])])
@@ -226,14 +234,14 @@ class Blended:
         truth = self._truth(zombies)
         sheet = self._refreshed(zombies)
         for _ in range(ROUNDS):
-            sheet = self._settled(self._resampled(sheet, rng), truth, skin, body)
+            sheet = self._settled(self._resampled(sheet, rng), truth, skin, walls, body)
         sheet = dressed(self._seeded(sheet, zombies, skin, np.flatnonzero(skin.owner == body)[outside > OUTER]))
         nearby = Nearby(nodes, self._device)
         self.zombies = Carried(zombies.shape, nearby.carriers(zombies.points), self._device)
         self.shown = Carried(sheet.shape, nearby.carriers(sheet.points), self._device)
         renewals = self.known.renewals + 1
         self.known = replace(
-            self.known, spacing=sheet.spacing, source=sheet.source, on_skin=sheet.on_skin, renewals=renewals
+            self.known, spacing=sheet.spacing, source=sheet.source, layer=sheet.layer, renewals=renewals
         )
         self._hold()
 
@@ -241,7 +249,7 @@ class Blended:
         """Zombies moved as far toward the skin as topology around them has changed."""
         carried, known = self.zombies, self.known
         itself = np.arange(len(carried), dtype=np.int32)
-        zombies = Sheet.of(carried.shape, known.first_spacing, itself, known.change >= 1)
+        zombies = Sheet.of(carried.shape, known.first_spacing, itself, np.zeros_like(itself))
         lost = np.maximum(self._parted(outside), torn(zombies, known, skin))
         change = np.maximum(known.change, np.clip(lost, 0, 1)).astype(np.float32)
         moving = np.flatnonzero(known.alive & ((change > known.change) | (change >= 1)))
@@ -265,12 +273,12 @@ class Blended:
 
     def _refreshed(self, z: Sheet) -> Sheet:
         """What is shown of zombies is where they are; those that have lost all detail are new surfels from now on."""
-        sheet = Sheet.of(self.shown.shape, self.known.spacing, self.known.source, self.known.on_skin)
+        sheet = Sheet.of(self.shown.shape, self.known.spacing, self.known.source, self.known.layer)
         copies = np.flatnonzero(sheet.source >= 0)
         of = sheet.source[copies]
         lost = self.known.change[of] >= 1
         taken = {name: getattr(z, name)[of] for name in ("points", "normals", "axis_a", "axis_b")}
-        sheet = sheet.but(copies, **taken, source=np.where(lost, -1, of), on_skin=lost)
+        sheet = sheet.but(copies, **taken, source=np.where(lost, -1, of), layer=np.where(lost, SKIN, DETAIL))
         kept = np.ones(len(sheet), bool)
         kept[copies[~self.known.alive[of]]] = False
         return sheet.part(kept)
@@ -282,20 +290,22 @@ class Blended:
             z.points[alive], z.normals[alive], z.colors[alive], self.known.change[alive], farthest, self._device
         )
 
-    def _settled(self, sheet: Sheet, truth: Truth, skin: ImplicitSkin, body: int) -> Sheet:
-        """New surfels brought onto the skin, or the zombies' surface; those that do not get there are taken away."""
-        new = np.flatnonzero(sheet.source < 0)
+    def _settled(self, sheet: Sheet, truth: Truth, skin: ImplicitSkin, walls: Walls, body: int) -> Sheet:
+        """New surfels brought onto the wall they were on, the skin or the zombies' surface; those that do not get there
+        are taken away."""
+        sheet = on_walls(sheet, np.flatnonzero(sheet.layer == CONTACT), skin, walls, NEARS)
+        new = np.flatnonzero((sheet.source < 0) & (sheet.layer != CONTACT))
         heard = truth.ask(sheet.points[new], sheet.normals[new], sheet.colors[new], sheet.spacing[new])
         _, slope = skin.measure(heard.onto)
-        on_skin = (heard.change < 0) | (heard.change >= 1) | (facing(heard.normals, slope) < FORWARD)
-        onto, normals, found = skin.project(sheet.points[new[on_skin]])
-        found &= skin.owners(onto, body)
-        points, upright = heard.onto.copy(), heard.normals.copy()
-        points[on_skin], upright[on_skin] = onto, normals
-        changed = {"points": points, "normals": upright, "on_skin": on_skin, "colors": heard.colors}
+        bare = (heard.change < 0) | (heard.change >= 1) | (facing(heard.normals, slope) < FORWARD)
+        sheet = sheet.but(new, colors=heard.colors, layer=np.where(bare, SKIN, DETAIL))
+        sheet = sheet.but(new[~bare], points=heard.onto[~bare], normals=heard.normals[~bare])
+        onto, normals, found = skin.project(sheet.points[new[bare]])
+        sheet = sheet.but(new[bare], points=onto, normals=normals)
+        sheet = on_walls(sheet, new[bare], skin, walls, TOUCHES)
         kept = np.ones(len(sheet), bool)
-        kept[new[on_skin][~found]] = False
-        return sheet.but(new, **changed).part(kept)
+        kept[new[bare]] = found & skin.owners(onto, body)
+        return sheet.part(kept)
 
     def _resampled(self, sheet: Sheet, rng: np.random.Generator) -> Sheet:
         """Too many are thinned, too few get others beside them, new ones keep their distance. Zombies around which
@@ -333,9 +343,19 @@ class Blended:
             zombies.colors[nearby[:, 0]],
             spacing,
             np.full(len(onto), -1, np.int32),
-            np.ones(len(onto), bool),
+            np.full(len(onto), SKIN, np.int32),
         )
         return sheet.joined(new)
+
+
+def on_walls(sheet: Sheet, some: NDArray[np.integer], skin: ImplicitSkin, walls: Walls, away: float) -> Sheet:
+    """Of some surfels, (k,), those that are less than `away` from a wall that the field reaches are put on it; the
+    others belong on the skin."""
+    foot, normals, depth = walls.closest(sheet.points[some])
+    there = depth > -away
+    there[there] = skin.measure(foot[there])[0] > LEFT
+    sheet = sheet.but(some, layer=np.where(there, CONTACT, SKIN))
+    return sheet.but(some[there], points=foot[there], normals=normals[there])
 
 
 def torn(zombies: Sheet, known: Known, skin: ImplicitSkin) -> Floats:

@@ -1,9 +1,12 @@
-# mypy: disable-error-code="valid-type,no-untyped-def"
+# mypy: disable-error-code="valid-type,no-untyped-def,attr-defined"
 """The implicit skin of phyxels, L_I: where Blinn's field is S (M04 §5.2.1, eq. 28).
 
     F(x) = Σ_i f_i(x),   f_i(x) = b e^(−a_i r²),   a_i = −B/R_i²,   b = S e^(−B),   B < 0
 
 so that f_i = S at r = R_i: a phyxel alone has a skin of that radius. Here S = 1. All lengths in node spacings.
+
+Near the wall of a mold S falls to a tenth: the skin reaches half a spacing farther there, and what fills a mold meets
+its wall along a line, without a gap. Divided by that S, the field is 1 on the skin everywhere.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.contact.distances import GRID
+from phyxel.contact.table import distance_to, table_type
 from phyxel.mls.neighbours import grid_for
 from phyxel.surface.carried import Carried
 
@@ -47,6 +52,12 @@ WAYS = _CORNERS / np.linalg.norm(_CORNERS, axis=1, keepdims=True)
 """Directions in which places on the skin are looked for, (26, 3)."""
 
 
+WET = wp.constant(0.1)
+NEAR_WALL = wp.constant(0.9)
+"""S at the wall of a mold, and the distance from it where it is 1 again, in spacings."""
+Walls = table_type(wp.float32)
+
+
 @wp.struct
 class Blobs:
     """Phyxels as the kernels want them."""
@@ -60,10 +71,48 @@ class Blobs:
     """b"""
     owner: wp.array(dtype=wp.int32)
     """body"""
+    walls: Walls
+    body: int
+    """as which the walls are placed"""
+
+
+@wp.func
+def level_at(blobs: Blobs, x: wp.vec3):
+    """S and ∇S at a place."""
+    nearest = NEAR_WALL
+    away = wp.vec3()
+    k = int(0)
+    while k < blobs.walls.count:
+        if blobs.walls.kind[k] == GRID:
+            row = blobs.body * blobs.walls.count + k
+            d, n = distance_to(
+                GRID,
+                blobs.walls.turn[row],
+                blobs.walls.size[row],
+                blobs.walls.layout[k],
+                blobs.walls.values,
+                x + blobs.walls.place[row],
+                wp.vec3(),
+            )
+            if d < nearest:
+                nearest = d
+                away = n
+        k += 1
+    t = wp.clamp(nearest / NEAR_WALL, 0.0, 1.0)
+    level = WET + (1.0 - WET) * t * t * (3.0 - 2.0 * t)
+    return level, ((1.0 - WET) * 6.0 * t * (1.0 - t) / NEAR_WALL) * away
 
 
 @wp.func
 def field_at(blobs: Blobs, x: wp.vec3):
+    """F/S and its gradient at a place."""
+    F, slope = blinn_at(blobs, x)
+    S, rise = level_at(blobs, x)
+    return F / S, slope / S - (F / (S * S)) * rise
+
+
+@wp.func
+def blinn_at(blobs: Blobs, x: wp.vec3):
     """F and ∇F at a place."""
     value = float(0.0)
     slope = wp.vec3()
@@ -148,7 +197,7 @@ def measure_field(
 ):
     """F and ∇F at places."""
     s = first + wp.tid()
-    f, g = field_at(blobs, points[s])
+    f, g = blinn_at(blobs, points[s])
     value[s] = f
     slope[s] = g
 
@@ -179,14 +228,19 @@ def hold_on_skin(
     per_unit: float,
     unit: float,
     held: wp.array(dtype=wp.int32),
+    limit: wp.array(dtype=float),
     position: wp.array(dtype=wp.vec3),
     axis_a: wp.array(dtype=wp.vec3),
     axis_b: wp.array(dtype=wp.vec3),
     normal: wp.array(dtype=wp.vec3),
 ):
     """Bring surfels [m] that belong on the skin back onto it, as round as they are: they were carried a little way.
-    Some may have got into a neck that is closing, from where no way leads to it."""
+    Some may have got into a neck that is closing, from where no way leads to it. No half axis is longer than its limit
+    [spacings]: what a lone phyxel does to the discs around it is wild."""
     s = first + wp.tid()
+    longest = unit * limit[s]
+    axis_a[s] = wp.min(1.0, longest / wp.length(axis_a[s])) * axis_a[s]
+    axis_b[s] = wp.min(1.0, longest / wp.length(axis_b[s])) * axis_b[s]
     if held[s] == 0:
         return
     y, n, found = onto_skin(blobs, position[s] * per_unit, farthest)
@@ -262,6 +316,7 @@ class ImplicitSkin:
         blobs.owner = wp.array(np.asarray(owner, np.int32), dtype=wp.int32, device=device)
         blobs.at = wp.zeros(len(volumes), dtype=wp.vec3, device=device)
         blobs.grid = self._grid.id
+        blobs.walls = Walls()
         self.blobs: Any = blobs
 
     @property
@@ -269,8 +324,9 @@ class ImplicitSkin:
         """How far a point is looked for a place on the skin: twice the largest radius."""
         return 2 * float(self.radii.max())
 
-    def place(self, positions: Floats) -> None:
-        """Put the phyxels at (n, 3) places."""
+    def place(self, positions: Floats, walls: Any = None, body: int = 0) -> None:
+        """Put the phyxels at (n, 3) places, between the colliders as a body of theirs sees them."""
+        self.blobs.walls, self.blobs.body = walls or Walls(), body
         self.blobs.at.assign(np.asarray(positions, np.float32))
         self._grid.build(self.blobs.at, self.blobs.reach)
         self.blobs.grid = self._grid.id
@@ -290,10 +346,10 @@ class ImplicitSkin:
         dev.launch(project_points, len(x), [self.blobs, self.farthest, x, onto, normal, found], self._device)
         return onto.numpy(), normal.numpy(), found.numpy() == 1
 
-    def hold(self, surfels: Carried, held: wp.array, unit: float) -> None:
+    def hold(self, surfels: Carried, held: wp.array, limit: wp.array, unit: float) -> None:
         """Bring those of carried surfels that are `held` (m,) back onto the skin, or mark them LOST there; `unit` [m]
         is the node spacing."""
-        arrays = [held, surfels.position, surfels.axis_a, surfels.axis_b, surfels.normal]
+        arrays = [held, limit, surfels.position, surfels.axis_a, surfels.axis_b, surfels.normal]
         inputs = [self.blobs, self.farthest, 1 / unit, unit, *arrays]
         dev.launch(hold_on_skin, len(surfels), inputs, self._device)
 

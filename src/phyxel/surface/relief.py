@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,28 +11,32 @@ from phyxel.contact.mold import Mold
 
 Floats = NDArray[np.floating]
 
-TOUCHES, NEARS = 0.5, 0.9
-"""Distance from the wall of a mold, in node spacings, up to which what fills it lies on the wall, and from which on it
-does not feel it. Phyxels keep half a spacing away: their skin ends somewhere about the wall."""
+NEARS = 0.9
+"""Distance from a wall, in node spacings, beyond which it is none of a surfel's business."""
 
 
-def pressed(
-    positions: Floats, normals: Floats, mold: Mold, time: float, spacing: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Surfels (m, 3) [m] with the relief of a mold, their normals, and which lie on its wall (m,); `spacing` of the
-    nodes [m]. Between the two distances they get there by degrees, so that no edge shows where they begin to."""
-    x, n = np.array(positions, np.float64), np.array(normals, np.float64)
-    touching = np.zeros(len(x), bool)
-    place, rotation = mold.pose(time)
-    own = (x - place) @ rotation
-    near = np.flatnonzero(mold.near_wall(own, NEARS * spacing))
-    if len(near) == 0:
-        return x, n, touching
-    foot, upright, distance = mold.wall(own[near])
-    share = np.clip((NEARS - np.abs(distance) / spacing) / (NEARS - TOUCHES), 0, 1)[:, None]
-    share = share * share * (3 - 2 * share)
-    x[near] = place + (own[near] + share * (foot - own[near])) @ rotation.T
-    blended = (1 - share) * n[near] + share * (upright @ rotation.T)
-    n[near] = blended / np.maximum(np.linalg.norm(blended, axis=1, keepdims=True), 1e-12)
-    touching[near] = share[:, 0] == 1
-    return x, n, touching
+class Walls:
+    """The walls of all molds, as they stand at a time [s], in node spacings of `unit` [m] about
+    `origin` [m]."""
+
+    def __init__(self, molds: Sequence[Mold], time: float, unit: float, origin: Floats) -> None:
+        self._molds, self._time, self._unit = molds, time, unit
+        self._origin = np.asarray(origin, np.float64)
+
+    def closest(self, points: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """Of (m, 3) points the nearest on a wall (m, 3), its normal there (m, 3), which points into the wall, and how
+        far the point is in it (m,), negative on the free side; −∞ where no wall is within NEARS."""
+        foot, normal = np.array(points, np.float32), np.zeros((len(points), 3), np.float32)
+        distance = np.full(len(points), -np.inf, np.float32)
+        for mold in self._molds:
+            place, rotation = mold.pose(self._time)
+            own = (self._origin - place + self._unit * np.asarray(points, np.float64)) @ rotation
+            some = np.flatnonzero(mold.near_wall(own, NEARS * self._unit))
+            there, upright, away = mold.wall(own[some])
+            near = np.abs(away) < NEARS * self._unit
+            some = some[near]
+            foot[some] = (place - self._origin + there[near] @ rotation.T) / self._unit
+            side = 1 if mold.inside_out else -1
+            normal[some] = side * upright[near] @ rotation.T
+            distance[some] = side * away[near] / self._unit
+        return foot, normal, distance

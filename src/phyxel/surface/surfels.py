@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from phyxel.contact.mold import Mold
 from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
@@ -18,6 +16,7 @@ from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, Rest, Shape
 from phyxel.surface.pieces import Pieces
+from phyxel.surface.relief import Walls
 
 Floats = NDArray[np.floating]
 
@@ -104,14 +103,10 @@ class Surfels:
         else:
             self.blend.shown.follow(model, body, unit, origin)
 
-    def finish(
-        self, skin: ImplicitSkin, molds: Sequence[Mold], model: PhyxelModel, body: int, unit: float, time: float
-    ) -> None:
+    def finish(self, skin: ImplicitSkin, walls: Walls, model: PhyxelModel, body: int, unit: float) -> None:
         """Bring what was carried onto the implicit skin and the walls of molds, where it belongs there."""
         if self.blend is not None:
-            self.blend.finish(skin, model, body, unit)
-            for mold in molds:
-                self.blend.press(mold, time, unit)
+            self.blend.finish(skin, walls, model, body, unit)
             self.shown, self._layers = self.blend.visible()
 
     def carry(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
