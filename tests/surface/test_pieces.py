@@ -162,6 +162,20 @@ def test_what_a_collider_pushes_together_is_not_merged():
     assert surface.shown is surface.carried
 
 
+def test_pieces_keep_out_of_what_the_body_rests_on():
+    """Pulled 3.5 times along a slope, a body touches the ground with an edge of each disc: no piece lies under it."""
+    sphere = make_sphere()
+    F = stretch(3.5, 1, 1)
+    before = deformed(sphere, F)
+    lowest = before.carried.positions[:, 1].min()
+    assert before.positions[:, 1].min() < lowest - 1e-3
+    sphere[0].add(px.Ground(height=lowest))
+    sphere[0].advance(1e-6)
+    surface = deformed(sphere, F)
+    assert len(surface) > POINTS
+    assert surface.positions[:, 1].min() == pytest.approx(lowest, abs=1e-6)
+
+
 def test_merged_discs_hold_both(sphere):
     """Each half axis end of the carried surfels lies within a disc that is shown, up to the spread of neighbours'
     radii (some 5 %), of which the pair's mean is taken."""

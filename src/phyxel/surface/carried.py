@@ -71,8 +71,8 @@ def describe_motion(
 
 @wp.func
 def kept_out(x: wp.vec3, colliders: Any, body: int):
-    """Where a surfel at x [spacings] is shown that may have got into a collider: on its surface. Nodes keep clear of it
-    by balls, between which the skin can dip in."""
+    """Where a surfel at x [spacings] is shown that may have got into a collider: on the collider's surface. Nodes keep
+    clear of it by balls, between which the skin can dip in."""
     shown = x
     k = int(0)
     while k < colliders.count:

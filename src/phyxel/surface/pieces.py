@@ -11,12 +11,16 @@ the seams they are √3/2 as wide.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import nearest
+from phyxel.models.phyxel import PhyxelModel
+from phyxel.surface.carried import kept_out
 from phyxel.surface.discs import Discs, Rest
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -241,6 +245,9 @@ def show_pieces(
     plan: wp.array(dtype=Plan),
     counts: wp.array(dtype=wp.int32),
     ends: wp.array(dtype=wp.int32),
+    colliders: Any,
+    body: int,
+    unit: float,
     position: wp.array(dtype=wp.vec3),
     axis_a: wp.array(dtype=wp.vec3),
     axis_b: wp.array(dtype=wp.vec3),
@@ -269,7 +276,10 @@ def show_pieces(
         for j in range(columns):
             along = float(2 * i + 1 - rows) / float(rows + 1)
             across = float(2 * j + 1 - columns) / float(columns + 1)
-            position[entry] = disc.x + along * a + across * b
+            x = disc.x + along * a + across * b
+            if rows * columns > 1:
+                x = unit * kept_out(x / unit, colliders, body)
+            position[entry] = x
             axis_a[entry] = 2.0 / float(rows + 1) * a
             axis_b[entry] = 2.0 / float(columns + 1) * b
             normal[entry] = disc.normal
@@ -315,8 +325,9 @@ class Pieces:
         self._differs = dev.Shared(1, wp.int32, device)
         self._room = Discs.empty(0, device)
 
-    def shown(self, carried: Discs) -> Discs:
-        """What is seen of surfels as they are now: themselves, if none is stretched or squeezed much."""
+    def shown(self, carried: Discs, model: PhyxelModel, body: int, unit: float) -> Discs:
+        """What is seen of a body's surfels as they are now: themselves, if none is stretched or squeezed much. Pieces
+        keep out of the model's colliders."""
         seen = Seen()
         for name, array in carried.arrays().items():
             setattr(seen, name, array)
@@ -332,5 +343,6 @@ class Pieces:
         if total > len(self._room):
             self._room = Discs.empty(total + total // 4, self._device)
         shown = self._room.beginning(total, carried.origin)
-        dev.launch(show_pieces, many, [*planned, self._ends, *shown.arrays().values()], self._device)
+        around = [model.colliders, body, unit]
+        dev.launch(show_pieces, many, [*planned, self._ends, *around, *shown.arrays().values()], self._device)
         return shown

@@ -79,7 +79,7 @@ class Surfels:
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
         self.carried.follow(model, body, unit, origin)
-        self.shown = self._pieces.shown(self.carried)
+        self.shown = self._pieces.shown(self.carried, model, body, unit)
 
     def absorb(self, unit: float, origin: Floats) -> None:
         """Where the surfels are now becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
