@@ -27,6 +27,9 @@ FAR = wp.constant(1.5)
 """How many times its distance from a point a node must be clear of colliders for the point not to be in one; more than
 1 since the distances of molds are kept on grids."""
 
+WORTH_SPLITTING = 3000
+"""Nodes whose motion takes longer to describe than it takes to wake a second thread."""
+
 
 @wp.func
 def from_collider(colliders: Any, body: int, k: int, x: wp.vec3):
@@ -191,11 +194,13 @@ class Carried(Discs):
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
         self.origin = np.asarray(origin, np.float64).copy()
         first_node, end_node = model.ranges[body]
+        count = end_node - first_node
         dev.launch(
             describe_motion,
-            end_node - first_node,
+            count,
             [first_node, model.matter.X, model.u, model.forces.gradient, model.colliders, body, self._motion],
             self._device,
+            split=count > WORTH_SPLITTING,
         )
         dev.launch(
             follow_nodes,

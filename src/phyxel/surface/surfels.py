@@ -26,7 +26,7 @@ class Surfels:
         """the points the body came with, one for one: what meshes and splats are made of"""
         self.shown: Discs = self.carried
         """what is seen: as many as it takes"""
-        self._pieces = Pieces(rest, device)
+        self._pieces = Pieces(rest, self.carried, device)
 
     def __len__(self) -> int:
         return len(self.shown)
@@ -79,7 +79,7 @@ class Surfels:
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
         self.carried.follow(model, body, unit, origin)
-        self.shown = self._pieces.shown(self.carried, model, body, unit)
+        self.shown = self._pieces.shown(model, body, unit)
 
     def absorb(self, unit: float, origin: Floats) -> None:
         """Where the surfels are now becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
