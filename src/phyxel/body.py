@@ -94,7 +94,7 @@ class Body:
         nodes: int = 800,
         model: str = "phyxel",
         integrator: str | None = None,
-        surface: str = "carried",
+        surface: str | None = None,
         at: Vector = (0.0, 0.0, 0.0),
         rotate: Vector | None = None,
         size: float | None = None,
@@ -126,7 +126,9 @@ class Body:
         self._check_choice("model", model, ("phyxel",))
         self._check_choice("integrator", integrator, (None, "leapfrog", "implicit"))
         self.integrator = integrator
-        self._check_choice("surface", surface, ("carried",))
+        self._check_choice("surface", surface, (None, "carried", "blended"))
+        self.blends = surface != "carried"
+        """whether the surface is blended with an implicit skin while the body flows"""
         if not 1.2 <= support <= 5:
             raise PhyxelError(f"{self.name}: support = {support}: give 1.2 to 5 (2 is right for most)")
         self.friction = friction
@@ -327,6 +329,7 @@ class Body:
             viscosity=MELTING_TIME * weight if viscosity is None else viscosity,
             young=min(solid.young, MELTED_STIFFNESS * weight),
             poisson=min(solid.poisson, 0.45),
+            damping=0.0,  # β would be a viscosity βμ beside the one that is asked for
             stiffness=None,
             yield_strain=None,
             yield_stress=None,
@@ -515,12 +518,18 @@ class Body:
     @property
     def surface(self) -> Surfels:
         """The surfels, where the body is now."""
+        world, surfels = self._in_world("surface"), self.surfels
+        if self._surfels_at != world.revision:
+            world.carry(self, surfels)
+            self._surfels_at = world.revision
+        return surfels
+
+    @property
+    def surfels(self) -> Surfels:
+        """The surfels, where they were last carried."""
         world = self._in_world("surface")
         if self._surfels is None:
             self._surfels = Surfels(self._rest(), (self.reference - self.centre) / self.unit, world.device, self.sees)
-        if self._surfels_at != world.revision:
-            world.carry(self, self._surfels)
-            self._surfels_at = world.revision
         return self._surfels
 
     def _rest(self) -> Rest:

@@ -16,6 +16,7 @@ from phyxel.body import Anchor, Body
 from phyxel.material import Mixture
 from phyxel.models import reshape
 from phyxel.models.laws import Row
+from phyxel.skins import RENEWED, Skins
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 STIFFER = 2.0
 NOTICEABLE = 0.02
 """How much stiffer than when last absorbed, and how large a |∇u|, for a body to be absorbed."""
-CARRIED = 8
-"""Absorptions after which surfels get other nodes to carry them."""
 
 
 class Pool:
@@ -39,11 +38,12 @@ class Pool:
         """how often the reference shape has changed"""
         self._stiffness: dict[Body, float] = {}
         """of bodies that have never melted, when they were last absorbed [Pa]"""
+        self.skins = Skins(world)
 
     @property
     def surfaced(self) -> int:
         """How often surfels have got other nodes."""
-        return self.absorptions // CARRIED
+        return self.absorptions // RENEWED
 
     @property
     def flows(self) -> bool:
@@ -56,6 +56,7 @@ class Pool:
         self._keep_stress(body, before)
         if not self.flows:
             self.absorb()
+            self.skins.end(self.bodies)
         if self.flows != (self._world.model.melt is not None):
             self.set_melt()
             self._world.anchors_changed()
@@ -66,6 +67,8 @@ class Pool:
         for body in bodies if not self.flows else []:
             reshape.let_go_of_birth(self._world.model, body)
         self._world.model.set_melt(bodies if self.flows else [])
+        if self.flows:
+            self.skins.begin(self.bodies)
         self._world.renew_contact()
 
     def take_in(self, body: Body) -> None:
@@ -81,7 +84,7 @@ class Pool:
             reshape.rescale(model, index, new.unit, old.unit / new.unit, (old.origin - new.origin) / new.unit)
             body.anchor = new
             model.set_material(index, body.mixture, body.rotation)
-            body.surface.absorb(new.unit, new.origin)
+            body.surfels.absorb(new.unit, new.origin)
         reshape.let_go_of_birth(model, index)
         self.bodies.append(body)
         body.has_melted = True
@@ -98,9 +101,12 @@ class Pool:
         surface.absorb(anchor.unit, anchor.origin)
 
     def _carried(self, body: Body) -> Surfels:
-        """A body's surface, where the body is at this moment."""
-        self._world.revision += 1
-        return body.surface
+        """All surfels of a body, where it is at this moment."""
+        world, surfels = self._world, body.surfels
+        world.revision += 1
+        world.model.ensure_forces()
+        surfels.carry(world.model, world.bodies.index(body), body.unit, body.origin)
+        return surfels
 
     def _move(self, anchor: Anchor, shift: NDArray[np.float64]) -> None:
         anchor.origin = anchor.origin + anchor.unit * shift
@@ -150,17 +156,17 @@ class Pool:
         surfaces = [self._carried(body) for body in self.bodies]
         self._move(self._anchor, model.melt.absorb())
         self.absorptions += 1
-        for body, surface in zip(self.bodies, surfaces, strict=True):
+        for surface in surfaces:
             surface.absorb(self._anchor.unit, self._anchor.origin)
-            if self.absorptions % CARRIED == 0:
-                surface.find_carriers(self._world.field(body, "X"))
+        if self.absorptions % RENEWED == 0 or not self.flows:
+            self.skins.renew(self.bodies)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of surfaces that are not those of birth."""
         reshaped = [body for body in self._world.bodies if body.reshaped]
         centres = {f"centre.{body.name}": body.centre for body in reshaped}
         surfaces = {
-            f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surface.state().items()
+            f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surfels.state().items()
         }
         stiffness = [self._stiffness.get(body, 0.0) for body in self._world.bodies]
         counts = {"absorptions": np.array(self.absorptions), "stiffness": np.array(stiffness)}
@@ -175,7 +181,8 @@ class Pool:
             if body.reshaped:
                 body.anchor.centre = state[f"centre.{body.name}"]
                 prefix = f"surface.{body.name}."
-                body.surface.restore({k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)})
+                kept = {k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)}
+                body.surfels.restore(kept, body.unit)
 
 
 def is_fluid(body: Body) -> bool:

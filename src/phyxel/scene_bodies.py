@@ -138,7 +138,7 @@ class BodyPart(SourcePart):
     nodes: int = Field(default=800, ge=8)
     model: Literal["phyxel"] = "phyxel"
     integrator: Literal["leapfrog", "implicit"] | None = None
-    surface: Literal["carried"] = "carried"
+    surface: Literal["carried", "blended"] | None = None
     at: Triple = (0.0, 0.0, 0.0)
     rotate: Triple | None = None
     size: float | None = Field(default=None, gt=0)

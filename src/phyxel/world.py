@@ -517,6 +517,7 @@ class World:
         """Move a body's surfels to where the body is."""
         self.model.ensure_forces()
         surfels.follow(self.model, self.bodies.index(body), body.unit, body.origin)
+        self.pool.skins.finish(body, surfels)
 
     def synchronize(self) -> None:
         """Wait until the device has done all it was told to."""

@@ -122,6 +122,21 @@ class Mold(Collider):
             sides.append(positions[:, 1] - (self.open_above - self.middle[1]))
         return _common(sides)
 
+    def wall(self, positions: Floats) -> tuple[Floats, Floats, Floats]:
+        """Nearest points (N, 3) [m] of the solid's surface to (N, 3) positions in the mold's frame, its outward normals
+        there (N, 3), and the signed distances from it (N,), negative in the solid. To the digits of the solid itself,
+        where `grid` has only what is needed to keep bodies off."""
+        foot, normal, distance = self._solid.closest(self.middle + positions / self._scale)
+        return self._scale * (foot - self.middle), normal, self._scale * distance
+
+    def near_wall(self, positions: Floats, reach: float) -> NDArray[np.bool_]:
+        """Which of (N, 3) positions in the mold's frame may lie within `reach` [m] of its wall, (N,); above where it is
+        open there is none."""
+        lower, upper = -self._half - reach, self._half + reach
+        if self.open_above is not None:
+            upper = np.minimum(upper, [np.inf, self.open_above - self.middle[1], np.inf])
+        return np.asarray(((positions > lower) & (positions < upper)).all(axis=1))
+
     def shows(self, positions: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Which points of its surface, (N, 3) in its frame, are worth showing: of a cavity not the block around it."""
         if not self.inside_out:

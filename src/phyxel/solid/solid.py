@@ -157,7 +157,17 @@ class Solid:
 
     def project(self, positions: Numbers) -> Floats:
         """Nearest points of the surface to (N, 3) positions [m], shape (N, 3)."""
-        return np.asarray(self._middle + self._size * self._surface.closest(self._scaled(positions))[0], np.float64)
+        return self.closest(positions)[0]
+
+    def closest(self, positions: Numbers) -> tuple[Floats, Floats, Floats]:
+        """Nearest points of the surface to (N, 3) positions [m], (N, 3); outward normals there (N, 3); signed distances
+        of the positions [m], (N,)."""
+        foot, normal, distance = self._surface.closest(self._scaled(positions))
+        return (
+            np.asarray(self._middle + self._size * foot, np.float64),
+            np.asarray(normal, np.float64),
+            self._size * np.asarray(distance, np.float64),
+        )
 
     def sees(self, one: Numbers, other: Numbers) -> NDArray[np.bool_]:
         """Which of the segments between (N, 3) positions stay inside the solid, shape (N,)."""

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.distances import signed_distance
 from phyxel.mls.carry import Carriers
-from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.points.frames import tangents
-from phyxel.surface.discs import Discs, Rest
+from phyxel.surface.discs import Discs, Shape
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -138,26 +136,42 @@ def follow_nodes(
     normal[s] = wp.normalize(wp.cross(a, b))
 
 
-class Carried(Discs):
-    """Surfels that go where the nodes around them go: the points of the cloud, one for one."""
+@wp.kernel
+def keep_out(
+    first: int,
+    colliders: Any,
+    body: int,
+    unit: float,
+    position: wp.array(dtype=wp.vec3),
+    touches: wp.array(dtype=wp.int32),
+    mark: int,
+):
+    """Put surfels that have got into a collider onto its surface, and mark them."""
+    s = first + wp.tid()
+    x = position[s] / unit
+    y = kept_out(x, colliders, body)
+    if wp.length_sq(y - x) > 0.0:
+        position[s] = unit * y
+        touches[s] = mark
 
-    def __init__(self, rest: Rest, nodes: Floats, device: wp.Device, sees: Sees | None = None) -> None:
-        m = len(rest.positions)
-        color = wp.array(np.asarray(rest.colors, np.float32), dtype=wp.vec3, device=device)
-        position, axis_a, axis_b, normal = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
-        super().__init__(position, axis_a, axis_b, normal, color, np.zeros(3))
+
+class Carried(Discs):
+    """Surfels that go where the nodes around them go."""
+
+    def __init__(self, shape: Shape, carriers: Carriers, device: wp.Device) -> None:
+        m = len(shape.points)
+        color = wp.array(np.asarray(shape.colors, np.float32), dtype=wp.vec3, device=device)
+        x, a, b, n = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
+        super().__init__(x, a, b, n, color, np.zeros(3))
         self._device = device
-        carriers = Carriers.found(rest.positions, nodes, sees)
         self._carriers = carriers.nodes.shape[1]
         self._nodes = wp.array(carriers.nodes.reshape(-1), dtype=wp.int32, device=device)
         self._shares = wp.array(carriers.shares.reshape(-1), dtype=float, device=device)
-        radius = rest.radii[:, None]
-        tangent_a, tangent_b = tangents(rest.normals)
         self._points, self._axis_a, self._axis_b = (
             wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device)
-            for field in (rest.positions, radius * tangent_a, radius * tangent_b)
+            for field in (shape.points, shape.axis_a, shape.axis_b)
         )
-        self._motion = wp.empty(len(nodes), dtype=wp.mat44, device=device)
+        self._motion = wp.empty(0, dtype=wp.mat44, device=device)
         """what each node does to the points around it"""
 
     def absorb(self, unit: float, origin: Floats) -> None:
@@ -172,29 +186,40 @@ class Carried(Discs):
         self._nodes.assign(carriers.nodes.reshape(-1))
         self._shares.assign(carriers.shares.reshape(-1))
 
+    @property
+    def shape(self) -> Shape:
+        """The reference shape."""
+        return Shape(self._points.numpy(), self._axis_a.numpy(), self._axis_b.numpy(), self.colors)
+
+    @property
+    def carriers(self) -> Carriers:
+        """Which nodes carry them."""
+        each = (len(self), self._carriers)
+        return Carriers(self._nodes.numpy().reshape(each), self._shares.numpy().reshape(each))
+
+    def copy(self) -> Carried:
+        """Others with the same reference shape."""
+        return Carried(self.shape, self.carriers, self._device)
+
     def state(self) -> dict[str, NDArray[Any]]:
         """The reference shape, and which nodes carry it."""
-        return {name: array.numpy().copy() for name, array in self._rest_arrays().items()}
+        carriers = self.carriers
+        arrays = self.shape._asdict() | {"nodes": carriers.nodes, "shares": carriers.shares}
+        return {name: array.copy() for name, array in arrays.items()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take over what `state` gave."""
-        for name, array in self._rest_arrays().items():
-            array.assign(state[name])
-
-    def _rest_arrays(self) -> dict[str, wp.array]:
-        return {
-            "points": self._points,
-            "axis_a": self._axis_a,
-            "axis_b": self._axis_b,
-            "nodes": self._nodes,
-            "shares": self._shares,
-        }
+    @staticmethod
+    def restored(state: dict[str, NDArray[Any]], device: wp.Device) -> Carried:
+        """From what `state` gave."""
+        shape = Shape(*(state[name] for name in Shape._fields))
+        return Carried(shape, Carriers(state["nodes"], state["shares"]), device)
 
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
         self.origin = np.asarray(origin, np.float64).copy()
         first_node, end_node = model.ranges[body]
         count = end_node - first_node
+        if len(self._motion) != count:
+            self._motion = wp.empty(count, dtype=wp.mat44, device=self._device)
         dev.launch(
             describe_motion,
             count,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.mls.neighbours import mean_spacing
+from phyxel.points.frames import tangents
 
 Floats = NDArray[np.floating]
 
@@ -42,6 +44,23 @@ class Rest:
         return disc_radii(self.positions)
 
 
+class Shape(NamedTuple):
+    """Discs in the reference shape, in units of the node spacing about the body's origin, each array (m, 3)."""
+
+    points: Floats
+    axis_a: Floats
+    axis_b: Floats
+    colors: Floats
+    """red, green, blue in 0..1"""
+
+    @staticmethod
+    def at_birth(rest: Rest) -> Shape:
+        """Round, and so large that they cover the surface."""
+        radius = rest.radii[:, None]
+        axis_a, axis_b = tangents(rest.normals)
+        return Shape(rest.positions, radius * axis_a, radius * axis_b, rest.colors)
+
+
 @dataclass(eq=False)
 class Discs:
     """Surfels as Warp arrays of vec3 on one device, shape (m,), and as NumPy arrays for whoever reads them."""
@@ -62,8 +81,8 @@ class Discs:
     @staticmethod
     def empty(count: int, device: wp.Device) -> Discs:
         """Room for `count` surfels."""
-        position, axis_a, axis_b, normal, color = (wp.zeros(count, dtype=wp.vec3, device=device) for _ in range(5))
-        return Discs(position, axis_a, axis_b, normal, color, np.zeros(3))
+        x, a, b, n, color = (wp.zeros(count, dtype=wp.vec3, device=device) for _ in range(5))
+        return Discs(x, a, b, n, color, np.zeros(3))
 
     def __len__(self) -> int:
         return len(self.position)
@@ -74,8 +93,19 @@ class Discs:
 
     def beginning(self, count: int, origin: NDArray[np.float64]) -> Discs:
         """The first `count` of them, in the same memory, about another origin."""
-        position, axis_a, axis_b, normal, color = (array[:count] for array in self.arrays().values())
-        return Discs(position, axis_a, axis_b, normal, color, origin)
+        x, a, b, n, color = (array[:count] for array in self.arrays().values())
+        return Discs(x, a, b, n, color, origin)
+
+    def part(self, kept: NDArray[np.bool_]) -> Discs:
+        """Some of them, copied."""
+        x, a, b, n, color = (
+            wp.array(array.numpy()[kept], dtype=wp.vec3, device=array.device) for array in self.arrays().values()
+        )
+        return Discs(x, a, b, n, color, self.origin)
+
+    def present(self) -> Shape:
+        """As they are now [m], about `origin`."""
+        return Shape(self.position.numpy(), self.axis_a.numpy(), self.axis_b.numpy(), self.colors)
 
     @property
     def positions(self) -> NDArray[np.float64]:

@@ -311,13 +311,10 @@ def pairs(positions: Floats, normals: Floats) -> tuple[NDArray[np.int32], Floats
 
 
 class Pieces:
-    """Splits and merges carried surfels. Their sizes at birth and the distance to their partners are in metres: what is
-    absorbed and counted in other units is still judged by its birth."""
+    """Splits and merges the surfels it was made for. Their sizes at birth and the distance to their partners are in
+    metres: what is absorbed and counted in other units is still judged by its birth."""
 
-    def __init__(self, rest: Rest, carried: Discs, device: wp.Device) -> None:
-        self._carried, self._seen = carried, Seen()
-        for name, array in carried.arrays().items():
-            setattr(self._seen, name, array)
+    def __init__(self, rest: Rest, device: wp.Device) -> None:
         partner, apart = pairs(rest.positions, rest.normals)
         self._device = device
         self._birth = Birth()
@@ -329,21 +326,24 @@ class Pieces:
         self._differs = dev.Shared(1, wp.int32, device)
         self._room = Discs.empty(0, device)
 
-    def shown(self, model: PhyxelModel, body: int, unit: float) -> Discs:
+    def shown(self, carried: Discs, model: PhyxelModel, body: int, unit: float) -> Discs:
         """What is seen of a body's surfels as they are now: themselves, if none is stretched or squeezed much. Pieces
         keep out of the model's colliders."""
+        seen = Seen()
+        for name, array in carried.arrays().items():
+            setattr(seen, name, array)
         self._differs.host[0] = 0
         self._differs.push()
-        many = len(self._carried)
-        planned = [self._birth, self._seen, self._plan, self._counts]
+        many = len(carried)
+        planned = [self._birth, seen, self._plan, self._counts]
         dev.launch(plan_pieces, many, [*planned, self._differs.array], self._device, split=many > WORTH_SPLITTING)
         if not self._differs.pull()[0]:
-            return self._carried
+            return carried
         wp.utils.array_scan(self._counts, self._ends, inclusive=True)
         total = int(self._ends[many - 1 :].numpy()[0])
         if total > len(self._room):
             self._room = Discs.empty(total + total // 4, self._device)
-        shown = self._room.beginning(total, self._carried.origin)
+        shown = self._room.beginning(total, carried.origin)
         around = [model.colliders, body, unit]
         dev.launch(show_pieces, many, [*planned, self._ends, *around, *shown.arrays().values()], self._device)
         return shown

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.contact.mold import Mold
+from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
+from phyxel.surface.blended import Blended, unit_vectors
+from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.carried import Carried
-from phyxel.surface.discs import Discs, Rest
+from phyxel.surface.discs import Discs, Rest, Shape
 from phyxel.surface.pieces import Pieces
 
 Floats = NDArray[np.floating]
@@ -22,11 +27,20 @@ class Surfels:
     may be another after each `follow`."""
 
     def __init__(self, rest: Rest, nodes: Floats, device: wp.Device, sees: Sees | None = None) -> None:
-        self.carried = Carried(rest, nodes, device, sees)
-        """the points the body came with, one for one: what meshes and splats are made of"""
-        self.shown: Discs = self.carried
+        self._carried = Carried(Shape.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
+        self.shown: Discs = self._carried
         """what is seen: as many as it takes"""
-        self._pieces = Pieces(rest, self.carried, device)
+        self.blend: Blended | None = None
+        """of a body that flows"""
+        self._layers: NDArray[np.int32] | None = None
+        self._pieces = Pieces(rest, device)
+        self._device = device
+
+    @property
+    def carried(self) -> Carried:
+        """The points the body came with, one for one: what meshes and splats are made of. After it has flowed and is
+        solid again, those that were shown then."""
+        return self._carried if self.blend is None else self.blend.zombies
 
     def __len__(self) -> int:
         return len(self.shown)
@@ -76,23 +90,76 @@ class Surfels:
         """red, green, blue in 0..1, shape (m, 3)"""
         return self.shown.colors
 
+    @property
+    def layers(self) -> NDArray[np.int32]:
+        """What each lies on, shape (m,): 0 detail of its own, 1 the implicit skin of what flows, 2 a collider that
+        skin was pressed on."""
+        return np.zeros(len(self), np.int32) if self._layers is None else self._layers
+
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
-        """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
-        self.carried.follow(model, body, unit, origin)
-        self.shown = self._pieces.shown(model, body, unit)
+        """Let what is seen go where the displacement field of a body carries it; `unit` and `origin` lead to metres."""
+        if self.blend is None:
+            self._carried.follow(model, body, unit, origin)
+            self.shown = self._pieces.shown(self._carried, model, body, unit)
+        else:
+            self.blend.shown.follow(model, body, unit, origin)
+
+    def finish(
+        self, skin: ImplicitSkin, molds: Sequence[Mold], model: PhyxelModel, body: int, unit: float, time: float
+    ) -> None:
+        """Bring what was carried onto the implicit skin and the walls of molds, where it belongs there."""
+        if self.blend is not None:
+            self.blend.finish(skin, model, body, unit)
+            for mold in molds:
+                self.blend.press(mold, time, unit)
+            self.shown, self._layers = self.blend.visible()
+
+    def carry(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
+        """Let all surfels go there, seen or not."""
+        for surfels in self._all():
+            surfels.follow(model, body, unit, origin)
 
     def absorb(self, unit: float, origin: Floats) -> None:
-        """Where the surfels are now becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
-        self.carried.absorb(unit, origin)
+        """Where all surfels are becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
+        for surfels in self._all():
+            surfels.absorb(unit, origin)
+
+    def _all(self) -> list[Carried]:
+        return [self._carried] if self.blend is None else [self.blend.zombies, self.blend.shown]
+
+    def begin_to_blend(self, outside: Floats, skin: ImplicitSkin) -> None:
+        """From now on the body flows; `outside` is P of its phyxels, (n,), `skin` that of all that flow with them."""
+        if self.blend is None:
+            self.blend = Blended.begun(self._carried, outside, skin)
+
+    def end_to_blend(self, unit: float, origin: Floats) -> None:
+        """What is shown now are the points of the body from now on, as if it had come with them."""
+        if self.blend is not None:
+            self._carried, self.blend, self._layers = self.blend.shown, None, None
+            self._carried.absorb(unit, origin)
+            self._be_born(unit)
+
+    def _be_born(self, unit: float) -> None:
+        carried = self._carried
+        normals = np.cross(carried.shape.axis_a, carried.shape.axis_b)
+        rest = Rest(carried.shape.points, unit_vectors(normals), carried.colors, unit)
+        self._pieces = Pieces(rest, self._device)
 
     def find_carriers(self, nodes: Floats) -> None:
         """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape."""
-        self.carried.find_carriers(nodes)
+        self._carried.find_carriers(nodes)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The reference shape, and which nodes carry it."""
-        return self.carried.state()
+        """The reference shape, and which nodes carry it; of a body that flows, all that is known of its surface."""
+        blend = {} if self.blend is None else self.blend.state()
+        return self.carried.state() | {f"blend.{name}": array for name, array in blend.items()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take over what `state` gave."""
-        self.carried.restore(state)
+    def restore(self, state: dict[str, NDArray[Any]], unit: float) -> None:
+        """Take over what `state` gave; `unit` [m] is the node spacing."""
+        before = len(self._carried)
+        self._carried, self.blend = Carried.restored(state, self._device), None
+        blend = {name.removeprefix("blend."): array for name, array in state.items() if name.startswith("blend.")}
+        if blend:
+            self.blend = Blended.restored(self._carried, blend)
+        if len(self._carried) != before:
+            self._be_born(unit)

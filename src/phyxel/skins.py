@@ -1,0 +1,76 @@
+"""The surfaces of bodies that flow: one implicit skin for all of them, detail of their own, and the relief of molds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.body import Body
+from phyxel.contact.mold import Mold
+from phyxel.surface.blobs import ImplicitSkin
+from phyxel.surface.surfels import Surfels
+from phyxel.surface.topology import outside_probability
+
+if TYPE_CHECKING:
+    from phyxel.world import World
+
+RENEWED = 4
+"""Absorptions after which blended surfaces are renewed: phyxels have then moved a spacing against each other."""
+
+
+class Skins:
+    """Of the bodies of a pool while something in it is molten."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._skin: ImplicitSkin | None = None
+        self._nodes: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def begin(self, bodies: list[Body]) -> None:
+        """These bodies flow together from now on."""
+        model = self._world.model
+        assert model.melt is not None
+        self._nodes = model.melt.nodes
+        owner = np.concatenate([np.full(high - low, b) for b, (low, high) in enumerate(model.ranges)])
+        self._skin = ImplicitSkin(model.matter.rest_volume.numpy()[self._nodes], owner[self._nodes], model.device)
+        self._skin.place(model.matter.X.numpy()[self._nodes])
+        outside = outside_probability(model)
+        for body in bodies:
+            if body.blends:
+                low, high = model.ranges[self._world.bodies.index(body)]
+                body.surfels.begin_to_blend(outside[low:high], self._skin)
+
+    def renew(self, bodies: list[Body]) -> None:
+        """Let surfaces change with the topology; the reference shape has just been absorbed."""
+        model = self._world.model
+        skin = self._placed(model.matter.X.numpy())
+        outside = outside_probability(model)
+        for body in bodies:
+            index = self._world.bodies.index(body)
+            low, high = model.ranges[index]
+            if body.surfels.blend is not None:
+                body.surfels.blend.renew(outside[low:high], skin, model.matter.X.numpy()[low:high], index)
+            else:
+                body.surfels.find_carriers(model.matter.X.numpy()[low:high])
+
+    def finish(self, body: Body, surfels: Surfels) -> None:
+        """Bring carried surfels onto the implicit skin and the walls of molds, where they belong there."""
+        if surfels.blend is None:
+            return
+        world, model = self._world, self._world.model
+        skin = self._placed(model.matter.X.numpy() + model.u.numpy())
+        molds = [one for one in world.colliders if isinstance(one, Mold) and one.inside_out]
+        surfels.finish(skin, molds, model, world.bodies.index(body), body.unit, world.time)
+
+    def end(self, bodies: list[Body]) -> None:
+        """All is solid: surfaces stay as they are now."""
+        for body in bodies:
+            if body.surfels.blend is not None:
+                body.surface.end_to_blend(body.unit, body.origin)
+
+    def _placed(self, places: NDArray[np.floating]) -> ImplicitSkin:
+        assert self._skin is not None
+        self._skin.place(places[self._nodes])
+        return self._skin

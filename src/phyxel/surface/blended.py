@@ -1,0 +1,388 @@
+"""The surface of what melts: detail where nothing changed, an implicit skin where topology did (M04 §5.2).
+
+Zombies, the surfels a body came with, are carried along for ever and never resampled. Each moves from its own place
+onto the implicit skin as the topology around it changes,
+
+    Γ ← max(Γ, λ (|P̄ᵗ − P̄⁰| − quiet)),   s = s⁰ + Γ (S − s⁰),   b = (sᵗ − sᵗ⁻¹) / (S − sᵗ⁻¹) = ΔΓ / (1 − Γᵗ⁻¹)
+
+with P̄ the outside probability of the phyxels that carry it. M04 eq. 30 sums |P̄ᵗ − P̄ᵗ⁻¹| over all steps; in a flow
+that is mostly noise, which grows with the number of steps and wears every detail off. The net change since the melt
+began does not. Detail that is stretched past three times its length is none, and goes the same way.
+
+What is shown are the zombies that still have detail, and new surfels that keep the rest of the surface covered: on the
+implicit skin where the nearest zombie is on it, on the zombies' own surface elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.contact.mold import Mold
+from phyxel.mls.carry import Nearby
+from phyxel.mls.neighbours import nearest
+from phyxel.models.phyxel import PhyxelModel
+from phyxel.points.frames import tangents
+from phyxel.surface.blobs import LOST, ImplicitSkin
+from phyxel.surface.carried import Carried, keep_out
+from phyxel.surface.discs import Discs, Shape
+from phyxel.surface.relief import pressed
+from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
+from phyxel.surface.truth import HEARD, Truth
+
+Floats = NDArray[np.float32]
+
+DETAIL, SKIN, CONTACT = 0, 1, 2
+"""L_D, L_I and L_C: what a surfel lies on."""
+BURIED = int(LOST)
+CHANGE = 8.0
+QUIET = 0.06
+"""λ, and |P̄ᵗ − P̄⁰| that is only the flow's noise: a face that becomes inside changes it by about 0.25."""
+STRETCHED = (2.0, 3.0)
+"""Longest half axis over that at birth between which detail is given up."""
+FAINT, STRONG = (0.5, 0.25), (1.6, 2.0)
+"""F over that at the beginning between which detail is given up. It is 1 at the skin and 2.1 within the body."""
+FORWARD = 0.2
+"""Cosine between a normal and −∇F above which a surfel looks out of the body. In a crease it may not."""
+SPREAD = 1.2
+"""Half axis of a new disc over the distance of its neighbours."""
+LOOSE = 1.25
+"""How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
+VARIATION = 1.5
+"""Spacing of any surfel over the typical one, or less."""
+ROUNDS = 1
+"""Of taking away, adding and pushing apart, each time."""
+MOST_SHOWN = 4.0
+"""Surfels shown over those at birth, beyond which none are added."""
+OUTER = 0.1
+"""P above which a phyxel may have the surface beside it."""
+EMPTY = 0.6
+"""Distance, in node spacings, to the nearest surfel from which on a place on the skin is bare."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Surfels that are shown, in node spacings, each array of m rows."""
+
+    points: Floats
+    normals: Floats
+    axis_a: Floats
+    axis_b: Floats
+    colors: Floats
+    spacing: Floats
+    """how far apart they should be, shape (m,)"""
+    source: NDArray[np.int32]
+    """the zombie it is, −1 for a new one, shape (m,)"""
+    on_skin: NDArray[np.bool_]
+    """whether it is kept on the implicit skin, shape (m,)"""
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @staticmethod
+    def of(shape: Shape, spacing: Floats, source: NDArray[np.int32], on_skin: NDArray[np.bool_]) -> Sheet:
+        """Shape as they are carried."""
+        points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in shape)
+        return Sheet(points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, on_skin)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.points, self.axis_a, self.axis_b, self.colors)
+
+    def part(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> Sheet:
+        """Some of them."""
+        return Sheet(*(getattr(self, field.name)[kept] for field in fields(self)))
+
+    def but(self, some: NDArray[np.integer], **values: NDArray[Any]) -> Sheet:
+        """With other values for some of them."""
+        changed = {name: getattr(self, name).copy() for name in values}
+        for name, array in changed.items():
+            array[some] = values[name]
+        return replace(self, **changed)
+
+    def joined(self, more: Sheet) -> Sheet:
+        """These, then others."""
+        pairs = ((getattr(self, field.name), getattr(more, field.name)) for field in fields(self))
+        return Sheet(*(np.concatenate(pair) for pair in pairs))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of m zombies and k surfels shown, apart from where they are."""
+
+    first_outside: Floats
+    """P̄⁰, shape (m,)"""
+    change: Floats
+    """Γ, shape (m,)"""
+    alive: NDArray[np.bool_]
+    """zombies that are still at the surface, shape (m,)"""
+    first_field: Floats
+    """F at the beginning, shape (m,)"""
+    first_forward: NDArray[np.bool_]
+    """those that looked the way −∇F does, shape (m,)"""
+    first_axis: Floats
+    """longest half axes at the beginning, shape (m,)"""
+    first_spacing: Floats
+    """how far apart surfels were then, shape (m,)"""
+    spacing: Floats
+    """how far apart those shown should be, shape (k,)"""
+    source: NDArray[np.int32]
+    """the zombie that each shown is, −1 for a new one, shape (k,)"""
+    on_skin: NDArray[np.bool_]
+    """whether each shown is kept on the implicit skin, shape (k,)"""
+    renewals: NDArray[np.int64]
+    """how often all were renewed, shape (1,)"""
+
+
+class Blended:
+    """The surface of a body that flows. It is changed in the reference shape just after that was absorbed: u = 0."""
+
+    def __init__(self, zombies: Carried, shown: Carried, known: Known, seed: int = 0) -> None:
+        self.zombies, self.shown, self.known = zombies, shown, known
+        self._device = zombies.position.device
+        self._crowd, self._seed = Crowd(self._device), seed
+        self._hold()
+
+    def _hold(self) -> None:
+        self.held = wp.array(self.known.on_skin.astype(np.int32), dtype=wp.int32, device=self._device)
+        """whether each surfel shown is kept on the implicit skin, (k,), on the device"""
+        self.layer = wp.clone(self.held)
+        """DETAIL, SKIN or CONTACT: what each surfel shown lies on now, (k,), on the device"""
+
+    @staticmethod
+    def begun(zombies: Carried, outside: Floats, skin: ImplicitSkin, seed: int = 0) -> Blended:
+        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,), `skin` theirs."""
+        m, shape = len(zombies), zombies.shape
+        field, slope = skin.measure(shape.points)
+        normals = unit_vectors(np.cross(shape.axis_a, shape.axis_b))
+        axis = longest_axis(shape)
+        spacing = axis / SPREAD
+        typical = float(np.median(spacing))
+        spacing = np.clip(spacing, typical / VARIATION, typical * VARIATION).astype(np.float32)
+        known = Known(
+            first_outside=zombies.carriers.mean(outside),
+            change=np.zeros(m, np.float32),
+            alive=np.ones(m, bool),
+            first_field=field,
+            first_forward=facing(normals, slope) > FORWARD,
+            first_axis=axis,
+            first_spacing=spacing,
+            spacing=spacing,
+            source=np.arange(m, dtype=np.int32),
+            on_skin=np.zeros(m, bool),
+            renewals=np.zeros(1, np.int64),
+        )
+        return Blended(zombies, zombies.copy(), known, seed)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps beside the zombies."""
+        return {f"shown.{name}": array for name, array in self.shown.state().items()} | asdict(self.known)
+
+    @staticmethod
+    def restored(zombies: Carried, state: dict[str, NDArray[Any]], seed: int = 0) -> Blended:
+        """From what `state` gave."""
+        shown = {name.removeprefix("shown."): array for name, array in state.items() if name.startswith("shown.")}
+        known = Known(**{field.name: state[field.name] for field in fields(Known)})
+        return Blended(zombies, Carried.restored(shown, zombies.position.device), known, seed)
+
+    def finish(self, skin: ImplicitSkin, model: PhyxelModel, body: int, unit: float) -> None:
+        """Put what is shown, just carried, where it belongs: on the skin, and out of colliders. `unit` [m] is the node
+        spacing."""
+        self.layer.assign(self.held)
+        skin.hold(self.shown, self.layer, unit)
+        inputs = [model.colliders, body, unit, self.shown.position, self.layer, CONTACT]
+        dev.launch(keep_out, len(self.shown), inputs, self._device)
+
+    def visible(self) -> tuple[Discs, NDArray[np.int32]]:
+        """What is shown but for surfels that have just been buried, and what each lies on."""
+        layers = self.layer.numpy()
+        buried = layers == BURIED
+        return (self.shown.part(~buried), layers[~buried]) if buried.any() else (self.shown, layers)
+
+    def press(self, mold: Mold, time: float, unit: float) -> None:
+        """Give what is shown the relief of a mold where it touches."""
+        shown = self.shown
+        positions, normals, touching = pressed(shown.positions, shown.normals, mold, time, unit)
+        if not touching.any():
+            return
+        sheet = Sheet.of(shown.present(), self.known.spacing, self.known.source, self.known.on_skin)
+        sheet = laid(replace(sheet, normals=normals.astype(np.float32)), np.arange(len(sheet)))
+        shown.position.assign((positions - shown.origin).astype(np.float32))
+        shown.normal.assign(sheet.normals)
+        shown.axis_a.assign(sheet.axis_a)
+        shown.axis_b.assign(sheet.axis_b)
+        self.layer.assign(np.where(touching, CONTACT, self.layer.numpy()).astype(np.int32))
+
+    def renew(self, outside: Floats, skin: ImplicitSkin, nodes: NDArray[np.floating], body: int) -> None:
+        """Bring all surfels to where they belong. `outside` is P and `nodes` (n, 3) are the places of the body's
+        phyxels; `skin` is that of all phyxels that flow together."""
+        rng = np.random.default_rng([self._seed, body, int(self.known.renewals[0])])
+        zombies = self._changed(outside, skin)
+        truth = self._truth(zombies)
+        sheet = self._refreshed(zombies)
+        for _ in range(ROUNDS):
+            sheet = self._settled(self._resampled(sheet, rng), truth, skin, body)
+        sheet = dressed(self._seeded(sheet, zombies, skin, np.flatnonzero(skin.owner == body)[outside > OUTER]))
+        nearby = Nearby(nodes, self._device)
+        self.zombies = Carried(zombies.shape, nearby.carriers(zombies.points), self._device)
+        self.shown = Carried(sheet.shape, nearby.carriers(sheet.points), self._device)
+        renewals = self.known.renewals + 1
+        self.known = replace(
+            self.known, spacing=sheet.spacing, source=sheet.source, on_skin=sheet.on_skin, renewals=renewals
+        )
+        self._hold()
+
+    def _changed(self, outside: Floats, skin: ImplicitSkin) -> Sheet:
+        """Zombies moved as far toward the skin as topology around them has changed."""
+        carried, known = self.zombies, self.known
+        itself = np.arange(len(carried), dtype=np.int32)
+        zombies = Sheet.of(carried.shape, known.first_spacing, itself, known.change >= 1)
+        lost = np.maximum(self._parted(outside), torn(zombies, known, skin))
+        change = np.maximum(known.change, np.clip(lost, 0, 1)).astype(np.float32)
+        moving = np.flatnonzero(known.alive & ((change > known.change) | (change >= 1)))
+        onto, normals, found = skin.project(zombies.points[moving])
+        alive = known.alive.copy()
+        alive[moving[~found]] = False
+        left = 1 - known.change[moving, None]
+        share = np.where(left > 0, (change[moving, None] - known.change[moving, None]) / np.maximum(left, 1e-6), 1)
+        self.known = replace(known, change=change, alive=alive)
+        points, upright = zombies.points.copy(), zombies.normals.copy()
+        points[moving] += np.where(found[:, None], share * (onto - points[moving]), 0)
+        upright[moving] = unit_vectors((1 - share) * upright[moving] + share * normals)
+        return laid(replace(zombies, points=points, normals=upright), moving)
+
+    def _parted(self, outside: Floats) -> Floats:
+        """λ (|P̄ᵗ − P̄⁰| − quiet), or how far a zombie is stretched, if that is more, (m,)."""
+        carried, known = self.zombies, self.known
+        near = CHANGE * (np.abs(carried.carriers.mean(outside) - known.first_outside) - QUIET)
+        low, high = STRETCHED
+        return np.maximum(near, (longest_axis(carried.shape) / known.first_axis - low) / (high - low))
+
+    def _refreshed(self, z: Sheet) -> Sheet:
+        """What is shown of zombies is where they are; those that have lost all detail are new surfels from now on."""
+        sheet = Sheet.of(self.shown.shape, self.known.spacing, self.known.source, self.known.on_skin)
+        copies = np.flatnonzero(sheet.source >= 0)
+        of = sheet.source[copies]
+        lost = self.known.change[of] >= 1
+        taken = {name: getattr(z, name)[of] for name in ("points", "normals", "axis_a", "axis_b")}
+        sheet = sheet.but(copies, **taken, source=np.where(lost, -1, of), on_skin=lost)
+        kept = np.ones(len(sheet), bool)
+        kept[copies[~self.known.alive[of]]] = False
+        return sheet.part(kept)
+
+    def _truth(self, z: Sheet) -> Truth:
+        farthest = HEARD * float(z.spacing.max())
+        alive = self.known.alive
+        return Truth(
+            z.points[alive], z.normals[alive], z.colors[alive], self.known.change[alive], farthest, self._device
+        )
+
+    def _settled(self, sheet: Sheet, truth: Truth, skin: ImplicitSkin, body: int) -> Sheet:
+        """New surfels brought onto the skin, or the zombies' surface; those that do not get there are taken away."""
+        new = np.flatnonzero(sheet.source < 0)
+        heard = truth.ask(sheet.points[new], sheet.normals[new], sheet.colors[new], sheet.spacing[new])
+        _, slope = skin.measure(heard.onto)
+        on_skin = (heard.change < 0) | (heard.change >= 1) | (facing(heard.normals, slope) < FORWARD)
+        onto, normals, found = skin.project(sheet.points[new[on_skin]])
+        found &= skin.owners(onto, body)
+        points, upright = heard.onto.copy(), heard.normals.copy()
+        points[on_skin], upright[on_skin] = onto, normals
+        changed = {"points": points, "normals": upright, "on_skin": on_skin, "colors": heard.colors}
+        kept = np.ones(len(sheet), bool)
+        kept[new[on_skin][~found]] = False
+        return sheet.but(new, **changed).part(kept)
+
+    def _resampled(self, sheet: Sheet, rng: np.random.Generator) -> Sheet:
+        """Too many are thinned, too few get others beside them, new ones keep their distance. Zombies around which
+        nothing has changed stay as they are."""
+        count, push = self._crowd.around(sheet.points, sheet.normals, sheet.spacing)
+        settled = (sheet.source >= 0) & (self.known.change[sheet.source] == 0)
+        free = sheet.source < 0
+        points = np.where(free[:, None], pushed(sheet.points, push, sheet.spacing), sheet.points)
+        by = parents(count)
+        if len(sheet) > MOST_SHOWN * len(self.zombies):
+            by = by[:0]
+        children = sheet.part(by)
+        children = replace(
+            children,
+            points=beside(children.points, children.normals, children.spacing, rng),
+            source=np.full(len(by), -1, np.int32),
+        )
+        kept = settled | ~too_many(count, rng)
+        return replace(sheet, points=points).part(kept).joined(children)
+
+    def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer]) -> Sheet:
+        """Surfels where the skin is bare: a fresh break has none to grow from."""
+        onto, normals = skin.seeds(nodes)
+        bare = self._crowd.bare(onto, sheet.points, EMPTY)
+        if not bare.any():
+            return sheet
+        onto, normals = onto[bare], normals[bare]
+        spacing = np.full(len(onto), np.median(self.known.first_spacing), np.float32)
+        _, nearby = nearest(onto, zombies.points, 1)
+        new = Sheet(
+            onto,
+            normals,
+            np.zeros_like(onto),
+            np.zeros_like(onto),
+            zombies.colors[nearby[:, 0]],
+            spacing,
+            np.full(len(onto), -1, np.int32),
+            np.ones(len(onto), bool),
+        )
+        return sheet.joined(new)
+
+
+def torn(zombies: Sheet, known: Known, skin: ImplicitSkin) -> Floats:
+    """How much the field at zombies says that they are no longer at a surface, (m,): it has become faint or strong
+    where they are, or they look into the body."""
+    value, slope = skin.measure(zombies.points)
+    ratio = value / np.maximum(known.first_field, 1e-3)
+    faint, strong = (FAINT[0] - ratio) / (FAINT[0] - FAINT[1]), (ratio - STRONG[0]) / (STRONG[1] - STRONG[0])
+    backward = known.first_forward & (facing(zombies.normals, slope) < 0)
+    return np.maximum(np.maximum(faint, strong), backward).astype(np.float32)
+
+
+def facing(normals: Floats, slope: Floats) -> Floats:
+    """Cosine between normals (m, 3) and the way out of a field with slopes (m, 3), shape (m,)."""
+    return -np.einsum("ma,ma->m", normals, slope) / np.maximum(np.linalg.norm(slope, axis=1), 1e-12)
+
+
+def dressed(sheet: Sheet) -> Sheet:
+    """New surfels with discs that cover their surroundings."""
+    new = np.flatnonzero(sheet.source < 0)
+    radius = (SPREAD * LOOSE * sheet.spacing[new])[:, None]
+    a, b = tangents(sheet.normals[new])
+    axis_a, axis_b = sheet.axis_a.copy(), sheet.axis_b.copy()
+    axis_a[new], axis_b[new] = radius * a, radius * b
+    return replace(sheet, axis_a=axis_a, axis_b=axis_b)
+
+
+def longest_axis(sheet: Shape | Sheet) -> Floats:
+    """Longest half axis of each disc: the larger singular value of [a b], shape (m,)."""
+    aa, bb, ab = (
+        np.einsum("ma,ma->m", x, y)
+        for x, y in ((sheet.axis_a, sheet.axis_a), (sheet.axis_b, sheet.axis_b), (sheet.axis_a, sheet.axis_b))
+    )
+    return np.sqrt(0.5 * (aa + bb) + np.sqrt(0.25 * (aa - bb) ** 2 + ab * ab)).astype(np.float32)
+
+
+def unit_vectors(vectors: NDArray[np.floating]) -> Floats:
+    """Vectors (m, 3) of length one."""
+    return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+
+
+def laid(sheet: Sheet, which: NDArray[np.integer]) -> Sheet:
+    """Shape of some surfels, (k,), laid flat to their normals."""
+    n = sheet.normals[which]
+    axes = []
+    for axis in (sheet.axis_a, sheet.axis_b):
+        turned = axis.copy()
+        turned[which] -= np.einsum("ma,ma->m", axis[which], n)[:, None] * n
+        axes.append(turned)
+    return replace(sheet, axis_a=axes[0], axis_b=axes[1])

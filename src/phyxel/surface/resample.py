@@ -1,0 +1,135 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Surfels put where there are too few, taken away where there are too many, and spread evenly (M04 §5.2.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.mls.neighbours import grid_for
+from phyxel.points.frames import tangents
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.floating]
+
+AROUND = 2.0
+"""Radius in which a surfel's neighbours are counted, over the spacing it should have. Evenly spread there are 13."""
+FEWEST, MOST = 8, 24
+"""min and max number of neighbours."""
+AT_ONCE = 3
+"""Most new surfels by one in a round."""
+PUSH = 0.25
+"""Way that repulsion moves a surfel, over its spacing, if all its neighbours are on one side."""
+
+
+@wp.kernel
+def count_around(
+    first: int,
+    grid: wp.uint64,
+    points: wp.array(dtype=wp.vec3),
+    normals: wp.array(dtype=wp.vec3),
+    radii: wp.array(dtype=float),
+    count: wp.array(dtype=wp.int32),
+    push: wp.array(dtype=wp.vec3),
+):
+    """How many surfels that look the same way are within the radius of each, and where to they push it."""
+    s = first + wp.tid()
+    x = points[s]
+    n = normals[s]
+    radius = radii[s]
+    found = int(0)
+    total = wp.vec3()
+    for other in wp.hash_grid_query(grid, x, radius):
+        away = x - points[other]
+        r = wp.length(away)
+        if other != s and r < radius and wp.dot(n, normals[other]) > 0.0:
+            found += 1
+            near = 1.0 - r / radius
+            total += (near * near / wp.max(r, 1.0e-3 * radius)) * away
+    count[s] = found
+    push[s] = total - wp.dot(total, n) * n
+
+
+@wp.kernel
+def look_around(
+    first: int,
+    grid: wp.uint64,
+    places: wp.array(dtype=wp.vec3),
+    points: wp.array(dtype=wp.vec3),
+    radius: float,
+    bare: wp.array(dtype=wp.int32),
+):
+    """Whether there is no point within a radius of each place."""
+    s = first + wp.tid()
+    x = places[s]
+    bare[s] = 1
+    for other in wp.hash_grid_query(grid, x, radius):
+        if wp.length_sq(x - points[other]) < radius * radius:
+            bare[s] = 0
+            break
+
+
+class Crowd:
+    """Counts neighbours on a surface, and pushes them apart."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self._device = device
+        self._grid: Any = None
+        self._room = 0
+
+    def around(self, points: Floats, normals: Floats, spacing: Floats) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Neighbours of each surfel, (m,), and the way (m, 3) along the surface that leads away from them, in its
+        spacings; `spacing` (m,) is how far apart they should be."""
+        m, device = len(points), self._device
+        x, n = self._vectors(points), self._vectors(normals)
+        radii = wp.array((AROUND * spacing).astype(np.float32), dtype=float, device=device)
+        self._build(x, AROUND * float(spacing.max()))
+        count, push = wp.empty(m, dtype=wp.int32, device=device), wp.empty(m, dtype=wp.vec3, device=device)
+        dev.launch(count_around, m, [self._grid.id, x, n, radii, count, push], device)
+        return count.numpy(), push.numpy()
+
+    def bare(self, places: Floats, points: Floats, radius: float) -> NDArray[np.bool_]:
+        """Which of (k, 3) places have none of (m, 3) points within a radius, (k,)."""
+        x, there = self._vectors(places), self._vectors(points)
+        self._build(there, radius)
+        bare = wp.empty(len(x), dtype=wp.int32, device=self._device)
+        dev.launch(look_around, len(x), [self._grid.id, x, there, radius, bare], self._device)
+        return bare.numpy() == 1
+
+    def _build(self, points: wp.array, radius: float) -> None:
+        if len(points) > self._room:
+            self._room = 2 * len(points)
+            self._grid = grid_for(self._room, self._device)
+        self._grid.build(points, radius)
+
+    def _vectors(self, values: Floats) -> wp.array:
+        return wp.array(np.asarray(values, np.float32).reshape(-1, 3), dtype=wp.vec3, device=self._device)
+
+
+def too_many(count: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which surfels to take away, (m,): where more than MOST are around, with probability k/(2 MOST)."""
+    return (count > MOST) & (rng.random(len(count)) < count / (2 * MOST))
+
+
+def parents(count: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Which surfels get a new one beside them, once for each: FEWEST − k times where fewer are around."""
+    return np.repeat(np.arange(len(count)), np.clip(FEWEST - count, 0, AT_ONCE))
+
+
+def beside(points: Floats, normals: Floats, spacing: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
+    """A place in the tangent plane of each of (m, 3) surfels, one spacing away."""
+    a, b = tangents(normals)
+    angle = rng.uniform(0, 2 * np.pi, len(points))
+    way = np.cos(angle)[:, None] * a + np.sin(angle)[:, None] * b
+    return (points + spacing[:, None] * way).astype(np.float32)
+
+
+def pushed(points: Floats, push: Floats, spacing: Floats) -> NDArray[np.float32]:
+    """Surfels a little farther from those around them."""
+    length = np.linalg.norm(push, axis=1, keepdims=True)
+    return (points + PUSH * spacing[:, None] * push / np.maximum(length, 1.0)).astype(np.float32)
