@@ -11,10 +11,10 @@ from .physics.fluid import euler_number, filled_volume
 
 
 def played(name: str, seconds: float, nodes: int = 200) -> tuple[px.Body, np.ndarray]:
-    """The body of a gallery scene and the positions of its surface in every frame."""
+    """The body of a gallery scene and where the points of its cloud are in every frame."""
     scene = px.gallery(name).changed(nodes=nodes, points=800)
     world = scene.world("cpu")
-    frames = [world.bodies[0].surface.positions.copy() for _ in world.play(seconds, scene.fps)]
+    frames = [world.bodies[0].surface.carried.positions for _ in world.play(seconds, scene.fps)]
     return world.bodies[0], np.array(frames)
 
 
@@ -61,7 +61,7 @@ def test_the_bear_dents_and_bounces_with_its_dent():
     scene = px.gallery("bounce").changed(nodes=600, points=800)
     world = scene.world("cpu")
     bear = world.bodies[0]
-    first = bear.surface.positions.copy()
+    first = bear.surface.carried.positions
     size = np.ptp(first, axis=0).max()
     energy, dents, lowest = [], {}, []
     for frame in world.play(3.0, 60):
@@ -69,7 +69,7 @@ def test_the_bear_dents_and_bounces_with_its_dent():
         energy.append(now["kinetic"] + now["elastic"] + now["potential"])
         lowest.append(bear.surface.positions[:, 1].min())
         if frame.index in (120, 180):
-            off = laid_over(bear.surface.positions, first) - first
+            off = laid_over(bear.surface.carried.positions, first) - first
             dents[frame.index] = np.sqrt((off**2).sum(axis=1).mean()) / size
     assert np.maximum.accumulate(energy[1:])[-1] <= energy[0] * 1.001
     assert (np.diff(energy) < 0.01 * energy[0]).all()

@@ -162,6 +162,19 @@ def test_what_a_collider_pushes_together_is_not_merged():
     assert surface.shown is surface.carried
 
 
+def test_pieces_keep_out_of_the_ground():
+    """As surfels do that dip in less than a node spacing: they lie on it."""
+    sphere = make_sphere()
+    world, body = sphere
+    world.add(px.Ground(height=-RADIUS))
+    world.advance(1e-6)
+    surface = deformed(sphere, stretch(3.5, 1, 1))
+    depth = -RADIUS - surface.positions[:, 1]
+    assert len(surface) > 2 * POINTS
+    assert not ((depth > 1e-6) & (depth < 0.99 * body.unit)).any()
+    assert (np.abs(depth) < 1e-6).sum() > (np.abs(-RADIUS - surface.carried.positions[:, 1]) < 1e-6).sum() > 0
+
+
 def test_merged_discs_hold_both(sphere):
     """Each half axis end of the carried surfels lies within a disc that is shown, up to the spread of neighbours'
     radii (some 5 %), of which the pair's mean is taken."""

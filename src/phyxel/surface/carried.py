@@ -25,6 +25,9 @@ FAR = wp.constant(1.5)
 """How many times its distance from a point a node must be clear of colliders for the point not to be in one; more than
 1 since the distances of molds are kept on grids."""
 
+WORTH_SPLITTING = 3000
+"""Nodes whose motion takes longer to describe than it takes to wake a second thread."""
+
 
 @wp.func
 def from_collider(colliders: Any, body: int, k: int, x: wp.vec3):
@@ -69,8 +72,8 @@ def describe_motion(
 
 @wp.func
 def kept_out(x: wp.vec3, colliders: Any, body: int):
-    """Where a surfel at x [spacings] is shown that may have got into a collider: on its surface. Nodes keep clear of it
-    by balls, between which the skin can dip in."""
+    """Where a surfel at x [spacings] is shown that may have got into a collider: on the collider's surface. Nodes keep
+    clear of it by balls, between which the skin can dip in."""
     shown = x
     k = int(0)
     while k < colliders.count:
@@ -214,13 +217,15 @@ class Carried(Discs):
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
         self.origin = np.asarray(origin, np.float64).copy()
         first_node, end_node = model.ranges[body]
-        if len(self._motion) != end_node - first_node:
-            self._motion = wp.empty(end_node - first_node, dtype=wp.mat44, device=self._device)
+        count = end_node - first_node
+        if len(self._motion) != count:
+            self._motion = wp.empty(count, dtype=wp.mat44, device=self._device)
         dev.launch(
             describe_motion,
-            end_node - first_node,
+            count,
             [first_node, model.matter.X, model.u, model.forces.gradient, model.colliders, body, self._motion],
             self._device,
+            split=count > WORTH_SPLITTING,
         )
         dev.launch(
             follow_nodes,

@@ -11,12 +11,16 @@ the seams they are √3/2 as wide.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import nearest
+from phyxel.models.phyxel import PhyxelModel
+from phyxel.surface.carried import kept_out
 from phyxel.surface.discs import Discs, Rest
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -38,7 +42,8 @@ SQUEEZED = wp.constant(0.7)
 """Reach of both their discs towards each other over their radii at birth, at most."""
 ALIKE = wp.constant(0.8)
 """Cosine between the normals of a pair that is shown as one, at least."""
-
+WORTH_SPLITTING = 30_000
+"""Surfels whose plans take longer than it takes to wake a second thread."""
 
 Plan = wp.types.vector(4, wp.uint8)
 """Of one surfel: pieces along its longer and its shorter half axis, whether it is shown with its partner as one, and
@@ -241,6 +246,9 @@ def show_pieces(
     plan: wp.array(dtype=Plan),
     counts: wp.array(dtype=wp.int32),
     ends: wp.array(dtype=wp.int32),
+    colliders: Any,
+    body: int,
+    unit: float,
     position: wp.array(dtype=wp.vec3),
     axis_a: wp.array(dtype=wp.vec3),
     axis_b: wp.array(dtype=wp.vec3),
@@ -269,7 +277,10 @@ def show_pieces(
         for j in range(columns):
             along = float(2 * i + 1 - rows) / float(rows + 1)
             across = float(2 * j + 1 - columns) / float(columns + 1)
-            position[entry] = disc.x + along * a + across * b
+            x = disc.x + along * a + across * b
+            if rows * columns > 1:
+                x = unit * kept_out(x / unit, colliders, body)
+            position[entry] = x
             axis_a[entry] = 2.0 / float(rows + 1) * a
             axis_b[entry] = 2.0 / float(columns + 1) * b
             normal[entry] = disc.normal
@@ -315,8 +326,9 @@ class Pieces:
         self._differs = dev.Shared(1, wp.int32, device)
         self._room = Discs.empty(0, device)
 
-    def shown(self, carried: Discs) -> Discs:
-        """What is seen of surfels as they are now: themselves, if none is stretched or squeezed much."""
+    def shown(self, carried: Discs, model: PhyxelModel, body: int, unit: float) -> Discs:
+        """What is seen of a body's surfels as they are now: themselves, if none is stretched or squeezed much. Pieces
+        keep out of the model's colliders."""
         seen = Seen()
         for name, array in carried.arrays().items():
             setattr(seen, name, array)
@@ -324,7 +336,7 @@ class Pieces:
         self._differs.push()
         many = len(carried)
         planned = [self._birth, seen, self._plan, self._counts]
-        dev.launch(plan_pieces, many, [*planned, self._differs.array], self._device)
+        dev.launch(plan_pieces, many, [*planned, self._differs.array], self._device, split=many > WORTH_SPLITTING)
         if not self._differs.pull()[0]:
             return carried
         wp.utils.array_scan(self._counts, self._ends, inclusive=True)
@@ -332,5 +344,6 @@ class Pieces:
         if total > len(self._room):
             self._room = Discs.empty(total + total // 4, self._device)
         shown = self._room.beginning(total, carried.origin)
-        dev.launch(show_pieces, many, [*planned, self._ends, *shown.arrays().values()], self._device)
+        around = [model.colliders, body, unit]
+        dev.launch(show_pieces, many, [*planned, self._ends, *around, *shown.arrays().values()], self._device)
         return shown

@@ -99,7 +99,7 @@ class Surfels:
         """Let what is seen go where the displacement field of a body carries it; `unit` and `origin` lead to metres."""
         if self.blend is None:
             self._carried.follow(model, body, unit, origin)
-            self.shown = self._pieces.shown(self._carried)
+            self.shown = self._pieces.shown(self._carried, model, body, unit)
         else:
             self.blend.shown.follow(model, body, unit, origin)
 
@@ -137,7 +137,8 @@ class Surfels:
     def _be_born(self, unit: float) -> None:
         carried = self._carried
         normals = np.cross(carried.shape.axis_a, carried.shape.axis_b)
-        self._pieces = Pieces(Rest(carried.shape.points, unit_vectors(normals), carried.colors, unit), self._device)
+        rest = Rest(carried.shape.points, unit_vectors(normals), carried.colors, unit)
+        self._pieces = Pieces(rest, self._device)
 
     def find_carriers(self, nodes: Floats) -> None:
         """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape."""
