@@ -9,6 +9,9 @@ on the number density c_i = Σ_j v_j W_ij of the rest volumes v, with the spiky 
 
 c⁰ is what a phyxel inside the resting body has: a bare sum is 1.13 there, 0.94 at a face, 0.67 at a corner. Only what
 is crowded pushes. A force from an energy keeps momentum, angular momentum and energy.
+
+A collider counts as if it were full of melt, or a film would be pressed onto its surface until it is as crowded as the
+inside. Of a plane at the distance d the kernel covers B = 3/2 a⁵ − a⁶, a = 1 − d/h, of several 1 − Π(1 − B).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.contact.table import distance_to
 from phyxel.device import Launch, Program, Shared
 from phyxel.mls.moments import weighing
 from phyxel.mls.moving import MovingLists
@@ -52,6 +56,27 @@ def spiky(r: Any, h: Any):
     return scale * left, type(r)(3.0) * scale * per
 
 
+@wp.func
+def crowding_by_walls(colliders: Any, body: int, x: Any, h: Any):
+    """Share of the kernel around x that lies in colliders, and its slope."""
+    none, one = type(h)(0.0), type(h)(1.0)
+    share = none
+    slope = x * none
+    k = int(0)
+    while k < colliders.count:
+        row = body * colliders.count + k
+        arm = x + colliders.place[row]
+        turn, size = colliders.turn[row], colliders.size[row]
+        d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, arm * none)
+        a = wp.clamp(one - d / h, none, one)
+        a4 = a * a * a * a
+        covered = a4 * a * (type(h)(1.5) - a)
+        slope = (one - covered) * slope - ((one - share) * a4 * (type(h)(7.5) - type(h)(6.0) * a) / h) * n
+        share += covered - share * covered
+        k += 1
+    return share, slope
+
+
 @wp.kernel
 def find_crowding(
     first: int,
@@ -67,27 +92,36 @@ def find_crowding(
     X: wp.array(dtype=Any),
     u: wp.array(dtype=Any),
     mass: wp.array(dtype=Any),
+    body: wp.array(dtype=wp.int32),
+    colliders: Any,
     at_rest: wp.array(dtype=Any),
     crowding: wp.array(dtype=Any),
     pressure: wp.array(dtype=Any),
     calm: wp.array(dtype=Any),
+    force: wp.array(dtype=Any),
 ):
-    """c_i/c⁰, p_i of those that are fluid, and half of α√(Kρ). A pair has the mean of two supports, twice `half`."""
+    """c_i/c⁰, p_i of those that are fluid with the push of the walls, and half of α√(Kρ). A pair has the mean of two
+    supports, twice `half`."""
     i = nodes[first + wp.tid()]
     x = X[i] + u[i]
     half_i = half[i]
-    alone, _slope = spiky(volume.dtype(0.0), half_i + half_i)
+    alone, _steep = spiky(volume.dtype(0.0), half_i + half_i)
     total = volume[i] * alone
     entry = start[i]
     end = entry + count[i] * stride
     while entry < end:
         j = index[entry]
-        W, _slope = spiky(wp.length(X[j] + u[j] - x), half_i + half[j])
+        W, _steep = spiky(wp.length(X[j] + u[j] - x), half_i + half[j])
         total += volume[j] * W
         entry += stride
-    crowding[i] = total / at_rest[i]
     stiff = bulk[law[i]]
+    slope = x * volume.dtype(0.0)
+    if stiff > volume.dtype(0.0):
+        walls, slope = crowding_by_walls(colliders, body[i], x, half_i + half_i)
+        total += walls
+    crowding[i] = total / at_rest[i]
     pressure[i] = stiff * wp.max(crowding[i] - volume.dtype(1.0), volume.dtype(0.0)) / at_rest[i]
+    force[i] = force[i] - volume[i] * pressure[i] * slope
     calm[i] = volume.dtype(CALM) * volume.dtype(0.5) * wp.sqrt(stiff * mass[i] / volume[i])
 
 
@@ -236,9 +270,10 @@ class Melt:
         model, matter, nodes = self._model, self._model.matter, self._lists.nodes
         m, laws = len(nodes), matter.laws
         lists, places = [nodes, *matter.lists], [self._half, matter.rest_volume, matter.X, model.u]
-        found = [self._at_rest, self.crowding, self._pressure, self._calm]
+        walls = [matter.body, model.colliders]
+        found = [self._at_rest, self.crowding, self._pressure, self._calm, model.force]
         return [
-            Launch(find_crowding, m, [*lists, laws.of, laws.bulk, *places, model.mass, *found]),
+            Launch(find_crowding, m, [*lists, laws.of, laws.bulk, *places, model.mass, *walls, *found]),
             Launch(push_apart, m, [*lists, *places, model.v, self._pressure, self._calm, model.force]),
         ]
 
@@ -249,7 +284,6 @@ class Melt:
             weigh = weighing(nodes, matter.X, matter.support, matter.near, matter.moments, THINNEST)
             moved = [nodes, len(nodes), model.u, self._farthest.array]
             launches = {
-                "crowding": self.launches()[:1],
                 "weigh": [*weigh, Launch(tie, len(nodes), tying)],
                 "moved": [Launch(find_farthest, len(self._farthest.host), moved, work=CHUNK // 8)],
             }
