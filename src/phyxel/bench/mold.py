@@ -1,4 +1,4 @@
-"""M04 Fig. 9: Max Planck (600 phyxels, 53k surfels) melts through a funnel into Igea inside out, sets, drops, bounces."""
+"""M04 Fig. 9: Max Planck (600 phyxels, 53k surfels) melts into Igea inside out, sets, drops and bounces."""
 
 from __future__ import annotations
 
