@@ -50,3 +50,7 @@ class Carriers:
         reach = points[:, None, :] - nodes[self.nodes]
         moved = u[self.nodes] + np.einsum("mkab,mkb->mka", gradient[self.nodes].astype(np.float64), reach)
         return np.einsum("mk,mka->ma", self.shares, moved)
+
+    def mean(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Weighted mean of what the nodes (n, ...) have, at the points (m, ...), on the host in double."""
+        return np.einsum("mk,mk...->m...", self.shares, values[self.nodes], dtype=np.float64)

@@ -1,0 +1,56 @@
+"""Things of a body's first shape that go where the body goes: splats off its surface, vertices of a mesh."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.body import Body
+from phyxel.mls.carry import Carriers
+from phyxel.mls.neighbours import nearest
+
+Floats = NDArray[np.float64]
+
+REACH = 2.0
+"""How far from the nearest node a deformation is believed, in spacings. What is farther off is held stiffly."""
+
+
+def keeps_its_shape(body: Body) -> bool:
+    """Whether what came in can still be recognised: its points, its mesh, its splats. What has melted cannot."""
+    return not body.has_melted
+
+
+class Follower:
+    """Places (m, 3) in a body's shape at birth [m] that go where the body goes, while it keeps its shape."""
+
+    def __init__(self, body: Body, places: Floats) -> None:
+        points, nodes = self._in_units(body, places), self._in_units(body, body.birth)
+        distance, index = nearest(points, nodes, 1)
+        home = nodes[index[:, 0]]
+        self._points = home + (points - home) * np.minimum(1, REACH / np.maximum(distance, REACH))
+        self._beyond = points - self._points
+        self._carriers = Carriers.found(self._points, nodes, body.sees)
+
+    @staticmethod
+    def _in_units(body: Body, places: Floats) -> Floats:
+        return (places - body.born.centre) / body.born.unit
+
+    def deformation(self, body: Body) -> Floats:
+        """J at the places, shape (m, 3, 3): how the body is turned and stretched there against its shape at birth."""
+        return self._carriers.mean(body.skin_deformation)
+
+    def positions(self, body: Body, deformation: Floats) -> Floats:
+        """Where the places are now [m], shape (m, 3), with the deformation there."""
+        nodes = self._in_units(body, body.birth)
+        moved = (body.positions - body.origin) / body.unit - nodes
+        x = self._points + self._carriers.carry(self._points, nodes, moved, body.skin_deformation - np.eye(3))
+        far = np.flatnonzero(self._beyond.any(axis=1))
+        x[far] += np.einsum("mab,mb->ma", rotations_of(deformation[far]), self._beyond[far])
+        return body.origin + body.unit * x
+
+
+def rotations_of(deformation: Floats) -> Floats:
+    """R of the polar decomposition J = R U, never a reflection, shape (m, 3, 3)."""
+    left, _, right = np.linalg.svd(deformation)
+    left[:, :, 2] *= np.sign(np.linalg.det(left) * np.linalg.det(right))[:, None]
+    return left @ right
