@@ -47,8 +47,13 @@ def surfel_rows(body: Body) -> NDArray[Any]:
     rows = np.empty(len(surface), VERTEX)
     rows["x"], rows["y"], rows["z"] = surface.positions.T
     rows["nx"], rows["ny"], rows["nz"] = surface.normals.T
-    rows["red"], rows["green"], rows["blue"] = np.round(255 * np.clip(surface.colors, 0, 1)).astype(np.uint8).T
+    rows["red"], rows["green"], rows["blue"] = byte_colors(surface.colors).T
     return rows
+
+
+def byte_colors(colors: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Colours in 0..1 as 0..255."""
+    return np.round(255 * np.clip(colors, 0, 1)).astype(np.uint8)
 
 
 def columns_of(rows: np.dtype[Any]) -> list[str]:

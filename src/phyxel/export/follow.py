@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 
+from phyxel import device as dev
 from phyxel.body import Body
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
+from phyxel.surface.carried import keep_out
 
 Floats = NDArray[np.float64]
 
 REACH = 2.0
 """How far from the nearest node a deformation is believed, in spacings. What is farther off is held stiffly."""
+
+FLATTEST = 1e-6
+"""What is added to the moments of nodes, over their trace, so that they have an inverse."""
 
 
 def keeps_its_shape(body: Body) -> bool:
@@ -54,3 +60,27 @@ def rotations_of(deformation: Floats) -> Floats:
     left, _, right = np.linalg.svd(deformation)
     left[:, :, 2] *= np.sign(np.linalg.det(left) * np.linalg.det(right))[:, None]
     return left @ right
+
+
+def at_surfels(body: Body, values: Floats) -> Floats:
+    """What vary over the nodes (n, k), where the surfels are now, shape (m, k): a weighted fit of a linear field to the
+    nodes around each."""
+    points, nodes = ((x - body.origin) / body.unit for x in (body.surface.positions, body.positions))
+    carriers = Carriers.found(points, nodes)
+    middle, mean = carriers.mean(nodes), carriers.mean(values)
+    arm, change = nodes[carriers.nodes] - middle[:, None], values[carriers.nodes] - mean[:, None]
+    weighted = carriers.shares[:, :, None] * arm
+    moment = np.einsum("mka,mkb->mab", weighted, arm)
+    # Nodes in one plane say nothing about what is across it.
+    moment += FLATTEST * np.trace(moment, axis1=1, axis2=2)[:, None, None] * np.eye(3)
+    slope = np.linalg.solve(moment, np.einsum("mka,mkv->mav", weighted, change))
+    return mean + np.einsum("mav,ma->mv", slope, points - middle)
+
+
+def kept_out(body: Body, positions: Floats) -> Floats:
+    """Positions (m, 3) [m] of a body's skin, those that have got into a collider put onto its surface."""
+    world = body._in_world("a mesh")
+    local = wp.array((positions - body.origin).astype(np.float32), dtype=wp.vec3, device=world.device)
+    model, index = world.model, world.bodies.index(body)
+    dev.launch(keep_out, len(positions), [model.colliders, index, body.unit, local], world.device)
+    return body.origin + local.numpy()

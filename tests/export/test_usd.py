@@ -1,0 +1,155 @@
+"""USD: points and meshes over time, whole and consistent at every moment; Blender reads them."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import phyxel as px
+from phyxel.export.usd import linear_from_srgb
+from tests.export.test_clouds_and_meshes import bent, write_cube
+
+pytest.importorskip("pxr", reason="needs usd-core")
+
+from pxr import Usd, UsdGeom
+
+from tests.export.usd_rules import faults_of
+
+SOFT = px.Material(young=1e5, poisson=0.3)
+FPS = 50
+
+
+def at(stage: Usd.Stage, path: str, name: str, time: float) -> np.ndarray:
+    return np.array(stage.GetPrimAtPath(path).GetAttribute(name).Get(time))
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> tuple[Path, list[dict[str, np.ndarray]]]:
+    """Two bodies that fall, one of which melts: the file, and what each frame was."""
+    folder = tmp_path_factory.mktemp("usd")
+    world = px.World()
+    world.add(px.Body(px.load("sphere", points=300), nodes=80, material=SOFT, name="a ball!"))
+    world.add(px.Body(px.load(write_cube(folder / "cube.obj")), nodes=64, material=SOFT, at=(2, 0, 0), name="cube"))
+    world.at(0.03, lambda world: world.bodies[0].melt())
+    moments = []
+
+    def frames():
+        for frame in world.play(seconds=0.06, fps=FPS):
+            moments.append({body.name: body.surface.positions.astype(np.float32) for body in world.bodies})
+            yield frame
+
+    px.export.usd(frames(), folder / "scene.usdc", fps=FPS, mesh=True)
+    return folder / "scene.usdc", moments
+
+
+def test_nothing_is_wrong_with_it(played):
+    assert faults_of(played[0]) == []
+
+
+def test_a_fault_would_be_found(played, tmp_path):
+    """The rules are no rubber stamp: normals that are too few, a face without a vertex, a point outside the extent."""
+    stage = Usd.Stage.Open(str(played[0]))
+    stage.GetPrimAtPath("/World/cube/points").GetAttribute("primvars:normals").Set([(0, 1, 0)], 1)
+    stage.GetPrimAtPath("/World/cube/mesh").GetAttribute("faceVertexIndices").Set([0, 1, 99] * 12)
+    stage.GetPrimAtPath("/World/a_ball_/points").GetAttribute("extent").Set([(0, 0, 0), (1, 1, 1)], 2)
+    stage.Export(str(tmp_path / "bad.usda"))
+    faults = " ".join(faults_of(tmp_path / "bad.usda"))
+    assert "1 primvars:normals" in faults and "cube/mesh" in faults and "outside the extent" in faults
+
+
+def test_points_come_back_at_every_time(played):
+    path, moments = played
+    stage = Usd.Stage.Open(str(path))
+    assert len(moments) == 4
+    assert (stage.GetStartTimeCode(), stage.GetEndTimeCode(), stage.GetTimeCodesPerSecond()) == (0, 3, FPS)
+    for time, moment in enumerate(moments):
+        for prim, name in (("a_ball_", "a ball!"), ("cube", "cube")):
+            assert np.array_equal(at(stage, f"/World/{prim}/points", "points", time), moment[name])
+    colors = linear_from_srgb(px.load("sphere", points=300).colors if False else np.array([[0.72, 0.72, 0.74]]))
+    shown = at(stage, "/World/cube/points", "primvars:displayColor", 0)
+    assert np.abs(shown - colors[0]).max() < 1e-6
+
+
+def test_velocities_are_those_of_the_fall(played):
+    stage = Usd.Stage.Open(str(played[0]))
+    velocities = at(stage, "/World/cube/points", "velocities", 2)
+    assert np.abs(velocities - [0, -9.81 * 2 / FPS, 0]).max() < 1e-3
+
+
+def test_faces_that_stay_are_said_once_and_others_each_time(played):
+    stage = Usd.Stage.Open(str(played[0]))
+    cube, ball = (UsdGeom.Mesh(stage.GetPrimAtPath(f"/World/{name}/mesh")) for name in ("cube", "a_ball_"))
+    assert cube.GetFaceVertexIndicesAttr().GetTimeSamples() == []
+    assert np.array_equal(
+        np.array(cube.GetFaceVertexIndicesAttr().Get(2)).reshape(-1, 3), [list(f) for f in _cube_faces(played[0].parent)]
+    )
+    assert ball.GetFaceVertexIndicesAttr().GetTimeSamples() == [0, 1, 2, 3]
+    st = UsdGeom.PrimvarsAPI(cube.GetPrim()).GetPrimvar("st")
+    assert st.GetInterpolation() == "faceVarying" and st.GetAttr().GetTimeSamples() == []
+    cloud = px.load(played[0].parent / "cube.obj")
+    assert np.abs(np.array(st.ComputeFlattened()) - cloud.uv[cloud.uv_faces].reshape(-1, 2)).max() < 1e-6
+
+
+def _cube_faces(folder: Path) -> np.ndarray:
+    return px.load(folder / "cube.obj").faces
+
+
+@pytest.mark.parametrize("suffix", ["usda", "usdc"])
+def test_a_body_alone_is_a_file_too(suffix, tmp_path):
+    body = bent(px.load("bear", points=400), size=1.0)
+    px.export.usd(body, tmp_path / f"bear.{suffix}")
+    assert faults_of(tmp_path / f"bear.{suffix}") == []
+    assert [path.name for path in tmp_path.iterdir()] == [f"bear.{suffix}"]
+    assert (tmp_path / "bear.usda").exists() == (suffix == "usda")
+
+
+def test_parts_joined_are_as_good_as_the_whole(tmp_path):
+    def world():
+        world = px.World()
+        world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT))
+        return world
+
+    px.export.usd(world().play(seconds=0.04, fps=FPS), tmp_path / "whole.usdc", fps=FPS, mesh=True)
+    parts = []
+    for frame in world().play(seconds=0.04, fps=FPS):
+        parts.append(tmp_path / f"{frame.index:04d}.usdc")
+        px.export.usd(frame, parts[-1], fps=FPS, mesh=True)
+    px.export.join_usd(parts, tmp_path / "joined.usdc")
+    assert faults_of(tmp_path / "joined.usdc") == []
+    whole, joined = (Usd.Stage.Open(str(tmp_path / f"{name}.usdc")) for name in ("whole", "joined"))
+    assert joined.GetEndTimeCode() == 2
+    assert joined.ExportToString(addSourceFileComment=False) == whole.ExportToString(addSourceFileComment=False)
+
+
+def test_without_the_package_it_says_how_to_get_it(tmp_path, monkeypatch):
+    for name in list(sys.modules):
+        if name == "pxr" or name.startswith("pxr."):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pxr", None)
+    body = bent(px.load("box", points=200))
+    with pytest.raises(px.PhyxelError, match=r'pip install "phyxel\[usd\]"'):
+        px.export.usd(body, tmp_path / "box.usdc")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "word"),
+    [("box.obj", {}, "usdc"), ("box.usdc", {"points": False}, "neither")],
+)
+def test_what_makes_no_sense_is_refused(name, options, word, tmp_path):
+    world = px.World()
+    world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT))
+    with pytest.raises(px.PhyxelError, match=word):
+        px.export.usd(world.bodies[0], tmp_path / name, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_blender_reads_it(played):
+    """Blender's own importer, through its Python package."""
+    bpy = pytest.importorskip("bpy", reason="needs Blender's package bpy")
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    assert bpy.ops.wm.usd_import(filepath=str(played[0])) == {"FINISHED"}
+    kinds = {thing.name: thing.type for thing in bpy.data.objects}
+    assert sorted(kinds.values()).count("POINTCLOUD") == 2 and sorted(kinds.values()).count("MESH") == 2
+    assert (bpy.context.scene.frame_start, bpy.context.scene.frame_end) == (0, 3)
