@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from phyxel.body import Body
 from phyxel.errors import PhyxelError
 from phyxel.export.clouds import VERTEX, byte_colors, columns_of, ply_header
-from phyxel.export.follow import Follower, kept_out, keeps_its_shape
+from phyxel.export.follow import Follower, keeps_its_shape, kept_out
 from phyxel.files import whole_file
 from phyxel.mls.neighbours import mean_spacing, nearest
 from phyxel.surface.isosurface import Field, field_normals, isosurface
@@ -22,8 +22,8 @@ from phyxel.surface.isosurface import Field, field_normals, isosurface
 Floats = NDArray[np.float64]
 
 FACE = np.dtype([("count", "u1"), ("corners", "<i4", 3)])
-COARSENESS = 2.0
-"""Cells of the mesh of a cloud, over the spacing of its points: about as many vertices as points."""
+COARSENESS = 1.5
+"""Cells of the mesh of a cloud, over the spacing of its points: not twice as many vertices as points."""
 SHARPNESS = 1.5
 """−B of Blinn's blobs: with 2 and more there are hollows between nodes inside."""
 BLOBS = 20
@@ -90,9 +90,7 @@ def _own_mesh(body: Body) -> BodyMesh:
     # The mesh's own vertices come first; points that were added on its faces are not part of it.
     own = slice(len(cloud) if cloud.mesh is None else len(cloud.mesh.vertices))
     vertices = carried.origin + carried.position.numpy()[own]
-    return BodyMesh(
-        vertices, carried.normal.numpy()[own], carried.colors[own], cloud.faces, cloud.uv, cloud.uv_faces
-    )
+    return BodyMesh(vertices, carried.normal.numpy()[own], carried.colors[own], cloud.faces, cloud.uv, cloud.uv_faces)
 
 
 def _skin_mesh(body: Body) -> BodyMesh:

@@ -44,8 +44,8 @@ def usd(
     points: bool = True,
     mesh: bool = False,
 ) -> None:
-    """Write surfels (`points`) and meshes (`mesh`) of a body, a frame, or all frames of a `world.play`, one prim for
-    each body, in metres, y up. Frames are time codes, `fps` of them a second."""
+    """Write surfels (`points`) and meshes (`mesh`) of a body, a frame, or all frames of a play, in metres, y up, as
+    /World/bear/bear_points and /World/bear/bear_mesh. Frames are time codes, `fps` of them a second."""
     pxr = _usd_for(path)
     if not (points or mesh):
         raise PhyxelError(f"{path}: neither points nor meshes; ask for one of them")
@@ -59,9 +59,9 @@ def usd(
         for name, body in zip(names, frame.bodies, strict=True):
             root = pxr.UsdGeom.Xform.Define(stage, f"/World/{name}").GetPath()
             if points:
-                _write_points(pxr, stage, root.AppendChild("points"), body, frame.index)
+                _write_points(pxr, stage, root.AppendChild(f"{name}_points"), body, frame.index)
             if mesh:
-                _write_mesh(pxr, stage, root.AppendChild("mesh"), mesh_of(body), frame.index)
+                _write_mesh(pxr, stage, root.AppendChild(f"{name}_mesh"), mesh_of(body), frame.index)
         if count == 0:
             stage.SetStartTimeCode(frame.index)
         stage.SetEndTimeCode(frame.index)
