@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from phyxel import device as dev
 from phyxel.body import Body
@@ -35,7 +36,7 @@ class Follower:
         home = nodes[index[:, 0]]
         self._points = home + (points - home) * np.minimum(1, REACH / np.maximum(distance, REACH))
         self._beyond = points - self._points
-        self._carriers = Carriers.found(self._points, nodes, body.sees)
+        self._shares = Carriers.found(self._points, nodes, body.sees).matrix(len(nodes))
 
     @staticmethod
     def _in_units(body: Body, places: Floats) -> Floats:
@@ -43,16 +44,21 @@ class Follower:
 
     def deformation(self, body: Body) -> Floats:
         """J at the places, shape (m, 3, 3): how the body is turned and stretched there against its shape at birth."""
-        return self._carriers.mean(body.skin_deformation)
+        return (self._shares @ body.skin_deformation.reshape(-1, 9)).reshape(-1, 3, 3)
 
     def positions(self, body: Body, deformation: Floats) -> Floats:
-        """Where the places are now [m], shape (m, 3), with the deformation there."""
-        nodes = self._in_units(body, body.birth)
-        moved = (body.positions - body.origin) / body.unit - nodes
-        x = self._points + self._carriers.carry(self._points, nodes, moved, body.skin_deformation - np.eye(3))
+        """Where the places are now [m], shape (m, 3), with the deformation there:
+        Σ ω_i (x_i + J_i (X − X_i)) = Σ ω_i (x_i − J_i X_i) + J X."""
+        nodes = (body.positions - body.origin) / body.unit
+        fixed = nodes - _times(body.skin_deformation, self._in_units(body, body.birth))
+        x = self._shares @ fixed + _times(deformation, self._points)
         far = np.flatnonzero(self._beyond.any(axis=1))
-        x[far] += np.einsum("mab,mb->ma", rotations_of(deformation[far]), self._beyond[far])
+        x[far] += _times(rotations_of(deformation[far]), self._beyond[far])
         return body.origin + body.unit * x
+
+
+def _times(matrices: Floats, vectors: Floats) -> Floats:
+    return (matrices @ vectors[:, :, None])[:, :, 0]
 
 
 def rotations_of(deformation: Floats) -> Floats:
@@ -66,15 +72,20 @@ def at_surfels(body: Body, values: Floats) -> Floats:
     """What vary over the nodes (n, k), where the surfels are now, shape (m, k): a weighted fit of a linear field to the
     nodes around each."""
     points, nodes = ((x - body.origin) / body.unit for x in (body.surface.positions, body.positions))
-    carriers = Carriers.found(points, nodes)
-    middle, mean = carriers.mean(nodes), carriers.mean(values)
-    arm, change = nodes[carriers.nodes] - middle[:, None], values[carriers.nodes] - mean[:, None]
-    weighted = carriers.shares[:, :, None] * arm
-    moment = np.einsum("mka,mkb->mab", weighted, arm)
+    shares = Carriers.found(points, nodes).matrix(len(nodes))
+    middle, mean = shares @ nodes, shares @ values
+    moment = _covariance(shares, nodes, nodes)
     # Nodes in one plane say nothing about what is across it.
     moment += FLATTEST * np.trace(moment, axis1=1, axis2=2)[:, None, None] * np.eye(3)
-    slope = np.linalg.solve(moment, np.einsum("mka,mkv->mav", weighted, change))
+    slope = np.linalg.solve(moment, _covariance(shares, nodes, values))
     return mean + np.einsum("mav,ma->mv", slope, points - middle)
+
+
+def _covariance(shares: csr_matrix, one: Floats, other: Floats) -> Floats:
+    """Σ ω_i (a_i − ā)(b_i − b̄)ᵀ of what the nodes have, (n, k) and (n, l), at the points, shape (m, k, l)."""
+    product = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+    means = (shares @ one)[:, :, None] * (shares @ other)[:, None, :]
+    return (shares @ product).reshape(means.shape) - means
 
 
 def kept_out(body: Body, positions: Floats) -> Floats:

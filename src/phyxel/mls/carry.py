@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.seen import Sees, seen_pairs
@@ -51,6 +52,8 @@ class Carriers:
         moved = u[self.nodes] + np.einsum("mkab,mkb->mka", gradient[self.nodes].astype(np.float64), reach)
         return np.einsum("mk,mka->ma", self.shares, moved)
 
-    def mean(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Weighted mean of what the nodes (n, ...) have, at the points (m, ...), on the host in double."""
-        return np.einsum("mk,mk...->m...", self.shares, values[self.nodes], dtype=np.float64)
+    def matrix(self, count: int) -> csr_matrix:
+        """The shares as a matrix (m, count): what the nodes have (count, ...), it takes to the mean at the points."""
+        m, k = self.nodes.shape
+        shares = self.shares.reshape(-1).astype(np.float64)
+        return csr_matrix((shares, self.nodes.reshape(-1), k * np.arange(m + 1)), (m, count))
