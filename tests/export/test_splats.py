@@ -5,7 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import phyxel as px
-from phyxel.export.follow import REACH, Follower, rotations_of
+from phyxel.export.decompose import principal_axes, rotations_of
+from phyxel.export.follow import REACH, Follower
 from phyxel.export.harmonics import basis, turned
 from phyxel.points.ply import read_ply
 from phyxel.points.splats import Splats, rotation_matrices
@@ -114,6 +115,28 @@ def test_turned_harmonics_look_the_same_from_turned_directions(count):
     after = np.einsum("mqk,mck->mcq", reference_basis(there)[..., :count], turned(coefficients, R))
     assert np.abs(after - before).max() < 1e-12
     assert np.abs(turned(coefficients, R) - coefficients).max() > 0.1
+
+
+# --- deformations taken apart
+
+
+def test_rotations_and_axes_of_any_deformation():
+    """Random ones, flat ones, one that reflects, and one that does nothing."""
+    A = np.random.default_rng(7).normal(size=(200, 3, 3))
+    A[100:150, :, 2] *= 1e-4
+    A[0] = np.diag([1.0, 0.5, -0.1])
+    A[1] = np.eye(3)
+    R = rotations_of(A)
+    assert np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max() < 1e-12
+    assert np.abs(np.linalg.det(R) - 1).max() < 1e-12
+    stretch = R.transpose(0, 2, 1) @ A
+    assert np.abs(stretch - stretch.transpose(0, 2, 1)).max() < 1e-12, "A = R S with a symmetric S"
+    upright = np.linalg.det(A) > 0
+    assert np.linalg.eigvalsh(stretch[upright]).min() > 0
+    assert np.abs(R[0] - np.eye(3)).max() < 1e-12, "the smallest direction is the one that is turned round"
+    axes, sizes = principal_axes(A)
+    assert np.abs(np.linalg.det(axes) - 1).max() < 1e-12
+    assert np.abs(axes * sizes[:, None] ** 2 @ axes.transpose(0, 2, 1) - A @ A.transpose(0, 2, 1)).max() < 1e-11
 
 
 # --- what moves

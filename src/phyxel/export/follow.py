@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 
 from phyxel import device as dev
 from phyxel.body import Body
+from phyxel.export.decompose import rotations_of
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
 from phyxel.surface.carried import keep_out
@@ -59,13 +60,6 @@ class Follower:
 
 def _times(matrices: Floats, vectors: Floats) -> Floats:
     return (matrices @ vectors[:, :, None])[:, :, 0]
-
-
-def rotations_of(deformation: Floats) -> Floats:
-    """R of the polar decomposition J = R U, never a reflection, shape (m, 3, 3)."""
-    left, _, right = np.linalg.svd(deformation)
-    left[:, :, 2] *= np.sign(np.linalg.det(left) * np.linalg.det(right))[:, None]
-    return left @ right
 
 
 def at_surfels(body: Body, values: Floats) -> Floats:

@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from phyxel.body import Body
 from phyxel.export.clouds import bodies_of, columns_of, ply_header
-from phyxel.export.follow import Follower, keeps_its_shape, rotations_of
+from phyxel.export.decompose import principal_axes, rotations_of
+from phyxel.export.follow import Follower, keeps_its_shape
 from phyxel.export.harmonics import turned
 from phyxel.files import whole_file
 from phyxel.points.splats import CENTRE, COLOR, OPACITY, QUATERNION, SH_0, SIZES, Splats
@@ -93,9 +94,8 @@ def _made_of_surfels(body: Body) -> Columns:
 
 
 def _set_shape(columns: Columns, axes: Floats) -> None:
-    """Sizes and quaternions of splats with the covariance A Aᵀ, A (m, 3, 3): A = U S Vᵀ gives U S² Uᵀ."""
-    turn, sizes, _ = np.linalg.svd(axes)
-    turn[:, :, 2] *= np.linalg.det(turn)[:, None]
+    """Sizes and quaternions of splats with the covariance A Aᵀ, A (m, 3, 3)."""
+    turn, sizes = principal_axes(axes)
     _set(columns, SIZES, np.log(np.maximum(sizes, THINNEST)))
     _set(columns, QUATERNION, np.roll(Rotation.from_matrix(turn).as_quat(), 1, axis=1))
 
