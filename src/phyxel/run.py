@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from phyxel import export
 from phyxel.errors import CheckpointError, PhyxelError
+from phyxel.export.usd import require_usd
 from phyxel.files import whole_file
 from phyxel.scene import Scene
 from phyxel.world import Frame, World
@@ -163,7 +164,7 @@ class Run:
     def _check_output(self, world: World) -> None:
         """Refuse, before anything is written, what cannot be written later."""
         if self._output.usd:
-            export.require_usd(f'output.{self._output.usd} = "usd"')
+            require_usd(f'output.{self._output.usd} = "usd"')
         for body in world.bodies:
             _ = body.surface
 
