@@ -149,10 +149,14 @@ class Run:
         if self._output.video:
             self.encode()
         if self._output.usd:
-            export.join_usd([self._frame_file(k, ".usdc") for k in range(self.frames)], self.folder / "scene.usdc")
+            export.join_usd(list(self._saved(".usdc").values()), self.folder / "scene.usdc")
         if "vtk" in self._output.points:
-            files = {k / self.scene.fps: self._frame_file(k, ".vtp") for k in range(self.frames)}
-            export.vtk_series(files, self.folder / "points.pvd")
+            export.vtk_series(self._saved(".vtp"), self.folder / "points.pvd")
+
+    def _saved(self, ending: str) -> dict[float, Path]:
+        """Files of the frames by their time [s], those that are there: a run may be gone on with for other files."""
+        files = {k / self.scene.fps: self._frame_file(k, ending) for k in range(self.frames)}
+        return {time: file for time, file in files.items() if file.exists()}
 
     def _stage(self, world: World) -> Stage:
         from phyxel.render.stage import Stage

@@ -117,6 +117,22 @@ def test_parts_joined_are_as_good_as_the_whole(tmp_path):
     assert joined.ExportToString(addSourceFileComment=False) == whole.ExportToString(addSourceFileComment=False)
 
 
+def test_a_damaged_part_is_named(tmp_path):
+    (tmp_path / "0000.usdc").write_bytes(b"PXR-USDC cut off")
+    for part in ("0000.usdc", "nowhere.usdc"):
+        with pytest.raises(px.PhyxelError, match=part):
+            px.export.join_usd([tmp_path / part], tmp_path / "joined.usdc")
+    assert [path.name for path in tmp_path.iterdir()] == ["0000.usdc"]
+
+
+def test_what_cannot_be_written_says_so(tmp_path):
+    (tmp_path / "folder.usdc").mkdir()
+    body = bent(px.load("box", points=200))
+    with pytest.raises(px.PhyxelError, match="cannot be written"):
+        px.export.usd(body, tmp_path / "folder.usdc")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.usdc"]
+
+
 def test_without_the_package_it_says_how_to_get_it(tmp_path, monkeypatch):
     for name in list(sys.modules):
         if name == "pxr" or name.startswith("pxr."):

@@ -26,9 +26,9 @@ def noise(seed):
 
 def is_closed(faces: np.ndarray) -> bool:
     """Every edge has two triangles, which pass along it in opposite directions."""
-    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]).tolist()
-    once = set(map(tuple, edges))
-    return len(once) == len(edges) and once == {(b, a) for a, b in once}
+    start, end = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]).astype(np.int64).T
+    there, back = (np.sort(one * (faces.max() + 1) + other) for one, other in ((start, end), (end, start)))
+    return bool((np.diff(there) > 0).all() and np.array_equal(there, back))
 
 
 def around_each_vertex_once(faces: np.ndarray) -> bool:

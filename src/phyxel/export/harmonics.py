@@ -22,8 +22,8 @@ Harmonics = wp.types.vector(length=HARMONICS, dtype=wp.float64)
 
 @wp.func
 def harmonics_at(d: wp.vec3d):
-    """The real harmonics of degree 1, 2, 3 in a unit direction, in the order and with the signs that splats have: degree
-    l from order −l to l, odd orders negative."""
+    """The real harmonics of degree 1, 2, 3 in a unit direction, in the order and with the signs that splats have:
+    degree l from order −l to l, odd orders negative."""
     x, y, z = d[0], d[1], d[2]
     xx, yy, zz = x * x, y * y, z * z
     two, three, four = wp.float64(2.0), wp.float64(3.0), wp.float64(4.0)

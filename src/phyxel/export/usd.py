@@ -76,11 +76,18 @@ def join_usd(parts: Sequence[str | os.PathLike[str]], path: str | os.PathLike[st
     pxr = _usd_for(path)
     if not parts:
         raise PhyxelError(f"{path}: no files to join")
-    # Read without the registry, which would remember a file that is written again later.
-    whole = pxr.Sdf.Layer.OpenAsAnonymous(str(parts[0]))
-    for part in parts[1:]:
-        pxr.UsdUtils.StitchLayers(whole, pxr.Sdf.Layer.OpenAsAnonymous(str(part)))
+    whole, *others = (_opened(pxr, part) for part in parts)
+    for other in others:
+        pxr.UsdUtils.StitchLayers(whole, other)
     _save(pxr, whole, path)
+
+
+def _opened(pxr: Any, path: str | os.PathLike[str]) -> Any:
+    try:
+        # Not through the registry, which would remember a file that is written again later.
+        return pxr.Sdf.Layer.OpenAsAnonymous(str(path))
+    except pxr.Tf.ErrorException as error:
+        raise PhyxelError(f"{path}: is no USD file, or damaged") from error
 
 
 def _usd_for(path: str | os.PathLike[str]) -> Any:
@@ -177,9 +184,10 @@ def _save(pxr: Any, layer: Any, path: str | os.PathLike[str]) -> None:
     with whole_file(path) as file:
         name = file.name + Path(path).suffix.lower()  # USD goes by the suffix
         try:
-            if not layer.Export(name):
-                raise PhyxelError(f"{path}: cannot be written")
+            layer.Export(name)
             os.replace(name, file.name)
+        except pxr.Tf.ErrorException as error:
+            raise PhyxelError(f"{path}: cannot be written") from error
         finally:
             Path(name).unlink(missing_ok=True)
 

@@ -29,8 +29,10 @@ LATTICE = 2 ** (1 / 3) * np.array([[-0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0.5, 0.5
 """B for cells of volume 1, columns; its determinant is positive."""
 CORNERS = np.array(list(product((0, 1), repeat=3)))
 """of a cell, or a block and its upper neighbours; number k has the bits of k"""
-MOST_BLOCKS = 2**27
+MOST_BLOCKS = 2**26
 """in the box: more would take gigabytes to number"""
+AT_ONCE = 2**18
+"""Places at which the field is asked in one call."""
 NEAREST = 1e-4
 """Least distance of a vertex from a lattice point, over the edge it lies on: no triangle vanishes."""
 JUST_OUTSIDE = 1e-30
@@ -112,8 +114,8 @@ class _Blocks:
         beyond = np.maximum(self._lower - x, x - self._upper).max(axis=1)
         values = np.full(len(x), JUST_OUTSIDE)
         asked = np.flatnonzero(beyond <= self._margin)
-        if len(asked):
-            values[asked] = self._field(x[asked])
+        for part in np.split(asked, range(AT_ONCE, len(asked), AT_ONCE)) if len(asked) else []:
+            values[part] = self._field(x[part])
         # A surface that crosses the box is closed there; one that only comes near it ends where it would.
         values[(beyond > 0) & (values < 0)] = JUST_OUTSIDE
         if not np.isfinite(values).all():
@@ -124,8 +126,10 @@ class _Blocks:
 
     def coarse(self) -> Indices:
         """Blocks in which the signs at the first points of blocks change, ascending."""
-        every = self.places(np.arange(len(self._slot)))
-        signs = (self.values_at(BLOCK * every) < 0).reshape(self.shape)
+        every = len(self._slot)
+        slabs = [np.arange(first, min(first + AT_ONCE, every)) for first in range(0, every, AT_ONCE)]
+        inside = np.concatenate([self.values_at(BLOCK * self.places(slab)) < 0 for slab in slabs])
+        signs = inside.reshape(self.shape)
         windows = [signs[tuple(slice(o, n - 1 + o) for o, n in zip(c, self.shape, strict=True))] for c in CORNERS]
         mixed = np.logical_or.reduce(windows) & ~np.logical_and.reduce(windows)
         return np.unique(self.numbers_at(np.argwhere(mixed)))
