@@ -100,9 +100,13 @@ def test_a_body_alone_is_a_file_too(suffix, tmp_path):
 
 
 def test_parts_joined_are_as_good_as_the_whole(tmp_path):
+    """Also where one mesh stays and another changes from the second frame on."""
+
     def world():
         world = px.World()
-        world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT))
+        world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT, name="stays"))
+        world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT, name="melts", at=(3, 0, 0)))
+        world.at(0.01, lambda world: world.bodies[1].melt())
         return world
 
     px.export.usd(world().play(seconds=0.04, fps=FPS), tmp_path / "whole.usdc", fps=FPS, mesh=True)
@@ -114,6 +118,9 @@ def test_parts_joined_are_as_good_as_the_whole(tmp_path):
     assert faults_of(tmp_path / "joined.usdc") == []
     whole, joined = (Usd.Stage.Open(str(tmp_path / f"{name}.usdc")) for name in ("whole", "joined"))
     assert joined.GetEndTimeCode() == 2
+    for name, times in (("stays", []), ("melts", [0, 1, 2])):
+        faces = joined.GetPrimAtPath(f"/World/{name}/{name}_mesh").GetAttribute("faceVertexIndices")
+        assert faces.GetTimeSamples() == times
     assert joined.ExportToString(addSourceFileComment=False) == whole.ExportToString(addSourceFileComment=False)
 
 

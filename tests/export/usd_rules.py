@@ -9,7 +9,7 @@ from pxr import Usd, UsdGeom
 def faults_of(path: Path) -> list[str]:
     """What is wrong with a file, in words; nothing is right."""
     stage = Usd.Stage.Open(str(path))
-    found = [f"composition: {error}" for error in stage.GetCompositionErrors()]
+    found = [f"composition: {error}" for error in stage.GetCompositionErrors()] + _official_faults(stage)
     if UsdGeom.GetStageUpAxis(stage) != UsdGeom.Tokens.y or UsdGeom.GetStageMetersPerUnit(stage) != 1.0:
         found.append("not in metres, y up")
     if not stage.GetDefaultPrim():
@@ -24,6 +24,16 @@ def faults_of(path: Path) -> list[str]:
         for time in times:
             found += [f"{prim.GetPath()} at {time}: {fault}" for fault in _faults_at(prim, time)]
     return found
+
+
+def _official_faults(stage) -> list[str]:
+    """What USD's own validators say, where they come along."""
+    try:
+        from pxr import UsdValidation
+    except ImportError:
+        return []
+    validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
+    return [error.GetMessage() for error in UsdValidation.ValidationContext(validators).Validate(stage)]
 
 
 def _faults_at(prim, time: float) -> list[str]:
@@ -56,6 +66,8 @@ def _faults_of_faces(prim, time: float, points: int) -> list[str]:
     corners, counts = mesh.GetFaceVertexIndicesAttr().Get(time), mesh.GetFaceVertexCountsAttr().Get(time)
     valid, why = UsdGeom.Mesh.ValidateTopology(corners, counts, points)
     found = [] if valid else [why]
+    if len(np.unique(np.array(corners))) != points:
+        found.append("vertices without a face: faces of another time?")
     st = UsdGeom.PrimvarsAPI(prim).GetPrimvar("st")
     if st and len(st.ComputeFlattened(time)) != len(corners):
         found.append("texture coordinates do not fit the corners")

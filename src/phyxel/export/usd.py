@@ -193,8 +193,9 @@ def _save(pxr: Any, layer: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _say_once(attribute: Any) -> None:
-    """A value that is the same at all times holds at all times."""
-    if not attribute or not (times := attribute.GetTimeSamples()):
+    """A value that is the same at all of several times holds at all times. A single moment stays one: files are joined
+    by their moments."""
+    if not attribute or len(times := attribute.GetTimeSamples()) < 2:
         return
     first = attribute.Get(times[0])
     if all(attribute.Get(time) == first for time in times[1:]):
