@@ -229,7 +229,7 @@ def test_the_mesh_of_points_stands_on_the_ground(tmp_path):
     world.advance(0.3)
     px.export.mesh(body, tmp_path / "ball.obj")
     assert px.load(tmp_path / "ball.obj").positions[:, 1].min() > -1e-6
-    assert body.positions[:, 1].min() < 0.3 * body.unit + 0.5 * body.unit, "it has come down"
+    assert body.positions[:, 1].min() < body.unit, "it has come down"
 
 
 def test_a_melt_has_a_closed_mesh_of_its_own(tmp_path):
