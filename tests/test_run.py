@@ -217,6 +217,43 @@ def test_a_mesh_goes_out_as_it_came_in(tmp_path):
     )
 
 
+EVERY_FORMAT = SIMPLE.replace("[output]", '[output]\npoints = ["ply", "vtk", "splat", "usd"]\nmesh = "usd"')
+
+
+def test_every_format_is_written_and_survives_a_stop(tmp_path):
+    """A run that was stopped and gone on with has the same files as one that was not, bit for bit."""
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core")
+    straight, out = tmp_path / "straight", tmp_path / "out"
+    play(EVERY_FORMAT, straight)
+    stopped_after(out, 3, EVERY_FORMAT)
+    assert not (out / "scene.usdc").exists() and not (out / "points.pvd").exists()
+    play(EVERY_FORMAT, out, resume=True)
+    one, other = ({k: v for k, v in files_in(f).items() if "run.jsonl" not in k} for f in (straight, out))
+    kept = {name: content for name, content in one.items() if not name.startswith("checkpoints")}
+    assert sorted(one) == sorted(other)
+    assert [name for name, content in kept.items() if other[name] != content] == []
+    names = {f"frames/{k:04d}{ending}" for k in range(6) for ending in (".ply", ".vtp", "-splats.ply", ".usdc")}
+    assert set(kept) == names | {"scene.toml", "scene.usdc", "points.pvd"}
+    stage = usd.Stage.Open(str(out / "scene.usdc"))
+    assert (stage.GetStartTimeCode(), stage.GetEndTimeCode(), stage.GetTimeCodesPerSecond()) == (0, 5, 50)
+    for kind in ("points", "mesh"):
+        prim = stage.GetPrimAtPath(f"/World/box/box_{kind}")
+        assert prim.GetAttribute("points").GetTimeSamples() == [0, 1, 2, 3, 4, 5]
+    saved = px.load(out / "frames" / "0005.ply").positions
+    shown = stage.GetPrimAtPath("/World/box/box_points").GetAttribute("points").Get(5)
+    assert np.array_equal(np.array(shown), saved.astype(np.float32))
+    assert np.abs(px.load(out / "frames" / "0005-splats.ply").positions - saved).max() < 1e-6
+    assert (out / "points.pvd").read_text().count("frames/000") == 6
+
+
+@pytest.mark.parametrize("asked", ['points = "usd"', 'points = ["ply", "usd"]', 'mesh = "usd"'])
+def test_usd_without_its_package_is_refused_before_anything_is_written(asked, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pxr", None)
+    with pytest.raises(px.PhyxelError, match=r'output\.(points|mesh) = "usd".*phyxel\[usd\]'):
+        play(SIMPLE.replace("[output]", f"[output]\n{asked}"), tmp_path / "out")
+    assert files_in(tmp_path) == {}
+
+
 def test_a_new_run_replaces_an_old_one(tmp_path):
     out = tmp_path / "out"
     play(SIMPLE, out)
@@ -260,14 +297,14 @@ TOO_LATE = {
     "region": "[[event]]\nat = 0.05\nhold = { lower = [9, 9, 9] }\n",
     "force": "[[event]]\nat = 0.05\nforce = [nan, 0, 0]\n",
     "twice": '[[event]]\nat = 0\nhold = { name = "a" }\n' + 2 * '[[event]]\nat = 0.05\nrelease = "a"\n',
-    "mesh": '[output]\nvideo = false\nmesh = "obj"\n',
+    "output": '[output]\nvideo = false\npoints = ["ply", "fbx"]\n',
 }
 
 
 @pytest.mark.parametrize("fault", TOO_LATE)
 def test_a_fault_that_shows_later_is_found_before_anything_is_written(fault, tmp_path):
     text = SIMPLE.split("[output]")[0] + TOO_LATE[fault]
-    if fault != "mesh":
+    if fault != "output":
         text += "[output]\nvideo = false\n"
     with pytest.raises(px.PhyxelError):
         play(text, tmp_path / "out")
@@ -279,7 +316,7 @@ def test_a_faulty_scene_leaves_an_earlier_run_alone(tmp_path):
     play(SIMPLE, out, seconds=0.04)
     before = files_in(out)
     with pytest.raises(px.PhyxelError):
-        play(SIMPLE.replace("[output]", '[output]\nmesh = "obj"'), out)
+        play(SIMPLE.replace("[output]", "[[event]]\nat = 0.05\nhold = { lower = [9, 9, 9] }\n[output]"), out)
     assert sorted(files_in(out)) == sorted(before)
     assert files_in(out) == before
 

@@ -18,6 +18,7 @@ from phyxel.mls.neighbours import nearest
 from phyxel.mls.seen import seen_pairs
 from phyxel.models.phyxel import Part
 from phyxel.points.cloud import PointCloud
+from phyxel.points.splats import Splats
 from phyxel.ramp import Ramp
 from phyxel.region import Box, Vector, Where, as_vector, select
 from phyxel.solid.octree import Region
@@ -139,7 +140,7 @@ class Body:
         self._force = np.zeros(3)
         self._place(at, rotate, size)
         sampled = self.solid.sample(nodes, [self._in_cloud(entry) for entry in refine])
-        self.birth: Floats = self._placed(sampled.positions)
+        self.birth: Floats = self.placed(sampled.positions)
         """X in the first reference shape [m], shape (n, 3)"""
         self.volumes: Floats = sampled.volumes * self._scale**3
         """[m³], shape (n,)"""
@@ -226,13 +227,18 @@ class Body:
         """how the cloud's axes stand in the world, 3 × 3"""
         self._at = self._vector("at", at)
 
-    def _placed(self, positions: NDArray[np.floating]) -> Floats:
+    def placed(self, positions: NDArray[np.floating]) -> Floats:
+        """Where (m, 3) places of the cloud are in the shape at birth [m], shape (m, 3)."""
         turned = (np.asarray(positions, np.float64) - self._middle) @ self.rotation.T
         return self._at + self._middle + self._scale * turned
 
     def placed_cloud(self) -> Floats:
         """Where the cloud's points are in the reference shape [m], shape (m, 3)."""
-        return self._placed(self.cloud.positions)
+        return self.placed(self.cloud.positions)
+
+    def placed_splats(self) -> Splats | None:
+        """The cloud's Gaussian splats, if it has some, turned and scaled as the body was; not moved."""
+        return None if self.cloud.splats is None else self.cloud.splats.turned(self._scale, self.rotation)
 
     def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid."""
@@ -256,7 +262,7 @@ class Body:
                 for corner in (where.lower, where.upper)
             )
             return Box(lower.tolist(), upper.tolist()), levels
-        return lambda positions: where(self._placed(positions)), levels
+        return lambda positions: where(self.placed(positions)), levels
 
     def _unplaced(self, positions: Floats) -> Floats:
         return self._middle + (positions - self._at - self._middle) @ self.rotation / self._scale

@@ -1,10 +1,12 @@
 """A run: a scene played into a folder, frame by frame, so that it can be stopped at any moment and gone on with.
 
 OUT/scene.toml      what was run
-OUT/frames/         0000.ply (points), 0000.obj (meshes), 0000.png (pictures)
+OUT/frames/         0000.ply, 0000.vtp, 0000.usdc, 0000-splats.ply (points), 0000-mesh.obj (meshes), 0000.png (pictures)
 OUT/run.jsonl       one line a frame: time, energies, momentum, volume, surfels, milliseconds by stage
 OUT/checkpoints/    0030.npz, the last two
 OUT/preview.mp4     encoded from the saved pictures
+OUT/scene.usdc      joined from frames/0000.usdc, ...
+OUT/points.pvd      which names frames/0000.vtp, ... and their times
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel import export
 from phyxel.errors import CheckpointError, PhyxelError
-from phyxel.export import mesh, ply
+from phyxel.export.usd import require_usd
 from phyxel.files import whole_file
 from phyxel.scene import Scene
 from phyxel.world import Frame, World
@@ -105,8 +108,7 @@ class Run:
                 if index % self._output.checkpoint_every == 0 or index == self.frames - 1:
                     pictures.finish()
                     self._save(world, index)
-        if self._output.video:
-            self.encode()
+        self._finish()
         return first
 
     def _frame(self, world: World, stage: Stage | None, pictures: PictureWriter, index: int) -> dict[str, Any]:
@@ -124,12 +126,37 @@ class Run:
         return row | {"milliseconds": {name: round(ms, 3) for name, ms in watch.spent.items()}}
 
     def _export(self, world: World, index: int) -> None:
-        if self._output.points:
-            ply(Frame(index, world.time, world.bodies), self.folder / "frames" / f"{index:04d}.ply")
-        if self._output.mesh:
+        output, frame = self._output, Frame(index, world.time, world.bodies)
+        if "ply" in output.points:
+            export.ply(frame, self._frame_file(index, ".ply"))
+        if "splat" in output.points:
+            export.splats(frame, self._frame_file(index, "-splats.ply"))
+        if "vtk" in output.points:
+            export.vtk(frame, self._frame_file(index, ".vtp"))
+        if output.usd:
+            which = {"points": "usd" in output.points, "mesh": output.mesh == "usd"}
+            export.usd(frame, self._frame_file(index, ".usdc"), fps=self.scene.fps, **which)
+        if output.mesh in ("obj", "ply"):
             for body in world.bodies:
-                label = f"{index:04d}" if len(world.bodies) == 1 else f"{index:04d}-{body.name}"
-                mesh(body, self.folder / "frames" / f"{label}-mesh.{self._output.mesh}")
+                label = "" if len(world.bodies) == 1 else f"-{body.name}"
+                export.mesh(body, self._frame_file(index, f"{label}-mesh.{output.mesh}"))
+
+    def _frame_file(self, index: int, ending: str) -> Path:
+        return self.folder / "frames" / f"{index:04d}{ending}"
+
+    def _finish(self) -> None:
+        """What is made of the saved frames: nothing of it is half-written when a run is stopped."""
+        if self._output.video:
+            self.encode()
+        if self._output.usd:
+            export.join_usd(list(self._saved(".usdc").values()), self.folder / "scene.usdc")
+        if "vtk" in self._output.points:
+            export.vtk_series(self._saved(".vtp"), self.folder / "points.pvd")
+
+    def _saved(self, ending: str) -> dict[float, Path]:
+        """Files of the frames by their time [s], those that are there: a run may be gone on with for other files."""
+        files = {k / self.scene.fps: self._frame_file(k, ending) for k in range(self.frames)}
+        return {time: file for time, file in files.items() if file.exists()}
 
     def _stage(self, world: World) -> Stage:
         from phyxel.render.stage import Stage
@@ -140,11 +167,9 @@ class Run:
 
     def _check_output(self, world: World) -> None:
         """Refuse, before anything is written, what cannot be written later."""
+        if self._output.usd:
+            require_usd(f'output.{self._output.usd} = "usd"')
         for body in world.bodies:
-            if self._output.mesh and body.cloud.faces is None:
-                raise PhyxelError(
-                    f'output.mesh = "{self._output.mesh}": {body.name} came in without faces; leave it away'
-                )
             _ = body.surface
 
     def _check_folder(self, resume: bool) -> None:
@@ -168,7 +193,8 @@ class Run:
             for old in ("frames", "checkpoints"):
                 shutil.rmtree(self.folder / old, ignore_errors=True)
                 (self.folder / old).mkdir()
-            (self.folder / "preview.mp4").unlink(missing_ok=True)
+            for old in ("preview.mp4", "scene.usdc", "points.pvd"):
+                (self.folder / old).unlink(missing_ok=True)
         except OSError as error:
             raise PhyxelError(
                 f"{self.folder}: cannot be written ({error.strerror}); give another with --out"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from phyxel.body import Body, Handle, Motion
 from phyxel.contact.colliders import Box
@@ -253,11 +253,21 @@ class CameraPart(Part):
 
 
 class OutputPart(Part):
-    points: Literal["ply"] | list[Literal["ply"]] | None = "ply"
-    mesh: Literal["obj", "ply"] | None = None
+    points: list[Literal["ply", "usd", "vtk", "splat"]] = Field(default=["ply"])
+    mesh: Literal["obj", "ply", "usd"] | None = None
     video: bool = True
     width: int = Field(default=1280, ge=16, le=8192)
     height: int = Field(default=720, ge=16, le=8192)
     background: Literal["studio"] | Triple = "studio"
     checkpoint_every: int = Field(default=30, ge=1)
     """frames between checkpoints"""
+
+    @field_validator("points", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, given: Any) -> Any:
+        return [given] if isinstance(given, str) else given
+
+    @property
+    def usd(self) -> str | None:
+        """Which key asks for a file of USD, if one does."""
+        return "points" if "usd" in self.points else "mesh" if self.mesh == "usd" else None

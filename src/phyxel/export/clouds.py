@@ -16,16 +16,29 @@ from phyxel.world import Frame
 VERTEX = np.dtype(
     [(name, "<f4") for name in ("x", "y", "z", "nx", "ny", "nz")] + [(name, "u1") for name in ("red", "green", "blue")]
 )
-PLY_TYPES = {"<f4": "float", "|u1": "uchar"}
+PLY_TYPES = {
+    "f4": "float",
+    "f8": "double",
+    "i1": "char",
+    "u1": "uchar",
+    "i2": "short",
+    "u2": "ushort",
+    "i4": "int",
+    "u4": "uint",
+}
 
 
 def ply(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
     """Write the surfels of a frame's bodies, or of one body, as they are now. Positions in metres, y up."""
-    bodies = [thing] if isinstance(thing, Body) else thing.bodies
-    vertices = np.concatenate([surfel_rows(body) for body in bodies])
+    vertices = np.concatenate([surfel_rows(body) for body in bodies_of(thing)])
     with whole_file(path) as file:
         file.write(ply_header([("vertex", len(vertices), columns_of(VERTEX))]))
         file.write(vertices.tobytes())
+
+
+def bodies_of(thing: Frame | Body) -> Sequence[Body]:
+    """The bodies of a frame, or one body."""
+    return [thing] if isinstance(thing, Body) else thing.bodies
 
 
 def surfel_rows(body: Body) -> NDArray[Any]:
@@ -34,13 +47,18 @@ def surfel_rows(body: Body) -> NDArray[Any]:
     rows = np.empty(len(surface), VERTEX)
     rows["x"], rows["y"], rows["z"] = surface.positions.T
     rows["nx"], rows["ny"], rows["nz"] = surface.normals.T
-    rows["red"], rows["green"], rows["blue"] = np.round(255 * np.clip(surface.colors, 0, 1)).astype(np.uint8).T
+    rows["red"], rows["green"], rows["blue"] = byte_colors(surface.colors).T
     return rows
+
+
+def byte_colors(colors: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Colours in 0..1 as 0..255."""
+    return np.round(255 * np.clip(colors, 0, 1)).astype(np.uint8)
 
 
 def columns_of(rows: np.dtype[Any]) -> list[str]:
     """PLY property lines of a row type."""
-    return [f"property {PLY_TYPES[rows[name].str]} {name}" for name in rows.names or ()]
+    return [f"property {PLY_TYPES[rows[name].str[1:]]} {name}" for name in rows.names or ()]
 
 
 def ply_header(elements: Sequence[tuple[str, int, Sequence[str]]]) -> bytes:

@@ -1,57 +1,174 @@
-"""Mesh in, mesh out: the deformed mesh with the faces and texture coordinates it came with."""
+"""Bodies as triangle meshes: the one they came with, deformed; or one of the surface they have."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from phyxel.body import Body
 from phyxel.errors import PhyxelError
-from phyxel.export.clouds import VERTEX, columns_of, ply_header, surfel_rows
+from phyxel.export.clouds import VERTEX, byte_colors, columns_of, ply_header
+from phyxel.export.follow import Follower, keeps_its_shape, kept_out
 from phyxel.files import whole_file
+from phyxel.mls.neighbours import mean_spacing, nearest
+from phyxel.surface.isosurface import Field, field_normals, isosurface
+
+Floats = NDArray[np.float64]
 
 FACE = np.dtype([("count", "u1"), ("corners", "<i4", 3)])
+COARSENESS = 1.5
+"""Cells of the mesh of a cloud, over the spacing of its points: not twice as many vertices as points."""
+SHARPNESS = 1.5
+"""−B of Blinn's blobs: with 2 and more there are hollows between nodes inside."""
+BLOBS = 20
+"""Nodes that a place is filled by."""
+BLOB_CELL = 0.3
+"""Cells of the mesh of blobs, over the spacing of the nodes."""
+
+
+@dataclass(frozen=True)
+class BodyMesh:
+    """A mesh as it is at a moment, in metres, y up."""
+
+    vertices: Floats
+    """[m], shape (n, 3)"""
+    normals: NDArray[np.floating]
+    """unit length, outward, shape (n, 3)"""
+    colors: NDArray[np.floating]
+    """red, green, blue in 0..1, shape (n, 3)"""
+    faces: NDArray[np.integer]
+    """triangles, counter-clockwise from outside, shape (m, 3)"""
+    uv: NDArray[np.floating] | None = None
+    """texture coordinates, shape (t, 2)"""
+    uv_faces: NDArray[np.integer] | None = None
+    """index into `uv` for each corner of `faces`, shape (m, 3)"""
+
+
+@dataclass(frozen=True)
+class _Skin:
+    """A mesh of a body's shape at birth."""
+
+    follower: Follower
+    normals: Floats
+    colors: NDArray[np.floating]
+    faces: NDArray[np.integer]
+
+
+_skins: WeakKeyDictionary[Body, _Skin] = WeakKeyDictionary()
 
 
 def mesh(body: Body, path: str | os.PathLike[str]) -> None:
-    """Write a body's mesh as it is now: .obj (keeps texture coordinates) or .ply (keeps colours)."""
-    if body.cloud.faces is None:
-        raise PhyxelError(f"{body.name}: came in without faces, so there is no mesh to write; write its points as PLY")
+    """Write a body as a mesh, as it is now: .obj (keeps texture coordinates) or .ply (keeps colours).
+
+    What came in as a mesh has the vertices and faces it came with. Of what came as points a closed mesh is made once,
+    and then follows; of what has melted, a closed mesh is made anew each time."""
     writers = {".obj": _obj, ".ply": _ply}
     suffix = Path(path).suffix.lower()
     if suffix not in writers:
         raise PhyxelError(f"{path}: meshes are written as {' or '.join(writers)}")
-    content = writers[suffix](body)
+    content = writers[suffix](mesh_of(body), body.name)
     with whole_file(path) as file:
         file.write(content)
 
 
-def _vertex_count(body: Body) -> int:
-    """The mesh's own vertices come first; points that were added on its faces are not part of it."""
-    return len(body.cloud) if body.cloud.mesh is None else len(body.cloud.mesh.vertices)
+def mesh_of(body: Body) -> BodyMesh:
+    """A body's mesh as it is now."""
+    if not keeps_its_shape(body):
+        return _surface_mesh(body)
+    return _skin_mesh(body) if body.cloud.faces is None else _own_mesh(body)
 
 
-def _obj(body: Body) -> bytes:
-    cloud, surface = body.cloud, body.surface
-    count, faces = _vertex_count(body), np.asarray(cloud.faces) + 1
-    lines = [f"# {body.name}, written by phyxel, metres, y up"]
-    lines += ["v {:.7g} {:.7g} {:.7g}".format(*x) for x in surface.positions[:count].tolist()]
-    lines += ["vn {:.5g} {:.5g} {:.5g}".format(*n) for n in surface.normals[:count].tolist()]
-    if cloud.uv is None or cloud.uv_faces is None:
+def _own_mesh(body: Body) -> BodyMesh:
+    cloud, carried = body.cloud, body.surface.carried
+    assert cloud.faces is not None
+    # The mesh's own vertices come first; points that were added on its faces are not part of it.
+    own = slice(len(cloud) if cloud.mesh is None else len(cloud.mesh.vertices))
+    vertices = carried.origin + carried.position.numpy()[own]
+    return BodyMesh(vertices, carried.normal.numpy()[own], carried.colors[own], cloud.faces, cloud.uv, cloud.uv_faces)
+
+
+def _skin_mesh(body: Body) -> BodyMesh:
+    if body not in _skins:
+        _skins[body] = _found_skin(body)
+    skin = _skins[body]
+    J = skin.follower.deformation(body)
+    vertices = kept_out(body, skin.follower.positions(body, J))
+    cofactor = np.stack([np.cross(J[:, k - 2], J[:, k - 1]) for k in range(3)], axis=1)
+    return BodyMesh(vertices, _unit(np.einsum("mab,mb->ma", cofactor, skin.normals)), skin.colors, skin.faces)
+
+
+def _found_skin(body: Body) -> _Skin:
+    """The file's mesh, of which the body's points are a part; or that of the solid which they enclose."""
+    cloud, solid = body.cloud, body.solid
+    if cloud.mesh is not None:
+        vertices, faces = np.asarray(cloud.mesh.vertices, np.float64), cloud.mesh.faces
+    else:
+        cell = COARSENESS * float(np.median(mean_spacing(cloud.positions, 6)))
+        lower, upper = solid.lower - 2 * cell, solid.upper + 2 * cell
+        vertices, faces = isosurface(solid.distance, lower, upper, cell, near=cloud.positions)
+    normals = _unit(np.asarray(solid.gradient(vertices), np.float64)) @ body.rotation.T
+    _, index = nearest(vertices, cloud.positions, 1)
+    return _Skin(Follower(body, body.placed(vertices)), normals, body.surface.carried.colors[index[:, 0]], faces)
+
+
+def _surface_mesh(body: Body) -> BodyMesh:
+    """A closed mesh of the surface a body has now."""
+    field, cell = surface_field(body)
+    surface, nodes = body.surface.positions, body.positions
+    around = np.concatenate([surface, nodes])
+    room = 2 * body.unit
+    vertices, faces = isosurface(field, around.min(axis=0) - room, around.max(axis=0) + room, cell, near=around)
+    _, index = nearest(vertices, surface, 1)
+    return BodyMesh(vertices, field_normals(field, vertices, 0.1 * cell), body.surface.colors[index[:, 0]], faces)
+
+
+def surface_field(body: Body) -> tuple[Field, float]:
+    """A field that is negative inside a body as it is now, and the cells it takes to see its detail [m].
+
+    Blinn's blobs over the nodes, f = Σ e^(B (r²/R² − 1)) is 1 on the surface: each alone would be a ball of radius R.
+    """
+    nodes, tree = body.positions, cKDTree(body.positions)
+    radius = np.cbrt(0.75 / np.pi * body.volumes)
+    count = min(BLOBS, len(nodes))
+
+    def field(x: Floats) -> Floats:
+        distance, index = tree.query(x, count, workers=-1)
+        return 1 - np.exp(SHARPNESS * (1 - (distance / radius[index]) ** 2)).sum(axis=1)
+
+    return field, BLOB_CELL * body.unit
+
+
+def _unit(vectors: Floats) -> Floats:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
+
+
+def _obj(mesh: BodyMesh, name: str) -> bytes:
+    faces = mesh.faces + 1
+    lines = [f"# {name}, written by phyxel, metres, y up"]
+    lines += ["v {:.7g} {:.7g} {:.7g}".format(*x) for x in mesh.vertices.tolist()]
+    lines += ["vn {:.5g} {:.5g} {:.5g}".format(*n) for n in mesh.normals.tolist()]
+    if mesh.uv is None or mesh.uv_faces is None:
         lines += ["f {0}//{0} {1}//{1} {2}//{2}".format(*face) for face in faces.tolist()]
     else:
-        lines += ["vt {:.7g} {:.7g}".format(*t) for t in cloud.uv.tolist()]
-        corners = np.stack([faces, cloud.uv_faces + 1], axis=2).reshape(-1, 6)
+        lines += ["vt {:.7g} {:.7g}".format(*t) for t in mesh.uv.tolist()]
+        corners = np.stack([faces, mesh.uv_faces + 1], axis=2).reshape(-1, 6)
         lines += ["f {0}/{1}/{0} {2}/{3}/{2} {4}/{5}/{4}".format(*face) for face in corners.tolist()]
     return ("\n".join(lines) + "\n").encode()
 
 
-def _ply(body: Body) -> bytes:
-    vertices = surfel_rows(body)[: _vertex_count(body)]
-    faces = np.empty(len(np.asarray(body.cloud.faces)), FACE)
-    faces["count"], faces["corners"] = 3, body.cloud.faces
+def _ply(mesh: BodyMesh, _name: str) -> bytes:
+    vertices = np.empty(len(mesh.vertices), VERTEX)
+    vertices["x"], vertices["y"], vertices["z"] = mesh.vertices.T
+    vertices["nx"], vertices["ny"], vertices["nz"] = mesh.normals.T
+    vertices["red"], vertices["green"], vertices["blue"] = byte_colors(mesh.colors).T
+    faces = np.empty(len(mesh.faces), FACE)
+    faces["count"], faces["corners"] = 3, mesh.faces
     header = ply_header(
         [
             ("vertex", len(vertices), columns_of(VERTEX)),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import grid_for, nearest
@@ -131,3 +132,9 @@ class Carriers:
         reach = points[:, None, :] - nodes[self.nodes]
         moved = u[self.nodes] + np.einsum("mkab,mkb->mka", gradient[self.nodes].astype(np.float64), reach)
         return np.einsum("mk,mka->ma", self.shares, moved)
+
+    def matrix(self, count: int) -> csr_matrix:
+        """The shares as a matrix (m, count): what the nodes have (count, ...), it takes to the mean at the points."""
+        m, k = self.nodes.shape
+        shares = self.shares.reshape(-1).astype(np.float64)
+        return csr_matrix((shares, self.nodes.reshape(-1), k * np.arange(m + 1)), (m, count))

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull, cKDTree
 
 import phyxel as px
+from tests.surface.test_isosurface import is_closed
 
 SOFT = px.Material(young=1e5, poisson=0.3, damping=2e-3)
 SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
@@ -150,10 +152,97 @@ def test_a_mesh_of_separate_triangles_is_as_good(tmp_path):
         assert np.ptp(back.positions[twins], axis=0).max() < 1e-5, "no seam opens"
 
 
-def test_points_without_faces_make_no_mesh(bear, tmp_path):
-    with pytest.raises(px.PhyxelError, match="faces"):
-        px.export.mesh(bear, tmp_path / "bear.obj")
-    assert list(tmp_path.iterdir()) == []
+def test_an_added_point_is_no_vertex_and_a_changed_surface_no_harm(tmp_path):
+    """More points than the mesh has vertices are for the picture; the mesh is made of those it came with."""
+    body = bent(px.load(write_cube(tmp_path / "cube.obj"), points=500))
+    px.export.mesh(body, tmp_path / "bent.obj")
+    back = px.load(tmp_path / "bent.obj")
+    carried = body.surface.carried
+    assert len(back) == 8 and len(carried) == 500
+    assert np.abs(back.positions - (carried.origin + carried.position.numpy()[:8])).max() < 1e-6
+
+
+def test_a_mesh_of_which_few_points_were_taken_goes_out_whole(tmp_path):
+    ball = px.load("sphere", points=600)
+    hull = ConvexHull(ball.positions).simplices
+    corners = ball.positions[hull]
+    inward = (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * corners[:, 0]).sum(axis=1) < 0
+    hull[inward] = hull[inward, ::-1]
+    lines = ["v {:.7f} {:.7f} {:.7f}".format(*x) for x in ball.positions]
+    lines += ["f {} {} {}".format(*face) for face in hull + 1]
+    (tmp_path / "ball.obj").write_text("\n".join(lines) + "\n")
+    body = bent(px.load(tmp_path / "ball.obj", points=200))
+    px.export.mesh(body, tmp_path / "bent.obj")
+    back = px.load(tmp_path / "bent.obj")
+    assert len(back) == 600 and np.array_equal(back.faces, hull)
+    moved = body.displacement_at(ball.positions)
+    assert np.abs(back.positions - ball.positions - moved).max() < 1e-5
+
+
+def closed_volume(path) -> float:
+    """Volume of a mesh file in which every edge has two faces, which pass it in opposite directions."""
+    back = px.load(path)
+    assert is_closed(np.asarray(back.faces))
+    a, b, c = (back.positions[back.faces[:, k]] for k in range(3))
+    outward = np.cross(b - a, c - a)
+    along = (outward * back.normals[back.faces[:, 0]]).sum(axis=1)
+    assert (along > 0).mean() > 0.95, "normals are those of the faces"
+    return float((a * outward).sum() / 6)
+
+
+def test_points_get_a_closed_mesh_that_follows(bear, tmp_path):
+    px.export.mesh(bear, tmp_path / "bear.ply")
+    back = px.load(tmp_path / "bear.ply")
+    assert closed_volume(tmp_path / "bear.ply") > 0
+    near, index = cKDTree(bear.surface.positions).query(back.positions)
+    assert near.max() < 2 * bear.unit
+    assert np.abs(back.colors - bear.surface.colors[index]).mean() < 0.1
+    assert np.ptp(back.colors, axis=0).max() > 0.5
+    assert np.abs(back.positions.min(axis=0) - bear.surface.positions.min(axis=0)).max() < 0.3 * bear.unit
+    before = px.load(tmp_path / "bear.ply").faces
+    px.export.mesh(bear, tmp_path / "again.ply")
+    assert np.array_equal(px.load(tmp_path / "again.ply").faces, before)
+
+
+def test_the_mesh_of_points_has_the_volume_of_the_body(tmp_path):
+    """A ball of radius r in cells h loses 0.4 (h/r)² of its volume, 1 % here; stretching keeps that."""
+    body = px.Body(px.load("sphere", points=2000), nodes=100, material=SOFT)
+    world = px.World(gravity=(0, 0, 0))
+    world.add(body)
+    stretch = np.diag([1.4, 1.0, 0.8])
+    X = (body.birth - body.centre) / body.unit
+    world.model.u.assign((X @ (stretch - np.eye(3))).astype(np.float32))
+    world.model.shape_changed()
+    px.export.mesh(body, tmp_path / "ball.ply")
+    assert closed_volume(tmp_path / "ball.ply") == pytest.approx(np.linalg.det(stretch) * body.volumes.sum(), rel=0.015)
+    back = px.load(tmp_path / "ball.ply")
+    across = (back.positions - body.centre) @ np.linalg.inv(stretch @ stretch)
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    assert (back.normals * across).sum(axis=1).min() > 0.999, "normals of an ellipsoid"
+
+
+def test_the_mesh_of_points_stands_on_the_ground(tmp_path):
+    body = px.Body(px.load("sphere", points=800), nodes=100, material=SOFT, at=(0, 0.5, 0))
+    world = px.World()
+    world.add(body)
+    world.add(px.Ground())
+    world.advance(0.3)
+    px.export.mesh(body, tmp_path / "ball.obj")
+    assert px.load(tmp_path / "ball.obj").positions[:, 1].min() > -1e-6
+    assert body.positions[:, 1].min() < body.unit, "it has come down"
+
+
+def test_a_melt_has_a_closed_mesh_of_its_own(tmp_path):
+    """Blobs over the nodes swell by some percent; colours are those of the surfels."""
+    cloud = px.load("sphere", points=600)
+    body = px.Body(cloud.with_colors(np.tile([0.9, 0.2, 0.1], (600, 1))), nodes=200, material=SOFT)
+    world = px.World(gravity=(0, 0, 0))
+    world.add(body)
+    body.melt(viscosity=10)
+    world.advance(0.02)
+    px.export.mesh(body, tmp_path / "melt.ply")
+    assert closed_volume(tmp_path / "melt.ply") == pytest.approx(body.volumes.sum(), rel=0.2)
+    assert np.abs(px.load(tmp_path / "melt.ply").colors - [0.9, 0.2, 0.1]).max() < 0.01
 
 
 def test_other_kinds_of_mesh_file_are_refused(cube, tmp_path):

@@ -1,0 +1,91 @@
+"""Things of a body's first shape that go where the body goes: splats off its surface, vertices of a mesh."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from phyxel import device as dev
+from phyxel.body import Body
+from phyxel.export.decompose import rotations_of
+from phyxel.mls.carry import Carriers
+from phyxel.mls.neighbours import nearest
+from phyxel.surface.carried import keep_out
+
+Floats = NDArray[np.float64]
+
+REACH = 2.0
+"""How far from the nearest node a deformation is believed, in spacings. What is farther off is held stiffly."""
+
+FLATTEST = 1e-6
+"""What is added to the moments of nodes, over their trace, so that they have an inverse."""
+
+
+def keeps_its_shape(body: Body) -> bool:
+    """Whether what came in can still be recognised: its points, its mesh, its splats. What has melted cannot."""
+    return not body.has_melted
+
+
+class Follower:
+    """Places (m, 3) in a body's shape at birth [m] that go where the body goes, while it keeps its shape."""
+
+    def __init__(self, body: Body, places: Floats) -> None:
+        points, nodes = self._in_units(body, places), self._in_units(body, body.birth)
+        distance, index = nearest(points, nodes, 1)
+        home = nodes[index[:, 0]]
+        self._points = home + (points - home) * np.minimum(1, REACH / np.maximum(distance, REACH))
+        self._beyond = points - self._points
+        self._shares = Carriers.found(self._points, nodes, body.sees).matrix(len(nodes))
+
+    @staticmethod
+    def _in_units(body: Body, places: Floats) -> Floats:
+        return (places - body.born.centre) / body.born.unit
+
+    def deformation(self, body: Body) -> Floats:
+        """J at the places, shape (m, 3, 3): how the body is turned and stretched there against its shape at birth."""
+        return (self._shares @ body.skin_deformation.reshape(-1, 9)).reshape(-1, 3, 3)
+
+    def positions(self, body: Body, deformation: Floats) -> Floats:
+        """Where the places are now [m], shape (m, 3), with the deformation there:
+        Σ ω_i (x_i + J_i (X − X_i)) = Σ ω_i (x_i − J_i X_i) + J X."""
+        nodes = (body.positions - body.origin) / body.unit
+        fixed = nodes - _times(body.skin_deformation, self._in_units(body, body.birth))
+        x = self._shares @ fixed + _times(deformation, self._points)
+        far = np.flatnonzero(self._beyond.any(axis=1))
+        x[far] += _times(rotations_of(deformation[far]), self._beyond[far])
+        return body.origin + body.unit * x
+
+
+def _times(matrices: Floats, vectors: Floats) -> Floats:
+    return (matrices @ vectors[:, :, None])[:, :, 0]
+
+
+def at_surfels(body: Body, values: Floats) -> Floats:
+    """What vary over the nodes (n, k), where the surfels are now, shape (m, k): a weighted fit of a linear field to the
+    nodes around each."""
+    points, nodes = ((x - body.origin) / body.unit for x in (body.surface.positions, body.positions))
+    shares = Carriers.found(points, nodes).matrix(len(nodes))
+    middle, mean = shares @ nodes, shares @ values
+    moment = _covariance(shares, nodes, nodes)
+    # Nodes in one plane say nothing about what is across it.
+    moment += FLATTEST * np.trace(moment, axis1=1, axis2=2)[:, None, None] * np.eye(3)
+    slope = np.linalg.solve(moment, _covariance(shares, nodes, values))
+    return mean + np.einsum("mav,ma->mv", slope, points - middle)
+
+
+def _covariance(shares: csr_matrix, one: Floats, other: Floats) -> Floats:
+    """Σ ω_i (a_i − ā)(b_i − b̄)ᵀ of what the nodes have, (n, k) and (n, l), at the points, shape (m, k, l)."""
+    product = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+    means = (shares @ one)[:, :, None] * (shares @ other)[:, None, :]
+    return (shares @ product).reshape(means.shape) - means
+
+
+def kept_out(body: Body, positions: Floats) -> Floats:
+    """Positions (m, 3) [m] of a body's skin, those that have got into a collider put onto its surface."""
+    world = body._in_world("a mesh")
+    local = wp.array((positions - body.origin).astype(np.float32), dtype=wp.vec3, device=world.device)
+    model, index = world.model, world.bodies.index(body)
+    dev.launch(keep_out, len(positions), [model.colliders, index, body.unit, local], world.device)
+    return body.origin + local.numpy()

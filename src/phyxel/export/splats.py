@@ -1,0 +1,146 @@
+"""Bodies as Gaussian splats: those they came from, moved, turned and stretched; or new ones made of surfels."""
+
+from __future__ import annotations
+
+import os
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from phyxel.body import Body
+from phyxel.export.clouds import bodies_of, columns_of, ply_header
+from phyxel.export.decompose import principal_axes, rotations_of
+from phyxel.export.follow import Follower, keeps_its_shape
+from phyxel.export.harmonics import turned
+from phyxel.files import whole_file
+from phyxel.points.splats import CENTRE, COLOR, OPACITY, QUATERNION, SH_0, SIZES, Splats
+from phyxel.world import Frame
+
+Floats = NDArray[np.float64]
+Columns = dict[str, NDArray]
+
+NORMAL = ("nx", "ny", "nz")
+OPAQUE = 4.6
+"""Logit of the opacity of a splat made of a surfel: 0.99."""
+WITHIN = 0.5
+"""Standard deviation of such a splat over the half axis of its surfel: neighbours cover each other's edges."""
+THICKNESS = 0.05
+"""Standard deviation across the surface over the mean one along it."""
+THINNEST = 1e-30
+"""[m]: a size that still has a logarithm"""
+
+_followers: WeakKeyDictionary[Body, Follower] = WeakKeyDictionary()
+
+
+def splats(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
+    """Write bodies as they are now as a standard PLY of 3D Gaussian splats, in metres, y up.
+
+    A body that came from splats has all of them, also those that are no points of its surface, with everything its file
+    says of them. Each goes with the deformation J around it: its covariance becomes J Σ Jᵀ, and what varies with the
+    direction of view turns with the rotation of J. Of other bodies, and of what has melted, surfels become flat splats.
+    """
+    columns = _joined([splat_columns(body) for body in bodies_of(thing)])
+    rows = np.empty(len(columns["x"]), [(name, column.dtype.newbyteorder("<")) for name, column in columns.items()])
+    for name, column in columns.items():
+        rows[name] = column
+    with whole_file(path) as file:
+        file.write(ply_header([("vertex", len(rows), columns_of(rows.dtype))]))
+        file.write(rows.tobytes())
+
+
+def splat_columns(body: Body) -> Columns:
+    """The properties of a body's splats as they are now."""
+    given = body.placed_splats()
+    return _made_of_surfels(body) if given is None or not keeps_its_shape(body) else _moved(body, given)
+
+
+def _moved(body: Body, given: Splats) -> Columns:
+    if body not in _followers:
+        assert body.cloud.splats is not None
+        _followers[body] = Follower(body, body.placed(body.cloud.splats.positions))
+    follower, carried = _followers[body], body.surface.carried
+    J = follower.deformation(body)
+    positions = follower.positions(body, J)
+    # Surfels are also kept out of colliders.
+    positions[given.surface] = carried.origin + carried.position.numpy()
+    columns = dict(given.attributes)
+    _set(columns, CENTRE, positions)
+    _set_shape(columns, J @ (given.rotations * given.scales[:, None, :]))
+    turn = rotations_of(J) @ given.rotation
+    if all(name in columns for name in NORMAL):
+        _set(columns, NORMAL, np.einsum("mab,mb->ma", turn, _table(columns, NORMAL)))
+    rest = _f_rest(columns)
+    if rest:
+        coefficients = _table(columns, rest).reshape(len(given), 3, -1)
+        _set(columns, rest, turned(coefficients, turn).reshape(len(given), -1))
+    return columns
+
+
+def _made_of_surfels(body: Body) -> Columns:
+    surface = body.surface
+    names = (*CENTRE, *NORMAL, *COLOR, *OPACITY, *SIZES, *QUATERNION)
+    columns: Columns = {name: np.zeros(len(surface), np.float32) for name in names}
+    a, b, normal = (array.numpy().astype(np.float64) for array in (surface.axis_a, surface.axis_b, surface.normal))
+    along = WITHIN * np.stack([a, b], axis=2)
+    across = THICKNESS * np.linalg.norm(along, axis=1).mean(axis=1, keepdims=True) * normal
+    _set(columns, CENTRE, surface.positions)
+    _set(columns, NORMAL, normal)
+    _set(columns, COLOR, (surface.colors - 0.5) / SH_0)
+    _set(columns, OPACITY, np.full((len(surface), 1), OPAQUE))
+    _set_shape(columns, np.concatenate([along, across[:, :, None]], axis=2))
+    return columns
+
+
+def _set_shape(columns: Columns, axes: Floats) -> None:
+    """Sizes and quaternions of splats with the covariance A Aᵀ, A (m, 3, 3)."""
+    turn, sizes = principal_axes(axes)
+    _set(columns, SIZES, np.log(np.maximum(sizes, THINNEST)))
+    _set(columns, QUATERNION, np.roll(Rotation.from_matrix(turn).as_quat(), 1, axis=1))
+
+
+def _f_rest(columns: Columns) -> list[str]:
+    """The names f_rest_0, f_rest_1, ... that are there: all of red, then of green, then of blue."""
+    return [f"f_rest_{k}" for k in range(sum(name.startswith("f_rest_") for name in columns))]
+
+
+def _table(columns: Columns, names: tuple[str, ...] | list[str]) -> Floats:
+    return np.stack([columns[name] for name in names], axis=1, dtype=np.float64)
+
+
+def _set(columns: Columns, names: tuple[str, ...] | list[str], table: NDArray[np.floating]) -> None:
+    """Let properties have other values, of the types they had."""
+    for name, column in zip(names, table.T, strict=True):
+        columns[name] = column.astype(columns[name].dtype)
+
+
+def _joined(parts: list[Columns]) -> Columns:
+    """The splats of several bodies one after the other, with all properties of any; what a body lacks is 0."""
+    degree = max(len(_f_rest(part)) for part in parts) // 3
+    parts = [_with_harmonics(part, degree) for part in parts]
+    types = {name: column.dtype for part in reversed(parts) for name, column in part.items()}
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {
+        name: np.concatenate([part.get(name, np.zeros(len(part["x"]), types[name])) for part in parts])
+        for name in names
+    }
+
+
+def _with_harmonics(columns: Columns, count: int) -> Columns:
+    """The same splats with `count` harmonics of each colour, after the mean colour; new ones are 0."""
+    names = _f_rest(columns)
+    if len(names) == 3 * count:
+        return columns
+    wider = np.zeros((len(columns["x"]), 3, count), np.float32)
+    if names:
+        given = _table(columns, names).reshape(len(wider), 3, -1)
+        wider[:, :, : given.shape[2]] = given
+    table = wider.reshape(len(wider), -1)
+    result: Columns = {}
+    for name, column in columns.items():
+        if name not in names:
+            result[name] = column
+        if name == COLOR[-1]:
+            result |= {f"f_rest_{k}": table[:, k] for k in range(table.shape[1])}
+    return result

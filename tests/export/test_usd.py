@@ -1,0 +1,200 @@
+"""USD: points and meshes over time, whole and consistent at every moment; Blender reads them."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import phyxel as px
+from tests.export.test_clouds_and_meshes import bent, write_cube
+
+pytest.importorskip("pxr", reason="needs usd-core")
+
+from pxr import Usd, UsdGeom
+
+from tests.export.usd_rules import faults_of
+
+SOFT = px.Material(young=1e5, poisson=0.3)
+FPS = 50
+
+
+def at(stage: Usd.Stage, path: str, name: str, time: float) -> np.ndarray:
+    return np.array(stage.GetPrimAtPath(path).GetAttribute(name).Get(time))
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> tuple[Path, list[dict[str, np.ndarray]]]:
+    """Two bodies that fall, one of which melts: the file, and what each frame was."""
+    folder = tmp_path_factory.mktemp("usd")
+    world = px.World()
+    world.add(px.Body(px.load("sphere", points=300), nodes=80, material=SOFT, name="a ball!"))
+    world.add(px.Body(px.load(write_cube(folder / "cube.obj")), nodes=64, material=SOFT, at=(2, 0, 0), name="cube"))
+    world.at(0.03, lambda world: world.bodies[0].melt())
+    moments = []
+
+    def frames():
+        for frame in world.play(seconds=0.06, fps=FPS):
+            moments.append({body.name: body.surface.positions.astype(np.float32) for body in world.bodies})
+            yield frame
+
+    px.export.usd(frames(), folder / "scene.usdc", fps=FPS, mesh=True)
+    return folder / "scene.usdc", moments
+
+
+def test_nothing_is_wrong_with_it(played):
+    assert faults_of(played[0]) == []
+
+
+def test_a_fault_would_be_found(played, tmp_path):
+    """The rules are no rubber stamp: normals that are too few, a face without a vertex, a point outside the extent."""
+    stage = Usd.Stage.Open(str(played[0]))
+    stage.GetPrimAtPath("/World/cube/cube_points").GetAttribute("primvars:normals").Set([(0, 1, 0)], 1)
+    stage.GetPrimAtPath("/World/cube/cube_mesh").GetAttribute("faceVertexIndices").Set([0, 1, 99] * 12)
+    stage.GetPrimAtPath("/World/a_ball_/a_ball__points").GetAttribute("extent").Set([(0, 0, 0), (1, 1, 1)], 2)
+    stage.Export(str(tmp_path / "bad.usda"))
+    faults = " ".join(faults_of(tmp_path / "bad.usda"))
+    assert "1 primvars:normals" in faults and "cube_mesh" in faults and "outside the extent" in faults
+
+
+def test_points_come_back_at_every_time(played):
+    path, moments = played
+    stage = Usd.Stage.Open(str(path))
+    assert len(moments) == 4
+    assert (stage.GetStartTimeCode(), stage.GetEndTimeCode(), stage.GetTimeCodesPerSecond()) == (0, 3, FPS)
+    for time, moment in enumerate(moments):
+        for prim, name in (("a_ball_", "a ball!"), ("cube", "cube")):
+            assert np.array_equal(at(stage, f"/World/{prim}/{prim}_points", "points", time), moment[name])
+    shown = at(stage, "/World/cube/cube_points", "primvars:displayColor", 0)
+    assert np.abs(shown - [0.4770, 0.4770, 0.5069]).max() < 1e-3, "light for the display values 0.72, 0.72, 0.74"
+
+
+def test_velocities_are_those_of_the_fall(played):
+    stage = Usd.Stage.Open(str(played[0]))
+    velocities = at(stage, "/World/cube/cube_points", "velocities", 2)
+    assert np.abs(velocities - [0, -9.81 * 2 / FPS, 0]).max() < 1e-3
+
+
+def test_faces_that_stay_are_said_once_and_others_each_time(played):
+    stage = Usd.Stage.Open(str(played[0]))
+    cube, ball = (UsdGeom.Mesh(stage.GetPrimAtPath(f"/World/{name}/{name}_mesh")) for name in ("cube", "a_ball_"))
+    assert cube.GetFaceVertexIndicesAttr().GetTimeSamples() == []
+    cloud = px.load(played[0].parent / "cube.obj")
+    assert np.array_equal(np.array(cube.GetFaceVertexIndicesAttr().Get(2)).reshape(-1, 3), cloud.faces)
+    assert ball.GetFaceVertexIndicesAttr().GetTimeSamples() == [0, 1, 2, 3]
+    st = UsdGeom.PrimvarsAPI(cube.GetPrim()).GetPrimvar("st")
+    assert st.GetInterpolation() == "faceVarying" and st.GetAttr().GetTimeSamples() == []
+    assert np.abs(np.array(st.ComputeFlattened()) - cloud.uv[cloud.uv_faces].reshape(-1, 2)).max() < 1e-6
+
+
+@pytest.mark.parametrize("suffix", ["usda", "usdc"])
+def test_a_body_alone_is_a_file_too(suffix, tmp_path):
+    body = bent(px.load("bear", points=400), size=1.0)
+    px.export.usd(body, tmp_path / f"bear.{suffix}")
+    assert faults_of(tmp_path / f"bear.{suffix}") == []
+    assert [path.name for path in tmp_path.iterdir()] == [f"bear.{suffix}"]
+    assert (tmp_path / "bear.usda").exists() == (suffix == "usda")
+
+
+def test_parts_joined_are_as_good_as_the_whole(tmp_path):
+    """Also where one mesh stays and another changes from the second frame on."""
+
+    def world():
+        world = px.World()
+        world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT, name="stays"))
+        world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT, name="melts", at=(3, 0, 0)))
+        world.at(0.01, lambda world: world.bodies[1].melt())
+        return world
+
+    px.export.usd(world().play(seconds=0.04, fps=FPS), tmp_path / "whole.usdc", fps=FPS, mesh=True)
+    parts = []
+    for frame in world().play(seconds=0.04, fps=FPS):
+        parts.append(tmp_path / f"{frame.index:04d}.usdc")
+        px.export.usd(frame, parts[-1], fps=FPS, mesh=True)
+    px.export.join_usd(parts, tmp_path / "joined.usdc")
+    assert faults_of(tmp_path / "joined.usdc") == []
+    whole, joined = (Usd.Stage.Open(str(tmp_path / f"{name}.usdc")) for name in ("whole", "joined"))
+    assert joined.GetEndTimeCode() == 2
+    for name, times in (("stays", []), ("melts", [0, 1, 2])):
+        faces = joined.GetPrimAtPath(f"/World/{name}/{name}_mesh").GetAttribute("faceVertexIndices")
+        assert faces.GetTimeSamples() == times
+    assert joined.ExportToString(addSourceFileComment=False) == whole.ExportToString(addSourceFileComment=False)
+
+
+def test_a_damaged_part_is_named(tmp_path):
+    (tmp_path / "0000.usdc").write_bytes(b"PXR-USDC cut off")
+    for part in ("0000.usdc", "nowhere.usdc"):
+        with pytest.raises(px.PhyxelError, match=part):
+            px.export.join_usd([tmp_path / part], tmp_path / "joined.usdc")
+    assert [path.name for path in tmp_path.iterdir()] == ["0000.usdc"]
+
+
+def test_what_cannot_be_written_says_so(tmp_path):
+    (tmp_path / "folder.usdc").mkdir()
+    body = bent(px.load("box", points=200))
+    with pytest.raises(px.PhyxelError, match="cannot be written"):
+        px.export.usd(body, tmp_path / "folder.usdc")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.usdc"]
+
+
+def test_without_the_package_it_says_how_to_get_it(tmp_path, monkeypatch):
+    for name in list(sys.modules):
+        if name == "pxr" or name.startswith("pxr."):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pxr", None)
+    body = bent(px.load("box", points=200))
+    with pytest.raises(px.PhyxelError, match=r'pip install "phyxel\[usd\]"'):
+        px.export.usd(body, tmp_path / "box.usdc")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "word"),
+    [("box.obj", {}, "usdc"), ("box.usdc", {"points": False}, "neither")],
+)
+def test_what_makes_no_sense_is_refused(name, options, word, tmp_path):
+    world = px.World()
+    world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT))
+    with pytest.raises(px.PhyxelError, match=word):
+        px.export.usd(world.bodies[0], tmp_path / name, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+BLENDER = """
+import bpy, json, sys
+bpy.ops.wm.read_factory_settings(use_empty=True)
+result = bpy.ops.wm.usd_import(filepath=sys.argv[-1])
+scene, seen = bpy.context.scene, {}
+for frame in range(scene.frame_start, scene.frame_end + 1):
+    scene.frame_set(frame)
+    graph = bpy.context.evaluated_depsgraph_get()
+    for thing in bpy.data.objects:
+        if thing.type in ("MESH", "POINTCLOUD"):
+            data = thing.evaluated_get(graph).data
+            height = [entry.vector[1] for entry in data.attributes["position"].data]
+            names = sorted(attribute.name for attribute in data.attributes)
+            seen.setdefault(thing.name, []).append((thing.type, len(height), sum(height) / len(height), names))
+print("SEEN", json.dumps([sorted(result), seen]))
+"""
+
+
+def test_blender_reads_it(played):
+    """Blender's own importer, in a process of its own: Blender has another USD inside."""
+    if importlib.util.find_spec("bpy") is None:
+        pytest.skip("needs Blender's package bpy")
+    path, moments = played
+    process = subprocess.run([sys.executable, "-c", BLENDER, str(path)], capture_output=True, text=True, timeout=120)
+    line = next((line for line in process.stdout.splitlines() if line.startswith("SEEN")), process.stderr)
+    result, seen = json.loads(line.removeprefix("SEEN"))
+    assert result == ["FINISHED"]
+    assert sorted(seen) == ["a_ball__mesh", "a_ball__points", "cube_mesh", "cube_points"]
+    for name, body in (("a_ball__points", "a ball!"), ("cube_points", "cube")):
+        for (kind, count, height, names), moment in zip(seen[name], moments, strict=True):
+            assert kind == "POINTCLOUD" and count == len(moment[body])
+            assert height == pytest.approx(moment[body][:, 1].mean(), abs=1e-5)
+            assert {"normals", "displayColor", "radius", "velocity"} <= set(names)
+    assert [entry[:2] for entry in seen["cube_mesh"]] == [["MESH", 8]] * 4
+    assert len({entry[1] for entry in seen["a_ball__mesh"]}) > 1, "a melt has another mesh each time"
