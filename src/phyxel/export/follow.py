@@ -87,5 +87,6 @@ def kept_out(body: Body, positions: Floats) -> Floats:
     world = body._in_world("a mesh")
     local = wp.array((positions - body.origin).astype(np.float32), dtype=wp.vec3, device=world.device)
     model, index = world.model, world.bodies.index(body)
-    dev.launch(keep_out, len(positions), [model.colliders, index, body.unit, local], world.device)
+    touches = wp.zeros(len(positions), dtype=wp.int32, device=world.device)
+    dev.launch(keep_out, len(positions), [model.colliders, index, body.unit, local, touches, 1], world.device)
     return body.origin + local.numpy()

@@ -54,8 +54,6 @@ LOOSE = 1.25
 """How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
 VARIATION = 1.5
 """Spacing of any surfel over the typical one, or less."""
-ROUNDS = 1
-"""Of taking away, adding and pushing apart, each time."""
 MOST_SHOWN = 4.0
 """Surfels shown over those at birth, beyond which none are added."""
 TOUCHES = 0.02
@@ -66,8 +64,10 @@ LONGEST = 3.0
 """Half axis of any disc over the spacing of surfels, at most."""
 OUTER = 0.1
 """P above which a phyxel may have the surface beside it."""
-EMPTY = 0.6
-"""Distance, in node spacings, to the nearest surfel from which on a place on the skin is bare."""
+EMPTY, DETAILED = 0.35, 0.7
+"""Distance, in node spacings, to the nearest surfel, and to one that has detail, from which on the skin is bare."""
+FEW, MANY = 26, 300
+"""Ways from a phyxel on which its skin is looked at, and on which it is covered."""
 
 
 @dataclass(frozen=True)
@@ -232,10 +232,9 @@ class Blended:
         rng = np.random.default_rng([self._seed, body, int(self.known.renewals[0])])
         zombies = self._changed(outside, skin)
         truth = self._truth(zombies)
-        sheet = self._refreshed(zombies)
-        for _ in range(ROUNDS):
-            sheet = self._settled(self._resampled(sheet, rng), truth, skin, walls, body)
-        sheet = dressed(self._seeded(sheet, zombies, skin, np.flatnonzero(skin.owner == body)[outside > OUTER]))
+        outer = np.flatnonzero(skin.owner == body)[outside > OUTER]
+        sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer)
+        sheet = dressed(self._settled(self._resampled(sheet, rng), truth, skin, walls, body))
         nearby = Nearby(nodes, self._device)
         self.zombies = Carried(zombies.shape, nearby.carriers(zombies.points), self._device)
         self.shown = Carried(sheet.shape, nearby.carriers(sheet.points), self._device)
@@ -327,25 +326,35 @@ class Blended:
         return replace(sheet, points=points).part(kept).joined(children)
 
     def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer]) -> Sheet:
-        """Surfels where the skin is bare: a fresh break has none to grow from."""
-        onto, normals = skin.seeds(nodes)
-        bare = self._crowd.bare(onto, sheet.points, EMPTY)
-        if not bare.any():
-            return sheet
+        """Surfels where the skin is bare around some phyxels: flow lays it open faster than the surfels at a rim can
+        multiply. A few places around each tell where; there, as many follow as it takes."""
+        onto, normals, seeded = skin.seeds(nodes, FEW)
+        nodes = np.unique(seeded[self._bare(onto, sheet, EMPTY)])
+        onto, normals, _ = skin.seeds(nodes, MANY)
+        typical = float(np.median(self.known.first_spacing))
+        bare = self._bare(onto, sheet, typical)
         onto, normals = onto[bare], normals[bare]
-        spacing = np.full(len(onto), np.median(self.known.first_spacing), np.float32)
         _, nearby = nearest(onto, zombies.points, 1)
+        none = np.zeros_like(onto)
+        count = len(onto)
         new = Sheet(
-            onto,
-            normals,
-            np.zeros_like(onto),
-            np.zeros_like(onto),
-            zombies.colors[nearby[:, 0]],
-            spacing,
-            np.full(len(onto), -1, np.int32),
-            np.full(len(onto), SKIN, np.int32),
+            points=onto,
+            normals=normals,
+            axis_a=none,
+            axis_b=none,
+            colors=zombies.colors[nearby[:, 0]],
+            spacing=np.full(count, typical, np.float32),
+            source=np.full(count, -1, np.int32),
+            layer=np.full(count, SKIN, np.int32),
         )
         return sheet.joined(new)
+
+    def _bare(self, places: Floats, sheet: Sheet, radius: float) -> NDArray[np.bool_]:
+        """Which places have no surfel within a radius, nor detail anywhere near: that need not lie on the skin."""
+        detail = sheet.layer == DETAIL
+        bare = self._crowd.bare(places, sheet.points[detail], DETAILED)
+        bare[bare] = self._crowd.bare(places[bare], sheet.points[~detail], radius)
+        return bare
 
 
 def on_walls(sheet: Sheet, some: NDArray[np.integer], skin: ImplicitSkin, walls: Walls, away: float) -> Sheet:

@@ -11,8 +11,8 @@ its wall along a line, without a gap. Divided by that S, the field is 1 on the s
 
 from __future__ import annotations
 
-import itertools
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,11 +45,6 @@ LOST = wp.constant(-1)
 PER_RADIUS = wp.constant(-BLOBBINESS)
 FLAT = wp.constant(1.0e-3)
 """|∇F| below which there is no way to go: in the middle of a body, or far from all."""
-
-
-_CORNERS = np.array([way for way in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(way)])
-WAYS = _CORNERS / np.linalg.norm(_CORNERS, axis=1, keepdims=True)
-"""Directions in which places on the skin are looked for, (26, 3)."""
 
 
 WET = wp.constant(0.1)
@@ -360,15 +355,27 @@ class ImplicitSkin:
         dev.launch(find_owners, len(x), [self.blobs, x, body, mine], self._device)
         return mine.numpy() == 1
 
-    def seeds(self, nodes: NDArray[np.integer]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Places spread over the skin around some phyxels, (m, 3), and outward normals."""
-        m = len(nodes) * len(WAYS)
+    def seeds(
+        self, nodes: NDArray[np.integer], ways: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
+        """Where so many ways from some phyxels come out of the skin, (m, 3), outward normals, and from which each."""
+        m = len(nodes) * ways
         onto, normal = (wp.empty(m, dtype=wp.vec3, device=self._device) for _ in range(2))
         found = wp.empty(m, dtype=wp.int32, device=self._device)
         chosen = wp.array(nodes.astype(np.int32), dtype=wp.int32, device=self._device)
-        dev.launch(find_seeds, m, [self.blobs, chosen, self._vectors(WAYS), onto, normal, found], self._device)
+        inputs = [self.blobs, chosen, self._vectors(even_directions(ways)), onto, normal, found]
+        dev.launch(find_seeds, m, inputs, self._device)
         there = found.numpy() == 1
-        return onto.numpy()[there], normal.numpy()[there]
+        return onto.numpy()[there], normal.numpy()[there], np.repeat(nodes, ways)[there]
 
     def _vectors(self, points: Floats) -> wp.array:
         return wp.array(np.asarray(points, np.float32).reshape(-1, 3), dtype=wp.vec3, device=self._device)
+
+
+@cache
+def even_directions(count: int) -> NDArray[np.float64]:
+    """Unit vectors spread evenly over the sphere, along a spiral whose turns keep the golden ratio, (count, 3)."""
+    y = 1 - (2 * np.arange(count) + 1) / count
+    angle = np.pi * (3 - math.sqrt(5)) * np.arange(count)
+    radius = np.sqrt(1 - y * y)
+    return np.stack([radius * np.cos(angle), y, radius * np.sin(angle)], axis=1)

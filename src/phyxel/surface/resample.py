@@ -95,6 +95,8 @@ class Crowd:
 
     def bare(self, places: Floats, points: Floats, radius: float) -> NDArray[np.bool_]:
         """Which of (k, 3) places have none of (m, 3) points within a radius, (k,)."""
+        if len(points) == 0 or len(places) == 0:
+            return np.ones(len(places), bool)
         x, there = self._vectors(places), self._vectors(points)
         self._build(there, radius)
         bare = wp.empty(len(x), dtype=wp.int32, device=self._device)
