@@ -16,10 +16,10 @@ fps = 30
 [[body]]
 name = "max"
 file = "max-planck.obj"
-size = 0.59
+size = 0.6
 points = 53000
 nodes = 600
-at = [0.01, 1.16, 0.05]
+at = [0.01, 1.12, 0.05]
 material = { young = 4.0e4, poisson = 0.4, density = 1000.0, damping = 1.0e-3 }
 
 [[collider]]
@@ -28,7 +28,7 @@ kind = "ground"
 [[collider]]
 name = "funnel"
 kind = "funnel"
-upper_radius = 0.4
+upper_radius = 0.45
 lower_radius = 0.08
 height = 0.35
 thickness = 0.015
@@ -47,7 +47,7 @@ at = [0.0, 0.5, 0.0]
 
 [[event]]
 at = 0.1
-melt = { viscosity = 2.0 }
+melt = { viscosity = 4.0 }
 
 [[event]]
 at = 2.8
