@@ -357,6 +357,16 @@ class Body:
         chosen[slice(None) if where is None else select(where, self.places, self.name)] = True
         return chosen
 
+    def paint(self, where: Where, color: Vector) -> None:
+        """Give the points of the surface that lie somewhere, in the reference shape, another colour: red, green and
+        blue from 0 to 1. Before the body is first shown."""
+        if self._surfels is not None:
+            raise PhyxelError(f"{self.name}: paint: it has been shown already; paint it before")
+        points = self.placed_cloud()
+        colors = np.array(np.broadcast_to(GREY, points.shape) if self.cloud.colors is None else self.cloud.colors)
+        colors[select(where, points, f"{self.name}: paint")] = self._vector("color", color)
+        self.cloud = self.cloud.with_colors(colors)
+
     def change(self, material: Material | None = None, *, over: float = 0.0, **numbers: Any) -> None:
         """Become another material, or one with other numbers, smoothly within `over` [s] from now.
 

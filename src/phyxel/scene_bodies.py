@@ -107,6 +107,12 @@ class RefinePart(RegionPart):
     levels: int = Field(default=1, ge=0, le=7)
 
 
+class PaintPart(RegionPart):
+    """Where points have another colour."""
+
+    color: Triple
+
+
 class OtherPart(RegionPart):
     """Where a body is of another material."""
 
@@ -135,6 +141,7 @@ class SolidifyPart(RegionPart):
 
 class BodyPart(SourcePart):
     color: Triple | None = None
+    paint: list[PaintPart] = Field(default=[])
     nodes: int = Field(default=800, ge=8)
     model: Literal["phyxel"] = "phyxel"
     integrator: Literal["leapfrog", "implicit"] | None = None
@@ -179,7 +186,7 @@ class BodyPart(SourcePart):
         }
         options = self.model_dump(include=keys)
         material = self.material.over(Material.rubber())
-        return Body(
+        body = Body(
             cloud,
             material=material,
             refine=[(part.box, part.levels) for part in self.refine],
@@ -187,6 +194,9 @@ class BodyPart(SourcePart):
             vary={name: Channel(part.channel, part.low, part.high) for name, part in self.vary.items()},
             **options,
         )
+        for part in self.paint:
+            body.paint(part.box, part.color)
+        return body
 
 
 class WindPart(Part):

@@ -18,6 +18,7 @@ MODULES = {
     "steps": "phyxel.bench.steps",
     "contact": "phyxel.bench.steps",
     "melt": "phyxel.bench.steps",
+    "mold": "phyxel.bench.mold",
     "surface": "phyxel.bench.m04",
     "million": "phyxel.bench.steps",
     "solid": "phyxel.bench.solids",
