@@ -34,8 +34,11 @@ class Skins:
         model = self._world.model
         assert model.melt is not None
         self._nodes = model.melt.nodes
-        owner = np.concatenate([np.full(high - low, b) for b, (low, high) in enumerate(model.ranges)])
-        self._skin = ImplicitSkin(model.matter.rest_volume.numpy()[self._nodes], owner[self._nodes], model.device)
+        index = [self._world.bodies.index(body) for body in bodies]
+        owner = np.concatenate([np.full(len(body.birth), b) for b, body in zip(index, bodies, strict=True)])
+        volumes = np.concatenate([body.volumes / body.unit**3 for body in bodies])
+        order = np.argsort(owner, kind="stable")  # as the model has them
+        self._skin = ImplicitSkin(volumes[order], owner[order], model.device)
         skin, outside = self._placed(model.matter.X.numpy()), outside_probability(model)
         for body in bodies:
             if body.blends:

@@ -635,7 +635,7 @@ class World:
             body.origin = origin
         for handle, moved in zip(self._handles(), content["moved"], strict=True):
             handle.moved = moved
-        self.contact.place()
+        self._write_surroundings()
         self.contact.resume(content["slack"])
         known = zip(self.bodies, content["ceilings"].tolist(), strict=True)
         self._ceilings = {body: ceiling for body, ceiling in known if not math.isnan(ceiling)}

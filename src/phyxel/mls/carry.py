@@ -26,6 +26,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 CARRIERS = 16
 """Nodes that carry a point."""
+FARTHEST = 3.0
+"""Distance in node spacings beyond which a node should no longer carry a point: at first 2.2 is about the most."""
 AROUND = 2.0
 """Distance in node spacings within which a point in a dense body has more nodes than carry it."""
 
@@ -91,6 +93,8 @@ class Nearby:
     def carriers(self, points: NDArray[np.floating]) -> Carriers:
         """Of (m, 3) points."""
         each = (len(points), min(CARRIERS, self._count - 1))
+        if len(points) == 0:
+            return Carriers(np.zeros(each, np.int32), np.zeros(each, np.float32))
         x = wp.array(np.asarray(points, np.float32), dtype=wp.vec3, device=self._device)
         nodes, shares = (
             wp.empty(each, dtype=wp.int32, device=self._device),
@@ -120,6 +124,15 @@ class Carriers:
             share *= seen_pairs(points, nodes, owner, index[:, :k].reshape(-1), sees).reshape(-1, k)
         share /= share.sum(axis=1, keepdims=True)
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
+
+    def refreshed(self, points: NDArray[np.floating], nodes: NDArray[np.floating], device: wp.Device) -> Carriers:
+        """The same, but the nearest nodes for points one of whose nodes has gone far away."""
+        reach = np.where(self.shares > 0, np.linalg.norm(nodes[self.nodes] - points[:, None], axis=2), 0)
+        gone = np.flatnonzero(reach.max(axis=1) > FARTHEST)
+        found = Nearby(nodes, device).carriers(points[gone])
+        index, shares = self.nodes.copy(), self.shares.copy()
+        index[gone], shares[gone] = found.nodes, found.shares
+        return Carriers(index, shares)
 
     def mean(self, values: NDArray[np.floating]) -> NDArray[np.float32]:
         """Of a number of each node (n,), what each point has of it, shape (m,)."""

@@ -23,7 +23,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.mls.carry import Nearby
+from phyxel.mls.carry import Carriers, Nearby
 from phyxel.mls.neighbours import nearest
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.points.frames import tangents
@@ -39,9 +39,10 @@ Floats = NDArray[np.float32]
 DETAIL, SKIN, CONTACT = 0, 1, 2
 """L_D, L_I and L_C: what a surfel lies on."""
 BURIED = int(LOST)
-CHANGE = 8.0
-QUIET = 0.06
-"""λ, and |P̄ᵗ − P̄⁰| that is only the flow's noise: a face that becomes inside changes it by about 0.25."""
+CHANGE = 10.0
+QUIET = 0.12
+"""λ, and |P̄ᵗ − P̄⁰| that is only strain and the flow's noise: stretched by 30 % a phyxel has 0.1 more, and a face that
+becomes inside changes it by 0.25."""
 STRETCHED = (2.0, 3.0)
 """Longest half axis over that at birth between which detail is given up."""
 FAINT, STRONG = (0.5, 0.25), (1.6, 2.0)
@@ -235,14 +236,22 @@ class Blended:
         outer = np.flatnonzero(skin.owner == body)[outside > OUTER]
         sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer)
         sheet = dressed(self._settled(self._resampled(sheet, rng), truth, skin, walls, body))
-        nearby = Nearby(nodes, self._device)
-        self.zombies = Carried(zombies.shape, nearby.carriers(zombies.points), self._device)
-        self.shown = Carried(sheet.shape, nearby.carriers(sheet.points), self._device)
+        carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device)
+        self.zombies = Carried(zombies.shape, carriers, self._device)
+        self.shown = Carried(sheet.shape, self._carriers_of(sheet, nodes), self._device)
         renewals = self.known.renewals + 1
         self.known = replace(
             self.known, spacing=sheet.spacing, source=sheet.source, layer=sheet.layer, renewals=renewals
         )
         self._hold()
+
+    def _carriers_of(self, sheet: Sheet, nodes: NDArray[np.floating]) -> Carriers:
+        """What carries surfels that are shown: for zombies what carries them anyway, for others the nearest nodes."""
+        new = sheet.source < 0
+        found, known = Nearby(nodes, self._device).carriers(sheet.points[new]), self.zombies.carriers
+        index, shares = known.nodes[sheet.source], known.shares[sheet.source]
+        index[new], shares[new] = found.nodes, found.shares
+        return Carriers(index, shares)
 
     def _changed(self, outside: Floats, skin: ImplicitSkin) -> Sheet:
         """Zombies moved as far toward the skin as topology around them has changed."""

@@ -181,8 +181,11 @@ class Carried(Discs):
         self._points.assign(((self.origin - origin + self.position.numpy()) / unit).astype(np.float32))
 
     def find_carriers(self, nodes: Floats) -> None:
-        """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape."""
-        carriers = Carriers.found(self._points.numpy(), nodes)
+        """Let other nodes carry those surfels whose nodes have gone away from them: the nearest of (n, 3) positions in
+        the reference shape. What has not flowed stays with the nodes it was born with, which know its limb from the
+        next."""
+        carriers = self.carriers
+        carriers = carriers.refreshed(self._points.numpy(), np.asarray(nodes, np.float32), self._device)
         self._nodes.assign(carriers.nodes.reshape(-1))
         self._shares.assign(carriers.shares.reshape(-1))
 

@@ -1,0 +1,184 @@
+"""Blended surfaces: detail where nothing changed, the implicit skin where topology did, the same bits every time."""
+
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+
+import phyxel as px
+from phyxel.surface.blended import DETAIL, SKIN
+from phyxel.surface.blobs import BLOBBINESS
+
+RED, BLUE = (0.8, 0.2, 0.1), (0.1, 0.2, 0.8)
+
+
+def painted(shape, points, color):
+    cloud = px.load(shape, points=points)
+    return cloud.with_colors(np.broadcast_to(color, (len(cloud), 3)))
+
+
+def drop_onto_ground(surface=None):
+    """A soft bear that melts as it falls apart on the ground."""
+    world = px.World(device="cpu")
+    bear = px.Body(
+        px.load("bear", points=4000), nodes=200, at=(0, 0.05, 0), surface=surface, material=px.Material.gelatin()
+    )
+    world.add(bear)
+    world.add(px.Ground())
+    world.at(0.02, lambda _: bear.melt(viscosity=20.0))
+    return world, bear
+
+
+@pytest.fixture(scope="module")
+def puddle():
+    world, bear = drop_onto_ground()
+    world.advance(0.7)
+    return world, bear
+
+
+def field_of(world, body, points):
+    """F of the phyxels where they are now (M04 eq. 28), in double."""
+    volumes = world.model.matter.rest_volume.numpy().astype(float) * body.unit**3
+    radii = 0.78 * np.cbrt(3 * volumes / (4 * np.pi))
+    rr = ((points[:, None] - body.positions) ** 2).sum(axis=2)
+    return np.exp(-BLOBBINESS + BLOBBINESS * rr / radii**2).sum(axis=1), radii
+
+
+def test_what_lies_on_the_skin_lies_on_the_skin(puddle):
+    """|F − S| < 1e-3 S, and no farther than 2 R from a phyxel."""
+    world, bear = puddle
+    surface = bear.surface
+    on = surface.positions[surface.layers == SKIN]
+    assert len(on) > 500
+    F, radii = field_of(world, bear, on)
+    assert np.abs(F - 1).max() < 1e-3
+    away = np.linalg.norm(on[:, None] - bear.positions, axis=2)
+    assert (away / radii).min(axis=1).max() < 2
+
+
+def test_normals_agree(puddle):
+    """Fewer than one in a thousand looks the other way than most around it that are on the same sheet: an outline of
+    discs on the skin is 0.1 spacings from the next, opposite sheets are more than a third of a spacing apart."""
+    _, bear = puddle
+    surface = bear.surface
+    _, near = cKDTree(surface.positions).query(surface.positions, 9)
+    agree = np.einsum("ma,mka->mk", surface.normals, surface.normals[near[:, 1:]]) > 0
+    assert (agree.mean(axis=1) < 0.5).mean() < 1e-3
+    assert (np.cross(*(a.numpy() for a in (surface.axis_a, surface.axis_b))) * surface.normals).sum(axis=1).min() > 0
+
+
+def test_the_surface_is_covered(puddle):
+    """From no phyxel at the boundary does a way lead out of the skin where no surfel is near."""
+    world, bear = puddle
+    model, surface = world.model, bear.surface
+    skin = world.pool.skins._placed(model.matter.X.numpy() + model.u.numpy())
+    onto, _, _ = skin.seeds(np.arange(len(model)), 60)
+    places = surface.origin + bear.unit * onto
+    nearest, _ = cKDTree(surface.positions).query(places)
+    assert (nearest > 0.8 * bear.unit).mean() < 0.01
+
+
+def test_the_count_is_bounded_and_nothing_is_under_the_ground(puddle):
+    _, bear = puddle
+    assert len(bear.surface) < 3 * len(bear.cloud)
+    assert bear.surface.positions[:, 1].min() > -1e-6
+
+
+def test_the_same_bits_every_time_and_after_a_checkpoint(puddle, tmp_path):
+    world, bear = drop_onto_ground()
+    world.advance(0.3)
+    world.save(tmp_path / "half.npz")
+    again, other = drop_onto_ground()
+    again.restore(tmp_path / "half.npz")
+    assert (other.surface.positions == bear.surface.positions).all()
+    for one in (world, again):
+        one.advance(0.2)
+        one.advance(0.2)
+    for name in ("positions", "normals", "colors", "layers"):
+        assert (getattr(other.surface, name) == getattr(bear.surface, name)).all()
+
+
+def test_surfels_around_which_nothing_changed_are_where_they_would_be_carried():
+    """Melt the legs of a bear that is held by its ears: what is far from the melt is carried, to the bit of what a
+    carried surface shows there."""
+    worlds = []
+    for surface in ("carried", "blended"):
+        world = px.World(device="cpu")
+        bear = px.Body(px.load("bear", points=4000), nodes=300, surface=surface, material=px.Material(young=3e5))
+        world.add(bear)
+        top = np.ptp(bear.birth[:, 1])
+        bear.fix(px.Box((-9, 0.85 * top, -9), (9, 9, 9)))
+        bear.melt(px.Box((-9, -9, -9), (9, 0.2 * top, 9)), viscosity=50.0)
+        world.advance(0.5)
+        worlds.append((world, bear))
+    carried, blended = (bear for _, bear in worlds)
+    assert (carried.positions == blended.positions).all(), "surfaces do not move bodies"
+    blend = blended.surface.blend
+    kept = np.flatnonzero((blend.known.source >= 0) & (blend.known.layer == DETAIL))
+    kept = kept[blend.known.change[blend.known.source[kept]] == 0]
+    assert len(kept) > 0.5 * len(blended.cloud)
+    assert blend.known.change.max() == 1
+    size = np.ptp(carried.birth, axis=0).max()
+    shown = blend.shown.positions[kept]
+    carried_to = carried.surface.carried.positions[blend.known.source[kept]]
+    assert np.linalg.norm(shown - carried_to, axis=1).max() < 1e-3 * size
+
+
+def test_a_body_that_only_bends_looks_the_same_either_way():
+    pictures = []
+    for surface in ("carried", "blended"):
+        world = px.World(device="cpu")
+        bar = px.Body(px.load("bar", points=3000), nodes=200, surface=surface, material=px.Material(young=2e6))
+        world.add(bar)
+        bar.fix(px.Box((-9, -9, -9), (bar.birth[:, 0].min() + 0.05, 9, 9)))
+        world.advance(0.2)
+        pictures.append((bar.surface.positions, bar.surface.axis_a.numpy(), bar.surface.colors))
+    for one, other in zip(*pictures, strict=True):
+        assert (one == other).all()
+
+
+def test_two_that_flow_together_have_one_skin_and_keep_their_colours():
+    """Red and blue drops meet; where they touched no surfel is left, and none has a third colour."""
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    material = px.Material(young=2e4, poisson=0.4, viscosity=30.0)
+    radius = 0.5 * px.load("sphere", points=100).size
+    drops = []
+    for side, color in ((-1, RED), (1, BLUE)):
+        drop = px.Body(
+            painted("sphere", 2500, color),
+            nodes=200,
+            at=(1.02 * side * radius, 0, 0),
+            velocity=(-side * 2 * radius, 0, 0),
+            material=material,
+        )
+        drops.append(drop)
+        world.add(drop)
+    world.advance(0.5)
+    assert len(world.pieces()) == 1
+    for drop, color in zip(drops, (RED, BLUE), strict=True):
+        assert np.abs(drop.surface.colors - np.array(color, np.float32)).max() < 1e-6
+    everywhere = np.concatenate([drop.positions for drop in drops])
+    for drop in drops:
+        rr = ((drop.surface.positions[:, None] - everywhere) ** 2).sum(axis=2) / (0.484 * drop.unit) ** 2
+        F = np.exp(-BLOBBINESS + BLOBBINESS * rr).sum(axis=1)
+        assert (F > 1.8).mean() < 0.01, "it is 2.1 in the middle"
+    seam = np.concatenate([drop.surface.positions for drop in drops])
+    middle = seam[np.abs(seam[:, 0]) < 0.25 * drops[0].unit]
+    assert len(middle) > 30, "and the neck between them has a skin"
+
+
+def test_what_is_solid_again_keeps_its_surface():
+    world, bear = drop_onto_ground()
+    world.advance(0.3)
+    shown = bear.surface.positions
+    bear.solidify()
+    assert (bear.surface.layers == DETAIL).all()
+    distance, _ = cKDTree(shown).query(bear.surface.positions)
+    assert np.percentile(distance, 99) < 0.3 * bear.unit, "renewed once more, and bare places are covered"
+    before = bear.surface.carried.positions
+    world.advance(0.2)
+    moved = bear.surface.carried.positions
+    assert len(moved) == len(before)
+    assert np.isfinite(moved).all()
+    bear.melt()
+    world.advance(0.05)
+    assert len(bear.surface) > 0.5 * len(before)
