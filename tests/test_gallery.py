@@ -6,6 +6,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 import phyxel as px
+from phyxel.bench.mold import paper_scene
 from phyxel.contact.skin import skin_of
 from phyxel.contact.table import measured
 
@@ -170,6 +171,11 @@ def cast(scene: px.Scene, setting: float, taken_off: float) -> None:
 def test_the_bear_is_cast_as_a_bust_and_bounces():
     scene = px.gallery("mold").changed(nodes=480, points=800)
     cast(scene, 2.8, 3.0)
+
+
+def test_max_planck_is_cast_as_igea(models):
+    """M04 Fig. 9, with the paper's scans and number of phyxels."""
+    cast(paper_scene(models).changed(points=800), 2.8, 3.0)
 
 
 def test_the_bust_loses_its_shoulders_and_gets_them_back():

@@ -98,6 +98,31 @@ def test_everything_said_arrives(scene_of):
     assert world.colliders == [px.Ground(-1.5, 0.25, 0.125)]
 
 
+def test_paint_is_given_in_metres_of_the_world(scene_of):
+    """A box of 2 m about (0, 3, 0) that stands on its side: its upper half is red, what lies beyond x = 0.9 blue."""
+    scene = scene_of(
+        """
+        [[body]]
+        shape = "box"
+        nodes = 64
+        points = 300
+        at = [0, 3, 0]
+        rotate = [0, 0, 90]
+        size = 2.0
+        color = [1, 1, 1]
+        paint = [{ lower = [-inf, 3, -inf], color = [1, 0, 0] }, { lower = [0.9, -inf, -inf], color = [0, 0, 1] }]
+        """
+    )
+    (body,) = scene.world().bodies
+    x = body.surface.positions
+    wanted = np.where(x[:, 1:2] > 3, [1, 0, 0], [1, 1, 1])
+    wanted = np.where(x[:, :1] > 0.9, [0, 0, 1], wanted)
+    clear = (np.abs(x[:, 1] - 3) > 1e-4) & (np.abs(x[:, 0] - 0.9) > 1e-4)
+    assert np.array_equal(body.surface.colors[clear], wanted[clear])
+    with pytest.raises(px.PhyxelError, match="shown already"):
+        body.paint(px.Box((0, 0, 0), (1, 1, 1)), (0, 0, 0))
+
+
 COLLIDERS = """
 [[collider]]
 kind = "sphere"

@@ -688,6 +688,15 @@ def test_energy_from_nowhere_is_a_blow_up():
             world.advance(0.05)
 
 
+@pytest.mark.parametrize("integrator", ["leapfrog", "implicit"])
+def test_what_is_flung_beside_a_collider_ends_the_run(integrator):
+    """At 1e7 m/s steps of half a spacing would be 6 ns: a run that goes on never ends."""
+    body = box(name="wild", velocity=(1e7, 0, 0), integrator=integrator)
+    world = world_of(body, px.Sphere(0.2, at=(0, 5, 0)))
+    with pytest.raises(BlowUpError, match="wild"):
+        world.advance(0.01)
+
+
 def test_work_from_outside_is_no_blow_up():
     """Drags, forces, harder materials and rest in empty space add or keep energy rightly."""
     body = box(material=DAMPED)

@@ -341,9 +341,7 @@ class World:
         limit = min(self.model.stable_step(), longest)
         if not (math.isfinite(limit) and limit > 0):
             self._blow_up_where_not_finite()
-        if limit * self.model.rest_frequency() < HOPELESS:
-            fastest = max(self.bodies, key=lambda body: np.abs(body.velocities).max())
-            raise BlowUpError(self._blow_up_text(fastest.name, "it is crushed or flung apart"))
+        self._refuse_hopeless(limit)
         steps = max(1, round(dt / self._step)) if self._step else 0
         if steps == 0 or not SMALLEST_STEP * limit <= dt / steps <= LARGEST_STEP * limit:
             room = 1.0 if self._step == 0 else ROOM_TO_SHRINK
@@ -354,7 +352,15 @@ class World:
     def _implicit_substeps(self, dt: float, longest: float) -> int:
         """How many implicit steps make up dt. Only the ground has no far side that one could come out of."""
         crossing = self.model.crossing_time() if self._solid_colliders() else math.inf
-        return math.ceil(dt / min(LONGEST_IMPLICIT, longest, crossing) * (1 - 1e-9))
+        step = min(LONGEST_IMPLICIT, longest, crossing)
+        self._refuse_hopeless(step)
+        return math.ceil(dt / step * (1 - 1e-9))
+
+    def _refuse_hopeless(self, step: float) -> None:
+        """Stop where steps have become so short [s] that the end would never be reached."""
+        if step * self.model.rest_frequency() < HOPELESS:
+            fastest = max(self.bodies, key=lambda body: np.abs(body.velocities).max())
+            raise BlowUpError(self._blow_up_text(fastest.name, "it is crushed or flung apart"))
 
     def _solid_colliders(self) -> list[Collider]:
         return [one for one in self.colliders if isinstance(one, Collider)]
