@@ -13,9 +13,10 @@ import warp as wp
 
 from phyxel.device import initialise
 from phyxel.errors import PhyxelError
+from phyxel.look import LOOKS
 from phyxel.render import tiles
 from phyxel.render.camera import Camera
-from phyxel.render.look import Light, Look
+from phyxel.render.light import Light
 from phyxel.render.splat import Renderer
 from tests.render.scenes import sphere
 
@@ -77,7 +78,7 @@ def test_nearest_surface_wins(renderer):
 
 
 def test_side_toward_the_light_is_brighter(renderer):
-    for look in (Look.matte(), Look.gummy()):
+    for look in (LOOKS["matte"], LOOKS["gummy"]):
         light = Light(direction=(-1.0, 0.3, 0.3))
         picture = renderer.render(*sphere(), CAMERA, light=light, look=look, background=None)[..., :3].astype(float)
         left, right = picture[120, 160 - 60 : 160 - 30].mean(), picture[120, 160 + 30 : 160 + 60].mean()
@@ -86,7 +87,7 @@ def test_side_toward_the_light_is_brighter(renderer):
 
 def test_shading_is_smooth(renderer):
     """No speckle: second differences along a row through a matte sphere stay small."""
-    picture = renderer.render(*sphere(), CAMERA, look=Look.matte(), background=None)[..., :3].astype(float)
+    picture = renderer.render(*sphere(), CAMERA, look=LOOKS["matte"], background=None)[..., :3].astype(float)
     row = picture[120, 160 - 60 : 160 + 60].mean(axis=1)
     assert np.abs(np.diff(row, 2)).max() < 4.0
 
@@ -194,12 +195,12 @@ def test_warp_arrays_draw_the_same_picture(renderer):
 
 
 def test_same_bits_every_time_and_on_any_number_of_threads(renderer, tmp_path):
-    first = renderer.render(*sphere(), CAMERA, ground=-1.0, look=Look.gummy())
-    assert (renderer.render(*sphere(), CAMERA, ground=-1.0, look=Look.gummy()) == first).all()
+    first = renderer.render(*sphere(), CAMERA, ground=-1.0, look=LOOKS["gummy"])
+    assert (renderer.render(*sphere(), CAMERA, ground=-1.0, look=LOOKS["gummy"]) == first).all()
     script = (
         "import sys, numpy as np\n"
-        "from tests.render.test_splat import CAMERA, Look, Renderer, sphere\n"
-        "np.save(sys.argv[1], Renderer('cpu').render(*sphere(), CAMERA, ground=-1.0, look=Look.gummy()))\n"
+        "from tests.render.test_splat import CAMERA, LOOKS, Renderer, sphere\n"
+        "np.save(sys.argv[1], Renderer('cpu').render(*sphere(), CAMERA, ground=-1.0, look=LOOKS['gummy']))\n"
     )
     root = Path(__file__).resolve().parents[2]
     for threads in ("1", "2", "3"):
@@ -227,7 +228,7 @@ def test_pixel_by_pixel_draws_the_same_picture(renderer, monkeypatch):
 
     monkeypatch.setattr("phyxel.render.splat.make_grid", by_pixels)
     monkeypatch.setattr("phyxel.render.shadow.make_grid", by_pixels)
-    options = {"ground": -1.0, "look": Look.gummy()}
+    options = {"ground": -1.0, "look": LOOKS["gummy"]}
     tiled = renderer.render(*sphere(), CAMERA, **options).astype(int)
     difference = np.abs(Renderer("cpu").render(*sphere(), CAMERA, **options).astype(int) - tiled)
     assert difference.mean() < 0.05
@@ -239,7 +240,7 @@ def test_cuda_draws_the_same_picture(renderer):
     if not wp.is_cuda_available():
         pytest.skip("no CUDA device")
     scene = sphere()
-    options = {"ground": -1.0, "look": Look.gummy()}
+    options = {"ground": -1.0, "look": LOOKS["gummy"]}
     here = renderer.render(*scene, CAMERA, **options).astype(int)
     there = Renderer("cuda").render(*scene, CAMERA, **options).astype(int)
     difference = np.abs(here - there)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.skin import Skin, skin_of
+from phyxel.look import LOOKS
 from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
-from phyxel.render.look import Look
 from phyxel.render.splat import Renderer
 from phyxel.world import World
 
@@ -73,7 +73,7 @@ class Stage:
             self._camera_about(base),
             ground=ground,
             background=self._background,
-            look=Look.gummy(),
+            look=LOOKS["gummy"],
             supersample=supersample,
         )
 
