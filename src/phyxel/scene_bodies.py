@@ -15,7 +15,7 @@ from phyxel.material import PRESETS, Material
 from phyxel.mixing import VARYING, Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Where, select
-from phyxel.scene_parts import COLLIDERS, Part, SourcePart, Triple
+from phyxel.scene_parts import COLLIDERS, LookName, Part, SourcePart, Triple
 
 
 class RegionPart(Part):
@@ -146,6 +146,7 @@ class BodyPart(SourcePart):
     spin: Triple = (0.0, 0.0, 0.0)
     support: float = Field(default=2.0, ge=1.2, le=5)
     friction: float = Field(default=0.5, ge=0)
+    look: LookName = "gummy"
     refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     part: list[OtherPart] = Field(default=[])
@@ -176,6 +177,7 @@ class BodyPart(SourcePart):
             "support",
             "closing",
             "friction",
+            "look",
         }
         options = self.model_dump(include=keys)
         material = self.material.over(Material.rubber())
@@ -250,6 +252,8 @@ class CameraPart(Part):
     target: Triple | None = None
     direction: Triple = (0.5, 0.3, 1.0)
     fov: float = Field(default=32.0, gt=1, lt=120)
+    turntable: float = Field(default=0.0, allow_inf_nan=False)
+    """[degrees/s]"""
 
 
 class OutputPart(Part):
