@@ -30,9 +30,9 @@ class Look:
 
 LOOKS: dict[str, Look] = {
     "gummy": Look(wrap=0.45, shine=1.0, blur=0.06, translucency=0.75, depth=0.22),
-    "wax": Look(wrap=0.6, shine=0.7, blur=0.45, translucency=0.4, depth=0.12),
+    "wax": Look(wrap=0.6, shine=1.0, blur=0.3, translucency=0.6, depth=0.3),
     "clay": Look(wrap=0.0, powder=0.7, shine=0.12, blur=0.8),
-    "stone": Look(wrap=0.0, powder=0.35, shine=0.3, blur=0.55, grain=0.35),
+    "stone": Look(wrap=0.0, powder=0.35, shine=0.3, blur=0.55, grain=0.22),
     "matte": Look(),
 }
 

@@ -14,9 +14,9 @@ AROUND = 20
 
 
 def _spiral() -> str:
-    """Places in the unit disc, evenly spread along a spiral (Vogel's), as C++."""
+    """Places in the unit disc along a spiral, closer together toward its middle, as C++."""
     k = np.arange(AROUND)
-    radius, turn = np.sqrt((k + 0.5) / AROUND), np.pi * (3 - np.sqrt(5)) * k
+    radius, turn = (k + 0.5) / AROUND, np.pi * (3 - np.sqrt(5)) * k
     lists = (", ".join(f"{number:.6f}f" for number in radius * way) for way in (np.cos(turn), np.sin(turn)))
     return "const float {}[] = {{{}}}, {}[] = {{{}}};".format(*(part for pair in zip("ab", lists) for part in pair))
 
@@ -28,7 +28,7 @@ def _spiral() -> str:
     + """
     const float up = (view.center[1] - (float)y - 0.5f) * view.per_focal;
     const float* __restrict__ from = scratch.data + s;
-    const float per_reach = 1.0f / (studio.near * studio.near);
+    const float per_reach = 0.25f / (studio.near * studio.near);
     float rx[16], ry[16], rz[16], nx[16], ny[16], nz[16], deep[16], hidden[16];
     for (int k = 0; k < lanes; ++k) {
         const float right = ((float)(x + k) + 0.5f - view.center[0]) * view.per_focal;
@@ -117,7 +117,7 @@ def _spiral() -> str:
             // Light that goes to and fro in a corner takes on its color instead of being lost.
             const float kept = free / (1.0f - (1.0f - free) * (body < 0.9f ? body : 0.9f));
             const float around_it = studio.bounce[c] + above * (studio.sky[c] - studio.bounce[c]) + lamps * studio.key[c];
-            const float light = kept * body * (1.0f - mirrored) + free * mirrored * around_it;
+            const float light = kept * body * (1.0f - mirrored) + free * free * mirrored * around_it;
             float over = light - 0.6f;
             over = over > 0.0f ? over : 0.0f;
             over = over < 0.8f ? over : 0.8f;

@@ -122,28 +122,30 @@ def in_doubt(
     pixel or a neighbour; 1: it may not; 0: no doubt. Until that is looked at, it is covered or it is not."""
 
 
-# Sixteen lines across the pixel, each with 32 places, every line's a little aside of the last one's: a line of any
-# slope, however thin, meets about as many of the 512 places as its share of the area.
+# Sixteen lines across the pixel, each with 32 places, every line's a little aside of the last one's. The lines sink by
+# their distance, so that also a level edge meets as many of the 512 places as its share of the area.
 _COVER = """
     const float shifts[16] = {1.0f, 17.0f, 9.0f, 25.0f, 5.0f, 21.0f, 13.0f, 29.0f,
                               3.0f, 19.0f, 11.0f, 27.0f, 7.0f, 23.0f, 15.0f, 31.0f};
     auto cover = [&](const auto& disc, float dx, float dy, const unsigned* taken, unsigned* bits) {
         // On a line the disc lies between the zeros of w² - u² - v², a quadratic a x² + 2 b x + c. Its discriminant is
         // p² + q² - r², in which nothing cancels, however thin the disc.
-        const float per_a = 1.0f / (disc.wx * disc.wx - disc.ux * disc.ux - disc.vx * disc.vx);
-        const float pp = disc.uy * disc.wx - disc.wy * disc.ux, qq = disc.vy * disc.wx - disc.wy * disc.vx;
-        const float rr = disc.uy * disc.vx - disc.vy * disc.ux;
-        const float slope = disc.wy * disc.wx - disc.uy * disc.ux - disc.vy * disc.vx;
+        const float sink = 0.0625f;
+        const float ux = disc.ux + sink * disc.uy, vx = disc.vx + sink * disc.vy, wx = disc.wx + sink * disc.wy;
+        const float per_a = 1.0f / (wx * wx - ux * ux - vx * vx);
+        const float pp = disc.uy * wx - disc.wy * ux, qq = disc.vy * wx - disc.wy * vx, rr = disc.uy * vx - disc.vy * ux;
+        const float slope = disc.wy * wx - disc.uy * ux - disc.vy * vx;
+        const float top = dy - 0.5f - sink * (dx - 0.5f);
         unsigned any = 0;
 #if defined(__clang__)
 #pragma clang loop vectorize_width(16) interleave_count(1) unroll(disable)
 #endif
         for (int k = 0; k < 16; ++k) {
-            const float line = dy + ((float)k - 7.5f) * 0.0625f;
-            const float p = line * pp - disc.ux, q = line * qq - disc.vx, r = line * rr;
+            const float line = top + sink * (float)k;
+            const float p = line * pp - ux, q = line * qq - vx, r = line * rr;
             const float d = p * p + q * q - r * r;
             const float half = -32.0f * per_a * wp::sqrt(d > 0.0f ? d : 0.0f);
-            const float middle = 32.0f * (0.5f - dx - per_a * (disc.wx + slope * line)) - 0.03125f * shifts[k];
+            const float middle = 32.0f * (0.5f - dx - per_a * (wx + slope * line)) - 0.03125f * shifts[k];
             float from = middle - half + 1.0f, to = middle + half + 1.0f;
             from = from > 0.0f ? from : 0.0f;
             from = from < 32.0f ? from : 32.0f;

@@ -62,7 +62,7 @@ def make_studio(light: Light, size: float, floor: float) -> Any:
     studio.per_size = 1.0 / size
     studio.crisp = 1.0 / (0.03 * size)
     studio.floor = floor
-    studio.near = 0.1 * size
+    studio.near = 0.15 * size
     return studio
 
 
@@ -92,36 +92,34 @@ def _spline_weights(f: float) -> wp.vec4:
 def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p: wp.vec3) -> wp.vec2:
     """How far p lies behind the skin that faces the light [m], and how open it is to the light, 0..1.
 
-    Means over 4 x 4 texels, every other one about its place, with weights of a cubic spline: a soft shadow's edge,
+    Means over 4 x 4 texels, every fourth one about its place, with weights of a cubic spline: a soft shadow's edge,
     where single texels would draw stairs."""
     place = shadow_place(ground, p)
-    x = wp.clamp(place[0] - 0.5, 2.0, float(ground.texels - 6))
-    z = wp.clamp(place[1] - 0.5, 2.0, float(ground.texels - 6))
-    across = _spline_weights(0.5 * x - wp.floor(0.5 * x))
-    down = _spline_weights(0.5 * z - wp.floor(0.5 * z))
-    t = int(2 * ((int(0.5 * z) - 1) * ground.texels + int(0.5 * x) - 1))
+    x = wp.clamp(place[0] - 0.5, 4.0, float(ground.texels - 13)) * 0.25
+    z = wp.clamp(place[1] - 0.5, 4.0, float(ground.texels - 13)) * 0.25
+    across = _spline_weights(x - wp.floor(x))
+    down = _spline_weights(z - wp.floor(z))
+    t = int(4 * ((int(z) - 1) * ground.texels + int(x) - 1))
     along = wp.dot(p, ground.to_light) + 4.0 * ground.texel
     mean = wp.vec2(0.0, 0.0)
     for j in range(4):
         for i in range(4):
-            depth = wp.max(tops[t + 2 * i] - along, 0.0)
+            depth = wp.max(tops[t + 4 * i] - along, 0.0)
             mean += down[j] * across[i] * wp.vec2(depth, _fade(depth * crisp))
-        t += 2 * ground.texels
+        t += 4 * ground.texels
     return mean
 
 
 @wp.func
-def _scattered(stuff: Stuff, toward: float, facing: float, light_eye: float) -> float:
+def scattered(stuff: Stuff, toward: float, facing: float, light_eye: float) -> float:
     """Part of the key light scattered at the skin: Oren and Nayar's law, with light that creeps past the terminator.
 
     toward, facing: cosines of the normal with the ways to the light and the eye; light_eye: of these with each other.
     """
     wrapped = wp.max(toward * (1.0 - stuff.wrap) + stuff.wrap, 0.0)
-    beside = light_eye - toward * facing
-    ratio = beside
-    if beside > 0.0:
-        ratio = beside / wp.max(wp.max(toward, facing), 1.0e-3)
-    return wrapped * (stuff.even + stuff.back * ratio)
+    # The sine of one angle times the tangent of the smaller, times the cosine between the ways along the surface.
+    beside = wp.max(light_eye - toward * facing, 0.0) / wp.max(wp.max(toward, facing), 1.0e-3)
+    return wrapped * (stuff.even + stuff.back * beside)
 
 
 @wp.func
@@ -148,7 +146,7 @@ def body_light(
     upward = 0.5 + 0.5 * n[1]
     crowded = _fade(wp.max(p[1] - studio.floor, 0.0) * 0.3 * studio.crisp) * (1.0 - 0.6 * upward)
     ambient = (1.0 - 0.75 * crowded) * (upward * studio.sky + (1.0 - upward) * studio.bounce)
-    direct = _scattered(stuff, toward, facing, wp.dot(to_eye, studio.to_light)) * openness
+    direct = scattered(stuff, toward, facing, wp.dot(to_eye, studio.to_light)) * openness
     skin = wp.cw_mul(albedo, ambient + direct * studio.key)
 
     # Light that entered elsewhere: what is absorbed grows with the way it went, so thick parts turn deep in hue.

@@ -314,8 +314,11 @@ def bounds_of(positions: wp.array, device: wp.Device) -> tuple[np.ndarray, np.nd
     return np.zeros(3), np.zeros(3)
 
 
-def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndarray, texels: int) -> Any:
-    """A map that holds the shadow of the box `low`..`high` on the plane y = level, with room for the blur.
+def place_map(
+    low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndarray, texels: int, size: float
+) -> Any:
+    """A map that holds the shadow of the box `low`..`high` on the plane y = level, with room for the blur; what is in
+    it is about `size` [m] large.
 
     Its texel takes sizes in steps and its corner lies on whole texels, so that shadows do not shimmer as things move.
     """
@@ -336,7 +339,6 @@ def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndar
     place.level = level
     place.to_light = wp.vec3(*to_light)
     place.slope = wp.vec2(*slope)
-    size = float(np.max(high - low))
     place.reach = 0.25 * size
     place.penumbra = 0.6 * size
     return place

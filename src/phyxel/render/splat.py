@@ -52,6 +52,7 @@ class Renderer:
         light: Light = STUDIO_LIGHT,
         look: Look | Sequence[Look] = MATTE,
         marks: Any = None,
+        size: float | None = None,
         supersample: int = 1,
     ) -> NDArray[np.uint8]:
         """A picture, (height, width, 4) bytes red, green, blue, alpha (not premultiplied).
@@ -62,7 +63,8 @@ class Renderer:
 
         ground: height y of a ground plane [m] that takes shadows. background: "studio", a display color, or None for
         transparent. look: one for all, or a table of looks and `marks` (N,) that say which each surfel has
-        (`stuff.marks`). supersample: draw at so many times the size and average, for stills.
+        (`stuff.marks`). size: of a thing [m], by which shadows soften, light sinks in and crevices are dim; if left out,
+        that of all together. supersample: draw at so many times the size and average, for stills.
         """
         looks = (look,) if isinstance(look, Look) else tuple(look)
         marks = whole_body(0, len(positions)) if marks is None else marks
@@ -71,9 +73,9 @@ class Renderer:
         camera = camera.scaled(supersample)
         layer, canvas = self._buffers_for(camera)
         low, high = bounds_of(surfels.positions, self.device)
-        size = max(float(np.max(high - low)), 1e-9)
+        size = max(float(np.max(high - low)) if size is None else size, 1e-9)
         level = float(low[1]) if ground is None else float(ground)
-        place = place_map(low, high, level, light_direction(light), self._shadows.texels)
+        place = place_map(low, high, level, light_direction(light), self._shadows.texels, size)
         cut = NO_GROUND if ground is None else level
         studio = make_studio(light, size, cut)
         self._shadows.draw(surfels, table, place)

@@ -84,6 +84,7 @@ class Stage:
             background=self._background,
             look=tuple(LOOKS.values()),
             marks=marks,
+            size=float(np.median([np.ptp(body.birth, axis=0).max() for body in world.bodies])),
             supersample=supersample,
         )
 
