@@ -35,6 +35,7 @@ LOOKS: dict[str, Look] = {
     "stone": Look(wrap=0.0, powder=0.35, shine=0.3, blur=0.55, grain=0.22),
     "matte": Look(),
 }
+NAMES = tuple(LOOKS)
 
 
 def look_named(owner: str, name: str) -> str:

@@ -11,11 +11,12 @@ from pydantic import Field, model_validator
 from phyxel.body import Body, Handle, Motion
 from phyxel.contact.colliders import Box
 from phyxel.fields import Attraction, ForceField, Wind
+from phyxel.look import NAMES
 from phyxel.material import PRESETS, Material
 from phyxel.mixing import VARYING, Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Where, select
-from phyxel.scene_parts import COLLIDERS, LookName, Part, SourcePart, Triple
+from phyxel.scene_parts import COLLIDERS, Part, SourcePart, Triple
 
 
 class RegionPart(Part):
@@ -146,7 +147,7 @@ class BodyPart(SourcePart):
     spin: Triple = (0.0, 0.0, 0.0)
     support: float = Field(default=2.0, ge=1.2, le=5)
     friction: float = Field(default=0.5, ge=0)
-    look: LookName = "gummy"
+    look: Literal[NAMES] = "gummy"  # type: ignore[valid-type]
     refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     part: list[OtherPart] = Field(default=[])

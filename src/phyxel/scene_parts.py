@@ -10,14 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import SceneError, did_you_mean
-from phyxel.look import LOOKS
+from phyxel.look import NAMES
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import OPACITY, load
 from phyxel.points.shapes import SHAPES
 from phyxel.solid.solid import CLOSING, Solid
 
 Triple = tuple[float, float, float]
-LookName = Literal[tuple(LOOKS)]  # type: ignore[valid-type]
 SPARSE_MESH = 2_000
 """A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""
 
@@ -92,7 +91,7 @@ class PlacedPart(Part):
     friction: float = 0.5
     restitution: float = 0.0
     path: list[KeyframePart] | None = None
-    look: LookName = "stone"
+    look: Literal[NAMES] = "stone"  # type: ignore[valid-type]
 
     def _placed(self) -> dict[str, Any]:
         frames = (

@@ -43,7 +43,13 @@ def integrated(centre: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "shape",
-    [(20.0, 20.0, 0.0, 0.0), (30.0, 3.0, 0.7, 0.0), (24.0, 8.0, 2.0, 1.2), (20.0, 20.0, 0.3, 1.54), (1.5, 0.5, 0.4, 0.0)],
+    [
+        (20.0, 20.0, 0.0, 0.0),
+        (30.0, 3.0, 0.7, 0.0),
+        (24.0, 8.0, 2.0, 1.2),
+        (20.0, 20.0, 0.3, 1.54),
+        (1.5, 0.5, 0.4, 0.0),
+    ],
     ids=["round", "10:1", "3:1 leaning", "nearly edge on", "a pixel"],
 )
 def test_pixels_are_covered_by_what_lies_in_them(renderer, shape):
@@ -65,8 +71,8 @@ def test_an_ellipse_covers_its_area(renderer):
 
 
 def test_a_thin_ellipse_keeps_its_light_as_it_moves_and_turns(renderer):
-    """Half axes of 16 and 0.15 pixels: π a b = 7.5 pixels, however it lies to the pixels. A pixel in its way has a share
-    of about 0.3, in bytes of 1/255 and places of 1/512: 1 %."""
+    """Half axes of 16 and 0.15 pixels: π a b = 7.5 pixels, however it lies to the pixels. A pixel in its way has a
+    share of about 0.3, in bytes of 1/255 and places of 1/512: 1 %."""
     expected = np.pi * 16 * 0.15
     for step in range(24):
         shift = np.array([np.cos(step), np.sin(2.0 * step), 0.0]) * PIXEL
@@ -75,8 +81,8 @@ def test_a_thin_ellipse_keeps_its_light_as_it_moves_and_turns(renderer):
 
 
 def test_small_discs_count_alike_wherever_they_lie(renderer):
-    """A wall of discs far below a pixel, in stripes of two colors finer than pixels: every pixel shows their mean, which
-    discs seen only at the pixels' middles would miss at random."""
+    """A wall of discs far below a pixel, in stripes of two colors finer than pixels: every pixel shows their mean,
+    which discs seen only at the pixels' middles would miss at random."""
     step = 0.22 * PIXEL
     x, y = (axis.ravel() for axis in np.meshgrid(*(np.arange(-140, 141) * step,) * 2))
     positions = np.stack([x + 0.03 * PIXEL, y, 0 * x], axis=1)

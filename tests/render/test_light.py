@@ -140,7 +140,7 @@ def test_grain_stays_with_its_surfel():
 
     def actor(count: int, row: int) -> Actor:
         fields = (wp.zeros(count, dtype=wp.vec3, device=device) for _ in range(4))
-        return Actor(*fields, np.eye(3), np.zeros(3), row)
+        return Actor(*fields, row, np.eye(3), np.zeros(3))
 
     cast = Cast(device)
     alone = cast.gathered([actor(50, 3)]).marks.numpy().copy()
@@ -161,5 +161,5 @@ def test_numbers_of_surfels_may_change_from_picture_to_picture(renderer):
 
 
 def test_unknown_looks_are_refused():
-    with pytest.raises(PhyxelError, match='look = "jelly".*gummy, wax, clay, stone, matte'):
+    with pytest.raises(PhyxelError, match=r'look = "jelly".*gummy, wax, clay, stone, matte'):
         look_named("bear", "jelly")

@@ -19,6 +19,7 @@ MODULES = {
     "contact": "phyxel.bench.steps",
     "melt": "phyxel.bench.steps",
     "surface": "phyxel.bench.m04",
+    "picture": "phyxel.bench.pictures",
     "million": "phyxel.bench.steps",
     "solid": "phyxel.bench.solids",
     "growth": "phyxel.bench.solids",

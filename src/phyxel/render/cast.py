@@ -26,12 +26,12 @@ class Actor(NamedTuple):
     axis_a: wp.array
     axis_b: wp.array
     color: wp.array
+    row: int
+    """of the table of looks"""
     rotation: Floats
     """3 × 3"""
     place: Floats
     """[m], shape (3,)"""
-    row: int
-    """of the table of looks"""
     opened: Floats = np.zeros(3)
     """direction, after turning, in which its half is left out to show what is in it; zero for none"""
 
@@ -67,13 +67,12 @@ def place_surfels(
 
 
 class Cast:
-    """The surfels of several actors in arrays that grow but do not shrink: numbers may change from picture to picture."""
+    """The surfels of several actors in arrays that grow but do not shrink: numbers may change with every picture."""
 
     def __init__(self, device: wp.Device) -> None:
         self._device = device
-        self._arrays = Surfels(
-            *(wp.empty(0, dtype=wp.vec3, device=device) for _ in range(4)), wp.empty(0, dtype=int, device=device)
-        )
+        kinds = (wp.vec3, wp.vec3, wp.vec3, wp.vec3, int)
+        self._arrays = Surfels(*(wp.empty(0, dtype=kind, device=device) for kind in kinds))
 
     def gathered(self, actors: Sequence[Actor]) -> Surfels:
         """All surfels, valid until the next call."""

@@ -8,8 +8,8 @@ a row. Inside the disc u² + v² < 1, and d·(a×b) / c·(a×b) is one over the 
 What a disc covers is that ellipse, exactly. How much it counts among its neighbours is another question: an ellipse
 narrower than a pixel would be missed by most pixels and flash up in few. Its weight therefore belongs to the ellipse
 widened by a pixel (EWA: covariance V + 1 for V = J Jᵀ, J the half axes on the screen [pixels]), never narrower than
-that. Scaled by √1.5 the wider ellipse contains all pixels that the disc can touch: s + √½ <= √1.5 √(s² + 1) for the half
-width s in any direction.
+that. Scaled by √1.5 the wider ellipse contains all pixels that the disc can touch: s + √½ <= √1.5 √(s² + 1) for the
+half width s in any direction.
 """
 
 from __future__ import annotations
@@ -100,8 +100,11 @@ def project_discs(
     radius = wp.max(wp.length(a_world), wp.length(b_world))
     if not (c[2] > 4.0 * radius and c[2] < 1.0e18):
         return
-    a = wp.vec3(wp.dot(a_world, view.right), wp.dot(a_world, view.up), wp.dot(a_world, view.forward))
-    b = wp.vec3(wp.dot(b_world, view.right), wp.dot(b_world, view.up), wp.dot(b_world, view.forward))
+    # Dust far away: no disc is smaller than a few of the places at which a pixel looks for it.
+    grow = wp.max(1.0, 0.25 * c[2] * view.per_focal / radius)
+    radius = grow * radius
+    a = grow * wp.vec3(wp.dot(a_world, view.right), wp.dot(a_world, view.up), wp.dot(a_world, view.forward))
+    b = grow * wp.vec3(wp.dot(b_world, view.right), wp.dot(b_world, view.up), wp.dot(b_world, view.forward))
 
     # Half axes on the screen [pixels], y down, and the covariance of the wider ellipse.
     per_depth = view.focal / c[2]

@@ -17,8 +17,8 @@ def _spiral() -> str:
     """Places in the unit disc along a spiral, closer together toward its middle, as C++."""
     k = np.arange(AROUND)
     radius, turn = (k + 0.5) / AROUND, np.pi * (3 - np.sqrt(5)) * k
-    lists = (", ".join(f"{number:.6f}f" for number in radius * way) for way in (np.cos(turn), np.sin(turn)))
-    return "const float {}[] = {{{}}}, {}[] = {{{}}};".format(*(part for pair in zip("ab", lists) for part in pair))
+    a, b = (", ".join(f"{number:.6f}f" for number in radius * way) for way in (np.cos(turn), np.sin(turn)))
+    return f"const float a[] = {{{a}}}, b[] = {{{b}}};"
 
 
 # In loops over the pixels of a row without branches, so that the compiler makes vector instructions of them.
@@ -53,9 +53,11 @@ def _spiral() -> str:
             column = column < width ? column : width - 1;
             row = row > 0 ? row : 0;
             row = row < height ? row : height - 1;
-            const float near = front.data[(((row >> 4) * tiles_x + (column >> 4)) << 8) + ((row & 15) << 4) + (column & 15)];
+            const int q = (((row >> 4) * tiles_x + (column >> 4)) << 8) + ((row & 15) << 4) + (column & 15);
+            const float near = front.data[q];
             const float depth = 1.0f / (near + 1e-30f), more = near > 0.0f ? depth - deep[k] : 1e15f;
-            const float aside = (float)(column - x - k) * view.per_focal * depth, lift = (float)(y - row) * view.per_focal * depth;
+            const float aside = (float)(column - x - k) * view.per_focal * depth;
+            const float lift = (float)(y - row) * view.per_focal * depth;
             const float vx = rx[k] * more + aside * view.right[0] + lift * view.up[0];
             const float vy = ry[k] * more + aside * view.right[1] + lift * view.up[1];
             const float vz = rz[k] * more + aside * view.right[2] + lift * view.up[2];
@@ -116,8 +118,8 @@ def _spiral() -> str:
             const float body = share * from[k + 1280 + 256 * c];
             // Light that goes to and fro in a corner takes on its color instead of being lost.
             const float kept = free / (1.0f - (1.0f - free) * (body < 0.9f ? body : 0.9f));
-            const float around_it = studio.bounce[c] + above * (studio.sky[c] - studio.bounce[c]) + lamps * studio.key[c];
-            const float light = kept * body * (1.0f - mirrored) + free * free * mirrored * around_it;
+            const float room = studio.bounce[c] + above * (studio.sky[c] - studio.bounce[c]) + lamps * studio.key[c];
+            const float light = kept * body * (1.0f - mirrored) + free * free * mirrored * room;
             float over = light - 0.6f;
             over = over > 0.0f ? over : 0.0f;
             over = over < 0.8f ? over : 0.8f;

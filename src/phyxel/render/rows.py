@@ -133,7 +133,8 @@ _COVER = """
         const float sink = 0.0625f;
         const float ux = disc.ux + sink * disc.uy, vx = disc.vx + sink * disc.vy, wx = disc.wx + sink * disc.wy;
         const float per_a = 1.0f / (wx * wx - ux * ux - vx * vx);
-        const float pp = disc.uy * wx - disc.wy * ux, qq = disc.vy * wx - disc.wy * vx, rr = disc.uy * vx - disc.vy * ux;
+        const float pp = disc.uy * wx - disc.wy * ux, qq = disc.vy * wx - disc.wy * vx;
+        const float rr = disc.uy * vx - disc.vy * ux;
         const float slope = disc.wy * wx - disc.uy * ux - disc.vy * vx;
         const float top = dy - 0.5f - sink * (dx - 0.5f);
         unsigned any = 0;
@@ -165,67 +166,69 @@ _COVER = """
 @wp.func_native(
     _COVER
     + """
-    // Few discs of the tile touch the pixel. Where they are many after all, the tile's own list must do.
-    int few[64], found = 0;
-    for (int item = begin; item < end && found <= 64; ++item) {
+    // The discs that may touch the pixel, from the front to the back. If there are very many, only those that do, and
+    // of the farther ones no more than what they cover.
+    const int many = 32, most = 96;
+    int found = 0, who[most];
+    float here[most], inside[most];
+    unsigned all[16] = {}, seen[16] = {}, taken[16] = {}, bits[16];
+    for (int item = begin; item < end; ++item) {
         const auto& rect = rects.data[items.data[item]];
         if (x < rect[0] || y < rect[1] || x >= rect[2] || y >= rect[3]) continue;
-        if (found < 64) few[found] = items.data[item];
-        ++found;
-    }
-    const int* list = found > 64 ? items.data + begin : few;
-    const int count = found > 64 ? end - begin : found;
-
-    // Surface after surface from the front: near an outline even one and the same is as deep as several.
-    float last = 1e30f, light[3] = {}, kept[10] = {}, nearest = 0.0f;
-    unsigned seen[16] = {}, bits[16];
-    int places = 0, largest = 0;
-    for (int layer = 0; layer < 8 && places < 512; ++layer) {
-        float near = 0.0f, sum[10] = {};
-        unsigned taken[16];
-        for (int k = 0; k < 16; ++k) taken[k] = seen[k];
-        for (int pass = 0; pass < 2; ++pass) {
-            for (int item = 0; item < count; ++item) {
-                const auto& disc = discs.data[list[item]];
-                const float dx = (float)x + 0.5f - disc.x, dy = (float)y + 0.5f - disc.y;
-                float here = disc.nearness * (1.0f + disc.wx * dx + disc.wy * dy);
-                here = here > disc.nearness - disc.slack ? here : disc.nearness - disc.slack;
-                here = here < disc.nearness + disc.slack ? here : disc.nearness + disc.slack;
-                if (here >= last - disc.slack || (pass == 0 ? here <= near : here < near - disc.slack)) continue;
-                const float f = disc.fx * dx + disc.fy * dy, g = disc.gy * dy, w = here / disc.nearness;
-                const float inside = w * w - f * f - g * g;
-                if (inside < -0.6f) continue;
-                const unsigned any = cover(disc, dx, dy, taken, bits);
-                if (pass == 0) {
-                    near = any ? here : near;
-                    continue;
-                }
-                for (int k = 0; k < 16; ++k) seen[k] |= bits[k];
-                const float weight = (inside > 0.0f ? inside * inside : 0.0f) + (any ? 1e-3f : 0.0f);
-                sum[0] += weight;
-                for (int c = 0; c < 3; ++c) sum[1 + c] += weight * disc.normal[c], sum[4 + c] += weight * disc.light[c];
-                sum[7] += weight * disc.openness;
-                sum[8] += weight * disc.shine;
-                sum[9] += weight * disc.blur;
-            }
-            if (near == 0.0f) break;
+        const auto& disc = discs.data[items.data[item]];
+        const float dx = (float)x + 0.5f - disc.x, dy = (float)y + 0.5f - disc.y;
+        float near = disc.nearness * (1.0f + disc.wx * dx + disc.wy * dy);
+        near = near > disc.nearness - disc.slack ? near : disc.nearness - disc.slack;
+        near = near < disc.nearness + disc.slack ? near : disc.nearness + disc.slack;
+        const float f = disc.fx * dx + disc.fy * dy, g = disc.gy * dy, w = near / disc.nearness;
+        const float in = w * w - f * f - g * g;
+        if (in < -0.6f || (found >= many && !cover(disc, dx, dy, taken, bits))) continue;
+        for (int j = 0; found >= many && j < 16; ++j) all[j] |= bits[j];
+        if (found == most && near <= here[most - 1]) continue;
+        int at = found < most ? found++ : most - 1;
+        for (; at > 0 && here[at - 1] < near; --at) {
+            here[at] = here[at - 1];
+            inside[at] = inside[at - 1];
+            who[at] = who[at - 1];
         }
-        if (near == 0.0f) break;
-        int more = 0;
-        for (int k = 0; k < 16; ++k) more += wp::bit_count(seen[k] & ~taken[k]);
-        for (int c = 0; c < 3; ++c) light[c] += (float)more * sum[4 + c] / sum[0];
-        for (int c = 0; c < 10; ++c) kept[c] = more > largest ? sum[c] : kept[c];
-        nearest = more > largest ? near : nearest;
-        largest = more > largest ? more : largest;
-        places += more;
-        last = near;
+        here[at] = near, inside[at] = in, who[at] = items.data[item];
+    }
+
+    // Surface after surface: near an outline even one and the same is as deep as several.
+    float near = 1e30f, nearest = 0.0f, light[3] = {}, sum[10] = {}, kept[10] = {};
+    int places = 0, largest = 0;
+    for (int k = 0; k <= found; ++k) {
+        if (k == found || here[k] < near - discs.data[who[k]].slack) {
+            int more = 0;
+            for (int j = 0; j < 16; ++j) more += wp::bit_count(seen[j] & ~taken[j]), taken[j] = seen[j];
+            for (int c = 0; c < 3; ++c) light[c] += (float)more * sum[4 + c] / (sum[0] + 1e-30f);
+            for (int c = 0; c < 10; ++c) kept[c] = more > largest ? sum[c] : kept[c], sum[c] = 0.0f;
+            nearest = more > largest ? near : nearest;
+            largest = more > largest ? more : largest;
+            places += more;
+            near = 1e30f;
+            if (k == found || places == 512) break;
+        }
+        const auto& disc = discs.data[who[k]];
+        const unsigned any = cover(disc, (float)x + 0.5f - disc.x, (float)y + 0.5f - disc.y, taken, bits);
+        if (near == 1e30f && !any) continue;  // all of it is hidden: no surface begins with it
+        near = near < 1e30f ? near : here[k];
+        for (int j = 0; j < 16; ++j) seen[j] |= bits[j];
+        const float weight = (inside[k] > 0.0f ? inside[k] * inside[k] : 0.0f) + (any ? 1e-3f : 0.0f);
+        sum[0] += weight;
+        for (int c = 0; c < 3; ++c) sum[1 + c] += weight * disc.normal[c], sum[4 + c] += weight * disc.light[c];
+        sum[7] += weight * disc.openness;
+        sum[8] += weight * disc.shine;
+        sum[9] += weight * disc.blur;
     }
     // The light of all is mixed; what is mirrored is that of the largest part.
     float* slot = scratch.data + s;
     slot[0] = nearest;
     for (int c = 0; c < 10; ++c) slot[256 + 256 * c] = kept[c];
     for (int c = 0; c < 3; ++c) slot[1280 + 256 * c] = kept[0] * light[c] / (places > 0 ? (float)places : 1.0f);
-    slot[3072] = open ? (float)places / 512.0f : places > 0 ? 1.0f : 0.0f;
+    int covered = 0;
+    for (int j = 0; j < 16; ++j) covered += wp::bit_count(all[j] | seen[j]);
+    slot[3072] = open ? (float)covered / 512.0f : places > 0 ? 1.0f : 0.0f;
 """
 )
 def blend_edge(
@@ -241,8 +244,8 @@ def blend_edge(
     scratch: wp.array(dtype=float),
 ):
     """Blend a pixel anew from all that touches it, by the part of it that the discs of each surface cover together:
-    disc by disc would not do, for the outline of a smooth thing is made of many discs seen edge on. Where it is not open
-    to the background, what is left are seams between discs."""
+    disc by disc would not do, for the outline of a smooth thing is made of many discs seen edge on. Where it is not
+    open to the background, what is left are seams between discs."""
 
 
 @wp.func_native("""

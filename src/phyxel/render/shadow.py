@@ -37,8 +37,8 @@ _CHUNK = wp.constant(CHUNK)
 _EMPTY = wp.constant(-1.0e30)
 
 Shade = wp.types.vector(length=8, dtype=float)
-"""Of a place on the ground: red, green, blue that the shadowing object lets through, its cover 0..1, its height [m] (these four times
-cover), contact 0..1; two more make it one vector register."""
+"""Of a place on the ground: red, green, blue that the shadowing object lets through, its cover 0..1, its height [m]
+(these four times cover), contact 0..1; two more make it one vector register."""
 
 
 @wp.struct
@@ -314,9 +314,7 @@ def bounds_of(positions: wp.array, device: wp.Device) -> tuple[np.ndarray, np.nd
     return np.zeros(3), np.zeros(3)
 
 
-def place_map(
-    low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndarray, texels: int, size: float
-) -> Any:
+def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndarray, texels: int, size: float) -> Any:
     """A map that holds the shadow of the box `low`..`high` on the plane y = level, with room for the blur; what is in
     it is about `size` [m] large.
 

@@ -63,8 +63,8 @@ class Renderer:
 
         ground: height y of a ground plane [m] that takes shadows. background: "studio", a display color, or None for
         transparent. look: one for all, or a table of looks and `marks` (N,) that say which each surfel has
-        (`stuff.marks`). size: of a thing [m], by which shadows soften, light sinks in and crevices are dim; if left out,
-        that of all together. supersample: draw at so many times the size and average, for stills.
+        (`stuff.marks`). size: of a thing [m], by which shadows soften, light sinks in and crevices are dim; if left
+        out, that of all together. supersample: draw at so many times the size and average, for stills.
         """
         looks = (look,) if isinstance(look, Look) else tuple(look)
         marks = whole_body(0, len(positions)) if marks is None else marks

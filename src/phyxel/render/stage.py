@@ -90,7 +90,7 @@ class Stage:
 
     def _body(self, surface: Surfels, turn: Floats, row: int) -> Actor:
         place = turn @ (surface.origin - self._base)
-        return Actor(surface.position, surface.axis_a, surface.axis_b, surface.color, turn, place, row)
+        return Actor(surface.position, surface.axis_a, surface.axis_b, surface.color, row, turn, place)
 
     def _collider(self, collider: Collider, turn: Floats, time: float) -> Actor:
         if collider not in self._skins:
@@ -98,7 +98,8 @@ class Stage:
         origin, axes = collider.pose(time)
         place = turn @ (origin - self._base)
         opened = np.asarray(self._seen_from.eye) - place if collider.see_through else np.zeros(3)
-        return Actor(*self._skins[collider], turn @ axes, place, ROWS[collider.look], opened)
+        points, axis_a, axis_b, color = self._skins[collider]
+        return Actor(points, axis_a, axis_b, color, ROWS[collider.look], turn @ axes, place, opened)
 
     def _skin(self, collider: Collider) -> tuple[wp.array, ...]:
         """Positions, two half axes and colours of a collider's surfels in its own frame."""
