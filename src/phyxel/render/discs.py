@@ -147,7 +147,10 @@ def project_discs(
     disc.fy = -vxy / (det * disc.fx)
     disc.gy = 1.0 / wp.sqrt(vyy + 1.0)
     disc.nearness = 1.0 / c[2]
-    disc.slack = wp.max(radius, c[2] * view.per_focal) / (c[2] * c[2])
+    # Neighbours differ in depth by no more than a disc does, or is narrow, or a pixel is wide.
+    narrow = grow * grow * area / radius
+    deep = wp.max(wp.sqrt(a[2] * a[2] + b[2] * b[2]), narrow)
+    disc.slack = wp.max(deep, c[2] * view.per_focal) / (c[2] * c[2])
     disc.normal = normal / area
     stuff = table[row_of(marks[i])]
     albedo = (1.0 + stuff.grain * speck(marks[i])) * linear_from_srgb(colors[i])
