@@ -10,10 +10,11 @@ import numpy as np
 from PIL import Image
 
 import phyxel as px
+from phyxel.look import LOOKS
 from phyxel.points.shapes import SHAPES
 from phyxel.render.camera import Camera
 from phyxel.render.cutaway import draw
-from phyxel.render.stage import Stage
+from phyxel.render.stage import Stage, visible_box
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -65,13 +66,25 @@ def shapes() -> np.ndarray:
     return np.concatenate([np.concatenate(pictures[first : first + 4], axis=1) for first in (0, 4)])
 
 
+def looks() -> np.ndarray:
+    """The same bust in every look."""
+    world = px.World(gravity=(0, 0, 0))
+    for column, look in enumerate(LOOKS):
+        cloud = px.load("bust", points=60_000)
+        cloud = cloud.with_colors(np.broadcast_to((0.80, 0.52, 0.34), (len(cloud), 3)))
+        world.add(px.Body(cloud, nodes=100, name=look, look=look, at=(0.95 * (column - 2), 0, 0), size=1.0))
+    world.add(px.Ground(height=min(float(body.surface.positions[:, 1].min()) for body in world.bodies)))
+    camera = Camera.framing(*visible_box(world), (0.0, 0.15, 1.0), 1280, 360, 18.0, margin=1.03)
+    return Stage(camera, "studio", None).draw(world, supersample=2)
+
+
 def sample() -> np.ndarray:
     """A bear cut open, with its nodes."""
     solid = px.Solid(px.load("bear"))
     return draw(solid, solid.sample(800))
 
 
-OTHERS: dict[str, Callable[[], np.ndarray]] = {"shapes": shapes, "sample": sample}
+OTHERS: dict[str, Callable[[], np.ndarray]] = {"shapes": shapes, "looks": looks, "sample": sample}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from phyxel.errors import PhyxelError
+from phyxel.look import look_named
 from phyxel.material import Material, Mixture
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.carry import Carriers
@@ -85,6 +86,7 @@ class Body:
     earlier; `vary` lets numbers of the material vary over the body: `{"young": px.Channel("red", 1e5, 1e7)}`, or a
     function of (n, 3) reference positions in place of the channel. Later changes of the material scale with it.
     `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs.
+    `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte".
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class Body:
         parts: Sequence[tuple[Where, Material]] = (),
         vary: Mapping[str, Variation] | None = None,
         friction: float = 0.5,
+        look: str = "gummy",
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -133,6 +136,7 @@ class Body:
         if not 1.2 <= support <= 5:
             raise PhyxelError(f"{self.name}: support = {support}: give 1.2 to 5 (2 is right for most)")
         self.friction = friction
+        self.look = look
         self.solid = Solid(cloud, closing=closing)
         self.cloud = self.solid.skin
         self._material = material or Material.rubber()
@@ -292,6 +296,15 @@ class Body:
         if not (isinstance(friction, int | float) and 0 <= friction < np.inf):
             raise PhyxelError(f"{self.name}: friction = {friction}: give 0 or more (ice 0.05, rubber 1)")
         self._friction = float(friction)
+
+    @property
+    def look(self) -> str:
+        """What pictures show it as; assign another at any time."""
+        return self._look
+
+    @look.setter
+    def look(self, look: str) -> None:
+        self._look = look_named(self.name, look)
 
     @property
     def material(self) -> Material:

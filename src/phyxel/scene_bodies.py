@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from phyxel.body import Body, Handle, Motion
 from phyxel.contact.colliders import Box
 from phyxel.fields import Attraction, ForceField, Wind
+from phyxel.look import NAMES
 from phyxel.material import PRESETS, Material
 from phyxel.mixing import VARYING, Channel
 from phyxel.points.cloud import PointCloud
@@ -153,6 +154,7 @@ class BodyPart(SourcePart):
     spin: Triple = (0.0, 0.0, 0.0)
     support: float = Field(default=2.0, ge=1.2, le=5)
     friction: float = Field(default=0.5, ge=0)
+    look: Literal[NAMES] = "gummy"  # type: ignore[valid-type]
     refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     part: list[OtherPart] = Field(default=[])
@@ -183,6 +185,7 @@ class BodyPart(SourcePart):
             "support",
             "closing",
             "friction",
+            "look",
         }
         options = self.model_dump(include=keys)
         material = self.material.over(Material.rubber())
@@ -260,6 +263,8 @@ class CameraPart(Part):
     target: Triple | None = None
     direction: Triple = (0.5, 0.3, 1.0)
     fov: float = Field(default=32.0, gt=1, lt=120)
+    turntable: float = Field(default=0.0, allow_inf_nan=False)
+    """[degrees/s]"""
 
 
 class OutputPart(Part):

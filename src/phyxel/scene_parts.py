@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import SceneError, did_you_mean
+from phyxel.look import NAMES
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import OPACITY, load
 from phyxel.points.shapes import SHAPES
@@ -90,6 +91,7 @@ class PlacedPart(Part):
     friction: float = 0.5
     restitution: float = 0.0
     path: list[KeyframePart] | None = None
+    look: Literal[NAMES] = "stone"  # type: ignore[valid-type]
 
     def _placed(self) -> dict[str, Any]:
         frames = (
@@ -97,7 +99,7 @@ class PlacedPart(Part):
             if self.path is None
             else [(one.at, one.to) if one.rotate is None else (one.at, one.to, one.rotate) for one in self.path]
         )
-        return self.model_dump(include={"at", "rotate", "friction", "restitution"}) | {"path": frames}
+        return self.model_dump(include={"at", "rotate", "friction", "restitution", "look"}) | {"path": frames}
 
 
 class SpherePart(PlacedPart):

@@ -20,6 +20,7 @@ MODULES = {
     "melt": "phyxel.bench.steps",
     "mold": "phyxel.bench.mold",
     "surface": "phyxel.bench.m04",
+    "picture": "phyxel.bench.pictures",
     "million": "phyxel.bench.steps",
     "solid": "phyxel.bench.solids",
     "growth": "phyxel.bench.solids",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from phyxel import region
 from phyxel.contact import paths
 from phyxel.contact.distances import BOX, CAPSULE, PLANE, SPHERE, TURNED
 from phyxel.errors import PhyxelError
+from phyxel.look import look_named
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -83,6 +84,8 @@ class Collider:
     """how it moves, in place of `at` and `rotate`: keyframes `(time, at)` or `(time, at, rotate)`, gone through evenly
     (turning by less than half a turn from one to the next), at rest before and after; or a function of time [s] -> at
     [m]"""
+    look: str = field(default="stone", repr=False)
+    """what it is drawn as: "gummy", "wax", "clay", "stone" or "matte\""""
 
     kind: ClassVar[int]
     see_through: ClassVar[bool] = False
@@ -92,6 +95,7 @@ class Collider:
         object.__setattr__(self, "at", paths.triple(f"{self.label}.at", self.at))
         object.__setattr__(self, "rotate", paths.triple(f"{self.label}.rotate", self.rotate))
         check_surface(self.label, self.friction, self.restitution)
+        look_named(self.label, self.look)
         if callable(self.path):
             paths.triple(f"{self.label}.path(0)", self.path(0.0))
         elif self.path is not None:

@@ -12,7 +12,7 @@ import warp as wp
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.errors import PhyxelError
 from phyxel.render.camera import Camera
-from phyxel.render.look import Color
+from phyxel.render.light import Color
 from phyxel.render.shadow import GroundMap
 from phyxel.render.view import View
 

@@ -153,42 +153,6 @@ def _object_color(colors: wp.array(dtype=float), p: int) -> wp.vec4:
 
 
 @wp.func
-def _behind_edge(
-    grid: Grid,
-    nearness: wp.array(dtype=float),
-    coverage: wp.array(dtype=float),
-    colors: wp.array(dtype=float),
-    x: int,
-    y: int,
-    backdrop: wp.vec4,
-) -> wp.vec4:
-    """What is behind the object in a pixel it covers in part: farther parts of it if the pixels about show some, else
-    the backdrop if they show it, else (a seam between parts close together) the object itself."""
-    limit = 0.985 * nearness[pixel_of(grid, x, y)]
-    farther = wp.vec4(0.0, 0.0, 0.0, 0.0)
-    around = wp.vec4(0.0, 0.0, 0.0, 0.0)
-    rim = wp.bool(False)
-    row = wp.max(y - 1, 0)
-    while row <= wp.min(y + 1, grid.height - 1):
-        column = wp.max(x - 1, 0)
-        while column <= wp.min(x + 1, grid.width - 1):
-            p = pixel_of(grid, column, row)
-            if coverage[p] == 0.0:
-                rim = True
-            else:
-                around += _object_color(colors, p)
-                if coverage[p] > 0.9 and nearness[p] < limit:
-                    farther += _object_color(colors, p)
-            column += 1
-        row += 1
-    if farther[3] > 0.0:
-        return farther / farther[3]
-    if rim:
-        return backdrop
-    return around / around[3]
-
-
-@wp.func
 def _byte(codes: wp.array(dtype=wp.uint32), light: float, round_up: wp.uint32) -> wp.uint32:
     return (codes[int(wp.clamp(light, 0.0, 1.0) * float(_CODES - 1) + 0.5)] + round_up) >> wp.uint32(8)
 
@@ -249,14 +213,13 @@ def compose_pixels(
     darkness: wp.array(dtype=float),
     shadowed: wp.vec4i,
     starts: wp.array(dtype=int),
-    nearness: wp.array(dtype=float),
     coverage: wp.array(dtype=float),
     colors: wp.array(dtype=float),
     codes: wp.array(dtype=wp.uint32),
     picture: wp.array(dtype=wp.uint32),
 ):
-    """Draw the object and its shadow over a picture of the empty scene. A pixel the object covers in part shows what
-    is behind: farther parts of it or the backdrop. Shadows are in the rectangle `shadowed` of the screen."""
+    """Draw the object and its shadow over a picture of the empty scene. A pixel the object covers in part shows the
+    backdrop as well. Shadows are in the rectangle `shadowed` of the screen."""
     i = first + wp.tid()
     p = int(first_pixel(grid, i))
     stop = past_pixel(grid, i)
@@ -293,7 +256,6 @@ def compose_pixels(
                 q = pixel_of(grid, x, y)
                 hit = ground_hit(view, backdrop, ray_through(view, x, y))
                 behind = backdrop_color(backdrop, y, hit, ground_light(ground, light, hit))
-                behind = _behind_edge(grid, nearness, coverage, colors, x, y, behind)
                 color = _over(_object_color(colors, q), coverage[q], behind)
                 picture[y * grid.width + x] = _encode(codes, color, _threshold(backdrop, x, y))
             edges = edges >> 1
@@ -336,7 +298,7 @@ class Canvas:
             self.words = wp.array(self._empty.numpy().copy(), dtype=wp.uint32, device=self.device, copy=False)
         shadowed = wp.vec4i(0, 0, 0, 0) if ground is None else shadow_on_screen(camera, place)
         inputs = [self.grid, view, self._backdrop, place, shadows.light, shadows.darkness, shadowed]
-        pixels = [layer.lists.starts, layer.nearness, layer.coverage, layer.colors]
+        pixels = [layer.lists.starts, layer.coverage, layer.colors]
         launch_over(compose_pixels, self.grid, [*inputs, *pixels, self._codes, self.words], self.device)
 
     def bytes(self) -> NDArray[np.uint8]:

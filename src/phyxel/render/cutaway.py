@@ -16,10 +16,11 @@ import warp as wp
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from phyxel.look import Look
 from phyxel.mls.neighbours import nearest
 from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
-from phyxel.render.look import Color, Light, Look
+from phyxel.render.light import Color, Light
 from phyxel.render.splat import Renderer
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind
@@ -236,7 +237,7 @@ class Stage:
             ground=floor,
             background=background,
             light=self._light,
-            look=Look(specular=0.3),
+            look=Look(shine=0.8),
             supersample=SMOOTH,
         )
         return picture / 255.0

@@ -4,6 +4,12 @@
 A ray d through a pixel meets the plane of a disc with center c and half axes a, b where d ~ c + u a + v b. By Cramer
 (u, v, 1) ~ (d·(b×c), d·(c×a), d·(a×b)): three functions linear in the pixel, exact in perspective, cheap to step along
 a row. Inside the disc u² + v² < 1, and d·(a×b) / c·(a×b) is one over the depth.
+
+What a disc covers is that ellipse, exactly. How much it counts among its neighbours is another question: an ellipse
+narrower than a pixel would be missed by most pixels and flash up in few. Its weight therefore belongs to the ellipse
+widened by a pixel (EWA: covariance V + 1 for V = J Jᵀ, J the half axes on the screen [pixels]), never narrower than
+that. Scaled by √1.5 the wider ellipse contains all pixels that the disc can touch: s + √½ <= √1.5 √(s² + 1) for the
+half width s in any direction.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ import warp as wp
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.render.shade import Studio, body_light
 from phyxel.render.shadow import GroundMap
+from phyxel.render.stuff import Stuff, row_of, speck
 from phyxel.render.tiles import Grid, tiles_touched
 from phyxel.render.view import View, linear_from_srgb
 
@@ -32,13 +39,19 @@ class Disc:
     vy: float
     wx: float
     wy: float
+    fx: float
+    """the wider ellipse: a disc's weight is (w² - (fx dx + fy dy)² - (gy dy)²)² where that is positive, with w held to
+    what it is in the disc: beside a disc seen edge on its plane runs off"""
+    fy: float
+    gy: float
     nearness: float
     slack: float
-    inner: float
-    outer: float
+    """discs so much farther [1/m] still belong to the same surface"""
     light: wp.vec3
     normal: wp.vec3
     openness: float
+    shine: float
+    blur: float
 
 
 @wp.func
@@ -58,6 +71,8 @@ def project_discs(
     axes_a: wp.array(dtype=wp.vec3),
     axes_b: wp.array(dtype=wp.vec3),
     colors: wp.array(dtype=wp.vec3),
+    marks: wp.array(dtype=int),
+    table: wp.array(dtype=Stuff),
     view: View,
     studio: Studio,
     ground: GroundMap,
@@ -85,18 +100,33 @@ def project_discs(
     radius = wp.max(wp.length(a_world), wp.length(b_world))
     if not (c[2] > 4.0 * radius and c[2] < 1.0e18):
         return
-    # A disc below a pixel would fall between the pixels' middles.
-    grow = wp.max(1.0, 0.9 * c[2] / (view.focal * wp.sqrt(area)))
+    # Dust far away: no disc is smaller than a few of the places at which a pixel looks for it.
+    grow = wp.max(1.0, 0.25 * c[2] * view.per_focal / radius)
+    radius = grow * radius
     a = grow * wp.vec3(wp.dot(a_world, view.right), wp.dot(a_world, view.up), wp.dot(a_world, view.forward))
     b = grow * wp.vec3(wp.dot(b_world, view.right), wp.dot(b_world, view.up), wp.dot(b_world, view.forward))
 
+    # Half axes on the screen [pixels], y down, and the covariance of the wider ellipse.
+    per_depth = view.focal / c[2]
+    ax = per_depth * (a[0] - a[2] * c[0] / c[2])
+    ay = -per_depth * (a[1] - a[2] * c[1] / c[2])
+    bx = per_depth * (b[0] - b[2] * c[0] / c[2])
+    by = -per_depth * (b[1] - b[2] * c[1] / c[2])
+    vxx = ax * ax + bx * bx
+    vyy = ay * ay + by * by
+    vxy = ax * ay + bx * by
+    flat = ax * by - ay * bx
+    det = flat * flat + vxx + vyy + 1.0
+
     horizontal = _span(wp.vec3(a[0], b[0], c[0]), wp.vec3(a[2], b[2], c[2])) * view.focal
     vertical = _span(wp.vec3(a[1], b[1], c[1]), wp.vec3(a[2], b[2], c[2])) * view.focal
-    # Half a pixel more each way for the soft edge; then pixels whose middles lie within.
-    left = wp.max(int(wp.ceil(wp.clamp(view.center[0] + horizontal[0] - 1.0, -1.0, 1.0e6))), 0)
-    right = wp.min(int(wp.floor(wp.clamp(view.center[0] + horizontal[1], -1.0, 1.0e6))) + 1, grid.width)
-    top = wp.max(int(wp.ceil(wp.clamp(view.center[1] - vertical[1] - 1.0, -1.0, 1.0e6))), 0)
-    bottom = wp.min(int(wp.floor(wp.clamp(view.center[1] - vertical[0], -1.0, 1.0e6))) + 1, grid.height)
+    # Pixels the disc touches or has a weight in: middles within half a pixel, or within the wider ellipse.
+    across = 0.5 + wp.max(0.5, wp.sqrt(vxx + 1.0) - wp.sqrt(vxx))
+    down = 0.5 + wp.max(0.5, wp.sqrt(vyy + 1.0) - wp.sqrt(vyy))
+    left = wp.max(int(wp.ceil(wp.clamp(view.center[0] + horizontal[0] - across, -1.0, 1.0e6))), 0)
+    right = wp.min(int(wp.floor(wp.clamp(view.center[0] + horizontal[1] + across - 1.0, -1.0, 1.0e6))) + 1, grid.width)
+    top = wp.max(int(wp.ceil(wp.clamp(view.center[1] - vertical[1] - down, -1.0, 1.0e6))), 0)
+    bottom = wp.min(int(wp.floor(wp.clamp(view.center[1] - vertical[0] + down - 1.0, -1.0, 1.0e6))) + 1, grid.height)
     if not (left < right and top < bottom):
         return
 
@@ -113,16 +143,22 @@ def project_discs(
     disc.vy = -to_v[1]
     disc.wx = to_w[0]
     disc.wy = -to_w[1]
+    disc.fx = wp.sqrt((vyy + 1.0) / det)
+    disc.fy = -vxy / (det * disc.fx)
+    disc.gy = 1.0 / wp.sqrt(vyy + 1.0)
     disc.nearness = 1.0 / c[2]
-    disc.slack = radius * grow / (c[2] * c[2])
-    steep = wp.sqrt(disc.ux * disc.ux + disc.uy * disc.uy + disc.vx * disc.vx + disc.vy * disc.vy)
-    sure = wp.max(1.0 - 0.5 * steep, 0.0)
-    disc.inner = 1.0 - sure * sure
-    disc.outer = -steep * (1.0 + 0.25 * steep) - 0.05
+    # Neighbours differ in depth by no more than a disc does, or is narrow, or a pixel is wide.
+    narrow = grow * grow * area / radius
+    deep = wp.max(wp.sqrt(a[2] * a[2] + b[2] * b[2]), narrow)
+    disc.slack = wp.max(deep, c[2] * view.per_focal) / (c[2] * c[2])
     disc.normal = normal / area
-    body = body_light(studio, ground, tops, linear_from_srgb(colors[i]), positions[i], disc.normal, view.eye)
+    stuff = table[row_of(marks[i])]
+    albedo = (1.0 + stuff.grain * speck(marks[i])) * linear_from_srgb(colors[i])
+    body = body_light(studio, stuff, ground, tops, albedo, positions[i], disc.normal, view.eye)
     disc.light = wp.vec3(body[0], body[1], body[2])
     disc.openness = body[3]
+    disc.shine = stuff.shine
+    disc.blur = stuff.blur
     if wp.length_sq(body) < 1.0e6:
         discs[i] = disc
         rects[i] = wp.vec4i(left, top, right, bottom)

@@ -10,31 +10,34 @@ import numpy as np
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS
-from phyxel.render.look import Light, Look
+from phyxel.render.light import Light
 from phyxel.render.shadow import GroundMap, shadow_place
+from phyxel.render.stuff import Stuff
 
 wp.set_module_options(KERNEL_OPTIONS)
 
 
 @wp.struct
 class Studio:
-    """Light and look as the kernels want them; lengths in metres."""
+    """Light as the kernels want it; lengths in metres."""
 
     to_light: wp.vec3
+    side: wp.vec3
+    """along the soft box's horizontal edge, and its other one"""
+    top: wp.vec3
+    behind: wp.vec3
+    """toward the strip light"""
     key: wp.vec3
     sky: wp.vec3
     bounce: wp.vec3
-    wrap: float
-    specular: float
-    gloss: float
-    rim: float
-    translucency: float
-    dense: float
-    """one over how deep light gets into the stuff [1/m]"""
+    per_size: float
+    """one over the size of what is drawn [1/m]"""
     crisp: float
     """one over the way in which shadows on the object become dark [1/m]"""
     floor: float
-    """height the object stands on [m]"""
+    """height the object stands on [m]; far below it if it does not"""
+    near: float
+    """how far around a place things take its soft light away [m]"""
 
 
 @lru_cache(maxsize=8)
@@ -46,16 +49,20 @@ def light_direction(light: Light) -> np.ndarray:
     return direction / np.linalg.norm(direction)
 
 
-def make_studio(light: Light, look: Look, size: float, floor: float) -> Any:
-    """For an object `size` [m] across that stands on y = floor [m]."""
+def make_studio(light: Light, size: float, floor: float) -> Any:
+    """For what is `size` [m] across and stands on y = floor [m]."""
     studio = Studio()
-    studio.to_light = wp.vec3(*light_direction(light))
+    to_light = light_direction(light)
+    side = np.cross((0.0, 1.0, 0.0), to_light)
+    side = side / np.linalg.norm(side) if np.linalg.norm(side) > 1e-6 else np.array([1.0, 0.0, 0.0])
+    behind = np.array([-to_light[0], 0.35, -to_light[2]])
+    studio.to_light, studio.side, studio.top = wp.vec3(*to_light), wp.vec3(*side), wp.vec3(*np.cross(to_light, side))
+    studio.behind = wp.vec3(*(behind / np.linalg.norm(behind)))
     studio.key, studio.sky, studio.bounce = wp.vec3(*light.key), wp.vec3(*light.sky), wp.vec3(*light.bounce)
-    studio.wrap, studio.specular, studio.gloss, studio.rim = look.wrap, look.specular, look.gloss, look.rim
-    studio.translucency = look.translucency
-    studio.dense = 1.0 / (look.depth * size)
+    studio.per_size = 1.0 / size
     studio.crisp = 1.0 / (0.03 * size)
     studio.floor = floor
+    studio.near = 0.15 * size
     return studio
 
 
@@ -85,27 +92,40 @@ def _spline_weights(f: float) -> wp.vec4:
 def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p: wp.vec3) -> wp.vec2:
     """How far p lies behind the skin that faces the light [m], and how open it is to the light, 0..1.
 
-    Means over 4 x 4 texels, every other one about its place, with weights of a cubic spline: a soft shadow's edge,
+    Means over 4 x 4 texels, every fourth one about its place, with weights of a cubic spline: a soft shadow's edge,
     where single texels would draw stairs."""
     place = shadow_place(ground, p)
-    x = wp.clamp(place[0] - 0.5, 2.0, float(ground.texels - 6))
-    z = wp.clamp(place[1] - 0.5, 2.0, float(ground.texels - 6))
-    across = _spline_weights(0.5 * x - wp.floor(0.5 * x))
-    down = _spline_weights(0.5 * z - wp.floor(0.5 * z))
-    t = int(2 * ((int(0.5 * z) - 1) * ground.texels + int(0.5 * x) - 1))
+    x = wp.clamp(place[0] - 0.5, 4.0, float(ground.texels - 13)) * 0.25
+    z = wp.clamp(place[1] - 0.5, 4.0, float(ground.texels - 13)) * 0.25
+    across = _spline_weights(x - wp.floor(x))
+    down = _spline_weights(z - wp.floor(z))
+    t = int(4 * ((int(z) - 1) * ground.texels + int(x) - 1))
     along = wp.dot(p, ground.to_light) + 4.0 * ground.texel
     mean = wp.vec2(0.0, 0.0)
     for j in range(4):
         for i in range(4):
-            depth = wp.max(tops[t + 2 * i] - along, 0.0)
+            depth = wp.max(tops[t + 4 * i] - along, 0.0)
             mean += down[j] * across[i] * wp.vec2(depth, _fade(depth * crisp))
-        t += 2 * ground.texels
+        t += 4 * ground.texels
     return mean
+
+
+@wp.func
+def scattered(stuff: Stuff, toward: float, facing: float, light_eye: float) -> float:
+    """Part of the key light scattered at the skin: Oren and Nayar's law, with light that creeps past the terminator.
+
+    toward, facing: cosines of the normal with the ways to the light and the eye; light_eye: of these with each other.
+    """
+    wrapped = wp.max(toward * (1.0 - stuff.wrap) + stuff.wrap, 0.0)
+    # The sine of one angle times the tangent of the smaller, times the cosine between the ways along the surface.
+    beside = wp.max(light_eye - toward * facing, 0.0) / wp.max(wp.max(toward, facing), 1.0e-3)
+    return wrapped * (stuff.even + stuff.back * beside)
 
 
 @wp.func
 def body_light(
     studio: Studio,
+    stuff: Stuff,
     ground: GroundMap,
     tops: wp.array(dtype=float),
     albedo: wp.vec3,
@@ -115,25 +135,25 @@ def body_light(
 ) -> wp.vec4:
     """Light from the body of the stuff at p with normal n: scattered at its skin and from within. It varies slowly,
     so that once per surfel will do. The fourth component is how far the place is open to the light, 0..1."""
-    facing = wp.clamp(wp.dot(n, wp.normalize(eye - p)), 0.0, 1.0)
+    to_eye = wp.normalize(eye - p)
+    facing = wp.clamp(wp.dot(n, to_eye), 0.0, 1.0)
     toward = wp.dot(n, studio.to_light)
     behind = _behind_skin(ground, tops, studio.crisp, p)
     buried = behind[0]
     openness = behind[1]
 
+    # Of the two halves of an evenly lit surrounding a place sees (1 ± n_y) / 2.
     upward = 0.5 + 0.5 * n[1]
     crowded = _fade(wp.max(p[1] - studio.floor, 0.0) * 0.3 * studio.crisp) * (1.0 - 0.6 * upward)
-    # Soft light falls off toward the outline, as if some came from beside the camera: it gives dark sides form.
-    soft = (0.75 + 0.35 * facing) * (1.0 - 0.75 * crowded)
-    ambient = soft * (upward * studio.sky + (1.0 - upward) * studio.bounce)
-    direct = wp.max(toward * (1.0 - studio.wrap) + studio.wrap, 0.0) * openness
+    ambient = (1.0 - 0.75 * crowded) * (upward * studio.sky + (1.0 - upward) * studio.bounce)
+    direct = scattered(stuff, toward, facing, wp.dot(to_eye, studio.to_light)) * openness
     skin = wp.cw_mul(albedo, ambient + direct * studio.key)
 
     # Light that entered elsewhere: what is absorbed grows with the way it went, so thick parts turn deep in hue.
-    way = 1.2 * (buried * studio.dense + facing)
+    way = 1.2 * (buried * stuff.shallow * studio.per_size + facing)
     kept = wp.vec3(_fade(way * (1.1 - albedo[0])), _fade(way * (1.1 - albedo[1])), _fade(way * (1.1 - albedo[2])))
     stained = wp.cw_div(albedo, albedo + wp.vec3(0.12, 0.12, 0.12))
     entered = (0.55 + 0.25 * toward + 0.2 * upward) * (ambient + 0.6 * studio.key)
     within = 0.35 * skin + 0.85 * wp.cw_mul(wp.cw_mul(kept, stained), entered)
-    body = skin + studio.translucency * (within - skin)
+    body = skin + stuff.translucency * (within - skin)
     return wp.vec4(body[0], body[1], body[2], openness * (1.0 - crowded))

@@ -14,12 +14,14 @@ import numpy as np
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
+from phyxel.render.stuff import Stuff, row_of
 from phyxel.render.surfels import Surfels
 from phyxel.render.tiles import (
     SPLIT_FROM,
     Grid,
     TileLists,
     first_pixel,
+    grown,
     launch_over,
     make_grid,
     past_pixel,
@@ -35,8 +37,8 @@ _CHUNK = wp.constant(CHUNK)
 _EMPTY = wp.constant(-1.0e30)
 
 Shade = wp.types.vector(length=8, dtype=float)
-"""Of a place on the ground: red, green, blue of the shadowing object, its cover 0..1, its height [m] (these four times
-cover), contact 0..1; two more make it one vector register."""
+"""Of a place on the ground: red, green, blue that the shadowing object lets through, its cover 0..1, its height [m]
+(these four times cover), contact 0..1; two more make it one vector register."""
 
 
 @wp.struct
@@ -143,6 +145,8 @@ def gather_footprints(
     grid: Grid,
     positions: wp.array(dtype=wp.vec3),
     colors: wp.array(dtype=wp.vec3),
+    marks: wp.array(dtype=int),
+    table: wp.array(dtype=Stuff),
     ground: GroundMap,
     rects: wp.array(dtype=wp.vec4i),
     starts: wp.array(dtype=int),
@@ -181,7 +185,7 @@ def gather_footprints(
         height = wp.max(position[1] - ground.level, 0.0)
         closeness = wp.max(1.0 - height / ground.reach, 0.0)
         top = wp.dot(position, ground.to_light)
-        color = linear_from_srgb(colors[j])
+        color = table[row_of(marks[j])].translucency * linear_from_srgb(colors[j])
         y = wp.max(rect[1], corner[1])
         while y < wp.min(rect[3], end_y):
             x = wp.max(rect[0], corner[0])
@@ -231,7 +235,6 @@ def blur_lines(
 def light_ground(
     first: int,
     ground: GroundMap,
-    translucency: float,
     near: wp.array(dtype=Shade),
     far: wp.array(dtype=Shade),
     light: wp.array(dtype=wp.vec3),
@@ -245,7 +248,7 @@ def light_ground(
     cast = sharp + blur * (wide - sharp)
     contact = wp.max(sharp[5], 0.6 * wide[5])
     shaded = 1.0 - 0.55 * cast[3]
-    through = 0.45 * translucency * wp.vec3(cast[0], cast[1], cast[2])
+    through = 0.45 * wp.vec3(cast[0], cast[1], cast[2])
     reaching = (1.0 - 0.75 * contact) * (wp.vec3(shaded, shaded, shaded) + through)
     light[i] = reaching
     darkness[i] = 1.0 - wp.min(reaching)
@@ -270,26 +273,25 @@ class ShadowMap:
         self._lists = TileLists(texels, texels, device)
         self._rects = wp.empty(0, dtype=wp.vec4i, device=device)
 
-    def draw(self, surfels: Surfels, place: Any) -> None:
-        """Draw the surfels into a map that lies at `place`: fill `tops`."""
-        positions, axes_a, axes_b, colors = surfels
+    def draw(self, surfels: Surfels, table: wp.array, place: Any) -> None:
+        """Draw the surfels, of looks in `table`, into a map that lies at `place`: fill `tops`."""
+        positions, axes_a, axes_b, colors, marks = surfels
         count = len(positions)
-        if self._rects.size < 2 * count:
-            self._rects = wp.empty(2 * count, dtype=wp.vec4i, device=self.device)
+        self._rects = grown(self._rects, 2 * count)
         inputs = [positions, axes_a, axes_b, place, self._rects, self._lists.counts_for(2 * count)]
         launch(place_footprints, count, inputs, self.device, count > SPLIT_FROM)
         self._lists.fill(self._rects, 2 * count)
         lists = [self._rects, self._lists.starts, self._lists.items]
-        inputs = [self._grid, positions, colors, place, *lists, self.tops, self._near]
+        inputs = [self._grid, positions, colors, marks, table, place, *lists, self.tops, self._near]
         launch_over(gather_footprints, self._grid, inputs, self.device, count > SPLIT_FROM // 2)
 
-    def light_up(self, place: Any, translucency: float) -> None:
+    def light_up(self, place: Any) -> None:
         """Fill `light` from what was drawn."""
         narrow = max(1, self.texels // 100)
         self._blur(self._near, self._near, narrow)
         self._blur(self._near, self._far, 4 * narrow)
         self._blur(self._far, self._far, 3 * narrow)
-        inputs = [place, translucency, self._near, self._far, self.light, self.darkness]
+        inputs = [place, self._near, self._far, self.light, self.darkness]
         launch(light_ground, self.texels * self.texels, inputs, self.device, split=False)
 
     def _blur(self, source: wp.array, target: wp.array, radius: int) -> None:
@@ -312,8 +314,9 @@ def bounds_of(positions: wp.array, device: wp.Device) -> tuple[np.ndarray, np.nd
     return np.zeros(3), np.zeros(3)
 
 
-def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndarray, texels: int) -> Any:
-    """A map that holds the shadow of the box `low`..`high` on the plane y = level, with room for the blur.
+def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndarray, texels: int, size: float) -> Any:
+    """A map that holds the shadow of the box `low`..`high` on the plane y = level, with room for the blur; what is in
+    it is about `size` [m] large.
 
     Its texel takes sizes in steps and its corner lies on whole texels, so that shadows do not shimmer as things move.
     """
@@ -334,7 +337,6 @@ def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndar
     place.level = level
     place.to_light = wp.vec3(*to_light)
     place.slope = wp.vec2(*slope)
-    size = float(np.max(high - low))
     place.reach = 0.25 * size
     place.penumbra = 0.6 * size
     return place

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.device import pick
+from phyxel.look import LOOKS, Look
 from phyxel.render.backdrop import NO_GROUND, Background
 from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera
 from phyxel.render.compose import Canvas
-from phyxel.render.look import Light, Look
+from phyxel.render.light import Light
 from phyxel.render.shade import light_direction, make_studio
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map
+from phyxel.render.stuff import marks as whole_body
+from phyxel.render.stuff import stuff_table
 from phyxel.render.surfels import Vectors, make_surfels
 from phyxel.render.tiles import make_grid
 from phyxel.render.view import make_view
 
 STUDIO_LIGHT = Light()
-MATTE = Look.matte()
+MATTE = LOOKS["matte"]
 
 
 class Renderer:
     """Draws surfels, and keeps its buffers from one picture to the next of the same size."""
 
-    def __init__(self, device: str | wp.Device | None = None, shadow_texels: int = 128) -> None:
+    def __init__(self, device: str | wp.Device | None = None, shadow_texels: int = 256) -> None:
         self.device = pick(device)
         self._shadows = ShadowMap(shadow_texels, self.device)
         self._buffers: tuple[DiscLayer, Canvas] | None = None
         self._size = (0, 0)
+        self._looks: tuple[Look, ...] = ()
+        self._table = stuff_table([MATTE], self.device)
 
     def render(
         self,
@@ -42,7 +50,9 @@ class Renderer:
         ground: float | None = None,
         background: Background = "studio",
         light: Light = STUDIO_LIGHT,
-        look: Look = MATTE,
+        look: Look | Sequence[Look] = MATTE,
+        marks: Any = None,
+        size: float | None = None,
         supersample: int = 1,
     ) -> NDArray[np.uint8]:
         """A picture, (height, width, 4) bytes red, green, blue, alpha (not premultiplied).
@@ -52,24 +62,34 @@ class Renderer:
         renderer's device, which are then not copied. Surfels that are not finite are left out.
 
         ground: height y of a ground plane [m] that takes shadows. background: "studio", a display color, or None for
-        transparent. supersample: draw at so many times the size and average, for stills.
+        transparent. look: one for all, or a table of looks and `marks` (N,) that say which each surfel has
+        (`stuff.marks`). size: of a thing [m], by which shadows soften, light sinks in and crevices are dim; if left
+        out, that of all together. supersample: draw at so many times the size and average, for stills.
         """
-        surfels = make_surfels(positions, axes_a, axes_b, colors, self.device)
+        looks = (look,) if isinstance(look, Look) else tuple(look)
+        marks = whole_body(0, len(positions)) if marks is None else marks
+        surfels = make_surfels(positions, axes_a, axes_b, colors, marks, self.device)
+        table = self._table_of(looks)
         camera = camera.scaled(supersample)
         layer, canvas = self._buffers_for(camera)
         low, high = bounds_of(surfels.positions, self.device)
-        size = max(float(np.max(high - low)), 1e-9)
+        size = max(float(np.max(high - low)) if size is None else size, 1e-9)
         level = float(low[1]) if ground is None else float(ground)
-        place = place_map(low, high, level, light_direction(light), self._shadows.texels)
-        studio = make_studio(light, look, size, level)
-        self._shadows.draw(surfels, place)
-        if ground is not None:
-            self._shadows.light_up(place, look.translucency)
+        place = place_map(low, high, level, light_direction(light), self._shadows.texels, size)
         cut = NO_GROUND if ground is None else level
-        layer.draw(surfels, make_view(camera), studio, place, self._shadows, cut)
+        studio = make_studio(light, size, cut)
+        self._shadows.draw(surfels, table, place)
+        if ground is not None:
+            self._shadows.light_up(place)
+        layer.draw(surfels, table, make_view(camera), studio, place, self._shadows, cut)
         canvas.compose(layer, camera, background, ground, place, self._shadows)
         picture = canvas.bytes()
         return picture if supersample == 1 else _averaged(picture, supersample)
+
+    def _table_of(self, looks: tuple[Look, ...]) -> wp.array:
+        if looks != self._looks:
+            self._looks, self._table = looks, stuff_table(looks, self.device)
+        return self._table
 
     def _buffers_for(self, camera: Camera) -> tuple[DiscLayer, Canvas]:
         size = (camera.width, camera.height)

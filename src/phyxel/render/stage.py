@@ -3,44 +3,61 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.contact.skin import Skin, skin_of
+from phyxel.contact.skin import skin_of
+from phyxel.look import LOOKS
 from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
-from phyxel.render.look import Look
+from phyxel.render.cast import Actor, Cast
 from phyxel.render.splat import Renderer
+from phyxel.surface.surfels import Surfels
 from phyxel.world import World
 
 if TYPE_CHECKING:
     from phyxel.scene_bodies import CameraPart, OutputPart
 
+Floats = NDArray[np.floating]
 
-COLLIDER_COLOR = (0.52, 0.57, 0.64)
+COLLIDER_COLOR = (0.60, 0.61, 0.63)
 LARGE = 2.0
 """Reach of a collider over the size of the bodies, above which the camera need not see all of it."""
+ROWS = {name: row for row, name in enumerate(LOOKS)}
 
 
 class Stage:
-    """Draws the bodies of a world, always from the same place."""
+    """Draws the bodies of a world, always from the same place.
 
-    def __init__(self, camera: Camera, background: str | tuple[float, float, float] | None, device: str | None) -> None:
-        self.camera, self._background = camera, background
+    `turntable` [degrees/s] turns the world about the vertical through the camera's target, counterclockwise seen from
+    above, in light that stays: as a table turns before a camera.
+    """
+
+    def __init__(
+        self,
+        camera: Camera,
+        background: str | tuple[float, float, float] | None,
+        device: str | None,
+        turntable: float = 0.0,
+    ) -> None:
+        self.camera, self._background, self._turntable = camera, background, turntable
         self._renderer = Renderer(device)
-        self._skins: dict[Collider, Skin] = {}
+        self._cast = Cast(self._renderer.device)
+        self._skins: dict[Collider, tuple[wp.array, ...]] = {}
+        # Single precision is enough about what is looked at, not about the world.
+        self._base = np.asarray(camera.target, float)
+        self._seen_from = replace(camera, eye=np.subtract(camera.eye, self._base), target=np.zeros(3))
 
     @staticmethod
     def around(world: World, camera: CameraPart, output: OutputPart) -> Stage:
         """A camera as the scene asks for, else one that sees the bodies and the ground under them."""
-        lower, upper = visible_box(world)
-        framed = Camera.framing(lower, upper, camera.direction, output.width, output.height, camera.fov)
+        framed = framing(*visible_box(world), camera, output)
         chosen = Camera(
             eye=camera.eye or framed.eye,
             target=camera.target or framed.target,
@@ -48,63 +65,74 @@ class Stage:
             width=output.width,
             height=output.height,
         )
-        return Stage(chosen, output.background, world.device.alias)
+        return Stage(chosen, output.background, world.device.alias, camera.turntable)
 
     def draw(self, world: World, supersample: int = 1) -> NDArray[np.uint8]:
         """A picture of the world as it is now, (height, width, 4) bytes."""
-        surfaces = [body.surface for body in world.bodies]
-        base = surfaces[0].origin  # single precision is enough about a body, not about the world
+        turn = about_vertical(self._turntable * world.time)
+        actors = [self._body(body.surface, turn, ROWS[body.look]) for body in world.bodies]
+        actors += [self._collider(one, turn, world.time) for one in world.colliders if isinstance(one, Collider)]
         heights = [one.height for one in world.colliders if isinstance(one, Ground)]
-        ground = max(heights) - base[1] if heights else None
-        drawn: list[tuple[Any, ...]] = [(one.position, one.axis_a, one.axis_b, one.color) for one in surfaces]
-        shifts = [surface.origin - base for surface in surfaces]
-        for collider in world.colliders:
-            if isinstance(collider, Collider):
-                drawn.append(self._seen(collider, world.time))
-                shifts.append(collider.pose(world.time)[0] - base)
-        columns = [list(column) for column in zip(*drawn, strict=True)]
-        positions = _joined(columns[0], shifts)
-        axes_a, axes_b, colors = (_joined(column) for column in columns[1:])
+        positions, axes_a, axes_b, colors, marks = self._cast.gathered(actors)
         return self._renderer.render(
             positions,
             axes_a,
             axes_b,
             colors,
-            self._camera_about(base),
-            ground=ground,
+            self._seen_from,
+            ground=max(heights) - self._base[1] if heights else None,
             background=self._background,
-            look=Look.gummy(),
+            look=tuple(LOOKS.values()),
+            marks=marks,
+            size=float(np.median([np.ptp(body.birth, axis=0).max() for body in world.bodies])),
             supersample=supersample,
         )
 
-    def _seen(self, collider: Collider, time: float) -> tuple[NDArray[np.floating], ...]:
-        """Positions about its origin, two half axes and colours of a collider's surfels at a time, each (n, 3)."""
+    def _body(self, surface: Surfels, turn: Floats, row: int) -> Actor:
+        place = turn @ (surface.origin - self._base)
+        return Actor(surface.position, surface.axis_a, surface.axis_b, surface.color, row, turn, place)
+
+    def _collider(self, collider: Collider, turn: Floats, time: float) -> Actor:
         if collider not in self._skins:
-            self._skins[collider] = skin_of(collider, self._renderer.device)
-        skin = self._skins[collider]
-        place, rotation = collider.pose(time)
-        points, normals = skin.points @ rotation.T, skin.normals @ rotation.T
-        if collider.see_through:
-            behind = points @ (np.asarray(self.camera.eye) - place) < 0
-            points, normals = points[behind], normals[behind]
-        a, b = tangents(normals)
-        colors = np.broadcast_to(COLLIDER_COLOR, points.shape)
-        return points, skin.spacing * a, skin.spacing * b, colors
+            self._skins[collider] = self._skin(collider)
+        origin, axes = collider.pose(time)
+        place = turn @ (origin - self._base)
+        opened = np.asarray(self._seen_from.eye) - place if collider.see_through else np.zeros(3)
+        points, axis_a, axis_b, color = self._skins[collider]
+        return Actor(points, axis_a, axis_b, color, ROWS[collider.look], turn @ axes, place, opened)
 
-    def _camera_about(self, base: NDArray[np.floating]) -> Camera:
-        eye, target = np.asarray(self.camera.eye) - base, np.asarray(self.camera.target) - base
-        return replace(self.camera, eye=tuple(eye.tolist()), target=tuple(target.tolist()))
-
-
-def _joined(arrays: list[Any], shifts: Sequence[NDArray[np.floating]] | None = None) -> Any:
-    """The arrays of several bodies as one, each shifted; that of a single body stays on the device."""
-    if len(arrays) == 1:
-        return arrays[0]
-    values = [array.numpy() if isinstance(array, wp.array) else array for array in arrays]
-    return np.concatenate(values if shifts is None else [v + s for v, s in zip(values, shifts, strict=True)])
+    def _skin(self, collider: Collider) -> tuple[wp.array, ...]:
+        """Positions, two half axes and colours of a collider's surfels in its own frame."""
+        skin = skin_of(collider, self._renderer.device)
+        a, b = tangents(skin.normals)
+        colors = np.broadcast_to(COLLIDER_COLOR, skin.points.shape)
+        fields = (skin.points, skin.spacing * a, skin.spacing * b, colors)
+        device = self._renderer.device
+        return tuple(wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device) for field in fields)
 
 
-def visible_box(world: World) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+def about_vertical(degrees: float) -> Floats:
+    """Rotation matrix, counterclockwise seen from above."""
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
+
+
+def framing(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> Camera:
+    """The nearest camera that sees a box [m]; on a turntable, from all sides."""
+
+    def from_direction(direction: Floats) -> Camera:
+        return Camera.framing(lower, upper, direction, output.width, output.height, camera.fov)
+
+    direction = np.asarray(camera.direction)
+    framed = from_direction(direction)
+    if not camera.turntable:
+        return framed
+    others = [from_direction(about_vertical(degrees) @ direction) for degrees in range(0, 360, 15)]
+    distance = max(float(np.linalg.norm(np.subtract(one.eye, one.target))) for one in others)
+    return replace(framed, eye=np.asarray(framed.target) - distance * framed.axes[2])
+
+
+def visible_box(world: World) -> tuple[Floats, Floats]:
     """The box around all bodies, the ground under them and colliders that are not much larger [m]."""
     positions = [body.surface.positions for body in world.bodies]
     lower = np.min([points.min(axis=0) for points in positions], axis=0)

@@ -15,7 +15,7 @@ Vectors = NDArray[np.floating] | Any
 
 
 class Surfels(NamedTuple):
-    """Ellipses on a surface, as Warp arrays of vec3 on one device, shape (N,)."""
+    """Ellipses on a surface, as Warp arrays (of vec3, but for the marks) on one device, shape (N,)."""
 
     positions: wp.array
     """[m]"""
@@ -25,19 +25,26 @@ class Surfels(NamedTuple):
     """half axis [m]"""
     colors: wp.array
     """display colors, 0..1"""
+    marks: wp.array
+    """whole numbers that say which look each has, see `stuff.py`"""
 
 
-def make_surfels(positions: Vectors, axes_a: Vectors, axes_b: Vectors, colors: Vectors, device: wp.Device) -> Surfels:
-    """From (N, 3) arrays; what is on the device already, or float32 in the CPU's memory, is not copied."""
-    arrays = {"positions": positions, "axes_a": axes_a, "axes_b": axes_b, "colors": colors}
+def make_surfels(
+    positions: Vectors, axes_a: Vectors, axes_b: Vectors, colors: Vectors, marks: Any, device: wp.Device
+) -> Surfels:
+    """From (N, 3) arrays and (N,) marks; what is on the device already, or float32 in the CPU's memory, is not
+    copied."""
+    arrays = {"positions": positions, "axes_a": axes_a, "axes_b": axes_b, "colors": colors, "marks": marks}
     for name, array in arrays.items():
         if len(array) != len(positions):
             raise PhyxelError(f"render: {len(array)} {name} for {len(positions)} positions; give one for each surfel")
     return Surfels(*(_on_device(array, device) for array in arrays.values()))
 
 
-def _on_device(array: Vectors, device: wp.Device) -> wp.array:
+def _on_device(array: Any, device: wp.Device) -> wp.array:
     if isinstance(array, wp.array):
         return array if array.device == device else array.to(device)
+    if np.asarray(array).dtype == np.int32:
+        return wp.array(array, dtype=int, device=device, copy=device.is_cuda)
     values = np.ascontiguousarray(array, dtype=np.float32).reshape(-1, 3)
     return wp.array(values, dtype=wp.vec3, device=device, copy=device.is_cuda)

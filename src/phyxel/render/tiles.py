@@ -49,6 +49,11 @@ def pixel_count(grid: Any) -> int:
     return int(grid.tiles * TILE * TILE)
 
 
+def grown(array: wp.array, count: int) -> wp.array:
+    """An array that has room for `count`: this one, or a new one with room to spare. What was in it is lost."""
+    return array if array.size >= count else wp.empty(count + count // 4, dtype=array.dtype, device=array.device)
+
+
 def launch_over(kernel: wp.Kernel, grid: Any, inputs: list[Any], device: wp.Device, split: bool = True) -> None:
     """Run a kernel whose thread i does the pixels from `first_pixel(grid, i)` on."""
     launch(kernel, grid.rounds * grid.lanes, inputs, device, split)
@@ -149,17 +154,15 @@ class TileLists:
 
     def counts_for(self, count: int) -> wp.array:
         """Where to put `tiles_touched` of each of `count` rectangles, before `fill`."""
-        if self._counts.size != count:
-            self._counts = wp.empty(count, dtype=int, device=self.device)
-            self._ends = wp.empty(count, dtype=int, device=self.device)
+        self._counts, self._ends = grown(self._counts, count), grown(self._ends, count)
         return self._counts
 
     def fill(self, rects: wp.array, count: int) -> None:
         """List the first `count` rectangles (left, top, right, bottom in pixels, the last two excluded)."""
         pairs = 0
         if count:
-            wp.utils.array_scan(self._counts, self._ends, inclusive=True)
-            pairs = int(self._ends[count - 1 :].numpy()[0])
+            wp.utils.array_scan(self._counts[:count], self._ends[:count], inclusive=True)
+            pairs = int(self._ends[count - 1 : count].numpy()[0])
             self._reserve(pairs)
             inputs = [rects, self._ends, self.tiles_x, self._tiles, self.items]
             launch(list_tiles, count, inputs, self.device, count > SPLIT_FROM)
@@ -170,6 +173,4 @@ class TileLists:
 
     def _reserve(self, pairs: int) -> None:
         """Room for the pairs and as much again, which the sort needs as scratch."""
-        if self.items.size < 2 * pairs:
-            self._tiles = wp.empty(3 * pairs, dtype=int, device=self.device)
-            self.items = wp.empty(3 * pairs, dtype=int, device=self.device)
+        self._tiles, self.items = grown(self._tiles, 2 * pairs), grown(self.items, 2 * pairs)

@@ -3,7 +3,7 @@
 Zombies, the surfels a body came with, are carried along for ever and never resampled. Each moves from its own place
 onto the implicit skin as the topology around it changes,
 
-    Γ ← max(Γ, λ (|P̄ᵗ − P̄⁰| − quiet)),   s = s⁰ + Γ (S − s⁰),   b = (sᵗ − sᵗ⁻¹) / (S − sᵗ⁻¹) = ΔΓ / (1 − Γᵗ⁻¹)
+    Γ ← max(Γ, λ (|P̄ᵗ − P̄⁰| − noise)),   s = s⁰ + Γ (S − s⁰),   b = (sᵗ − sᵗ⁻¹) / (S − sᵗ⁻¹) = ΔΓ / (1 − Γᵗ⁻¹)
 
 with P̄ the outside probability of the phyxels that carry it. M04 eq. 30 sums |P̄ᵗ − P̄ᵗ⁻¹| over all steps; in a flow
 that is mostly noise, which grows with the number of steps and wears every detail off. The net change since the melt
@@ -39,10 +39,9 @@ Floats = NDArray[np.float32]
 DETAIL, SKIN, CONTACT = 0, 1, 2
 """L_D, L_I and L_C: what a surfel lies on."""
 BURIED = int(LOST)
-CHANGE = 10.0
-QUIET = 0.12
-"""λ, and |P̄ᵗ − P̄⁰| that is only strain and the flow's noise: stretched by 30 % a phyxel has 0.1 more, and a face that
-becomes inside changes it by 0.25."""
+FALLEN, RISEN = (0.08, 0.16), (0.12, 0.22)
+"""How much P̄ has fallen or risen since the beginning where detail begins to go, and where it is gone: λ and what is
+noise. A face that becomes inside loses 0.2 to 0.25; strain only adds to P, 0.1 when stretched by 30 %."""
 STRETCHED = (2.0, 3.0)
 """Longest half axis over that at birth between which detail is given up."""
 FAINT, STRONG = (0.5, 0.25), (1.6, 2.0)
@@ -273,11 +272,11 @@ class Blended:
         return laid(replace(zombies, points=points, normals=upright), moving)
 
     def _parted(self, outside: Floats) -> Floats:
-        """λ (|P̄ᵗ − P̄⁰| − quiet), or how far a zombie is stretched, if that is more, (m,)."""
+        """λ (|P̄ᵗ − P̄⁰| − noise), or how far a zombie is stretched, if that is more, (m,)."""
         carried, known = self.zombies, self.known
-        near = CHANGE * (np.abs(carried.carriers.mean(outside) - known.first_outside) - QUIET)
-        low, high = STRETCHED
-        return np.maximum(near, (longest_axis(carried.shape) / known.first_axis - low) / (high - low))
+        risen = carried.carriers.mean(outside) - known.first_outside
+        stretch = longest_axis(carried.shape) / known.first_axis
+        return np.maximum.reduce([along(-risen, FALLEN), along(risen, RISEN), along(stretch, STRETCHED)])
 
     def _refreshed(self, z: Sheet) -> Sheet:
         """What is shown of zombies is where they are; those that have lost all detail are new surfels from now on."""
@@ -381,9 +380,13 @@ def torn(zombies: Sheet, known: Known, skin: ImplicitSkin) -> Floats:
     where they are, or they look into the body."""
     value, slope = skin.measure(zombies.points)
     ratio = value / np.maximum(known.first_field, 1e-3)
-    faint, strong = (FAINT[0] - ratio) / (FAINT[0] - FAINT[1]), (ratio - STRONG[0]) / (STRONG[1] - STRONG[0])
     backward = known.first_forward & (facing(zombies.normals, slope) < 0)
-    return np.maximum(np.maximum(faint, strong), backward).astype(np.float32)
+    return np.maximum.reduce([along(ratio, FAINT), along(ratio, STRONG), backward])
+
+
+def along(values: Floats, ends: tuple[float, float]) -> Floats:
+    """0 at the first of two ends, 1 at the second, straight between and beyond."""
+    return (values - ends[0]) / (ends[1] - ends[0])
 
 
 def facing(normals: Floats, slope: Floats) -> Floats:

@@ -1,0 +1,54 @@
+"""Pictures of a scan, all effects on."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import warp as wp
+
+from phyxel.bench.registry import Result, Setting, resident_bytes
+from phyxel.device import pick
+from phyxel.look import LOOKS
+from phyxel.points.frames import tangents
+from phyxel.points.load import load
+from phyxel.surface.carried import disc_radii
+
+PICTURES = 15
+SIZES = {"720p": (1280, 720, 100.0), "1080p": (1920, 1080, None)}
+"""Width, height [pixels] and the most milliseconds a picture should take on two cores."""
+
+
+def picture(setting: Setting) -> Iterator[Result]:
+    """Igea's 134,345 points as gummy splats on a ground, light, shadow and crevices anew for each picture; a bear of as
+    many points where there is no Igea."""
+    from phyxel.render.camera import Camera
+    from phyxel.render.splat import Renderer
+
+    scan = setting.model("igea.ply")
+    cloud = load("bear", points=134_345) if scan is None else load(str(scan))
+    assert cloud.normals is not None
+    a, b = (disc_radii(cloud.positions)[:, None] * axis for axis in tangents(cloud.normals))
+    colors = np.tile((0.75, 0.6, 0.45), (len(cloud), 1))
+    device = pick(setting.device)
+    fields = (np.asarray(field, np.float32) for field in (cloud.positions, a, b, colors))
+    x, axes_a, axes_b, shades = (wp.array(field, dtype=wp.vec3, device=device) for field in fields)
+    lower, upper = cloud.positions.min(axis=0), cloud.positions.max(axis=0)
+    renderer = Renderer(device)
+    for name, (width, height, target) in SIZES.items():
+        camera = Camera.framing(lower, upper, (0.6, 0.25, 1.0), width, height)
+        before = resident_bytes()
+        milliseconds = []
+        for _ in range(PICTURES + 1):
+            start = time.perf_counter()
+            renderer.render(x, axes_a, axes_b, shades, camera, ground=float(lower[1]), look=LOOKS["gummy"])
+            milliseconds.append(1e3 * (time.perf_counter() - start))
+        details = {
+            "model": "bear" if scan is None else "igea",
+            "surfels": len(cloud),
+            "target": target,
+            "megabytes": round((resident_bytes() - before) / 1e6),
+        }
+        yield Result(f"picture-134k-{name}", statistics.median(milliseconds[1:]), "ms", details=details)

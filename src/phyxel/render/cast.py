@@ -1,0 +1,87 @@
+# mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
+"""All that is on stage as one set of surfels, on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.device import KERNEL_OPTIONS, launch
+from phyxel.render.surfels import Surfels
+from phyxel.render.tiles import SPLIT_FROM, grown
+
+wp.set_module_options(KERNEL_OPTIONS)
+
+Floats = NDArray[np.floating]
+
+
+class Actor(NamedTuple):
+    """One body or collider: its surfels as Warp arrays of vec3, how to turn and where to put them, and its look."""
+
+    position: wp.array
+    axis_a: wp.array
+    axis_b: wp.array
+    color: wp.array
+    row: int
+    """of the table of looks"""
+    rotation: Floats
+    """3 × 3"""
+    place: Floats
+    """[m], shape (3,)"""
+    opened: Floats = np.zeros(3)
+    """direction, after turning, in which its half is left out to show what is in it; zero for none"""
+
+
+@wp.kernel
+def place_surfels(
+    first: int,
+    position: wp.array(dtype=wp.vec3),
+    axis_a: wp.array(dtype=wp.vec3),
+    axis_b: wp.array(dtype=wp.vec3),
+    color: wp.array(dtype=wp.vec3),
+    rotation: wp.mat33,
+    place: wp.vec3,
+    row: int,
+    opened: wp.vec3,
+    start: int,
+    positions: wp.array(dtype=wp.vec3),
+    axes_a: wp.array(dtype=wp.vec3),
+    axes_b: wp.array(dtype=wp.vec3),
+    colors: wp.array(dtype=wp.vec3),
+    marks: wp.array(dtype=int),
+):
+    """Copy an actor's surfels to `start` and on. What is left out is put nowhere, where no one draws it."""
+    i = first + wp.tid()
+    turned = rotation * position[i]
+    if wp.dot(turned, opened) > 0.0:
+        turned = wp.vec3(wp.nan, wp.nan, wp.nan)
+    positions[start + i] = turned + place
+    axes_a[start + i] = rotation * axis_a[i]
+    axes_b[start + i] = rotation * axis_b[i]
+    colors[start + i] = color[i]
+    marks[start + i] = (i << 8) | row
+
+
+class Cast:
+    """The surfels of several actors in arrays that grow but do not shrink: numbers may change with every picture."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self._device = device
+        kinds = (wp.vec3, wp.vec3, wp.vec3, wp.vec3, int)
+        self._arrays = Surfels(*(wp.empty(0, dtype=kind, device=device) for kind in kinds))
+
+    def gathered(self, actors: Sequence[Actor]) -> Surfels:
+        """All surfels, valid until the next call."""
+        counts = [len(actor.position) for actor in actors]
+        self._arrays = Surfels(*(grown(array, sum(counts)) for array in self._arrays))
+        start = 0
+        for actor, count in zip(actors, counts, strict=True):
+            surfels: list[Any] = [actor.position, actor.axis_a, actor.axis_b, actor.color]
+            pose = [wp.mat33(*actor.rotation.ravel()), wp.vec3(*actor.place), actor.row, wp.vec3(*actor.opened)]
+            launch(place_surfels, count, [*surfels, *pose, start, *self._arrays], self._device, count > SPLIT_FROM)
+            start += count
+        return Surfels(*(array[:start] for array in self._arrays))

@@ -1,0 +1,73 @@
+# mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
+"""Looks inside kernels: a table of what there is, and a mark on every surfel that says which it has.
+
+A mark is one whole number: its lowest byte is the row of the table, the rest tells the surfels of a body apart. From
+that comes the grain of stone, so that a grain stays with its surfel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.device import KERNEL_OPTIONS
+from phyxel.look import Look
+
+wp.set_module_options(KERNEL_OPTIONS)
+
+
+@wp.struct
+class Stuff:
+    """A look; see `Look`."""
+
+    wrap: float
+    even: float
+    """Oren and Nayar's A and B"""
+    back: float
+    shine: float
+    blur: float
+    translucency: float
+    shallow: float
+    """one over how deep light gets, over the size of what is drawn"""
+    grain: float
+
+
+def make_stuff(look: Look) -> Stuff:
+    stuff = Stuff()
+    stuff.wrap, stuff.shine, stuff.blur, stuff.grain = look.wrap, look.shine, look.blur, look.grain
+    stuff.translucency, stuff.shallow = look.translucency, 1.0 / look.depth
+    variance = look.powder**2
+    stuff.even = 1.0 - 0.5 * variance / (variance + 0.33)
+    stuff.back = 0.45 * variance / (variance + 0.09)
+    return stuff
+
+
+def stuff_table(looks: Sequence[Look], device: wp.Device) -> wp.array:
+    """One row for each look."""
+    return wp.array([make_stuff(look) for look in looks], dtype=Stuff, device=device)
+
+
+def marks(rows: NDArray[np.integer] | int, count: int) -> NDArray[np.int32]:
+    """Marks of `count` surfels of one body, of the looks in these rows of the table."""
+    return (np.arange(count, dtype=np.int32) << 8) | np.asarray(rows, np.int32)
+
+
+@wp.func
+def row_of(mark: int) -> int:
+    """Which look a surfel has."""
+    return mark & 255
+
+
+@wp.func
+def speck(mark: int) -> float:
+    """A number in -1..1 of a surfel's own: some bits of a mixed mark (Wang's hash)."""
+    mixed = wp.uint32(mark >> 8)
+    mixed = (mixed ^ wp.uint32(61)) ^ (mixed >> wp.uint32(16))
+    mixed = mixed * wp.uint32(9)
+    mixed = mixed ^ (mixed >> wp.uint32(4))
+    mixed = mixed * wp.uint32(0x27D4EB2D)
+    mixed = mixed ^ (mixed >> wp.uint32(15))
+    return float(mixed & wp.uint32(65535)) / 32767.5 - 1.0
