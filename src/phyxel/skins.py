@@ -39,7 +39,7 @@ class Skins:
         volumes = np.concatenate([body.volumes / body.unit**3 for body in bodies])
         order = np.argsort(owner, kind="stable")  # as the model has them
         self._skin = ImplicitSkin(volumes[order], owner[order], model.device)
-        skin, outside = self._placed(model.matter.X.numpy()), outside_probability(model)
+        skin, outside = self._placed(model.matter.X.numpy()), outside_probability(model, apart=True)
         for body in bodies:
             if body.blends:
                 low, high = model.ranges[self._world.bodies.index(body)]

@@ -14,7 +14,7 @@ from phyxel.device import pick
 from phyxel.look import LOOKS
 from phyxel.points.frames import tangents
 from phyxel.points.load import load
-from phyxel.surface.carried import disc_radii
+from phyxel.surface.discs import disc_radii
 
 PICTURES = 15
 SIZES = {"720p": (1280, 720, 100.0), "1080p": (1920, 1080, None)}

@@ -384,9 +384,9 @@ def torn(zombies: Sheet, known: Known, skin: ImplicitSkin) -> Floats:
     return np.maximum.reduce([along(ratio, FAINT), along(ratio, STRONG), backward])
 
 
-def along(values: Floats, ends: tuple[float, float]) -> Floats:
+def along(values: NDArray[np.floating], ends: tuple[float, float]) -> Floats:
     """0 at the first of two ends, 1 at the second, straight between and beyond."""
-    return (values - ends[0]) / (ends[1] - ends[0])
+    return ((values - ends[0]) / (ends[1] - ends[0])).astype(np.float32)
 
 
 def facing(normals: Floats, slope: Floats) -> Floats:
