@@ -54,13 +54,17 @@ LOOSE = 1.25
 """How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
 VARIATION = 1.5
 """Spacing of any surfel over the typical one, or less."""
+FILLED, CLOSED = 4, 0.002
+"""How often rims grow in one renewal, until they grow by no more than this share of all."""
+APART = 0.6
+"""How near to others a new surfel may be, in spacings of surfels."""
 MOST_SHOWN = 4.0
 """Surfels shown over those at birth, beyond which none are added."""
 TOUCHES = 0.02
 """Distance from a wall, in node spacings, at which what comes to it is on it."""
 LEFT = 0.9 * float(WET)
 """F on a wall below which what was on it is off it again."""
-LONGEST = 3.0
+LONGEST = 2.0
 """Half axis of any disc over the spacing of surfels, at most."""
 OUTER = 0.1
 """P above which a phyxel may have the surface beside it."""
@@ -234,7 +238,13 @@ class Blended:
         truth = self._truth(zombies)
         outer = np.flatnonzero(skin.owner == body)[outside > OUTER]
         sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer)
-        sheet = dressed(self._settled(self._resampled(sheet, rng), truth, skin, walls, body))
+        sheet = self._settled(self._resampled(sheet, rng), truth, skin, walls, body)
+        for _ in range(FILLED):
+            new = self._children(sheet, rng)
+            if len(new) < CLOSED * len(sheet):
+                break
+            sheet = sheet.joined(self._settled(new, truth, skin, walls, body))
+        sheet = dressed(sheet)
         carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device)
         self.zombies = Carried(zombies.shape, carriers, self._device)
         self.shown = Carried(sheet.shape, self._carriers_of(sheet, nodes), self._device)
@@ -315,23 +325,24 @@ class Blended:
         return sheet.part(kept)
 
     def _resampled(self, sheet: Sheet, rng: np.random.Generator) -> Sheet:
-        """Too many are thinned, too few get others beside them, new ones keep their distance. Zombies around which
-        nothing has changed stay as they are."""
+        """Too many are thinned, and new ones keep their distance. Zombies around which nothing has changed stay as they
+        are."""
         count, push = self._crowd.around(sheet.points, sheet.normals, sheet.spacing)
         settled = (sheet.source >= 0) & (self.known.change[sheet.source] == 0)
         free = sheet.source < 0
         points = np.where(free[:, None], pushed(sheet.points, push, sheet.spacing), sheet.points)
-        by = parents(count)
+        return replace(sheet, points=points).part(settled | ~too_many(count, rng))
+
+    def _children(self, sheet: Sheet, rng: np.random.Generator) -> Sheet:
+        """New surfels beside those that have too few around them, where there is none yet."""
         if len(sheet) > MOST_SHOWN * len(self.zombies):
-            by = by[:0]
+            return sheet.part(np.zeros(len(sheet), bool))
+        count, _ = self._crowd.around(sheet.points, sheet.normals, sheet.spacing)
+        by = parents(count)
         children = sheet.part(by)
-        children = replace(
-            children,
-            points=beside(children.points, children.normals, children.spacing, rng),
-            source=np.full(len(by), -1, np.int32),
-        )
-        kept = settled | ~too_many(count, rng)
-        return replace(sheet, points=points).part(kept).joined(children)
+        places = beside(children.points, children.normals, children.spacing, rng)
+        children = replace(children, points=places, source=np.full(len(by), -1, np.int32))
+        return children.part(self._crowd.bare(places, sheet.points, APART * float(np.median(self.known.first_spacing))))
 
     def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer]) -> Sheet:
         """Surfels where the skin is bare around some phyxels: flow lays it open faster than the surfels at a rim can
