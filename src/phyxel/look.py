@@ -32,7 +32,7 @@ LOOKS: dict[str, Look] = {
     "gummy": Look(wrap=0.45, shine=1.0, blur=0.06, translucency=0.75, depth=0.22),
     "wax": Look(wrap=0.6, shine=1.0, blur=0.3, translucency=0.6, depth=0.3),
     "clay": Look(wrap=0.0, powder=0.7, shine=0.12, blur=0.8),
-    "stone": Look(wrap=0.0, powder=0.35, shine=0.3, blur=0.55, grain=0.22),
+    "stone": Look(wrap=0.0, powder=0.35, shine=0.3, blur=0.55, grain=0.14),
     "matte": Look(),
 }
 NAMES = tuple(LOOKS)

@@ -80,7 +80,7 @@ def _spiral() -> str:
         float free = 1.0f - hidden[k] * (2.4f / around);
         free = free > 0.15f ? free : 0.15f;
 
-        // The studio in the mirror: floor and walls that meet at the horizon, a ceiling, a soft box, a strip light.
+        // The studio in the mirror: above and below, and what is lit in it: ceiling, walls, a soft box, a strip light.
         float facing = nx[k] * ex + ny[k] * ey + nz[k] * ez;
         facing = facing > 0.0f ? facing : 0.0f;
         const float mx = 2.0f * facing * nx[k] - ex, my = 2.0f * facing * ny[k] - ey, mz = 2.0f * facing * nz[k] - ez;
@@ -107,7 +107,9 @@ def _spiral() -> str:
         float strip = 0.5f + (back - 0.85f) * per_soft * 0.5f;
         strip = strip > 0.0f ? strip : 0.0f;
         strip = strip < 1.0f ? strip : 1.0f;
-        const float lamps = 12.0f * box + 1.5f * strip * strip / (1.0f + 2.0f * blur) + 0.8f * ceiling;
+        float walls = 1.0f - 2.0f * (my < 0.0f ? -my : my);
+        walls = walls > 0.0f ? walls : 0.0f;
+        const float lamps = 12.0f * box + 1.5f * strip * strip / (1.0f + 2.0f * blur) + 0.8f * ceiling + 0.3f * walls;
 
         // Schlick's Fresnel term; what a rough skin mirrors at grazing angles its own roughness hides.
         const float graze = 1.0f - facing, graze2 = graze * graze;

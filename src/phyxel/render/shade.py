@@ -100,7 +100,7 @@ def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p
     across = _spline_weights(x - wp.floor(x))
     down = _spline_weights(z - wp.floor(z))
     t = int(4 * ((int(z) - 1) * ground.texels + int(x) - 1))
-    along = wp.dot(p, ground.to_light) + 4.0 * ground.texel
+    along = wp.dot(p, ground.to_light) + 8.0 * ground.texel  # slopes must not shade themselves
     mean = wp.vec2(0.0, 0.0)
     for j in range(4):
         for i in range(4):
