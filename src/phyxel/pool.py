@@ -16,7 +16,7 @@ from phyxel.body import Anchor, Body
 from phyxel.material import Mixture
 from phyxel.models import reshape
 from phyxel.models.laws import Row
-from phyxel.skins import RENEWED, Skins
+from phyxel.skins import Skins
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Pool:
 
     @property
     def surfaced(self) -> int:
-        """How often surfels have got other nodes."""
-        return self.absorptions // RENEWED
+        """How often surfaces have changed."""
+        return self.skins.renewals
 
     @property
     def flows(self) -> bool:
@@ -158,8 +158,7 @@ class Pool:
         self.absorptions += 1
         for surface in surfaces:
             surface.absorb(self._anchor.unit, self._anchor.origin)
-        if self.absorptions % RENEWED == 0 or not self.flows:
-            self.skins.renew(self.bodies)
+        self.skins.refresh(self.bodies, now=not self.flows)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of surfaces that are not those of birth."""
@@ -169,12 +168,17 @@ class Pool:
             f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surfels.state().items()
         }
         stiffness = [self._stiffness.get(body, 0.0) for body in self._world.bodies]
-        counts = {"absorptions": np.array(self.absorptions), "stiffness": np.array(stiffness)}
+        counts = {
+            "absorptions": np.array(self.absorptions),
+            "stiffness": np.array(stiffness),
+            "skins": self.skins.numbers,
+        }
         return counts | centres | surfaces
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         self.absorptions = int(state["absorptions"])
+        self.skins.numbers = state["skins"]
         known = zip(self._world.bodies, state["stiffness"].tolist(), strict=True)
         self._stiffness = {body: stiffness for body, stiffness in known if stiffness > 0}
         for body in self._world.bodies:

@@ -17,8 +17,9 @@ from phyxel.surface.topology import outside_probability
 if TYPE_CHECKING:
     from phyxel.world import World
 
-RENEWED = 4
-"""Absorptions after which blended surfaces are renewed: phyxels have then moved a spacing against each other."""
+RENEWED, OFTEN = 4, 1 / 30
+"""Absorptions after which surfaces are renewed, since phyxels have then moved a spacing against each other; and the
+time [s] after which at the earliest."""
 
 
 class Skins:
@@ -28,6 +29,22 @@ class Skins:
         self._world = world
         self._skin: ImplicitSkin | None = None
         self._nodes: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.renewals = 0
+        """how often surfaces have changed"""
+        self._waiting = 0
+        """absorptions since"""
+        self._last = 0.0
+        """when [s]"""
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """What a checkpoint keeps of it."""
+        return np.array([self.renewals, self._waiting, self._last])
+
+    @numbers.setter
+    def numbers(self, numbers: NDArray[np.float64]) -> None:
+        renewals, waiting, self._last = numbers.tolist()
+        self.renewals, self._waiting = int(renewals), int(waiting)
 
     def begin(self, bodies: list[Body]) -> None:
         """These bodies flow together from now on."""
@@ -45,8 +62,16 @@ class Skins:
                 low, high = model.ranges[self._world.bodies.index(body)]
                 body.surfels.begin_to_blend(outside[low:high], skin)
 
-    def renew(self, bodies: list[Body]) -> None:
-        """Let surfaces change with the topology; the reference shape has just been absorbed."""
+    def refresh(self, bodies: list[Body], now: bool) -> None:
+        """The reference shape has just been absorbed: renew surfaces, if it has gone far enough since, or `now`."""
+        self._waiting += 1
+        if now or (self._waiting >= RENEWED and self._world.time - self._last >= OFTEN):
+            self._waiting, self._last = 0, self._world.time
+            self.renewals += 1
+            self._renew(bodies)
+
+    def _renew(self, bodies: list[Body]) -> None:
+        """Let surfaces change with the topology."""
         model = self._world.model
         skin = self._placed(model.matter.X.numpy())
         outside = outside_probability(model)
@@ -70,12 +95,15 @@ class Skins:
     def end(self, bodies: list[Body]) -> None:
         """All is solid: surfaces stay as they are now."""
         for body in bodies:
-            if body.surfels.blend is not None:
-                body.surface.end_to_blend(body.unit, body.origin)
+            surface = body.surface
+            if surface.blend is not None:
+                molds = [one for one in self._world.colliders if isinstance(one, Mold)]
+                surface.blend.take_relief(molds, self._world.time, body.unit)
+                surface.end_to_blend(body.unit, body.origin)
 
     def _walls(self, body: Body) -> Walls:
-        molds = [one for one in self._world.colliders if isinstance(one, Mold)]
-        return Walls(molds, self._world.time, body.unit, body.origin)
+        world = self._world
+        return Walls(world.model.colliders, world.bodies.index(body), world.device)
 
     def _placed(self, places: NDArray[np.floating]) -> ImplicitSkin:
         assert self._skin is not None

@@ -126,13 +126,20 @@ class Carriers:
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 
     def refreshed(self, points: NDArray[np.floating], nodes: NDArray[np.floating], device: wp.Device) -> Carriers:
-        """The same, but the nearest nodes for points one of whose nodes has gone far away."""
-        reach = np.where(self.shares > 0, np.linalg.norm(nodes[self.nodes] - points[:, None], axis=2), 0)
-        gone = np.flatnonzero(reach.max(axis=1) > FARTHEST)
+        """The same, but the nearest nodes for points one of whose nodes has gone far away, or that have none."""
+        gone = np.flatnonzero(self._farthest(points, nodes) > FARTHEST)
         found = Nearby(nodes, device).carriers(points[gone])
         index, shares = self.nodes.copy(), self.shares.copy()
         index[gone], shares[gone] = found.nodes, found.shares
         return Carriers(index, shares)
+
+    def _farthest(self, points: NDArray[np.floating], nodes: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Distance of each point to the farthest of its nodes, shape (m,); infinite if it has none."""
+        square = np.where(self.shares.any(axis=1), np.float32(0), np.float32(np.inf))
+        for index, share in zip(self.nodes.T, self.shares.T, strict=True):
+            away = nodes[index] - points
+            square = np.maximum(square, np.where(share > 0, np.einsum("ma,ma->m", away, away), 0))
+        return np.sqrt(square)
 
     def mean(self, values: NDArray[np.floating]) -> NDArray[np.float32]:
         """Of a number of each node (n,), what each point has of it, shape (m,)."""

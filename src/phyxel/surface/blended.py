@@ -15,6 +15,8 @@ implicit skin where the nearest zombie is on it, on the zombies' own surface els
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -23,14 +25,15 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.mls.carry import Carriers, Nearby
+from phyxel.contact.mold import Mold
+from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.points.frames import tangents
 from phyxel.surface.blobs import LOST, WET, ImplicitSkin
 from phyxel.surface.carried import Carried, keep_out
 from phyxel.surface.discs import Discs, Shape
-from phyxel.surface.relief import NEARS, Walls
+from phyxel.surface.relief import NEARS, Walls, cast
 from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
 from phyxel.surface.truth import HEARD, Truth
 
@@ -54,12 +57,14 @@ LOOSE = 1.25
 """How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
 VARIATION = 1.5
 """Spacing of any surfel over the typical one, or less."""
-FILLED, CLOSED = 4, 0.002
+FILLED, CLOSED = 3, 0.01
 """How often rims grow in one renewal, until they grow by no more than this share of all."""
 APART = 0.6
 """How near to others a new surfel may be, in spacings of surfels."""
-MOST_SHOWN = 4.0
-"""Surfels shown over those at birth, beyond which none are added."""
+ENOUGH, MOST_SHOWN = 1.5, 2.9
+"""Surfels shown over those at birth from which on new ones are farther apart, and beyond which none are added."""
+RELIEF = 0.2
+"""How far a wall may be from where the grids of molds have it, in node spacings."""
 TOUCHES = 0.02
 """Distance from a wall, in node spacings, at which what comes to it is on it."""
 LEFT = 0.9 * float(WET)
@@ -70,8 +75,8 @@ OUTER = 0.1
 """P above which a phyxel may have the surface beside it."""
 EMPTY, DETAILED = 0.35, 0.7
 """Distance, in node spacings, to the nearest surfel, and to one that has detail, from which on the skin is bare."""
-FEW, MANY = 26, 300
-"""Ways from a phyxel on which its skin is looked at, and on which it is covered."""
+FEW, MANY = 14, 200
+"""Ways from a phyxel on which its skin is looked at, and on which it is covered at most."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,8 @@ class Sheet:
     """the zombie it is, −1 for a new one, shape (m,)"""
     layer: NDArray[np.int32]
     """DETAIL, SKIN or CONTACT: where it is kept, shape (m,)"""
+    row: NDArray[np.int32]
+    """which of those shown until now it is, −1 for none, shape (m,)"""
 
     def __len__(self) -> int:
         return len(self.points)
@@ -97,7 +104,10 @@ class Sheet:
     def of(shape: Shape, spacing: Floats, source: NDArray[np.int32], layer: NDArray[np.int32]) -> Sheet:
         """Shape as they are carried."""
         points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in shape)
-        return Sheet(points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, layer)
+        itself = np.arange(len(points), dtype=np.int32)
+        return Sheet(
+            points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, layer, itself
+        )
 
     @property
     def shape(self) -> Shape:
@@ -209,19 +219,31 @@ class Blended:
         self._press(walls, unit)
 
     def _press(self, walls: Walls, unit: float) -> None:
-        """Give what is shown the relief of walls where it is on them, or in them."""
-        shown, known = self.shown, self.known
+        """Put on walls what is on them, or in them."""
+        shown = self.shown
         points, normals, depth = walls.closest(shown.position.numpy() / np.float32(unit))
-        pressed = np.flatnonzero((depth > 0) | ((known.layer == CONTACT) & np.isfinite(depth)))
-        if len(pressed) == 0:
+        pressed = np.flatnonzero((depth > 0) | ((self.known.layer == CONTACT) & (depth > -NEARS)))
+        self._lay(pressed, unit * points[pressed], normals[pressed])
+
+    def take_relief(self, molds: Sequence[Mold], time: float, unit: float) -> None:
+        """Let what lies on the walls of molds now have all their relief."""
+        shown = self.shown
+        touching = np.flatnonzero(self.layer.numpy() == CONTACT)
+        places, normals = cast(shown.positions[touching], shown.normals[touching], molds, time, RELIEF * unit)
+        self._lay(touching, places - shown.origin, normals)
+
+    def _lay(self, some: NDArray[np.integer], places: NDArray[np.floating], normals: NDArray[np.floating]) -> None:
+        """Some of what is shown, (k,), lies at (k, 3) places [m] of a wall with these normals."""
+        if len(some) == 0:
             return
-        sheet = Sheet.of(shown.present(), known.spacing, known.source, known.layer)
-        sheet = laid(sheet.but(pressed, points=unit * points[pressed], normals=normals[pressed]), pressed)
+        shown = self.shown
+        sheet = Sheet.of(shown.present(), self.known.spacing, self.known.source, self.known.layer)
+        sheet = laid(sheet.but(some, points=places, normals=normals), some)
         for array, values in zip((shown.position, shown.axis_a, shown.axis_b), sheet.shape[:3], strict=True):
             array.assign(values)
         shown.normal.assign(sheet.normals)
         layers = self.layer.numpy().copy()
-        layers[pressed] = CONTACT
+        layers[some] = CONTACT
         self.layer.assign(layers)
 
     def visible(self) -> tuple[Discs, NDArray[np.int32]]:
@@ -239,11 +261,14 @@ class Blended:
         outer = np.flatnonzero(skin.owner == body)[outside > OUTER]
         sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer)
         sheet = self._settled(self._resampled(sheet, rng), truth, skin, walls, body)
+        rim = np.arange(len(sheet))
         for _ in range(FILLED):
-            new = self._children(sheet, rng)
+            new = self._children(sheet, rim, rng)
             if len(new) < CLOSED * len(sheet):
                 break
-            sheet = sheet.joined(self._settled(new, truth, skin, walls, body))
+            new = self._settled(new, truth, skin, walls, body)
+            rim = len(sheet) + np.arange(len(new))
+            sheet = sheet.joined(new)
         sheet = dressed(sheet)
         carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device)
         self.zombies = Carried(zombies.shape, carriers, self._device)
@@ -255,12 +280,15 @@ class Blended:
         self._hold()
 
     def _carriers_of(self, sheet: Sheet, nodes: NDArray[np.floating]) -> Carriers:
-        """What carries surfels that are shown: for zombies what carries them anyway, for others the nearest nodes."""
-        new = sheet.source < 0
-        found, known = Nearby(nodes, self._device).carriers(sheet.points[new]), self.zombies.carriers
-        index, shares = known.nodes[sheet.source], known.shares[sheet.source]
-        index[new], shares[new] = found.nodes, found.shares
-        return Carriers(index, shares)
+        """What carries surfels that are shown: zombies by what carries them anyway, others by what did until now while
+        that is near, new ones by the nearest nodes."""
+        zombie, old = sheet.source >= 0, (sheet.source < 0) & (sheet.row >= 0)
+        before, known = self.shown.carriers, self.zombies.carriers
+        index = np.zeros((len(sheet), known.nodes.shape[1]), np.int32)
+        shares = np.zeros(index.shape, np.float32)
+        index[zombie], shares[zombie] = known.nodes[sheet.source[zombie]], known.shares[sheet.source[zombie]]
+        index[old], shares[old] = before.nodes[sheet.row[old]], before.shares[sheet.row[old]]
+        return Carriers(index, shares).refreshed(sheet.points, nodes, self._device)
 
     def _changed(self, outside: Floats, skin: ImplicitSkin) -> Sheet:
         """Zombies moved as far toward the skin as topology around them has changed."""
@@ -291,6 +319,10 @@ class Blended:
     def _refreshed(self, z: Sheet) -> Sheet:
         """What is shown of zombies is where they are; those that have lost all detail are new surfels from now on."""
         sheet = Sheet.of(self.shown.shape, self.known.spacing, self.known.source, self.known.layer)
+        # More surface than there was is covered by fewer surfels.
+        coarser = max(1.0, math.sqrt(len(sheet) / (ENOUGH * len(z))))
+        typical = np.float32(coarser * np.median(self.known.first_spacing))
+        sheet = replace(sheet, spacing=np.where(sheet.source < 0, typical, sheet.spacing))
         copies = np.flatnonzero(sheet.source >= 0)
         of = sheet.source[copies]
         lost = self.known.change[of] >= 1
@@ -313,8 +345,9 @@ class Blended:
         sheet = on_walls(sheet, np.flatnonzero(sheet.layer == CONTACT), skin, walls, NEARS)
         new = np.flatnonzero((sheet.source < 0) & (sheet.layer != CONTACT))
         heard = truth.ask(sheet.points[new], sheet.normals[new], sheet.colors[new], sheet.spacing[new])
-        _, slope = skin.measure(heard.onto)
-        bare = (heard.change < 0) | (heard.change >= 1) | (facing(heard.normals, slope) < FORWARD)
+        bare = (heard.change < 0) | (heard.change >= 1)
+        _, slope = skin.measure(heard.onto[~bare])
+        bare[~bare] = facing(heard.normals[~bare], slope) < FORWARD
         sheet = sheet.but(new, colors=heard.colors, layer=np.where(bare, SKIN, DETAIL))
         sheet = sheet.but(new[~bare], points=heard.onto[~bare], normals=heard.normals[~bare])
         onto, normals, found = skin.project(sheet.points[new[bare]])
@@ -333,24 +366,25 @@ class Blended:
         points = np.where(free[:, None], pushed(sheet.points, push, sheet.spacing), sheet.points)
         return replace(sheet, points=points).part(settled | ~too_many(count, rng))
 
-    def _children(self, sheet: Sheet, rng: np.random.Generator) -> Sheet:
-        """New surfels beside those that have too few around them, where there is none yet."""
+    def _children(self, sheet: Sheet, rim: NDArray[np.integer], rng: np.random.Generator) -> Sheet:
+        """New surfels beside some, (k,), that have too few around them, where there is none yet."""
         if len(sheet) > MOST_SHOWN * len(self.zombies):
-            return sheet.part(np.zeros(len(sheet), bool))
-        count, _ = self._crowd.around(sheet.points, sheet.normals, sheet.spacing)
-        by = parents(count)
+            return sheet.part(rim[:0])
+        count, _ = self._crowd.around(sheet.points, sheet.normals, sheet.spacing, rim)
+        by = rim[parents(count)]
+        none = np.full(len(by), -1, np.int32)
         children = sheet.part(by)
         places = beside(children.points, children.normals, children.spacing, rng)
-        children = replace(children, points=places, source=np.full(len(by), -1, np.int32))
-        return children.part(self._crowd.bare(places, sheet.points, APART * float(np.median(self.known.first_spacing))))
+        apart = self._crowd.bare(places, sheet.points, APART * float(np.median(sheet.spacing)))
+        return replace(children, points=places, source=none, row=none).part(apart)
 
     def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer]) -> Sheet:
         """Surfels where the skin is bare around some phyxels: flow lays it open faster than the surfels at a rim can
         multiply. A few places around each tell where; there, as many follow as it takes."""
         onto, normals, seeded = skin.seeds(nodes, FEW)
         nodes = np.unique(seeded[self._bare(onto, sheet, EMPTY)])
-        onto, normals, _ = skin.seeds(nodes, MANY)
-        typical = float(np.median(self.known.first_spacing))
+        typical = float(np.median(sheet.spacing))
+        onto, normals, _ = skin.seeds(nodes, int(np.clip(4 / typical**2, FEW, MANY)))
         bare = self._bare(onto, sheet, typical)
         onto, normals = onto[bare], normals[bare]
         _, nearby = nearest(onto, zombies.points, 1)
@@ -365,6 +399,7 @@ class Blended:
             spacing=np.full(count, typical, np.float32),
             source=np.full(count, -1, np.int32),
             layer=np.full(count, SKIN, np.int32),
+            row=np.full(count, -1, np.int32),
         )
         return sheet.joined(new)
 

@@ -1,42 +1,108 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
 """The relief of a mold, L_C: surfels that have come to its wall lie on it, and look the way it does (M04 §5.2.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 
+from phyxel import device as dev
+from phyxel.contact.distances import GRID
 from phyxel.contact.mold import Mold
+from phyxel.contact.table import distance_to
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
 
-NEARS = 0.9
+NEARS = wp.constant(0.9)
 """Distance from a wall, in node spacings, beyond which it is none of a surfel's business."""
+NOWHERE = wp.constant(-1.0e6)
+
+
+@wp.func
+def wall_at(x: wp.vec3, colliders: Any, body: int):
+    """How deep a place is in the nearest mold, negative on its free side, and the way into it."""
+    depth = NOWHERE
+    inward = wp.vec3()
+    k = int(0)
+    while k < colliders.count:
+        if colliders.kind[k] == GRID:
+            row = body * colliders.count + k
+            d, n = distance_to(
+                GRID,
+                colliders.turn[row],
+                colliders.size[row],
+                colliders.layout[k],
+                colliders.values,
+                x + colliders.place[row],
+                wp.vec3(),
+            )
+            if -d > depth:
+                depth = -d
+                inward = -n
+        k += 1
+    return depth, inward
+
+
+@wp.kernel
+def find_walls(
+    first: int,
+    colliders: Any,
+    body: int,
+    points: wp.array(dtype=wp.vec3),
+    foot: wp.array(dtype=wp.vec3),
+    normal: wp.array(dtype=wp.vec3),
+    depth: wp.array(dtype=float),
+):
+    """The nearest place on a wall, the way into it there, and how deep each point is in it."""
+    s = first + wp.tid()
+    x = points[s]
+    deep, inward = wall_at(x, colliders, body)
+    foot[s] = x
+    normal[s] = inward
+    depth[s] = NOWHERE
+    if wp.abs(deep) < NEARS:
+        y = x - deep * inward
+        left, upright = wall_at(y, colliders, body)  # where it is curved, the first step misses a little
+        foot[s] = y - left * upright
+        normal[s] = upright
+        depth[s] = deep
 
 
 class Walls:
-    """The walls of all molds, as they stand at a time [s], in node spacings of `unit` [m] about
-    `origin` [m]."""
+    """The walls of all molds, as a body sees them, in node spacings about its origin."""
 
-    def __init__(self, molds: Sequence[Mold], time: float, unit: float, origin: Floats) -> None:
-        self._molds, self._time, self._unit = molds, time, unit
-        self._origin = np.asarray(origin, np.float64)
+    def __init__(self, colliders: Any, body: int, device: wp.Device) -> None:
+        self._colliders, self._body, self._device = colliders, body, device
 
     def closest(self, points: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """Of (m, 3) points the nearest on a wall (m, 3), its normal there (m, 3), which points into the wall, and how
-        far the point is in it (m,), negative on the free side; −∞ where no wall is within NEARS."""
-        foot, normal = np.array(points, np.float32), np.zeros((len(points), 3), np.float32)
-        distance = np.full(len(points), -np.inf, np.float32)
-        for mold in self._molds:
-            place, rotation = mold.pose(self._time)
-            own = (self._origin - place + self._unit * np.asarray(points, np.float64)) @ rotation
-            some = np.flatnonzero(mold.near_wall(own, NEARS * self._unit))
-            there, upright, away = mold.wall(own[some])
-            near = np.abs(away) < NEARS * self._unit
-            some = some[near]
-            foot[some] = (place - self._origin + there[near] @ rotation.T) / self._unit
-            side = 1 if mold.inside_out else -1
-            normal[some] = side * upright[near] @ rotation.T
-            distance[some] = side * away[near] / self._unit
-        return foot, normal, distance
+        """Of (m, 3) points the nearest on a wall (m, 3), the way into it there (m, 3), and how deep the point is in it
+        (m,), negative on the free side; very much so where no wall is within NEARS. As exact as the grids are that keep
+        bodies off: a hundredth of the mold's size is resolved."""
+        x = wp.array(np.asarray(points, np.float32), dtype=wp.vec3, device=self._device)
+        foot, normal = wp.empty_like(x), wp.empty_like(x)
+        depth = wp.empty(len(x), dtype=float, device=self._device)
+        dev.launch(find_walls, len(x), [self._colliders, self._body, x, foot, normal, depth], self._device)
+        return foot.numpy(), normal.numpy(), depth.numpy()
+
+
+def cast(
+    positions: Floats, normals: Floats, molds: Sequence[Mold], time: float, reach: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Positions (m, 3) [m] and normals (m, 3) of surfels that lie on walls within `reach` [m], to the digits of the
+    solids that the molds were made of: all their relief."""
+    x, n = np.array(positions, np.float64), np.array(normals, np.float64)
+    for mold in molds:
+        place, rotation = mold.pose(time)
+        own = (x - place) @ rotation
+        some = np.flatnonzero(mold.near_wall(own, reach))
+        foot, upright, distance = mold.wall(own[some])
+        near = np.abs(distance) < reach
+        x[some[near]] = place + foot[near] @ rotation.T
+        n[some[near]] = (1 if mold.inside_out else -1) * upright[near] @ rotation.T
+    return x, n

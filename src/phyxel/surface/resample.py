@@ -34,11 +34,13 @@ def count_around(
     points: wp.array(dtype=wp.vec3),
     normals: wp.array(dtype=wp.vec3),
     radii: wp.array(dtype=float),
+    some: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
     push: wp.array(dtype=wp.vec3),
 ):
-    """How many surfels that look the same way are within the radius of each, and where to they push it."""
-    s = first + wp.tid()
+    """How many surfels that look the same way are within the radius of some, and where to they push them."""
+    t = first + wp.tid()
+    s = some[t]
     x = points[s]
     n = normals[s]
     radius = radii[s]
@@ -51,8 +53,8 @@ def count_around(
             found += 1
             near = 1.0 - r / radius
             total += (near * near / wp.max(r, 1.0e-3 * radius)) * away
-    count[s] = found
-    push[s] = total - wp.dot(total, n) * n
+    count[t] = found
+    push[t] = total - wp.dot(total, n) * n
 
 
 @wp.kernel
@@ -82,15 +84,20 @@ class Crowd:
         self._grid: Any = None
         self._room = 0
 
-    def around(self, points: Floats, normals: Floats, spacing: Floats) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Neighbours of each surfel, (m,), and the way (m, 3) along the surface that leads away from them, in its
-        spacings; `spacing` (m,) is how far apart they should be."""
-        m, device = len(points), self._device
+    def around(
+        self, points: Floats, normals: Floats, spacing: Floats, some: NDArray[np.integer] | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Neighbours of each surfel, or of some (k,), and the way (k, 3) along the surface that leads away from them,
+        in its spacings; `spacing` (m,) is how far apart they should be."""
+        device = self._device
+        asked = np.arange(len(points)) if some is None else some
+        k = len(asked)
         x, n = self._vectors(points), self._vectors(normals)
         radii = wp.array((AROUND * spacing).astype(np.float32), dtype=float, device=device)
+        chosen = wp.array(asked.astype(np.int32), dtype=wp.int32, device=device)
         self._build(x, AROUND * float(spacing.max()))
-        count, push = wp.empty(m, dtype=wp.int32, device=device), wp.empty(m, dtype=wp.vec3, device=device)
-        dev.launch(count_around, m, [self._grid.id, x, n, radii, count, push], device)
+        count, push = wp.empty(k, dtype=wp.int32, device=device), wp.empty(k, dtype=wp.vec3, device=device)
+        dev.launch(count_around, k, [self._grid.id, x, n, radii, chosen, count, push], device)
         return count.numpy(), push.numpy()
 
     def bare(self, places: Floats, points: Floats, radius: float) -> NDArray[np.bool_]:
