@@ -252,6 +252,14 @@ class Blended:
         buried = layers == BURIED
         return (self.shown.part(~buried), layers[~buried]) if buried.any() else (self.shown, layers)
 
+    def unburied(self) -> Carried:
+        """What is seen now, to be carried on alone."""
+        seen, shown = self.layer.numpy() != BURIED, self.shown
+        shape, carriers = Shape(*(values[seen] for values in shown.shape)), shown.carriers
+        kept = Carried(shape, Carriers(carriers.nodes[seen], carriers.shares[seen]), self._device)
+        kept.take_places(shown.part(seen))
+        return kept
+
     def renew(self, outside: Floats, skin: ImplicitSkin, walls: Walls, nodes: NDArray[np.floating], body: int) -> None:
         """Bring all surfels to where they belong. `outside` is P and `nodes` (n, 3) are the places of the body's
         phyxels; `skin` is that of all phyxels that flow together."""

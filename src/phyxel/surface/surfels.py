@@ -130,7 +130,7 @@ class Surfels:
     def end_to_blend(self, unit: float, origin: Floats) -> None:
         """What is shown now are the points of the body from now on, as if it had come with them."""
         if self.blend is not None:
-            self._carried, self.blend, self._layers = self.blend.shown, None, None
+            self._carried, self.blend, self._layers = self.blend.unburied(), None, None
             self._carried.absorb(unit, origin)
             self._be_born(unit)
 
