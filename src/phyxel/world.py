@@ -29,7 +29,7 @@ from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
 
-CHECKPOINT_FORMAT = 2
+CHECKPOINT_FORMAT = 3
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10

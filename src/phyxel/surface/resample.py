@@ -18,9 +18,9 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 Floats = NDArray[np.floating]
 
 AROUND = 2.0
-"""Radius in which a surfel's neighbours are counted, over the spacing it should have. Evenly spread there are 13."""
-FEWEST, MOST = 8, 24
-"""min and max number of neighbours."""
+"""Radius in which a surfel's neighbours are counted, over the spacing it should have."""
+FEWEST, EVENLY, MOST = 8, 13, 24
+"""min, evenly spread, and max number of neighbours."""
 AT_ONCE = 3
 """Most new surfels by one in a round."""
 PUSH = 0.25
@@ -86,6 +86,8 @@ class Crowd:
         """Neighbours of each surfel, (m,), and the way (m, 3) along the surface that leads away from them, in its
         spacings; `spacing` (m,) is how far apart they should be."""
         m, device = len(points), self._device
+        if m == 0:
+            return np.zeros(0, np.int32), np.zeros((0, 3), np.float32)
         x, n = self._vectors(points), self._vectors(normals)
         radii = wp.array((AROUND * spacing).astype(np.float32), dtype=float, device=device)
         self._build(x, AROUND * float(spacing.max()))
@@ -114,8 +116,9 @@ class Crowd:
 
 
 def too_many(count: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which surfels to take away, (m,): where more than MOST are around, with probability k/(2 MOST)."""
-    return (count > MOST) & (rng.random(len(count)) < count / (2 * MOST))
+    """Which surfels to take away, (m,): where more than MOST are around, so many that about EVENLY are left. M04 takes
+    the share k/(2 MOST); from a heap of 2 MOST, as seeds are at first where surfels are few, nothing would be left."""
+    return (count > MOST) & (rng.random(len(count)) < 1 - EVENLY / np.maximum(count, 1))
 
 
 def parents(count: NDArray[np.int32]) -> NDArray[np.int64]:
