@@ -25,7 +25,8 @@ class Walls:
 
     def closest(self, points: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
         """Of (m, 3) points the nearest on a wall (m, 3), its normal there (m, 3), which points into the wall, and how
-        far the point is in it (m,), negative on the free side; −∞ where no wall is within NEARS."""
+        far the point is in it (m,), negative on the free side; −∞ where no wall is within NEARS. Of several walls
+        the one it is deepest in."""
         foot, normal = np.array(points, np.float32), np.zeros((len(points), 3), np.float32)
         distance = np.full(len(points), -np.inf, np.float32)
         for mold in self._molds:
@@ -33,10 +34,11 @@ class Walls:
             own = (self._origin - place + self._unit * np.asarray(points, np.float64)) @ rotation
             some = np.flatnonzero(mold.near_wall(own, NEARS * self._unit))
             there, upright, away = mold.wall(own[some])
-            near = np.abs(away) < NEARS * self._unit
+            side = 1 if mold.inside_out else -1
+            depth = side * away / self._unit
+            near = (np.abs(depth) < NEARS) & (depth > distance[some])
             some = some[near]
             foot[some] = (place - self._origin + there[near] @ rotation.T) / self._unit
-            side = 1 if mold.inside_out else -1
             normal[some] = side * upright[near] @ rotation.T
-            distance[some] = side * away[near] / self._unit
+            distance[some] = depth[near]
         return foot, normal, distance

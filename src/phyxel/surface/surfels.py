@@ -33,6 +33,8 @@ class Surfels:
         """of a body that flows"""
         self._layers: NDArray[np.int32] | None = None
         self._pieces = Pieces(rest, device)
+        self._reborn = False
+        """whether it has flowed and is solid again"""
         self._device = device
 
     @property
@@ -138,7 +140,7 @@ class Surfels:
         carried = self._carried
         normals = np.cross(carried.shape.axis_a, carried.shape.axis_b)
         rest = Rest(carried.shape.points, unit_vectors(normals), carried.colors, unit)
-        self._pieces = Pieces(rest, self._device)
+        self._pieces, self._reborn = Pieces(rest, self._device), True
 
     def find_carriers(self, nodes: Floats) -> None:
         """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape."""
@@ -147,14 +149,14 @@ class Surfels:
     def state(self) -> dict[str, NDArray[Any]]:
         """The reference shape, and which nodes carry it; of a body that flows, all that is known of its surface."""
         blend = {} if self.blend is None else self.blend.state()
-        return self.carried.state() | {f"blend.{name}": array for name, array in blend.items()}
+        state = self.carried.state() | {"reborn": np.array(self._reborn)}
+        return state | {f"blend.{name}": array for name, array in blend.items()}
 
     def restore(self, state: dict[str, NDArray[Any]], unit: float) -> None:
         """Take over what `state` gave; `unit` [m] is the node spacing."""
-        before = len(self._carried)
-        self._carried, self.blend = Carried.restored(state, self._device), None
+        self._carried, self.blend, self._layers = Carried.restored(state, self._device), None, None
         blend = {name.removeprefix("blend."): array for name, array in state.items() if name.startswith("blend.")}
         if blend:
             self.blend = Blended.restored(self._carried, blend)
-        if len(self._carried) != before:
+        if state["reborn"]:
             self._be_born(unit)
