@@ -160,15 +160,18 @@ class Blended:
         """DETAIL, SKIN or CONTACT: what each surfel shown lies on now, BURIED if it no longer does, (k,)"""
 
     @staticmethod
-    def begun(zombies: Carried, outside: Floats, skin: ImplicitSkin, seed: int = 0) -> Blended:
-        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,), `skin` theirs."""
+    def begun(
+        zombies: Carried, outside: Floats, skin: ImplicitSkin, spacing: Floats | None = None, seed: int = 0
+    ) -> Blended:
+        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,), `skin` theirs. `spacing` is
+        how far apart surfels should be, (m,), if it has flowed before: new discs are larger than at birth."""
         m, shape = len(zombies), zombies.shape
         field, slope = skin.measure(shape.points)
         normals = unit_vectors(np.cross(shape.axis_a, shape.axis_b))
         axis = longest_axis(shape)
-        spacing = axis / SPREAD
-        typical = float(np.median(spacing))
-        spacing = np.clip(spacing, typical / VARIATION, typical * VARIATION).astype(np.float32)
+        if spacing is None:
+            typical = float(np.median(axis)) / SPREAD
+            spacing = np.clip(axis / SPREAD, typical / VARIATION, typical * VARIATION).astype(np.float32)
         known = Known(
             first_outside=zombies.carriers.mean(outside),
             change=np.zeros(m, np.float32),
