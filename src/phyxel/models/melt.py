@@ -201,7 +201,7 @@ class Melt:
     def __init__(self, model: PhyxelModel, bodies: list[int]) -> None:
         self._model, self.bodies = model, bodies
         device, real = model.device, model.real
-        self._nodes = np.concatenate([np.arange(*model.ranges[b]) for b in bodies])
+        self._nodes = np.concatenate([np.arange(*model.ranges[b]) for b in sorted(bodies)])
         n, m = len(model), len(self._nodes)
         self.crowding, self._pressure, self._calm, self._at_rest, self._half = (
             wp.zeros(n, dtype=real, device=device) for _ in range(5)
