@@ -229,28 +229,36 @@ class Blended:
         buried = layers == BURIED
         return (self.shown.part(~buried), layers[~buried]) if buried.any() else (self.shown, layers)
 
-    def renew(self, outside: Floats, skin: ImplicitSkin, walls: Walls, nodes: NDArray[np.floating], body: int) -> None:
+    def renew(
+        self,
+        outside: Floats,
+        skin: ImplicitSkin,
+        walls: Walls,
+        nodes: NDArray[np.floating],
+        body: int,
+        apart: float = 1.0,
+    ) -> None:
         """Bring all surfels to where they belong. `outside` is P and `nodes` (n, 3) are the places of the body's
-        phyxels; `skin` is that of all phyxels that flow together."""
+        phyxels, which were `apart` at birth; `skin` is that of all phyxels that flow together."""
         rng = np.random.default_rng([self._seed, body, int(self.known.renewals[0])])
         zombies = self._changed(outside, skin)
         truth = self._truth(zombies)
         outer = np.flatnonzero(skin.owner == body)[outside > OUTER]
-        sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer)
+        sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer, apart)
         sheet = dressed(self._settled(self._resampled(sheet, rng), truth, skin, walls, body))
-        carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device)
+        carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device, apart)
         self.zombies = Carried(zombies.shape, carriers, self._device)
-        self.shown = Carried(sheet.shape, self._carriers_of(sheet, nodes), self._device)
+        self.shown = Carried(sheet.shape, self._carriers_of(sheet, nodes, apart), self._device)
         renewals = self.known.renewals + 1
         self.known = replace(
             self.known, spacing=sheet.spacing, source=sheet.source, layer=sheet.layer, renewals=renewals
         )
         self._hold()
 
-    def _carriers_of(self, sheet: Sheet, nodes: NDArray[np.floating]) -> Carriers:
+    def _carriers_of(self, sheet: Sheet, nodes: NDArray[np.floating], apart: float) -> Carriers:
         """What carries surfels that are shown: for zombies what carries them anyway, for others the nearest nodes."""
         new = sheet.source < 0
-        found, known = Nearby(nodes, self._device).carriers(sheet.points[new]), self.zombies.carriers
+        found, known = Nearby(nodes, self._device, apart).carriers(sheet.points[new]), self.zombies.carriers
         index, shares = known.nodes[sheet.source], known.shares[sheet.source]
         index[new], shares[new] = found.nodes, found.shares
         return Carriers(index, shares)
@@ -336,14 +344,16 @@ class Blended:
         kept = settled | ~too_many(count, rng)
         return replace(sheet, points=points).part(kept).joined(children)
 
-    def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer]) -> Sheet:
+    def _seeded(
+        self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer], apart: float
+    ) -> Sheet:
         """Surfels where the skin is bare around some phyxels: flow lays it open faster than the surfels at a rim can
         multiply. A few places around each tell where; there, as many follow as it takes."""
         onto, normals, seeded = skin.seeds(nodes, FEW)
-        nodes = np.unique(seeded[self._bare(onto, sheet, EMPTY)])
+        nodes = np.unique(seeded[self._bare(onto, sheet, EMPTY * apart, DETAILED * apart)])
         onto, normals, _ = skin.seeds(nodes, MANY)
         typical = float(np.median(self.known.first_spacing))
-        bare = self._bare(onto, sheet, typical)
+        bare = self._bare(onto, sheet, typical, DETAILED * apart)
         onto, normals = onto[bare], normals[bare]
         _, nearby = nearest(onto, zombies.points, 1)
         none = np.zeros_like(onto)
@@ -360,10 +370,11 @@ class Blended:
         )
         return sheet.joined(new)
 
-    def _bare(self, places: Floats, sheet: Sheet, radius: float) -> NDArray[np.bool_]:
-        """Which places have no surfel within a radius, nor detail anywhere near: that need not lie on the skin."""
+    def _bare(self, places: Floats, sheet: Sheet, radius: float, detailed: float) -> NDArray[np.bool_]:
+        """Which places have no surfel within a radius, nor detail within a larger one: that need not lie on the
+        skin."""
         detail = sheet.layer == DETAIL
-        bare = self._crowd.bare(places, sheet.points[detail], DETAILED)
+        bare = self._crowd.bare(places, sheet.points[detail], detailed)
         bare[bare] = self._crowd.bare(places[bare], sheet.points[~detail], radius)
         return bare
 

@@ -143,9 +143,10 @@ class Surfels:
         rest = Rest(carried.shape.points, unit_vectors(normals), carried.colors, unit)
         self._pieces = Pieces(rest, self._device)
 
-    def find_carriers(self, nodes: Floats) -> None:
-        """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape."""
-        self._carried.find_carriers(nodes)
+    def find_carriers(self, nodes: Floats, spacing: float = 1.0) -> None:
+        """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape, which were a
+        `spacing` apart."""
+        self._carried.find_carriers(nodes, spacing)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The reference shape, and which nodes carry it; of a body that flows, all that is known of its surface."""
