@@ -112,7 +112,7 @@ def test_what_froze_is_cut_into_the_same_pieces_after_a_checkpoint(tmp_path):
 
 
 def test_surfels_stay_as_far_apart_however_often_it_melts():
-    """Discs that are put in are 1.25 times as large as at birth: 2.4 times after four melts, if they told the spacing."""
+    """Discs that are put in are 1.25 times as large as at birth: twice after four melts, if they told the spacing."""
     world = px.World(device="cpu")
     drop = px.Body(px.load("sphere", points=800), nodes=80, at=(0, 0.3, 0), material=SOFT, velocity=(0, -2, 0))
     world.add(drop)
@@ -129,8 +129,8 @@ def test_surfels_stay_as_far_apart_however_often_it_melts():
 
 
 def test_each_has_its_own_skin_whichever_melts_first():
-    """Two drops far apart, the second of which melts first; the first is three times as coarse. Surfels are at their own
-    body, and hang on several phyxels of it: on one alone they would jump from one's motion to the next one's."""
+    """Two drops far apart, the second of which melts first; the first is three times as coarse. Surfels are at their
+    own body, and hang on several phyxels of it: on one alone they would jump from one's motion to the next one's."""
     world = px.World(gravity=(0, 0, 0), device="cpu")
     coarse = px.Body(px.load("sphere", points=800), nodes=100, material=SOFT, size=0.3, spin=(0, 0, 8), name="coarse")
     fine = px.Body(px.load("sphere", points=800), nodes=100, material=SOFT, size=0.1, at=(2, 0, 0), name="fine")
