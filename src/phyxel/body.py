@@ -375,9 +375,12 @@ class Body:
         blue from 0 to 1. Before the body is first shown."""
         if self._surfels is not None:
             raise PhyxelError(f"{self.name}: paint: it has been shown already; paint it before")
+        chosen = self._vector("color", color)
+        if not ((chosen >= 0) & (chosen <= 1)).all():
+            raise PhyxelError(f"{self.name}: paint: color = {color}: give red, green and blue from 0 to 1")
         points = self.placed_cloud()
         colors = np.array(np.broadcast_to(GREY, points.shape) if self.cloud.colors is None else self.cloud.colors)
-        colors[select(where, points, f"{self.name}: paint")] = self._vector("color", color)
+        colors[select(where, points, f"{self.name}: paint")] = chosen
         self.cloud = self.cloud.with_colors(colors)
 
     def change(self, material: Material | None = None, *, over: float = 0.0, **numbers: Any) -> None:

@@ -23,13 +23,13 @@ from phyxel.fields import ForceField
 from phyxel.files import whole_file
 from phyxel.material import Mixture
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.pool import Pool
+from phyxel.pool import Pool, is_fluid
 from phyxel.region import Vector, as_vector
 from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
 
-CHECKPOINT_FORMAT = 2
+CHECKPOINT_FORMAT = 3
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
@@ -538,6 +538,9 @@ class World:
         ω₀ falls at once and rises slowly, since quick ripples hide the slow motion under them.
         """
         model = self.model
+        if self.pool.flows:
+            molten = next(body.name for body in self.bodies if is_fluid(body))
+            raise PhyxelError(f"settle: {molten} is molten and flows on; use world.advance, or solidify it first")
         self._write_surroundings()
         model.stop()
         slowest, quiet, steps = math.inf, 0, 0

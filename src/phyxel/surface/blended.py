@@ -174,15 +174,18 @@ class Blended:
         """DETAIL, SKIN or CONTACT: what each surfel shown lies on now, BURIED if it no longer does, (k,)"""
 
     @staticmethod
-    def begun(zombies: Carried, outside: Floats, skin: ImplicitSkin, seed: int = 0) -> Blended:
-        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,), `skin` theirs."""
+    def begun(
+        zombies: Carried, outside: Floats, skin: ImplicitSkin, spacing: Floats | None = None, seed: int = 0
+    ) -> Blended:
+        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,), `skin` theirs. `spacing` is
+        how far apart surfels should be, (m,), if it has flowed before: new discs are larger than at birth."""
         m, shape = len(zombies), zombies.shape
         field, slope = skin.measure(shape.points)
         normals = unit_vectors(np.cross(shape.axis_a, shape.axis_b))
         axis = longest_axis(shape)
-        spacing = axis / SPREAD
-        typical = float(np.median(spacing))
-        spacing = np.clip(spacing, typical / VARIATION, typical * VARIATION).astype(np.float32)
+        if spacing is None:
+            typical = float(np.median(axis)) / SPREAD
+            spacing = np.clip(axis / SPREAD, typical / VARIATION, typical * VARIATION).astype(np.float32)
         known = Known(
             first_outside=zombies.carriers.mean(outside),
             change=np.zeros(m, np.float32),
@@ -252,22 +255,30 @@ class Blended:
         buried = layers == BURIED
         return (self.shown.part(~buried), layers[~buried]) if buried.any() else (self.shown, layers)
 
-    def unburied(self) -> Carried:
-        """What is seen now, to be carried on alone."""
+    def unburied(self) -> tuple[Carried, Floats]:
+        """What is seen now, to be carried on alone, and how far apart it should be."""
         seen, shown = self.layer.numpy() != BURIED, self.shown
         shape, carriers = Shape(*(values[seen] for values in shown.shape)), shown.carriers
         kept = Carried(shape, Carriers(carriers.nodes[seen], carriers.shares[seen]), self._device)
         kept.take_places(shown.part(seen))
-        return kept
+        return kept, self.known.spacing[seen]
 
-    def renew(self, outside: Floats, skin: ImplicitSkin, walls: Walls, nodes: NDArray[np.floating], body: int) -> None:
+    def renew(
+        self,
+        outside: Floats,
+        skin: ImplicitSkin,
+        walls: Walls,
+        nodes: NDArray[np.floating],
+        body: int,
+        apart: float = 1.0,
+    ) -> None:
         """Bring all surfels to where they belong. `outside` is P and `nodes` (n, 3) are the places of the body's
-        phyxels; `skin` is that of all phyxels that flow together."""
+        phyxels, which were `apart` at birth; `skin` is that of all phyxels that flow together."""
         rng = np.random.default_rng([self._seed, body, int(self.known.renewals[0])])
         zombies = self._changed(outside, skin)
         truth = self._truth(zombies)
         outer = np.flatnonzero(skin.owner == body)[outside > OUTER]
-        sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer)
+        sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer, apart)
         sheet = self._settled(self._resampled(sheet, rng), truth, skin, walls, body)
         rim = np.arange(len(sheet))
         for _ in range(FILLED):
@@ -278,16 +289,16 @@ class Blended:
             rim = len(sheet) + np.arange(len(new))
             sheet = sheet.joined(new)
         sheet = dressed(sheet)
-        carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device)
+        carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device, apart)
         self.zombies = Carried(zombies.shape, carriers, self._device)
-        self.shown = Carried(sheet.shape, self._carriers_of(sheet, nodes), self._device)
+        self.shown = Carried(sheet.shape, self._carriers_of(sheet, nodes, apart), self._device)
         renewals = self.known.renewals + 1
         self.known = replace(
             self.known, spacing=sheet.spacing, source=sheet.source, layer=sheet.layer, renewals=renewals
         )
         self._hold()
 
-    def _carriers_of(self, sheet: Sheet, nodes: NDArray[np.floating]) -> Carriers:
+    def _carriers_of(self, sheet: Sheet, nodes: NDArray[np.floating], apart: float) -> Carriers:
         """What carries surfels that are shown: zombies by what carries them anyway, others by what did until now while
         that is near, new ones by the nearest nodes."""
         zombie, old = sheet.source >= 0, (sheet.source < 0) & (sheet.row >= 0)
@@ -296,7 +307,7 @@ class Blended:
         shares = np.zeros(index.shape, np.float32)
         index[zombie], shares[zombie] = known.nodes[sheet.source[zombie]], known.shares[sheet.source[zombie]]
         index[old], shares[old] = before.nodes[sheet.row[old]], before.shares[sheet.row[old]]
-        return Carriers(index, shares).refreshed(sheet.points, nodes, self._device)
+        return Carriers(index, shares).refreshed(sheet.points, nodes, self._device, apart)
 
     def _changed(self, outside: Floats, skin: ImplicitSkin) -> Sheet:
         """Zombies moved as far toward the skin as topology around them has changed."""
@@ -386,14 +397,16 @@ class Blended:
         apart = self._crowd.bare(places, sheet.points, APART * float(np.median(sheet.spacing)))
         return replace(children, points=places, source=none, row=none).part(apart)
 
-    def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer]) -> Sheet:
+    def _seeded(
+        self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer], apart: float
+    ) -> Sheet:
         """Surfels where the skin is bare around some phyxels: flow lays it open faster than the surfels at a rim can
         multiply. A few places around each tell where; there, as many follow as it takes."""
         onto, normals, seeded = skin.seeds(nodes, FEW)
-        nodes = np.unique(seeded[self._bare(onto, sheet, EMPTY)])
+        nodes = np.unique(seeded[self._bare(onto, sheet, EMPTY * apart, DETAILED * apart)])
         typical = float(np.median(sheet.spacing))
-        onto, normals, _ = skin.seeds(nodes, int(np.clip(4 / typical**2, FEW, MANY)))
-        bare = self._bare(onto, sheet, typical)
+        onto, normals, _ = skin.seeds(nodes, int(np.clip(4 * (apart / typical) ** 2, FEW, MANY)))
+        bare = self._bare(onto, sheet, typical, DETAILED * apart)
         onto, normals = onto[bare], normals[bare]
         _, nearby = nearest(onto, zombies.points, 1)
         none = np.zeros_like(onto)
@@ -411,10 +424,11 @@ class Blended:
         )
         return sheet.joined(new)
 
-    def _bare(self, places: Floats, sheet: Sheet, radius: float) -> NDArray[np.bool_]:
-        """Which places have no surfel within a radius, nor detail anywhere near: that need not lie on the skin."""
+    def _bare(self, places: Floats, sheet: Sheet, radius: float, detailed: float) -> NDArray[np.bool_]:
+        """Which places have no surfel within a radius, nor detail within a larger one: that need not lie on the
+        skin."""
         detail = sheet.layer == DETAIL
-        bare = self._crowd.bare(places, sheet.points[detail], DETAILED)
+        bare = self._crowd.bare(places, sheet.points[detail], detailed)
         bare[bare] = self._crowd.bare(places[bare], sheet.points[~detail], radius)
         return bare
 

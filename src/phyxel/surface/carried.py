@@ -180,12 +180,12 @@ class Carried(Discs):
             rest.assign(now.numpy() / np.float32(unit))
         self._points.assign(((self.origin - origin + self.position.numpy()) / unit).astype(np.float32))
 
-    def find_carriers(self, nodes: Floats) -> None:
+    def find_carriers(self, nodes: Floats, spacing: float = 1.0) -> None:
         """Let other nodes carry those surfels whose nodes have gone away from them: the nearest of (n, 3) positions in
-        the reference shape. What has not flowed stays with the nodes it was born with, which know its limb from the
-        next."""
+        the reference shape, which were a `spacing` apart. What has not flowed stays with the nodes it was born with,
+        which know its limb from the next."""
         carriers = self.carriers
-        carriers = carriers.refreshed(self._points.numpy(), np.asarray(nodes, np.float32), self._device)
+        carriers = carriers.refreshed(self._points.numpy(), np.asarray(nodes, np.float32), self._device, spacing)
         self._nodes.assign(carriers.nodes.reshape(-1))
         self._shares.assign(carriers.shares.reshape(-1))
 
