@@ -29,18 +29,16 @@ from phyxel.contact.mold import Mold
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.points.frames import tangents
 from phyxel.surface.blobs import LOST, WET, ImplicitSkin
 from phyxel.surface.carried import Carried, keep_out
 from phyxel.surface.discs import Discs, Shape
 from phyxel.surface.relief import NEARS, Walls, cast
 from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
+from phyxel.surface.sheet import CONTACT, DETAIL, SKIN, SPREAD, Sheet, dressed, laid, longest_axis, unit_vectors
 from phyxel.surface.truth import HEARD, Truth
 
 Floats = NDArray[np.float32]
 
-DETAIL, SKIN, CONTACT = 0, 1, 2
-"""L_D, L_I and L_C: what a surfel lies on."""
 BURIED = int(LOST)
 FALLEN, RISEN = (0.08, 0.16), (0.12, 0.22)
 """How much P̄ has fallen or risen since the beginning where detail begins to go, and where it is gone: λ and what is
@@ -51,10 +49,6 @@ FAINT, STRONG = (0.5, 0.25), (1.6, 2.0)
 """F over that at the beginning between which detail is given up. It is 1 at the skin and 2.1 within the body."""
 FORWARD = 0.2
 """Cosine between a normal and −∇F above which a surfel looks out of the body. In a crease it may not."""
-SPREAD = 1.2
-"""Half axis of a new disc over the distance of its neighbours."""
-LOOSE = 1.25
-"""How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
 VARIATION = 1.5
 """Spacing of any surfel over the typical one, or less."""
 FILLED, CLOSED = 3, 0.01
@@ -77,57 +71,6 @@ EMPTY, DETAILED = 0.35, 0.7
 """Distance, in node spacings, to the nearest surfel, and to one that has detail, from which on the skin is bare."""
 FEW, MANY = 14, 200
 """Ways from a phyxel on which its skin is looked at, and on which it is covered at most."""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """Surfels that are shown, in node spacings, each array of m rows."""
-
-    points: Floats
-    normals: Floats
-    axis_a: Floats
-    axis_b: Floats
-    colors: Floats
-    spacing: Floats
-    """how far apart they should be, shape (m,)"""
-    source: NDArray[np.int32]
-    """the zombie it is, −1 for a new one, shape (m,)"""
-    layer: NDArray[np.int32]
-    """DETAIL, SKIN or CONTACT: where it is kept, shape (m,)"""
-    row: NDArray[np.int32]
-    """which of those shown until now it is, −1 for none, shape (m,)"""
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    @staticmethod
-    def of(shape: Shape, spacing: Floats, source: NDArray[np.int32], layer: NDArray[np.int32]) -> Sheet:
-        """Shape as they are carried."""
-        points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in shape)
-        itself = np.arange(len(points), dtype=np.int32)
-        return Sheet(
-            points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, layer, itself
-        )
-
-    @property
-    def shape(self) -> Shape:
-        return Shape(self.points, self.axis_a, self.axis_b, self.colors)
-
-    def part(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> Sheet:
-        """Some of them."""
-        return Sheet(*(getattr(self, field.name)[kept] for field in fields(self)))
-
-    def but(self, some: NDArray[np.integer], **values: NDArray[Any]) -> Sheet:
-        """With other values for some of them."""
-        changed = {name: getattr(self, name).copy() for name in values}
-        for name, array in changed.items():
-            array[some] = values[name]
-        return replace(self, **changed)
-
-    def joined(self, more: Sheet) -> Sheet:
-        """These, then others."""
-        pairs = ((getattr(self, field.name), getattr(more, field.name)) for field in fields(self))
-        return Sheet(*(np.concatenate(pair) for pair in pairs))
 
 
 @dataclass(frozen=True)
@@ -460,38 +403,3 @@ def along(values: NDArray[np.floating], ends: tuple[float, float]) -> Floats:
 def facing(normals: Floats, slope: Floats) -> Floats:
     """Cosine between normals (m, 3) and the way out of a field with slopes (m, 3), shape (m,)."""
     return -np.einsum("ma,ma->m", normals, slope) / np.maximum(np.linalg.norm(slope, axis=1), 1e-12)
-
-
-def dressed(sheet: Sheet) -> Sheet:
-    """New surfels with discs that cover their surroundings."""
-    new = np.flatnonzero(sheet.source < 0)
-    radius = (SPREAD * LOOSE * sheet.spacing[new])[:, None]
-    a, b = tangents(sheet.normals[new])
-    axis_a, axis_b = sheet.axis_a.copy(), sheet.axis_b.copy()
-    axis_a[new], axis_b[new] = radius * a, radius * b
-    return replace(sheet, axis_a=axis_a, axis_b=axis_b)
-
-
-def longest_axis(sheet: Shape | Sheet) -> Floats:
-    """Longest half axis of each disc: the larger singular value of [a b], shape (m,)."""
-    aa, bb, ab = (
-        np.einsum("ma,ma->m", x, y)
-        for x, y in ((sheet.axis_a, sheet.axis_a), (sheet.axis_b, sheet.axis_b), (sheet.axis_a, sheet.axis_b))
-    )
-    return np.sqrt(0.5 * (aa + bb) + np.sqrt(0.25 * (aa - bb) ** 2 + ab * ab)).astype(np.float32)
-
-
-def unit_vectors(vectors: NDArray[np.floating]) -> Floats:
-    """Vectors (m, 3) of length one."""
-    return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype(np.float32)
-
-
-def laid(sheet: Sheet, which: NDArray[np.integer]) -> Sheet:
-    """Shape of some surfels, (k,), laid flat to their normals."""
-    n = sheet.normals[which]
-    axes = []
-    for axis in (sheet.axis_a, sheet.axis_b):
-        turned = axis.copy()
-        turned[which] -= np.einsum("ma,ma->m", axis[which], n)[:, None] * n
-        axes.append(turned)
-    return replace(sheet, axis_a=axes[0], axis_b=axes[1])

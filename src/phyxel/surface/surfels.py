@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.surface.blended import Blended, unit_vectors
+from phyxel.surface.blended import Blended
 from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, Rest, Shape
 from phyxel.surface.pieces import Pieces
 from phyxel.surface.relief import Walls
+from phyxel.surface.sheet import unit_vectors
 
 Floats = NDArray[np.floating]
 
