@@ -480,7 +480,7 @@ class Body:
         else:
             place = skin[nearest(self._vector("pick", at)[None], skin, 1)[1][0, 0]]
         away = np.linalg.norm((self.positions if self.has_melted else self.birth) - place, axis=1)
-        close = np.flatnonzero(away <= (PICKED * self.unit if radius is None else radius))
+        close = np.flatnonzero(away <= (PICKED * self.born.unit if radius is None else radius))
         if not self.has_melted:
             point, nodes = ((x - self.born.centre) / self.born.unit for x in (place[None], self.birth))
             close = close[seen_pairs(point, nodes, np.zeros(len(close), np.int64), close, self.sees)]

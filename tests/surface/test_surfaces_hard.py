@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import phyxel as px
+from phyxel.export.meshes import mesh_of
 from phyxel.surface.relief import Walls
 
 SOFT = px.Material(young=2e4, poisson=0.4)
@@ -145,6 +146,39 @@ def test_each_has_its_own_skin_whichever_melts_first():
         assert distance.max() < 2 * body.born.unit
     carriers = (coarse.surface.carried.carriers.shares > 0).sum(axis=1)
     assert np.median(carriers) > 5
+
+
+def test_the_points_it_came_with_fall_with_a_melt(tmp_path):
+    """Nothing moves against anything, so nothing is absorbed; after a checkpoint as well."""
+    world, again = px.World(device="cpu"), px.World(device="cpu")
+    drop, other = (px.Body(px.load("sphere", points=300), nodes=40, material=SOFT) for _ in range(2))
+    for one, body in ((world, drop), (again, other)):
+        one.add(body)
+        body.melt()
+    before = drop.surface.carried.positions
+    world.advance(0.3)
+    height = drop.surface.carried.positions[:, 1] - before[:, 1]
+    assert height == pytest.approx(-0.5 * 9.81 * 0.3**2, abs=1e-3)
+    world.save(tmp_path / "fallen.npz")
+    again.restore(tmp_path / "fallen.npz")
+    assert np.array_equal(drop.surface.carried.positions, other.surface.carried.positions)
+
+
+def test_meshes_of_what_melted_are_as_fine_as_its_own_nodes():
+    """A drop that melts after one eight times as coarse has a closed mesh of its own volume all the same."""
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    coarse = px.Body(px.load("sphere", points=400), nodes=60, material=SOFT, size=0.8)
+    fine = px.Body(px.load("sphere", points=400), nodes=60, material=SOFT, size=0.1, at=(2, 0, 0))
+    volumes = []
+    for body in (coarse, fine):
+        world.add(body)
+    for body in (coarse, fine):
+        body.melt()
+        mesh = mesh_of(body)
+        a, b, c = (mesh.vertices[mesh.faces[:, k]] - body.positions.mean(axis=0) for k in range(3))
+        volumes.append((a * np.cross(b, c)).sum() / 6 / body.volumes.sum())
+    assert volumes[0] == pytest.approx(volumes[1], rel=0.05), "two drops of the same shape"
+    assert len(fine.pick(0)) == len(coarse.pick(0)), "1.5 spacings of its own around a surfel"
 
 
 def test_of_two_walls_the_deeper_counts():

@@ -122,7 +122,7 @@ def _surface_mesh(body: Body) -> BodyMesh:
     field, cell = surface_field(body)
     surface, nodes = body.surface.positions, body.positions
     around = np.concatenate([surface, nodes])
-    room = 2 * body.unit
+    room = 2 * body.born.unit
     vertices, faces = isosurface(field, around.min(axis=0) - room, around.max(axis=0) + room, cell, near=around)
     _, index = nearest(vertices, surface, 1)
     return BodyMesh(vertices, field_normals(field, vertices, 0.1 * cell), body.surface.colors[index[:, 0]], faces)
@@ -141,7 +141,7 @@ def surface_field(body: Body) -> tuple[Field, float]:
         distance, index = tree.query(x, count, workers=-1)
         return 1 - np.exp(SHARPNESS * (1 - (distance / radius[index]) ** 2)).sum(axis=1)
 
-    return field, BLOB_CELL * body.unit
+    return field, BLOB_CELL * body.born.unit
 
 
 def _unit(vectors: Floats) -> Floats:
