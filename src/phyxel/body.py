@@ -507,6 +507,17 @@ class Body:
             self._skin, self._skin_at = self._found_skin(), moment
         return self._skin
 
+    def skin_state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of a skin that was found some moments ago."""
+        if self._skin is None:
+            return {}
+        return {"node": self._skin.node, "area": self._skin.area, "at": np.array(self._skin_at)}
+
+    def restore_skin(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `skin_state` gave."""
+        self._skin = Skin(state["node"], state["area"]) if state else None
+        self._skin_at = int(state["at"]) if state else -1
+
     def _found_skin(self) -> Skin:
         if self.has_melted:
             carried = self.surface.carried

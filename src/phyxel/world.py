@@ -23,7 +23,7 @@ from phyxel.fields import ForceField
 from phyxel.files import whole_file
 from phyxel.material import Mixture
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.pool import Pool, is_fluid
+from phyxel.pool import Pool, is_fluid, under
 from phyxel.region import Vector, as_vector
 from phyxel.surface.surfels import Surfels
 
@@ -634,8 +634,8 @@ class World:
         self.gravity = content["gravity"]
         if self.model.reshaped and "model.pairs.count" not in content:
             self._be_born_again()
-        self.model.restore(_under("model.", content))
-        self.pool.restore(_under("pool.", content))
+        self.model.restore(under("model.", content))
+        self.pool.restore(under("pool.", content))
         self._steps_since_check = int(content["clock"][1])
         self._step = float(content["clock"][3])
         self._integrator = str(content["integrator"]) or None
@@ -663,10 +663,6 @@ class World:
             self._set_clock(time)
             action(self)
         self._next_event = count
-
-
-def _under(prefix: str, content: dict[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): array for name, array in content.items() if name.startswith(prefix)}
 
 
 def settle(world: World, tolerance: float = 1e-6) -> None:

@@ -6,6 +6,7 @@ from scipy.spatial import cKDTree
 
 import phyxel as px
 from phyxel.export.meshes import mesh_of
+from phyxel.surface.blended import Blended
 from phyxel.surface.relief import Walls
 
 SOFT = px.Material(young=2e4, poisson=0.4)
@@ -86,6 +87,49 @@ def test_the_same_bits_go_on_from_any_stage_seen_or_not(stop, tmp_path):
         one.advance(0.4 - stop)
     assert_same_surface(bear, again)
     assert_same_surface(bear, other)
+
+
+def blown():
+    """A drop that melts in the wind."""
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    drop = px.Body(px.load("sphere", points=500), nodes=60, material=SOFT, spin=(0, 0, 15))
+    world.add(drop)
+    world.add(px.Wind(velocity=(20, 0, 0)))
+    world.at(0.02, lambda _: drop.melt(viscosity=1.0))
+    return world, drop
+
+
+@pytest.mark.parametrize("stop", [0.02, 0.1])
+def test_wind_presses_on_the_same_skin_after_a_checkpoint(stop, tmp_path):
+    """That of what flows was found some moments before."""
+    (world, drop), (restored, again) = blown(), blown()
+    world.advance(stop)
+    world.save(tmp_path / "blown.npz")
+    restored.restore(tmp_path / "blown.npz")
+    for one in (world, restored):
+        one.advance(0.15 - stop)
+    assert world.pool.absorptions > 4
+    assert np.array_equal(drop.positions, again.positions)
+    assert_same_surface(drop, again)
+
+
+def test_what_another_hides_is_written_and_freezes(tmp_path, monkeypatch):
+    """No surfel of it is shown; when it is solid again it has the points it came with."""
+    monkeypatch.setattr(Blended, "_settled", lambda self, sheet, *_: sheet.part(np.zeros(0, np.int64)))
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    drop = px.Body(px.load("sphere", points=200), nodes=40, material=MELT, spin=(0, 0, 15))
+    world.add(drop)
+    world.advance(0.2)
+    assert len(drop.surface) == len(drop.surface.layers) == 0
+    assert len(drop.surface.carried) == 200
+    assert len(mesh_of(drop).faces) > 100
+    px.export.ply(drop, tmp_path / "hidden.ply")
+    assert b"element vertex 0" in (tmp_path / "hidden.ply").read_bytes()
+    drop.solidify()
+    world.advance(0.01)
+    assert len(drop.surface.carried) == 200
+    distance, _ = cKDTree(drop.positions).query(drop.surface.positions)
+    assert distance.max() < 2 * drop.unit
 
 
 def frozen_drop():

@@ -120,12 +120,13 @@ def _found_skin(body: Body) -> _Skin:
 def _surface_mesh(body: Body) -> BodyMesh:
     """A closed mesh of the surface a body has now."""
     field, cell = surface_field(body)
-    surface, nodes = body.surface.positions, body.positions
+    seen = body.surface if len(body.surface) else body.surface.carried
+    surface, nodes = seen.positions, body.positions
     around = np.concatenate([surface, nodes])
     room = 2 * body.born.unit
     vertices, faces = isosurface(field, around.min(axis=0) - room, around.max(axis=0) + room, cell, near=around)
     _, index = nearest(vertices, surface, 1)
-    return BodyMesh(vertices, field_normals(field, vertices, 0.1 * cell), body.surface.colors[index[:, 0]], faces)
+    return BodyMesh(vertices, field_normals(field, vertices, 0.1 * cell), seen.colors[index[:, 0]], faces)
 
 
 def surface_field(body: Body) -> tuple[Field, float]:

@@ -128,9 +128,12 @@ class Surfels:
             self.blend = Blended.begun(self._carried, outside, skin, self._spacing)
 
     def end_to_blend(self, unit: float, origin: Floats) -> None:
-        """What is shown now are the points of the body from now on, as if it had come with them."""
+        """What is shown now are the points of the body from now on, as if it had come with them. One that is hidden in
+        another keeps those it has."""
         if self.blend is not None:
-            self._carried, self._spacing = self.blend.shown, self.blend.known.spacing
+            known, hidden = self.blend.known, len(self.blend.shown) < 2
+            self._carried = self.blend.zombies if hidden else self.blend.shown
+            self._spacing = known.first_spacing if hidden else known.spacing
             self.blend = self._layers = None
             self._carried.absorb(unit, origin)
             self._be_born(unit)
