@@ -89,6 +89,29 @@ def test_the_same_bits_go_on_from_any_stage_seen_or_not(stop, tmp_path):
     assert_same_surface(bear, other)
 
 
+def kneaded():
+    """A melt on a ball that rises, and is taken away."""
+    world = px.World(device="cpu")
+    drop = px.Body(px.load("sphere", points=400), nodes=50, size=0.2, at=(0, 0.36, 0), material=MELT)
+    ball = px.Sphere(radius=0.25, path=[(0.0, (0, 0, 0)), (1.0, (0, 2.0, 0))])
+    world.add(drop)
+    world.add(ball)
+    world.at(0.1, lambda now: now.remove(ball))
+    return world, drop
+
+
+@pytest.mark.parametrize("stop", [0.01, 0.1])
+def test_surfaces_keep_out_of_what_is_there_at_that_moment(stop, tmp_path):
+    """Not of a collider where it was a step before, nor of one that has just been taken away; a checkpoint knows neither."""
+    (world, drop), (restored, again) = kneaded(), kneaded()
+    world.advance(stop)
+    world.save(tmp_path / "kneaded.npz")
+    restored.restore(tmp_path / "kneaded.npz")
+    assert_same_surface(drop, again)
+    height = np.linalg.norm(drop.surface.positions - (0, 2.0 * stop, 0), axis=1).min()
+    assert height > 0.25 - 1e-6 if stop < 0.1 else (drop.surface.layers != 2).all()
+
+
 def blown():
     """A drop that melts in the wind."""
     world = px.World(gravity=(0, 0, 0), device="cpu")
