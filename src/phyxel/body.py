@@ -480,7 +480,7 @@ class Body:
         else:
             place = skin[nearest(self._vector("pick", at)[None], skin, 1)[1][0, 0]]
         away = np.linalg.norm((self.positions if self.has_melted else self.birth) - place, axis=1)
-        close = np.flatnonzero(away <= (PICKED * self.unit if radius is None else radius))
+        close = np.flatnonzero(away <= (PICKED * self.born.unit if radius is None else radius))
         if not self.has_melted:
             point, nodes = ((x - self.born.centre) / self.born.unit for x in (place[None], self.birth))
             close = close[seen_pairs(point, nodes, np.zeros(len(close), np.int64), close, self.sees)]
@@ -506,6 +506,17 @@ class Body:
         if self._skin is None or self._skin_at != moment:
             self._skin, self._skin_at = self._found_skin(), moment
         return self._skin
+
+    def skin_state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of a skin that was found some moments ago."""
+        if self._skin is None:
+            return {}
+        return {"node": self._skin.node, "area": self._skin.area, "at": np.array(self._skin_at)}
+
+    def restore_skin(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `skin_state` gave."""
+        self._skin = Skin(state["node"], state["area"]) if state else None
+        self._skin_at = int(state["at"]) if state else -1
 
     def _found_skin(self) -> Skin:
         if self.has_melted:

@@ -8,6 +8,8 @@ from scipy.spatial import cKDTree
 import phyxel as px
 from phyxel import device as dev
 from phyxel.contact.table import ColliderTable
+from phyxel.export.meshes import mesh_of
+from phyxel.surface.blended import Blended
 from phyxel.surface.relief import Walls
 
 CPU = dev.pick("cpu")
@@ -75,7 +77,7 @@ def changing():
     return world, bear
 
 
-@pytest.mark.parametrize("stop", [0.05, 0.15, 0.22, 0.3])
+@pytest.mark.parametrize("stop", [0.15, 0.3])
 def test_the_same_bits_go_on_from_any_stage_seen_or_not(stop, tmp_path):
     """Whoever looks at the surface knows the forces: a checkpoint must know all that was found with them."""
     world, bear = changing()
@@ -90,6 +92,72 @@ def test_the_same_bits_go_on_from_any_stage_seen_or_not(stop, tmp_path):
         one.advance(0.4 - stop)
     assert_same_surface(bear, again)
     assert_same_surface(bear, other)
+
+
+def kneaded():
+    """A melt on a ball that rises, and is taken away."""
+    world = px.World(device="cpu")
+    drop = px.Body(px.load("sphere", points=400), nodes=50, size=0.2, at=(0, 0.36, 0), material=MELT)
+    ball = px.Sphere(radius=0.25, path=[(0.0, (0, 0, 0)), (1.0, (0, 2.0, 0))])
+    world.add(drop)
+    world.add(ball)
+    world.at(0.1, lambda now: now.remove(ball))
+    return world, drop
+
+
+@pytest.mark.parametrize("stop", [0.01, 0.1])
+def test_surfaces_keep_out_of_what_is_there_at_that_moment(stop, tmp_path):
+    """Not of a collider where it was a step before, nor of one just taken away; a checkpoint knows neither."""
+    (world, drop), (restored, again) = kneaded(), kneaded()
+    world.advance(stop)
+    world.save(tmp_path / "kneaded.npz")
+    restored.restore(tmp_path / "kneaded.npz")
+    assert_same_surface(drop, again)
+    height = np.linalg.norm(drop.surface.positions - (0, 2.0 * stop, 0), axis=1).min()
+    assert height > 0.25 - 1e-6 if stop < 0.1 else (drop.surface.layers != 2).all()
+
+
+def blown():
+    """A drop that melts in the wind."""
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    drop = px.Body(px.load("sphere", points=500), nodes=60, material=SOFT, spin=(0, 0, 15))
+    world.add(drop)
+    world.add(px.Wind(velocity=(20, 0, 0)))
+    world.at(0.02, lambda _: drop.melt(viscosity=1.0))
+    return world, drop
+
+
+@pytest.mark.parametrize("stop", [0.02, 0.1])
+def test_wind_presses_on_the_same_skin_after_a_checkpoint(stop, tmp_path):
+    """That of what flows was found some moments before."""
+    (world, drop), (restored, again) = blown(), blown()
+    world.advance(stop)
+    world.save(tmp_path / "blown.npz")
+    restored.restore(tmp_path / "blown.npz")
+    for one in (world, restored):
+        one.advance(0.15 - stop)
+    assert world.pool.absorptions > 4
+    assert np.array_equal(drop.positions, again.positions)
+    assert_same_surface(drop, again)
+
+
+def test_what_another_hides_is_written_and_freezes(tmp_path, monkeypatch):
+    """No surfel of it is shown; when it is solid again it has the points it came with."""
+    monkeypatch.setattr(Blended, "_settled", lambda self, sheet, *_: sheet.part(np.zeros(0, np.int64)))
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    drop = px.Body(px.load("sphere", points=200), nodes=40, material=MELT, spin=(0, 0, 15))
+    world.add(drop)
+    world.advance(0.2)
+    assert len(drop.surface) == len(drop.surface.layers) == 0
+    assert len(drop.surface.carried) == 200
+    assert len(mesh_of(drop).faces) > 100
+    px.export.ply(drop, tmp_path / "hidden.ply")
+    assert b"element vertex 0" in (tmp_path / "hidden.ply").read_bytes()
+    drop.solidify()
+    world.advance(0.01)
+    assert len(drop.surface.carried) == 200
+    distance, _ = cKDTree(drop.positions).query(drop.surface.positions)
+    assert distance.max() < 2 * drop.unit
 
 
 def frozen_drop():
@@ -150,6 +218,39 @@ def test_each_has_its_own_skin_whichever_melts_first():
         assert distance.max() < 2 * body.born.unit
     carriers = (coarse.surface.carried.carriers.shares > 0).sum(axis=1)
     assert np.median(carriers) > 5
+
+
+def test_the_points_it_came_with_fall_with_a_melt(tmp_path):
+    """Nothing moves against anything, so nothing is absorbed; after a checkpoint as well."""
+    world, again = px.World(device="cpu"), px.World(device="cpu")
+    drop, other = (px.Body(px.load("sphere", points=300), nodes=40, material=SOFT) for _ in range(2))
+    for one, body in ((world, drop), (again, other)):
+        one.add(body)
+        body.melt()
+    before = drop.surface.carried.positions
+    world.advance(0.3)
+    height = drop.surface.carried.positions[:, 1] - before[:, 1]
+    assert height == pytest.approx(-0.5 * 9.81 * 0.3**2, abs=1e-3)
+    world.save(tmp_path / "fallen.npz")
+    again.restore(tmp_path / "fallen.npz")
+    assert np.array_equal(drop.surface.carried.positions, other.surface.carried.positions)
+
+
+def test_meshes_of_what_melted_are_as_fine_as_its_own_nodes():
+    """A drop that melts after one eight times as coarse has a closed mesh of its own volume all the same."""
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    coarse = px.Body(px.load("sphere", points=400), nodes=60, material=SOFT, size=0.8)
+    fine = px.Body(px.load("sphere", points=400), nodes=60, material=SOFT, size=0.1, at=(2, 0, 0))
+    volumes = []
+    for body in (coarse, fine):
+        world.add(body)
+    for body in (coarse, fine):
+        body.melt()
+        mesh = mesh_of(body)
+        a, b, c = (mesh.vertices[mesh.faces[:, k]] - body.positions.mean(axis=0) for k in range(3))
+        volumes.append((a * np.cross(b, c)).sum() / 6 / body.volumes.sum())
+    assert volumes[0] == pytest.approx(volumes[1], rel=0.05), "two drops of the same shape"
+    assert len(fine.pick(0)) == len(coarse.pick(0)), "1.5 spacings of its own around a surfel"
 
 
 def test_of_two_walls_the_deeper_counts():

@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 FACE = np.dtype([("count", "u1"), ("corners", "<i4", 3)])
 COARSENESS = 1.5
 """Cells of the mesh of a cloud, over the spacing of its points: not twice as many vertices as points."""
+COARSEST = 0.3
+"""Cells of a mesh over the spacing of the nodes, at most."""
 HEARD = 8
 """Surfels that say how far a place is from the surface."""
 SPOKEN_FOR = 0.7
@@ -119,12 +121,13 @@ def _found_skin(body: Body) -> _Skin:
 def _surface_mesh(body: Body) -> BodyMesh:
     """A closed mesh of the surface a body has now."""
     field, cell = surface_field(body)
-    surface, nodes = body.surface.positions, body.positions
+    seen = body.surface if len(body.surface) else body.surface.carried
+    surface, nodes = seen.positions, body.positions
     around = np.concatenate([surface, nodes])
-    room = 2 * body.unit
+    room = 2 * body.born.unit
     vertices, faces = isosurface(field, around.min(axis=0) - room, around.max(axis=0) + room, cell, near=around)
     _, index = nearest(vertices, surface, 1)
-    return BodyMesh(vertices, field_normals(field, vertices, 0.1 * cell), body.surface.colors[index[:, 0]], faces)
+    return BodyMesh(vertices, field_normals(field, vertices, 0.1 * cell), seen.colors[index[:, 0]], faces)
 
 
 def surface_field(body: Body) -> tuple[Field, float]:
@@ -133,23 +136,29 @@ def surface_field(body: Body) -> tuple[Field, float]:
     Near its surfels it is the distance from the plane that those around a place have in the mean, so that the mesh has
     their detail and relief. Farther off the implicit skin of its phyxels tells inside from outside.
     """
-    surface = body.surface
+    surface, unit = body.surface, body.born.unit
     points, normals = surface.positions, surface.normals
+    skin = ImplicitSkin(body.volumes / unit**3, np.zeros(len(body.birth), np.int32), surface.position.device)
+    skin.place((body.positions - surface.origin) / unit)
+
+    def blobs(x: Floats) -> Floats:
+        return unit * (1 - skin.measure((x - surface.origin) / unit)[0].astype(np.float64))
+
+    if len(points) < HEARD:
+        return blobs, COARSEST * unit
     tree, spacing = cKDTree(points), float(np.median(mean_spacing(points, 6)))
-    skin = ImplicitSkin(body.volumes / body.unit**3, np.zeros(len(body.birth), np.int32), surface.position.device)
-    skin.place((body.positions - surface.origin) / body.unit)
 
     def field(x: Floats) -> Floats:
-        distance, index = tree.query(x, min(HEARD, len(points)), workers=-1)
+        distance, index = tree.query(x, HEARD, workers=-1)
         weight = np.maximum(1 - (distance / np.maximum(1.01 * distance[:, -1:], spacing)) ** 2, 0) ** 2
         weight *= np.einsum("mka,ma->mk", normals[index], normals[index[:, 0]]) > 0
         height = np.einsum("mka,mka->mk", x[:, None] - points[index], normals[index])
         value = (weight * height).sum(axis=1) / weight.sum(axis=1)
-        far = distance[:, 0] > SPOKEN_FOR * body.unit
-        value[far] = body.unit * (1 - skin.measure((x[far] - surface.origin) / body.unit)[0])
+        far = distance[:, 0] > SPOKEN_FOR * unit
+        value[far] = blobs(x[far])
         return value
 
-    return field, COARSENESS * spacing
+    return field, min(COARSENESS * spacing, COARSEST * unit)
 
 
 def _unit(vectors: Floats) -> Floats:

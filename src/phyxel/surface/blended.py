@@ -199,8 +199,11 @@ class Blended:
         return (self.shown.part(~buried), layers[~buried]) if buried.any() else (self.shown, layers)
 
     def unburied(self) -> tuple[Carried, Floats]:
-        """What is seen now, to be carried on alone, and how far apart it should be."""
+        """What is seen now, to be carried on alone, and how far apart it should be; what it came with, if all is
+        hidden."""
         seen, shown = self.layer.numpy() != BURIED, self.shown
+        if seen.sum() < 2:
+            return self.zombies, self.known.first_spacing
         shape, carriers = Shape(*(values[seen] for values in shown.shape)), shown.carriers
         kept = Carried(shape, Carriers(carriers.nodes[seen], carriers.shares[seen]), self._device)
         kept.take_places(shown.part(seen))
@@ -337,7 +340,7 @@ class Blended:
         none = np.full(len(by), -1, np.int32)
         children = sheet.part(by)
         places = beside(children.points, children.normals, children.spacing, rng)
-        apart = self._crowd.bare(places, sheet.points, APART * float(np.median(sheet.spacing)))
+        apart = self._crowd.bare(places, sheet.points, APART * self._typical(sheet))
         return replace(children, points=places, source=none, row=none).part(apart)
 
     def _seeded(
@@ -347,10 +350,11 @@ class Blended:
         multiply. A few places around each tell where; there, as many follow as it takes."""
         onto, normals, seeded = skin.seeds(nodes, FEW)
         nodes = np.unique(seeded[self._bare(onto, sheet, EMPTY * apart, DETAILED * apart)])
-        typical = float(np.median(sheet.spacing))
+        typical = self._typical(sheet)
         onto, normals, _ = skin.seeds(nodes, int(np.clip(4 * (apart / typical) ** 2, FEW, MANY)))
         bare = self._bare(onto, sheet, typical, DETAILED * apart)
-        onto, normals = onto[bare], normals[bare]
+        room = max(int(MOST_SHOWN * len(zombies)) - len(sheet), 0)
+        onto, normals = onto[bare][:room], normals[bare][:room]
         _, nearby = nearest(onto, zombies.points, 1)
         none = np.zeros_like(onto)
         count = len(onto)
@@ -366,6 +370,10 @@ class Blended:
             row=np.full(count, -1, np.int32),
         )
         return sheet.joined(new)
+
+    def _typical(self, sheet: Sheet) -> float:
+        """How far apart surfels should be."""
+        return float(np.median(sheet.spacing if len(sheet) else self.known.first_spacing))
 
     def _bare(self, places: Floats, sheet: Sheet, radius: float, detailed: float) -> NDArray[np.bool_]:
         """Which places have no surfel within a radius, nor detail within a larger one: that need not lie on the

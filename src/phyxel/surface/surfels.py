@@ -100,11 +100,9 @@ class Surfels:
 
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Let what is seen go where the displacement field of a body carries it; `unit` and `origin` lead to metres."""
+        self.carry(model, body, unit, origin)
         if self.blend is None:
-            self._carried.follow(model, body, unit, origin)
             self.shown = self._pieces.shown(self._carried, model, body, unit)
-        else:
-            self.blend.shown.follow(model, body, unit, origin)
 
     def finish(self, skin: ImplicitSkin, walls: Walls, model: PhyxelModel, body: int, unit: float) -> None:
         """Bring what was carried onto the implicit skin and the walls of molds, where it belongs there."""
@@ -131,7 +129,8 @@ class Surfels:
             self.blend = Blended.begun(self._carried, outside, skin, self._spacing)
 
     def end_to_blend(self, unit: float, origin: Floats) -> None:
-        """What is shown now are the points of the body from now on, as if it had come with them."""
+        """What is shown now are the points of the body from now on, as if it had come with them. One that is hidden in
+        another keeps those it has."""
         if self.blend is not None:
             self._carried, self._spacing = self.blend.unburied()
             self.blend = self._layers = None
