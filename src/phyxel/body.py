@@ -86,9 +86,9 @@ class Body:
     earlier; `vary` lets numbers of the material vary over the body: `{"young": px.Channel("red", 1e5, 1e7)}`, or a
     function of (n, 3) reference positions in place of the channel. Later changes of the material scale with it.
     `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs.
-    `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte". `surface` is "carried" (its points go with
-    the nodes around them) or "blended" (so they do while it is solid; while it flows they part and join with it, and in
-    a mold take its relief), which is also what you get if you say nothing.
+    `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte". `surface` is "carried" (its points go
+    with the nodes around them) or "blended" (so they do while it is solid; while it flows they part and join with it,
+    and in a mold take its relief), which is also what you get if you say nothing.
     """
 
     def __init__(

@@ -81,6 +81,24 @@ def find_nearest(
         shares[s, m] = shares[s, m] / total
 
 
+@wp.kernel
+def find_farthest(
+    first: int,
+    places: wp.array(dtype=wp.vec3),
+    points: wp.array(dtype=wp.vec3),
+    nodes: wp.array2d(dtype=wp.int32),
+    shares: wp.array2d(dtype=float),
+    farthest: wp.array(dtype=float),
+):
+    """Distance of each point to the farthest node with a share; infinite if there is none."""
+    s = first + wp.tid()
+    most = float(-1.0)
+    for m in range(nodes.shape[1]):
+        if shares[s, m] > 0.0:
+            most = wp.max(most, wp.length(places[nodes[s, m]] - points[s]))
+    farthest[s] = wp.where(most < 0.0, wp.inf, most)
+
+
 class Nearby:
     """Finds the nodes that carry points of a body that flows, where all is seen by all: `Carriers.found`, much faster,
     and lone drops have the nodes they have. `spacing` is how far apart the nodes of the body were, in node spacings of
@@ -91,6 +109,17 @@ class Nearby:
         self._places = wp.array(np.asarray(nodes, np.float32), dtype=wp.vec3, device=device)
         self._grid = grid_for(len(nodes), device)
         self._grid.build(self._places, self._around)
+
+    def farthest(self, points: NDArray[np.floating], carriers: Carriers) -> NDArray[np.float32]:
+        """Distance of (m, 3) points to the farthest of the nodes that carry them, (m,); infinite where none does."""
+        x = wp.array(np.asarray(points, np.float32), dtype=wp.vec3, device=self._device)
+        nodes = wp.array(carriers.nodes, dtype=wp.int32, device=self._device)
+        shares, found = (
+            wp.array(carriers.shares, dtype=float, device=self._device),
+            wp.empty(len(x), dtype=float, device=self._device),
+        )
+        dev.launch(find_farthest, len(x), [self._places, x, nodes, shares, found], self._device)
+        return found.numpy()
 
     def carriers(self, points: NDArray[np.floating]) -> Carriers:
         """Of (m, 3) points."""
@@ -132,19 +161,12 @@ class Carriers:
     ) -> Carriers:
         """The same, but the nearest nodes for points one of whose nodes has gone far away, or that have none; `spacing`
         as for Nearby."""
-        gone = np.flatnonzero(self._farthest(points, nodes) > FARTHEST * spacing)
-        found = Nearby(nodes, device, spacing).carriers(points[gone])
+        nearby = Nearby(nodes, device, spacing)
+        gone = np.flatnonzero(nearby.farthest(points, self) > FARTHEST * spacing)
+        found = nearby.carriers(points[gone])
         index, shares = self.nodes.copy(), self.shares.copy()
         index[gone], shares[gone] = found.nodes, found.shares
         return Carriers(index, shares)
-
-    def _farthest(self, points: NDArray[np.floating], nodes: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Distance of each point to the farthest of its nodes, shape (m,); infinite if it has none."""
-        square = np.where(self.shares.any(axis=1), np.float32(0), np.float32(np.inf))
-        for index, share in zip(self.nodes.T, self.shares.T, strict=True):
-            away = nodes[index] - points
-            square = np.maximum(square, np.where(share > 0, np.einsum("ma,ma->m", away, away), 0))
-        return np.sqrt(square)
 
     def mean(self, values: NDArray[np.floating]) -> NDArray[np.float32]:
         """Of a number of each node (n,), what each point has of it, shape (m,)."""

@@ -49,6 +49,8 @@ FAINT, STRONG = (0.5, 0.25), (1.6, 2.0)
 """F over that at the beginning between which detail is given up. It is 1 at the skin and 2.1 within the body."""
 FORWARD = 0.2
 """Cosine between a normal and −∇F above which a surfel looks out of the body. In a crease it may not."""
+DRIFTED = 0.2
+"""|F − S| over S from which on zombies that belong on the skin are brought back to it: they only lend their colour."""
 VARIATION = 1.5
 """Spacing of any surfel over the typical one, or less."""
 FILLED, CLOSED = 3, 0.01
@@ -260,9 +262,11 @@ class Blended:
         carried, known = self.zombies, self.known
         itself = np.arange(len(carried), dtype=np.int32)
         zombies = Sheet.of(carried.shape, known.first_spacing, itself, np.zeros_like(itself))
-        lost = np.maximum(self._parted(outside), torn(zombies, known, skin))
+        field, slope = skin.measure(zombies.points)
+        lost = np.maximum(self._parted(outside), torn(zombies, known, field, slope))
         change = np.maximum(known.change, np.clip(lost, 0, 1)).astype(np.float32)
-        moving = np.flatnonzero(known.alive & ((change > known.change) | (change >= 1)))
+        drifted = (change >= 1) & (np.abs(field - 1) > DRIFTED)
+        moving = np.flatnonzero(known.alive & ((change > known.change) | drifted))
         onto, normals, found = skin.project(zombies.points[moving])
         alive = known.alive.copy()
         alive[moving[~found]] = False
@@ -394,11 +398,10 @@ def on_walls(sheet: Sheet, some: NDArray[np.integer], skin: ImplicitSkin, walls:
     return sheet.but(some[there], points=foot[there], normals=normals[there])
 
 
-def torn(zombies: Sheet, known: Known, skin: ImplicitSkin) -> Floats:
-    """How much the field at zombies says that they are no longer at a surface, (m,): it has become faint or strong
-    where they are, or they look into the body."""
-    value, slope = skin.measure(zombies.points)
-    ratio = value / np.maximum(known.first_field, 1e-3)
+def torn(zombies: Sheet, known: Known, field: Floats, slope: Floats) -> Floats:
+    """How much F (m,) and ∇F (m, 3) at zombies say that they are no longer at a surface, (m,): it has become faint or
+    strong where they are, or they look into the body."""
+    ratio = field / np.maximum(known.first_field, 1e-3)
     backward = known.first_forward & (facing(zombies.normals, slope) < 0)
     return np.maximum.reduce([along(ratio, FAINT), along(ratio, STRONG), backward])
 
