@@ -17,7 +17,7 @@ from phyxel.surface.topology import outside_probability
 if TYPE_CHECKING:
     from phyxel.world import World
 
-RENEWED, OFTEN = 4, 1 / 20
+RENEWED, OFTEN = 4, 1 / 30
 """Absorptions after which surfaces are renewed, since phyxels have then moved a spacing against each other; and the
 time [s] after which at the earliest."""
 
