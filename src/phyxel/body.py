@@ -86,7 +86,9 @@ class Body:
     earlier; `vary` lets numbers of the material vary over the body: `{"young": px.Channel("red", 1e5, 1e7)}`, or a
     function of (n, 3) reference positions in place of the channel. Later changes of the material scale with it.
     `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs.
-    `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte".
+    `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte". `surface` is "carried" (its points go with
+    the nodes around them) or "blended" (so they do while it is solid; while it flows they part and join with it, and in
+    a mold take its relief), which is also what you get if you say nothing.
     """
 
     def __init__(
@@ -375,9 +377,12 @@ class Body:
         blue from 0 to 1. Before the body is first shown."""
         if self._surfels is not None:
             raise PhyxelError(f"{self.name}: paint: it has been shown already; paint it before")
+        chosen = self._vector("color", color)
+        if not ((chosen >= 0) & (chosen <= 1)).all():
+            raise PhyxelError(f"{self.name}: paint: color = {color}: give red, green and blue from 0 to 1")
         points = self.placed_cloud()
         colors = np.array(np.broadcast_to(GREY, points.shape) if self.cloud.colors is None else self.cloud.colors)
-        colors[select(where, points, f"{self.name}: paint")] = self._vector("color", color)
+        colors[select(where, points, f"{self.name}: paint")] = chosen
         self.cloud = self.cloud.with_colors(colors)
 
     def change(self, material: Material | None = None, *, over: float = 0.0, **numbers: Any) -> None:
@@ -477,7 +482,7 @@ class Body:
         else:
             place = skin[nearest(self._vector("pick", at)[None], skin, 1)[1][0, 0]]
         away = np.linalg.norm((self.positions if self.has_melted else self.birth) - place, axis=1)
-        close = np.flatnonzero(away <= (PICKED * self.unit if radius is None else radius))
+        close = np.flatnonzero(away <= (PICKED * self.born.unit if radius is None else radius))
         if not self.has_melted:
             point, nodes = ((x - self.born.centre) / self.born.unit for x in (place[None], self.birth))
             close = close[seen_pairs(point, nodes, np.zeros(len(close), np.int64), close, self.sees)]
@@ -503,6 +508,17 @@ class Body:
         if self._skin is None or self._skin_at != moment:
             self._skin, self._skin_at = self._found_skin(), moment
         return self._skin
+
+    def skin_state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of a skin that was found some moments ago."""
+        if self._skin is None:
+            return {}
+        return {"node": self._skin.node, "area": self._skin.area, "at": np.array(self._skin_at)}
+
+    def restore_skin(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `skin_state` gave."""
+        self._skin = Skin(state["node"], state["area"]) if state else None
+        self._skin_at = int(state["at"]) if state else -1
 
     def _found_skin(self) -> Skin:
         if self.has_melted:

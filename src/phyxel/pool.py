@@ -167,6 +167,9 @@ class Pool:
         surfaces = {
             f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surfels.state().items()
         }
+        surfaces |= {
+            f"skin.{body.name}.{name}": array for body in self.bodies for name, array in body.skin_state().items()
+        }
         stiffness = [self._stiffness.get(body, 0.0) for body in self._world.bodies]
         counts = {
             "absorptions": np.array(self.absorptions),
@@ -184,9 +187,14 @@ class Pool:
         for body in self._world.bodies:
             if body.reshaped:
                 body.anchor.centre = state[f"centre.{body.name}"]
-                prefix = f"surface.{body.name}."
-                kept = {k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)}
-                body.surfels.restore(kept, body.unit)
+                body.surfels.restore(under(f"surface.{body.name}.", state), body.unit)
+        for body in self.bodies:
+            body.restore_skin(under(f"skin.{body.name}.", state))
+
+
+def under(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """What of a state has names that begin so, without that beginning."""
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
 
 
 def is_fluid(body: Body) -> bool:

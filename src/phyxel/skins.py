@@ -78,11 +78,11 @@ class Skins:
         for body in bodies:
             index = self._world.bodies.index(body)
             low, high = model.ranges[index]
+            places, spacing = model.matter.X.numpy()[low:high], body.born.unit / body.unit
             if body.surfels.blend is not None:
-                places = model.matter.X.numpy()[low:high]
-                body.surfels.blend.renew(outside[low:high], skin, self._walls(body), places, index)
+                body.surfels.blend.renew(outside[low:high], skin, self._walls(body), places, index, spacing)
             else:
-                body.surfels.find_carriers(model.matter.X.numpy()[low:high])
+                body.surfels.find_carriers(places, spacing)
 
     def finish(self, body: Body, surfels: Surfels) -> None:
         """Bring carried surfels onto the implicit skin and the walls of molds, where they belong there."""

@@ -23,13 +23,13 @@ from phyxel.fields import ForceField
 from phyxel.files import whole_file
 from phyxel.material import Mixture
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.pool import Pool
+from phyxel.pool import Pool, is_fluid, under
 from phyxel.region import Vector, as_vector
 from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
 
-CHECKPOINT_FORMAT = 2
+CHECKPOINT_FORMAT = 3
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
 MOST_STEPS_AT_ONCE = 10
@@ -114,7 +114,7 @@ class World:
             if not math.isfinite(thing.extent):
                 raise PhyxelError(f"world.add({thing!r}): a collider has an end on every side; only regions are open")
             self.colliders.append(thing)
-            self._ceilings.clear()
+            self._surroundings_changed()
             self._arrived = list(self.bodies)
         elif isinstance(thing, Body):
             self._add_body(thing)
@@ -129,7 +129,14 @@ class World:
         if thing not in kept:
             raise PhyxelError(f"world.remove({thing!r}): it is not in this world; give a collider or a field that is")
         kept.remove(thing)
+        self._surroundings_changed()
+
+    def _surroundings_changed(self) -> None:
+        """Surfaces keep out of the colliders that are there now, also before the next step."""
         self._ceilings.clear()
+        if self._model is not None:
+            self._write_surroundings()
+            self.revision += 1
 
     def _add_field(self, field: ForceField) -> None:
         if field in self.fields:
@@ -238,6 +245,8 @@ class World:
     def _set_clock(self, time: float) -> None:
         """The time to the bit, with what depends on it alone: a resumed run must find the same."""
         self.time = time
+        if self._model is not None:
+            self._move_colliders((time, time), time)
         self._follow_ramps()
 
     def _advance_quietly(self, dt: float) -> None:
@@ -538,6 +547,9 @@ class World:
         ω₀ falls at once and rises slowly, since quick ripples hide the slow motion under them.
         """
         model = self.model
+        if self.pool.flows:
+            molten = next(body.name for body in self.bodies if is_fluid(body))
+            raise PhyxelError(f"settle: {molten} is molten and flows on; use world.advance, or solidify it first")
         self._write_surroundings()
         model.stop()
         slowest, quiet, steps = math.inf, 0, 0
@@ -631,8 +643,8 @@ class World:
         self.gravity = content["gravity"]
         if self.model.reshaped and "model.pairs.count" not in content:
             self._be_born_again()
-        self.model.restore(_under("model.", content))
-        self.pool.restore(_under("pool.", content))
+        self.model.restore(under("model.", content))
+        self.pool.restore(under("pool.", content))
         self._steps_since_check = int(content["clock"][1])
         self._step = float(content["clock"][3])
         self._integrator = str(content["integrator"]) or None
@@ -660,10 +672,6 @@ class World:
             self._set_clock(time)
             action(self)
         self._next_event = count
-
-
-def _under(prefix: str, content: dict[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): array for name, array in content.items() if name.startswith(prefix)}
 
 
 def settle(world: World, tolerance: float = 1e-6) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body import Body
+from phyxel.errors import PhyxelError
 from phyxel.files import whole_file
 from phyxel.world import Frame
 
@@ -38,7 +39,10 @@ def ply(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
 
 def bodies_of(thing: Frame | Body) -> Sequence[Body]:
     """The bodies of a frame, or one body."""
-    return [thing] if isinstance(thing, Body) else thing.bodies
+    bodies: Sequence[Body] | None = [thing] if isinstance(thing, Body) else getattr(thing, "bodies", None)
+    if bodies is None:
+        raise PhyxelError(f"export: {thing!r}: give a frame of world.play, or one body")
+    return bodies
 
 
 def surfel_rows(body: Body) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from phyxel.export.clouds import VERTEX, byte_colors, columns_of, ply_header
 from phyxel.export.follow import Follower, keeps_its_shape, kept_out
 from phyxel.files import whole_file
 from phyxel.mls.neighbours import mean_spacing, nearest
+from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.isosurface import Field, field_normals, isosurface
 
 Floats = NDArray[np.float64]
@@ -24,12 +25,12 @@ Floats = NDArray[np.float64]
 FACE = np.dtype([("count", "u1"), ("corners", "<i4", 3)])
 COARSENESS = 1.5
 """Cells of the mesh of a cloud, over the spacing of its points: not twice as many vertices as points."""
-SHARPNESS = 1.5
-"""−B of Blinn's blobs: with 2 and more there are hollows between nodes inside."""
-BLOBS = 20
-"""Nodes that a place is filled by."""
-BLOB_CELL = 0.3
-"""Cells of the mesh of blobs, over the spacing of the nodes."""
+COARSEST = 0.3
+"""Cells of a mesh over the spacing of the nodes, at most."""
+HEARD = 8
+"""Surfels that say how far a place is from the surface."""
+SPOKEN_FOR = 0.7
+"""How far from the nearest surfel they are asked, in spacings of the nodes: the skin may be that far from them."""
 
 
 @dataclass(frozen=True)
@@ -120,28 +121,44 @@ def _found_skin(body: Body) -> _Skin:
 def _surface_mesh(body: Body) -> BodyMesh:
     """A closed mesh of the surface a body has now."""
     field, cell = surface_field(body)
-    surface, nodes = body.surface.positions, body.positions
+    seen = body.surface if len(body.surface) else body.surface.carried
+    surface, nodes = seen.positions, body.positions
     around = np.concatenate([surface, nodes])
-    room = 2 * body.unit
+    room = 2 * body.born.unit
     vertices, faces = isosurface(field, around.min(axis=0) - room, around.max(axis=0) + room, cell, near=around)
     _, index = nearest(vertices, surface, 1)
-    return BodyMesh(vertices, field_normals(field, vertices, 0.1 * cell), body.surface.colors[index[:, 0]], faces)
+    return BodyMesh(vertices, field_normals(field, vertices, 0.1 * cell), seen.colors[index[:, 0]], faces)
 
 
 def surface_field(body: Body) -> tuple[Field, float]:
     """A field that is negative inside a body as it is now, and the cells it takes to see its detail [m].
 
-    Blinn's blobs over the nodes, f = Σ e^(B (r²/R² − 1)) is 1 on the surface: each alone would be a ball of radius R.
+    Near its surfels it is the distance from the plane that those around a place have in the mean, so that the mesh has
+    their detail and relief. Farther off the implicit skin of its phyxels tells inside from outside.
     """
-    nodes, tree = body.positions, cKDTree(body.positions)
-    radius = np.cbrt(0.75 / np.pi * body.volumes)
-    count = min(BLOBS, len(nodes))
+    surface, unit = body.surface, body.born.unit
+    points, normals = surface.positions, surface.normals
+    skin = ImplicitSkin(body.volumes / unit**3, np.zeros(len(body.birth), np.int32), surface.position.device)
+    skin.place((body.positions - surface.origin) / unit)
+
+    def blobs(x: Floats) -> Floats:
+        return unit * (1 - skin.measure((x - surface.origin) / unit)[0].astype(np.float64))
+
+    if len(points) < HEARD:
+        return blobs, COARSEST * unit
+    tree, spacing = cKDTree(points), float(np.median(mean_spacing(points, 6)))
 
     def field(x: Floats) -> Floats:
-        distance, index = tree.query(x, count, workers=-1)
-        return 1 - np.exp(SHARPNESS * (1 - (distance / radius[index]) ** 2)).sum(axis=1)
+        distance, index = tree.query(x, HEARD, workers=-1)
+        weight = np.maximum(1 - (distance / np.maximum(1.01 * distance[:, -1:], spacing)) ** 2, 0) ** 2
+        weight *= np.einsum("mka,ma->mk", normals[index], normals[index[:, 0]]) > 0
+        height = np.einsum("mka,mka->mk", x[:, None] - points[index], normals[index])
+        value = (weight * height).sum(axis=1) / weight.sum(axis=1)
+        far = distance[:, 0] > SPOKEN_FOR * unit
+        value[far] = blobs(x[far])
+        return value
 
-    return field, BLOB_CELL * body.unit
+    return field, min(COARSENESS * spacing, COARSEST * unit)
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -155,7 +155,8 @@ def _write_vertices(
     x = positions.astype(np.float32)
     wide = np.broadcast_to(np.asarray(reach, np.float32), len(x))[:, None]
     prim.GetPointsAttr().Set(_vectors(pxr, x), time)
-    prim.GetExtentAttr().Set(_vectors(pxr, np.array([(x - wide).min(axis=0), (x + wide).max(axis=0)])), time)
+    if len(x):
+        prim.GetExtentAttr().Set(_vectors(pxr, np.array([(x - wide).min(axis=0), (x + wide).max(axis=0)])), time)
     primvars, types = pxr.UsdGeom.PrimvarsAPI(prim), pxr.Sdf.ValueTypeNames
     # Blender drops the plain attribute `normals` of points.
     for name, kind, values in (

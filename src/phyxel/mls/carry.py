@@ -40,6 +40,7 @@ def find_nearest(
     first: int,
     grid: wp.uint64,
     places: wp.array(dtype=wp.vec3),
+    around: float,
     points: wp.array(dtype=wp.vec3),
     nodes: wp.array2d(dtype=wp.int32),
     shares: wp.array2d(dtype=float),
@@ -48,11 +49,11 @@ def find_nearest(
     s = first + wp.tid()
     x = points[s]
     k = nodes.shape[1]
-    radius = float(AROUND)
+    radius = float(around)
     found = int(0)
     square = _Numbers()
     index = _Indices()
-    while found == 0 and radius < 1.0e3:
+    while found == 0 and radius < 1.0e3 * around:
         for i in wp.hash_grid_query(grid, x, radius):
             rr = wp.length_sq(x - places[i])
             if rr < radius * radius and (found <= k or rr < square[k]):
@@ -82,13 +83,14 @@ def find_nearest(
 
 class Nearby:
     """Finds the nodes that carry points of a body that flows, where all is seen by all: `Carriers.found`, much faster,
-    and lone drops have the nodes they have."""
+    and lone drops have the nodes they have. `spacing` is how far apart the nodes of the body were, in node spacings of
+    all that flow together."""
 
-    def __init__(self, nodes: NDArray[np.floating], device: wp.Device) -> None:
-        self._device, self._count = device, len(nodes)
+    def __init__(self, nodes: NDArray[np.floating], device: wp.Device, spacing: float = 1.0) -> None:
+        self._device, self._count, self._around = device, len(nodes), AROUND * spacing
         self._places = wp.array(np.asarray(nodes, np.float32), dtype=wp.vec3, device=device)
         self._grid = grid_for(len(nodes), device)
-        self._grid.build(self._places, AROUND)
+        self._grid.build(self._places, self._around)
 
     def carriers(self, points: NDArray[np.floating]) -> Carriers:
         """Of (m, 3) points."""
@@ -100,7 +102,7 @@ class Nearby:
             wp.empty(each, dtype=wp.int32, device=self._device),
             wp.empty(each, dtype=float, device=self._device),
         )
-        dev.launch(find_nearest, len(x), [self._grid.id, self._places, x, nodes, shares], self._device)
+        dev.launch(find_nearest, len(x), [self._grid.id, self._places, self._around, x, nodes, shares], self._device)
         return Carriers(nodes.numpy(), shares.numpy())
 
 
@@ -125,10 +127,13 @@ class Carriers:
         share /= share.sum(axis=1, keepdims=True)
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 
-    def refreshed(self, points: NDArray[np.floating], nodes: NDArray[np.floating], device: wp.Device) -> Carriers:
-        """The same, but the nearest nodes for points one of whose nodes has gone far away, or that have none."""
-        gone = np.flatnonzero(self._farthest(points, nodes) > FARTHEST)
-        found = Nearby(nodes, device).carriers(points[gone])
+    def refreshed(
+        self, points: NDArray[np.floating], nodes: NDArray[np.floating], device: wp.Device, spacing: float = 1.0
+    ) -> Carriers:
+        """The same, but the nearest nodes for points one of whose nodes has gone far away, or that have none; `spacing`
+        as for Nearby."""
+        gone = np.flatnonzero(self._farthest(points, nodes) > FARTHEST * spacing)
+        found = Nearby(nodes, device, spacing).carriers(points[gone])
         index, shares = self.nodes.copy(), self.shares.copy()
         index[gone], shares[gone] = found.nodes, found.shares
         return Carriers(index, shares)

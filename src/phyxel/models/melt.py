@@ -201,7 +201,7 @@ class Melt:
     def __init__(self, model: PhyxelModel, bodies: list[int]) -> None:
         self._model, self.bodies = model, bodies
         device, real = model.device, model.real
-        self._nodes = np.concatenate([np.arange(*model.ranges[b]) for b in bodies])
+        self._nodes = np.concatenate([np.arange(*model.ranges[b]) for b in sorted(bodies)])
         n, m = len(model), len(self._nodes)
         self.crowding, self._pressure, self._calm, self._at_rest, self._half = (
             wp.zeros(n, dtype=real, device=device) for _ in range(5)
@@ -245,7 +245,8 @@ class Melt:
         if self._first_omega == 0.0:
             self._first_omega, self._first_spread = self._model.rest_frequency(), self._spread()
         crowded = max(1.0, float(self.crowding.numpy()[self._nodes].max()))
-        return self._first_omega * math.sqrt((1 + 2 * crowded**2) * max(1.0, self._spread() / self._first_spread))
+        thinner = self._spread() / self._first_spread if self._first_spread > 0 else 1.0  # 0: drops without stress
+        return self._first_omega * math.sqrt((1 + 2 * crowded**2) * max(1.0, thinner))
 
     @property
     def numbers(self) -> NDArray[np.float64]:

@@ -440,7 +440,8 @@ class PhyxelModel:
         return self._fastest
 
     def rest_frequency(self) -> float:
-        """Largest frequency of M⁻¹K in the reference shape [1/s], nothing held, by power iteration to 0.5 %."""
+        """Largest frequency of M⁻¹K in the reference shape [1/s], nothing held, by power iteration to 0.5 %. Phyxels
+        that have flowed apart feel little of each other until they meet: no less than sound across a spacing."""
         if self._rest_omega == 0.0:
             gradient = self.forces.gradient.numpy().copy()
             self.forces.gradient.zero_()
@@ -456,16 +457,19 @@ class PhyxelModel:
         self._ripple.assign(ripple.astype(self.v.numpy().dtype))
         self._ripple_known = True
         # Sound crosses a spacing in 1/ω, about: from there ten unnormalised iterations neither over- nor underflow.
-        omega = float(self._sounds.max())
+        omega = sound = float(self._sounds.max())
         for iterations in (1, 4, *[10] * 20):
             before = omega
             self._set_clock(per_omega_squared=1.0 / omega**2)
             self._program("power").run(iterations)
-            omega *= np.sqrt(self._norm("norm") / self._norm("last norm"))
+            norm = self._norm("norm")
+            if norm == 0:
+                return sound
+            omega *= np.sqrt(norm / self._norm("last norm"))
             # The first guesses may agree by chance.
             if iterations == 10 and abs(omega - before) < 0.005 * omega:
                 break
-        return float(omega)
+        return max(float(omega), sound)
 
     def _norm(self, which: str) -> float:
         self._program(which).run()
@@ -632,6 +636,7 @@ class PhyxelModel:
             "ripple": self._ripple,
             "ball": self._ball,
             **({} if self._implicit is None else self._implicit.state),
+            **({} if self.melt is None else {"crowding": self.melt.crowding}),
             **(self._shape_arrays() if self.reshaped else {}),
         }
 

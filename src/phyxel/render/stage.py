@@ -134,7 +134,8 @@ def framing(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart
 
 def visible_box(world: World) -> tuple[Floats, Floats]:
     """The box around all bodies, the ground under them and colliders that are not much larger [m]."""
-    positions = [body.surface.positions for body in world.bodies]
+    # What another hides may have no surfels at all.
+    positions = [body.surface.positions if len(body.surface) else body.positions for body in world.bodies]
     lower = np.min([points.min(axis=0) for points in positions], axis=0)
     upper = np.max([points.max(axis=0) for points in positions], axis=0)
     size = float(np.linalg.norm(upper - lower))

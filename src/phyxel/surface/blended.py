@@ -29,18 +29,16 @@ from phyxel.contact.mold import Mold
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.points.frames import tangents
 from phyxel.surface.blobs import LOST, WET, ImplicitSkin
 from phyxel.surface.carried import Carried, keep_out
 from phyxel.surface.discs import Discs, Shape
 from phyxel.surface.relief import NEARS, Walls, cast
 from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
+from phyxel.surface.sheet import CONTACT, DETAIL, SKIN, SPREAD, Sheet, dressed, laid, longest_axis, unit_vectors
 from phyxel.surface.truth import HEARD, Truth
 
 Floats = NDArray[np.float32]
 
-DETAIL, SKIN, CONTACT = 0, 1, 2
-"""L_D, L_I and L_C: what a surfel lies on."""
 BURIED = int(LOST)
 FALLEN, RISEN = (0.08, 0.16), (0.12, 0.22)
 """How much P̄ has fallen or risen since the beginning where detail begins to go, and where it is gone: λ and what is
@@ -51,10 +49,6 @@ FAINT, STRONG = (0.5, 0.25), (1.6, 2.0)
 """F over that at the beginning between which detail is given up. It is 1 at the skin and 2.1 within the body."""
 FORWARD = 0.2
 """Cosine between a normal and −∇F above which a surfel looks out of the body. In a crease it may not."""
-SPREAD = 1.2
-"""Half axis of a new disc over the distance of its neighbours."""
-LOOSE = 1.25
-"""How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
 VARIATION = 1.5
 """Spacing of any surfel over the typical one, or less."""
 FILLED, CLOSED = 3, 0.01
@@ -77,57 +71,6 @@ EMPTY, DETAILED = 0.35, 0.7
 """Distance, in node spacings, to the nearest surfel, and to one that has detail, from which on the skin is bare."""
 FEW, MANY = 14, 200
 """Ways from a phyxel on which its skin is looked at, and on which it is covered at most."""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """Surfels that are shown, in node spacings, each array of m rows."""
-
-    points: Floats
-    normals: Floats
-    axis_a: Floats
-    axis_b: Floats
-    colors: Floats
-    spacing: Floats
-    """how far apart they should be, shape (m,)"""
-    source: NDArray[np.int32]
-    """the zombie it is, −1 for a new one, shape (m,)"""
-    layer: NDArray[np.int32]
-    """DETAIL, SKIN or CONTACT: where it is kept, shape (m,)"""
-    row: NDArray[np.int32]
-    """which of those shown until now it is, −1 for none, shape (m,)"""
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    @staticmethod
-    def of(shape: Shape, spacing: Floats, source: NDArray[np.int32], layer: NDArray[np.int32]) -> Sheet:
-        """Shape as they are carried."""
-        points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in shape)
-        itself = np.arange(len(points), dtype=np.int32)
-        return Sheet(
-            points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, layer, itself
-        )
-
-    @property
-    def shape(self) -> Shape:
-        return Shape(self.points, self.axis_a, self.axis_b, self.colors)
-
-    def part(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> Sheet:
-        """Some of them."""
-        return Sheet(*(getattr(self, field.name)[kept] for field in fields(self)))
-
-    def but(self, some: NDArray[np.integer], **values: NDArray[Any]) -> Sheet:
-        """With other values for some of them."""
-        changed = {name: getattr(self, name).copy() for name in values}
-        for name, array in changed.items():
-            array[some] = values[name]
-        return replace(self, **changed)
-
-    def joined(self, more: Sheet) -> Sheet:
-        """These, then others."""
-        pairs = ((getattr(self, field.name), getattr(more, field.name)) for field in fields(self))
-        return Sheet(*(np.concatenate(pair) for pair in pairs))
 
 
 @dataclass(frozen=True)
@@ -174,15 +117,18 @@ class Blended:
         """DETAIL, SKIN or CONTACT: what each surfel shown lies on now, BURIED if it no longer does, (k,)"""
 
     @staticmethod
-    def begun(zombies: Carried, outside: Floats, skin: ImplicitSkin, seed: int = 0) -> Blended:
-        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,), `skin` theirs."""
+    def begun(
+        zombies: Carried, outside: Floats, skin: ImplicitSkin, spacing: Floats | None = None, seed: int = 0
+    ) -> Blended:
+        """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,), `skin` theirs. `spacing` is
+        how far apart surfels should be, (m,), if it has flowed before: new discs are larger than at birth."""
         m, shape = len(zombies), zombies.shape
         field, slope = skin.measure(shape.points)
         normals = unit_vectors(np.cross(shape.axis_a, shape.axis_b))
         axis = longest_axis(shape)
-        spacing = axis / SPREAD
-        typical = float(np.median(spacing))
-        spacing = np.clip(spacing, typical / VARIATION, typical * VARIATION).astype(np.float32)
+        if spacing is None:
+            typical = float(np.median(axis)) / SPREAD
+            spacing = np.clip(axis / SPREAD, typical / VARIATION, typical * VARIATION).astype(np.float32)
         known = Known(
             first_outside=zombies.carriers.mean(outside),
             change=np.zeros(m, np.float32),
@@ -252,14 +198,33 @@ class Blended:
         buried = layers == BURIED
         return (self.shown.part(~buried), layers[~buried]) if buried.any() else (self.shown, layers)
 
-    def renew(self, outside: Floats, skin: ImplicitSkin, walls: Walls, nodes: NDArray[np.floating], body: int) -> None:
+    def unburied(self) -> tuple[Carried, Floats]:
+        """What is seen now, to be carried on alone, and how far apart it should be; what it came with, if all is
+        hidden."""
+        seen, shown = self.layer.numpy() != BURIED, self.shown
+        if seen.sum() < 2:
+            return self.zombies, self.known.first_spacing
+        shape, carriers = Shape(*(values[seen] for values in shown.shape)), shown.carriers
+        kept = Carried(shape, Carriers(carriers.nodes[seen], carriers.shares[seen]), self._device)
+        kept.take_places(shown.part(seen))
+        return kept, self.known.spacing[seen]
+
+    def renew(
+        self,
+        outside: Floats,
+        skin: ImplicitSkin,
+        walls: Walls,
+        nodes: NDArray[np.floating],
+        body: int,
+        apart: float = 1.0,
+    ) -> None:
         """Bring all surfels to where they belong. `outside` is P and `nodes` (n, 3) are the places of the body's
-        phyxels; `skin` is that of all phyxels that flow together."""
+        phyxels, which were `apart` at birth; `skin` is that of all phyxels that flow together."""
         rng = np.random.default_rng([self._seed, body, int(self.known.renewals[0])])
         zombies = self._changed(outside, skin)
         truth = self._truth(zombies)
         outer = np.flatnonzero(skin.owner == body)[outside > OUTER]
-        sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer)
+        sheet = self._seeded(self._refreshed(zombies), zombies, skin, outer, apart)
         sheet = self._settled(self._resampled(sheet, rng), truth, skin, walls, body)
         rim = np.arange(len(sheet))
         for _ in range(FILLED):
@@ -270,16 +235,16 @@ class Blended:
             rim = len(sheet) + np.arange(len(new))
             sheet = sheet.joined(new)
         sheet = dressed(sheet)
-        carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device)
+        carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device, apart)
         self.zombies = Carried(zombies.shape, carriers, self._device)
-        self.shown = Carried(sheet.shape, self._carriers_of(sheet, nodes), self._device)
+        self.shown = Carried(sheet.shape, self._carriers_of(sheet, nodes, apart), self._device)
         renewals = self.known.renewals + 1
         self.known = replace(
             self.known, spacing=sheet.spacing, source=sheet.source, layer=sheet.layer, renewals=renewals
         )
         self._hold()
 
-    def _carriers_of(self, sheet: Sheet, nodes: NDArray[np.floating]) -> Carriers:
+    def _carriers_of(self, sheet: Sheet, nodes: NDArray[np.floating], apart: float) -> Carriers:
         """What carries surfels that are shown: zombies by what carries them anyway, others by what did until now while
         that is near, new ones by the nearest nodes."""
         zombie, old = sheet.source >= 0, (sheet.source < 0) & (sheet.row >= 0)
@@ -288,7 +253,7 @@ class Blended:
         shares = np.zeros(index.shape, np.float32)
         index[zombie], shares[zombie] = known.nodes[sheet.source[zombie]], known.shares[sheet.source[zombie]]
         index[old], shares[old] = before.nodes[sheet.row[old]], before.shares[sheet.row[old]]
-        return Carriers(index, shares).refreshed(sheet.points, nodes, self._device)
+        return Carriers(index, shares).refreshed(sheet.points, nodes, self._device, apart)
 
     def _changed(self, outside: Floats, skin: ImplicitSkin) -> Sheet:
         """Zombies moved as far toward the skin as topology around them has changed."""
@@ -375,18 +340,21 @@ class Blended:
         none = np.full(len(by), -1, np.int32)
         children = sheet.part(by)
         places = beside(children.points, children.normals, children.spacing, rng)
-        apart = self._crowd.bare(places, sheet.points, APART * float(np.median(sheet.spacing)))
+        apart = self._crowd.bare(places, sheet.points, APART * self._typical(sheet))
         return replace(children, points=places, source=none, row=none).part(apart)
 
-    def _seeded(self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer]) -> Sheet:
+    def _seeded(
+        self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer], apart: float
+    ) -> Sheet:
         """Surfels where the skin is bare around some phyxels: flow lays it open faster than the surfels at a rim can
         multiply. A few places around each tell where; there, as many follow as it takes."""
         onto, normals, seeded = skin.seeds(nodes, FEW)
-        nodes = np.unique(seeded[self._bare(onto, sheet, EMPTY)])
-        typical = float(np.median(sheet.spacing))
-        onto, normals, _ = skin.seeds(nodes, int(np.clip(4 / typical**2, FEW, MANY)))
-        bare = self._bare(onto, sheet, typical)
-        onto, normals = onto[bare], normals[bare]
+        nodes = np.unique(seeded[self._bare(onto, sheet, EMPTY * apart, DETAILED * apart)])
+        typical = self._typical(sheet)
+        onto, normals, _ = skin.seeds(nodes, int(np.clip(4 * (apart / typical) ** 2, FEW, MANY)))
+        bare = self._bare(onto, sheet, typical, DETAILED * apart)
+        room = max(int(MOST_SHOWN * len(zombies)) - len(sheet), 0)
+        onto, normals = onto[bare][:room], normals[bare][:room]
         _, nearby = nearest(onto, zombies.points, 1)
         none = np.zeros_like(onto)
         count = len(onto)
@@ -403,10 +371,15 @@ class Blended:
         )
         return sheet.joined(new)
 
-    def _bare(self, places: Floats, sheet: Sheet, radius: float) -> NDArray[np.bool_]:
-        """Which places have no surfel within a radius, nor detail anywhere near: that need not lie on the skin."""
+    def _typical(self, sheet: Sheet) -> float:
+        """How far apart surfels should be."""
+        return float(np.median(sheet.spacing if len(sheet) else self.known.first_spacing))
+
+    def _bare(self, places: Floats, sheet: Sheet, radius: float, detailed: float) -> NDArray[np.bool_]:
+        """Which places have no surfel within a radius, nor detail within a larger one: that need not lie on the
+        skin."""
         detail = sheet.layer == DETAIL
-        bare = self._crowd.bare(places, sheet.points[detail], DETAILED)
+        bare = self._crowd.bare(places, sheet.points[detail], detailed)
         bare[bare] = self._crowd.bare(places[bare], sheet.points[~detail], radius)
         return bare
 
@@ -438,38 +411,3 @@ def along(values: NDArray[np.floating], ends: tuple[float, float]) -> Floats:
 def facing(normals: Floats, slope: Floats) -> Floats:
     """Cosine between normals (m, 3) and the way out of a field with slopes (m, 3), shape (m,)."""
     return -np.einsum("ma,ma->m", normals, slope) / np.maximum(np.linalg.norm(slope, axis=1), 1e-12)
-
-
-def dressed(sheet: Sheet) -> Sheet:
-    """New surfels with discs that cover their surroundings."""
-    new = np.flatnonzero(sheet.source < 0)
-    radius = (SPREAD * LOOSE * sheet.spacing[new])[:, None]
-    a, b = tangents(sheet.normals[new])
-    axis_a, axis_b = sheet.axis_a.copy(), sheet.axis_b.copy()
-    axis_a[new], axis_b[new] = radius * a, radius * b
-    return replace(sheet, axis_a=axis_a, axis_b=axis_b)
-
-
-def longest_axis(sheet: Shape | Sheet) -> Floats:
-    """Longest half axis of each disc: the larger singular value of [a b], shape (m,)."""
-    aa, bb, ab = (
-        np.einsum("ma,ma->m", x, y)
-        for x, y in ((sheet.axis_a, sheet.axis_a), (sheet.axis_b, sheet.axis_b), (sheet.axis_a, sheet.axis_b))
-    )
-    return np.sqrt(0.5 * (aa + bb) + np.sqrt(0.25 * (aa - bb) ** 2 + ab * ab)).astype(np.float32)
-
-
-def unit_vectors(vectors: NDArray[np.floating]) -> Floats:
-    """Vectors (m, 3) of length one."""
-    return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype(np.float32)
-
-
-def laid(sheet: Sheet, which: NDArray[np.integer]) -> Sheet:
-    """Shape of some surfels, (k,), laid flat to their normals."""
-    n = sheet.normals[which]
-    axes = []
-    for axis in (sheet.axis_a, sheet.axis_b):
-        turned = axis.copy()
-        turned[which] -= np.einsum("ma,ma->m", axis[which], n)[:, None] * n
-        axes.append(turned)
-    return replace(sheet, axis_a=axes[0], axis_b=axes[1])

@@ -20,10 +20,10 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.contact.distances import GRID
-from phyxel.contact.table import distance_to, table_type
+from phyxel.contact.table import table_type
 from phyxel.mls.neighbours import grid_for
 from phyxel.surface.carried import Carried
+from phyxel.surface.relief import wall_at
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -74,28 +74,10 @@ class Blobs:
 @wp.func
 def level_at(blobs: Blobs, x: wp.vec3):
     """S and ∇S at a place."""
-    nearest = NEAR_WALL
-    away = wp.vec3()
-    k = int(0)
-    while k < blobs.walls.count:
-        if blobs.walls.kind[k] == GRID:
-            row = blobs.body * blobs.walls.count + k
-            d, n = distance_to(
-                GRID,
-                blobs.walls.turn[row],
-                blobs.walls.size[row],
-                blobs.walls.layout[k],
-                blobs.walls.values,
-                x + blobs.walls.place[row],
-                wp.vec3(),
-            )
-            if d < nearest:
-                nearest = d
-                away = n
-        k += 1
-    t = wp.clamp(nearest / NEAR_WALL, 0.0, 1.0)
+    depth, inward = wall_at(x, blobs.walls, blobs.body)
+    t = wp.clamp(-depth / NEAR_WALL, 0.0, 1.0)
     level = WET + (1.0 - WET) * t * t * (3.0 - 2.0 * t)
-    return level, ((1.0 - WET) * 6.0 * t * (1.0 - t) / NEAR_WALL) * away
+    return level, (-(1.0 - WET) * 6.0 * t * (1.0 - t) / NEAR_WALL) * inward
 
 
 @wp.func

@@ -137,6 +137,25 @@ def follow_nodes(
 
 
 @wp.kernel
+def take_as_rest(
+    first: int,
+    per_unit: float,
+    offset: wp.vec3,
+    position: wp.array(dtype=wp.vec3),
+    axis_a: wp.array(dtype=wp.vec3),
+    axis_b: wp.array(dtype=wp.vec3),
+    points: wp.array(dtype=wp.vec3),
+    rest_a: wp.array(dtype=wp.vec3),
+    rest_b: wp.array(dtype=wp.vec3),
+):
+    """Where surfels are [m] becomes their reference shape [spacings], `offset` away."""
+    s = first + wp.tid()
+    points[s] = per_unit * position[s] + offset
+    rest_a[s] = per_unit * axis_a[s]
+    rest_b[s] = per_unit * axis_b[s]
+
+
+@wp.kernel
 def keep_out(
     first: int,
     colliders: Any,
@@ -176,16 +195,16 @@ class Carried(Discs):
 
     def absorb(self, unit: float, origin: Floats) -> None:
         """Where the surfels are now becomes their reference shape, in units of `unit` [m] about `origin` [m]."""
-        for rest, now in ((self._axis_a, self.axis_a), (self._axis_b, self.axis_b)):
-            rest.assign(now.numpy() / np.float32(unit))
-        self._points.assign(((self.origin - origin + self.position.numpy()) / unit).astype(np.float32))
+        offset = wp.vec3(*((self.origin - origin) / unit))
+        arrays = [self.position, self.axis_a, self.axis_b, self._points, self._axis_a, self._axis_b]
+        dev.launch(take_as_rest, len(self), [1 / unit, offset, *arrays], self._device)
 
-    def find_carriers(self, nodes: Floats) -> None:
+    def find_carriers(self, nodes: Floats, spacing: float = 1.0) -> None:
         """Let other nodes carry those surfels whose nodes have gone away from them: the nearest of (n, 3) positions in
-        the reference shape. What has not flowed stays with the nodes it was born with, which know its limb from the
-        next."""
+        the reference shape, which were a `spacing` apart. What has not flowed stays with the nodes it was born with,
+        which know its limb from the next."""
         carriers = self.carriers
-        carriers = carriers.refreshed(self._points.numpy(), np.asarray(nodes, np.float32), self._device)
+        carriers = carriers.refreshed(self._points.numpy(), np.asarray(nodes, np.float32), self._device, spacing)
         self._nodes.assign(carriers.nodes.reshape(-1))
         self._shares.assign(carriers.shares.reshape(-1))
 

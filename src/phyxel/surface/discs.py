@@ -103,6 +103,12 @@ class Discs:
         )
         return Discs(x, a, b, n, color, self.origin)
 
+    def take_places(self, others: Discs) -> None:
+        """Be where as many others are."""
+        for name, array in self.arrays().items():
+            array.assign(others.arrays()[name])
+        self.origin = others.origin
+
     def present(self) -> Shape:
         """As they are now [m], about `origin`."""
         return Shape(self.position.numpy(), self.axis_a.numpy(), self.axis_b.numpy(), self.colors)

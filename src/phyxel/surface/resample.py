@@ -18,9 +18,9 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 Floats = NDArray[np.floating]
 
 AROUND = 2.0
-"""Radius in which a surfel's neighbours are counted, over the spacing it should have. Evenly spread there are 13."""
-FEWEST, MOST = 8, 24
-"""min and max number of neighbours."""
+"""Radius in which a surfel's neighbours are counted, over the spacing it should have."""
+FEWEST, EVENLY, MOST = 8, 13, 24
+"""min, evenly spread, and max number of neighbours."""
 AT_ONCE = 3
 """Most new surfels by one in a round."""
 PUSH = 0.25
@@ -92,6 +92,8 @@ class Crowd:
         device = self._device
         asked = np.arange(len(points)) if some is None else some
         k = len(asked)
+        if k == 0:
+            return np.zeros(0, np.int32), np.zeros((0, 3), np.float32)
         x, n = self._vectors(points), self._vectors(normals)
         radii = wp.array((AROUND * spacing).astype(np.float32), dtype=float, device=device)
         chosen = wp.array(asked.astype(np.int32), dtype=wp.int32, device=device)
@@ -121,8 +123,9 @@ class Crowd:
 
 
 def too_many(count: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which surfels to take away, (m,): where more than MOST are around, with probability k/(2 MOST)."""
-    return (count > MOST) & (rng.random(len(count)) < count / (2 * MOST))
+    """Which surfels to take away, (m,): where more than MOST are around, so many that about EVENLY are left. M04 takes
+    the share k/(2 MOST); from a heap of 2 MOST, as seeds are at first where surfels are few, nothing would be left."""
+    return (count > MOST) & (rng.random(len(count)) < 1 - EVENLY / np.maximum(count, 1))
 
 
 def parents(count: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
 from phyxel.models.phyxel import PhyxelModel
-from phyxel.surface.blended import Blended, unit_vectors
+from phyxel.surface.blended import Blended
 from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, Rest, Shape
 from phyxel.surface.pieces import Pieces
 from phyxel.surface.relief import Walls
+from phyxel.surface.sheet import unit_vectors
 
 Floats = NDArray[np.floating]
 
@@ -33,6 +34,8 @@ class Surfels:
         """of a body that flows"""
         self._layers: NDArray[np.int32] | None = None
         self._pieces = Pieces(rest, device)
+        self._spacing: NDArray[np.float32] | None = None
+        """how far apart they should be if it has flowed and is solid again, in node spacings, shape (m,)"""
         self._device = device
 
     @property
@@ -97,11 +100,9 @@ class Surfels:
 
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
         """Let what is seen go where the displacement field of a body carries it; `unit` and `origin` lead to metres."""
+        self.carry(model, body, unit, origin)
         if self.blend is None:
-            self._carried.follow(model, body, unit, origin)
             self.shown = self._pieces.shown(self._carried, model, body, unit)
-        else:
-            self.blend.shown.follow(model, body, unit, origin)
 
     def finish(self, skin: ImplicitSkin, walls: Walls, model: PhyxelModel, body: int, unit: float) -> None:
         """Bring what was carried onto the implicit skin and the walls of molds, where it belongs there."""
@@ -125,12 +126,14 @@ class Surfels:
     def begin_to_blend(self, outside: Floats, skin: ImplicitSkin) -> None:
         """From now on the body flows; `outside` is P of its phyxels, (n,), `skin` that of all that flow with them."""
         if self.blend is None:
-            self.blend = Blended.begun(self._carried, outside, skin)
+            self.blend = Blended.begun(self._carried, outside, skin, self._spacing)
 
     def end_to_blend(self, unit: float, origin: Floats) -> None:
-        """What is shown now are the points of the body from now on, as if it had come with them."""
+        """What is shown now are the points of the body from now on, as if it had come with them. One that is hidden in
+        another keeps those it has."""
         if self.blend is not None:
-            self._carried, self.blend, self._layers = self.blend.shown, None, None
+            self._carried, self._spacing = self.blend.unburied()
+            self.blend = self._layers = None
             self._carried.absorb(unit, origin)
             self._be_born(unit)
 
@@ -140,21 +143,23 @@ class Surfels:
         rest = Rest(carried.shape.points, unit_vectors(normals), carried.colors, unit)
         self._pieces = Pieces(rest, self._device)
 
-    def find_carriers(self, nodes: Floats) -> None:
-        """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape."""
-        self._carried.find_carriers(nodes)
+    def find_carriers(self, nodes: Floats, spacing: float = 1.0) -> None:
+        """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape, which were a
+        `spacing` apart."""
+        self._carried.find_carriers(nodes, spacing)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The reference shape, and which nodes carry it; of a body that flows, all that is known of its surface."""
         blend = {} if self.blend is None else self.blend.state()
-        return self.carried.state() | {f"blend.{name}": array for name, array in blend.items()}
+        again = {} if self._spacing is None else {"spacing": self._spacing}
+        return self.carried.state() | again | {f"blend.{name}": array for name, array in blend.items()}
 
     def restore(self, state: dict[str, NDArray[Any]], unit: float) -> None:
         """Take over what `state` gave; `unit` [m] is the node spacing."""
-        before = len(self._carried)
-        self._carried, self.blend = Carried.restored(state, self._device), None
+        self._carried, self.blend, self._layers = Carried.restored(state, self._device), None, None
         blend = {name.removeprefix("blend."): array for name, array in state.items() if name.startswith("blend.")}
         if blend:
             self.blend = Blended.restored(self._carried, blend)
-        if len(self._carried) != before:
+        self._spacing = state.get("spacing")
+        if self._spacing is not None:
             self._be_born(unit)
