@@ -1,5 +1,9 @@
-"""Draws the pictures of README and docs from the gallery scenes: `python docs/make_pictures.py [NAME...]`."""
+"""Draws the pictures of README and docs from the gallery scenes: `python docs/make_pictures.py [NAME...]`.
 
+`igea` is drawn by name only, where PHYXEL_MODELS is the folder with the scans.
+"""
+
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,11 +14,13 @@ import numpy as np
 from PIL import Image
 
 import phyxel as px
+from phyxel.bench.mold import paper_scene
 from phyxel.look import LOOKS
 from phyxel.points.shapes import SHAPES
 from phyxel.render.camera import Camera
 from phyxel.render.cutaway import draw
 from phyxel.render.stage import Stage, visible_box
+from phyxel.scene import Scene
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -28,8 +34,7 @@ class Strip:
     """what is changed of the scene's camera"""
     width: int = 480
 
-    def draw(self, name: str) -> np.ndarray:
-        scene = px.gallery(name)
+    def draw(self, scene: Scene) -> np.ndarray:
         world = scene.world()
         camera = scene.content.camera.model_copy(update=self.camera)
         size = {"width": self.width, "height": 480}
@@ -47,10 +52,13 @@ STRIPS = {
     "stretch": Strip((0, 60, 76, 160)),
     "bounce": Strip((32, 52, 72, 88), {"eye": (1.22, 0.77, 1.65), "target": (-0.06, 0.37, 0.05)}),
     "poisson": Strip((0, 120), {"eye": (0.64, 0.92, 2.12), "target": (0.0, 0.175, 0.0)}, width=720),
-    "melt": Strip((24, 34, 39, 96)),
+    "melt": Strip((24, 33, 54, 102)),
     "donut": Strip((0, 36, 240, 320), {"eye": (0.5, 1.14, 1.24), "target": (0.0, 0.15, 0.0)}),
+    "mold": Strip((10, 24, 42, 84, 168, 270), {"eye": (0.73, 1.34, 2.45), "target": (0.08, 0.75, 0.0)}, width=320),
+    "split-merge": Strip((0, 24, 90, 108, 200), {"eye": (0.62, 0.68, 1.55), "target": (0.06, 0.37, 0.0)}, width=384),
     "crowd": Strip((24, 36, 60, 300)),
 }
+IGEA = Strip((6, 13, 26, 48, 84, 103), {"eye": (0.79, 1.0, 2.15), "target": (0.03, 0.68, 0.0)}, width=320)
 
 
 def shapes() -> np.ndarray:
@@ -84,11 +92,16 @@ def sample() -> np.ndarray:
     return draw(solid, solid.sample(800))
 
 
+def igea() -> np.ndarray:
+    """Max Planck cast as Igea (M04 Fig. 9)."""
+    return IGEA.draw(paper_scene(Path(os.environ.get("PHYXEL_MODELS", ""))))
+
+
 OTHERS: dict[str, Callable[[], np.ndarray]] = {"shapes": shapes, "looks": looks, "sample": sample}
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or [*STRIPS, *OTHERS]:
-        pixels = STRIPS[name].draw(name) if name in STRIPS else OTHERS[name]()
+        pixels = STRIPS[name].draw(px.gallery(name)) if name in STRIPS else (OTHERS | {"igea": igea})[name]()
         Image.fromarray(pixels).convert("RGB").save(FOLDER / f"{name}.jpg", quality=88)
