@@ -209,7 +209,7 @@ def doctor() -> None:
     table = Table("what", "found", "")
     for what, found, fine in examine():
         healthy &= fine
-        table.add_row(what, found, "[green]ok[/green]" if fine else "[red]look here[/red]")
+        table.add_row(what, escape(found), "[green]ok[/green]" if fine else "[red]look here[/red]")
     Console().print(table)
     if not healthy:
         raise typer.Exit(1)

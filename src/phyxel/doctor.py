@@ -18,7 +18,7 @@ from phyxel.points.load import load
 from phyxel.region import Box
 from phyxel.world import World
 
-EXTRAS = {"bench": ("mujoco", "taichi", "pypbd")}
+EXTRAS = {"usd": ("pxr",), "bench": ("mujoco", "taichi", "pypbd")}
 
 
 def examine() -> Iterator[tuple[str, str, bool]]:

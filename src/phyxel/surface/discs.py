@@ -37,11 +37,13 @@ class Rest:
     """red, green, blue in 0..1"""
     unit: float
     """how long the node spacing is [m]"""
+    known_radii: Floats | None = None
+    """of discs that are there already, shape (m,)"""
 
     @cached_property
     def radii(self) -> Floats:
         """Of the discs, in the unit of the positions, shape (m,)."""
-        return disc_radii(self.positions)
+        return disc_radii(self.positions) if self.known_radii is None else self.known_radii
 
 
 class Shape(NamedTuple):

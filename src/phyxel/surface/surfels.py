@@ -17,7 +17,7 @@ from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, Rest, Shape
 from phyxel.surface.pieces import Pieces
 from phyxel.surface.relief import Walls
-from phyxel.surface.sheet import unit_vectors
+from phyxel.surface.sheet import longest_axis, unit_vectors
 
 Floats = NDArray[np.floating]
 
@@ -138,10 +138,9 @@ class Surfels:
             self._be_born(unit)
 
     def _be_born(self, unit: float) -> None:
-        carried = self._carried
-        normals = np.cross(carried.shape.axis_a, carried.shape.axis_b)
-        rest = Rest(carried.shape.points, unit_vectors(normals), carried.colors, unit)
-        self._pieces = Pieces(rest, self._device)
+        shape = self._carried.shape
+        normals = unit_vectors(np.cross(shape.axis_a, shape.axis_b))
+        self._pieces = Pieces(Rest(shape.points, normals, shape.colors, unit, longest_axis(shape)), self._device)
 
     def find_carriers(self, nodes: Floats, spacing: float = 1.0) -> None:
         """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape, which were a
