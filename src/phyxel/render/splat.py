@@ -28,12 +28,18 @@ STUDIO_LIGHT = Light()
 MATTE = LOOKS["matte"]
 
 
+FINE_SHADOW, COARSE_SHADOW = 256, 128
+"""Texels along the map of shadows."""
+SMALL = 400_000
+"""Pixels of a picture up to which a coarse map does: 640 × 480 and less."""
+
+
 class Renderer:
     """Draws surfels, and keeps its buffers from one picture to the next of the same size."""
 
-    def __init__(self, device: str | wp.Device | None = None, shadow_texels: int = 256) -> None:
+    def __init__(self, device: str | wp.Device | None = None) -> None:
         self.device = pick(device)
-        self._shadows = ShadowMap(shadow_texels, self.device)
+        self._shadows = ShadowMap(FINE_SHADOW, self.device)
         self._buffers: tuple[DiscLayer, Canvas] | None = None
         self._size = (0, 0)
         self._looks: tuple[Look, ...] = ()
@@ -96,6 +102,7 @@ class Renderer:
         if self._buffers is None or size != self._size:
             grid = make_grid(*size, self.device)
             self._buffers = DiscLayer(grid, self.device), Canvas(grid, self.device)
+            self._shadows = ShadowMap(FINE_SHADOW if size[0] * size[1] > SMALL else COARSE_SHADOW, self.device)
             self._size = size
         return self._buffers
 
