@@ -27,6 +27,8 @@ FAR = wp.constant(1.5)
 
 WORTH_SPLITTING = 3000
 """Nodes whose motion takes longer to describe than it takes to wake a second thread."""
+MANY = 12_000
+"""Surfels above which a second thread pays: waking it takes as long as 5,000 of them."""
 
 
 @wp.func
@@ -257,4 +259,5 @@ class Carried(Discs):
                 model.colliders, body, unit, self.position, self.axis_a, self.axis_b, self.normal,
             ],
             self._device,
+            split=len(self) > MANY,
         )  # fmt: skip
