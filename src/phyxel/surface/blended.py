@@ -31,10 +31,10 @@ from phyxel.mls.neighbours import nearest
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.surface.blobs import LOST, WET, ImplicitSkin
 from phyxel.surface.carried import Carried, keep_out
-from phyxel.surface.discs import Discs, Shape
+from phyxel.surface.discs import OVERLAP, Discs, Shape
 from phyxel.surface.relief import NEARS, Walls, cast
 from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
-from phyxel.surface.sheet import CONTACT, DETAIL, SKIN, SPREAD, Sheet, dressed, laid, longest_axis, unit_vectors
+from phyxel.surface.sheet import CONTACT, DETAIL, SKIN, Sheet, dressed, laid, longest_axis, unit_vectors
 from phyxel.surface.truth import HEARD, Truth
 
 Floats = NDArray[np.float32]
@@ -129,8 +129,8 @@ class Blended:
         normals = unit_vectors(np.cross(shape.axis_a, shape.axis_b))
         axis = longest_axis(shape)
         if spacing is None:
-            typical = float(np.median(axis)) / SPREAD
-            spacing = np.clip(axis / SPREAD, typical / VARIATION, typical * VARIATION).astype(np.float32)
+            typical = float(np.median(axis)) / OVERLAP
+            spacing = np.clip(axis / OVERLAP, typical / VARIATION, typical * VARIATION).astype(np.float32)
         known = Known(
             first_outside=zombies.carriers.mean(outside),
             change=np.zeros(m, np.float32),

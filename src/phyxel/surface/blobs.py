@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.table import table_type
 from phyxel.mls.neighbours import grid_for
+from phyxel.solid.soup import as_vectors
 from phyxel.surface.carried import Carried
-from phyxel.surface.relief import wall_at
+from phyxel.surface.relief import NEARS, wall_at
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -48,9 +49,8 @@ FLAT = wp.constant(1.0e-3)
 
 
 WET = wp.constant(0.1)
-NEAR_WALL = wp.constant(0.9)
-"""S at the wall of a mold, and the distance from it where it is 1 again, in spacings."""
-Walls = table_type(wp.float32)
+"""S at the wall of a mold; where one no longer is near, it is 1."""
+Colliders = table_type(wp.float32)
 
 
 @wp.struct
@@ -66,7 +66,7 @@ class Blobs:
     """b"""
     owner: wp.array(dtype=wp.int32)
     """body"""
-    walls: Walls
+    walls: Colliders
     body: int
     """as which the walls are placed"""
 
@@ -75,9 +75,9 @@ class Blobs:
 def level_at(blobs: Blobs, x: wp.vec3):
     """S and ∇S at a place."""
     depth, inward = wall_at(x, blobs.walls, blobs.body)
-    t = wp.clamp(-depth / NEAR_WALL, 0.0, 1.0)
+    t = wp.clamp(-depth / NEARS, 0.0, 1.0)
     level = WET + (1.0 - WET) * t * t * (3.0 - 2.0 * t)
-    return level, (-(1.0 - WET) * 6.0 * t * (1.0 - t) / NEAR_WALL) * inward
+    return level, (-(1.0 - WET) * 6.0 * t * (1.0 - t) / NEARS) * inward
 
 
 @wp.func
@@ -293,7 +293,7 @@ class ImplicitSkin:
         blobs.owner = wp.array(np.asarray(owner, np.int32), dtype=wp.int32, device=device)
         blobs.at = wp.zeros(len(volumes), dtype=wp.vec3, device=device)
         blobs.grid = self._grid.id
-        blobs.walls = Walls()
+        blobs.walls = Colliders()
         self.blobs: Any = blobs
 
     @property
@@ -303,21 +303,21 @@ class ImplicitSkin:
 
     def place(self, positions: Floats, walls: Any = None, body: int = 0) -> None:
         """Put the phyxels at (n, 3) places, between the colliders as a body of theirs sees them."""
-        self.blobs.walls, self.blobs.body = walls or Walls(), body
+        self.blobs.walls, self.blobs.body = walls or Colliders(), body
         self.blobs.at.assign(np.asarray(positions, np.float32))
         self._grid.build(self.blobs.at, self.blobs.reach)
         self.blobs.grid = self._grid.id
 
     def measure(self, points: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """F (m,) and ∇F (m, 3) at (m, 3) places."""
-        x = self._vectors(points)
+        x = as_vectors(points, self._device)
         value, slope = wp.empty(len(x), dtype=float, device=self._device), wp.empty_like(x)
         dev.launch(measure_field, len(x), [self.blobs, x, value, slope], self._device)
         return value.numpy(), slope.numpy()
 
     def project(self, points: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
         """Places on the skin (m, 3) that (m, 3) points are led to, outward normals (m, 3), and which got there (m,)."""
-        x = self._vectors(points)
+        x = as_vectors(points, self._device)
         onto, normal = wp.empty_like(x), wp.empty_like(x)
         found = wp.empty(len(x), dtype=wp.int32, device=self._device)
         dev.launch(project_points, len(x), [self.blobs, self.farthest, x, onto, normal, found], self._device)
@@ -334,7 +334,7 @@ class ImplicitSkin:
         """Whether a body has the larger part of the field at (m, 3) places, (m,)."""
         if (self.owner == body).all():
             return np.ones(len(points), bool)
-        x = self._vectors(points)
+        x = as_vectors(points, self._device)
         mine = wp.empty(len(x), dtype=wp.int32, device=self._device)
         dev.launch(find_owners, len(x), [self.blobs, x, body, mine], self._device)
         return mine.numpy() == 1
@@ -347,13 +347,10 @@ class ImplicitSkin:
         onto, normal = (wp.empty(m, dtype=wp.vec3, device=self._device) for _ in range(2))
         found = wp.empty(m, dtype=wp.int32, device=self._device)
         chosen = wp.array(nodes.astype(np.int32), dtype=wp.int32, device=self._device)
-        inputs = [self.blobs, chosen, self._vectors(even_directions(ways)), onto, normal, found]
+        inputs = [self.blobs, chosen, as_vectors(even_directions(ways), self._device), onto, normal, found]
         dev.launch(find_seeds, m, inputs, self._device)
         there = found.numpy() == 1
         return onto.numpy()[there], normal.numpy()[there], np.repeat(nodes, ways)[there]
-
-    def _vectors(self, points: Floats) -> wp.array:
-        return wp.array(np.asarray(points, np.float32).reshape(-1, 3), dtype=wp.vec3, device=self._device)
 
 
 @cache

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.distances import GRID
 from phyxel.contact.mold import Mold
-from phyxel.contact.table import distance_to
+from phyxel.surface.carried import from_collider
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -32,19 +32,10 @@ def wall_at(x: wp.vec3, colliders: Any, body: int):
     k = int(0)
     while k < colliders.count:
         if colliders.kind[k] == GRID:
-            row = body * colliders.count + k
-            d, n = distance_to(
-                GRID,
-                colliders.turn[row],
-                colliders.size[row],
-                colliders.layout[k],
-                colliders.values,
-                x + colliders.place[row],
-                wp.vec3(),
-            )
+            d, n = from_collider(colliders, body, k, x)
             if -d > depth:
                 depth = -d
-                inward = -n
+                inward = -wp.transpose(colliders.turn[body * colliders.count + k]) * n
         k += 1
     return depth, inward
 

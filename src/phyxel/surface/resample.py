@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.mls.neighbours import grid_for
 from phyxel.points.frames import tangents
+from phyxel.solid.soup import as_vectors
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -94,7 +95,7 @@ class Crowd:
         k = len(asked)
         if k == 0:
             return np.zeros(0, np.int32), np.zeros((0, 3), np.float32)
-        x, n = self._vectors(points), self._vectors(normals)
+        x, n = as_vectors(points, self._device), as_vectors(normals, self._device)
         radii = wp.array((AROUND * spacing).astype(np.float32), dtype=float, device=device)
         chosen = wp.array(asked.astype(np.int32), dtype=wp.int32, device=device)
         self._build(x, AROUND * float(spacing.max()))
@@ -106,7 +107,7 @@ class Crowd:
         """Which of (k, 3) places have none of (m, 3) points within a radius, (k,)."""
         if len(points) == 0 or len(places) == 0:
             return np.ones(len(places), bool)
-        x, there = self._vectors(places), self._vectors(points)
+        x, there = as_vectors(places, self._device), as_vectors(points, self._device)
         self._build(there, radius)
         bare = wp.empty(len(x), dtype=wp.int32, device=self._device)
         dev.launch(look_around, len(x), [self._grid.id, x, there, radius, bare], self._device)
@@ -117,9 +118,6 @@ class Crowd:
             self._room = 2 * len(points)
             self._grid = grid_for(self._room, self._device)
         self._grid.build(points, radius)
-
-    def _vectors(self, values: Floats) -> wp.array:
-        return wp.array(np.asarray(values, np.float32).reshape(-1, 3), dtype=wp.vec3, device=self._device)
 
 
 def too_many(count: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.bool_]:

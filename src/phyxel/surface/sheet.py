@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.points.frames import tangents
-from phyxel.surface.discs import Shape
+from phyxel.surface.discs import OVERLAP, Shape
 
 Floats = NDArray[np.float32]
 
 DETAIL, SKIN, CONTACT = 0, 1, 2
 """L_D, L_I and L_C: what a surfel lies on."""
-SPREAD = 1.2
-"""Half axis of a new disc over the distance of its neighbours."""
 LOOSE = 1.25
 """How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
 
@@ -75,7 +73,7 @@ class Sheet:
 def dressed(sheet: Sheet) -> Sheet:
     """New surfels with discs that cover their surroundings."""
     new = np.flatnonzero(sheet.source < 0)
-    radius = (SPREAD * LOOSE * sheet.spacing[new])[:, None]
+    radius = (OVERLAP * LOOSE * sheet.spacing[new])[:, None]
     a, b = tangents(sheet.normals[new])
     axis_a, axis_b = sheet.axis_a.copy(), sheet.axis_b.copy()
     axis_a[new], axis_b[new] = radius * a, radius * b

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import grid_for
+from phyxel.solid.soup import as_vectors
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -98,7 +99,9 @@ class Truth:
     ) -> None:
         self._device, self._farthest = device, farthest
         self._voices = Voices()
-        self._voices.at, self._voices.normal, self._voices.color = (self._vectors(v) for v in (points, normals, colors))
+        self._voices.at, self._voices.normal, self._voices.color = (
+            as_vectors(v, self._device) for v in (points, normals, colors)
+        )
         self._voices.change = wp.array(np.asarray(change, np.float32), dtype=float, device=device)
         self._grid = grid_for(len(points), device)
         self._grid.build(self._voices.at, farthest)
@@ -106,13 +109,10 @@ class Truth:
 
     def ask(self, points: Floats, normals: Floats, colors: Floats, spacing: Floats) -> Heard:
         """Of (m, 3) surfels with normals, colours (kept where no zombie is near) and spacings (m,)."""
-        x, n, color = (self._vectors(v) for v in (points, normals, colors))
+        x, n, color = (as_vectors(v, self._device) for v in (points, normals, colors))
         radii = np.minimum(HEARD * spacing, self._farthest).astype(np.float32)
         onto, normal = wp.empty_like(x), wp.empty_like(x)
         change = wp.empty(len(x), dtype=float, device=self._device)
         inputs = [x, n, wp.array(radii, dtype=float, device=self._device), onto, normal, color, change]
         dev.launch(ask, len(x), [self._voices, *inputs], self._device)
         return Heard(onto.numpy(), normal.numpy(), color.numpy(), change.numpy())
-
-    def _vectors(self, values: Floats) -> wp.array:
-        return wp.array(np.asarray(values, np.float32).reshape(-1, 3), dtype=wp.vec3, device=self._device)
