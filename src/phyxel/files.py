@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -40,3 +40,9 @@ def _umask() -> int:
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
+
+
+def check_suffix(path: str | os.PathLike[str], known: Sequence[str]) -> None:
+    """Refuse a name that other programs would not take for what is in the file."""
+    if Path(path).suffix.lower() not in known:
+        raise PhyxelError(f"{path}: give a name that ends in {' or '.join(known)}")

@@ -42,5 +42,5 @@ def look_named(owner: str, name: str) -> str:
     """`name` if there is such a look, else a `PhyxelError`."""
     if name not in LOOKS:
         hint = did_you_mean(str(name), LOOKS)
-        raise PhyxelError(f'{owner}: look = "{name}": not known; there is {", ".join(LOOKS)}{hint}')
+        raise PhyxelError(f'{owner}: look = "{name}": not known{hint}')
     return name

@@ -87,3 +87,12 @@ def test_an_index_gives_files_their_times(tmp_path):
     entries = [entry.attrib for entry in root.findall("Collection/DataSet")]
     assert [entry["file"] for entry in entries] == [f"a & b/{k:04d}.vtp" for k in range(3)]
     assert [float(entry["timestep"]) for entry in entries] == pytest.approx([0, 1 / 60, 2 / 60], rel=1e-8)
+
+
+def test_a_name_that_paraview_would_not_open_is_refused(tmp_path):
+    world = px.World(device="cpu")
+    ball = px.Body(px.load("sphere", points=100), nodes=20)
+    world.add(ball)
+    with pytest.raises(px.PhyxelError, match=r"ball.txt: give a name that ends in .vtp"):
+        px.export.vtk(ball, tmp_path / "ball.txt")
+    assert not list(tmp_path.iterdir())

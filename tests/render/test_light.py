@@ -164,5 +164,5 @@ def test_numbers_of_surfels_may_change_from_picture_to_picture(renderer):
 
 
 def test_unknown_looks_are_refused():
-    with pytest.raises(PhyxelError, match=r'look = "jelly".*gummy, wax, clay, stone, matte'):
+    with pytest.raises(PhyxelError, match=r'look = "jelly": not known; there are gummy, wax, clay, stone, matte'):
         look_named("bear", "jelly")

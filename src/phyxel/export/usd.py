@@ -14,7 +14,7 @@ from phyxel.body import Body
 from phyxel.errors import PhyxelError
 from phyxel.export.follow import at_surfels
 from phyxel.export.meshes import BodyMesh, mesh_of
-from phyxel.files import whole_file
+from phyxel.files import check_suffix, whole_file
 from phyxel.world import Frame
 
 SUFFIXES = (".usdc", ".usda", ".usd")
@@ -91,8 +91,7 @@ def _opened(pxr: Any, path: str | os.PathLike[str]) -> Any:
 
 
 def _usd_for(path: str | os.PathLike[str]) -> Any:
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise PhyxelError(f"{path}: give a name that ends in {' or '.join(SUFFIXES)}")
+    check_suffix(path, SUFFIXES)
     return require_usd(str(path))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.export.clouds import bodies_of, byte_colors
 from phyxel.export.follow import at_surfels
-from phyxel.files import whole_file
+from phyxel.files import check_suffix, whole_file
 from phyxel.world import Frame
 
 HEADER = '<?xml version="1.0"?>\n<VTKFile type="{}" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n'
@@ -23,6 +23,7 @@ TYPES = {"f4": "Float32", "f8": "Float64", "u1": "UInt8", "i4": "Int32"}
 def vtk(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
     """Write the surfels of a frame's bodies, or of one body, as .vtp: vertices [m] with `normals`, `colors`, `velocity`
     [m/s] and `body`, the number of the body in the frame. A frame says its time [s]."""
+    check_suffix(path, [".vtp"])
     bodies = bodies_of(thing)
     data = _Appended()
     count = sum(len(body.surface) for body in bodies)
