@@ -1,0 +1,113 @@
+"""What a body that moves on its own, by a Galerkin or a modal model, shares with the world around it.
+
+Lengths are in units of the body's mean node spacing, positions are counted from the middle of its reference shape,
+axes are the world's. Fields are given by coefficients u_I of the shape functions: u(X) = Σ_I φ_I(X) u_I.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.material import Mixture
+from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.space import Space
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Points of a body that something has hold of."""
+
+    points: Floats
+    """X, shape (k, 3)"""
+    still: bool
+    """whether they stay where they are: a support, not a hand"""
+    turns: bool = False
+    """whether the body's rotation at its one point is held, too"""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Where a hold is to be at the end of a step."""
+
+    displacements: Floats
+    """of each of its points, shape (k, 3)"""
+    rotation: Floats
+    """how far it has turned since it was taken, 3 × 3"""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """The nearest collider of each of some places."""
+
+    gap: Floats
+    """signed distance, negative inside it, shape (k,)"""
+    normal: Floats
+    """out of it, shape (k, 3)"""
+    velocity: Floats
+    """of its surface there [1/s], shape (k, 3)"""
+    friction: Floats
+    """Coulomb's coefficient, shape (k,)"""
+    restitution: Floats
+    """share of the speed kept in a bounce, shape (k,)"""
+
+
+Feel = Callable[[Floats], Touch]
+"""What places (k, 3), X + u, meet."""
+
+
+class LoneModel(Protocol):
+    """Moves one body."""
+
+    space: Space
+
+    @property
+    def u(self) -> Floats:
+        """Coefficients of the displacement, shape (n, 3)."""
+
+    @property
+    def v(self) -> Floats:
+        """Coefficients of the velocity [1/s], shape (n, 3)."""
+
+    def set_material(self, mixture: Mixture, rotation: Floats) -> None:
+        """What each node is made of, with the material's axes turned by `rotation`; motion goes on from where it is."""
+
+    def set_holds(self, holds: Sequence[Hold]) -> None:
+        """What is held from now on; nothing jumps."""
+
+    def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
+        """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end, and out of
+        what is felt."""
+
+    def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
+        """Go to static equilibrium, to `tolerance`; the body is then at rest."""
+
+    def displacement(self, at: ShapeValues) -> Floats:
+        """u at points, shape (m, 3)."""
+
+    def gradient(self, at: ShapeValues) -> Floats:
+        """∇u at points, (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
+
+    def stress(self, at: ShapeValues, material: Mixture, which: NDArray[np.integer]) -> Floats:
+        """Cauchy stress [Pa] at points whose laws are `which` of the mixture's, shape (m, 3, 3)."""
+
+    def energies(self) -> tuple[float, float]:
+        """Elastic and kinetic energy, over the body's unit³ and unit⁵ [Pa, kg/m/s²... in its units]."""
+
+    def momenta(self) -> tuple[Floats, Floats]:
+        """∫ρ v and ∫ρ (X + u) × v in the body's units, shape (3,) each."""
+
+    def volume(self) -> float:
+        """∫ |J|."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that a checkpoint must keep."""
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""

@@ -1,0 +1,230 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""The space a Galerkin body moves in (G04 §3.1, §4.1): fields u(X) = Σ_I φ_I(X) u_I over its nodes, the quadrature that
+integrates them, and the two matrices of small motion,
+
+    M_IJ = ∫ ρ φ_I φ_J,   K_IJ = ∫ B_Iᵀ C B_J.
+
+Lengths are in units of the body's mean node spacing, about the middle of its reference shape; everything is in double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import bsr_array, csr_array
+
+from phyxel import device as dev
+from phyxel.mls.consistent import consistent_gradients
+from phyxel.mls.neighbours import nearest
+from phyxel.mls.shape_functions import Basis, ShapeFunctions, ShapeValues
+from phyxel.models.elasticity import hooke
+from phyxel.models.laws import Row
+from phyxel.solid.quadrature import Quadrature
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.float64]
+mat66d = wp.types.matrix((6, 6), wp.float64)
+
+
+@dataclass(frozen=True)
+class Placing:
+    """How a cloud's coordinates lie to a body's: X = (x − middle) turnᵀ / length."""
+
+    middle: Floats
+    """what the body counts from, in the cloud's coordinates, shape (3,)"""
+    length: float
+    """the body's unit, in the cloud's"""
+    turn: Floats
+    """the cloud's axes in the body's, 3 × 3"""
+
+    def cloud(self, X: NDArray[np.floating]) -> Floats:
+        """Positions (m, 3) of the body in the cloud's coordinates."""
+        return self.middle + self.length * (np.asarray(X, np.float64).reshape(-1, 3) @ self.turn)
+
+    def body(self, x: Floats) -> Floats:
+        """Positions (m, 3) of the cloud in the body's coordinates."""
+        return (x - self.middle) @ self.turn.T / self.length
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Which points and nodes meet, in both orders, on the device."""
+
+    start: wp.array
+    """of each point's list, shape (q + 1,), int32"""
+    node: wp.array
+    """shape (pairs,), int32"""
+    phi: wp.array
+    """shape (pairs,), float64"""
+    dphi: wp.array
+    """∇φ, shape (pairs,) of vec3d"""
+    start_of_node: wp.array
+    """of each node's list, shape (n + 1,), int32"""
+    pair: wp.array
+    """that list: numbers of pairs, by ascending point, shape (pairs,), int32"""
+    point: wp.array
+    """the point of each entry of that list, shape (pairs,), int32"""
+
+
+class Space:
+    """Shape functions of a body, at its quadrature points and anywhere."""
+
+    def __init__(
+        self,
+        shape: ShapeFunctions,
+        quadrature: Quadrature,
+        skin: Floats,
+        placing: Placing,
+        device: wp.Device,
+    ) -> None:
+        self.device = device
+        self._shape, self._placing = shape, placing
+        self.nodes: Floats = placing.body(shape.nodes)
+        """X_I, shape (n, 3)"""
+        self.points: Floats = placing.body(quadrature.points)
+        """where integrals look, shape (q, 3)"""
+        self.weights: Floats = quadrature.weights / placing.length**3
+        """the volume each stands for, shape (q,)"""
+        self.owner: NDArray[np.int64] = nearest(self.points, self.nodes, 1)[1][:, 0]
+        """the node nearest to each point, shape (q,)"""
+        within = np.ones(len(self.nodes), bool)
+        within[shape.pairs(skin)[1]] = False
+        found = self.at(self.points)
+        gradients = consistent_gradients(
+            found.dphi.numpy(), found.values, self.points, self.weights, self.nodes, within, shape.basis
+        )
+        self.values: csr_array = found.values
+        """φ_I at the points, shape (q, n)"""
+        self.gradients: Floats = gradients
+        """∇φ_I of its entries, consistent with the quadrature, shape (pairs, 3)"""
+        self.pairs = _paired(found.values, gradients, device)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def basis(self) -> Basis:
+        """ "linear" or "quadratic" """
+        return self._shape.basis
+
+    def at(self, X: NDArray[np.floating]) -> ShapeValues:
+        """φ and ∇φ at (m, 3) positions."""
+        found = self._shape.at(self._placing.cloud(X))
+        turned = self._placing.length * (found.dphi.numpy() @ self._placing.turn.T)
+        return replace(found, dphi=wp.array(turned, dtype=wp.vec3d, device=found.dphi.device))
+
+    @cached_property
+    def at_nodes(self) -> ShapeValues:
+        """φ and ∇φ at the nodes: what a node's coefficient is not, its place."""
+        return self.at(self.nodes)
+
+    def mass(self, density: Floats) -> csr_array:
+        """M_IJ = ∫ ρ φ_I φ_J for densities (q,) at the points, shape (n, n)."""
+        weighted = self.values.copy()
+        weighted.data = weighted.data * np.repeat(self.weights * density, np.diff(weighted.indptr))
+        return csr_array(self.values.T @ weighted)
+
+    def stiffness(self, rows: Sequence[Row], which: NDArray[np.integer]) -> bsr_array:
+        """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n). `which` of the laws is that of each point, (q,)."""
+        start, index = self._neighbours
+        blocks = wp.zeros(len(index), dtype=wp.mat33d, device=self.device)
+        laws = np.array([row.stiffness + row.k_v * _ONES for row in rows])
+        pairs = self.pairs
+        dev.launch(
+            assemble_stiffness,
+            len(self),
+            [
+                pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, pairs.dphi,
+                wp.array(self.weights, dtype=wp.float64, device=self.device),
+                wp.array(np.asarray(which, np.int32), dtype=wp.int32, device=self.device),
+                wp.array(laws, dtype=mat66d, device=self.device),
+                wp.array(start, dtype=wp.int32, device=self.device),
+                wp.array(index, dtype=wp.int32, device=self.device),
+                blocks,
+            ],
+            self.device,
+        )  # fmt: skip
+        return bsr_array((blocks.numpy(), index, start), shape=(3 * len(self), 3 * len(self)))
+
+    @cached_property
+    def _neighbours(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Where the lists of nodes that share a point with each node start, and the lists, ascending."""
+        meets = csr_array((np.ones(self.values.nnz, np.float32), self.values.indices, self.values.indptr), self.values.shape)
+        common = csr_array(meets.T @ meets)
+        common.sort_indices()
+        return common.indptr.astype(np.int32), common.indices.astype(np.int32)
+
+
+_ONES = np.zeros((6, 6))
+_ONES[:3, :3] = 1.0
+
+
+def _paired(values: csr_array, gradients: Floats, device: wp.Device) -> Pairs:
+    owner = np.repeat(np.arange(values.shape[0], dtype=np.int32), np.diff(values.indptr))
+    order = np.argsort(values.indices, kind="stable").astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(values.indices, minlength=values.shape[1]))])
+
+    def on_device(array: NDArray[np.generic], dtype: object) -> wp.array:
+        return wp.array(array, dtype=dtype, device=device)
+
+    return Pairs(
+        on_device(values.indptr, wp.int32),
+        on_device(values.indices, wp.int32),
+        on_device(values.data, wp.float64),
+        on_device(gradients, wp.vec3d),
+        on_device(starts, wp.int32),
+        on_device(order, wp.int32),
+        on_device(owner[order], wp.int32),
+    )
+
+
+@wp.kernel
+def assemble_stiffness(
+    first: int,
+    start_of_node: wp.array(dtype=wp.int32),
+    pair: wp.array(dtype=wp.int32),
+    point: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    weight: wp.array(dtype=wp.float64),
+    law: wp.array(dtype=wp.int32),
+    laws: wp.array(dtype=mat66d),
+    row_start: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    block: wp.array(dtype=wp.mat33d),
+):
+    """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d.
+
+    All lists ascend: a pointer that walks along the row finds the column of each J.
+    """
+    I = first + wp.tid()
+    for entry in range(start_of_node[I], start_of_node[I + 1]):
+        q = point[entry]
+        g = weight[q] * dphi[pair[entry]]
+        C = laws[law[q]]
+        # σ of the strain that a unit of u_a at node I makes, for a = x, y, z
+        sx = hooke(C, _strain(g, 0))
+        sy = hooke(C, _strain(g, 1))
+        sz = hooke(C, _strain(g, 2))
+        at = row_start[I]
+        for other in range(start[q], start[q + 1]):
+            J = node[other]
+            while column[at] < J:
+                at += 1
+            h = dphi[other]
+            block[at] += wp.matrix_from_rows(sx * h, sy * h, sz * h)
+
+
+@wp.func
+def _strain(g: wp.vec3d, a: int):
+    """sym(e_a gᵀ)"""
+    e = wp.vec3d()
+    e[a] = wp.float64(0.5)
+    return wp.outer(e, g) + wp.outer(g, e)
