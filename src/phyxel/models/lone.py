@@ -1,7 +1,8 @@
 """What a body that moves on its own, by a Galerkin or a modal model, shares with the world around it.
 
 Lengths are in units of the body's mean node spacing, positions are counted from the middle of its reference shape,
-axes are the world's. Fields are given by coefficients u_I of the shape functions: u(X) = Σ_I φ_I(X) u_I.
+axes are the world's. Fields are given by coefficients u_I of the shape functions: u(X) = Σ_I φ_I(X) u_I. Stress is in
+Pa and time in s, so a density counts as ρ unit²: M ü = −K u with K = ∫ Bᵀ C B in these lengths.
 """
 
 from __future__ import annotations
@@ -98,13 +99,13 @@ class LoneModel(Protocol):
         """Cauchy stress [Pa] at points whose laws are `which` of the mixture's, shape (m, 3, 3)."""
 
     def energies(self) -> tuple[float, float]:
-        """Elastic and kinetic energy, over the body's unit³ and unit⁵ [Pa, kg/m/s²... in its units]."""
+        """Elastic and kinetic energy [J]."""
 
     def momenta(self) -> tuple[Floats, Floats]:
-        """∫ρ v and ∫ρ (X + u) × v in the body's units, shape (3,) each."""
+        """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
 
     def volume(self) -> float:
-        """∫ |J|."""
+        """∫ |J| [m³]."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a checkpoint must keep."""
