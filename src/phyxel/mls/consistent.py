@@ -66,7 +66,10 @@ def consistent_gradients(
     pair = np.repeat(np.flatnonzero(inner), terms)
     spread = csr_array((load.reshape(-1), (pair, columns)), (len(owner), size))
     # A_q⁻¹ in an orthonormal basis is the identity: E = (basis)ᵀ m (load)
-    averaged = [csr_array((m * seen[:, a], (owner, np.arange(len(owner)))), (len(points), len(owner))) for a in range(p.shape[1])]
+    averaged = [
+        csr_array((m * seen[:, a], (owner, np.arange(len(owner)))), (len(points), len(owner)))
+        for a in range(p.shape[1])
+    ]
     system = spread.T @ (csr_array(spread.multiply(m[:, None])))
     for average in averaged:
         part = average @ spread

@@ -155,7 +155,9 @@ class Space:
     @cached_property
     def _neighbours(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Where the lists of nodes that share a point with each node start, and the lists, ascending."""
-        meets = csr_array((np.ones(self.values.nnz, np.float32), self.values.indices, self.values.indptr), self.values.shape)
+        meets = csr_array(
+            (np.ones(self.values.nnz, np.float32), self.values.indices, self.values.indptr), self.values.shape
+        )
         common = csr_array(meets.T @ meets)
         common.sort_indices()
         return common.indptr.astype(np.int32), common.indices.astype(np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,10 @@ APART = 0.5
 """Octants from a node on the surface to any other; nearer ones are merged: explicit steps shrink with the distance."""
 LONELY, ALONE = 1.2, 0.9
 """Octants to other nodes, and to others of its own sort, from where even a sliver gets a node: sheets and spikes."""
+SNAPPED = 0.5
+"""Octants from the surface within which a corner of one is moved onto it."""
+ON_SURFACE = 1e-6
+"""Octants from the surface within which it is there already."""
 COVERS = {"linear": 4.0, "quadratic": 6.0}
 """Sides of a node's cover in octants, by the basis of the shape functions."""
 
@@ -67,8 +71,9 @@ class Nodes:
         return COVERS[basis] * self.octants / 2
 
 
-def sample_nodes(solid: Solid, count: int, refine: Sequence[Region] = ()) -> Nodes:
+def sample_nodes(solid: Solid, count: int, refine: Sequence[Region] = (), on_surface: bool = False) -> Nodes:
     """About `count` nodes in all, a tenth more or fewer; each region of `refine` asks for so many levels more there.
+    They stand in the middle of octants, or at their corners, the outermost `on_surface`.
 
     The size of the octants is the free variable that meets the count.
     """
@@ -76,7 +81,8 @@ def sample_nodes(solid: Solid, count: int, refine: Sequence[Region] = ()) -> Nod
         raise PhyxelError(f"{solid.name}: nodes = {count}: give at least 1")
     if not solid.volume > 0:
         raise SolidError(f"{solid.name}: volume = {solid.volume} m³: nothing lies inside; is the surface closed?")
-    return _finished(solid, _Search(solid, count, checked_refine(refine, solid.name)).best())
+    placing = place_corners if on_surface else place
+    return _finished(solid, _Search(solid, count, checked_refine(refine, solid.name), placing).best())
 
 
 # --- placing nodes -------------------------------------------------------------------------------------------------
@@ -91,6 +97,8 @@ class Placed:
     """[m], shape (n, 3)"""
     owner: Integers
     """the octant of each node, shape (n,)"""
+    on_surface: Mask
+    """shape (n,)"""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -100,27 +108,44 @@ class Placed:
         """[m], shape (n,)."""
         return np.cbrt(self.octants.tree.sides[self.owner].prod(axis=1))
 
-    @property
-    def on_surface(self) -> Mask:
-        return np.asarray(self.octants.kinds[self.owner] == Kind.EXTERIOR_BOUNDARY)
-
     def __getitem__(self, chosen: Mask | Integers) -> Placed:
-        return Placed(self.octants, self.positions[chosen], self.owner[chosen])
+        return Placed(self.octants, self.positions[chosen], self.owner[chosen], self.on_surface[chosen])
 
 
 def place(solid: Solid, octants: Octants) -> Placed:
     """Nodes at the centres of octants, or on the surface where a centre is outside and the octant holds enough."""
     centred = np.flatnonzero(octants.kinds <= Kind.INTERIOR_BOUNDARY)
-    placed = Placed(octants, octants.tree.centres[centred], centred)
+    placed = Placed(octants, octants.tree.centres[centred], centred, np.zeros(len(centred), bool))
     outside = np.flatnonzero(octants.kinds == Kind.EXTERIOR_BOUNDARY)
     if len(outside) == 0:
         return placed
     # Of nodes to be merged that of the fuller octant stays.
     outside = outside[np.argsort(-octants.share[outside], kind="stable")]
-    skin = Placed(octants, solid.project(octants.tree.centres[outside]), outside)
+    skin = Placed(octants, solid.project(octants.tree.centres[outside]), outside, np.ones(len(outside), bool))
     full = octants.share[outside] >= ENOUGH
     placed = _without_small(_with_clear(placed, skin[full], APART, APART))
     return _with_clear(placed, skin[~full], LONELY, ALONE)
+
+
+def place_corners(solid: Solid, octants: Octants) -> Placed:
+    """Nodes at the corners of octants; those near the surface are moved onto it. So a body can be held, and touched,
+    where it ends: nodes in the middle of octants lie half of one inside, which makes a clamped bar that much shorter.
+    """
+    positions, owner = octants.corners()
+    side = np.cbrt(octants.tree.sides[owner].prod(axis=1))
+    distance = solid.distance(positions)
+    inside = distance < -SNAPPED * side
+    placed = Placed(octants, positions[inside], owner[inside], np.zeros(int(inside.sum()), bool))
+    # Of nodes to be merged the one that was moved least stays.
+    outer = np.flatnonzero(~inside)
+    outer = outer[np.argsort(np.abs(distance[outer]) / side[outer], kind="stable")]
+    there = positions[outer].copy()
+    moved = np.abs(distance[outer]) > ON_SURFACE * side[outer]
+    there[moved] = solid.project(there[moved])
+    skin = Placed(octants, there, owner[outer], np.ones(len(outer), bool))
+    near = distance[outer] <= SNAPPED * side[outer]
+    placed = _with_clear(placed, skin[near], APART, APART)
+    return _with_clear(placed, skin[~near], LONELY, ALONE)
 
 
 def _with_clear(placed: Placed, more: Placed, gap: float, own_gap: float) -> Placed:
@@ -133,6 +158,7 @@ def _with_clear(placed: Placed, more: Placed, gap: float, own_gap: float) -> Pla
         placed.octants,
         np.concatenate([placed.positions, more.positions]),
         np.concatenate([placed.owner, more.owner]),
+        np.concatenate([placed.on_surface, more.on_surface]),
     )
 
 
@@ -181,9 +207,12 @@ def _finished(solid: Solid, placed: Placed) -> Nodes:
         if (volumes > 0).all():
             break
         placed = placed[volumes > 0]
-    kinds = placed.octants.kinds[placed.owner]
-    reach = np.where(placed.on_surface, 0.0, np.maximum(-placed.octants.tree.distance[placed.owner], 0.0))
+    kinds = np.where(placed.on_surface, Kind.EXTERIOR_BOUNDARY, placed.octants.kinds[placed.owner]).astype(np.int8)
+    reach = np.where(placed.on_surface, 0.0, np.maximum(-solid.distance(placed.positions), 0.0))
     return Nodes(placed.positions, volumes, reach, placed.sides, kinds, points)
+
+
+Placing = Callable[[Solid, Octants], Placed]
 
 
 # --- meeting a count -----------------------------------------------------------------------------------------------
@@ -209,8 +238,8 @@ PHASES = ((0.5, 0.5, 0.5), (0.0, 0.0, 0.0), (0.5, 0.0, 0.5), (0.1, 0.25, 0.4), (
 class _Search:
     """Tries lattices until the nodes placed in them are as many as asked for."""
 
-    def __init__(self, solid: Solid, count: int, refine: list[Region]) -> None:
-        self._solid, self._count, self._refine = solid, count, refine
+    def __init__(self, solid: Solid, count: int, refine: list[Region], placing: Placing) -> None:
+        self._solid, self._count, self._refine, self._place = solid, count, refine, placing
         self._lower, self._upper = np.asarray(solid.lower, np.float64), np.asarray(solid.upper, np.float64)
         self._guess = self._first_guess()
         self._nearest: Placed | None = None
@@ -230,7 +259,7 @@ class _Search:
 
     def _try(self, lattice: Lattice) -> int:
         """How many nodes the octants of a lattice get."""
-        placed = place(self._solid, classified(self._solid, grow(self._solid, lattice, self._refine)))
+        placed = self._place(self._solid, classified(self._solid, grow(self._solid, lattice, self._refine)))
         if abs(len(placed) / self._count - 1) < self._miss():
             self._nearest = placed
         return len(placed)

@@ -61,6 +61,16 @@ class Octants:
         """Octants that the surface cuts, shape (m,)."""
         return np.asarray((self.kinds == Kind.INTERIOR_BOUNDARY) | (self.kinds == Kind.EXTERIOR_BOUNDARY))
 
+    def corners(self) -> tuple[Floats, Integers]:
+        """All corners of octants that hold some of the solid [m], (c, 3), and for each the largest of the octants it
+        belongs to, (c,)."""
+        held = np.flatnonzero(self.kinds != Kind.EXTERIOR)
+        held = held[np.argsort(self.tree.levels[held], kind="stable")]  # the first to have a corner is the largest
+        positions, place = _corners(self.tree, held)
+        owner = np.full(len(positions), -1)
+        owner[place.reshape(-1)[::-1]] = np.repeat(held, 8)[::-1]
+        return positions, owner
+
 
 def classified(solid: Solid, tree: Octree) -> Octants:
     """Kinds and shares of a tree's octants."""
@@ -120,6 +130,12 @@ def _cut(solid: Solid, tree: Octree, parts: Parts) -> Mask:
 
 def _corner_distance(solid: Solid, tree: Octree, chosen: Integers) -> Floats:
     """Distance of the eight corners of some octants [m], shape (N, 8); shared corners are asked for once."""
+    positions, place = _corners(tree, chosen)
+    return solid.distance(positions)[place]
+
+
+def _corners(tree: Octree, chosen: Integers) -> tuple[Floats, Integers]:
+    """The corners of some octants [m], each once, (c, 3), and which of them are each octant's eight, (N, 8)."""
     finest = int(tree.levels[chosen].max(initial=0))
     corners = (tree.cells[chosen, None] + HALVES) << (finest - tree.levels[chosen])[:, None, None]
     size = (np.array(tree.lattice.shape, np.int64) << finest) + 1
@@ -127,5 +143,4 @@ def _corner_distance(solid: Solid, tree: Octree, chosen: Integers) -> Floats:
         (corners[..., 0] * size[1] + corners[..., 1]) * size[2] + corners[..., 2], return_inverse=True
     )
     unique = np.stack([keys // (size[1] * size[2]), keys // size[2] % size[1], keys % size[2]], axis=1)
-    distance = solid.distance(tree.lattice.lower + unique * tree.lattice.sides(finest))
-    return distance[place.reshape(len(chosen), 8)]
+    return tree.lattice.lower + unique * tree.lattice.sides(finest), place.reshape(len(chosen), 8)
