@@ -88,7 +88,7 @@ world = px.World(device="cpu")
 world.add(body)
 world.add(px.Ground(height=-0.02))
 world.advance(0.1)
-state = world.model.state()
+state = world.phyxels.model.state()
 print(hashlib.sha256(b"".join(state[name].tobytes() for name in sorted(state))).hexdigest())
 """
 

@@ -14,7 +14,6 @@ from phyxel.errors import PhyxelError
 from phyxel.look import look_named
 from phyxel.material import Material, Mixture
 from phyxel.mixing import Recipe, Variation
-from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.seen import seen_pairs
 from phyxel.models.phyxel import Part
@@ -130,6 +129,8 @@ class Body:
                 example = '{"young": px.Channel("x", 1e5, 1e6)}' if key == "vary" else f"[(px.Box(...), {PAIRED[key]})]"
                 raise PhyxelError(f"{self.name}: {key} = {value!r}: give {example}")
         self._check_choice("model", model, ("phyxel",))
+        self.model = model
+        """what moves it"""
         self._check_choice("integrator", integrator, (None, "leapfrog", "implicit"))
         self.integrator = integrator
         self._check_choice("surface", surface, (None, "carried", "blended"))
@@ -422,7 +423,7 @@ class Body:
     def force(self, force: Vector) -> None:
         self._force = self._vector("force", force)
         if self._world is not None:
-            self._world.energy_changed(self)
+            self._world.mover_of(self).force_changed(self)
 
     def fix(self, where: Where) -> Handle:
         """Hold nodes where they are."""
@@ -497,14 +498,14 @@ class Body:
 
     def _holds_changed(self) -> None:
         if self._world is not None:
-            self._world.holds_changed(self)
+            self._world.mover_of(self).holds_changed(self)
 
     # What a user reads
 
     @property
     def skin(self) -> Skin:
         """What wind and the like can press on: at birth, or of what has melted, some moments ago."""
-        moment = self._in_world("skin").pool.surfaced if self.has_melted else -1
+        moment = self._in_world("skin").phyxels.pool.surfaced if self.has_melted else -1
         if self._skin is None or self._skin_at != moment:
             self._skin, self._skin_at = self._found_skin(), moment
         return self._skin
@@ -553,7 +554,7 @@ class Body:
     @property
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)"""
-        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.stress_of(self)
+        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.mover_of(self).stress_of(self)
 
     @property
     def plastic_strain(self) -> Floats:
@@ -565,7 +566,7 @@ class Body:
         """The surfels, where the body is now."""
         world, surfels = self._in_world("surface"), self.surfels
         if self._surfels_at != world.revision:
-            world.carry(self, surfels)
+            world.mover_of(self).carry(self, surfels)
             self._surfels_at = world.revision
         return surfels
 
@@ -586,28 +587,15 @@ class Body:
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
-        points = (np.asarray(X, np.float64).reshape(-1, 3) - self.centre) / self.unit
-        nodes = (self.reference - self.centre) / self.unit
-        carried = Carriers.found(points, nodes, None if self.reshaped else self.sees).carry(
-            points, nodes, self._field("u"), self._field("gradient")
+        places = np.asarray(X, np.float64).reshape(-1, 3)
+        return (
+            np.zeros(places.shape) if self._world is None else self._world.mover_of(self).displacement_at(self, places)
         )
-        return self.origin - self.centre + self.unit * carried
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and
         potential energy [J], volume [m³]."""
-        world = self._in_world("diagnostics")
-        x, v, m = self.positions, self.velocities, self.masses
-        energy, volume_ratio = world.measure(self)
-        return {
-            "mass": float(m.sum()),
-            "momentum": m @ v,
-            "angular_momentum": np.cross(x, m[:, None] * v).sum(axis=0),
-            "kinetic": float(0.5 * m @ (v * v).sum(axis=1)),
-            "elastic": float(energy.sum() * self.unit**3),
-            "potential": float(-(m @ x) @ world.gravity),
-            "volume": float(self.volumes @ volume_ratio),
-        }
+        return self._in_world("diagnostics").mover_of(self).diagnostics(self)
 
     def _field(self, name: str) -> NDArray[np.float64]:
         if self._world is None:

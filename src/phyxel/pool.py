@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body import Anchor, Body
+from phyxel.checkpoint import under
 from phyxel.material import Mixture
 from phyxel.models import reshape
 from phyxel.models.laws import Row
@@ -20,7 +21,7 @@ from phyxel.skins import Skins
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
-    from phyxel.world import World
+    from phyxel.phyxels import Phyxels
 
 STIFFER = 2.0
 NOTICEABLE = 0.02
@@ -28,17 +29,17 @@ NOTICEABLE = 0.02
 
 
 class Pool:
-    """The bodies of a world that have melted."""
+    """The bodies that have melted."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, phyxels: Phyxels) -> None:
+        self._phyxels = phyxels
         self.bodies: list[Body] = []
         self._anchor: Anchor | None = None
         self.absorptions = 0
         """how often the reference shape has changed"""
         self._stiffness: dict[Body, float] = {}
         """of bodies that have never melted, when they were last absorbed [Pa]"""
-        self.skins = Skins(world)
+        self.skins = Skins(phyxels)
 
     @property
     def surfaced(self) -> int:
@@ -57,26 +58,26 @@ class Pool:
         if not self.flows:
             self.absorb()
             self.skins.end(self.bodies)
-        if self.flows != (self._world.model.melt is not None):
+        if self.flows != (self._phyxels.model.melt is not None):
             self.set_melt()
-            self._world.anchors_changed()
+            self._phyxels.anchors_changed()
 
     def set_melt(self) -> None:
         """Tell the model which bodies flow."""
-        bodies = [self._world.bodies.index(body) for body in self.bodies]
+        bodies = [self._phyxels.bodies.index(body) for body in self.bodies]
         for body in bodies if not self.flows else []:
-            reshape.let_go_of_birth(self._world.model, body)
-        self._world.model.set_melt(bodies if self.flows else [])
+            reshape.let_go_of_birth(self._phyxels.model, body)
+        self._phyxels.model.set_melt(bodies if self.flows else [])
         if self.flows:
             self.skins.begin(self.bodies)
-        self._world.renew_contact()
+        self._phyxels.renew_contact()
 
     def take_in(self, body: Body) -> None:
         """If a body is molten for the first time: from now on it is counted from where the others are."""
         if not is_fluid(body) or body in self.bodies:
             return
         self._absorb_alone(body)
-        model, index = self._world.model, self._world.bodies.index(body)
+        model, index = self._phyxels.model, self._phyxels.bodies.index(body)
         if self._anchor is None:
             self._anchor = body.anchor
         else:
@@ -89,34 +90,34 @@ class Pool:
         self.bodies.append(body)
         body.has_melted = True
         self.set_melt()
-        self._world.anchors_changed()
+        self._phyxels.anchors_changed()
 
     def _absorb_alone(self, body: Body) -> None:
         """The present shape of one body becomes its reference shape."""
-        model, anchor = self._world.model, body.anchor
+        model, anchor = self._phyxels.model, body.anchor
         surface = self._carried(body)
-        shift = reshape.absorb_body(model, self._world.bodies.index(body), body.support, body.sees)
+        shift = reshape.absorb_body(model, self._phyxels.bodies.index(body), body.support, body.sees)
         self._move(anchor, shift)
         body.reshaped = True
         surface.absorb(anchor.unit, anchor.origin)
 
     def _carried(self, body: Body) -> Surfels:
         """All surfels of a body, where it is at this moment."""
-        world, surfels = self._world, body.surfels
-        world.revision += 1
-        world.model.ensure_forces()
-        surfels.carry(world.model, world.bodies.index(body), body.unit, body.origin)
+        model, surfels = self._phyxels.model, body.surfels
+        self._phyxels.world.revision += 1
+        model.ensure_forces()
+        surfels.carry(model, self._phyxels.bodies.index(body), body.unit, body.origin)
         return surfels
 
     def _move(self, anchor: Anchor, shift: NDArray[np.float64]) -> None:
         anchor.origin = anchor.origin + anchor.unit * shift
         anchor.centre = anchor.origin.copy()
-        self._world.anchors_changed()
+        self._phyxels.anchors_changed()
 
     def _keep_stress(self, body: Body, before: Mixture) -> None:
         """Stiffening must not multiply the stress that is there (M04 §4.1): so much strain is stored as makes that
         stress. Hourglass control has no such store: its part is dropped by absorbing the deformation."""
-        model, index = self._world.model, self._world.bodies.index(body)
+        model, index = self._phyxels.model, self._phyxels.bodies.index(body)
         old, new = ([Row.of(m, body.rotation) for m in mix.materials] for mix in (before, body.mixture))
         pairs = {(a, b) for a, b in zip(before.which.tolist(), body.mixture.which.tolist(), strict=True)}
         stiffer = [(a, b) for a, b in pairs if new[b].shear_norm > old[a].shear_norm]
@@ -136,7 +137,7 @@ class Pool:
         """Whether a body has become so much stiffer [Pa] since it was last absorbed, and is so deformed, that it should
         be again. A ramp passes here many times."""
         since = self._stiffness.setdefault(body, old)
-        strained = float(np.abs(self._world.field(body, "gradient")).max()) > NOTICEABLE
+        strained = float(np.abs(self._phyxels.field(body, "gradient")).max()) > NOTICEABLE
         if new > STIFFER * since and strained:
             self._stiffness[body] = new
             return True
@@ -144,13 +145,13 @@ class Pool:
 
     def refresh(self) -> None:
         """Absorb what has flowed, if it has gone far enough."""
-        melt = self._world.model.melt
+        melt = self._phyxels.model.melt
         if melt is not None and melt.moved():
             self.absorb()
 
     def absorb(self) -> None:
         """The present shape of all that has ever melted becomes its reference shape."""
-        model = self._world.model
+        model = self._phyxels.model
         if model.melt is None or self._anchor is None:
             return
         surfaces = [self._carried(body) for body in self.bodies]
@@ -162,7 +163,7 @@ class Pool:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of surfaces that are not those of birth."""
-        reshaped = [body for body in self._world.bodies if body.reshaped]
+        reshaped = [body for body in self._phyxels.bodies if body.reshaped]
         centres = {f"centre.{body.name}": body.centre for body in reshaped}
         surfaces = {
             f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surfels.state().items()
@@ -170,7 +171,7 @@ class Pool:
         surfaces |= {
             f"skin.{body.name}.{name}": array for body in self.bodies for name, array in body.skin_state().items()
         }
-        stiffness = [self._stiffness.get(body, 0.0) for body in self._world.bodies]
+        stiffness = [self._stiffness.get(body, 0.0) for body in self._phyxels.bodies]
         counts = {
             "absorptions": np.array(self.absorptions),
             "stiffness": np.array(stiffness),
@@ -182,19 +183,14 @@ class Pool:
         """Take over what `state` gave."""
         self.absorptions = int(state["absorptions"])
         self.skins.numbers = state["skins"]
-        known = zip(self._world.bodies, state["stiffness"].tolist(), strict=True)
+        known = zip(self._phyxels.bodies, state["stiffness"].tolist(), strict=True)
         self._stiffness = {body: stiffness for body, stiffness in known if stiffness > 0}
-        for body in self._world.bodies:
+        for body in self._phyxels.bodies:
             if body.reshaped:
                 body.anchor.centre = state[f"centre.{body.name}"]
                 body.surfels.restore(under(f"surface.{body.name}.", state), body.unit)
         for body in self.bodies:
             body.restore_skin(under(f"skin.{body.name}.", state))
-
-
-def under(prefix: str, state: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """What of a state has names that begin so, without that beginning."""
-    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
 
 
 def is_fluid(body: Body) -> bool:

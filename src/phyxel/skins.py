@@ -15,7 +15,7 @@ from phyxel.surface.surfels import Surfels
 from phyxel.surface.topology import outside_probability
 
 if TYPE_CHECKING:
-    from phyxel.world import World
+    from phyxel.phyxels import Phyxels
 
 RENEWED, OFTEN = 4, 1 / 30
 """Absorptions after which surfaces are renewed, since phyxels have then moved a spacing against each other; and the
@@ -25,8 +25,8 @@ time [s] after which at the earliest."""
 class Skins:
     """Of the bodies of a pool while something in it is molten."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, phyxels: Phyxels) -> None:
+        self._phyxels = phyxels
         self._skin: ImplicitSkin | None = None
         self._nodes: NDArray[np.int64] = np.zeros(0, np.int64)
         self.renewals = 0
@@ -48,10 +48,10 @@ class Skins:
 
     def begin(self, bodies: list[Body]) -> None:
         """These bodies flow together from now on."""
-        model = self._world.model
+        model = self._phyxels.model
         assert model.melt is not None
         self._nodes = model.melt.nodes
-        index = [self._world.bodies.index(body) for body in bodies]
+        index = [self._phyxels.bodies.index(body) for body in bodies]
         owner = np.concatenate([np.full(len(body.birth), b) for b, body in zip(index, bodies, strict=True)])
         volumes = np.concatenate([body.volumes / body.unit**3 for body in bodies])
         order = np.argsort(owner, kind="stable")  # as the model has them
@@ -59,24 +59,24 @@ class Skins:
         skin, outside = self._placed(model.matter.X.numpy()), outside_probability(model, apart=True)
         for body in bodies:
             if body.blends:
-                low, high = model.ranges[self._world.bodies.index(body)]
+                low, high = model.ranges[self._phyxels.bodies.index(body)]
                 body.surfels.begin_to_blend(outside[low:high], skin)
 
     def refresh(self, bodies: list[Body], now: bool) -> None:
         """The reference shape has just been absorbed: renew surfaces, if it has gone far enough since, or `now`."""
         self._waiting += 1
-        if now or (self._waiting >= RENEWED and self._world.time - self._last >= OFTEN):
-            self._waiting, self._last = 0, self._world.time
+        if now or (self._waiting >= RENEWED and self._phyxels.time - self._last >= OFTEN):
+            self._waiting, self._last = 0, self._phyxels.time
             self.renewals += 1
             self._renew(bodies)
 
     def _renew(self, bodies: list[Body]) -> None:
         """Let surfaces change with the topology."""
-        model = self._world.model
+        model = self._phyxels.model
         skin = self._placed(model.matter.X.numpy())
         outside = outside_probability(model)
         for body in bodies:
-            index = self._world.bodies.index(body)
+            index = self._phyxels.bodies.index(body)
             low, high = model.ranges[index]
             places, spacing = model.matter.X.numpy()[low:high], body.born.unit / body.unit
             if body.surfels.blend is not None:
@@ -88,25 +88,23 @@ class Skins:
         """Bring carried surfels onto the implicit skin and the walls of molds, where they belong there."""
         if surfels.blend is None:
             return
-        world, model = self._world, self._world.model
+        model = self._phyxels.model
         skin = self._placed(model.matter.X.numpy() + model.u.numpy())
-        surfels.finish(skin, self._walls(body), model, world.bodies.index(body), body.unit)
+        surfels.finish(skin, self._walls(body), model, self._phyxels.bodies.index(body), body.unit)
 
     def end(self, bodies: list[Body]) -> None:
         """All is solid: surfaces stay as they are now."""
         for body in bodies:
             surface = body.surface
             if surface.blend is not None:
-                molds = [one for one in self._world.colliders if isinstance(one, Mold)]
-                surface.blend.take_relief(molds, self._world.time, body.unit)
+                molds = [one for one in self._phyxels.world.colliders if isinstance(one, Mold)]
+                surface.blend.take_relief(molds, self._phyxels.time, body.unit)
                 surface.end_to_blend(body.unit, body.origin)
 
     def _walls(self, body: Body) -> Walls:
-        world = self._world
-        return Walls(world.model.colliders, world.bodies.index(body), world.device)
+        return Walls(*self._phyxels.walls(body), self._phyxels.device)
 
     def _placed(self, places: NDArray[np.floating]) -> ImplicitSkin:
         assert self._skin is not None
-        world = self._world
-        self._skin.place(places[self._nodes], world.model.colliders, world.bodies.index(world.pool.bodies[0]))
+        self._skin.place(places[self._nodes], *self._phyxels.walls(self._phyxels.pool.bodies[0]))
         return self._skin

@@ -211,8 +211,8 @@ def test_the_mesh_of_points_has_the_volume_of_the_body(tmp_path):
     world.add(body)
     stretch = np.diag([1.4, 1.0, 0.8])
     X = (body.birth - body.centre) / body.unit
-    world.model.u.assign((X @ (stretch - np.eye(3))).astype(np.float32))
-    world.model.shape_changed()
+    world.phyxels.model.u.assign((X @ (stretch - np.eye(3))).astype(np.float32))
+    world.phyxels.model.shape_changed()
     px.export.mesh(body, tmp_path / "ball.ply")
     assert closed_volume(tmp_path / "ball.ply") == pytest.approx(np.linalg.det(stretch) * body.volumes.sum(), rel=0.015)
     back = px.load(tmp_path / "ball.ply")

@@ -74,8 +74,8 @@ def deform(body: px.Body, J: np.ndarray, shift: np.ndarray) -> None:
     world = px.World(gravity=(0, 0, 0))
     world.add(body)
     X = (body.birth - body.centre) / body.unit
-    world.model.u.assign((X @ (J - np.eye(3)).T + shift / body.unit).astype(np.float32))
-    world.model.shape_changed()
+    world.phyxels.model.u.assign((X @ (J - np.eye(3)).T + shift / body.unit).astype(np.float32))
+    world.phyxels.model.shape_changed()
     world.revision += 1
 
 

@@ -66,10 +66,10 @@ def tumbled(rule: str, turns: float = 5.0) -> np.ndarray:
         if rule == "never":
             continue
         stored, J = body.plastic_strain, world.field(body, "gradient") + np.eye(3)
-        world.pool._absorb_alone(body)
+        world.phyxels.pool._absorb_alone(body)
         if rule == "papers":
             strain = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
-            world.model.matter.plastic.assign((stored - strain).astype(np.float32))
+            world.phyxels.model.matter.plastic.assign((stored - strain).astype(np.float32))
     return body.surface.positions - body.surface.positions.mean(axis=0)
 
 

@@ -17,7 +17,7 @@ def tumbling():
     )
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
-    model = world.model
+    model = world.phyxels.model
     stretched = 0.03 * (body.reference - body.reference.mean(axis=0)) * [1.0, -0.5, 0.2] / body.unit
     model.u.assign(stretched.astype(np.float32))
     model._forces_known = False

@@ -105,7 +105,7 @@ def test_a_spinning_drop_keeps_momentum_and_angular_momentum():
     before = drop.diagnostics()
     world.advance(1.0)
     after = drop.diagnostics()
-    assert world.pool.absorptions > 10
+    assert world.phyxels.pool.absorptions > 10
     assert np.allclose(after["momentum"], before["momentum"], atol=1e-5 * np.linalg.norm(before["momentum"]))
     turn = np.cross(drop.positions.mean(axis=0), after["momentum"])
     left = after["angular_momentum"] - turn
@@ -155,10 +155,10 @@ def test_two_melted_balls_join_and_ring_as_one(two_drops):
     assert left.unit == right.unit
     for body in (left, right):
         body.solidify(material=px.Material(young=1e6, damping=1e-3))
-    assert world.model.melt is None
+    assert world.phyxels.model.melt is None
     world.gravity = np.zeros(3)
     world.colliders.clear()
-    model = world.model
+    model = world.phyxels.model
     model.stop()
     knock = model.v.numpy()
     knock[slice(*model.ranges[0])] = (0, 0, 1.0 / left.unit)

@@ -103,8 +103,8 @@ def set_curvature(yield_strain: float, creep: float, seconds: float, nodes: int 
     arc = np.stack([radius * np.sin(along), 1 - radius * np.cos(along)], axis=1)
     moved = np.zeros_like(bar.birth)
     moved[:, :2] = arc - np.stack([along, across], axis=1)
-    world.model.u.assign((moved / bar.unit).astype(np.float32))
-    world.model._forces_known = False
+    world.phyxels.model.u.assign((moved / bar.unit).astype(np.float32))
+    world.phyxels.model._forces_known = False
     held = bar.fix(lambda X: np.ones(len(X), bool))
     world.advance(seconds)
     bar.release(held)

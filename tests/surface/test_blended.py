@@ -37,7 +37,7 @@ def puddle():
 
 def field_of(world, body, points):
     """F of the phyxels where they are now (M04 eq. 28), in double."""
-    volumes = world.model.matter.rest_volume.numpy().astype(float) * body.unit**3
+    volumes = world.phyxels.model.matter.rest_volume.numpy().astype(float) * body.unit**3
     radii = 0.78 * np.cbrt(3 * volumes / (4 * np.pi))
     rr = ((points[:, None] - body.positions) ** 2).sum(axis=2)
     return np.exp(-BLOBBINESS + BLOBBINESS * rr / radii**2).sum(axis=1), radii
@@ -73,8 +73,8 @@ def test_normals_look_out_of_the_body(puddle):
 def test_the_surface_is_covered(puddle):
     """From no phyxel at the boundary does a way lead out of the skin where no surfel is near."""
     world, bear = puddle
-    model, surface = world.model, bear.surface
-    skin = world.pool.skins._placed(model.matter.X.numpy() + model.u.numpy())
+    model, surface = world.phyxels.model, bear.surface
+    skin = world.phyxels.pool.skins._placed(model.matter.X.numpy() + model.u.numpy())
     onto, _, _ = skin.seeds(np.arange(len(model)), 60)
     places = surface.origin + bear.unit * onto
     nearest, _ = cKDTree(surface.positions).query(places)

@@ -210,8 +210,8 @@ def test_a_shape_that_is_absorbed_is_still_judged_by_its_birth():
     count, positions = len(before), before.positions.copy()
     before.absorb(2 * body.unit, body.origin)
     set_displacement(world, body, np.zeros_like(body.reference))
-    world.model.ensure_forces()
-    before.follow(world.model, 0, 2 * body.unit, body.origin)
+    world.phyxels.model.ensure_forces()
+    before.follow(world.phyxels.model, 0, 2 * body.unit, body.origin)
     assert len(before) == count
     assert np.abs(before.positions - positions).max() < 1e-6
 

@@ -136,7 +136,7 @@ def test_wind_presses_on_the_same_skin_after_a_checkpoint(stop, tmp_path):
     restored.restore(tmp_path / "blown.npz")
     for one in (world, restored):
         one.advance(0.15 - stop)
-    assert world.pool.absorptions > 4
+    assert world.phyxels.pool.absorptions > 4
     assert np.array_equal(drop.positions, again.positions)
     assert_same_surface(drop, again)
 

@@ -17,8 +17,8 @@ def torus():
 
 
 def set_displacement(world, body, u):
-    world.model.u.assign((u / body.unit).astype(np.float32))
-    world.model._forces_known = False
+    world.phyxels.model.u.assign((u / body.unit).astype(np.float32))
+    world.phyxels.model._forces_known = False
     world.revision += 1
 
 

@@ -12,7 +12,7 @@ def box():
     world = px.World(gravity=(0, 0, 0), device="cpu")
     body = px.Body(px.load("box", points=500), nodes=1000)
     world.add(body)
-    return world.model, body, outside_probability(world.model)
+    return world.phyxels.model, body, outside_probability(world.phyxels.model)
 
 
 def test_outside_is_what_the_equation_says(box):

@@ -35,7 +35,7 @@ def m04(setting: Setting) -> Iterator[Result]:
         for phyxels, surfels, paper_physics, paper_implicit, paper_pictures in ROWS:
             world = _falling(source, phyxels, surfels, setting, "leapfrog")
             label = f"m04-{subject}-{phyxels}-{surfels // 1000}k"
-            nodes = {"phyxels": len(world.model), "surfels": len(world.bodies[0].surface)}
+            nodes = {"phyxels": len(world.phyxels.model), "surfels": len(world.bodies[0].surface)}
             yield Result(f"{label}-physics", _physics(world), "s/frame", paper=paper_physics, details=nodes)
             stiff = _falling(source, phyxels, surfels, setting, "implicit")
             seconds = _median(partial(stiff.advance, STEP), FRAMES)
@@ -54,8 +54,8 @@ def surface(setting: Setting) -> Iterator[Result]:
         seconds = _median(partial(_moved_surface, world), FRAMES)
         yield Result(f"surface-{label}", seconds, "s/frame", peer=aim, peer_name="aim", details=_shown(world))
         body = world.bodies[0]
-        world.model.u.assign((2.0 * (body.reference - body.centre) / body.unit).astype(np.float32))
-        world.model.shape_changed()
+        world.phyxels.model.u.assign((2.0 * (body.reference - body.centre) / body.unit).astype(np.float32))
+        world.phyxels.model.shape_changed()
         seconds = _median(partial(_moved_surface, world), FRAMES)
         yield Result(f"surface-{label}-split", seconds, "s/frame", details=_shown(world))
 
@@ -80,7 +80,7 @@ def _physics(world: World) -> float:
     """Median seconds for a frame of 20 force evaluations, everything the world does for it included."""
     seconds = []
     for _ in range(FRAMES):
-        frame = EVALUATIONS * (1 - 1e-9) * world.model.stable_step()
+        frame = EVALUATIONS * (1 - 1e-9) * world.phyxels.model.stable_step()
         before = world.steps
         start = time.perf_counter()
         world.advance(frame)

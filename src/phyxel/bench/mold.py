@@ -90,5 +90,5 @@ def mold(setting: Setting) -> Iterator[Result]:
         surfels = len(world.bodies[0].surface)
         world.synchronize()
         seconds.append(time.perf_counter() - start)
-    details = {"phyxels": len(world.model), "surfels": surfels}
+    details = {"phyxels": len(world.phyxels.model), "surfels": surfels}
     yield Result("m04-mold", statistics.median(seconds), "s/frame", paper=8.0, details=details)

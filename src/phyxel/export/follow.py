@@ -86,7 +86,7 @@ def kept_out(body: Body, positions: Floats) -> Floats:
     """Positions (m, 3) [m] of a body's skin, those that have got into a collider put onto its surface."""
     world = body._in_world("a mesh")
     local = wp.array((positions - body.origin).astype(np.float32), dtype=wp.vec3, device=world.device)
-    model, index = world.model, world.bodies.index(body)
+    walls = world.mover_of(body).walls(body)
     touches = wp.zeros(len(positions), dtype=wp.int32, device=world.device)
-    dev.launch(keep_out, len(positions), [model.colliders, index, body.unit, local, touches, 1], world.device)
+    dev.launch(keep_out, len(positions), [*walls, body.unit, local, touches, 1], world.device)
     return body.origin + local.numpy()

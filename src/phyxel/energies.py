@@ -1,0 +1,77 @@
+"""Energy from nowhere: how a motion that blows up is told from one that is only lively."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.body import Body
+
+if TYPE_CHECKING:
+    from phyxel.world import World
+
+STEPS_BETWEEN_CHECKS = 100
+"""Substeps after which the energy is looked at."""
+
+
+class Energies:
+    """What bodies had when they were last looked at, as far as nothing from outside has done work on them since."""
+
+    def __init__(self, bodies: list[Body]) -> None:
+        self._bodies = bodies
+        self.steps = 0
+        """taken since"""
+        self._ceilings: dict[Body, float] = {}
+        """[J]"""
+        self._parties: set[frozenset[Body]] = set()
+        """bodies that could touch until then"""
+
+    def forget(self, body: Body | None = None) -> None:
+        """Something from outside may have done work on a body, or on all."""
+        if body is None:
+            self._ceilings.clear()
+        else:
+            self._ceilings.pop(body, None)
+
+    def gained(self, parties: Callable[[], Iterable[Iterable[int]]], world: World) -> tuple[Body, float] | None:
+        """A body that has more energy than can be, and how much [J], if it is time to look. `parties` gives the numbers
+        of bodies that could touch since."""
+        if self.steps < STEPS_BETWEEN_CHECKS:
+            return None
+        self.steps = 0
+        before, self._parties = self._parties, {frozenset(self._bodies[b] for b in party) for party in parties()}
+        found = [self._gained_by(party, party in before, world) for party in self._parties]
+        return next((one for one in found if one is not None), None)
+
+    def _gained_by(self, party: frozenset[Body], met_before: bool, world: World) -> tuple[Body, float] | None:
+        """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall."""
+        if any(body.force.any() or any(field.acts_on(body) for field in world.fields) for body in party):
+            return None
+        now = {body: body.diagnostics() for body in party}
+        lively = sum(one["kinetic"] + one["elastic"] for one in now.values())
+        totals = {body: one["kinetic"] + one["elastic"] + one["potential"] for body, one in now.items()}
+        known = all(body in self._ceilings for body in party) and (met_before or len(party) == 1)
+        if not known:
+            self._ceilings.update(totals)
+            return None
+        weight = sum(one["mass"] for one in now.values()) * float(np.linalg.norm(world.gravity))
+        gains = {body: total - self._ceilings[body] for body, total in totals.items()}
+        gained, most = sum(gains.values()), max(gains, key=lambda body: gains[body])
+        if gained > 0.5 * lively and gained > 1e-3 * weight * most.unit:
+            return most, gained
+        return None
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of it."""
+        ceilings = [self._ceilings.get(body, math.nan) for body in self._bodies]
+        return {"steps": np.array(self.steps), "ceilings": np.array(ceilings)}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        self.steps = int(state["steps"])
+        known = zip(self._bodies, state["ceilings"].tolist(), strict=True)
+        self._ceilings = {body: ceiling for body, ceiling in known if not math.isnan(ceiling)}

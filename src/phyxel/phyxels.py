@@ -1,0 +1,490 @@
+"""The phyxel bodies of a world: one model moves them all, for they touch and flow together."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from phyxel import device as dev
+from phyxel.body import DRAG_TIME, Body, Handle
+from phyxel.checkpoint import below, under
+from phyxel.contact.bodies import BodyContact
+from phyxel.contact.colliders import Collider, Ground
+from phyxel.contact.table import measured, top_speed
+from phyxel.energies import Energies
+from phyxel.errors import BlowUpError, PhyxelError
+from phyxel.material import Mixture
+from phyxel.mls.carry import Carriers
+from phyxel.models.phyxel import PhyxelModel
+from phyxel.mover import Floats, Piece, State
+from phyxel.pool import Pool, is_fluid
+from phyxel.surface.surfels import Surfels
+
+if TYPE_CHECKING:
+    from phyxel.world import World
+
+FARTHEST_FROM_ORIGIN = 16.0
+"""A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
+MOST_STEPS_AT_ONCE = 10
+"""Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
+LONGEST_UNASKED = 0.002
+"""Time of explicit substeps after which fields are asked anew, if one substep is not longer [s]."""
+LONGEST_IMPLICIT = 0.01
+"""Longest implicit step [s]."""
+MOST_EXPLICIT = 500
+"""Leap-frog steps in a sixtieth of a second, at rest, above which a world is moved implicitly unless told otherwise."""
+SMALLEST_STEP, LARGEST_STEP = 0.7, 1.05
+"""Size of a step over the stability limit between which it is kept."""
+ROOM_TO_SHRINK = 0.9
+"""Size over the limit that is chosen when the old one no longer fits."""
+HOPELESS = 1e-4
+"""Step over the period of the fastest vibration below which something is going wrong."""
+SETTLING_STEPS = 50
+"""Steps between two looks at how fast a settling world still moves."""
+
+
+class Phyxels:
+    """The mover of all phyxel bodies of a world: finds the stable step and moves them together."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.device = world.device
+        self.bodies: list[Body] = []
+        self.time = 0.0
+        """how far they have come [s]: ahead of the world's clock while they advance"""
+        self.steps = 0
+        self._model: PhyxelModel | None = None
+        self.pool = Pool(self)
+        """what has melted"""
+        self._energies = Energies(self.bodies)
+        self._collider_speed = 0.0
+        """the fastest a collider gets in the time that is being stepped over [m/s]"""
+        self._span = (0.0, 0.0)
+        """the time over which colliders move as last written [s]"""
+        self._integrator: str | None = None
+        self._arrived: list[Body] = []
+        """bodies that have not moved since they, or a collider, came"""
+        self._step = 0.0
+        """size of a step as last chosen [s]; 0: none yet"""
+
+    def add(self, body: Body) -> None:
+        """Move one more body from now on."""
+        self.bodies.append(body)
+        self.time = self.world.time
+        self._arrived.append(body)
+        self._integrator = None
+        if self._model is not None:
+            old, self._model = self._model, None
+            self.model.take_over(old)
+            self.pool.set_melt()
+            self.world.revision += 1
+
+    @property
+    def model(self) -> PhyxelModel:
+        """The model that moves the bodies, made when first needed."""
+        if self._model is None:
+            if not self.bodies:
+                raise PhyxelError("the world has no body; call world.add(body) first")
+            self._model = PhyxelModel([body.part() for body in self.bodies], self.device)
+            for index, body in enumerate(self.bodies):
+                self._model.set_material(index, body.mixture, body.rotation)
+            self.renew_contact()
+            self._write_holds()
+            for body in self.bodies:
+                self.pool.take_in(body)
+            dev.trim_memory()
+        return self._model
+
+    @property
+    def contact(self) -> BodyContact:
+        """Contact between the bodies, and of each with itself."""
+        assert self.model.contact is not None
+        return self.model.contact
+
+    def renew_contact(self) -> None:
+        """Other bodies than before meet each other, or otherwise."""
+        model = self.model
+        model.set_contact(BodyContact(model, tuple(self.bodies), self.pool.bodies, self.pool.flows))
+
+    def anchors_changed(self) -> None:
+        """Bodies are counted from elsewhere."""
+        self._write_surroundings()
+
+    def nodes_of(self, body: Body) -> slice:
+        """Where a body's nodes are among those of the model."""
+        return slice(*self.model.ranges[self.bodies.index(body)])
+
+    # What has changed
+
+    def material_changed(self, body: Body, before: Mixture) -> None:
+        self._energies.forget()
+        self._integrator = None
+        self.model.set_material(self.bodies.index(body), body.mixture, body.rotation)
+        self.pool.material_changed(body, before)
+
+    def force_changed(self, body: Body) -> None:
+        self._energies.forget(body)
+
+    def surroundings_changed(self, collider_came: bool) -> None:
+        """Surfaces keep out of the colliders that are there now, also before the next step."""
+        self._energies.forget()
+        if self._model is not None:
+            self._write_surroundings()
+        if collider_came:
+            self._arrived = list(self.bodies)
+
+    def holds_changed(self, body: Body) -> None:
+        self._energies.forget(body)
+        if self._model is not None:
+            self._write_holds()
+
+    def _handles(self) -> list[Handle]:
+        return [handle for body in self.bodies for handle in body.handles]
+
+    def _write_holds(self) -> None:
+        assert self._model is not None
+        hold = np.full(len(self._model), -1)
+        for slot, handle in enumerate(self._handles()):
+            hold[self.nodes_of(handle.body)][handle.nodes] = slot
+        self._model.set_holds(hold, len(self._handles()))
+
+    # Stepping
+
+    def set_clock(self, time: float) -> None:
+        self.time = time
+        if self._model is not None:
+            self._move_colliders((time, time), time)
+
+    def advance(self, dt: float) -> None:
+        self.time = self.world.time
+        self._set_down()
+        start, left = self.time, dt
+        followed = any(handle.follows for handle in self._handles())
+        self._collider_speed = max((top_speed(one, start, start + dt) for one in self._solid_colliders()), default=0.0)
+        self._write_surroundings()
+        while left > 0:
+            implicit = self.integrator == "implicit"
+            most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
+            longest = self.contact.longest_step()
+            substeps = self._implicit_substeps(left, longest) if implicit else self._stable_substeps(left, longest)
+            if self.world.fields:
+                most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
+            if self.pool.flows:
+                most = min(most, self.model.steps_until_flowed(left / substeps))
+            now = self.contact.prepare(left / substeps, min(substeps, most))
+            before = self.time
+            step, left = left / substeps, left * (substeps - now) / substeps
+            self._write_fields(0.5 * (now - 1) * step)
+            self.time = start + dt - left
+            self._move_colliders((before, self.time), self.time if implicit else before)
+            self._move_holds(self.time, now * step)
+            (self.model.step_implicitly if implicit else self.model.step)(step, now)
+            self.pool.refresh()
+            self._recentre()
+            self._energies.steps += now
+            self.steps += now
+            if self._follow_ramps():
+                self._write_surroundings()
+        self._collider_speed = 0.0
+        self.model.synchronise()
+        self._check_for_blow_up()
+
+    @property
+    def integrator(self) -> str:
+        """ "leapfrog" or "implicit", for all bodies: what a body asks for; else implicit if leap-frog would need more
+        than some hundred steps for a sixtieth of a second."""
+        if self._integrator is None:
+            asked = {body.integrator for body in self.bodies} - {None}
+            if self.pool.flows:
+                asked = {"leapfrog"}  # neighbours change, and pressure is stiff
+            if not asked:
+                steps = 1 / 60 / self.model.stable_step()
+                asked = {"implicit" if steps > MOST_EXPLICIT else "leapfrog"}
+            self._integrator = "implicit" if "implicit" in asked else "leapfrog"
+        return self._integrator
+
+    def _set_down(self) -> None:
+        """Raise free bodies that start in the ground until they stand on it, also in one that comes later. Scans have
+        their origin anywhere, and what starts in the ground would be shot out of it. The reference shape stays where it
+        was given."""
+        for body in self._arrived:
+            for ground in self.world.colliders:
+                if not isinstance(ground, Ground):
+                    continue
+                up = np.array(ground.normal)
+                depth = ground.height - self._lowest(body, up)
+                if depth > 0 and not body.handles:
+                    body.origin = body.origin + depth * up
+                    self.contact.outdate()
+                    self.world.revision += 1
+            self._refuse_overlap(body)
+        self._arrived.clear()
+
+    def _lowest(self, body: Body, up: Floats) -> float:
+        """How far down a body reaches [m]: its cloud before it moves, its nodes with their balls afterwards."""
+        if self.time == 0:
+            return float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
+        balls = np.minimum(np.abs(self.model.reach.numpy()[self.nodes_of(body)]), 0.5) * body.unit
+        return float((body.positions @ up - balls).min())
+
+    def _refuse_overlap(self, body: Body) -> None:
+        """What starts deep in a collider would be shot out of it."""
+        for collider in self._solid_colliders():
+            place, rotation = collider.pose(self.time)
+            depth = -float(measured(collider, (body.positions - place) @ rotation, self.device)[0].min())
+            if depth > body.unit:
+                raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
+
+    def _stable_substeps(self, dt: float, longest: float) -> int:
+        """How many stable steps make up dt.
+
+        The size of a step is kept while it is about right: leap-frog keeps the energy only while its step stays the
+        same, and a size that follows every breath of the stability limit pumps energy into the motion.
+        """
+        # What is many times faster than sound, which crosses a spacing in 1/ω, is blowing up: steps need not follow it.
+        longest = max(longest, 1 / (16 * self.model.rest_frequency()))
+        limit = min(self.model.stable_step(), longest)
+        if not (math.isfinite(limit) and limit > 0):
+            self._blow_up_where_not_finite()
+        self._refuse_hopeless(limit)
+        steps = max(1, round(dt / self._step)) if self._step else 0
+        if steps == 0 or not SMALLEST_STEP * limit <= dt / steps <= LARGEST_STEP * limit:
+            room = 1.0 if self._step == 0 else ROOM_TO_SHRINK
+            steps = max(1, math.ceil(dt / (room * limit) * (1 - 1e-12)))
+            self._step = dt / steps
+        return steps
+
+    def _implicit_substeps(self, dt: float, longest: float) -> int:
+        """How many implicit steps make up dt. Only the ground has no far side that one could come out of."""
+        crossing = self.model.crossing_time() if self._solid_colliders() else math.inf
+        step = min(LONGEST_IMPLICIT, longest, crossing)
+        self._refuse_hopeless(step)
+        return math.ceil(dt / step * (1 - 1e-9))
+
+    def _refuse_hopeless(self, step: float) -> None:
+        """Stop where steps have become so short [s] that the end would never be reached."""
+        if step * self.model.rest_frequency() < HOPELESS:
+            fastest = max(self.bodies, key=lambda body: np.abs(body.velocities).max())
+            raise BlowUpError(self._blow_up_text(fastest.name, "it is crushed or flung apart"))
+
+    def _solid_colliders(self) -> list[Collider]:
+        return [one for one in self.world.colliders if isinstance(one, Collider)]
+
+    def _write_surroundings(self) -> None:
+        """Pushes on the bodies, and the colliders as they are now."""
+        model = self.model
+        for b, body in enumerate(self.bodies):
+            push = self.world.gravity + body.force / float(body.masses.sum())
+            model.set_acceleration(b, push / body.unit)
+        self._span = (self.time, self.time)
+        self._place_colliders(self.time)
+        self.contact.place()
+
+    def _place_colliders(self, at: float) -> None:
+        origins = np.array([body.origin for body in self.bodies])
+        self.model.meet(self.world.colliders, origins, self._span, at, self._collider_speed)
+
+    def _move_colliders(self, span: tuple[float, float], at: float) -> None:
+        """Colliders that move go on over a span of time; they stand where they are at the time `at` [s]."""
+        if any(one.moves for one in self.world.colliders):
+            self._span = span
+            self._place_colliders(at)
+            self._energies.forget()
+
+    def _write_fields(self, ahead: float) -> None:
+        """Accelerations by the fields, as they will be a little ahead [s]: in the middle of the kicks they are for, or
+        they would lag and drive what circles a centre outward."""
+        model = self.model
+        extra = np.zeros((len(model) if self.world.fields else 0, 3))
+        for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
+            fields = [field for field in self.world.fields if field.acts_on(body)]
+            if fields:
+                velocities = body.velocities
+                positions, time = body.positions + ahead * velocities, self.time + ahead
+                acting = [field.acceleration(body, positions, velocities, time) for field in fields]
+                extra[low:high] = np.sum(acting, axis=0) / body.unit
+        model.set_extra(extra)
+
+    def _follow_ramps(self) -> bool:
+        """Give bodies on their way to another material what they are made of now; whether any changed."""
+        changed = [body.follow_ramp(self.time) for body in self.bodies]
+        return any(changed)
+
+    def _move_holds(self, time: float, duration: float) -> None:
+        """Set hold velocities so that every hold is where it should be at `time`."""
+        velocities = []
+        for handle in self._handles():
+            goal = handle.to(time)
+            way = goal - handle.moved
+            velocities.append(way / duration / handle.body.unit)
+            handle.moved = goal
+            if way.any():
+                self._energies.forget(handle.body)
+        self.model.set_hold_velocities(np.array(velocities).reshape(-1, 3))
+
+    def _recentre(self) -> None:
+        """Move the origins of bodies that have gone far, so that displacements stay small."""
+        first_nodes = self.model.u.numpy()
+        for anchor in {id(body.anchor): body.anchor for body in self.bodies}.values():
+            bodies = [b for b, body in enumerate(self.bodies) if body.anchor is anchor]
+            moved = first_nodes[self.model.ranges[bodies[0]][0]]
+            if np.abs(moved).max() > FARTHEST_FROM_ORIGIN:
+                shift = moved.astype(np.float64)
+                self.model.recentre(bodies, shift)
+                anchor.origin = anchor.origin + anchor.unit * shift
+                self._place_colliders(self.time)
+                self.contact.place()
+
+    def _check_for_blow_up(self) -> None:
+        if not math.isfinite(self.model.fastest()):
+            self._blow_up_where_not_finite()
+        gained = self._energies.gained(self.contact.parties, self.world)
+        if gained is not None:
+            body, energy = gained
+            raise BlowUpError(self._blow_up_text(body.name, f"it gained {energy:.3g} J from nowhere"))
+
+    def _blow_up_where_not_finite(self) -> NoReturn:
+        broken = [body.name for body in self.bodies if not np.isfinite(self.field(body, "v")).all()]
+        name = broken[0] if broken else self.bodies[0].name
+        raise BlowUpError(self._blow_up_text(name, "its velocities are no longer numbers"))
+
+    def _blow_up_text(self, name: str, what: str) -> str:
+        return (
+            f"{name}: blew up before t = {self.time:.4g} s: {what}. "
+            "Try a softer material, more damping, or gentler drags; the last good frame is kept"
+        )
+
+    # Reading
+
+    def field(self, body: Body, name: str) -> Floats:
+        """The "u", "v", "gradient", "plastic" strain or "swell" of one body's nodes, in its units."""
+        model = self.model
+        if name == "gradient":
+            model.ensure_forces()
+        matter = model.matter
+        arrays = {
+            "X": matter.X,
+            "past": matter.past,
+            "u": model.u,
+            "v": model.v,
+            "gradient": model.forces.gradient,
+            "plastic": matter.plastic,
+            "swell": matter.swell,
+        }
+        return arrays[name].numpy()[self.nodes_of(body)].astype(np.float64)
+
+    def stress_of(self, body: Body) -> Floats:
+        return self.model.stress()[self.nodes_of(body)].astype(np.float64)
+
+    def displacement_at(self, body: Body, X: Floats) -> Floats:
+        points, nodes = ((places - body.centre) / body.unit for places in (X, body.reference))
+        carriers = Carriers.found(points, nodes, None if body.reshaped else body.sees)
+        carried = carriers.carry(points, nodes, self.field(body, "u"), self.field(body, "gradient"))
+        return body.origin - body.centre + body.unit * carried
+
+    def diagnostics(self, body: Body) -> dict[str, Any]:
+        x, v, m = body.positions, body.velocities, body.masses
+        energy, volume_ratio = (each[self.nodes_of(body)] for each in self.model.measure())
+        return {
+            "mass": float(m.sum()),
+            "momentum": m @ v,
+            "angular_momentum": np.cross(x, m[:, None] * v).sum(axis=0),
+            "kinetic": float(0.5 * m @ (v * v).sum(axis=1)),
+            "elastic": float(energy.sum() * body.unit**3),
+            "potential": float(-(m @ x) @ self.world.gravity),
+            "volume": float(body.volumes @ volume_ratio),
+        }
+
+    def pieces(self) -> list[Piece]:
+        """Bodies that have flowed together are one piece, one that has flowed apart is several."""
+        label = self.model.pieces()
+        found: list[Piece] = [{} for _ in range(int(label.max()) + 1)]
+        for body in self.bodies:
+            own = label[self.nodes_of(body)]
+            for piece in np.unique(own):
+                found[piece][body] = np.flatnonzero(own == piece)
+        return found
+
+    def carry(self, body: Body, surfels: Surfels) -> None:
+        self.model.ensure_forces()
+        surfels.follow(self.model, self.bodies.index(body), body.unit, body.origin)
+        self.pool.skins.finish(body, surfels)
+
+    def walls(self, body: Body) -> tuple[Any, int]:
+        return self.model.colliders, self.bodies.index(body)
+
+    # Relaxing
+
+    def settle(self, tolerance: float, most_steps: int) -> None:
+        """Relax until what is left to go is below `tolerance` spacings.
+
+        Dynamic relaxation: leap-frog with the drag α = 2ω₀ that just stops the slowest motion, ω₀² = v·Kv / v·Mv.
+        ω₀ falls at once and rises slowly, since quick ripples hide the slow motion under them.
+        """
+        self.time = self.world.time
+        model = self.model
+        if self.pool.flows:
+            molten = next(body.name for body in self.bodies if is_fluid(body))
+            raise PhyxelError(f"settle: {molten} is molten and flows on; use world.advance, or solidify it first")
+        self._write_surroundings()
+        model.stop()
+        slowest, quiet, steps = math.inf, 0, 0
+        while quiet < 3:
+            step = min(model.stable_step(), self.contact.longest_step())
+            drag = 2 * slowest if math.isfinite(slowest) else 0.0
+            self._write_fields(0.0)
+            self._move_holds(self.time + DRAG_TIME, SETTLING_STEPS * step)
+            left = SETTLING_STEPS
+            while left > 0:
+                self.contact.longest_step()
+                now = self.contact.prepare(step, left)
+                model.step(step, now, drag)
+                left -= now
+            model.synchronise(drag)
+            steps += SETTLING_STEPS
+            fastest = model.fastest()
+            if not math.isfinite(fastest) or steps > most_steps:
+                raise PhyxelError(f"settle: no rest after {steps} steps; is every body held or on the ground?")
+            slowest = min(model.relaxation_frequency(), 1.02 * slowest)
+            quiet = quiet + 1 if fastest <= tolerance * slowest or fastest == 0 else 0
+        model.stop()
+        self._energies.forget()
+        self._recentre()
+
+    # Checkpoints
+
+    def state(self) -> State:
+        return {
+            **below("model.", self.model.state()),
+            **below("pool.", self.pool.state()),
+            **below("energies.", self._energies.state()),
+            "step": np.array(self._step),
+            "integrator": np.array(self._integrator or ""),
+            "origins": np.array([body.origin for body in self.bodies]),
+            "moved": np.array([handle.moved for handle in self._handles()]).reshape(-1, 3),
+            "slack": self.contact.slack,
+        }
+
+    def restore(self, state: State) -> None:
+        if self.model.reshaped and "model.pairs.count" not in state:
+            self._be_born_again()
+        self.model.restore(under("model.", state))
+        self.pool.restore(under("pool.", state))
+        self._step = float(state["step"])
+        self._integrator = str(state["integrator"]) or None
+        self._arrived.clear()
+        for body, origin in zip(self.bodies, state["origins"], strict=True):
+            body.origin = origin
+        for handle, moved in zip(self._handles(), state["moved"], strict=True):
+            handle.moved = moved
+        self._write_surroundings()
+        self.contact.resume(state["slack"])
+        self._energies.restore(under("energies.", state))
+
+    def _be_born_again(self) -> None:
+        """Bodies that have been reshaped since get their first shape back."""
+        self._model, self.pool = None, Pool(self)
+        for body in self.bodies:
+            body.be_born_again()
