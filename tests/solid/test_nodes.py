@@ -14,6 +14,7 @@ from phyxel.solid.nodes import Nodes, fitted_shape, sample_nodes
 from phyxel.solid.octants import Octants, classified
 from phyxel.solid.octree import HALVES, TOUCH, Kind, Lattice, grow
 from phyxel.solid.quadrature import quadrature
+from phyxel.solid.solid import Solid
 
 EXACT_VOLUMES = {
     "bar": 0.0625,
@@ -427,3 +428,25 @@ def test_a_solid_with_nothing_inside(clearance):
     body.volume = 0.0
     with pytest.raises(PhyxelError, match=r"void.*nothing lies inside"):
         sample_nodes(body, 100)
+
+
+@pytest.mark.parametrize(("name", "count"), [("box", 300), ("bear", 300), ("torus", 200), ("jack", 400)])
+def test_nodes_on_the_surface(name, count):
+    """Corners of octants: as many as asked for, none outside, the outermost on the surface, the volume shared out."""
+    solid = Solid(px.load(name, points=4000))
+    nodes = solid.sample(count, on_surface=True)
+    depth = -solid.distance(nodes.positions) / nodes.spacing
+    skin = nodes.kinds == Kind.EXTERIOR_BOUNDARY
+    assert abs(len(nodes) / count - 1) <= 0.1
+    assert np.abs(depth[skin]).max() < 1e-2
+    assert depth[~skin].min() > 0.4
+    assert skin.mean() > 0.3
+    assert (nodes.volumes > 0).all()
+    assert nodes.volumes.sum() == pytest.approx(solid.volume, rel=1e-9)
+
+
+def test_a_box_has_nodes_on_its_edges_and_corners():
+    solid = Solid(px.load("box", points=1000))
+    positions = solid.sample(216, on_surface=True).positions
+    ends = ((np.abs(positions - solid.lower) < 1e-9) | (np.abs(positions - solid.upper) < 1e-9)).sum(axis=1)
+    assert np.bincount(ends).tolist() == [64, 96, 48, 8]  # 6 × 6 × 6: inside, on faces, edges, corners

@@ -18,6 +18,8 @@ zero, and the points know them about as well as any.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
@@ -29,6 +31,22 @@ Floats = NDArray[np.float64]
 
 REGULAR = 1e-12
 """Added to the diagonal, over its mean: where all functions around a point are corrected ξ is not unique."""
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Points and nodes that meet."""
+
+    point: NDArray[np.integer]
+    node: NDArray[np.integer]
+    phi: Floats
+    weight: Floats
+    """w of the point"""
+    arm: Floats
+    """X_I − x, in units of the root mean square of these at the point, shape (pairs, 3)"""
+    moments: Floats
+    """y_m, in `length`, shape (pairs, 1 or 4)"""
+    length: float
 
 
 def consistent_gradients(
@@ -45,66 +63,67 @@ def consistent_gradients(
     chosen = np.flatnonzero(within)
     if len(chosen) == 0:
         return gradients
-    owner = np.repeat(np.arange(len(points)), np.diff(values.indptr))
-    node, phi = values.indices, values.data
-    span = np.sqrt(np.bincount(owner, ((points[owner] - nodes[node]) ** 2).sum(axis=1)) / np.diff(values.indptr))
-    arm = (nodes[node] - points[owner]) / span[owner, None]
-    y = -arm * span[owner, None] / span.mean()  # x − X_I, about one
-    y = np.ones((len(owner), 1)) if basis == "linear" else np.column_stack([np.ones(len(owner)), y])
-    missing = _missing(gradients, phi, owner, node, weights, y, len(nodes), span.mean())
-    p = _polynomials(arm, basis)
-    m = np.abs(phi)
-    seen = _orthonormal(p, m, owner, len(points))
-
-    column = np.full(len(nodes), -1)
-    column[chosen] = np.arange(len(chosen))
-    inner = column[node] >= 0
-    terms = y.shape[1]
-    load = (weights[owner, None] * y)[inner]
-    size = len(chosen) * terms
-    columns = (column[node[inner], None] * terms + np.arange(terms)).reshape(-1)
-    pair = np.repeat(np.flatnonzero(inner), terms)
-    spread = csr_array((load.reshape(-1), (pair, columns)), (len(owner), size))
-    # A_q⁻¹ in an orthonormal basis is the identity: E = (basis)ᵀ m (load)
-    averaged = [
-        csr_array((m * seen[:, a], (owner, np.arange(len(owner)))), (len(points), len(owner)))
-        for a in range(p.shape[1])
-    ]
-    system = spread.T @ (csr_array(spread.multiply(m[:, None])))
-    for average in averaged:
-        part = average @ spread
-        system = system - part.T @ part
-    diagonal = system.diagonal().mean()
-    system = csc_array(system)
-    system.setdiag(system.diagonal() + REGULAR * diagonal)
-    solver = splu(system)
+    pairs = _paired(values, points, weights, nodes, basis)
+    missing = _missing(gradients, pairs, len(nodes))[chosen]
+    m = np.abs(pairs.phi)
+    p = _orthonormal(_polynomials(pairs.arm, basis), m, pairs.point, len(points))
+    entry = np.arange(len(m))
+    averages = [csr_array((m * term, (pairs.point, entry)), (len(points), len(m))) for term in p.T]
+    spread = _spread(pairs, chosen, len(nodes))
+    solver = splu(_system(spread, m, averages))
     changed = gradients.copy()
     for k in range(3):
-        xi = solver.solve(missing[chosen, :, k].reshape(-1))
-        pushed = spread @ xi
-        alpha = [average @ pushed for average in averaged]
-        changed[:, k] += m * (pushed - sum(alpha[a][owner] * seen[:, a] for a in range(len(alpha))))
+        pushed = spread @ solver.solve(missing[:, :, k].reshape(-1))
+        fitted = sum((average @ pushed)[pairs.point] * term for average, term in zip(averages, p.T, strict=True))
+        changed[:, k] += m * (pushed - fitted)
     return changed
 
 
-def _missing(
-    gradients: Floats,
-    phi: Floats,
-    owner: NDArray[np.integer],
-    node: NDArray[np.integer],
-    weights: Floats,
-    y: Floats,
-    count: int,
-    length: float,
-) -> Floats:
-    """r: what the sums Σ_q w_q y_m ∇φ_I lack, shape (n, terms, 3)."""
-    missing = np.zeros((count, y.shape[1], 3))
-    for m in range(y.shape[1]):
+def _paired(values: csr_array, points: Floats, weights: Floats, nodes: Floats, basis: Basis) -> _Pairs:
+    count = np.diff(values.indptr)
+    point, node = np.repeat(np.arange(len(points)), count), values.indices
+    arm = nodes[node] - points[point]
+    span = np.sqrt(np.bincount(point, (arm * arm).sum(axis=1)) / count)
+    length = float(span.mean())
+    one = np.ones((len(point), 1))
+    moments = one if basis == "linear" else np.hstack([one, -arm / length])
+    return _Pairs(point, node, values.data, weights[point], arm / span[point, None], moments, length)
+
+
+def _missing(gradients: Floats, pairs: _Pairs, count: int) -> Floats:
+    """r: what the sums Σ_q w_q y_m ∇φ_I lack, shape (n, terms, 3). About X_I, ∫ ∂_k φ_I (x − X_I)_m = −δ_km ∫ φ_I."""
+    terms = pairs.moments.shape[1]
+    missing = np.zeros((count, terms, 3))
+    for m in range(terms):
         for k in range(3):
-            missing[:, m, k] = -np.bincount(node, weights[owner] * y[:, m] * gradients[:, k], count)
-    for m in range(1, y.shape[1]):
-        missing[:, m, m - 1] -= np.bincount(node, weights[owner] * phi, count) / length
+            missing[:, m, k] = -np.bincount(pairs.node, pairs.weight * pairs.moments[:, m] * gradients[:, k], count)
+    for m in range(1, terms):
+        missing[:, m, m - 1] -= np.bincount(pairs.node, pairs.weight * pairs.phi, count) / pairs.length
     return missing
+
+
+def _spread(pairs: _Pairs, chosen: NDArray[np.integer], count: int) -> csr_array:
+    """ξ of the chosen nodes -> w_q Σ_m y_m ξ_Im of every pair."""
+    column = np.full(count, -1)
+    column[chosen] = np.arange(len(chosen))
+    inner = np.flatnonzero(column[pairs.node] >= 0)
+    terms = pairs.moments.shape[1]
+    columns = column[pairs.node[inner], None] * terms + np.arange(terms)
+    load = pairs.weight[inner, None] * pairs.moments[inner]
+    shape = len(pairs.node), len(chosen) * terms
+    return csr_array((load.reshape(-1), (np.repeat(inner, terms), columns.reshape(-1))), shape)
+
+
+def _system(spread: csr_array, m: Floats, averages: list[csr_array]) -> csc_array:
+    """ξ -> Σ_q w_q y_m C_qI. The polynomials are orthonormal: what they take away is a square."""
+    system = spread.T @ csr_array(spread.multiply(m[:, None]))
+    for average in averages:
+        part = average @ spread
+        system = system - part.T @ part
+    system = csc_array(system)
+    diagonal = system.diagonal()
+    system.setdiag(diagonal + REGULAR * diagonal.mean())
+    return system
 
 
 def _polynomials(arm: Floats, basis: Basis) -> Floats:

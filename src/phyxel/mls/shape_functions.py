@@ -16,7 +16,7 @@ point: neither a scale nor a place costs digits, and cond(A) says how well the n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -296,6 +296,22 @@ class ShapeValues:
     condition: NDArray[np.float64]
     """cond(A) with lengths in mean covers, never less than that of the 2-norm and rarely 20 % more, shape (m,)"""
     node_count: int
+
+    def with_gradients(self, gradients: NDArray[np.float64]) -> ShapeValues:
+        """The same with other ∇φ, shape (pairs, 3)."""
+        return replace(self, dphi=wp.array(gradients, dtype=wp.vec3d, device=self.dphi.device))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All numbers, by name."""
+        arrays = {name: getattr(self, name).numpy() for name in ("start", "index", "phi", "dphi")}
+        return arrays | {"condition": self.condition}
+
+    @staticmethod
+    def restored(state: dict[str, NDArray[Any]], node_count: int, device: wp.Device) -> ShapeValues:
+        """From what `state` gave."""
+        kinds = {"start": wp.int32, "index": wp.int32, "phi": wp.float64, "dphi": wp.vec3d}
+        arrays = {name: wp.array(state[name], dtype=kind, device=device) for name, kind in kinds.items()}
+        return ShapeValues(**arrays, condition=state["condition"], node_count=node_count)
 
     def _matrix(self, entries: NDArray[np.float64]) -> csr_array:
         shape = len(self.condition), self.node_count

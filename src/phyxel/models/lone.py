@@ -7,13 +7,14 @@ Pa and time in s, so a density counts as ρ unit²: M ü = −K u with K = ∫ B
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel.contact.feel import Feel
 from phyxel.material import Mixture
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.space import Space
@@ -41,26 +42,6 @@ class Goal:
     """of each of its points, shape (k, 3)"""
     rotation: Floats
     """how far it has turned since it was taken, 3 × 3"""
-
-
-@dataclass(frozen=True)
-class Touch:
-    """The nearest collider of each of some places."""
-
-    gap: Floats
-    """signed distance, negative inside it, shape (k,)"""
-    normal: Floats
-    """out of it, shape (k, 3)"""
-    velocity: Floats
-    """of its surface there [1/s], shape (k, 3)"""
-    friction: Floats
-    """Coulomb's coefficient, shape (k,)"""
-    restitution: Floats
-    """share of the speed kept in a bounce, shape (k,)"""
-
-
-Feel = Callable[[Floats], Touch]
-"""What places (k, 3), X + u, meet."""
 
 
 class LoneModel(Protocol):
@@ -103,6 +84,9 @@ class LoneModel(Protocol):
 
     def momenta(self) -> tuple[Floats, Floats]:
         """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
+
+    def plastic(self, at: ShapeValues) -> Floats:
+        """Permanent strain at points, shape (m, 3, 3)."""
 
     def volume(self) -> float:
         """∫ |J| [m³]."""

@@ -10,7 +10,7 @@ Lengths are in units of the body's mean node spacing, about the middle of its re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csr_array
 
 from phyxel import device as dev
-from phyxel.mls.consistent import consistent_gradients
 from phyxel.mls.neighbours import nearest
+from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import Basis, ShapeFunctions, ShapeValues
 from phyxel.models.elasticity import hooke
 from phyxel.models.laws import Row
-from phyxel.solid.quadrature import Quadrature
+from phyxel.solid.fabric import Fabric
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -75,35 +75,25 @@ class Pairs:
 class Space:
     """Shape functions of a body, at its quadrature points and anywhere."""
 
-    def __init__(
-        self,
-        shape: ShapeFunctions,
-        quadrature: Quadrature,
-        skin: Floats,
-        placing: Placing,
-        device: wp.Device,
-    ) -> None:
+    def __init__(self, fabric: Fabric, placing: Placing, sees: Sees | None, device: wp.Device) -> None:
+        """`sees` is that of the cloud's coordinates."""
         self.device = device
-        self._shape, self._placing = shape, placing
-        self.nodes: Floats = placing.body(shape.nodes)
+        self._fabric, self._placing, self._sees = fabric, placing, sees
+        self.nodes: Floats = placing.body(fabric.nodes.positions)
         """X_I, shape (n, 3)"""
+        quadrature = fabric.nodes.quadrature
         self.points: Floats = placing.body(quadrature.points)
         """where integrals look, shape (q, 3)"""
         self.weights: Floats = quadrature.weights / placing.length**3
         """the volume each stands for, shape (q,)"""
         self.owner: NDArray[np.int64] = nearest(self.points, self.nodes, 1)[1][:, 0]
         """the node nearest to each point, shape (q,)"""
-        within = np.ones(len(self.nodes), bool)
-        within[shape.pairs(skin)[1]] = False
-        found = self.at(self.points)
-        gradients = consistent_gradients(
-            found.dphi.numpy(), found.values, self.points, self.weights, self.nodes, within, shape.basis
-        )
+        found = self._turned(fabric.at_points)
         self.values: csr_array = found.values
         """φ_I at the points, shape (q, n)"""
-        self.gradients: Floats = gradients
+        self.gradients: Floats = found.dphi.numpy()
         """∇φ_I of its entries, consistent with the quadrature, shape (pairs, 3)"""
-        self.pairs = _paired(found.values, gradients, device)
+        self.pairs = _paired(self.values, self.gradients, device)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -111,18 +101,29 @@ class Space:
     @property
     def basis(self) -> Basis:
         """ "linear" or "quadratic" """
-        return self._shape.basis
+        return self._fabric.basis
+
+    @cached_property
+    def _shape(self) -> ShapeFunctions:
+        fabric = self._fabric
+        return ShapeFunctions(fabric.nodes.positions, fabric.covers, fabric.basis, self._sees, self.device)
 
     def at(self, X: NDArray[np.floating]) -> ShapeValues:
         """φ and ∇φ at (m, 3) positions."""
-        found = self._shape.at(self._placing.cloud(X))
-        turned = self._placing.length * (found.dphi.numpy() @ self._placing.turn.T)
-        return replace(found, dphi=wp.array(turned, dtype=wp.vec3d, device=found.dphi.device))
+        return self._turned(self._shape.at(self._placing.cloud(X)))
+
+    def _turned(self, found: ShapeValues) -> ShapeValues:
+        return found.with_gradients(self._placing.length * (found.dphi.numpy() @ self._placing.turn.T))
 
     @cached_property
     def at_nodes(self) -> ShapeValues:
-        """φ and ∇φ at the nodes: what a node's coefficient is not, its place."""
-        return self.at(self.nodes)
+        """φ and ∇φ at the nodes: a node's coefficient is not its displacement."""
+        return self._turned(self._fabric.at_nodes)
+
+    @cached_property
+    def at_skin(self) -> ShapeValues:
+        """φ and ∇φ at the surfels."""
+        return self._turned(self._fabric.at_skin)
 
     def mass(self, density: Floats) -> csr_array:
         """M_IJ = ∫ ρ φ_I φ_J for densities (q,) at the points, shape (n, n)."""

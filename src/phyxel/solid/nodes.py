@@ -207,7 +207,8 @@ def _finished(solid: Solid, placed: Placed) -> Nodes:
         if (volumes > 0).all():
             break
         placed = placed[volumes > 0]
-    kinds = np.where(placed.on_surface, Kind.EXTERIOR_BOUNDARY, placed.octants.kinds[placed.owner]).astype(np.int8)
+    inside = np.minimum(placed.octants.kinds[placed.owner], Kind.INTERIOR_BOUNDARY)
+    kinds = np.where(placed.on_surface, Kind.EXTERIOR_BOUNDARY, inside).astype(np.int8)
     reach = np.where(placed.on_surface, 0.0, np.maximum(-solid.distance(placed.positions), 0.0))
     return Nodes(placed.positions, volumes, reach, placed.sides, kinds, points)
 

@@ -1,0 +1,89 @@
+"""What Galerkin models need of a solid, in the cloud's coordinates [m]: nodes on its surface and inside, quadrature
+points, and the shape functions at these, at the nodes and at the skin.
+
+To make it of a scan takes many seconds; it depends on the points and some numbers alone, and is remembered on disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.mls.consistent import consistent_gradients
+from phyxel.mls.shape_functions import Basis, ShapeValues
+from phyxel.solid.nodes import Nodes
+from phyxel.solid.quadrature import Quadrature
+from phyxel.solid.solid import Solid
+
+Floats = NDArray[np.float64]
+State = dict[str, NDArray[Any]]
+PLACES = ("points", "nodes", "skin")
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """Nodes of a solid and their shape functions."""
+
+    nodes: Nodes
+    basis: Basis
+    covers: Floats
+    """half sides of the nodes' covers [m], shape (n,)"""
+    at_points: ShapeValues
+    """at the quadrature points, with gradients consistent with the quadrature"""
+    at_nodes: ShapeValues
+    at_skin: ShapeValues
+
+    @staticmethod
+    def woven(solid: Solid, nodes: Nodes, basis: Basis, device: wp.Device) -> Fabric:
+        """Of a solid with these nodes."""
+        shape = solid.shape_functions(nodes, basis)
+        at_skin, at_points = shape.at(solid.skin.positions), shape.at(nodes.quadrature.points)
+        within = np.ones(len(nodes), bool)
+        within[at_skin.index.numpy()] = False
+        gradients = consistent_gradients(
+            at_points.dphi.numpy(),
+            at_points.values,
+            nodes.quadrature.points,
+            nodes.quadrature.weights,
+            nodes.positions,
+            within,
+            basis,
+        )
+        at_points = at_points.with_gradients(gradients)
+        made = Fabric(nodes, basis, shape.covers, at_points, shape.at(nodes.positions), at_skin)
+        return Fabric.restored(made.state(), basis, device)  # the same bits as one that was remembered
+
+    def state(self) -> State:
+        """All of it, as arrays."""
+        nodes, quadrature = self.nodes, self.nodes.quadrature
+        kept: State = {
+            "positions": nodes.positions, "volumes": nodes.volumes, "reach": nodes.reach,
+            "octants": nodes.octants, "kinds": nodes.kinds, "covers": self.covers,
+            "quadrature": quadrature.points, "weights": quadrature.weights,
+        }  # fmt: skip
+        for place in PLACES:
+            values: ShapeValues = getattr(self, f"at_{place}")
+            kept |= {f"{place}.{name}": array for name, array in values.state().items()}
+        # By far the largest, and surfels are in single precision anyway.
+        return kept | {name: kept[name].astype(np.float32) for name in ("skin.phi", "skin.dphi", "skin.condition")}
+
+    @staticmethod
+    def restored(state: State, basis: Basis, device: wp.Device) -> Fabric:
+        """From what `state` gave."""
+        quadrature = Quadrature(state["quadrature"], state["weights"])
+        nodes = Nodes(
+            *(state[name] for name in ("positions", "volumes", "reach", "octants", "kinds")), quadrature=quadrature
+        )
+        values = (
+            ShapeValues.restored(
+                {name.removeprefix(f"{place}."): x for name, x in state.items() if name.startswith(f"{place}.")},
+                len(nodes),
+                device,
+            )
+            for place in PLACES
+        )
+        return Fabric(nodes, basis, state["covers"], *values)

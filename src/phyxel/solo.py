@@ -1,0 +1,235 @@
+"""A body that moves on its own, by a Galerkin or a modal model: what it is told of the world, and what it tells."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.contact.colliders import Collider, Ground
+from phyxel.contact.feel import Feel, Surroundings
+from phyxel.contact.table import ColliderTable
+from phyxel.errors import BlowUpError, PhyxelError
+from phyxel.handle import DRAG_TIME, Handle
+from phyxel.material import Mixture
+from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.galerkin import GalerkinModel
+from phyxel.models.lone import Goal, Hold, LoneModel
+from phyxel.models.modal import ModalModel
+from phyxel.mover import Piece, State
+from phyxel.surface.surfels import Surfels
+
+if TYPE_CHECKING:
+    from phyxel.body import Body
+    from phyxel.world import World
+
+Floats = NDArray[np.float64]
+
+LONGEST_STEP = 0.01
+"""[s]"""
+CROSSED = 0.5
+"""Node spacings that a body may go in one step where there is something with a far side."""
+
+
+class Solo:
+    """Moves one body. It meets colliders, and no other body."""
+
+    def __init__(self, world: World, body: Body) -> None:
+        self.world, self.body = world, body
+        self.bodies = [body]
+        self.steps = 0
+        self._model: LoneModel | None = None
+        self._surroundings = Surroundings(body.unit)
+        self._walls = ColliderTable([body.unit], wp.float32, world.device)
+        self._arrived = True
+
+    @property
+    def model(self) -> LoneModel:
+        """What moves the body, made when first needed."""
+        if self._model is None:
+            body = self.body
+            make = GalerkinModel if body.model == "galerkin" else ModalModel
+            self._model = make(body.space, body.unit, body.velocities / body.unit, **body.lone_options)
+            self._model.set_material(body.mixture, body.rotation)
+            self._model.set_holds(self._holds())
+        return self._model
+
+    # What has changed
+
+    def material_changed(self, body: Body, before: Mixture) -> None:
+        self.model.set_material(body.mixture, body.rotation)
+
+    def holds_changed(self, body: Body) -> None:
+        if self._model is not None:
+            self._model.set_holds(self._holds())
+
+    def force_changed(self, body: Body) -> None:
+        pass
+
+    def surroundings_changed(self, collider_came: bool) -> None:
+        self._place_colliders((self.world.time, self.world.time))
+        self._arrived |= collider_came
+
+    def _holds(self) -> list[Hold]:
+        body = self.body
+        return [
+            Hold((one.points - body.centre) / body.unit, not one.moves, one.turns and len(one.points) == 1)
+            for one in body.handles
+        ]
+
+    def _goals(self, time: float) -> list[Goal]:
+        body = self.body
+
+        def goal(handle: Handle) -> Goal:
+            there = handle.goals(time) - body.origin
+            return Goal((there - (handle.points - body.centre)) / body.unit, handle.turn(time))
+
+        return [goal(handle) for handle in body.handles]
+
+    # Stepping
+
+    def set_clock(self, time: float) -> None:
+        self._place_colliders((time, time))
+
+    def advance(self, dt: float) -> None:
+        self._set_down()
+        start, left = self.world.time, dt
+        while left > 0:
+            substeps = self._substeps(left)
+            step, left = left / substeps, left * (substeps - 1) / substeps
+            end = start + dt - left
+            self._place_colliders((end - step, end))
+            self.model.step(step, self._push(end), self._goals(end), self._feel())
+            self.steps += 1
+            self.body.follow_ramp(end)
+        self._check()
+
+    def _substeps(self, dt: float) -> int:
+        """How many steps make up dt. Only the ground has no far side that one could come out of."""
+        longest = LONGEST_STEP
+        if any(isinstance(one, Collider) for one in self.world.colliders):
+            speed = float(np.linalg.norm(self.model.v, axis=1).max())
+            longest = min(longest, max(CROSSED / max(speed, 1e-9), 1e-2 * longest))
+        return max(1, math.ceil(dt / longest * (1 - 1e-9)))
+
+    def _push(self, time: float) -> Floats:
+        """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3)."""
+        body = self.body
+        push = np.tile(self.world.gravity + body.force / float(body.masses.sum()), (len(body.birth), 1))
+        for field in self.world.fields:
+            if field.acts_on(body):
+                push += field.acceleration(body, body.positions, body.velocities, time)
+        return push / body.unit
+
+    def _feel(self) -> Feel | None:
+        return self._surroundings.feel if self.world.colliders else None
+
+    def _place_colliders(self, span: tuple[float, float]) -> None:
+        colliders, origin = self.world.colliders, self.body.origin
+        self._surroundings.place(colliders, origin, span, span[1])
+        self._walls.write(colliders, origin[None], span, span[1])
+
+    def _set_down(self) -> None:
+        """A free body that starts in the ground is raised until it stands on it; in another collider it is refused."""
+        if not self._arrived:
+            return
+        self._arrived = False
+        body = self.body
+        for ground in self.world.colliders:
+            up = np.array(ground.normal) if isinstance(ground, Ground) else np.zeros(3)
+            if isinstance(ground, Ground) and not body.handles:
+                depth = ground.height - float((body.surface.carried.positions @ up).min())
+                if depth > 0:
+                    body.origin = body.origin + depth * up
+                    self.world.revision += 1
+        self._place_colliders((self.world.time, self.world.time))
+        if self.world.colliders:
+            depth = -float(self._surroundings.feel((body.positions - body.origin) / body.unit).gap.min())
+            if depth > 1 and not body.handles:
+                raise PhyxelError(f"{body.name}: starts {depth * body.unit:.3g} m inside a collider; move one of them")
+
+    def _check(self) -> None:
+        if not np.isfinite(self.model.u).all():
+            raise BlowUpError(
+                f"{self.body.name}: blew up before t = {self.world.time:.4g} s: its displacements are no longer "
+                "numbers. Try a softer material, more damping, or gentler drags; the last good frame is kept"
+            )
+
+    def settle(self, tolerance: float, most_steps: int) -> None:
+        self._set_down()
+        time = self.world.time
+        self._place_colliders((time, time))
+        self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._feel(), tolerance)
+
+    # Reading
+
+    def _at(self, X: Floats) -> ShapeValues:
+        """Shape functions at (m, 3) reference positions [m]."""
+        body = self.body
+        return body.space.at((np.asarray(X, np.float64).reshape(-1, 3) - body.centre) / body.unit)
+
+    def field(self, body: Body, name: str) -> Floats:
+        model, at = self.model, body.space.at_nodes
+        if name == "u":
+            return model.displacement(at)
+        if name == "v":
+            return np.asarray(at.values @ model.v)
+        if name == "gradient":
+            return model.gradient(at)
+        if name == "past":
+            return np.broadcast_to(np.eye(3), (len(body.birth), 3, 3))
+        if name == "plastic":
+            return model.plastic(at)
+        raise KeyError(name)
+
+    def stress_of(self, body: Body) -> Floats:
+        return self.model.stress(body.space.at_nodes, body.mixture, body.mixture.which)
+
+    def displacement_at(self, body: Body, X: Floats) -> Floats:
+        return body.origin - body.centre + body.unit * self.model.displacement(self._at(X))
+
+    def diagnostics(self, body: Body) -> dict[str, Any]:
+        model, masses = self.model, body.masses
+        elastic, kinetic = model.energies()
+        momentum, spin = model.momenta()
+        return {
+            "mass": float(masses.sum()),
+            "momentum": momentum,
+            "angular_momentum": spin + np.cross(body.origin, momentum),
+            "kinetic": kinetic,
+            "elastic": elastic,
+            "potential": float(-(masses @ body.positions) @ self.world.gravity),
+            "volume": model.volume(),
+        }
+
+    def pieces(self) -> list[Piece]:
+        return [{self.body: np.arange(len(self.body.birth))}]
+
+    def carry(self, body: Body, surfels: Surfels) -> None:
+        raise NotImplementedError
+
+    def walls(self, body: Body) -> tuple[Any, int]:
+        return self._walls.table, 0
+
+    # Checkpoints
+
+    def state(self) -> State:
+        kept = {f"model.{name}": array for name, array in self.model.state().items()}
+        return kept | {"origin": self.body.origin, "taken": _joined([one.taken for one in self.body.handles])}
+
+    def restore(self, state: State) -> None:
+        self.model.restore({name.removeprefix("model."): x for name, x in state.items() if name.startswith("model.")})
+        self.body.origin = state["origin"]
+        first = 0
+        for handle in self.body.handles:
+            handle.taken = state["taken"][first : first + len(handle.taken)]
+            first += len(handle.taken)
+        self._arrived = False
+        self._place_colliders((self.world.time, self.world.time))
+
+
+def _joined(arrays: list[Floats]) -> Floats:
+    return np.concatenate([np.zeros((0, 3)), *arrays])
