@@ -10,16 +10,17 @@ for frame in world.play(seconds=4, fps=60):
     px.export.ply(frame, f"out/{frame.index:04d}.ply")
 """
 
-from phyxel.body import Body, Handle
+from phyxel.body import Body
 from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import PhyxelError
 from phyxel.fields import Attraction, Field, Wind
+from phyxel.handle import Handle
 from phyxel.material import Material
 from phyxel.mixing import Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
-from phyxel.region import Ball
+from phyxel.region import Ball, Spot
 from phyxel.solid.solid import Solid
 from phyxel.world import Frame, World, settle
 
@@ -43,6 +44,7 @@ __all__ = [
     "Solid",
     "Sphere",
     "Spike",
+    "Spot",
     "Wind",
     "World",
     "load",

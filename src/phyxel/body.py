@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from phyxel.errors import PhyxelError
+from phyxel.handle import Handle, Motion, turn_of, way_of
 from phyxel.look import look_named
 from phyxel.material import Material, Mixture
 from phyxel.mixing import Recipe, Variation
@@ -20,7 +21,7 @@ from phyxel.models.phyxel import Part
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
 from phyxel.ramp import Ramp
-from phyxel.region import Box, Vector, Where, as_vector, select
+from phyxel.region import Box, Spot, Vector, Where, as_vector, select
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.surface.discs import Rest
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from phyxel.world import World
 
 Floats = NDArray[np.float64]
-Keyframes = Sequence[tuple[float, Vector]]
-Motion = Vector | Callable[[float], Vector] | Keyframes
 
 LIGHT = 3.0e8
 """[m/s]"""
@@ -42,8 +41,6 @@ MELTING_TIME = 0.05
 """Viscosity of a melt over the pressure of its own height [s], unless it is given."""
 MELTED_STIFFNESS = 30.0
 """Largest Young's modulus of a melt over the pressure of its own height: stiffer melts only take smaller steps."""
-DRAG_TIME = 1 / 60
-"""Time in which a drag by a fixed displacement gets there [s]."""
 PICKED = 1.5
 """How far around a picked surfel nodes are taken hold of, in spacings."""
 
@@ -58,19 +55,6 @@ class Anchor:
     """middle of the reference shape [m], shape (3,)"""
     origin: Floats
     """where that is now [m], shape (3,); the world moves it along with the body"""
-
-
-@dataclass(eq=False)
-class Handle:
-    """A hold on some nodes of a body. `to` is where they go from where they were taken, at a time [s] -> [m]."""
-
-    body: Body
-    nodes: NDArray[np.int64]
-    to: Callable[[float], Floats]
-    moved: Floats
-    """how far they have gone [m], shape (3,)"""
-    follows: bool
-    """whether `to` is to be looked at in every step"""
 
 
 class Body:
@@ -370,7 +354,7 @@ class Body:
 
     def _chosen(self, where: Where | None) -> NDArray[np.bool_]:
         chosen = np.zeros(len(self.birth), bool)
-        chosen[slice(None) if where is None else select(where, self.places, self.name)] = True
+        chosen[slice(None) if where is None else self._nodes(where)] = True
         return chosen
 
     def paint(self, where: Where, color: Vector) -> None:
@@ -427,42 +411,32 @@ class Body:
 
     def fix(self, where: Where) -> Handle:
         """Hold nodes where they are."""
-        return self.drag(where, (0.0, 0.0, 0.0))
+        return self.drag(where)
 
-    def drag(self, where: Where, to: Motion) -> Handle:
-        """Move nodes by `to` [m] from where they are now: a displacement, reached in the next 1/60 s; a function of the
-        world's time [s]; or keyframes, a list of (time [s], displacement), straight between them from now on. What is
-        let go keeps the velocity it was moved with."""
-        path = self.path_of(to, self._now)
-        nodes = select(where, self.places, self.name)
-        handle = Handle(self, nodes, lambda time: self._vector("drag", path(time)), np.zeros(3), callable(to))
+    def drag(self, where: Where, to: Motion = (0.0, 0.0, 0.0), turn: Motion | None = None) -> Handle:
+        """Move nodes by `to` [m] from where they are now, and turn them about their middle by `turn` (degrees about x,
+        y, z, in this order): three numbers, reached in the next 1/60 s; a function of the world's time [s]; or
+        keyframes, a list of (time [s], three numbers), straight and evenly between them from now on. About one axis
+        they turn as often as is asked for, else the short way. What is let go keeps the velocity it was moved with."""
+        path, rotation = way_of(f"{self.name}: drag", to, self._now), turn_of(f"{self.name}: turn", turn, self._now)
+        nodes, points = self.held(where)
+        taken = self.positions[nodes] if len(nodes) else points + self.displacement_at(points)
+        turns = turn is not None
+        handle = Handle(self, nodes, points, taken, path, rotation, turns, turns or callable(to))
         self.handles.append(handle)
         self._holds_changed()
         return handle
 
-    def path_of(self, to: Motion, start: float) -> Callable[[float], Vector]:
-        """Displacement [m] as a function of time [s], for a drag from `start` [s] on."""
-        if callable(to):
-            self._vector("drag", to(start))
-            return to
-        if isinstance(to, Sequence) and to and all(isinstance(entry, Sequence) for entry in to):
-            return self._path_through(to, start)  # type: ignore[arg-type]
-        return self._path_through([(start + DRAG_TIME, to)], start)  # type: ignore[list-item]
+    def held(self, where: Where) -> tuple[NDArray[np.int64], Floats]:
+        """The nodes that `fix` and `drag` would hold, and their reference positions [m], shape (k, 3). Of a spot
+        without a radius, on a body whose model has a displacement everywhere: no nodes, but the surfel itself."""
+        if self.model != "phyxel" and isinstance(where, Spot) and where.radius is None:
+            return np.zeros(0, np.int64), self._surfel_at(where.at)[None]
+        nodes = self._nodes(where)
+        return nodes, self.reference[nodes]
 
-    def _path_through(self, keyframes: Keyframes, start: float) -> Callable[[float], Vector]:
-        """Straight from here through all keyframes, and on at the last."""
-        if any(len(entry) != 2 for entry in keyframes):
-            raise PhyxelError(f"{self.name}: drag: give keyframes as pairs (time [s], displacement [m])")
-        times = np.array([start, *(time for time, _ in keyframes)], np.float64)
-        places = np.array([np.zeros(3), *(self._vector("drag", place) for _, place in keyframes)])
-        if times[1] == times[0] and not places[1].any():
-            times, places = times[1:], places[1:]
-        if not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
-            raise PhyxelError(
-                f"{self.name}: drag: keyframes at {times[1:].tolist()} s: give times that grow, all after the start "
-                f"at {start:g} s; nothing gets anywhere at once"
-            )
-        return lambda time: np.array([np.interp(time, times, along) for along in places.T])
+    def _nodes(self, where: Where) -> NDArray[np.int64]:
+        return self.pick(where.at, where.radius) if isinstance(where, Spot) else select(where, self.places, self.name)
 
     def pick(self, at: int | Vector, radius: float | None = None) -> NDArray[np.int64]:
         """Nodes around a surfel, for `fix` and `drag`: those that lie within `radius` [m] (1.5 node spacings if left
@@ -473,21 +447,22 @@ class Body:
         """
         if radius is not None and not radius > 0:
             raise PhyxelError(f"{self.name}: pick: radius = {radius}: give a length above 0 m")
-        skin = self.surface.carried.positions if self.has_melted else self.placed_cloud()
-        if isinstance(at, int | np.integer):
-            if not -len(skin) <= at < len(skin):
-                raise PhyxelError(
-                    f"{self.name}: surfel {at} of {len(skin)}; they are numbered from 0 to {len(skin) - 1}"
-                )
-            place = skin[at]
-        else:
-            place = skin[nearest(self._vector("pick", at)[None], skin, 1)[1][0, 0]]
+        place = self._surfel_at(at)
         away = np.linalg.norm((self.positions if self.has_melted else self.birth) - place, axis=1)
         close = np.flatnonzero(away <= (PICKED * self.born.unit if radius is None else radius))
         if not self.has_melted:
             point, nodes = ((x - self.born.centre) / self.born.unit for x in (place[None], self.birth))
             close = close[seen_pairs(point, nodes, np.zeros(len(close), np.int64), close, self.sees)]
         return close if len(close) else np.array([away.argmin()])
+
+    def _surfel_at(self, at: int | Vector) -> Floats:
+        """Where a surfel that `pick` can be asked for lies [m], shape (3,)."""
+        skin = self.surface.carried.positions if self.has_melted else self.placed_cloud()
+        if not isinstance(at, int | np.integer):
+            at = int(nearest(self._vector("pick", at)[None], skin, 1)[1][0, 0])
+        if not -len(skin) <= at < len(skin):
+            raise PhyxelError(f"{self.name}: surfel {at} of {len(skin)}; they are numbered from 0 to {len(skin) - 1}")
+        return skin[at]
 
     def release(self, handle: Handle) -> None:
         """Let go of what `fix` or `drag` held."""

@@ -14,6 +14,7 @@ from phyxel.errors import CheckpointError
 from phyxel.files import whole_file
 
 if TYPE_CHECKING:
+    from phyxel.handle import Handle
     from phyxel.world import World
 
 State = dict[str, NDArray[Any]]
@@ -29,8 +30,10 @@ def save(world: World, path: str | os.PathLike[str], note: str) -> None:
         "gravity": world.gravity,
         "materials": np.array(_materials(world)),
         "surroundings": np.array(_surroundings(world), str),
-        "holds": np.array(_holds(world)),
+        "holds": np.array(_holds(world)).reshape(-1, 2),
     }
+    for h, handle in enumerate(_handles(world)):
+        content |= {f"hold{h}.taken": handle.taken, f"hold{h}.moved": handle.moved}
     for k, mover in enumerate(world.movers):
         content |= below(f"mover{k}.", mover.state())
     with whole_file(path) as file:
@@ -57,6 +60,8 @@ def restore(world: World, path: str | os.PathLike[str], note: str) -> None:
             "restore, or let it happen by world.at"
         )
     world.gravity = content["gravity"]
+    for h, handle in enumerate(_handles(world)):
+        handle.taken, handle.moved = content[f"hold{h}.taken"], content[f"hold{h}.moved"]
     for k, mover in enumerate(world.movers):
         mover.restore(under(f"mover{k}.", content))
     world.revision += 1
@@ -91,9 +96,13 @@ def _surroundings(world: World) -> list[str]:
     return [*(one.signature() for one in world.colliders), *(field.label for field in world.fields)]
 
 
-def _holds(world: World) -> list[int]:
-    """How many holds each body has."""
-    return [len(body.handles) for body in world.bodies]
+def _handles(world: World) -> list[Handle]:
+    return [handle for body in world.bodies for handle in body.handles]
+
+
+def _holds(world: World) -> list[list[int]]:
+    """Which body each hold is on, and how many of its points it has."""
+    return [[world.bodies.index(handle.body), len(handle.points)] for handle in _handles(world)]
 
 
 def below(prefix: str, state: State) -> State:

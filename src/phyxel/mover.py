@@ -80,7 +80,7 @@ class Mover(Protocol):
     # Checkpoints
 
     def state(self) -> State:
-        """All that a checkpoint must keep of its bodies and of itself, holds included."""
+        """All that a checkpoint must keep of its bodies and of itself; it keeps the holds by itself."""
 
     def restore(self, state: State) -> None:
         """Take over what `state` gave, in a world in which the same has happened until now."""

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from phyxel import device as dev
-from phyxel.body import DRAG_TIME, Body, Handle
+from phyxel.body import Body
 from phyxel.checkpoint import below, under
 from phyxel.contact.bodies import BodyContact
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import measured, top_speed
 from phyxel.energies import Energies
 from phyxel.errors import BlowUpError, PhyxelError
+from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
 from phyxel.mls.carry import Carriers
 from phyxel.models.phyxel import PhyxelModel
@@ -43,6 +44,8 @@ HOPELESS = 1e-4
 """Step over the period of the fastest vibration below which something is going wrong."""
 SETTLING_STEPS = 50
 """Steps between two looks at how fast a settling world still moves."""
+SETTLING_STAGES = 8
+"""Looks within which a turn is done that takes no time: half a turn at once would go either way round."""
 
 
 class Phyxels:
@@ -145,10 +148,13 @@ class Phyxels:
 
     def _write_holds(self) -> None:
         assert self._model is not None
-        hold = np.full(len(self._model), -1)
-        for slot, handle in enumerate(self._handles()):
-            hold[self.nodes_of(handle.body)][handle.nodes] = slot
-        self._model.set_holds(hold, len(self._handles()))
+        hold, slots = np.full(len(self._model), -1), 0
+        for handle in self._handles():
+            # What turns has a velocity for each node.
+            own = np.arange(len(handle.nodes)) if handle.turns else np.zeros(1, int)
+            hold[self.nodes_of(handle.body)][handle.nodes] = slots + own
+            slots += len(own)
+        self._model.set_holds(hold, slots)
 
     # Stepping
 
@@ -179,7 +185,7 @@ class Phyxels:
             self._write_fields(0.5 * (now - 1) * step)
             self.time = start + dt - left
             self._move_colliders((before, self.time), self.time if implicit else before)
-            self._move_holds(self.time, now * step)
+            self._move_holds(self.time, step, now)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
             self.pool.refresh()
             self._recentre()
@@ -312,17 +318,31 @@ class Phyxels:
         changed = [body.follow_ramp(self.time) for body in self.bodies]
         return any(changed)
 
-    def _move_holds(self, time: float, duration: float) -> None:
-        """Set hold velocities so that every hold is where it should be at `time`."""
-        velocities = []
+    def _move_holds(self, time: float, step: float, steps: int) -> None:
+        """Set hold velocities so that every hold is where it should be at `time`, so many steps from now."""
+        velocities = [np.zeros((0, 3))]
         for handle in self._handles():
-            goal = handle.to(time)
-            way = goal - handle.moved
-            velocities.append(way / duration / handle.body.unit)
-            handle.moved = goal
+            way = self._way_around(handle, time, steps) if handle.turns else self._way(handle, time)
+            velocities.append(way / (steps * step) / handle.body.unit)
             if way.any():
                 self._energies.forget(handle.body)
-        self.model.set_hold_velocities(np.array(velocities).reshape(-1, 3))
+        self.model.set_hold_velocities(np.concatenate(velocities))
+
+    def _way(self, handle: Handle, time: float) -> Floats:
+        """How far all nodes of a handle have to go until `time` [m], shape (1, 3)."""
+        goal = handle.to(time)
+        way, handle.moved = goal - handle.moved, goal
+        return way[None]
+
+    def _way_around(self, handle: Handle, time: float, steps: int) -> Floats:
+        """How far each node of a turning handle has to go [m], shape (k, 3): from where it is in single precision, so
+        that rounding does not add up around the circle."""
+        body, nodes = handle.body, handle.nodes
+        u = self.model.u.numpy()[self.nodes_of(body)][nodes]
+        home = body.origin + (body.reference[nodes] - body.centre)
+        way = ((handle.goals(time) - home) / body.unit).astype(u.dtype) - u
+        way[u + way / u.dtype.type(steps) == u] = 0  # so little is lost in rounding: it would be a speed without motion
+        return body.unit * way.astype(np.float64)
 
     def _recentre(self) -> None:
         """Move the origins of bodies that have gone far, so that displacements stay small."""
@@ -360,6 +380,8 @@ class Phyxels:
 
     def field(self, body: Body, name: str) -> Floats:
         """The "u", "v", "gradient", "plastic" strain or "swell" of one body's nodes, in its units."""
+        if self._model is None and name == "u":
+            return np.zeros(body.birth.shape)  # asked while a scene is being built: no reason to make the model yet
         model = self.model
         if name == "gradient":
             model.ensure_forces()
@@ -430,12 +452,14 @@ class Phyxels:
             raise PhyxelError(f"settle: {molten} is molten and flows on; use world.advance, or solidify it first")
         self._write_surroundings()
         model.stop()
+        stages = SETTLING_STAGES if any(handle.turns for handle in self._handles()) else 1
         slowest, quiet, steps = math.inf, 0, 0
         while quiet < 3:
             step = min(model.stable_step(), self.contact.longest_step())
             drag = 2 * slowest if math.isfinite(slowest) else 0.0
             self._write_fields(0.0)
-            self._move_holds(self.time + DRAG_TIME, SETTLING_STEPS * step)
+            share = min((steps / SETTLING_STEPS + 1) / stages, 1.0)
+            self._move_holds(self.time + share * DRAG_TIME, step, SETTLING_STEPS)
             left = SETTLING_STEPS
             while left > 0:
                 self.contact.longest_step()
@@ -447,8 +471,10 @@ class Phyxels:
             fastest = model.fastest()
             if not math.isfinite(fastest) or steps > most_steps:
                 raise PhyxelError(f"settle: no rest after {steps} steps; is every body held or on the ground?")
-            slowest = min(model.relaxation_frequency(), 1.02 * slowest)
-            quiet = quiet + 1 if fastest <= tolerance * slowest or fastest == 0 else 0
+            if (frequency := model.relaxation_frequency()) > 0:  # 0: holds on their way hide it
+                slowest = min(frequency, 1.02 * slowest)
+            known = math.isfinite(slowest)
+            quiet = quiet + 1 if fastest == 0 or (known and fastest <= tolerance * slowest) else 0
         model.stop()
         self._energies.forget()
         self._recentre()
@@ -463,7 +489,6 @@ class Phyxels:
             "step": np.array(self._step),
             "integrator": np.array(self._integrator or ""),
             "origins": np.array([body.origin for body in self.bodies]),
-            "moved": np.array([handle.moved for handle in self._handles()]).reshape(-1, 3),
             "slack": self.contact.slack,
         }
 
@@ -477,8 +502,6 @@ class Phyxels:
         self._arrived.clear()
         for body, origin in zip(self.bodies, state["origins"], strict=True):
             body.origin = origin
-        for handle, moved in zip(self._handles(), state["moved"], strict=True):
-            handle.moved = moved
         self._write_surroundings()
         self.contact.resume(state["slack"])
         self._energies.restore(under("energies.", state))

@@ -1,4 +1,4 @@
-"""Where on a body: a box, a ball, a function of reference positions, or node indices."""
+"""Where on a body: a box, a ball, a spot of its surface, a function of reference positions, or node indices."""
 
 from __future__ import annotations
 
@@ -63,12 +63,29 @@ class Ball:
         return np.asarray(np.linalg.norm(positions - np.asarray(self.centre, float), axis=1) <= self.radius)
 
 
-Where = Box | Ball | Callable[[Floats], NDArray[np.bool_]] | Sequence[int] | NDArray[Any]
+@dataclass(frozen=True)
+class Spot:
+    """A spot of the surface: a surfel and what is around it, within `radius` [m] (1.5 node spacings if left out)."""
+
+    at: int | Vector
+    """the surfel's number, or a place [m] in the reference shape near which it lies"""
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.at, bool) or not isinstance(self.at, int | np.integer):
+            as_vector("spot: at", self.at, "m, or the number of a surfel")
+        if self.radius is not None and not self.radius > 0:
+            raise PhyxelError(f"spot: radius = {self.radius}: give a length above 0 m")
+
+
+Where = Box | Ball | Spot | Callable[[Floats], NDArray[np.bool_]] | Sequence[int] | NDArray[Any]
 
 
 def select(where: Where, reference: Floats, name: str) -> NDArray[np.int64]:
     """Indices of the nodes that `where` names, of a body's (n, 3) reference positions [m]."""
     n = len(reference)
+    if isinstance(where, Spot):
+        raise PhyxelError(f"{name}: {where}: give a box, a ball or a function here; spots are for fix, drag and melt")
     if callable(where):
         chosen = np.asarray(where(reference))
         if chosen.shape != (n,):

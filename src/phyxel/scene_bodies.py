@@ -8,14 +8,15 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from phyxel.body import Body, Handle, Motion
+from phyxel.body import Body
 from phyxel.contact.colliders import Box
 from phyxel.fields import Attraction, ForceField, Wind
+from phyxel.handle import Handle, Motion, turn_of, way_of
 from phyxel.look import NAMES
 from phyxel.material import PRESETS, Material
 from phyxel.mixing import VARYING, Channel
 from phyxel.points.cloud import PointCloud
-from phyxel.region import Where, select
+from phyxel.region import Spot, Where
 from phyxel.scene_parts import COLLIDERS, Part, SourcePart, Triple
 
 
@@ -55,10 +56,17 @@ class MaterialPart(Part):
 
 
 class KeyPart(Part):
-    """Where something is at a time."""
+    """Where something is at a time, and how it is turned."""
 
     at: float
-    to: Triple
+    to: Triple | None = None
+    turn: Triple | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> KeyPart:
+        if self.to is None and self.turn is None:
+            raise ValueError("give to, turn, or both")
+        return self
 
 
 class HoldPart(RegionPart):
@@ -68,6 +76,7 @@ class HoldPart(RegionPart):
     near: Triple | None = None
     radius: float | None = Field(default=None, gt=0)
     to: Triple = (0.0, 0.0, 0.0)
+    turn: Triple = (0.0, 0.0, 0.0)
     over: float = Field(default=0.0, ge=0)
     path: list[KeyPart] = Field(default=[])
     name: str | None = None
@@ -79,27 +88,36 @@ class HoldPart(RegionPart):
             raise ValueError("give a box (lower, upper), a surfel, or a place it is near; not two of them")
         if self.radius is not None and self.surfel is None and self.near is None:
             raise ValueError("radius needs a surfel, or a place it is near")
-        if self.path and (any(self.to) or self.over):
-            raise ValueError("give to (and over) or a path, not both")
+        if self.path and (any(self.to) or any(self.turn) or self.over):
+            raise ValueError("give to and turn (and over) or a path, not both")
         return self
 
-    def where(self, body: Body) -> Where:
+    @property
+    def where(self) -> Where:
         picked = self.surfel if self.near is None else self.near
-        return self.box if picked is None else body.pick(picked, self.radius)
+        return self.box if picked is None else Spot(picked, self.radius)
 
-    def motion(self, time: float) -> Motion:
+    def way(self, time: float) -> Motion:
         """By `to` [m] in `over` [s] from `time` on, or along the path."""
-        keys = [(key.at, key.to) for key in self.path]
-        return keys or ([(time + self.over, self.to)] if self.over else self.to)
+        return [(key.at, key.to) for key in self.path if key.to is not None] or self._within(self.to, time)
+
+    def turning(self, time: float) -> Motion | None:
+        """By `turn` [degrees] in `over` [s] from `time` on, or as the path says."""
+        keys = [(key.at, key.turn) for key in self.path if key.turn is not None]
+        return keys or (self._within(self.turn, time) if any(self.turn) else None)
+
+    def _within(self, goal: Triple, time: float) -> Motion:
+        return [(time + self.over, goal)] if self.over else goal
 
     def take(self, body: Body, time: float) -> Handle:
         """Hold the nodes from `time` [s] on, and move them if they are to."""
-        return body.drag(self.where(body), self.motion(time))
+        return body.drag(self.where, self.way(time), self.turning(time))
 
     def rehearse(self, body: Body, time: float) -> None:
         """Find what `take` would find wrong, without taking hold."""
-        select(self.where(body), body.reference, f"hold on {body.name}")
-        body.path_of(self.motion(time), time)
+        body.held(self.where)
+        way_of(f"{body.name}: drag", self.way(time), time)
+        turn_of(f"{body.name}: turn", self.turning(time), time)
 
 
 class RefinePart(RegionPart):

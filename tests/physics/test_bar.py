@@ -89,7 +89,7 @@ def test_tip_converges():
 
 def frequencies(support: float, count: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Lowest frequencies [Hz], and how smooth each mode is."""
-    model = clamped_bar(864, support)[0].model
+    model = clamped_bar(864, support)[0].phyxels.model
     model.ensure_forces()
     n = len(model)
     K, probe = np.empty((3 * n, 3 * n)), np.zeros((n, 3), np.float32)

@@ -1,0 +1,120 @@
+"""Holds: which points of a body are held, where they go and how they turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from phyxel.contact.paths import spin_between, turned
+from phyxel.errors import PhyxelError
+from phyxel.region import Vector, as_vector
+
+if TYPE_CHECKING:
+    from phyxel.body import Body
+
+Floats = NDArray[np.float64]
+Keyframes = Sequence[tuple[float, Vector]]
+Motion = Vector | Callable[[float], Vector] | Keyframes
+
+DRAG_TIME = 1 / 60
+"""Time in which a drag by a fixed displacement or turn gets there [s]."""
+
+
+@dataclass(eq=False)
+class Handle:
+    """A hold on points of a body. They go by `to` and turn about their middle from where they were taken hold of."""
+
+    body: Body
+    nodes: NDArray[np.int64]
+    """those that are held; none where a place of the surface is"""
+    points: Floats
+    """what is held, in reference positions [m], shape (k, 3): of the nodes, if there are any"""
+    taken: Floats
+    """where that was when it was taken hold of [m], shape (k, 3)"""
+    to: Callable[[float], Floats]
+    """how far the middle goes [m], at a time [s]"""
+    turn: Callable[[float], Floats]
+    """rotation about the middle, 3 × 3, at a time [s]"""
+    turns: bool
+    """whether it ever does"""
+    follows: bool
+    """whether its pose is to be looked at in every step"""
+    moved: Floats = field(default_factory=lambda: np.zeros(3))
+    """how far the middle has gone [m], shape (3,)"""
+
+    def pose(self, time: float) -> tuple[Floats, Floats]:
+        """How far the middle goes [m] and how it turns, 3 × 3, at a time [s]."""
+        return self.to(time), self.turn(time)
+
+    def goals(self, time: float) -> Floats:
+        """Where the points are to be at a time [s]: m + to + R (x − m) about their middle m [m], shape (k, 3)."""
+        shift, rotation = self.pose(time)
+        middle = self.taken.mean(axis=0)
+        return middle + shift + (self.taken - middle) @ rotation.T
+
+
+def way_of(label: str, to: Motion, start: float) -> Callable[[float], Floats]:
+    """Displacement [m] at a time [s], for a drag from `start` [s] on: straight from here through all keyframes, and on
+    at the last."""
+    if callable(to):
+        as_vector(label, to(start))
+        return lambda time: as_vector(label, to(time))
+    times, places = _keys(label, to, start)
+    return lambda time: np.array([np.interp(time, times, along) for along in places.T])
+
+
+def turn_of(label: str, turn: Motion | None, start: float) -> Callable[[float], Floats]:
+    """Rotation, 3 × 3, at a time [s], for degrees about x, y, z from `start` [s] on: evenly from one keyframe to the
+    next, and on at the last."""
+    if turn is None:
+        return lambda time: np.eye(3)
+    if callable(turn):
+        as_vector(label, turn(start), "degrees")
+        return lambda time: _turned(as_vector(label, turn(time), "degrees"))
+    times, turns = _keys(label, turn, start)
+    spins = [_spin(one, other) for one, other in pairwise(turns)]
+
+    def rotation(time: float) -> Floats:
+        after = int(np.searchsorted(times, time))
+        if after == 0 or after == len(times):
+            return _turned(turns[min(after, len(times) - 1)])
+        share = (time - times[after - 1]) / (times[after] - times[after - 1])
+        return np.asarray(Rotation.from_rotvec(share * spins[after - 1]).as_matrix() @ _turned(turns[after - 1]))
+
+    return rotation
+
+
+def _keys(label: str, motion: Vector | Keyframes, start: float) -> tuple[Floats, Floats]:
+    """Times [s], shape (k,), and what is given for them, shape (k, 3), from nothing at the start on."""
+    keyed = isinstance(motion, Sequence) and len(motion) > 0 and all(isinstance(entry, Sequence) for entry in motion)
+    keyframes: Keyframes = motion if keyed else [(start + DRAG_TIME, motion)]  # type: ignore[assignment,list-item]
+    if any(len(entry) != 2 for entry in keyframes):
+        raise PhyxelError(f"{label}: give keyframes as pairs of a time [s] and three numbers")
+    times = np.array([start, *(time for time, _ in keyframes)], np.float64)
+    values = np.array([np.zeros(3), *(as_vector(label, value) for _, value in keyframes)])
+    if times[1] == times[0] and not values[1].any():
+        times, values = times[1:], values[1:]
+    if not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
+        raise PhyxelError(
+            f"{label}: keyframes at {times[1:].tolist()} s: give times that grow, all after the start "
+            f"at {start:g} s; nothing gets anywhere at once"
+        )
+    return times, values
+
+
+def _spin(one: Floats, other: Floats) -> Floats:
+    """The rotation vector from one turn [degrees] to another [rad], shape (3,): about one axis as far as is asked for,
+    also many times around; else the short way."""
+    if np.count_nonzero((one != 0) | (other != 0)) <= 1:
+        return np.asarray(np.radians(other - one))
+    return spin_between(_turned(one), _turned(other))
+
+
+def _turned(degrees: Floats) -> Floats:
+    return turned((float(degrees[0]), float(degrees[1]), float(degrees[2])))
