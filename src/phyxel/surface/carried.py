@@ -40,6 +40,18 @@ def from_collider(colliders: Any, body: int, k: int, x: wp.vec3):
     return d, n
 
 
+@wp.func
+def clearance_at(x: wp.vec3, colliders: Any, body: int):
+    """Signed distance of x [spacings] from the nearest collider."""
+    clearance = float(1.0e30)
+    k = int(0)
+    while k < colliders.count:
+        d, _n = from_collider(colliders, body, k, x)
+        clearance = wp.min(clearance, d)
+        k += 1
+    return clearance
+
+
 @wp.kernel
 def describe_motion(
     first: int,
@@ -58,17 +70,11 @@ def describe_motion(
     G = gradient[node]
     c = u[node] - G * X[node]
     x = X[node] + u[node]
-    clearance = float(1.0e30)
-    k = int(0)
-    while k < colliders.count:
-        d, _n = from_collider(colliders, body, k, x)
-        clearance = wp.min(clearance, d)
-        k += 1
     motion[i] = wp.mat44(
         G[0, 0], G[0, 1], G[0, 2], c[0],
         G[1, 0], G[1, 1], G[1, 2], c[1],
         G[2, 0], G[2, 1], G[2, 2], c[2],
-        x[0], x[1], x[2], clearance,
+        x[0], x[1], x[2], clearance_at(x, colliders, body),
     )  # fmt: skip
 
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import nearest
-from phyxel.models.phyxel import PhyxelModel
 from phyxel.surface.carried import kept_out
 from phyxel.surface.discs import Discs, Rest
 
@@ -40,6 +39,9 @@ CLOSE = wp.constant(0.5)
 """Distance of a pair over that at birth below which it is shown as one."""
 SQUEEZED = wp.constant(0.7)
 """Reach of both their discs towards each other over their radii at birth, at most."""
+ROUND = wp.constant(0.71)
+"""Shorter half axis over the radius at birth above which a disc is not squeezed in any direction: more than SQUEEZED,
+for rounding."""
 ALIKE = wp.constant(0.8)
 """Cosine between the normals of a pair that is shown as one, at least."""
 WORTH_SPLITTING = 30_000
@@ -108,16 +110,23 @@ def is_merged(s: int, other: int, birth: Birth, seen: Seen):
 
 
 @wp.func
-def is_extreme(a: wp.vec3, b: wp.vec3, radius: float):
-    """Whether an ellipse is too long or too slim to be shown as it is: its principal half axes are the roots of the
-    eigenvalues of the metric ((a·a, a·b), (a·b, b·b))."""
+def half_axes_sq(a: wp.vec3, b: wp.vec3):
+    """Squares of an ellipse's principal half axes, the longer first: the eigenvalues of the metric
+    ((a·a, a·b), (a·b, b·b))."""
     mean = 0.5 * (wp.length_sq(a) + wp.length_sq(b))
     half = 0.5 * (wp.length_sq(a) - wp.length_sq(b))
     mixed = wp.dot(a, b)
     root = wp.sqrt(half * half + mixed * mixed)
+    return mean + root, mean - root
+
+
+@wp.func
+def is_extreme(a: wp.vec3, b: wp.vec3, radius: float):
+    """Whether an ellipse is too long or too slim to be shown as it is."""
+    longer, shorter = half_axes_sq(a, b)
     longest = 1.0005 * LONGEST * radius
     slimmest = SLIMMEST * radius
-    return mean + root > longest * longest or mean - root < slimmest * slimmest
+    return longer > longest * longest or shorter < slimmest * slimmest
 
 
 @wp.func
@@ -205,6 +214,25 @@ def limited(axis: wp.vec3, radius: float, count: int):
 
 
 @wp.kernel
+def look_for_deformed(
+    first: int,
+    birth: Birth,
+    axis_a: wp.array(dtype=wp.vec3),
+    axis_b: wp.array(dtype=wp.vec3),
+    found: wp.array(dtype=wp.int32),
+    mark: int,
+):
+    """Whether any surfel might not be shown as it is carried: it is long, or slim enough to be squeezed, for a disc
+    reaches at least as far as its shorter half axis. Most often none is, and this is read from the axes alone."""
+    s = first + wp.tid()
+    longest, shortest = half_axes_sq(axis_a[s], axis_b[s])
+    radius = birth.radius[s]
+    least = ROUND * radius
+    if longest > LONGEST * LONGEST * radius * radius or shortest < least * least:
+        found[0] = mark  # all that write here write the same
+
+
+@wp.kernel
 def plan_pieces(
     first: int,
     birth: Birth,
@@ -212,6 +240,7 @@ def plan_pieces(
     plan: wp.array(dtype=Plan),
     counts: wp.array(dtype=wp.int32),
     differs: wp.array(dtype=wp.int32),
+    mark: int,
 ):
     """What becomes of each surfel, and in how many pieces it is shown; whether any is not shown as it is carried."""
     s = first + wp.tid()
@@ -221,7 +250,7 @@ def plan_pieces(
     together = is_merged(s, other, birth, seen)
     if not together and not is_extreme(seen.axis_a[s], seen.axis_b[s], birth.radius[s]):
         return
-    differs[0] = 1  # all that write here write the same
+    differs[0] = mark  # all that write here write the same
     if together and other < s:
         counts[s] = 0
         return
@@ -323,27 +352,30 @@ class Pieces:
         self._birth.apart = wp.array(rest.unit * apart, dtype=float, device=device)
         self._counts, self._ends = (wp.zeros(len(partner), dtype=wp.int32, device=device) for _ in range(2))
         self._plan = wp.zeros(len(partner), dtype=Plan, device=device)
-        self._differs = dev.Shared(1, wp.int32, device)
+        self._deformed, self._differs = dev.Flag(device), dev.Flag(device)
         self._room = Discs.empty(0, device)
 
-    def shown(self, carried: Discs, model: PhyxelModel, body: int, unit: float) -> Discs:
+    def shown(self, carried: Discs, colliders: Any, body: int, unit: float) -> Discs:
         """What is seen of a body's surfels as they are now: themselves, if none is stretched or squeezed much. Pieces
-        keep out of the model's colliders."""
+        keep out of colliders."""
+        looked = [self._birth, carried.axis_a, carried.axis_b, self._deformed.array, self._deformed.next()]
+        dev.launch(look_for_deformed, len(carried), looked, self._device, split=len(carried) > WORTH_SPLITTING)
+        if not self._deformed.raised():
+            return carried
         seen = Seen()
         for name, array in carried.arrays().items():
             setattr(seen, name, array)
-        self._differs.host[0] = 0
-        self._differs.push()
         many = len(carried)
         planned = [self._birth, seen, self._plan, self._counts]
-        dev.launch(plan_pieces, many, [*planned, self._differs.array], self._device, split=many > WORTH_SPLITTING)
-        if not self._differs.pull()[0]:
+        differs = [self._differs.array, self._differs.next()]
+        dev.launch(plan_pieces, many, [*planned, *differs], self._device, split=many > WORTH_SPLITTING)
+        if not self._differs.raised():
             return carried
         wp.utils.array_scan(self._counts, self._ends, inclusive=True)
         total = int(self._ends[many - 1 :].numpy()[0])
         if total > len(self._room):
             self._room = Discs.empty(total + total // 4, self._device)
         shown = self._room.beginning(total, carried.origin)
-        around = [model.colliders, body, unit]
+        around = [colliders, body, unit]
         dev.launch(show_pieces, many, [*planned, self._ends, *around, *shown.arrays().values()], self._device)
         return shown

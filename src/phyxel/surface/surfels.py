@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
+from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.surface.blended import Blended
 from phyxel.surface.blobs import ImplicitSkin
@@ -18,6 +19,7 @@ from phyxel.surface.discs import Discs, Rest, Shape
 from phyxel.surface.pieces import Pieces
 from phyxel.surface.relief import Walls
 from phyxel.surface.sheet import longest_axis, unit_vectors
+from phyxel.surface.woven import Displaced, Woven
 
 Floats = NDArray[np.floating]
 
@@ -26,8 +28,21 @@ class Surfels:
     """The surfels of one body. `follow` moves them; what is read are NumPy arrays in metres, shape (m, 3). Their number
     may be another after each `follow`."""
 
-    def __init__(self, rest: Rest, nodes: Floats, device: wp.Device, sees: Sees | None = None) -> None:
-        self._carried = Carried(Shape.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
+    def __init__(
+        self,
+        rest: Rest,
+        nodes: Floats,
+        device: wp.Device,
+        sees: Sees | None = None,
+        values: ShapeValues | None = None,
+    ) -> None:
+        """`nodes` (n, 3) [spacings] carry them: those around each that are seen from it, or those that shape functions
+        with these `values` at `rest` say."""
+        self._carried: Any = (
+            Carried(Shape.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
+            if values is None
+            else Woven(rest, nodes, values, device)
+        )
         self.shown: Discs = self._carried
         """what is seen: as many as it takes"""
         self.blend: Blended | None = None
@@ -98,11 +113,11 @@ class Surfels:
         skin was pressed on."""
         return np.zeros(len(self), np.int32) if self._layers is None else self._layers
 
-    def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
+    def follow(self, model: PhyxelModel | Displaced, body: int, unit: float, origin: Floats) -> None:
         """Let what is seen go where the displacement field of a body carries it; `unit` and `origin` lead to metres."""
         self.carry(model, body, unit, origin)
         if self.blend is None:
-            self.shown = self._pieces.shown(self._carried, model, body, unit)
+            self.shown = self._pieces.shown(self._carried, model.colliders, body, unit)
 
     def finish(self, skin: ImplicitSkin, walls: Walls, model: PhyxelModel, body: int, unit: float) -> None:
         """Bring what was carried onto the implicit skin and the walls of molds, where it belongs there."""
@@ -110,7 +125,7 @@ class Surfels:
             self.blend.finish(skin, walls, model, body, unit)
             self.shown, self._layers = self.blend.visible()
 
-    def carry(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
+    def carry(self, model: PhyxelModel | Displaced, body: int, unit: float, origin: Floats) -> None:
         """Let all surfels go there, seen or not."""
         for surfels in self._all():
             surfels.follow(model, body, unit, origin)

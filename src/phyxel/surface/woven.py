@@ -1,0 +1,291 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Surfels that go where shape functions carry them: x = X + Σ φ_I(X) u_I, exactly.
+
+A half axis a goes with F = I + Σ u_I ⊗ ∇φ_I, so F a = a + Σ (a·∇φ_I) u_I: with φ_I, a·∇φ_I and b·∇φ_I as its three
+weights a pair needs neither F nor ∇φ. Surfels are taken in blocks of neighbours, who share most of their nodes: a
+block has one list of nodes, and the weights of all its surfels for each of them, zero where a node does not reach. One
+CPU thread moves a block of four at once, as wide as its registers; on CUDA a warp moves a block of 32, each thread one
+surfel. Weights are read once and nothing else is of their size: memory is what it waits for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from phyxel import device as dev
+from phyxel.mls.neighbours import curve_order, nearest
+from phyxel.mls.shape_functions import ShapeValues
+from phyxel.solid.soup import as_vectors
+from phyxel.surface.carried import FAR, clearance_at, kept_out
+from phyxel.surface.discs import Discs, Rest, Shape
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.floating]
+Counts = NDArray[np.int32]
+
+ABREAST = wp.constant(4)
+"""Surfels that a CPU thread moves at once."""
+WARP = 32
+"""Surfels in a block on CUDA."""
+SCATTERED = 1.3
+"""Nodes of a block over those of one surfel above which surfels are better taken along a curve: written here and there,
+but with fewer weights."""
+MANY = 4000
+"""Surfels above which a second thread pays: waking it takes as long as 1,500 of them."""
+
+mat94 = wp.types.matrix((9, 4), wp.float32)
+
+
+class Displaced(Protocol):
+    """What moves a body's nodes, and what the body meets."""
+
+    @property
+    def u(self) -> wp.array:
+        """nodal coefficients u_I in the body's units, shape (n,) of vec3"""
+
+    @property
+    def colliders(self) -> Any:
+        """the table of colliders"""
+
+
+@wp.struct
+class Loom:
+    """Surfels in the order of their blocks, in spacings, and what is known of each block."""
+
+    surfel: wp.array(dtype=wp.int32)
+    """which one it is outside, the last again where a block is not full"""
+    point: wp.array(dtype=wp.vec3)
+    axis_a: wp.array(dtype=wp.vec3)
+    axis_b: wp.array(dtype=wp.vec3)
+    start: wp.array(dtype=wp.int32)
+    """first entry of each block in `node`, and the end of the last"""
+    node: wp.array(dtype=wp.int32)
+    home: wp.array(dtype=wp.int32)
+    """node near the block"""
+    weights: wp.array(dtype=float)
+    """φ, a·∇φ and b·∇φ of all its surfels, for each node"""
+
+
+@wp.struct
+class Shown:
+    """Where surfels are: see `Discs`."""
+
+    position: wp.array(dtype=wp.vec3)
+    axis_a: wp.array(dtype=wp.vec3)
+    axis_b: wp.array(dtype=wp.vec3)
+    normal: wp.array(dtype=wp.vec3)
+
+
+@wp.kernel
+def look_for_colliders(
+    first: int,
+    X: wp.array(dtype=wp.vec3),
+    u: wp.array(dtype=wp.vec3),
+    colliders: Any,
+    body: int,
+    clear: wp.array(dtype=wp.vec4),
+):
+    """X + u of each node and how far that is from the nearest collider. The node need not be there: the distance of any
+    place speaks for those around it."""
+    i = first + wp.tid()
+    x = X[i] + u[i]
+    clear[i] = wp.vec4(x[0], x[1], x[2], clearance_at(x, colliders, body))
+
+
+@wp.func
+def put(
+    loom: Loom, entry: int, shift: wp.vec3, change_a: wp.vec3, change_b: wp.vec3, near: wp.vec4, colliders: Any,
+    body: int, unit: float, shown: Shown,
+):  # fmt: skip
+    """Write one surfel that has moved, out of colliders."""
+    x = loom.point[entry] + shift
+    a = loom.axis_a[entry] + change_a
+    b = loom.axis_b[entry] + change_b
+    # Distance changes by no more than the way: a place far enough away speaks for the points around it.
+    if near[3] < FAR * wp.length(x - wp.vec3(near[0], near[1], near[2])):
+        x = kept_out(x, colliders, body)
+    s = loom.surfel[entry]
+    shown.position[s] = unit * x
+    shown.axis_a[s] = unit * a
+    shown.axis_b[s] = unit * b
+    shown.normal[s] = wp.normalize(wp.cross(a, b))
+
+
+@wp.func_native("""
+    wp::mat_t<9, 4, float> total;
+#if !defined(__CUDA_ARCH__)
+    typedef float Four __attribute__((ext_vector_type(4), aligned(4)));
+    Four sums[9] = {};
+    const Four* weight = (const Four*)weights.data + 3 * (size_t)begin;
+    for (int entry = begin; entry < end; ++entry, weight += 3) {
+        const float* moved = (const float*)(u.data + node.data[entry]);
+        for (int row = 0; row < 9; ++row) sums[row] += moved[row % 3] * weight[row / 3];
+    }
+    __builtin_memcpy(&total, sums, sizeof(total));
+#endif
+    return total;
+""")
+def sums_abreast(
+    begin: int, end: int, node: wp.array(dtype=wp.int32), weights: wp.array(dtype=float), u: wp.array(dtype=wp.vec3)
+) -> mat94:
+    """Σ φ_I u_I, Σ (a·∇φ_I) u_I and Σ (b·∇φ_I) u_I of four surfels, one in each column. In C: what Warp's own matrices
+    become depends on what is done with them afterwards, and is twice as slow here."""
+
+
+@wp.kernel
+def weave_abreast(
+    first: int,
+    loom: Loom,
+    u: wp.array(dtype=wp.vec3),
+    clear: wp.array(dtype=wp.vec4),
+    colliders: Any,
+    body: int,
+    unit: float,
+    shown: Shown,
+):
+    """Where the four surfels of a block go."""
+    block = first + wp.tid()
+    sums = sums_abreast(loom.start[block], loom.start[block + 1], loom.node, loom.weights, u)
+    near = clear[loom.home[block]]
+    for k in range(ABREAST):
+        put(
+            loom, ABREAST * block + k, wp.vec3(sums[0, k], sums[1, k], sums[2, k]),
+            wp.vec3(sums[3, k], sums[4, k], sums[5, k]), wp.vec3(sums[6, k], sums[7, k], sums[8, k]),
+            near, colliders, body, unit, shown,
+        )  # fmt: skip
+
+
+@wp.kernel
+def weave_apart(
+    first: int,
+    width: int,
+    loom: Loom,
+    u: wp.array(dtype=wp.vec3),
+    clear: wp.array(dtype=wp.vec4),
+    colliders: Any,
+    body: int,
+    unit: float,
+    shown: Shown,
+):
+    """Where one surfel of a block of `width` goes."""
+    i = first + wp.tid()
+    block = i // width
+    shift = wp.vec3()
+    change_a = wp.vec3()
+    change_b = wp.vec3()
+    for entry in range(loom.start[block], loom.start[block + 1]):
+        moved = u[loom.node[entry]]
+        row = 3 * entry * width + i % width
+        shift += loom.weights[row] * moved
+        change_a += loom.weights[row + width] * moved
+        change_b += loom.weights[row + 2 * width] * moved
+    put(loom, i, shift, change_a, change_b, clear[loom.home[block]], colliders, body, unit, shown)
+
+
+class Blocks(NamedTuple):
+    """Blocks of surfels on the host: their nodes `node[start[b] : start[b + 1]]` and, for each node, weights
+    (3, width)."""
+
+    surfel: Counts
+    start: Counts
+    node: Counts
+    weights: NDArray[np.float32]
+
+    @staticmethod
+    def of(values: ShapeValues, shape: Shape, unit: float, width: int) -> Blocks:
+        """Blocks of `width` surfels: in their order, if that keeps neighbours together, else along a curve."""
+        given = Blocks._full(np.arange(len(shape.points)), width)
+        start, node = Blocks._nodes(values, given, width)
+        if width * len(node) > SCATTERED * len(values.index):
+            given = Blocks._full(curve_order(shape.points), width)
+            start, node = Blocks._nodes(values, given, width)
+        return Blocks(given, start, node, Blocks._weights(values, shape, unit, given, start, node, width))
+
+    @staticmethod
+    def _full(order: NDArray[np.integer], width: int) -> Counts:
+        """The last one again until the last block is full."""
+        return np.pad(order, (0, -len(order) % width), mode="edge").astype(np.int32)
+
+    @staticmethod
+    def _pairs(values: ShapeValues, surfel: Counts) -> csr_array:
+        """Number of each pair of a surfel and a node, in this order of surfels."""
+        number = np.arange(len(values.index))
+        shape = len(values.condition), values.node_count
+        return csr_array((number, values.index.numpy(), values.start.numpy()), shape)[surfel]
+
+    @staticmethod
+    def _nodes(values: ShapeValues, surfel: Counts, width: int) -> tuple[Counts, Counts]:
+        pairs = Blocks._pairs(values, surfel)
+        shape = len(surfel) // width, values.node_count
+        together = csr_array((pairs.data, pairs.indices, pairs.indptr[::width]), shape)
+        together.sum_duplicates()
+        return together.indptr.astype(np.int32), together.indices.astype(np.int32)
+
+    @staticmethod
+    def _weights(
+        values: ShapeValues, shape: Shape, unit: float, surfel: Counts, start: Counts, node: Counts, width: int
+    ) -> NDArray[np.float32]:
+        """φ, a·∇φ and b·∇φ, shape (entries, 3, width)."""
+        pairs = Blocks._pairs(values, surfel)
+        place = np.repeat(np.arange(len(surfel)), np.diff(pairs.indptr))
+        blocks = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        entry = np.searchsorted(blocks * values.node_count + node, place // width * values.node_count + pairs.indices)
+        slope = unit * values.dphi.numpy()[pairs.data]
+        weights = np.zeros((len(node), 3, width), np.float32)
+        weights[entry, 0, place % width] = values.phi.numpy()[pairs.data]
+        for row, axis in ((1, shape.axis_a), (2, shape.axis_b)):
+            weights[entry, row, place % width] = np.einsum("pa,pa->p", axis[surfel[place]], slope)
+        return weights
+
+
+class Woven(Discs):
+    """Surfels that go where the shape functions of a body's nodes (n, 3) [spacings] carry them; `values` are φ and
+    ∇φ at the surfels, along the same axes, the latter per metre."""
+
+    def __init__(self, rest: Rest, nodes: Floats, values: ShapeValues, device: wp.Device) -> None:
+        shape, m = Shape.at_birth(rest), len(rest.positions)
+        x, a, b, n = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
+        super().__init__(x, a, b, n, as_vectors(shape.colors, device), np.zeros(3))
+        self._device = device
+        self._width = WARP if device.is_cuda else int(ABREAST)
+        blocks = Blocks.of(values, shape, rest.unit, self._width)
+        self._loom = _loom(blocks, shape, nodes, device)
+        self._X = as_vectors(nodes, device)
+        self._clear = wp.zeros(len(nodes), dtype=wp.vec4, device=device)
+        """where a place near each node is, and how far from the nearest collider"""
+        self._shown = Shown()
+        self._shown.position, self._shown.axis_a, self._shown.axis_b, self._shown.normal = x, a, b, n
+
+    def follow(self, model: Displaced, body: int, unit: float, origin: Floats) -> None:
+        """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
+        self.origin = np.asarray(origin, np.float64).copy()
+        around = [self._clear, model.colliders, body, unit, self._shown]
+        count = len(self._X)
+        looked = [self._X, model.u, model.colliders, body, self._clear]
+        dev.launch(look_for_colliders, count, looked, self._device, split=count > MANY)
+        inputs = [self._loom, model.u, *around]
+        if self._device.is_cuda:
+            dev.launch(weave_apart, len(self._loom.surfel), [self._width, *inputs], self._device)
+        else:
+            dev.launch(weave_abreast, len(self._loom.home), inputs, self._device, split=len(self) > MANY)
+
+
+def _loom(blocks: Blocks, shape: Shape, nodes: Floats, device: wp.Device) -> Any:
+    surfel = blocks.surfel
+    width = len(surfel) // (len(blocks.start) - 1)
+    _, home = nearest(shape.points[surfel[::width]], nodes, 1)
+    loom = Loom()
+    loom.point, loom.axis_a, loom.axis_b = (
+        as_vectors(field[surfel], device) for field in (shape.points, shape.axis_a, shape.axis_b)
+    )
+    numbers = {"surfel": surfel, "start": blocks.start, "node": blocks.node, "home": home.reshape(-1)}
+    for name, array in numbers.items():
+        setattr(loom, name, wp.array(array.astype(np.int32), dtype=wp.int32, device=device))
+    loom.weights = wp.array(blocks.weights.reshape(-1), dtype=float, device=device)
+    return loom
