@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,17 +12,20 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from phyxel.errors import PhyxelError
-from phyxel.handle import Handle, Motion, turn_of, way_of
+from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.look import look_named
 from phyxel.material import Material, Mixture
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.seen import seen_pairs
+from phyxel.mls.shape_functions import Basis
 from phyxel.models.phyxel import Part
+from phyxel.models.space import Placing, Space
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
 from phyxel.ramp import Ramp
 from phyxel.region import Box, Spot, Vector, Where, as_vector, select
+from phyxel.solid.fabric import Fabric
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.surface.discs import Rest
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+MODES, MOST_MODES = 64, 256
+"""Modes of a modal body, unless it is told, and at most."""
 LIGHT = 3.0e8
 """[m/s]"""
 PAIRED = {"refine": "levels", "parts": "material"}
@@ -72,6 +78,11 @@ class Body:
     `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte". `surface` is "carried" (its points go
     with the nodes around them) or "blended" (so they do while it is solid; while it flows they part and join with it,
     and in a mold take its relief), which is also what you get if you say nothing.
+
+    `model` is what moves it: "phyxel" (does everything: dents, melts, meets other bodies), "galerkin" (accurate: stress
+    and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
+    vibration, bent as far as you like). The latter two are for solids, meet colliders but no other bodies, and have
+    their outermost nodes on the surface.
     """
 
     def __init__(
@@ -96,6 +107,8 @@ class Body:
         vary: Mapping[str, Variation] | None = None,
         friction: float = 0.5,
         look: str = "gummy",
+        basis: Basis = "linear",
+        modes: int = MODES,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -112,12 +125,15 @@ class Body:
             if not isinstance(value, kind):
                 example = '{"young": px.Channel("x", 1e5, 1e6)}' if key == "vary" else f"[(px.Box(...), {PAIRED[key]})]"
                 raise PhyxelError(f"{self.name}: {key} = {value!r}: give {example}")
-        self._check_choice("model", model, ("phyxel",))
+        self._check_choice("model", model, ("phyxel", "galerkin", "modal"))
         self.model = model
         """what moves it"""
         self._check_choice("integrator", integrator, (None, "leapfrog", "implicit"))
         self.integrator = integrator
         self._check_choice("surface", surface, (None, "carried", "blended"))
+        self._check_choice("basis", basis, ("linear", "quadratic"))
+        self.basis, self.modes = basis, modes
+        self._check_model()
         self.blends = surface != "carried"
         """whether the surface is blended with an implicit skin while the body flows"""
         if not 1.2 <= support <= 5:
@@ -130,7 +146,8 @@ class Body:
         self._ramp: Ramp | None = None
         self._force = np.zeros(3)
         self._place(at, rotate, size)
-        sampled = self.solid.sample(nodes, [self._in_cloud(entry) for entry in refine])
+        sampled = self.solid.sample(nodes, [self._in_cloud(entry) for entry in refine], on_surface=model != "phyxel")
+        self._sampled = sampled
         self.birth: Floats = self.placed(sampled.positions)
         """X in the first reference shape [m], shape (n, 3)"""
         self.volumes: Floats = sampled.volumes * self._scale**3
@@ -146,8 +163,9 @@ class Body:
         self._skin_at = -1
         arm = self.birth - centre
         spun = np.cross(self._vector("spin", spin), arm)
-        self._start_velocities = self._vector("velocity", velocity) + spun
-        if np.abs(self._start_velocities).max() > LIGHT:
+        self.start_velocities: Floats = self._vector("velocity", velocity) + spun
+        """[m/s], shape (n, 3)"""
+        if np.abs(self.start_velocities).max() > LIGHT:
             raise PhyxelError(f"{self.name}: velocity = {velocity}, spin = {spin}: faster than light; give less")
         self._recipe = Recipe(self, self._material, parts, vary or {})
         self._material = self._recipe.base
@@ -196,6 +214,18 @@ class Body:
         born = self.born
         self.anchor, self._surfels = Anchor(born.unit, born.centre, born.origin.copy()), None
         self.reshaped = self.has_melted = False
+
+    def _check_model(self) -> None:
+        """Refuse what its model knows nothing of."""
+        if self.model != "phyxel" and self.integrator == "leapfrog":
+            raise PhyxelError(f'{self.name}: integrator = "leapfrog": model = "{self.model}" takes implicit steps only')
+        if self.model == "phyxel" and self.basis != "linear":
+            raise PhyxelError(f'{self.name}: basis = "{self.basis}": needs model = "galerkin" or "modal"')
+        whole = isinstance(self.modes, int | np.integer) and not isinstance(self.modes, bool)
+        if not (whole and 1 <= self.modes <= MOST_MODES):
+            raise PhyxelError(f"{self.name}: modes = {self.modes}: give a whole number from 1 to {MOST_MODES}")
+        if self.model != "modal" and self.modes != MODES:
+            raise PhyxelError(f'{self.name}: modes = {self.modes}: needs model = "modal"')
 
     def _check_choice(self, key: str, value: Any, known: tuple[Any, ...]) -> None:
         if value not in known:
@@ -258,11 +288,23 @@ class Body:
     def _unplaced(self, positions: Floats) -> Floats:
         return self._middle + (positions - self._at - self._middle) @ self.rotation / self._scale
 
+    @cached_property
+    def space(self) -> Space:
+        """The fields a Galerkin or modal body can have."""
+        device = self._in_world("space").device
+        placing = Placing(self._unplaced(self.born.centre[None])[0], self.born.unit / self._scale, self.rotation)
+        return Space(Fabric.woven(self.solid, self._sampled, self.basis, device), placing, self.solid.sees, device)
+
+    @property
+    def outermost(self) -> NDArray[np.int64]:
+        """Nodes that may touch something, shape (k,): those on the surface."""
+        return np.flatnonzero(self._reach == 0)
+
     def part(self) -> Part:
         """What the model takes, in units of the mean node spacing about the origin."""
         return Part(
             positions=(self.birth - self.centre) / self.unit,
-            velocities=self._start_velocities / self.unit,
+            velocities=self.start_velocities / self.unit,
             volumes=self.volumes / self.unit**3,
             reach=self._reach / self.unit,
             unit=self.unit,
@@ -422,7 +464,8 @@ class Body:
         nodes, points = self.held(where)
         taken = self.positions[nodes] if len(nodes) else points + self.displacement_at(points)
         turns = turn is not None
-        handle = Handle(self, nodes, points, taken, path, rotation, turns, turns or callable(to))
+        follows, still = turns or callable(to), stays(to, turn)
+        handle = Handle(self, nodes, points, taken, path, rotation, turns, follows, still)
         self.handles.append(handle)
         self._holds_changed()
         return handle
@@ -524,7 +567,7 @@ class Body:
     @property
     def velocities(self) -> Floats:
         """v [m/s], shape (n, 3)"""
-        return self._start_velocities.copy() if self._world is None else self.unit * self._field("v")
+        return self.start_velocities.copy() if self._world is None else self.unit * self._field("v")
 
     @property
     def stress(self) -> Floats:
@@ -550,7 +593,9 @@ class Body:
         """The surfels, where they were last carried."""
         world = self._in_world("surface")
         if self._surfels is None:
-            self._surfels = Surfels(self._rest(), (self.reference - self.centre) / self.unit, world.device, self.sees)
+            nodes = (self.reference - self.centre) / self.unit
+            values = None if self.model == "phyxel" else self.space.at_skin
+            self._surfels = Surfels(self._rest(), nodes, world.device, self.sees, values)
         return self._surfels
 
     def _rest(self) -> Rest:

@@ -45,6 +45,8 @@ class Handle:
     """whether it ever does"""
     follows: bool
     """whether its pose is to be looked at in every step"""
+    still: bool = False
+    """whether it never goes anywhere"""
     moved: Floats = field(default_factory=lambda: np.zeros(3))
     """how far the middle has gone [m], shape (3,)"""
 
@@ -90,10 +92,20 @@ def turn_of(label: str, turn: Motion | None, start: float) -> Callable[[float], 
     return rotation
 
 
+def stays(to: Motion, turn: Motion | None) -> bool:
+    """Whether a drag goes nowhere."""
+    if turn is not None or callable(to):
+        return False
+    return not np.any([value for _, value in to] if _is_keyed(to) else to)  # type: ignore[misc]
+
+
+def _is_keyed(motion: Vector | Keyframes) -> bool:
+    return isinstance(motion, Sequence) and len(motion) > 0 and all(isinstance(entry, Sequence) for entry in motion)
+
+
 def _keys(label: str, motion: Vector | Keyframes, start: float) -> tuple[Floats, Floats]:
     """Times [s], shape (k,), and what is given for them, shape (k, 3), from nothing at the start on."""
-    keyed = isinstance(motion, Sequence) and len(motion) > 0 and all(isinstance(entry, Sequence) for entry in motion)
-    keyframes: Keyframes = motion if keyed else [(start + DRAG_TIME, motion)]  # type: ignore[assignment,list-item]
+    keyframes: Keyframes = motion if _is_keyed(motion) else [(start + DRAG_TIME, motion)]  # type: ignore
     if any(len(entry) != 2 for entry in keyframes):
         raise PhyxelError(f"{label}: give keyframes as pairs of a time [s] and three numbers")
     times = np.array([start, *(time for time, _ in keyframes)], np.float64)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from phyxel.body import Body
+from phyxel.body import MODES, MOST_MODES, Body
 from phyxel.contact.colliders import Box
 from phyxel.fields import Attraction, ForceField, Wind
 from phyxel.handle import Handle, Motion, turn_of, way_of
@@ -162,7 +162,9 @@ class BodyPart(SourcePart):
     color: Triple | None = None
     paint: list[PaintPart] = Field(default=[])
     nodes: int = Field(default=800, ge=8)
-    model: Literal["phyxel"] = "phyxel"
+    model: Literal["phyxel", "galerkin", "modal"] = "phyxel"
+    basis: Literal["linear", "quadratic"] = "linear"
+    modes: int = Field(default=MODES, ge=1, le=MOST_MODES)
     integrator: Literal["leapfrog", "implicit"] | None = None
     surface: Literal["carried", "blended"] | None = None
     at: Triple = (0.0, 0.0, 0.0)
@@ -192,6 +194,8 @@ class BodyPart(SourcePart):
         keys = {
             "nodes",
             "model",
+            "basis",
+            "modes",
             "integrator",
             "surface",
             "at",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from phyxel.material import Mixture
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.galerkin import GalerkinModel
 from phyxel.models.lone import Goal, Hold, LoneModel
-from phyxel.models.modal import ModalModel
 from phyxel.mover import Piece, State
 from phyxel.surface.surfels import Surfels
 
@@ -32,6 +32,14 @@ LONGEST_STEP = 0.01
 """[s]"""
 CROSSED = 0.5
 """Node spacings that a body may go in one step where there is something with a far side."""
+
+
+@dataclass(frozen=True)
+class _Displaced:
+    """What surfels follow."""
+
+    u: wp.array
+    colliders: Any
 
 
 class Solo:
@@ -52,7 +60,9 @@ class Solo:
         if self._model is None:
             body = self.body
             make = GalerkinModel if body.model == "galerkin" else ModalModel
-            self._model = make(body.space, body.unit, body.velocities / body.unit, **body.lone_options)
+            options = {"modes": body.modes} if body.model == "modal" else {}
+            speeds, reach = body.start_velocities / body.unit, np.zeros(len(body.birth))
+            self._model = make(body.space, body.unit, speeds, body.outermost, reach, self.world.device, **options)
             self._model.set_material(body.mixture, body.rotation)
             self._model.set_holds(self._holds())
         return self._model
@@ -76,7 +86,7 @@ class Solo:
     def _holds(self) -> list[Hold]:
         body = self.body
         return [
-            Hold((one.points - body.centre) / body.unit, not one.moves, one.turns and len(one.points) == 1)
+            Hold((one.points - body.centre) / body.unit, one.still, one.turns and len(one.points) == 1)
             for one in body.handles
         ]
 
@@ -130,7 +140,6 @@ class Solo:
     def _place_colliders(self, span: tuple[float, float]) -> None:
         colliders, origin = self.world.colliders, self.body.origin
         self._surroundings.place(colliders, origin, span, span[1])
-        self._walls.write(colliders, origin[None], span, span[1])
 
     def _set_down(self) -> None:
         """A free body that starts in the ground is raised until it stands on it; in another collider it is refused."""
@@ -172,6 +181,8 @@ class Solo:
         return body.space.at((np.asarray(X, np.float64).reshape(-1, 3) - body.centre) / body.unit)
 
     def field(self, body: Body, name: str) -> Floats:
+        if self._model is None and name == "u":  # taking hold must not make a model that does not know of the hold
+            return np.zeros_like(body.birth)
         model, at = self.model, body.space.at_nodes
         if name == "u":
             return model.displacement(at)
@@ -189,6 +200,8 @@ class Solo:
         return self.model.stress(body.space.at_nodes, body.mixture, body.mixture.which)
 
     def displacement_at(self, body: Body, X: Floats) -> Floats:
+        if self._model is None:
+            return np.broadcast_to(body.origin - body.centre, np.shape(X))
         return body.origin - body.centre + body.unit * self.model.displacement(self._at(X))
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
@@ -209,10 +222,18 @@ class Solo:
         return [{self.body: np.arange(len(self.body.birth))}]
 
     def carry(self, body: Body, surfels: Surfels) -> None:
-        raise NotImplementedError
+        u, offset = self.model.shown()
+        origin = body.origin + body.unit * offset  # single precision keeps its digits
+        self._write_walls(origin)
+        surfels.follow(_Displaced(u, self._walls.table), 0, body.unit, origin)
 
     def walls(self, body: Body) -> tuple[Any, int]:
+        self._write_walls(body.origin)
         return self._walls.table, 0
+
+    def _write_walls(self, origin: Floats) -> None:
+        time = self.world.time
+        self._walls.write(self.world.colliders, origin[None], (time, time), time)
 
     # Checkpoints
 

@@ -20,6 +20,7 @@ from phyxel.fields import ForceField
 from phyxel.material import Mixture
 from phyxel.mover import Mover, Piece
 from phyxel.phyxels import Phyxels
+from phyxel.solo import Solo
 from phyxel.region import Vector, as_vector
 
 Floats = NDArray[np.float64]
@@ -232,6 +233,8 @@ class World:
 
 def mover_for(body: Body, world: World) -> Mover:
     """What moves a body that comes into a world, by its model: phyxel bodies share one, for they touch."""
+    if body.model != "phyxel":
+        return Solo(world, body)
     world.phyxels.add(body)
     return world.phyxels
 

@@ -82,7 +82,7 @@ def collide(one: px.Body, other: px.Body, frames: int, dt: float) -> tuple[px.Wo
         distances.append(float(np.linalg.norm(one.positions.mean(axis=0) - other.positions.mean(axis=0))))
     after = totals(world)
     off = [np.abs(after[k] - before[k]).max() for k in (0, 1)]
-    carried = one.masses.sum() * np.linalg.norm(one._start_velocities, axis=1).max()
+    carried = one.masses.sum() * np.linalg.norm(one.start_velocities, axis=1).max()
     print(f"momentum off by {off[0] / carried:.1e}, angular momentum by {off[1] / carried / 0.25:.2%}")
     assert off[0] < 1e-6 * carried, "momentum stays to rounding"
     assert off[1] < 0.01 * carried * 0.25, "angular momentum, over p·radius"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.contact.feel import Feel
@@ -69,6 +70,10 @@ class LoneModel(Protocol):
 
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium, to `tolerance`; the body is then at rest."""
+
+    def shown(self) -> tuple[wp.array, Floats]:
+        """Coefficients of the displacement about an even one, on the device in single precision, shape (n,) of vec3; and
+        that even one, shape (3,)."""
 
     def displacement(self, at: ShapeValues) -> Floats:
         """u at points, shape (m, 3)."""
