@@ -1,0 +1,366 @@
+"""Element-free Galerkin motion of one body (G04 §4.1): consistent mass, exact nonlinear law, implicit steps, in double.
+
+A step of implicit Euler is the minimum, over where it ends, of
+
+    ½ (u' − u)·A(u' − u) − M(v/Δt + a)·(u' − u) + U(u') + contacts,   A = M/Δt² + αM/Δt,   v' = (u' − u)/Δt,
+
+with U the elastic energy and its damping (`point_forces`), and static equilibrium is the same without A and v. Points
+that are held, G u' = d with G = φ at the points, fix part of the unknowns exactly: with G = U S Vᵀ that is Vᵀu', and
+the search for the minimum keeps to what is orthogonal to V (Baraff and Witkin's filter). Where more points are held
+than there are independent functions at them, they are so in the sense of least squares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from phyxel.errors import PhyxelError
+from phyxel.material import Mixture
+from phyxel.mls.neighbours import nearest
+from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.footing import Footing
+from phyxel.models.laws import Row
+from phyxel.models.lone import Feel, Floats, Goal, Hold
+from phyxel.models.newton import Effort, descend
+from phyxel.models.point_forces import PointForces
+from phyxel.models.rest_system import RestSystem
+from phyxel.models.space import Space
+
+DEPENDENT = 1e-8
+"""Singular values of held points below this, over the largest, are no conditions of their own."""
+CONTACT = 30.0
+"""Springs of contact, over the body's stiffness times the node spacing."""
+MOST_NEWTON, MOST_STATIC = 20, 60
+"""Newton iterations of a step, and towards equilibrium."""
+PUSHED, MOVING, ROUNDED = 1e-8, 1e-10, 1e-16
+"""What of the energy of a step's pushes, of its motion, and of a spacing's strain need not be found."""
+OFTEN = 1.3
+"""Factor by which the step may change before the system at rest is inverted anew."""
+TURNED = 0.2
+"""Change of a rotation (Frobenius) from which on it counts."""
+MOST_SETTLING = 400
+FLOWED = 1e9
+"""[s]: all that can flow has flowed."""
+
+
+@dataclass
+class _Held:
+    """Conditions on the coefficients, as an orthonormal basis of the fields they fix."""
+
+    holds: tuple[Hold, ...]
+    basis: Floats
+    """V, shape (n, r)"""
+    pull: Floats
+    """S⁻¹ Uᵀ: what Vᵀu has to be is `pull` @ goals, shape (r, rows)"""
+
+    @staticmethod
+    def of(space: Space, holds: Sequence[Hold]) -> _Held:
+        parts: list[csr_array] = []
+        for hold in holds:
+            at = space.at(hold.points)
+            parts += [at.values, *(at.gradients if hold.turns else ())]
+        if not parts:
+            return _Held((), np.zeros((len(space), 0)), np.zeros((0, 0)))
+        U, S, Vt = np.linalg.svd(vstack(parts).toarray(), full_matrices=False)
+        kept = S > DEPENDENT * S[0]
+        return _Held(tuple(holds), Vt[kept].T.copy(), U[:, kept].T / S[kept, None])
+
+    def aims(self, goals: Sequence[Goal]) -> Floats:
+        """What Vᵀu has to be, shape (r, 3)."""
+        parts: list[Floats] = []
+        for hold, goal in zip(self.holds, goals, strict=True):
+            parts.append(np.asarray(goal.displacements, np.float64).reshape(-1, 3))
+            if hold.turns:
+                # ∂u/∂X_k = (R − I) e_k: no strain there, either
+                parts.append((np.asarray(goal.rotation) - np.eye(3)).T)
+        return self.pull @ np.concatenate(parts) if parts else np.zeros((0, 3))
+
+
+@dataclass
+class _Search:
+    """The energy that a step minimises (`newton.Potential`)."""
+
+    forces: PointForces
+    footing: Footing
+    system: RestSystem
+    held: Floats
+    inertia: csr_array
+    load: Floats
+    base: Floats
+
+    def at(self, u: Floats) -> tuple[float, Floats]:
+        way = u - self.base
+        resisting = self.inertia @ way
+        energy, force = self.forces.at(u)
+        self._alone = 0.5 * np.vdot(way, resisting) - np.vdot(way, self.load) + energy, self.load - resisting + force
+        return self._with(self.footing.at(u))
+
+    def renew(self) -> tuple[float, Floats]:
+        return self._with(self.footing.renew())
+
+    def _with(self, contact: tuple[float, Floats]) -> tuple[float, Floats]:
+        return float(self._alone[0] + contact[0]), self._alone[1] + contact[1]
+
+    def bend(self, p: Floats, positive: bool) -> Floats:
+        return self.inertia @ p + self.forces.tangent(p, positive) + self.footing.bend(p)
+
+    def precondition(self, residual: Floats) -> Floats:
+        return self.system.apply(residual)
+
+    def free(self, field: Floats) -> Floats:
+        return field - self.held @ (self.held.T @ field)
+
+
+class GalerkinModel:
+    """Moves one body by its Galerkin space (`lone.LoneModel`).
+
+    `unit` [m] is the body's length; `velocities` (n, 3) [1/s] are coefficients. Nodes `contact` (c,) can touch
+    colliders; they lie `reach` (c,) under the surface.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        unit: float,
+        velocities: Floats,
+        contact: NDArray[np.integer],
+        reach: Floats,
+        device: wp.Device,
+    ) -> None:
+        self.space, self.device = space, device
+        self._unit = unit
+        self.u: Floats = np.zeros((len(space), 3))
+        self.v: Floats = np.array(velocities, np.float64).reshape(-1, 3)
+        self._forces = PointForces(space)
+        rows = csr_array(space.at_nodes.values[contact])
+        self._contact = np.asarray(contact)
+        self._footing = Footing(rows, space.nodes[contact], np.asarray(reach, np.float64))
+        self._held = _Held.of(space, ())
+        self._system: RestSystem | None = None
+        self._tuned = math.nan
+        self._turns = np.tile(np.eye(3), (len(space), 1, 1))
+        self.effort = Effort()
+        """what the last step took"""
+
+    # What it is made of, and what has hold of it
+
+    def set_material(self, mixture: Mixture, rotation: Floats) -> None:
+        """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
+        if any(material.viscosity is not None for material in mixture.materials):
+            raise PhyxelError('material.viscosity: a Galerkin body cannot melt; model = "phyxel" melts')
+        self._rotation = np.asarray(rotation, np.float64)
+        self._rows = [Row.of(material, self._rotation) for material in mixture.materials]
+        self._law = mixture.which[self.space.owner]
+        self._beta = np.array([material.damping for material in mixture.materials])
+        density = self._unit**2 * mixture.number("density")[self.space.owner]
+        self._mass = self.space.mass(density)
+        self._drag = self.space.mass(density * mixture.number("drag")[self.space.owner])
+        self._forces.set_laws(self._rows, self._law)
+        hardness = np.array([row.stiffness.max() + row.k_v for row in self._rows])
+        self._hardest = float(hardness.max())
+        self._footing.stiffness = CONTACT * hardness[mixture.which[self._contact]]
+        self._system = None
+
+    def set_holds(self, holds: Sequence[Hold]) -> None:
+        """What is held from now on; nothing jumps."""
+        self._held = _Held.of(self.space, holds)
+        self._system = None
+
+    # Motion
+
+    def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
+        """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end."""
+        inertia = csr_array(self._mass / dt**2 + self._drag / dt)
+        system = self._tune(dt, inertia)
+        start = self.u + dt * self.v
+        start = start + system.lift(self._held.aims(goals) - self._held.basis.T @ start)
+        pushed, moving = (float(np.vdot(w, self._mass @ w)) for w in (dt * push, (start - self.u) / dt))
+        enough = PUSHED * pushed + MOVING * moving + ROUNDED * self._hardest
+        load = self._mass @ (self.v / dt + push)
+        self._forces.begin(self.u, self._beta / dt)
+        self._footing.begin(feel, self.u, self.v, dt, push)
+        end, self.effort = self._seek(system, inertia, load, start, enough, MOST_NEWTON)
+        if not np.isfinite(end).all():
+            raise PhyxelError("galerkin: a step has no solution; take a shorter one")
+        v = (end - self.u) / dt
+        if not self._held.holds and not self._footing.touching:
+            end, v = self._with_momenta(end, v, dt, push)
+        self.u, self.v = end, v
+        self._footing.end()
+        if self._forces.flows:
+            self._forces.flow(dt)
+
+    def _seek(
+        self,
+        system: RestSystem,
+        inertia: csr_array,
+        load: Floats,
+        start: Floats,
+        enough: float,
+        most: int,
+        near: float = 0.0,
+    ) -> tuple[Floats, Effort]:
+        search = _Search(self._forces, self._footing, system, self._held.basis, inertia, load, self.u)
+        return descend(search, start, enough, most, near)
+
+    def _tune(self, dt: float, inertia: csr_array) -> RestSystem:
+        """The preconditioner for steps of about dt."""
+        if self._system is None or not 1 / OFTEN < dt / self._tuned < OFTEN:
+            lag = self._beta / dt if math.isfinite(dt) else 0 * self._beta
+            rows = [replace(row, stiffness=(1 + b) * row.stiffness, k_v=(1 + b) * row.k_v)
+                    for row, b in zip(self._rows, lag, strict=True)]  # fmt: skip
+            stiffness = self.space.stiffness(rows, self._law)
+            self._system, self._tuned = RestSystem(inertia, stiffness, self._held.basis), dt
+            self._system.turn(self._turns)
+        turns = self._forces.turns(self.u)
+        if np.square(turns - self._turns).sum(axis=(1, 2)).max() > TURNED**2:
+            self._turns = turns
+            self._system.turn(turns)
+        return self._system
+
+    def _with_momenta(self, end: Floats, v: Floats, dt: float, push: Floats) -> tuple[Floats, Floats]:
+        """u' and v' with the momentum and, about the middle of mass, the angular momentum that v and the pushes leave.
+
+        Rigid fields are in the space, their coefficients are their values at the nodes: t + ω × x is added to v', and
+        Δt t to u'.
+        """
+        weight = np.asarray(self._mass.sum(axis=0)).reshape(-1)
+        total = weight.sum()
+        resisting = csr_array(self._mass + dt * self._drag)
+        old, new = self.space.nodes + self.u, self.space.nodes + end
+        impulse = self._mass @ (self.v + dt * push)
+        arm_old, arm = old - weight @ old / total, new - weight @ new / total
+        target = np.concatenate([impulse.sum(axis=0), np.cross(arm_old, impulse).sum(axis=0)])
+        fields = [np.tile(axis, (len(arm), 1)) for axis in np.eye(3)] + [np.cross(axis, arm) for axis in np.eye(3)]
+
+        def momenta(w: Floats) -> Floats:
+            carried = resisting @ w
+            return np.concatenate([carried.sum(axis=0), np.cross(arm, carried).sum(axis=0)])
+
+        matrix = np.stack([momenta(field) for field in fields], axis=1)
+        amounts = np.linalg.solve(matrix, target - momenta(v))
+        added = np.einsum("k,kna->na", amounts, np.stack(fields))
+        return end + dt * amounts[:3], v + added
+
+    # Equilibrium
+
+    def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
+        """Go to static equilibrium: till nothing has further to go than `tolerance` spacings.
+
+        A body that its holds keep from moving as a whole gets there by Newton's method; one that stands on something,
+        or whose way is far, by steps without inertia's memory, longer and longer ones.
+        """
+        self.v = np.zeros_like(self.u)
+        load, fixed = self._mass @ push, self._fixed()
+        nothing = 0 * self._mass
+        crossing = np.ptp(self.space.nodes, axis=0).max() * math.sqrt(self._mass.sum() / self.space.weights.sum() / self._hardest)
+        fall = float(np.sqrt(1 / max(np.linalg.norm(push, axis=1).max(), 1e-30)))
+        dt = crossing
+        for _ in range(MOST_SETTLING):
+            before, plastic = self.u, self._forces.plastic
+            free = not fixed and not self._footing.touching
+            if fixed and (done := self._settle_once(nothing, load, goals, feel, math.inf, tolerance)) and not self._forces.flows:
+                return
+            if not (fixed and done):
+                now = min(dt, fall) if free else dt
+                done = self._settle_once(self._mass / now**2, load, goals, feel, now, tolerance)
+                dt = 2 * dt if done else dt / 8
+            if self._forces.flows:
+                self._forces.flow(FLOWED)
+            moved = np.abs(self.u - before).max() + np.abs(self._forces.plastic - plastic).max()
+            if done and moved <= tolerance and (fixed or dt > 100 * crossing or free):
+                return
+        raise PhyxelError("settle: no rest found; is the body held, or on the ground?")
+
+    def _settle_once(
+        self, inertia: csr_array, load: Floats, goals: Sequence[Goal], feel: Feel | None, dt: float, tolerance: float
+    ) -> bool:
+        """Go to the least energy, or towards it; whether it was found."""
+        system = self._tune(dt, inertia)
+        start = self.u + system.lift(self._held.aims(goals) - self._held.basis.T @ self.u)
+        self._forces.begin(self.u, 0 * self._beta)
+        self._footing.begin(feel, self.u, self.v, 0.0, 0 * load)
+        end, self.effort = self._seek(system, csr_array(inertia), load, start, 0.0, MOST_STATIC, 0.1 * tolerance)
+        if not self.effort.done or not np.isfinite(end).all():
+            return False
+        self.u = end
+        self._footing.end()
+        return True
+
+    def _fixed(self) -> bool:
+        """Whether what is held cannot move as a whole."""
+        x = self.space.nodes
+        fields = [np.tile(axis, (len(x), 1)) for axis in np.eye(3)] + [np.cross(axis, x) for axis in np.eye(3)]
+        seen = np.stack([(self._held.basis.T @ field).reshape(-1) for field in fields], axis=1)
+        return len(seen) > 0 and bool(np.linalg.svd(seen, compute_uv=False)[-1] > 1e-3) and seen.shape[0] >= 6
+
+    # What it is like
+
+    def displacement(self, at: ShapeValues) -> Floats:
+        """u at points, shape (m, 3)."""
+        return at.values @ self.u
+
+    def gradient(self, at: ShapeValues) -> Floats:
+        """∇u at points, (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
+        return np.stack([part @ self.u for part in at.gradients], axis=2)
+
+    def stress(self, at: ShapeValues, material: Mixture, which: NDArray[np.integer]) -> Floats:
+        """Cauchy stress [Pa] at points whose laws are `which` of the mixture's, shape (m, 3, 3)."""
+        J = np.eye(3) + self.gradient(at)
+        # Shape functions reproduce positions: this is where the points are.
+        point = nearest(at.values @ self.space.nodes, self.space.points, 1)[1][:, 0]
+        stored = self._forces.plastic[point]
+        result = np.zeros_like(J)
+        for k, one in enumerate(material.materials):
+            of = np.asarray(which) == k
+            if of.any():
+                shear, pressure = Row.of(one, self._rotation).stress(J[of], stored[of], np.ones(of.sum()))
+                result[of] = shear + pressure[:, None, None] * np.eye(3)
+        return result
+
+    def energies(self) -> tuple[float, float]:
+        """Elastic and kinetic energy [J]."""
+        self._forces.begin(self.u, 0 * self._beta)
+        return (
+            self._forces.at(self.u)[0] * self._unit**3,
+            0.5 * float(np.vdot(self.v, self._mass @ self.v)) * self._unit**3,
+        )
+
+    def momenta(self) -> tuple[Floats, Floats]:
+        """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
+        carried = self._mass @ self.v
+        turning = np.cross(self.space.nodes + self.u, carried).sum(axis=0)
+        return carried.sum(axis=0) * self._unit**2, turning * self._unit**3
+
+    def volume(self) -> float:
+        """∫ |J| [m³]."""
+        self._forces.at(self.u)
+        return float(self.space.weights @ np.linalg.det(self._forces.J)) * self._unit**3
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that a checkpoint must keep. How the preconditioner was tuned goes with it: it decides the last bits."""
+        return {
+            "u": self.u.copy(),
+            "v": self.v.copy(),
+            "plastic": self._forces.plastic,
+            "anchor": self._footing.anchor.copy(),
+            "pressure": self._footing.pressure.copy(),
+            "turns": self._turns.copy(),
+            "tuned": np.array(self._tuned),
+        }
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        self.u, self.v = state["u"].copy(), state["v"].copy()
+        self._forces.plastic = state["plastic"]
+        self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
+        self._turns = state["turns"].copy()
+        self._system = None

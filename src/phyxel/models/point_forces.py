@@ -1,0 +1,318 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Elastic energy of a Galerkin body, its force and its tangent, by sums over the quadrature points (physics §3, §10):
+
+    U(u) = Σ_q w_q W(J_q),   J_q = I + Σ_I u_I ⊗ ∇φ_I(q),   F_I = −Σ_q w_q P(J_q) ∇φ_I(q)
+
+Over a step from J⁰, Rayleigh's −βK v is written as the stress β C (ε − ε⁰)/Δt: the same to first order, it has an
+energy, leaves rigid motion alone and only ever takes energy away. With b = β/Δt the law and its damping are one law,
+(1 + b) times as stiff, about the stored strain (εᵖ + b ε⁰)/(1 + b) and the volume (1 + b|J⁰|)/(1 + b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.device import Launch, Program, Shared
+from phyxel.models.elasticity import (
+    energy_density,
+    first_stress,
+    first_stress_change,
+    flowed,
+    green_strain,
+    positive_stress_change,
+)
+from phyxel.models.laws import Laws, Row
+from phyxel.models.space import Space
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.float64]
+
+LEAST_VOLUME = wp.constant(0.1)
+"""|J⁰| below which damping takes a crushed point for one of this volume."""
+
+
+@wp.kernel
+def find_gradients(
+    first: int,
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    identity: wp.float64,
+    u: wp.array(dtype=wp.vec3d),
+    gradient: wp.array(dtype=wp.mat33d),
+):
+    """Σ_I u_I ⊗ ∇φ_I, and I as often as `identity` says."""
+    q = first + wp.tid()
+    total = identity * wp.identity(n=3, dtype=wp.float64)
+    for entry in range(start[q], start[q + 1]):
+        total += wp.outer(u[node[entry]], dphi[entry])
+    gradient[q] = total
+
+
+@wp.kernel
+def find_aims(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    lag: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    plastic: wp.array(dtype=wp.mat33d),
+    aim: wp.array(dtype=wp.mat33d),
+    swell: wp.array(dtype=wp.float64),
+):
+    """Stored strain and volume ratio of the damped law, for a step that starts at J; b = `lag`."""
+    q = first + wp.tid()
+    b = lag[law[q]]
+    one = wp.float64(1.0)
+    volume = wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))
+    aim[q] = (plastic[q] + b * green_strain(J[q])) / (one + b)
+    swell[q] = (one + b) / (one + b * volume)
+
+
+@wp.kernel
+def find_stresses(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    lag: wp.array(dtype=wp.float64),
+    C: wp.array(dtype=wp.types.matrix((6, 6), wp.float64)),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    aim: wp.array(dtype=wp.mat33d),
+    swell: wp.array(dtype=wp.float64),
+    stress: wp.array(dtype=wp.mat33d),
+    energy: wp.array(dtype=wp.float64),
+):
+    """w P(J) and w W(J) of the damped law."""
+    q = first + wp.tid()
+    row = law[q]
+    s = swell[q]
+    more = wp.float64(1.0) + lag[row]
+    kv = k_v[row] / (s * s)
+    kb = k_b[row] / more
+    stress[q] = (weight[q] * more) * first_stress(J[q], aim[q], s, C[row], kv, kb)
+    energy[q] = (weight[q] * more) * energy_density(J[q], aim[q], s, C[row], kv, kb)
+
+
+@wp.kernel
+def find_stress_changes(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    lag: wp.array(dtype=wp.float64),
+    C: wp.array(dtype=wp.types.matrix((6, 6), wp.float64)),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    aim: wp.array(dtype=wp.mat33d),
+    swell: wp.array(dtype=wp.float64),
+    change: wp.array(dtype=wp.mat33d),
+):
+    """w δP for the change δJ that stands in `change`."""
+    q = first + wp.tid()
+    row = law[q]
+    s = swell[q]
+    more = wp.float64(1.0) + lag[row]
+    kv = k_v[row] / (s * s)
+    kb = k_b[row] / more
+    change[q] = (weight[q] * more) * first_stress_change(J[q], aim[q], s, change[q], C[row], kv, kb)
+
+
+@wp.kernel
+def find_positive_stress_changes(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    lag: wp.array(dtype=wp.float64),
+    C: wp.array(dtype=wp.types.matrix((6, 6), wp.float64)),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    aim: wp.array(dtype=wp.mat33d),
+    swell: wp.array(dtype=wp.float64),
+    change: wp.array(dtype=wp.mat33d),
+):
+    """The same by the positive part of the tangent."""
+    q = first + wp.tid()
+    row = law[q]
+    s = swell[q]
+    more = wp.float64(1.0) + lag[row]
+    kv = k_v[row] / (s * s)
+    kb = k_b[row] / more
+    change[q] = (weight[q] * more) * positive_stress_change(J[q], aim[q], s, change[q], C[row], kv, kb)
+
+
+@wp.kernel
+def gather(
+    first: int,
+    start_of_node: wp.array(dtype=wp.int32),
+    pair: wp.array(dtype=wp.int32),
+    point: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    stress: wp.array(dtype=wp.mat33d),
+    total: wp.array(dtype=wp.vec3d),
+):
+    """Σ_q P_q ∇φ_I(q) of each node."""
+    I = first + wp.tid()
+    sum = wp.vec3d()
+    for entry in range(start_of_node[I], start_of_node[I + 1]):
+        sum += stress[point[entry]] * dphi[pair[entry]]
+    total[I] = sum
+
+
+@wp.kernel
+def flow(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    yield_strain: wp.array(dtype=wp.float64),
+    creep: wp.array(dtype=wp.float64),
+    max_strain: wp.array(dtype=wp.float64),
+    dt: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    plastic: wp.array(dtype=wp.mat33d),
+):
+    """Plastic flow of each point over a step of dt [s] (M04 §4.1)."""
+    q = first + wp.tid()
+    row = law[q]
+    share = wp.float64(1.0) - wp.exp(-creep[row] * dt[0])
+    plastic[q] = flowed(J[q], plastic[q], yield_strain[row], share, max_strain[row])
+
+
+@wp.kernel
+def find_turns(
+    first: int,
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    u: wp.array(dtype=wp.vec3d),
+    turn: wp.array(dtype=wp.mat33d),
+):
+    """R of the polar decomposition of J at each node."""
+    I = first + wp.tid()
+    J = wp.identity(n=3, dtype=wp.float64)
+    for entry in range(start[I], start[I + 1]):
+        J += wp.outer(u[node[entry]], dphi[entry])
+    U, stretch, V = wp.svd3(J)
+    turn[I] = U * wp.transpose(V)
+
+
+class PointForces:
+    """Energy, force and tangent of one body, for fields given on the host."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        points, nodes, device = len(space.points), len(space), space.device
+        self._u = Shared(nodes, wp.vec3d, device)
+        self._total = Shared(nodes, wp.vec3d, device)
+        self._turn = Shared(nodes, wp.mat33d, device)
+        self._energy = Shared(points, wp.float64, device)
+        self._dt = Shared(1, wp.float64, device)
+        self._J, self._change, self._stress, self._aim = (
+            wp.zeros(points, dtype=wp.mat33d, device=device) for _ in range(4)
+        )
+        self._plastic = wp.zeros(points, dtype=wp.mat33d, device=device)
+        self._swell = wp.zeros(points, dtype=wp.float64, device=device)
+        self._weight = wp.array(space.weights, dtype=wp.float64, device=device)
+        self._programs: dict[str, Program] = {}
+        self.flows = False
+
+    def set_laws(self, rows: Sequence[Row], which: NDArray[np.integer]) -> None:
+        """`which` of the laws is that of each point, (q,)."""
+        self._laws = Laws.blank(len(which), len(rows), wp.float64, self._space.device)
+        self._laws.write(list(rows), which)
+        self._lag = Shared(len(rows), wp.float64, self._space.device)
+        self.flows = any(row.flows for row in rows)
+        launches = self._launches()
+        dev.prepare([item for items in launches.values() for item in items], self._space.device)
+        self._programs = {name: Program(items, self._space.device) for name, items in launches.items()}
+
+    def _launches(self) -> dict[str, list[Launch]]:
+        space, laws, pairs = self._space, self._laws, self._space.pairs
+        points, nodes = len(space.points), len(space)
+        # A phyxel has some 40 neighbours, and so has a point; a node has many points.
+        work = max(1.0, len(pairs.point) / nodes / 40)
+        law = [laws.of, self._lag.array]
+        full = [*law, laws.stiffness, laws.k_v, laws.k_b, self._weight, self._J, self._aim, self._swell]
+
+        def gradients(identity: float, into: wp.array) -> Launch:
+            around = [pairs.start, pairs.node, pairs.dphi]
+            return Launch(find_gradients, points, [*around, identity, self._u.array, into])
+
+        def gathered(stress: wp.array) -> Launch:
+            around = [pairs.start_of_node, pairs.pair, pairs.point, pairs.dphi]
+            return Launch(gather, nodes, [*around, stress, self._total.array], work)
+
+        yields = [laws.of, laws.yield_strain, laws.creep, laws.max_strain, self._dt.array]
+        at = space.at_nodes
+        change = gradients(0.0, self._change)
+        return {
+            "aim": [
+                gradients(1.0, self._J),
+                Launch(find_aims, points, [*law, self._J, self._plastic, self._aim, self._swell]),
+            ],
+            "force": [
+                gradients(1.0, self._J),
+                Launch(find_stresses, points, [*full, self._stress, self._energy.array]),
+                gathered(self._stress),
+            ],
+            "tangent": [change, Launch(find_stress_changes, points, [*full, self._change]), gathered(self._change)],
+            "positive tangent": [
+                change,
+                Launch(find_positive_stress_changes, points, [*full, self._change]),
+                gathered(self._change),
+            ],
+            "flow": [Launch(flow, points, [*yields, self._J, self._plastic])],
+            "turns": [Launch(find_turns, nodes, [at.start, at.index, at.dphi, self._u.array, self._turn.array])],
+        }
+
+    def _run(self, name: str, u: Floats) -> Floats:
+        self._u.host[:] = u
+        self._u.push()
+        self._programs[name].run()
+        return self._total.pull()
+
+    def begin(self, u: Floats, lag: Floats) -> None:
+        """A step starts at u (n, 3), with b = β/Δt of each law."""
+        self._lag.host[:] = lag
+        self._lag.push()
+        self._run("aim", u)
+
+    def at(self, u: Floats) -> tuple[float, Floats]:
+        """Energy [Pa] and force (n, 3) [Pa] at u (n, 3), damping included, in the body's lengths."""
+        force = -self._run("force", u)
+        return float(self._energy.pull().sum()), force
+
+    def tangent(self, p: Floats, positive: bool = False) -> Floats:
+        """K p at the last u that was asked for, (n, 3)."""
+        return self._run("positive tangent" if positive else "tangent", p).copy()
+
+    def flow(self, dt: float) -> None:
+        """Plastic flow over dt [s], at the last u that was asked for."""
+        self._dt.host[:] = dt
+        self._dt.push()
+        self._programs["flow"].run()
+
+    def turns(self, u: Floats) -> Floats:
+        """Rotation at each node, shape (n, 3, 3)."""
+        self._run("turns", u)
+        return self._turn.pull().copy()
+
+    @property
+    def J(self) -> Floats:
+        """At the points, for the last u that was asked for, shape (q, 3, 3)."""
+        return self._J.numpy()
+
+    @property
+    def plastic(self) -> Floats:
+        """Stored strain of each point, shape (q, 3, 3)."""
+        return self._plastic.numpy().copy()
+
+    @plastic.setter
+    def plastic(self, strain: Floats) -> None:
+        self._plastic.assign(strain)
