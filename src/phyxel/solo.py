@@ -59,10 +59,11 @@ class Solo:
         """What moves the body, made when first needed."""
         if self._model is None:
             body = self.body
-            make = GalerkinModel if body.model == "galerkin" else ModalModel
+            make = GalerkinModel
             options = {"modes": body.modes} if body.model == "modal" else {}
-            speeds, reach = body.start_velocities / body.unit, np.zeros(len(body.birth))
-            self._model = make(body.space, body.unit, speeds, body.outermost, reach, self.world.device, **options)
+            speeds, outermost = body.start_velocities / body.unit, body.outermost
+            reach = np.zeros(len(outermost))
+            self._model = make(body.space, body.unit, speeds, outermost, reach, self.world.device, **options)
             self._model.set_material(body.mixture, body.rotation)
             self._model.set_holds(self._holds())
         return self._model

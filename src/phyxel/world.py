@@ -20,8 +20,8 @@ from phyxel.fields import ForceField
 from phyxel.material import Mixture
 from phyxel.mover import Mover, Piece
 from phyxel.phyxels import Phyxels
-from phyxel.solo import Solo
 from phyxel.region import Vector, as_vector
+from phyxel.solo import Solo
 
 Floats = NDArray[np.float64]
 

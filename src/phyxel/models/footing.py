@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from phyxel.models.lone import Feel, Touch
+from phyxel.contact.feel import Feel, Touch
 
 Floats = NDArray[np.float64]
 
@@ -84,7 +84,9 @@ class Footing:
         limit = touch.friction * self.pressure
         sticks = k * far <= limit
         rub = np.where(sticks, k, limit / np.maximum(far, 1e-300))
-        energy = 0.5 * k * depth**2 + np.where(sticks, 0.5 * k * far**2, limit * (far - limit / (2 * np.maximum(k, 1e-300))))
+        energy = 0.5 * k * depth**2 + np.where(
+            sticks, 0.5 * k * far**2, limit * (far - limit / (2 * np.maximum(k, 1e-300)))
+        )
         force = (k * depth)[:, None] * n - rub[:, None] * s
         normal = np.einsum("ca,cb->cab", n, n)
         along = rub[:, None, None] * (np.eye(3) - normal)

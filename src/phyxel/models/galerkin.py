@@ -22,13 +22,14 @@ import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from phyxel.contact.feel import Feel
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
-from phyxel.models.lone import Feel, Floats, Goal, Hold
+from phyxel.models.lone import Floats, Goal, Hold
 from phyxel.models.newton import Effort, descend
 from phyxel.models.point_forces import PointForces
 from phyxel.models.rest_system import RestSystem
@@ -261,13 +262,19 @@ class GalerkinModel:
         self.v = np.zeros_like(self.u)
         load, fixed = self._mass @ push, self._fixed()
         nothing = 0 * self._mass
-        crossing = np.ptp(self.space.nodes, axis=0).max() * math.sqrt(self._mass.sum() / self.space.weights.sum() / self._hardest)
+        crossing = np.ptp(self.space.nodes, axis=0).max() * math.sqrt(
+            self._mass.sum() / self.space.weights.sum() / self._hardest
+        )
         fall = float(np.sqrt(1 / max(np.linalg.norm(push, axis=1).max(), 1e-30)))
         dt = crossing
         for _ in range(MOST_SETTLING):
             before, plastic = self.u, self._forces.plastic
             free = not fixed and not self._footing.touching
-            if fixed and (done := self._settle_once(nothing, load, goals, feel, math.inf, tolerance)) and not self._forces.flows:
+            if (
+                fixed
+                and (done := self._settle_once(nothing, load, goals, feel, math.inf, tolerance))
+                and not self._forces.flows
+            ):
                 return
             if not (fixed and done):
                 now = min(dt, fall) if free else dt
@@ -304,6 +311,11 @@ class GalerkinModel:
 
     # What it is like
 
+    def shown(self) -> tuple[wp.array, Floats]:
+        """Coefficients about their mean, on the device in single precision, and that mean."""
+        mean = self.u.mean(axis=0)
+        return wp.array((self.u - mean).astype(np.float32), dtype=wp.vec3, device=self.device), mean
+
     def displacement(self, at: ShapeValues) -> Floats:
         """u at points, shape (m, 3)."""
         return at.values @ self.u
@@ -314,10 +326,7 @@ class GalerkinModel:
 
     def stress(self, at: ShapeValues, material: Mixture, which: NDArray[np.integer]) -> Floats:
         """Cauchy stress [Pa] at points whose laws are `which` of the mixture's, shape (m, 3, 3)."""
-        J = np.eye(3) + self.gradient(at)
-        # Shape functions reproduce positions: this is where the points are.
-        point = nearest(at.values @ self.space.nodes, self.space.points, 1)[1][:, 0]
-        stored = self._forces.plastic[point]
+        J, stored = np.eye(3) + self.gradient(at), self.plastic(at)
         result = np.zeros_like(J)
         for k, one in enumerate(material.materials):
             of = np.asarray(which) == k
@@ -325,6 +334,11 @@ class GalerkinModel:
                 shear, pressure = Row.of(one, self._rotation).stress(J[of], stored[of], np.ones(of.sum()))
                 result[of] = shear + pressure[:, None, None] * np.eye(3)
         return result
+
+    def plastic(self, at: ShapeValues) -> Floats:
+        """Permanent strain of the quadrature point nearest to each point, shape (m, 3, 3)."""
+        # Shape functions reproduce positions: this is where the points are.
+        return self._forces.plastic[nearest(at.values @ self.space.nodes, self.space.points, 1)[1][:, 0]]
 
     def energies(self) -> tuple[float, float]:
         """Elastic and kinetic energy [J]."""
