@@ -47,6 +47,8 @@ ROUNDS = 4
 """of corrections to where held points are"""
 EXACT = 1e-9
 """Error [spacings] that need not be corrected."""
+UNWARPING = 40
+"""Rounds that find the linear field of a warped one."""
 SETTLING_STEPS = 3000
 
 
@@ -140,7 +142,7 @@ class ModalModel:
         """The basis, made when first needed."""
         if self._basis is not None:
             return self._basis
-        n, matter = len(self.space), self._matter
+        n = len(self.space)
         self._set_base([hold for hold in self._holds if hold.still])
         motion = Motion(np.zeros(0), np.zeros(0), np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
         v = self._velocities
@@ -150,8 +152,8 @@ class ModalModel:
             v = v - np.cross(np.linalg.solve(self._inertia(self.space.nodes)[1], motion.L), self.space.nodes - motion.c)
         self._motion = motion
         self._grips: list[Grip] = []
-        self._push: Floats = np.full((n, 3), np.nan)
-        self._renew(np.zeros((n, 3)), v if matter.mass.nnz else v)
+        self._push: Floats = np.zeros((n, 3))
+        self._renew(np.zeros((n, 3)), v)
         assert self._basis is not None
         return self._basis
 
@@ -171,6 +173,7 @@ class ModalModel:
         matter = self._matter
         self._mass = float(matter.mass.sum())
         self._lumps: Floats = matter.mass.sum(axis=1) / self._mass
+        self._weighed_rest: Floats = matter.mass @ self._rest
 
     def _compliance(self) -> Compliance:
         if self._factor is None:
@@ -232,8 +235,8 @@ class ModalModel:
     def _adopt(self, basis: Basis) -> None:
         self._basis = basis
         self._paces.clear()
-        self._turning: Floats = np.einsum("iak,ib->kab", basis.rows[:, :3], self._matter.mass @ self._rest)
-        basis.load(self._matter.mass @ np.nan_to_num(self._push))
+        self._force: Floats = self._matter.mass @ self._push
+        basis.load(self._force)
         self._lay()
         self._show()
 
@@ -255,13 +258,22 @@ class ModalModel:
             spin = np.linalg.solve(self._inertia(y)[1], motion.L)
             rate = (v - motion.v - np.cross(spin, y - motion.c)) @ motion.Q
             y = self._lumps @ X + (y - motion.c) @ motion.Q
-        # The linear field whose warp is this shape; each turn of the loop sees its rotations better.
-        p = y - X
-        for _ in range(30):
-            w = curls(self.space.at_nodes, p[:, :, None])[:, :, 0]
-            p = unwarp(y - X, w)
         self._basis = None
-        self._renew(p, np.einsum("nba,nb->na", turn(w), rate))
+        self._renew(*self._unwarped(y - X, rate))
+
+    def _unwarped(self, u: Floats, rate: Floats) -> tuple[Floats, Floats]:
+        """The linear field whose warp is u (n, 3), and its change whose warp changes at `rate`. Each turn of the loop
+        sees the rotations better."""
+        at = self.space.at_nodes
+        p, p_rate = u, rate
+        for _ in range(UNWARPING):
+            w = curls(at, p[:, :, None])[:, :, 0]
+            p = unwarp(u, w)
+        moves = warp_derivative(np.concatenate([p, w], axis=1))
+        for _ in range(UNWARPING):
+            turning = np.einsum("nab,nb->na", moves[:, :, 3:], curls(at, p_rate[:, :, None])[:, :, 0])
+            p_rate = unwarp(rate - turning, w)
+        return p, p_rate
 
     # The frame
 
@@ -290,8 +302,24 @@ class ModalModel:
         """Leave coefficients on the device, and the forces on the modes here."""
         assert self._basis is not None
         motion = self._motion
+        if self._clamp is None and motion.L.any():
+            self._basis.load(self._force + self._whirl() @ motion.Q.T)
         self._forces = self._basis.show(motion.Q)
         self.offset = np.zeros(3) if self._clamp is not None else motion.c - motion.Q @ self._middle
+
+    def _whirl(self) -> Floats:
+        """Forces −ω × (ω × M y) − ω̇ × M y of a turning frame on the coefficients, in its axes, shape (n, 3).
+
+        They grow with the shape they stretch, in nature only until that stiffens; as the modes do not, the more the
+        body spins for its lowest mode the more y is taken at rest.
+        """
+        angular = self._motion.Q.T @ self._motion.L
+        spin = self._inverse @ angular
+        faster = -self._inverse @ np.cross(spin, angular)
+        grows = np.clip(1 - spin @ spin / max(self._values[0], 1e-30), 0.0, 1.0) if len(self._values) else 0.0
+        arms = self._weighed_rest + grows * (self._weighed - self._weighed_rest)
+        whirl = np.outer(spin, spin) - spin @ spin * np.eye(3) + cross_matrix(faster)
+        return -arms @ whirl.T
 
     def _pose(self, rows: bool = True) -> Pose:
         """The frame now; `rows`: and how it goes with z."""
@@ -332,9 +360,10 @@ class ModalModel:
         self._advance(dt, push, goals, feel, False)
 
     def _advance(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None, calm: bool) -> None:
-        basis, motion = self._ready(), self._motion
+        motion = self._motion
         self._load(push)
         modes, rigid = self._pace(dt, calm)
+        forces = self._forces
         goals = self._goals(goals)
         pose = self._pose(False)
         before = [self._places(goal) for goal in goals]
@@ -348,7 +377,8 @@ class ModalModel:
             raise PhyxelError("the body flew apart: its handles or colliders ask for more than it can follow")
         self._lay()
         self._show()
-        assert basis is self._basis
+        if not calm:  # forces turn with the body: half of the step should have seen these
+            motion.rate = motion.rate + 0.5 * modes.s * (self._forces - forces)
 
     def _pace(self, dt: float, calm: bool) -> tuple[Pace, Pace]:
         if (dt, calm) not in self._paces:
@@ -374,7 +404,6 @@ class ModalModel:
         assert self._basis is not None
         self._push = np.array(push, np.float64)
         self._force = self._matter.mass @ self._push
-        self._strongest = float(np.sqrt((self._push**2).sum(axis=1).max()))
         self._basis.load(self._force)
         self._show()
 
@@ -382,12 +411,7 @@ class ModalModel:
         """Free motion to the end of the step."""
         assert self._basis is not None
         motion = self._motion
-        force = self._forces
-        if self._clamp is None:
-            spin = self._inverse @ (motion.Q.T @ motion.L)
-            whirl = np.outer(spin, spin) - spin @ spin * np.eye(3)
-            force = force - np.tensordot(self._turning, whirl, 2)
-        pull = force - np.maximum(self._basis.values, 0.0) * self._squared * motion.z
+        pull = self._forces - np.maximum(self._basis.values, 0.0) * self._squared * motion.z
         motion.z = motion.z + modes.s * motion.rate + modes.g * pull
         motion.rate = modes.e * motion.rate + modes.s * pull
         if self._clamp is None:
@@ -506,7 +530,7 @@ class ModalModel:
             contacts.patch.see(self._motion.z)
             contacts.patch.follow()
             rows.append(contacts.patch.rows(pose).along(contacts.axes)[numbers])
-            wanted.append(contacts.velocities(2 * dt * self._strongest)[numbers])
+            wanted.append(contacts.velocities(2 * dt * _longest(self._push))[numbers])
             cone = Cone(contacts.touch.friction[pressed], total[numbers])
         joined = Rows.joined(rows)
         if not len(joined.move):
@@ -551,8 +575,7 @@ class ModalModel:
             raise PhyxelError("settle: nothing holds this body; fix it somewhere, or put a collider under it")
         dt = 6 / np.sqrt(max(self._values.min(), 1e-30)) if len(basis) else 1.0
         if self._clamp is None:
-            fastest = float(np.sqrt((np.asarray(push) ** 2).sum(axis=1).max()))
-            dt = min(dt, np.sqrt(0.2 / max(fastest, 1e-30)))
+            dt = min(dt, np.sqrt(0.2 / max(_longest(np.asarray(push)), 1e-30)))
         quiet, last = 0, self.u.copy()
         for _ in range(SETTLING_STEPS):
             self._advance(float(dt), push, goals, feel, True)
@@ -666,7 +689,7 @@ class ModalModel:
         ]
         self._set_base([hold for hold, kind in zip(self._holds, state["holds"], strict=True) if kind[3]])
         self._motion = Motion(**{name: state[name].copy() for name in Motion.__dataclass_fields__})
-        self._push = np.full((len(self.space), 3), np.nan)
+        self._push = np.zeros((len(self.space), 3))
         self._adopt(Basis(self.space, Modes(state["shapes"], state["values"]), self._clamp, self.coefficients))
         followed = [hold for hold in self._holds if not any(hold is base for base in self._base)]
         points = max(1, min(POINTS, 4 * POINTS // max(1, len(followed))))
@@ -675,8 +698,7 @@ class ModalModel:
             some = spread(hold.points, points, 0)
             patch = Patch(hold.points[some], self.space.at(hold.points[some]), self._ready())
             self._grips.append(Grip(hold, some, turned, patch))
-        if np.isfinite(state["push"]).all():
-            self._load(state["push"])
+        self._load(state["push"])
 
 
 class Contacts:
@@ -712,6 +734,10 @@ def _axes(normal: Floats) -> Floats:
     first = np.cross(normal, helper)
     first /= np.linalg.norm(first, axis=1)[:, None]
     return np.stack([normal, first, np.cross(normal, first)], axis=1)
+
+
+def _longest(vectors: Floats) -> float:
+    return float(np.sqrt((vectors**2).sum(axis=1).max()))
 
 
 def _same(one: Hold, other: Hold) -> bool:

@@ -193,6 +193,11 @@ def _factors(w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     return a, b, slope_a, slope_b
 
 
+def cross(a: Floats, b: Floats) -> Floats:
+    """a × b of vectors (m, 3): NumPy's takes five times as long for a few hundred."""
+    return a[:, [1, 2, 0]] * b[:, [2, 0, 1]] - a[:, [2, 0, 1]] * b[:, [1, 2, 0]]
+
+
 def cross_matrix(w: Floats) -> Floats:
     """[w]× of vectors (..., 3), shape (..., 3, 3)."""
     result = np.zeros((*w.shape, 3))
@@ -227,8 +232,8 @@ def warp(linear: Floats) -> Floats:
     """u = R̃(w) p of p and w (m, 6), shape (m, 3)."""
     p, w = linear[:, :3], linear[:, 3:]
     a, b, _, _ = _factors(w)
-    c = np.cross(w, p)
-    return p + a * c + b * np.cross(w, c)
+    c = cross(w, p)
+    return p + a * c + b * cross(w, c)
 
 
 def unwarp(u: Floats, w: Floats) -> Floats:
@@ -243,8 +248,8 @@ def warp_derivative(linear: Floats) -> Floats:
     p, w = linear[:, :3], linear[:, 3:]
     a, b, slope_a, slope_b = _factors(w)
     W = cross_matrix(w)
-    c = np.cross(w, p)
-    cc = np.cross(w, c)
+    c = cross(w, p)
+    cc = cross(w, c)
     result = np.empty((len(p), 3, 6))
     result[:, :, :3] = np.eye(3) + a[:, :, None] * W + b[:, :, None] * (W @ W)
     # w × (w × p) = w (w·p) − p w·w
