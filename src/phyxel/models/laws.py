@@ -70,7 +70,7 @@ class Row:
         """Cauchy stress [Pa] in two parts: J C'e Jᵀ/|J|, shape (m, 3, 3), and that of the volume, k_v s(s|J| − 1) I,
         shape (m,)."""
         turned, ratio = np.swapaxes(J, 1, 2), np.linalg.det(J)
-        inner = _hooke(self.stiffness, 0.5 * (turned @ J - np.eye(3)) - stored)
+        inner = hooke_stress(self.stiffness, 0.5 * (turned @ J - np.eye(3)) - stored)
         return J @ inner @ turned / ratio[:, None, None], self.k_v * swell * (swell * ratio - 1)
 
     def stored(self, J: Floats, stress: Floats, pressure: Floats) -> tuple[Floats, Floats]:
@@ -78,11 +78,11 @@ class Row:
         back, ratio = np.linalg.inv(J), np.linalg.det(J)
         inner = ratio[:, None, None] * (back @ stress @ np.swapaxes(back, 1, 2))
         root = np.maximum(1 + 4 * ratio * pressure / max(self.k_v, 1e-30), 0.01)
-        elastic = _hooke(COUNTED * np.linalg.inv(self.stiffness) * COUNTED.T, inner)
+        elastic = hooke_stress(COUNTED * np.linalg.inv(self.stiffness) * COUNTED.T, inner)
         return 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3)) - elastic, (1 + np.sqrt(root)) / (2 * ratio)
 
 
-def _hooke(C: Floats, e: Floats) -> Floats:
+def hooke_stress(C: Floats, e: Floats) -> Floats:
     """C e as symmetric matrices (m, 3, 3), C in the order VOIGT with engineering shear."""
     columns = np.stack([e[:, a, b] for a, b in VOIGT], axis=1) * ENGINEERING
     result = np.empty_like(e)

@@ -1,0 +1,260 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Modal warping (G05; Choi and Ko 2005): modes bend along arcs instead of growing along straight lines.
+
+The linear field of the amplitudes z gives each node p = Ψ z and w = ½∇×(Ψ z) = W z. Its warped coefficient is what p
+becomes when it grows from zero while its frame turns to w at an even pace,
+
+    u = R̃(w) p,   R̃(w) = ∫₀¹ R(s w) ds = I + (1 − cos|w|)/|w|² [w]× + (|w| − sin|w|)/|w|³ [w]×²
+
+with R(w) = exp [w]×. Where all of w comes from a rotation, p = w × X, this is R(w) X − X: exactly that rotation.
+Rows of Ψ and W are stored in single precision (so much less to read) and summed in double.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.float64]
+vec6d = wp.types.vector(6, wp.float64)
+
+LANES = 16
+"""Modes that are summed side by side; rows are padded with zeros to a multiple of it."""
+CHUNK = 32
+"""Nodes whose forces are summed by one thread."""
+SMALL = wp.constant(wp.float64(1e-3))
+"""Rotation [rad] below which the series is as good as the formula."""
+
+
+@wp.func_native("""
+    const float* row = rows.data + (size_t)i * 6 * l;
+    wp::vec_t<6, double> total;
+    for (int r = 0; r < 6; ++r, row += l) {
+        double part[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        for (int k = 0; k < l; k += 8)
+            for (int j = 0; j < 8; ++j) part[j] += (double)row[k + j] * z.data[k + j];
+        total[r] = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    }
+    return total;
+""")
+def _linear_field(rows: wp.array(dtype=wp.float32), z: wp.array(dtype=wp.float64), i: int, l: int) -> vec6d:
+    """p and w of a node: 6 × l rows times z. Eight sums side by side, which the compiler will not make of one."""
+    ...
+
+
+@wp.func_native("""
+    double sum[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    for (int i = begin; i < end; ++i) {
+        const float* row = rows.data + (size_t)i * 6 * l + k;
+        const auto f = force.data[i];
+        for (int j = 0; j < 16; ++j)
+            sum[j] += (double)row[j] * f[0] + (double)row[l + j] * f[1] + (double)row[2 * l + j] * f[2];
+    }
+    for (int j = 0; j < 16; ++j) result.data[at + j] = sum[j];
+""")
+def _project_some(
+    rows: wp.array(dtype=wp.float32),
+    force: wp.array(dtype=wp.vec3d),
+    begin: int,
+    end: int,
+    l: int,
+    k: int,
+    at: int,
+    result: wp.array(dtype=wp.float64),
+):
+    """Σ Ψᵀ f over some nodes, for LANES modes from k on."""
+    ...
+
+
+@wp.func
+def rotation(w: wp.vec3d):
+    """R(w) = exp [w]×"""
+    angle = wp.length(w)
+    if angle < wp.float64(1e-12):
+        return wp.identity(n=3, dtype=wp.float64)
+    return wp.quat_to_matrix(wp.quat_from_axis_angle(w / angle, angle))
+
+
+@wp.func
+def warped(w: wp.vec3d, p: wp.vec3d):
+    """R̃(w) p"""
+    square = wp.dot(w, w)
+    angle = wp.sqrt(square)
+    a = wp.float64(0.5) - square / wp.float64(24.0)
+    b = wp.float64(1.0) / wp.float64(6.0) - square / wp.float64(120.0)
+    if angle > SMALL:
+        half = wp.sin(wp.float64(0.5) * angle)
+        a = wp.float64(2.0) * half * half / square
+        b = (angle - wp.sin(angle)) / (square * angle)
+    c = wp.cross(w, p)
+    return p + a * c + b * wp.cross(w, c)
+
+
+@wp.kernel
+def warp_nodes(
+    first: int,
+    l: int,
+    rows: wp.array(dtype=wp.float32),
+    z: wp.array(dtype=wp.float64),
+    linear: wp.array(dtype=vec6d),
+    u: wp.array(dtype=wp.vec3d),
+):
+    """p, w and u = R̃(w) p of each node."""
+    i = first + wp.tid()
+    field = _linear_field(rows, z, i, l)
+    linear[i] = field
+    u[i] = warped(wp.vec3d(field[3], field[4], field[5]), wp.vec3d(field[0], field[1], field[2]))
+
+
+@wp.kernel
+def clamp_nodes(
+    first: int,
+    nodes: wp.array(dtype=wp.int32),
+    held: wp.array(dtype=wp.float64),
+    u: wp.array(dtype=wp.vec3d),
+    excess: wp.array(dtype=wp.vec3d),
+):
+    """What of the warped coefficients would move clamped points, which the modes themselves do not."""
+    b = first + wp.tid()
+    count = nodes.shape[0]
+    total = wp.vec3d()
+    for c in range(count):
+        total += held[b * count + c] * u[nodes[c]]
+    excess[b] = total
+
+
+@wp.kernel
+def take_off(
+    first: int,
+    nodes: wp.array(dtype=wp.int32),
+    excess: wp.array(dtype=wp.vec3d),
+    u: wp.array(dtype=wp.vec3d),
+):
+    """u without it."""
+    b = first + wp.tid()
+    u[nodes[b]] -= excess[b]
+
+
+@wp.kernel
+def place_nodes(
+    first: int,
+    X: wp.array(dtype=wp.vec3d),
+    linear: wp.array(dtype=vec6d),
+    u: wp.array(dtype=wp.vec3d),
+    frame: wp.array(dtype=wp.mat33d),
+    force: wp.array(dtype=wp.vec3d),
+    coefficients: wp.array(dtype=wp.vec3),
+    turned: wp.array(dtype=wp.vec3d),
+):
+    """Coefficients Q (X + u) − X of a body in its frame Q, and forces turned back to the modes: Rᵀ Qᵀ f."""
+    i = first + wp.tid()
+    Q = frame[0]
+    coefficients[i] = wp.vec3(Q * (X[i] + u[i]) - X[i])
+    R = rotation(wp.vec3d(linear[i][3], linear[i][4], linear[i][5]))
+    turned[i] = wp.transpose(R) * (wp.transpose(Q) * force[i])
+
+
+@wp.kernel
+def project_forces(
+    first: int,
+    count: int,
+    l: int,
+    rows: wp.array(dtype=wp.float32),
+    force: wp.array(dtype=wp.vec3d),
+    result: wp.array(dtype=wp.float64),
+):
+    """Ψᵀ f, summed over CHUNK nodes at a time, shape (chunks, l)."""
+    t = first + wp.tid()
+    groups = l // LANES
+    chunk = t // groups
+    k = LANES * (t - chunk * groups)
+    _project_some(rows, force, chunk * CHUNK, wp.min((chunk + 1) * CHUNK, count), l, k, chunk * l + k, result)
+
+
+# ---- The same on the host, for a few nodes, and its derivative ----
+
+
+def _factors(w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """a = (1 − cos θ)/θ², b = (θ − sin θ)/θ³ and a′/θ, b′/θ of θ = |w|, each (m, 1)."""
+    square = np.einsum("ma,ma->m", w, w)[:, None]
+    near = square < 0.0025
+    t2 = np.where(near, 1.0, square)
+    t = np.sqrt(t2)
+    sine, versed = np.sin(t), 2 * np.sin(0.5 * t) ** 2
+    a = np.where(near, 1 / 2 - square / 24 + square**2 / 720, versed / t2)
+    b = np.where(near, 1 / 6 - square / 120 + square**2 / 5040, (t - sine) / (t2 * t))
+    slope_a = np.where(near, -1 / 12 + square / 180 - square**2 / 6720, sine / (t2 * t) - 2 * versed / t2**2)
+    slope_b = np.where(near, -1 / 60 + square / 1260 - square**2 / 60480, versed / t2**2 - 3 * (t - sine) / (t2**2 * t))
+    return a, b, slope_a, slope_b
+
+
+def cross(a: Floats, b: Floats) -> Floats:
+    """a × b of vectors (m, 3): NumPy's takes five times as long for a few hundred."""
+    return a[:, [1, 2, 0]] * b[:, [2, 0, 1]] - a[:, [2, 0, 1]] * b[:, [1, 2, 0]]
+
+
+def cross_matrix(w: Floats) -> Floats:
+    """[w]× of vectors (..., 3), shape (..., 3, 3)."""
+    result = np.zeros((*w.shape, 3))
+    result[..., 0, 1], result[..., 0, 2], result[..., 1, 2] = -w[..., 2], w[..., 1], -w[..., 0]
+    result[..., 1, 0], result[..., 2, 0], result[..., 2, 1] = w[..., 2], -w[..., 1], w[..., 0]
+    return result
+
+
+def turn(w: Floats) -> Floats:
+    """R(w) of vectors (m, 3), shape (m, 3, 3)."""
+    a, b, _, _ = _factors(w)
+    square = np.einsum("ma,ma->m", w, w)[:, None]
+    W = cross_matrix(w)
+    # sin θ/θ = 1 − b θ²
+    return np.eye(3) + (1 - b * square)[:, :, None] * W + a[:, :, None] * (W @ W)
+
+
+def turned_by(R: Floats) -> Floats:
+    """w of one rotation R(w), |w| ≤ π, shape (3,)."""
+    axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    sine, cosine = float(np.linalg.norm(axial)), 0.5 * (float(np.trace(R)) - 1)
+    if sine > 1e-6:
+        return axial * (np.arctan2(sine, cosine) / sine)
+    if cosine > 0:
+        return axial
+    symmetric = 0.5 * (R + np.eye(3))  # half a turn: a aᵀ
+    k = int(np.argmax(symmetric.diagonal()))
+    return np.pi * symmetric[k] / np.sqrt(symmetric[k, k])
+
+
+def warp(linear: Floats) -> Floats:
+    """u = R̃(w) p of p and w (m, 6), shape (m, 3)."""
+    p, w = linear[:, :3], linear[:, 3:]
+    a, b, _, _ = _factors(w)
+    c = cross(w, p)
+    return p + a * c + b * cross(w, c)
+
+
+def unwarp(u: Floats, w: Floats) -> Floats:
+    """p = R̃(w)⁻¹ u, shape (m, 3)."""
+    a, b, _, _ = _factors(w)
+    W = cross_matrix(w)
+    return np.linalg.solve(np.eye(3) + a[:, :, None] * W + b[:, :, None] * (W @ W), u[:, :, None])[:, :, 0]
+
+
+def warp_derivative(linear: Floats) -> Floats:
+    """∂u/∂(p, w), shape (m, 3, 6)."""
+    p, w = linear[:, :3], linear[:, 3:]
+    a, b, slope_a, slope_b = _factors(w)
+    W = cross_matrix(w)
+    c = cross(w, p)
+    cc = cross(w, c)
+    result = np.empty((len(p), 3, 6))
+    result[:, :, :3] = np.eye(3) + a[:, :, None] * W + b[:, :, None] * (W @ W)
+    # w × (w × p) = w (w·p) − p w·w
+    along = np.einsum("ma,ma->m", w, p)[:, None, None] * np.eye(3)
+    outer = w[:, :, None] * p[:, None, :] - 2 * p[:, :, None] * w[:, None, :] + along
+    change = slope_a * c + slope_b * cc
+    result[:, :, 3:] = b[:, :, None] * outer - a[:, :, None] * cross_matrix(p) + change[:, :, None] * w[:, None, :]
+    return result
