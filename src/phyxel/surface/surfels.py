@@ -135,7 +135,7 @@ class Surfels:
         for surfels in self._all():
             surfels.absorb(unit, origin)
 
-    def _all(self) -> list[Carried]:
+    def _all(self) -> list[Any]:
         return [self._carried] if self.blend is None else [self.blend.zombies, self.blend.shown]
 
     def begin_to_blend(self, outside: Floats, skin: ImplicitSkin) -> None:
