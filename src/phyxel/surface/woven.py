@@ -36,8 +36,8 @@ WARP = 32
 SCATTERED = 1.3
 """Nodes of a block over those of one surfel above which surfels are better taken along a curve: written here and there,
 but with fewer weights."""
-MANY = 4000
-"""Surfels above which a second thread pays: waking it takes as long as 1,500 of them."""
+LOOKING, WEAVING = 0.2, 1.3
+"""What it takes to look for colliders from a node, and to weave a block, in phyxels of a force pass."""
 
 Colliders = table_type(wp.float32)
 mat94 = wp.types.matrix((9, 4), wp.float32)
@@ -200,23 +200,31 @@ class Woven(Discs):
         self._device = device
         self._width = WARP if device.is_cuda else int(ABREAST)
         self._loom = loom_of(shape, rest.unit, nodes, values, self._width, device)
-        self._X = as_vectors(nodes, device)
+        self._X, self._u = as_vectors(nodes, device), wp.zeros(len(nodes), dtype=wp.vec3, device=device)
         self._clear = wp.zeros(len(nodes), dtype=wp.vec4, device=device)
         """a place near each node, and how far it is from the nearest collider"""
         self._shown = Shown()
         self._shown.position, self._shown.axis_a, self._shown.axis_b, self._shown.normal = x, a, b, n
+        self._around: tuple[Any, int, float] = (None, 0, 0.0)
+        """for which colliders, body and unit the program is"""
 
     def follow(self, model: Displaced, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
         self.origin = np.asarray(origin, np.float64).copy()
-        device, count = self._device, len(self._X)
-        looked = [self._X, model.u, model.colliders, body, self._clear]
-        dev.launch(look_for_colliders, count, looked, device, split=count > MANY)
-        inputs = [self._loom, model.u, self._clear, model.colliders, body, unit, self._shown]
-        if device.is_cuda:
-            dev.launch(weave_apart, len(self._loom.surfel), [self._width, *inputs], device)
-        else:
-            dev.launch(weave_abreast, len(self._loom.home), inputs, device, split=len(self) > MANY)
+        colliders = model.colliders
+        if self._around[0] is not colliders or self._around[1:] != (body, unit):
+            self._around = colliders, body, unit
+            self._program = dev.Program(self._launches(colliders, body, unit), self._device)
+        wp.copy(self._u, model.u)
+        self._program.run()
+
+    def _launches(self, colliders: Any, body: int, unit: float) -> list[dev.Launch]:
+        looked = [self._X, self._u, colliders, body, self._clear]
+        look = dev.Launch(look_for_colliders, len(self._X), looked, LOOKING)
+        inputs = [self._loom, self._u, self._clear, colliders, body, unit, self._shown]
+        if self._device.is_cuda:
+            return [look, dev.Launch(weave_apart, len(self._loom.surfel), [self._width, *inputs])]
+        return [look, dev.Launch(weave_abreast, len(self._loom.home), inputs, WEAVING)]
 
 
 def loom_of(shape: Shape, unit: float, nodes: Floats, values: ShapeValues, width: int, device: wp.Device) -> Any:
