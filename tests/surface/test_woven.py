@@ -35,13 +35,14 @@ class Ball:
         solid = px.Solid(cloud, device=self.device)
         sampled = solid.sample(150)
         self.unit = sampled.spacing
-        self.shapes: ShapeFunctions = solid.shape_functions(sampled)
         self.nodes = sampled.positions / self.unit
-        self.points = cloud.positions.astype(np.float64)
+        covers = solid.shape_functions(sampled).covers / self.unit
+        self.shapes = ShapeFunctions(self.nodes, covers, device=self.device)
+        self.points = cloud.positions / self.unit
         self.normals = cloud.normals
 
     def rest(self, some: np.ndarray) -> Rest:
-        return Rest(self.points[some] / self.unit, self.normals[some], np.ones((len(some), 3)), self.unit)
+        return Rest(self.points[some], self.normals[some], np.ones((len(some), 3)), self.unit)
 
     def woven(self, some: np.ndarray | None = None) -> Woven:
         some = np.arange(len(self.points)) if some is None else some
@@ -93,7 +94,7 @@ def test_surfels_go_by_phi_and_axes_by_its_gradient(ball):
     woven.follow(ball.moved(u), 0, 1.0, np.zeros(3))
     x, a, b, _ = read(woven)
     assert np.abs(x - (shape.points + values.values @ u)).max() < 1e-6
-    slopes = [ball.unit * (slope @ u) for slope in values.gradients]
+    slopes = [slope @ u for slope in values.gradients]
     for axis, there in ((shape.axis_a, a), (shape.axis_b, b)):
         change = sum(axis[:, k, None] * slope for k, slope in enumerate(slopes))
         assert np.abs(there - (axis + change)).max() < 1e-6
@@ -117,7 +118,7 @@ def test_surfels_in_any_order_are_woven_with_neighbours(ball):
     """Four at random would have nearly four times the nodes of one."""
     shuffled = np.random.default_rng(0).permutation(len(ball.points))
     shape, values = Shape.at_birth(ball.rest(shuffled)), ball.shapes.at(ball.points[shuffled])
-    loom = loom_of(shape, ball.unit, ball.nodes, values, 4, ball.device)
+    loom = loom_of(shape, ball.nodes, values, 4, ball.device)
     assert 4 * len(loom.node) < 1.3 * len(values.index)
     assert np.array_equal(np.sort(loom.surfel.numpy()[: len(shuffled)]), np.arange(len(shuffled)))
 
@@ -127,7 +128,7 @@ def test_blocks_of_a_warp_are_woven_alike(ball):
     woven, moved = ball.woven(), ball.moved(uneven(ball), px.Ground(height=-0.2))
     woven.follow(moved, 0, ball.unit, np.zeros(3))
     shape = Shape.at_birth(ball.rest(np.arange(len(woven))))
-    loom = loom_of(shape, ball.unit, ball.nodes, ball.shapes.at(ball.points), WARP, ball.device)
+    loom = loom_of(shape, ball.nodes, ball.shapes.at(ball.points), WARP, ball.device)
     shown = Shown()
     for name in FIELDS:
         setattr(shown, name, wp.zeros(len(woven), dtype=wp.vec3, device=ball.device))
@@ -144,7 +145,7 @@ def test_blocks_of_a_warp_are_woven_alike(ball):
 def test_colliders_keep_surfels_out_and_touch_no_other(ball, depth):
     """Sunk into the ground, or a small sphere pressed in at a surfel, between the nodes; less than a spacing deep."""
     radius = 0.2 * ball.unit
-    pressed = ball.points[1000] + (radius - depth * ball.unit) * ball.normals[1000]
+    pressed = ball.unit * (ball.points[1000] + (0.2 - depth) * ball.normals[1000])
     colliders = [px.Ground(height=-0.25 + depth * ball.unit), px.Sphere(at=pressed, radius=radius)]
     woven, u = ball.woven(), np.zeros_like(ball.nodes)
     woven.follow(ball.moved(u), 0, ball.unit, np.zeros(3))

@@ -37,7 +37,7 @@ class Surfels:
         values: ShapeValues | None = None,
     ) -> None:
         """`nodes` (n, 3) [spacings] carry them: those around each that are seen from it, or those that shape functions
-        with these `values` at `rest` say."""
+        with these `values` at the positions of `rest`, in its coordinates, say."""
         self._carried: Any = (
             Carried(Shape.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
             if values is None

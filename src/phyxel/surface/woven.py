@@ -191,7 +191,7 @@ def weave_apart(
 
 class Woven(Discs):
     """Surfels that go where the shape functions of a body's nodes (n, 3) [spacings] carry them. `values` are φ and ∇φ
-    at the surfels; ∇φ is along the axes of `rest`, per metre."""
+    at the surfels, ∇φ in the coordinates of `rest`: along its axes, per spacing."""
 
     def __init__(self, rest: Rest, nodes: Floats, values: ShapeValues, device: wp.Device) -> None:
         shape, m = Shape.at_birth(rest), len(rest.positions)
@@ -199,7 +199,7 @@ class Woven(Discs):
         super().__init__(x, a, b, n, as_vectors(shape.colors, device), np.zeros(3))
         self._device = device
         self._width = WARP if device.is_cuda else int(ABREAST)
-        self._loom = loom_of(shape, rest.unit, nodes, values, self._width, device)
+        self._loom = loom_of(shape, nodes, values, self._width, device)
         self._X, self._u = as_vectors(nodes, device), wp.zeros(len(nodes), dtype=wp.vec3, device=device)
         self._clear = wp.zeros(len(nodes), dtype=wp.vec4, device=device)
         """a place near each node, and how far it is from the nearest collider"""
@@ -227,9 +227,9 @@ class Woven(Discs):
         return [look, dev.Launch(weave_abreast, len(self._loom.home), inputs, WEAVING)]
 
 
-def loom_of(shape: Shape, unit: float, nodes: Floats, values: ShapeValues, width: int, device: wp.Device) -> Any:
+def loom_of(shape: Shape, nodes: Floats, values: ShapeValues, width: int, device: wp.Device) -> Any:
     """A `Loom` with blocks of `width` surfels: as they follow each other, if that keeps neighbours together, else along
-    a curve. `unit` [m] is the unit of the shape."""
+    a curve."""
     surfel, pairs, blocks = _in_blocks(np.arange(len(shape.points)), values, width)
     if width * blocks.nnz > SCATTERED * pairs.nnz:
         surfel, pairs, blocks = _in_blocks(curve_order(shape.points), values, width)
@@ -240,7 +240,7 @@ def loom_of(shape: Shape, unit: float, nodes: Floats, values: ShapeValues, width
     for name, array in numbers.items():
         setattr(loom, name, wp.array(array.astype(np.int32), dtype=wp.int32, device=device))
     loom.point, loom.axis_a, loom.axis_b = (as_vectors(field, device) for field in (point, axis_a, axis_b))
-    weights = _weights(values, pairs, blocks, unit * axis_a, unit * axis_b)
+    weights = _weights(values, pairs, blocks, axis_a, axis_b)
     loom.weights = wp.array(weights.reshape(-1), dtype=float, device=device)
     return loom
 
