@@ -191,26 +191,24 @@ class Shared:
 
 
 class Flag:
-    """Whether a kernel has found something: it writes `array[0] = mark`, the mark being another for each search, so
-    that nothing need be reset. On CUDA it is read through memory that the device writes to without a detour."""
+    """Whether a kernel has found something: then it writes `array[0] = 1`. On CUDA it is read through memory that the
+    device writes to without a detour."""
 
     def __init__(self, device: wp.Device) -> None:
         self.array = wp.zeros(1, dtype=wp.int32, device=device)
         self._read = wp.zeros(1, dtype=wp.int32, device="cpu", pinned=True) if device.is_cuda else self.array
         self._host = self._read.numpy()
-        self._mark = 0
 
-    def next(self) -> int:
-        """Mark of a new search."""
-        self._mark += 1
-        return self._mark
+    def lower(self) -> None:
+        """Nothing is found as yet."""
+        self.array.zero_()
 
     def raised(self) -> bool:
-        """Whether anything was found in the last search."""
+        """Whether anything was found."""
         if self._read is not self.array:
             wp.copy(self._read, self.array)
             wp.synchronize_stream(self.array.device)
-        return bool(self._host[0] == self._mark)
+        return bool(self._host[0])
 
 
 def write(array: wp.array, first: int, values: Any) -> None:

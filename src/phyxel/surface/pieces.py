@@ -44,6 +44,8 @@ ROUND = wp.constant(0.71)
 for rounding."""
 ALIKE = wp.constant(0.8)
 """Cosine between the normals of a pair that is shown as one, at least."""
+LOOKING = 0.05
+"""What it takes to look at a surfel's axes, in phyxels of a force pass."""
 WORTH_SPLITTING = 30_000
 """Surfels whose plans take longer than it takes to wake a second thread."""
 
@@ -110,23 +112,16 @@ def is_merged(s: int, other: int, birth: Birth, seen: Seen):
 
 
 @wp.func
-def half_axes_sq(a: wp.vec3, b: wp.vec3):
-    """Squares of an ellipse's principal half axes, the longer first: the eigenvalues of the metric
-    ((a·a, a·b), (a·b, b·b))."""
+def is_extreme(a: wp.vec3, b: wp.vec3, radius: float):
+    """Whether an ellipse is too long or too slim to be shown as it is: its principal half axes are the roots of the
+    eigenvalues of the metric ((a·a, a·b), (a·b, b·b))."""
     mean = 0.5 * (wp.length_sq(a) + wp.length_sq(b))
     half = 0.5 * (wp.length_sq(a) - wp.length_sq(b))
     mixed = wp.dot(a, b)
     root = wp.sqrt(half * half + mixed * mixed)
-    return mean + root, mean - root
-
-
-@wp.func
-def is_extreme(a: wp.vec3, b: wp.vec3, radius: float):
-    """Whether an ellipse is too long or too slim to be shown as it is."""
-    longer, shorter = half_axes_sq(a, b)
     longest = 1.0005 * LONGEST * radius
     slimmest = SLIMMEST * radius
-    return longer > longest * longest or shorter < slimmest * slimmest
+    return mean + root > longest * longest or mean - root < slimmest * slimmest
 
 
 @wp.func
@@ -220,16 +215,22 @@ def look_for_deformed(
     axis_a: wp.array(dtype=wp.vec3),
     axis_b: wp.array(dtype=wp.vec3),
     found: wp.array(dtype=wp.int32),
-    mark: int,
 ):
-    """Whether any surfel might not be shown as it is carried: it is long, or slim enough to be squeezed, for a disc
-    reaches at least as far as its shorter half axis. Most often none is, and this is read from the axes alone."""
+    """Whether any surfel might not be shown as it is carried: it is long, or slim enough to be squeezed, since a disc
+    reaches at least as far as its shorter half axis. Most often none is, and the axes alone say so: both eigenvalues of
+    their metric are below a bound if and only if the bound minus the metric is positive definite, and likewise above.
+    """
     s = first + wp.tid()
-    longest, shortest = half_axes_sq(axis_a[s], axis_b[s])
-    radius = birth.radius[s]
-    least = ROUND * radius
-    if longest > LONGEST * LONGEST * radius * radius or shortest < least * least:
-        found[0] = mark  # all that write here write the same
+    aa = wp.length_sq(axis_a[s])
+    bb = wp.length_sq(axis_b[s])
+    ab = wp.dot(axis_a[s], axis_b[s])
+    area = birth.radius[s] * birth.radius[s]
+    most = LONGEST * LONGEST * area
+    least = ROUND * ROUND * area
+    short = most > aa and (most - aa) * (most - bb) > ab * ab
+    wide = aa > least and (aa - least) * (bb - least) > ab * ab
+    if not (short and wide):
+        found[0] = 1  # all that write here write the same
 
 
 @wp.kernel
@@ -240,7 +241,6 @@ def plan_pieces(
     plan: wp.array(dtype=Plan),
     counts: wp.array(dtype=wp.int32),
     differs: wp.array(dtype=wp.int32),
-    mark: int,
 ):
     """What becomes of each surfel, and in how many pieces it is shown; whether any is not shown as it is carried."""
     s = first + wp.tid()
@@ -250,7 +250,7 @@ def plan_pieces(
     together = is_merged(s, other, birth, seen)
     if not together and not is_extreme(seen.axis_a[s], seen.axis_b[s], birth.radius[s]):
         return
-    differs[0] = mark  # all that write here write the same
+    differs[0] = 1  # all that write here write the same
     if together and other < s:
         counts[s] = 0
         return
@@ -352,24 +352,23 @@ class Pieces:
         self._birth.apart = wp.array(rest.unit * apart, dtype=float, device=device)
         self._counts, self._ends = (wp.zeros(len(partner), dtype=wp.int32, device=device) for _ in range(2))
         self._plan = wp.zeros(len(partner), dtype=Plan, device=device)
-        self._deformed, self._differs = dev.Flag(device), dev.Flag(device)
+        self._found = dev.Flag(device)
+        self._looked_at: Discs | None = None
         self._room = Discs.empty(0, device)
 
     def shown(self, carried: Discs, colliders: Any, body: int, unit: float) -> Discs:
         """What is seen of a body's surfels as they are now: themselves, if none is stretched or squeezed much. Pieces
         keep out of colliders."""
-        looked = [self._birth, carried.axis_a, carried.axis_b, self._deformed.array, self._deformed.next()]
-        dev.launch(look_for_deformed, len(carried), looked, self._device, split=len(carried) > WORTH_SPLITTING)
-        if not self._deformed.raised():
+        if not self._may_differ(carried):
             return carried
         seen = Seen()
         for name, array in carried.arrays().items():
             setattr(seen, name, array)
         many = len(carried)
         planned = [self._birth, seen, self._plan, self._counts]
-        differs = [self._differs.array, self._differs.next()]
-        dev.launch(plan_pieces, many, [*planned, *differs], self._device, split=many > WORTH_SPLITTING)
-        if not self._differs.raised():
+        self._found.lower()
+        dev.launch(plan_pieces, many, [*planned, self._found.array], self._device, split=many > WORTH_SPLITTING)
+        if not self._found.raised():
             return carried
         wp.utils.array_scan(self._counts, self._ends, inclusive=True)
         total = int(self._ends[many - 1 :].numpy()[0])
@@ -379,3 +378,13 @@ class Pieces:
         around = [colliders, body, unit]
         dev.launch(show_pieces, many, [*planned, self._ends, *around, *shown.arrays().values()], self._device)
         return shown
+
+    def _may_differ(self, carried: Discs) -> bool:
+        """Whether any surfel may have to be shown otherwise than it is carried."""
+        if self._looked_at is not carried:
+            inputs = [self._birth, carried.axis_a, carried.axis_b, self._found.array]
+            launch = dev.Launch(look_for_deformed, len(carried), inputs, LOOKING)
+            self._looked_at, self._look = carried, dev.Program([launch], self._device)
+        self._found.lower()
+        self._look.run()
+        return self._found.raised()

@@ -37,7 +37,7 @@ class Surfels:
         values: ShapeValues | None = None,
     ) -> None:
         """`nodes` (n, 3) [spacings] carry them: those around each that are seen from it, or those that shape functions
-        with these `values` at `rest` say."""
+        with these `values` at the positions of `rest`, in its coordinates, say."""
         self._carried: Any = (
             Carried(Shape.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
             if values is None
@@ -135,7 +135,7 @@ class Surfels:
         for surfels in self._all():
             surfels.absorb(unit, origin)
 
-    def _all(self) -> list[Carried]:
+    def _all(self) -> list[Any]:
         return [self._carried] if self.blend is None else [self.blend.zombies, self.blend.shown]
 
     def begin_to_blend(self, outside: Floats, skin: ImplicitSkin) -> None:

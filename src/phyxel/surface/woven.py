@@ -10,7 +10,7 @@ surfel. Weights are read once and nothing else is of their size: memory is what 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import warp as wp
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel import device as dev
+from phyxel.contact.table import table_type
 from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.solid.soup import as_vectors
@@ -27,7 +28,6 @@ from phyxel.surface.discs import Discs, Rest, Shape
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
-Counts = NDArray[np.int32]
 
 ABREAST = wp.constant(4)
 """Surfels that a CPU thread moves at once."""
@@ -36,9 +36,10 @@ WARP = 32
 SCATTERED = 1.3
 """Nodes of a block over those of one surfel above which surfels are better taken along a curve: written here and there,
 but with fewer weights."""
-MANY = 4000
-"""Surfels above which a second thread pays: waking it takes as long as 1,500 of them."""
+LOOKING, WEAVING = 0.2, 1.3
+"""What it takes to look for colliders from a node, and to weave a block, in phyxels of a force pass."""
 
+Colliders = table_type(wp.float32)
 mat94 = wp.types.matrix((9, 4), wp.float32)
 
 
@@ -87,7 +88,7 @@ def look_for_colliders(
     first: int,
     X: wp.array(dtype=wp.vec3),
     u: wp.array(dtype=wp.vec3),
-    colliders: Any,
+    colliders: Colliders,
     body: int,
     clear: wp.array(dtype=wp.vec4),
 ):
@@ -100,7 +101,7 @@ def look_for_colliders(
 
 @wp.func
 def put(
-    loom: Loom, entry: int, shift: wp.vec3, change_a: wp.vec3, change_b: wp.vec3, near: wp.vec4, colliders: Any,
+    loom: Loom, entry: int, shift: wp.vec3, change_a: wp.vec3, change_b: wp.vec3, near: wp.vec4, colliders: Colliders,
     body: int, unit: float, shown: Shown,
 ):  # fmt: skip
     """Write one surfel that has moved, out of colliders."""
@@ -144,7 +145,7 @@ def weave_abreast(
     loom: Loom,
     u: wp.array(dtype=wp.vec3),
     clear: wp.array(dtype=wp.vec4),
-    colliders: Any,
+    colliders: Colliders,
     body: int,
     unit: float,
     shown: Shown,
@@ -168,7 +169,7 @@ def weave_apart(
     loom: Loom,
     u: wp.array(dtype=wp.vec3),
     clear: wp.array(dtype=wp.vec4),
-    colliders: Any,
+    colliders: Colliders,
     body: int,
     unit: float,
     shown: Shown,
@@ -188,65 +189,9 @@ def weave_apart(
     put(loom, i, shift, change_a, change_b, clear[loom.home[block]], colliders, body, unit, shown)
 
 
-class Blocks(NamedTuple):
-    """Blocks of surfels on the host: their nodes `node[start[b] : start[b + 1]]` and, for each node, weights
-    (3, width)."""
-
-    surfel: Counts
-    start: Counts
-    node: Counts
-    weights: NDArray[np.float32]
-
-    @staticmethod
-    def of(values: ShapeValues, shape: Shape, unit: float, width: int) -> Blocks:
-        """Blocks of `width` surfels: in their order, if that keeps neighbours together, else along a curve."""
-        given = Blocks._full(np.arange(len(shape.points)), width)
-        start, node = Blocks._nodes(values, given, width)
-        if width * len(node) > SCATTERED * len(values.index):
-            given = Blocks._full(curve_order(shape.points), width)
-            start, node = Blocks._nodes(values, given, width)
-        return Blocks(given, start, node, Blocks._weights(values, shape, unit, given, start, node, width))
-
-    @staticmethod
-    def _full(order: NDArray[np.integer], width: int) -> Counts:
-        """The last one again until the last block is full."""
-        return np.pad(order, (0, -len(order) % width), mode="edge").astype(np.int32)
-
-    @staticmethod
-    def _pairs(values: ShapeValues, surfel: Counts) -> csr_array:
-        """Number of each pair of a surfel and a node, in this order of surfels."""
-        number = np.arange(len(values.index))
-        shape = len(values.condition), values.node_count
-        return csr_array((number, values.index.numpy(), values.start.numpy()), shape)[surfel]
-
-    @staticmethod
-    def _nodes(values: ShapeValues, surfel: Counts, width: int) -> tuple[Counts, Counts]:
-        pairs = Blocks._pairs(values, surfel)
-        shape = len(surfel) // width, values.node_count
-        together = csr_array((pairs.data, pairs.indices, pairs.indptr[::width]), shape)
-        together.sum_duplicates()
-        return together.indptr.astype(np.int32), together.indices.astype(np.int32)
-
-    @staticmethod
-    def _weights(
-        values: ShapeValues, shape: Shape, unit: float, surfel: Counts, start: Counts, node: Counts, width: int
-    ) -> NDArray[np.float32]:
-        """φ, a·∇φ and b·∇φ, shape (entries, 3, width)."""
-        pairs = Blocks._pairs(values, surfel)
-        place = np.repeat(np.arange(len(surfel)), np.diff(pairs.indptr))
-        blocks = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        entry = np.searchsorted(blocks * values.node_count + node, place // width * values.node_count + pairs.indices)
-        slope = unit * values.dphi.numpy()[pairs.data]
-        weights = np.zeros((len(node), 3, width), np.float32)
-        weights[entry, 0, place % width] = values.phi.numpy()[pairs.data]
-        for row, axis in ((1, shape.axis_a), (2, shape.axis_b)):
-            weights[entry, row, place % width] = np.einsum("pa,pa->p", axis[surfel[place]], slope)
-        return weights
-
-
 class Woven(Discs):
-    """Surfels that go where the shape functions of a body's nodes (n, 3) [spacings] carry them; `values` are φ and
-    ∇φ at the surfels, along the same axes, the latter per metre."""
+    """Surfels that go where the shape functions of a body's nodes (n, 3) [spacings] carry them. `values` are φ and ∇φ
+    at the surfels, ∇φ in the coordinates of `rest`: along its axes, per spacing."""
 
     def __init__(self, rest: Rest, nodes: Floats, values: ShapeValues, device: wp.Device) -> None:
         shape, m = Shape.at_birth(rest), len(rest.positions)
@@ -254,38 +199,79 @@ class Woven(Discs):
         super().__init__(x, a, b, n, as_vectors(shape.colors, device), np.zeros(3))
         self._device = device
         self._width = WARP if device.is_cuda else int(ABREAST)
-        blocks = Blocks.of(values, shape, rest.unit, self._width)
-        self._loom = _loom(blocks, shape, nodes, device)
-        self._X = as_vectors(nodes, device)
+        self._loom = loom_of(shape, nodes, values, self._width, device)
+        self._X, self._u = as_vectors(nodes, device), wp.zeros(len(nodes), dtype=wp.vec3, device=device)
         self._clear = wp.zeros(len(nodes), dtype=wp.vec4, device=device)
-        """where a place near each node is, and how far from the nearest collider"""
+        """a place near each node, and how far it is from the nearest collider"""
         self._shown = Shown()
         self._shown.position, self._shown.axis_a, self._shown.axis_b, self._shown.normal = x, a, b, n
+        self._around: tuple[Any, int, float] = (None, 0, 0.0)
+        """for which colliders, body and unit the program is"""
 
     def follow(self, model: Displaced, body: int, unit: float, origin: Floats) -> None:
         """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
         self.origin = np.asarray(origin, np.float64).copy()
-        around = [self._clear, model.colliders, body, unit, self._shown]
-        count = len(self._X)
-        looked = [self._X, model.u, model.colliders, body, self._clear]
-        dev.launch(look_for_colliders, count, looked, self._device, split=count > MANY)
-        inputs = [self._loom, model.u, *around]
+        colliders = model.colliders
+        if self._around[0] is not colliders or self._around[1:] != (body, unit):
+            self._around = colliders, body, unit
+            self._program = dev.Program(self._launches(colliders, body, unit), self._device)
+        wp.copy(self._u, model.u)
+        self._program.run()
+
+    def _launches(self, colliders: Any, body: int, unit: float) -> list[dev.Launch]:
+        looked = [self._X, self._u, colliders, body, self._clear]
+        look = dev.Launch(look_for_colliders, len(self._X), looked, LOOKING)
+        inputs = [self._loom, self._u, self._clear, colliders, body, unit, self._shown]
         if self._device.is_cuda:
-            dev.launch(weave_apart, len(self._loom.surfel), [self._width, *inputs], self._device)
-        else:
-            dev.launch(weave_abreast, len(self._loom.home), inputs, self._device, split=len(self) > MANY)
+            return [look, dev.Launch(weave_apart, len(self._loom.surfel), [self._width, *inputs])]
+        return [look, dev.Launch(weave_abreast, len(self._loom.home), inputs, WEAVING)]
 
 
-def _loom(blocks: Blocks, shape: Shape, nodes: Floats, device: wp.Device) -> Any:
-    surfel = blocks.surfel
-    width = len(surfel) // (len(blocks.start) - 1)
-    _, home = nearest(shape.points[surfel[::width]], nodes, 1)
+def loom_of(shape: Shape, nodes: Floats, values: ShapeValues, width: int, device: wp.Device) -> Any:
+    """A `Loom` with blocks of `width` surfels: as they follow each other, if that keeps neighbours together, else along
+    a curve."""
+    surfel, pairs, blocks = _in_blocks(np.arange(len(shape.points)), values, width)
+    if width * blocks.nnz > SCATTERED * pairs.nnz:
+        surfel, pairs, blocks = _in_blocks(curve_order(shape.points), values, width)
+    point, axis_a, axis_b = (field[surfel] for field in shape[:3])
+    _, home = nearest(point[::width], nodes, 1)
+    numbers = {"surfel": surfel, "start": blocks.indptr, "node": blocks.indices, "home": home.reshape(-1)}
     loom = Loom()
-    loom.point, loom.axis_a, loom.axis_b = (
-        as_vectors(field[surfel], device) for field in (shape.points, shape.axis_a, shape.axis_b)
-    )
-    numbers = {"surfel": surfel, "start": blocks.start, "node": blocks.node, "home": home.reshape(-1)}
     for name, array in numbers.items():
         setattr(loom, name, wp.array(array.astype(np.int32), dtype=wp.int32, device=device))
-    loom.weights = wp.array(blocks.weights.reshape(-1), dtype=float, device=device)
+    loom.point, loom.axis_a, loom.axis_b = (as_vectors(field, device) for field in (point, axis_a, axis_b))
+    weights = _weights(values, pairs, blocks, axis_a, axis_b)
+    loom.weights = wp.array(weights.reshape(-1), dtype=float, device=device)
     return loom
+
+
+def _in_blocks(
+    order: NDArray[np.integer], values: ShapeValues, width: int
+) -> tuple[NDArray[np.integer], csr_array, csr_array]:
+    """Surfels in some order, the last one again until the last block is full; which pair of `values` is that of a
+    surfel and a node; and which nodes a block has, its entries being of no meaning."""
+    surfel = np.pad(order, (0, -len(order) % width), mode="edge")
+    shape = len(values.condition), values.node_count
+    pairs = csr_array((np.arange(len(values.index)), values.index.numpy(), values.start.numpy()), shape)[surfel]
+    # Rows one after the other are one row, in which nodes come up several times.
+    rows = pairs.data, pairs.indices, pairs.indptr[::width]
+    blocks = csr_array(rows, (len(surfel) // width, values.node_count), copy=True)
+    blocks.sum_duplicates()
+    return surfel, pairs, blocks
+
+
+def _weights(
+    values: ShapeValues, pairs: csr_array, blocks: csr_array, axis_a: Floats, axis_b: Floats
+) -> NDArray[np.float32]:
+    """φ, a·∇φ and b·∇φ of all surfels of a block for each of its nodes, shape (entries, 3, width)."""
+    width = pairs.shape[0] // blocks.shape[0]
+    place, block = (np.repeat(np.arange(lists.shape[0]), np.diff(lists.indptr)) for lists in (pairs, blocks))
+    entry = np.searchsorted(
+        block * values.node_count + blocks.indices, place // width * values.node_count + pairs.indices
+    )
+    slope = values.dphi.numpy()[pairs.data]
+    weights = np.zeros((blocks.nnz, 3, width), np.float32)
+    weights[entry, 0, place % width] = values.phi.numpy()[pairs.data]
+    for row, axis in ((1, axis_a), (2, axis_b)):
+        weights[entry, row, place % width] = np.einsum("pa,pa->p", axis[place], slope)
+    return weights
