@@ -19,6 +19,7 @@ from phyxel.material import Mixture
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.galerkin import GalerkinModel
 from phyxel.models.lone import Goal, Hold, LoneModel
+from phyxel.models.modal import ModalModel
 from phyxel.mover import Piece, State
 from phyxel.surface.surfels import Surfels
 
@@ -59,14 +60,17 @@ class Solo:
         """What moves the body, made when first needed."""
         if self._model is None:
             body = self.body
-            make = GalerkinModel
-            options = {"modes": body.modes} if body.model == "modal" else {}
-            speeds, outermost = body.start_velocities / body.unit, body.outermost
-            reach = np.zeros(len(outermost))
-            self._model = make(body.space, body.unit, speeds, outermost, reach, self.world.device, **options)
+            self._model = self._made()
             self._model.set_material(body.mixture, body.rotation)
             self._model.set_holds(self._holds())
         return self._model
+
+    def _made(self) -> LoneModel:
+        body = self.body
+        known = (body.space, body.unit, body.start_velocities / body.unit, body.outermost)
+        if body.model == "modal":
+            return ModalModel(*known, np.zeros(len(body.birth)), self.world.device, body.modes)
+        return GalerkinModel(*known, np.zeros(len(body.outermost)), self.world.device)
 
     # What has changed
 

@@ -22,15 +22,25 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.contact.feel import Feel, Touch
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture, rotated_elasticity
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.basis import Basis, Pace, curls, pace, rigid_pace
 from phyxel.models.impulses import Cone, Patch, Pose, Response, Rows, solve, spread
 from phyxel.models.laws import hooke_stress
-from phyxel.models.lone import Feel, Goal, Hold, Touch
+from phyxel.models.lone import Goal, Hold
 from phyxel.models.modes import (
-    Clamp, Compliance, Matter, Modes, Progress, diagonal, eigenmodes, orthonormal, pins, rigid_shapes,
+    Clamp,
+    Compliance,
+    Matter,
+    Modes,
+    Progress,
+    diagonal,
+    eigenmodes,
+    orthonormal,
+    pins,
+    rigid_shapes,
 )  # fmt: skip
 from phyxel.models.space import Space
 from phyxel.models.warping import cross_matrix, turn, turned_by, unwarp, warp_derivative
@@ -621,6 +631,15 @@ class ModalModel:
         """Coefficients of mode k, shape (n, 3)."""
         self._ready()
         return self._proper.shapes[:, :, k]
+
+    def shown(self) -> tuple[wp.array, Floats]:
+        """Coefficients of the displacement on the device, and the even part that they are without."""
+        self._ready()
+        return self.coefficients, self.offset
+
+    def plastic(self, at: ShapeValues) -> Floats:
+        """None: shape (m, 3, 3)."""
+        return np.zeros((len(at.condition), 3, 3))
 
     def displacement(self, at: ShapeValues) -> Floats:
         """u at points, shape (m, 3)."""
