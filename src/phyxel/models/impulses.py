@@ -199,7 +199,9 @@ def _factor(W: Floats):
     even = W * np.outer(scale, scale)
     even[np.diag_indices_from(even)] += 1e-9
     factor = cho_factor(even, lower=True, check_finite=False)
-    return lambda b: (scale * cho_solve(factor, (scale * b.T).T if b.ndim == 1 else scale[:, None] * b, check_finite=False).T).T
+    return lambda b: (
+        (scale * cho_solve(factor, (scale * b.T).T if b.ndim == 1 else scale[:, None] * b, check_finite=False).T).T
+    )
 
 
 @wp.kernel

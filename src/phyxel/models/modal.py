@@ -567,7 +567,9 @@ class ModalModel:
         if not len(near) or gap[near].min() > 0:
             return None
         near = near[spread(places[near], CONTACTS, int(np.argmin(gap[near])))]
-        some = Touch(gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution")))
+        some = Touch(
+            gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution"))
+        )
         nodes = self._contact[near]
         patch = Patch(self.space.nodes[nodes], self.space.at(self.space.nodes[nodes]), self._basis)
         return Contacts(some, patch, here[near], places[near], dt)
