@@ -36,7 +36,7 @@ from phyxel.models.space import Space
 
 DEPENDENT = 1e-8
 """Singular values of held points below this, over the largest, are no conditions of their own."""
-CONTACT = 30.0
+CONTACT = 100.0
 """Springs of contact, over the body's stiffness times the node spacing."""
 MOST_NEWTON, MOST_STATIC = 20, 60
 """Newton iterations of a step, and towards equilibrium."""
