@@ -215,7 +215,7 @@ class GalerkinModel:
 
     def _tune(self, dt: float, inertia: csr_array) -> RestSystem:
         """The preconditioner for steps of about dt."""
-        if self._system is None or not 1 / OFTEN < dt / self._tuned < OFTEN:
+        if self._system is None or not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
             lag = self._beta / dt if math.isfinite(dt) else 0 * self._beta
             rows = [replace(row, stiffness=(1 + b) * row.stiffness, k_v=(1 + b) * row.k_v)
                     for row, b in zip(self._rows, lag, strict=True)]  # fmt: skip
