@@ -565,23 +565,28 @@ class ModalModel:
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium, to `tolerance` [spacings]; the body is then at rest.
 
-        Steps long enough for every mode to go nearly all the way, since forces turn with what they bend; a free body
-        falls and turns a little at a time until something holds it.
+        Steps long enough for every mode to go nearly all the way, and shorter where that leads to and fro, since forces
+        turn with what they bend. A free body falls and turns a little at a time until something holds it.
         """
-        basis = self._ready()
+        self._ready()
         if self._clamp is None and not self._grips and feel is None:
             raise PhyxelError("settle: nothing holds this body; fix it somewhere, or put a collider under it")
-        dt = 6 / np.sqrt(max(self._values.min(), 1e-30)) if len(basis) else 1.0
+        slowest = float(np.sqrt(max(self._values.min(initial=np.inf), 1e-30)))
+        dt = 6 / slowest
         if self._clamp is None:
-            dt = min(dt, np.sqrt(0.2 / max(_longest(np.asarray(push)), 1e-30)))
-        quiet, last = 0, self.u.copy()
+            dt = min(dt, float(np.sqrt(0.2 / max(_longest(np.asarray(push)), 1e-30))))
+        shortest, quiet, last, before = 0.1 * dt, 0, np.inf, self.u
         for _ in range(SETTLING_STEPS):
-            self._advance(float(dt), push, goals, feel, True)
-            now = self.u.copy()
-            quiet = quiet + 1 if np.abs(now - last).max() <= 0.3 * tolerance else 0
+            self._advance(dt, push, goals, feel, True)
+            now = self.u
+            gone = float(np.abs(now - before).max())
+            share = 1 - np.exp(-slowest * dt) * (1 + slowest * dt)  # of what the slowest mode had to go
+            quiet = quiet + 1 if gone <= 0.3 * share * tolerance else 0
             if quiet == 3:
                 return
-            last = now
+            if gone > 0.8 * last:
+                dt = max(0.7 * dt, shortest)
+            last, before = gone, now
         raise PhyxelError(f"settle: no rest after {SETTLING_STEPS} steps; is the body held or on the ground?")
 
     # What it shows
