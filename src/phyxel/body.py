@@ -316,7 +316,8 @@ class Body:
         """The fields a Galerkin or modal body can have."""
         device = self._in_world("space").device
         placing = Placing(self._unplaced(self.born.centre[None])[0], self.born.unit / self._scale, self.rotation)
-        return Space(Fabric.restored(self._fabric, self.basis, device), placing, self._sees_in_cloud, device)
+        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
+        return Space(Fabric.restored(self._fabric, self.basis, device), placing, skin, self._sees_in_cloud, device)
 
     def _sees_in_cloud(self, one: Floats, other: Floats) -> NDArray[np.bool_]:
         return self.solid.sees(one, other)
