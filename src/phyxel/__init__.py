@@ -21,6 +21,7 @@ from phyxel.mixing import Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
 from phyxel.region import Ball, Spot
+from phyxel.skeleton import Bone, Skeleton
 from phyxel.solid.solid import Solid
 from phyxel.world import Frame, World, settle
 
@@ -29,6 +30,7 @@ __all__ = [
     "Attraction",
     "Ball",
     "Body",
+    "Bone",
     "Box",
     "Capsule",
     "Channel",
@@ -41,6 +43,7 @@ __all__ = [
     "Mold",
     "PhyxelError",
     "PointCloud",
+    "Skeleton",
     "Solid",
     "Sphere",
     "Spike",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
+    from phyxel.skeleton import Skeleton
     from phyxel.world import World
 
 Floats = NDArray[np.float64]
@@ -461,11 +462,28 @@ class Body:
         keyframes, a list of (time [s], three numbers), straight and evenly between them from now on. About one axis
         they turn as often as is asked for, else the short way. What is let go keeps the velocity it was moved with."""
         path, rotation = way_of(f"{self.name}: drag", to, self._now), turn_of(f"{self.name}: turn", turn, self._now)
+        turns = turn is not None
+        return self._take(where, path, rotation, turns, turns or callable(to), stays(to, turn))
+
+    def attach(self, where: Where, skeleton: Skeleton, bone: str) -> Handle:
+        """Hold nodes so that from where they are now they go exactly where a bone takes them."""
+        about, path, rotation = skeleton.motion(bone, self._now)
+        moves = skeleton.moves(bone)
+        return self._take(where, path, rotation, moves, moves, not moves, about)
+
+    def _take(
+        self,
+        where: Where,
+        to: Callable[[float], Floats],
+        turn: Callable[[float], Floats],
+        turns: bool,
+        follows: bool,
+        still: bool,
+        about: Floats | None = None,
+    ) -> Handle:
         nodes, points = self.held(where)
         taken = self.positions[nodes] if len(nodes) else points + self.displacement_at(points)
-        turns = turn is not None
-        follows, still = turns or callable(to), stays(to, turn)
-        handle = Handle(self, nodes, points, taken, path, rotation, turns, follows, still)
+        handle = Handle(self, nodes, points, taken, to, turn, turns, follows, still, about)
         self.handles.append(handle)
         self._holds_changed()
         return handle
