@@ -626,9 +626,20 @@ class Body:
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
         places = np.asarray(X, np.float64).reshape(-1, 3)
-        return (
-            np.zeros(places.shape) if self._world is None else self._world.mover_of(self).displacement_at(self, places)
-        )
+        if self._world is None:
+            return np.zeros(places.shape)
+        return self._world.mover_of(self).displacement_at(self, places)
+
+    def strain_at(self, X: NDArray[np.floating]) -> Floats:
+        """Green's strain ½(JᵀJ − I), J = I + ∇u, at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
+        places = np.asarray(X, np.float64).reshape(-1, 3)
+        J = np.eye(3) + self._in_world("strain_at").mover_of(self).gradient_at(self, places)
+        return 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
+
+    def stress_at(self, X: NDArray[np.floating]) -> Floats:
+        """Cauchy stress [Pa] at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
+        places = np.asarray(X, np.float64).reshape(-1, 3)
+        return self._in_world("stress_at").mover_of(self).stress_at(self, places)
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and
