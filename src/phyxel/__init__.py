@@ -23,6 +23,7 @@ from phyxel.points.load import load
 from phyxel.region import Ball, Spot
 from phyxel.skeleton import Bone, Skeleton
 from phyxel.solid.solid import Solid
+from phyxel.vibration import Vibrations, modes
 from phyxel.world import Frame, World, settle
 
 __version__ = "0.1.0"
@@ -48,9 +49,11 @@ __all__ = [
     "Sphere",
     "Spike",
     "Spot",
+    "Vibrations",
     "Wind",
     "World",
     "load",
+    "modes",
     "settle",
 ]
 

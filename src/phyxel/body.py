@@ -613,10 +613,11 @@ class Body:
         if self._surfels is None:
             nodes = (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
-            self._surfels = Surfels(self._rest(), nodes, world.device, self.sees, values)
+            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self.sees, values)
         return self._surfels
 
-    def _rest(self) -> Rest:
+    def rest_surfels(self) -> Rest:
+        """The surfels in the reference shape."""
         cloud = self.cloud
         assert cloud.normals is not None
         colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors

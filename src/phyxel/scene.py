@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from phyxel.body import Handle
+from phyxel.body import Body, Handle
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.fields import ForceField
@@ -182,6 +182,19 @@ class Scene:
         for event in content.event:
             world.at(event.at, self._action(event, handles, removable, skeletons))
         return world
+
+    def body(self, name: str | None = None, device: str | None = None) -> Body:
+        """One body of this scene, held as it is at the start, in a world with nothing else; the only one needs no
+        name."""
+        names = self._body_names()
+        if name is None and len(names) > 1:
+            raise SceneError(f"{self._shown}: has several bodies ({', '.join(names)}); say which one")
+        if name is not None and name not in names:
+            raise SceneError(f'{self._shown}: no body is named "{name}"{did_you_mean(name, names)}')
+        index = 0 if name is None else names.index(name)
+        part = self.content.body[index].model_copy(update={"name": names[index]})
+        alone = self.content.model_copy(update={"body": [part], "collider": [], "field": [], "event": []})
+        return Scene(alone, self.name, self.folder, self.source, self._shown).world(device).bodies[0]
 
     @contextmanager
     def _blaming(self, key: str) -> Iterator[None]:
