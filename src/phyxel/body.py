@@ -23,9 +23,11 @@ from phyxel.models.phyxel import Part
 from phyxel.models.space import Placing, Space
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
+from phyxel.preparation import prepared
 from phyxel.ramp import Ramp
 from phyxel.region import Box, Spot, Vector, Where, as_vector, select
 from phyxel.solid.fabric import Fabric
+from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.surface.discs import Rest
@@ -141,14 +143,11 @@ class Body:
             raise PhyxelError(f"{self.name}: support = {support}: give 1.2 to 5 (2 is right for most)")
         self.friction = friction
         self.look = look
-        self.solid = Solid(cloud, closing=closing)
-        self.cloud = self.solid.skin
+        self._given, self._closing = cloud, closing
         self._material = material or Material.rubber()
         self._ramp: Ramp | None = None
         self._force = np.zeros(3)
-        self._place(at, rotate, size)
-        sampled = self.solid.sample(nodes, [self._in_cloud(entry) for entry in refine], on_surface=model != "phyxel")
-        self._sampled = sampled
+        sampled = self._sample(nodes, refine, at, rotate, size)
         self.birth: Floats = self.placed(sampled.positions)
         """X in the first reference shape [m], shape (n, 3)"""
         self.volumes: Floats = sampled.volumes * self._scale**3
@@ -179,6 +178,31 @@ class Body:
         self._world: World | None = None
         self._surfels: Surfels | None = None
         self._surfels_at = -1
+
+    @cached_property
+    def solid(self) -> Solid:
+        """What the cloud encloses."""
+        return Solid(self._given, closing=self._closing)
+
+    def _sample(
+        self, count: int, refine: Sequence[Region], at: Vector, rotate: Vector | None, size: float | None
+    ) -> Nodes:
+        """Nodes in the cloud's coordinates; finds the points of the surface and where all of it is placed."""
+
+        def sampled() -> tuple[Solid, Nodes]:
+            self._place(self.solid.lower, self.solid.upper, at, rotate, size)
+            regions = [self._in_cloud(entry) for entry in refine]
+            return self.solid, self.solid.sample(count, regions, on_surface=self.model != "phyxel")
+
+        if self.model == "phyxel":
+            solid, nodes = sampled()
+            self.cloud = solid.skin
+            return nodes
+        placing = (at, rotate, size) if refine else ()
+        made = prepared(self._given, sampled, self.basis, (count, self._closing, *placing), refine)
+        self.cloud, self._fabric = made.skin, made.fabric
+        self._place(made.lower, made.upper, at, rotate, size)
+        return made.nodes
 
     @property
     def unit(self) -> float:
@@ -238,8 +262,7 @@ class Body:
 
     # Placement: cloud coordinates -> world
 
-    def _place(self, at: Vector, rotate: Vector | None, size: float | None) -> None:
-        lower, upper = self.solid.lower, self.solid.upper
+    def _place(self, lower: Floats, upper: Floats, at: Vector, rotate: Vector | None, size: float | None) -> None:
         if size is not None and not (isinstance(size, int | float | np.number) and np.isfinite(size) and size > 0):
             raise PhyxelError(f"{self.name}: size = {size}: give the largest extent in metres, above 0")
         self._middle = 0.5 * (lower + upper)
@@ -294,7 +317,11 @@ class Body:
         """The fields a Galerkin or modal body can have."""
         device = self._in_world("space").device
         placing = Placing(self._unplaced(self.born.centre[None])[0], self.born.unit / self._scale, self.rotation)
-        return Space(Fabric.woven(self.solid, self._sampled, self.basis, device), placing, self.solid.sees, device)
+        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
+        return Space(Fabric.restored(self._fabric, self.basis, device), placing, skin, self._sees_in_cloud, device)
+
+    def _sees_in_cloud(self, one: Floats, other: Floats) -> NDArray[np.bool_]:
+        return self.solid.sees(one, other)
 
     @property
     def outermost(self) -> NDArray[np.int64]:

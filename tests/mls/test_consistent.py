@@ -18,7 +18,8 @@ def space_of(name: str, nodes: int, basis: str = "linear", turn: np.ndarray | No
     sampled = solid.sample(nodes, on_surface=True)
     fabric = Fabric.woven(solid, sampled, basis, CPU)
     middle = np.average(sampled.positions, axis=0, weights=sampled.volumes)
-    return Space(fabric, Placing(middle, sampled.spacing, np.eye(3) if turn is None else turn), solid.sees, CPU)
+    placing = Placing(middle, sampled.spacing, np.eye(3) if turn is None else turn)
+    return Space(fabric, placing, placing.body(solid.skin.positions), solid.sees, CPU)
 
 
 @pytest.fixture(scope="module")

@@ -301,6 +301,20 @@ class ShapeValues:
         """The same with other ∇φ, shape (pairs, 3)."""
         return replace(self, dphi=wp.array(gradients, dtype=wp.vec3d, device=self.dphi.device))
 
+    def rows(self, points: NDArray[np.integer]) -> ShapeValues:
+        """Those of some of the points, (k,)."""
+        start, device = self.start.numpy(), self.start.device
+        count = (start[1:] - start[:-1])[points]
+        starts = _starts(count)
+        pairs = np.repeat(start[points] - starts[:-1], count) + np.arange(starts[-1])
+        kinds = {"index": wp.int32, "phi": wp.float64, "dphi": wp.vec3d}
+        chosen = {
+            name: wp.array(getattr(self, name).numpy()[pairs], dtype=kind, device=device)
+            for name, kind in kinds.items()
+        }
+        start = wp.array(starts, dtype=wp.int32, device=device)
+        return ShapeValues(start, **chosen, condition=self.condition[points], node_count=self.node_count)
+
     def state(self) -> dict[str, NDArray[Any]]:
         """All numbers, by name."""
         arrays = {name: getattr(self, name).numpy() for name in ("start", "index", "phi", "dphi")}

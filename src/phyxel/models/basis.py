@@ -111,7 +111,7 @@ class Basis:
 class Pace:
     """What a time step does to oscillators z̈ + 2γ ż + λ z = f under an even f: the exact solution,
 
-        z ← z + s ż + g (f − λ z),   ż ← e ż + s (f − λ z).
+    z ← z + s ż + g (f − λ z),   ż ← e ż + s (f − λ z).
     """
 
     s: Floats

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 RESTING = 2.0
 """Speeds of approach below this many times what the pushes of a step make are no impact."""
+GRADES = 8
+"""Steps of a normal's components that a preconditioner tells apart."""
 
 
 class Footing:
@@ -109,14 +111,15 @@ class Footing:
             return np.zeros_like(p)
         return self._back @ (self._bend @ (self._rows @ p)[:, :, None])[:, :, 0]
 
-    def grips(self) -> tuple[NDArray[np.intp], Floats]:
-        """Which points are pressed and a root of the stiffness of each, k n nᵀ or, where it sticks, k; (c', 3, 3)."""
+    def grips(self) -> tuple[csr_array, Floats]:
+        """φ of the points that are pressed, (c', n), and a root of the stiffness of each, k n nᵀ or, where it sticks,
+        k; (c', 3, 3). With normals in coarse steps: while little turns these are the same numbers."""
         if self._feel is None:
-            return np.zeros(0, np.intp), np.zeros((0, 3, 3))
+            return self._rows[:0], np.zeros((0, 3, 3))
         pressed = np.flatnonzero(self._depth() > 0)
-        n = self._touch.normal[pressed]
+        n = np.round(GRADES * self._touch.normal[pressed]) / GRADES
         roots = np.where(self._sticks[pressed, None, None], np.eye(3), np.einsum("ca,cb->cab", n, n))
-        return pressed, np.sqrt(self.stiffness[pressed])[:, None, None] * roots
+        return self._rows[pressed], np.sqrt(self.stiffness[pressed])[:, None, None] * roots
 
     def end(self) -> None:
         """The step is done: what slid sticks from where it is now."""

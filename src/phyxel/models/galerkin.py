@@ -37,11 +37,11 @@ from phyxel.models.space import Space
 
 DEPENDENT = 1e-8
 """Singular values of held points below this, over the largest, are no conditions of their own."""
-CONTACT = 30.0
+CONTACT = 100.0
 """Springs of contact, over the body's stiffness times the node spacing."""
 MOST_NEWTON, MOST_STATIC = 20, 60
 """Newton iterations of a step, and towards equilibrium."""
-PUSHED, MOVING, ROUNDED = 1e-8, 1e-10, 1e-16
+PUSHED, MOVING, ROUNDED = 1e-8, 1e-8, 1e-16
 """What of the energy of a step's pushes, of its motion, and of a spacing's strain need not be found."""
 OFTEN = 1.3
 """Factor by which the step may change before the system at rest is inverted anew."""
@@ -105,7 +105,9 @@ class _Search:
         return self._with(self.footing.at(u))
 
     def renew(self) -> tuple[float, Floats]:
-        return self._with(self.footing.renew())
+        found = self._with(self.footing.renew())
+        self.system.grip(*self.footing.grips())
+        return found
 
     def _with(self, contact: tuple[float, Floats]) -> tuple[float, Floats]:
         return float(self._alone[0] + contact[0]), self._alone[1] + contact[1]
@@ -214,12 +216,12 @@ class GalerkinModel:
 
     def _tune(self, dt: float, inertia: csr_array) -> RestSystem:
         """The preconditioner for steps of about dt."""
-        if self._system is None or not 1 / OFTEN < dt / self._tuned < OFTEN:
+        if self._system is None or not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
             lag = self._beta / dt if math.isfinite(dt) else 0 * self._beta
             rows = [replace(row, stiffness=(1 + b) * row.stiffness, k_v=(1 + b) * row.k_v)
                     for row, b in zip(self._rows, lag, strict=True)]  # fmt: skip
             stiffness = self.space.stiffness(rows, self._law)
-            self._system, self._tuned = RestSystem(inertia, stiffness, self._held.basis), dt
+            self._system, self._tuned = RestSystem(inertia, stiffness, self._held.basis, self.device), dt
             self._system.turn(self._turns)
         turns = self._forces.turns(self.u)
         if np.square(turns - self._turns).sum(axis=(1, 2)).max() > TURNED**2:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from phyxel import device as dev
-from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.basis import Basis
 from phyxel.models.warping import cross_matrix, warp, warp_derivative
 
@@ -87,36 +86,26 @@ class Rows:
 class Patch:
     """Some points X of a body and the few nodes that carry them."""
 
-    def __init__(self, X: Floats, at: ShapeValues, basis: Basis) -> None:
-        clamp = basis.clamp
-        found = [at.values, *at.gradients]
-        nodes = np.unique(at.values.indices)
-        if clamp is not None and np.isin(clamp.nodes, nodes).any():
-            nodes = np.union1d(nodes, clamp.nodes)
-            within = np.searchsorted(nodes, clamp.nodes)
-            dense = [matrix[:, nodes].toarray() for matrix in found]
-            for matrix in dense:
-                matrix[:, within] -= matrix[:, within] @ clamp.held
-        else:
-            dense = [matrix[:, nodes].toarray() for matrix in found]
+    def __init__(self, X: Floats, values: Floats, gradients: Floats | None, basis: Basis) -> None:
+        """`values` are φ_I at the points X (k, 3), shape (k, n); `gradients` ∇φ_I at the first, (3, n), if the body's
+        rotation is asked for there."""
+        both = values if gradients is None else np.concatenate([values, gradients])
+        if basis.clamp is not None:
+            both = basis.clamp.without(both.T).T
+        nodes = np.flatnonzero(both.any(axis=0))
         self.X = X
-        self._nodes = nodes
-        self._phi = dense[0]
-        self._dphi = np.stack(dense[1:], axis=2)
+        self._phi, self._dphi = both[: len(X), nodes], both[len(X) :, nodes].T
         self._rows = basis.rows[nodes]
 
     def see(self, z: Floats) -> None:
         """Take amplitudes z (l,) for what follows."""
         self._linear = self._rows @ z
         self._u = warp(self._linear)
+        self._y = self.X + self._phi @ self._u
 
     def places(self, pose: Pose) -> Floats:
         """x of the points, shape (k, 3)."""
         return pose.c + (self._y - pose.middle) @ pose.Q.T
-
-    @property
-    def _y(self) -> Floats:
-        return self.X + self._phi @ self._u
 
     def follow(self) -> None:
         """Get ready to give rows here."""
@@ -126,7 +115,7 @@ class Patch:
         """∂x of the points, three rows each."""
         count, l = len(self.X), self._rows.shape[2]
         arm = self._y - pose.middle
-        moves = (self._phi @ self._moves.reshape(len(self._nodes), -1)).reshape(count, 3, l)
+        moves = (self._phi @ self._moves.reshape(self._phi.shape[1], -1)).reshape(count, 3, l)
         moves += cross_matrix(arm) @ pose.spin - pose.drift
         return Rows(
             np.tile(np.eye(3), (count, 1)),
@@ -140,7 +129,7 @@ class Patch:
 
     def _polar(self) -> tuple[Floats, Floats]:
         """R and S of J = R S at the first point."""
-        J = np.eye(3) + np.einsum("na,nb->ab", self._u, self._dphi[0])
+        J = np.eye(3) + np.einsum("na,nb->ab", self._u, self._dphi)
         left, sizes, right = np.linalg.svd(J)
         left[:, 2] *= np.sign(np.linalg.det(left @ right))
         return left @ right, right.T @ np.diag(sizes) @ right
@@ -148,7 +137,7 @@ class Patch:
     def rotation_rows(self, pose: Pose) -> Rows:
         """How that turns: Rᵀ δJ is (tr S − S)⁻¹ times its axial vector's, twice, in turn."""
         R, S = self._polar()
-        change = np.einsum("nal,nb->abl", self._moves, self._dphi[0])
+        change = np.einsum("nal,nb->abl", self._moves, self._dphi)
         inner = np.einsum("ca,cbl->abl", R, change)
         axial = np.stack([inner[2, 1] - inner[1, 2], inner[0, 2] - inner[2, 0], inner[1, 0] - inner[0, 1]])
         turned = R @ np.linalg.solve(np.trace(S) * np.eye(3) - S, axial)
@@ -199,7 +188,9 @@ def _factor(W: Floats):
     even = W * np.outer(scale, scale)
     even[np.diag_indices_from(even)] += 1e-9
     factor = cho_factor(even, lower=True, check_finite=False)
-    return lambda b: (scale * cho_solve(factor, (scale * b.T).T if b.ndim == 1 else scale[:, None] * b, check_finite=False).T).T
+    return lambda b: (
+        (scale * cho_solve(factor, (scale * b.T).T if b.ndim == 1 else scale[:, None] * b, check_finite=False).T).T
+    )
 
 
 @wp.kernel

@@ -13,7 +13,7 @@ colliders; then impulses at its end give those points the velocities they must h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,10 +53,11 @@ CONTACTS = 60
 """Most points that touch something at a time."""
 NEAR = 0.1
 """Gap [spacings] below which a point may come to touch something in this step."""
-ROUNDS = 4
+ROUNDS = 5
 """of corrections to where held points are"""
-EXACT = 1e-9
-"""Error [spacings] that need not be corrected."""
+EXACT = 1e-7
+SHALLOW = 1e-4
+"""Errors of held points, and depths of others [spacings], that need not be corrected."""
 UNWARPING = 40
 """Rounds that find the linear field of a warped one."""
 SETTLING_STEPS = 3000
@@ -114,6 +115,8 @@ class ModalModel:
         self._count, self._progress = modes, progress
         self._holds: list[Hold] = []
         self._basis: Basis | None = None
+        self._felt: Floats = space.at_nodes.values[self._contact].toarray()
+        """φ_I at nodes that may touch something, dense: a few rows of it at a time are soon had"""
         self._paces: dict[tuple[float, bool], tuple[Pace, Pace]] = {}
 
     # What it is made of, and what holds it
@@ -224,10 +227,15 @@ class ModalModel:
         self._grips = []
         pose = self._pose(False)
         for hold, some in zip(followed, chosen, strict=True):
-            patch = Patch(hold.points[some], self.space.at(hold.points[some]), self._basis)
+            patch = self._patch(hold, some)
             patch.see(self._motion.z)
             before = [grip.turned for grip in old if _same(grip.hold, hold)]
             self._grips.append(Grip(hold, some, before[0] if before else patch.rotation(pose), patch))
+
+    def _patch(self, hold: Hold, some: NDArray[np.int64]) -> Patch:
+        X = hold.points[some]
+        at = self.space.at(X)
+        return Patch(X, at.values.toarray(), np.array([part[[0]].toarray()[0] for part in at.gradients]), self._ready())
 
     def _response(self, hold: Hold, some: NDArray[np.int64]) -> Floats:
         """The static shapes that unit forces at points of a hold make, and unit torques if it turns them."""
@@ -454,8 +462,7 @@ class ModalModel:
 
     def _contact_places(self, pose: Pose) -> Floats:
         assert self._basis is not None
-        values = self.space.at_nodes.values[self._contact]
-        return pose.c + (values @ (self.space.nodes + self._basis.u) - pose.middle) @ pose.Q.T
+        return pose.c + (self._felt @ (self.space.nodes + self._basis.u) - pose.middle) @ pose.Q.T
 
     def _held_rows(self, goals: list[tuple[Grip, Goal]], pose: Pose) -> tuple[list[Rows], Floats]:
         """Rows of what is held, and how far it is from its goals."""
@@ -482,25 +489,28 @@ class ModalModel:
         if not goals and contacts is None:
             return
         total = np.zeros(0 if contacts is None else 3 * len(contacts.touch.gap))
+        friction = np.zeros(0) if contacts is None else contacts.touch.friction
         place, speed = Response(float(rigid.g) / dt, modes.g / dt), Response(float(rigid.s) / dt, modes.s / dt)
-        for _ in range(ROUNDS):
+        for left in reversed(range(ROUNDS)):
             pose = self._pose()
             rows, error = self._held_rows(goals, pose)
             held = len(error)
+            fine = np.abs(error).max(initial=0.0) < EXACT
             if contacts is not None:
-                contacts.patch.see(self._motion.z)
-                contacts.patch.follow()
-                rows.append(contacts.patch.rows(pose).along(contacts.axes))
+                rows.append(contacts.rows(self._motion.z, pose))
                 error = np.concatenate([error, contacts.gaps(pose, dt)])
-            elif np.abs(error).max() < EXACT:
-                break
+                fine = fine and bool(total.any()) and error[held::3].min() > -SHALLOW
             joined = Rows.joined(rows)
-            friction = np.zeros(0) if contacts is None else contacts.touch.friction
+            if fine or not left:
+                break
             delta = solve(joined.matrix(pose, place), error, held, Cone(friction, total))
             total = total + delta[held:]
             self._kick(joined, delta, pose, place, speed)
         if not calm:
-            self._check_velocities(dt, goals, before, contacts, total, modes)
+            wanted = [*self._held_velocities(goals, before, pose, dt)]
+            if contacts is not None:
+                wanted.append(contacts.velocities(2 * dt * _longest(self._push)))
+            self._match_velocities(joined, np.concatenate(wanted), pose, held, Cone(friction, total), dt)
 
     def _kick(self, rows: Rows, impulses: Floats, pose: Pose, place: Response | None, speed: Response) -> None:
         """What impulses along rows do to where the body is and how it moves."""
@@ -520,36 +530,25 @@ class ModalModel:
             motion.Q = turned @ motion.Q @ turn(-(pose.spin @ shift)[None])[0]
             self._lay()
 
-    def _check_velocities(
-        self, dt: float, goals: list[tuple[Grip, Goal]], before: list[tuple[Floats, Floats]],
-        contacts: Contacts | None, total: Floats, modes: Pace,
-    ) -> None:  # fmt: skip
-        """Velocities at the end: those of the holds, and none into a collider."""
-        pose = self._pose()
-        rows, _ = self._held_rows(goals, pose)
-        wanted = [np.zeros(0)]
+    def _held_velocities(
+        self, goals: list[tuple[Grip, Goal]], before: list[tuple[Floats, Floats]], pose: Pose, dt: float
+    ) -> Iterator[Floats]:
+        """How fast what is held went in this step, row by row."""
         for (grip, _), (places, rotation) in zip(goals, before, strict=True):
-            wanted.append((grip.patch.places(pose) - places).ravel() / dt)
+            yield (grip.patch.places(pose) - places).ravel() / dt
             if grip.hold.turns:
-                wanted.append(turned_by(grip.patch.rotation(pose) @ rotation.T) / dt)
-        held = sum(len(part) for part in wanted)
-        cone = Cone(np.zeros(0), np.zeros(0))
-        if contacts is not None:
-            pressed = np.flatnonzero(total[::3] > 0)
-            numbers = (3 * pressed[:, None] + np.arange(3)).ravel()
-            contacts.patch.see(self._motion.z)
-            contacts.patch.follow()
-            rows.append(contacts.patch.rows(pose).along(contacts.axes)[numbers])
-            wanted.append(contacts.velocities(2 * dt * _longest(self._push))[numbers])
-            cone = Cone(contacts.touch.friction[pressed], total[numbers])
-        joined = Rows.joined(rows)
-        if not len(joined.move):
-            return
-        motion = self._motion
-        now = joined.move @ motion.v + joined.turn @ (pose.inverse_inertia @ motion.L) + joined.z @ motion.rate
+                yield turned_by(grip.patch.rotation(pose) @ rotation.T) / dt
+
+    def _match_velocities(self, rows: Rows, wanted: Floats, pose: Pose, held: int, cone: Cone, dt: float) -> None:
+        """Give rows the velocities that are wanted: all that are held, and of points of contact those that press."""
+        pressing = np.flatnonzero(cone.total[::3] > 0)
+        contacts = (3 * pressing[:, None] + np.arange(3)).ravel()
+        chosen = np.concatenate([np.arange(held), held + contacts])
+        rows, wanted, motion = rows[chosen], wanted[chosen], self._motion
+        now = rows.move @ motion.v + rows.turn @ (pose.inverse_inertia @ motion.L) + rows.z @ motion.rate
         response = Response(1.0, 1 / (1 + np.maximum(self._values, 0.0) * dt**2))
-        delta = solve(joined.matrix(pose, response), now - np.concatenate(wanted), held, cone)
-        self._kick(joined, delta, pose, None, response)
+        cone = Cone(cone.friction[pressing], cone.total[contacts])
+        self._kick(rows, solve(rows.matrix(pose, response), now - wanted, held, cone), pose, None, response)
 
     @property
     def _values(self) -> Floats:
@@ -568,8 +567,7 @@ class ModalModel:
             return None
         near = near[spread(places[near], CONTACTS, int(np.argmin(gap[near])))]
         some = Touch(gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution")))
-        nodes = self._contact[near]
-        patch = Patch(self.space.nodes[nodes], self.space.at(self.space.nodes[nodes]), self._basis)
+        patch = Patch(self.space.nodes[self._contact[near]], self._felt[near], None, self._basis)
         return Contacts(some, patch, here[near], places[near], dt)
 
     # Rest
@@ -577,23 +575,28 @@ class ModalModel:
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium, to `tolerance` [spacings]; the body is then at rest.
 
-        Steps long enough for every mode to go nearly all the way, since forces turn with what they bend; a free body
-        falls and turns a little at a time until something holds it.
+        Steps long enough for every mode to go nearly all the way, and shorter where that leads to and fro, since forces
+        turn with what they bend. A free body falls and turns a little at a time until something holds it.
         """
-        basis = self._ready()
+        self._ready()
         if self._clamp is None and not self._grips and feel is None:
             raise PhyxelError("settle: nothing holds this body; fix it somewhere, or put a collider under it")
-        dt = 6 / np.sqrt(max(self._values.min(), 1e-30)) if len(basis) else 1.0
+        slowest = float(np.sqrt(max(self._values.min(initial=np.inf), 1e-30)))
+        dt = 6 / slowest
         if self._clamp is None:
-            dt = min(dt, np.sqrt(0.2 / max(_longest(np.asarray(push)), 1e-30)))
-        quiet, last = 0, self.u.copy()
+            dt = min(dt, float(np.sqrt(0.2 / max(_longest(np.asarray(push)), 1e-30))))
+        shortest, quiet, last, before = 0.1 * dt, 0, np.inf, self.u
         for _ in range(SETTLING_STEPS):
-            self._advance(float(dt), push, goals, feel, True)
-            now = self.u.copy()
-            quiet = quiet + 1 if np.abs(now - last).max() <= 0.3 * tolerance else 0
+            self._advance(dt, push, goals, feel, True)
+            now = self.u
+            gone = float(np.abs(now - before).max())
+            share = 1 - np.exp(-slowest * dt) * (1 + slowest * dt)  # of what the slowest mode had to go
+            quiet = quiet + 1 if gone <= 0.3 * share * tolerance else 0
             if quiet == 3:
                 return
-            last = now
+            if gone > 0.8 * last:
+                dt = max(0.7 * dt, shortest)
+            last, before = gone, now
         raise PhyxelError(f"settle: no rest after {SETTLING_STEPS} steps; is the body held or on the ground?")
 
     # What it shows
@@ -715,8 +718,7 @@ class ModalModel:
         self._grips = []
         for hold, turned in zip(followed, state["turned"], strict=True):
             some = spread(hold.points, points, 0)
-            patch = Patch(hold.points[some], self.space.at(hold.points[some]), self._ready())
-            self._grips.append(Grip(hold, some, turned, patch))
+            self._grips.append(Grip(hold, some, turned, self._patch(hold, some)))
         self._load(state["push"])
 
 
@@ -730,6 +732,12 @@ class Contacts:
         self.axes = _axes(touch.normal)
         """normal and two tangents, shape (k, 3, 3)"""
         self._approach = np.einsum("ka,ka->k", (predicted - before) / dt - touch.velocity, touch.normal)
+
+    def rows(self, z: Floats, pose: Pose) -> Rows:
+        """Of the points, along their axes."""
+        self.patch.see(z)
+        self.patch.follow()
+        return self.patch.rows(pose).along(self.axes)
 
     def gaps(self, pose: Pose, dt: float) -> Floats:
         """Gap and slip of each point over the step, shape (3k,)."""

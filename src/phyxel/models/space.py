@@ -29,6 +29,8 @@ from phyxel.solid.fabric import Fabric
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
+SAME = 1e-9
+"""Distance in spacings within which two places are one."""
 mat66d = wp.types.matrix((6, 6), wp.float64)
 
 
@@ -75,10 +77,12 @@ class Pairs:
 class Space:
     """Shape functions of a body, at its quadrature points and anywhere."""
 
-    def __init__(self, fabric: Fabric, placing: Placing, sees: Sees | None, device: wp.Device) -> None:
-        """`sees` is that of the cloud's coordinates."""
+    def __init__(
+        self, fabric: Fabric, placing: Placing, skin: Floats, sees: Sees | None, device: wp.Device
+    ) -> None:
+        """`skin` (m, 3) are the surfels' positions, `sees` is that of the cloud's coordinates."""
         self.device = device
-        self._fabric, self._placing, self._sees = fabric, placing, sees
+        self._fabric, self._placing, self._skin, self._sees = fabric, placing, skin, sees
         self.nodes: Floats = placing.body(fabric.nodes.positions)
         """X_I, shape (n, 3)"""
         quadrature = fabric.nodes.quadrature
@@ -110,10 +114,18 @@ class Space:
 
     def at(self, X: NDArray[np.floating]) -> ShapeValues:
         """φ and ∇φ at (m, 3) positions."""
+        X = np.asarray(X, np.float64).reshape(-1, 3)
+        # Nodes and surfels are known, and asked for most; other places may need a look at the solid, which takes long.
+        for places, known in ((self.nodes, "at_nodes"), (self._skin, "at_skin")):
+            distance, index = nearest(X, places, 1)
+            if len(X) and distance.max() < SAME:
+                return getattr(self, known).rows(index[:, 0])
         return self._turned(self._shape.at(self._placing.cloud(X)))
 
     def _turned(self, found: ShapeValues) -> ShapeValues:
-        return found.with_gradients(self._placing.length * (found.dphi.numpy() @ self._placing.turn.T))
+        slope = self._placing.length * found.dphi.numpy()
+        turn = self._placing.turn
+        return found.with_gradients(slope if np.array_equal(turn, np.eye(3)) else slope @ turn.T)
 
     @cached_property
     def at_nodes(self) -> ShapeValues:

@@ -72,12 +72,15 @@ class Fabric:
         return kept | {name: kept[name].astype(np.float32) for name in ("skin.phi", "skin.dphi", "skin.condition")}
 
     @staticmethod
+    def nodes_of(state: State) -> Nodes:
+        """The nodes in what `state` gave."""
+        kept = (state[name] for name in ("positions", "volumes", "reach", "octants", "kinds"))
+        return Nodes(*kept, quadrature=Quadrature(state["quadrature"], state["weights"]))
+
+    @staticmethod
     def restored(state: State, basis: Basis, device: wp.Device) -> Fabric:
         """From what `state` gave."""
-        quadrature = Quadrature(state["quadrature"], state["weights"])
-        nodes = Nodes(
-            *(state[name] for name in ("positions", "volumes", "reach", "octants", "kinds")), quadrature=quadrature
-        )
+        nodes = Fabric.nodes_of(state)
         values = (
             ShapeValues.restored(
                 {name.removeprefix(f"{place}."): x for name, x in state.items() if name.startswith(f"{place}.")},

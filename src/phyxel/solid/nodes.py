@@ -82,7 +82,8 @@ def sample_nodes(solid: Solid, count: int, refine: Sequence[Region] = (), on_sur
     if not solid.volume > 0:
         raise SolidError(f"{solid.name}: volume = {solid.volume} m³: nothing lies inside; is the surface closed?")
     placing = place_corners if on_surface else place
-    return _finished(solid, _Search(solid, count, checked_refine(refine, solid.name), placing).best())
+    placed = _Search(solid, count, checked_refine(refine, solid.name), placing).best()
+    return _finished(solid, placed, quadrature(solid, placed.octants, gathered=on_surface))
 
 
 # --- placing nodes -------------------------------------------------------------------------------------------------
@@ -197,9 +198,8 @@ def _nearest_volumes(points: Quadrature, positions: Floats) -> Floats:
     return np.bincount(owner[:, 0], points.weights, minlength=len(positions)).astype(np.float64)
 
 
-def _finished(solid: Solid, placed: Placed) -> Nodes:
+def _finished(solid: Solid, placed: Placed, points: Quadrature) -> Nodes:
     """Nodes in order, with their volumes."""
-    points = quadrature(solid, placed.octants)
     volumes = np.zeros(len(placed))
     while len(placed):
         placed = placed[curve_order(placed.positions)]

@@ -33,16 +33,36 @@ class Quadrature:
         return len(self.weights)
 
 
-def quadrature(solid: Solid, octants: Octants) -> Quadrature:
-    """Gauss points in uncut octants; in cut ones a point in each part, which counts by how much of it lies inside."""
+def quadrature(solid: Solid, octants: Octants, gathered: bool = False) -> Quadrature:
+    """Gauss points in uncut octants; in cut ones a point in each part, which counts by how much of it lies inside.
+    `gathered`: in cut ones, too, no more than one in each half along each axis, in the middle of all that are there."""
     whole = _gauss(octants)
     parts = octants.parts[octants.cut[octants.parts.owner]]
     share = _true_share(solid, parts, float(whole.weights.sum()))
     held = share > 0
     points = _moved_inside(solid, parts[held], share[held])
-    points = np.concatenate([whole.points, points])
-    weights = np.concatenate([whole.weights, (share * parts.sides.prod(axis=1))[held]])
+    weights = (share * parts.sides.prod(axis=1))[held]
+    if gathered:
+        points, weights = _gathered(solid, octants, parts[held], points, weights)
+    points, weights = np.concatenate([whole.points, points]), np.concatenate([whole.weights, weights])
     return Quadrature(points, weights * (solid.volume / max(weights.sum(), np.finfo(float).tiny)))
+
+
+def _gathered(
+    solid: Solid, octants: Octants, parts: Parts, points: Floats, weights: Floats
+) -> tuple[Floats, Floats]:
+    """One point for all parts of an octant's half along each axis: sums of linear functions stay the same. Where the
+    middle lies outside, the part that counts most speaks for all."""
+    side = parts.centres > octants.tree.centres[parts.owner]
+    _, group = np.unique(8 * parts.owner + side @ [4, 2, 1], return_inverse=True)
+    total = np.bincount(group, weights)
+    middle = np.stack([np.bincount(group, weights * x) for x in points.T], axis=1) / total[:, None]
+    largest = np.zeros(len(total), np.int64)
+    order = np.argsort(weights, kind="stable")
+    largest[group[order]] = order  # the last one to be written counts most
+    outside = solid.distance(middle) > 0
+    middle[outside] = points[largest[outside]]
+    return middle, total
 
 
 def skin_quadrature(octants: Octants) -> Quadrature:

@@ -83,6 +83,8 @@ class Solid:
         """upper corner of the bounding box [m]"""
         self.skin = cloud
         """the cloud's points that lie on the surface, with outward normals"""
+        self.kept: NDArray[np.int64] | None = None
+        """which of the cloud's points these are, ascending, if not all"""
         self.findings = Findings(points=len(cloud))
         """what was understood of the points"""
         self.made_from = "points"
@@ -102,8 +104,9 @@ class Solid:
             points = cloud if mesh is None else points_on(joined, FACE_POINTS, cloud.name)
             scan = self._take_points(points, tolerance, int(depth), closing, picked)
             if mesh is None:
-                kept = np.argsort(scan.kept)
-                self.skin = replace(cloud.part(scan.kept[kept]), normals=scan.normals[kept].astype(np.float32))
+                order = np.argsort(scan.kept)
+                self.kept = scan.kept[order]
+                self.skin = replace(cloud.part(self.kept), normals=scan.normals[order].astype(np.float32))
         if self.skin.normals is None:
             self.skin = replace(self.skin, normals=self.gradient(self.skin.positions).astype(np.float32))
 

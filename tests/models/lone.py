@@ -1,0 +1,85 @@
+"""Bodies for the tests of Galerkin motion, made once."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+import phyxel as px
+from phyxel import device as dev
+from phyxel.material import Material, Mixture
+from phyxel.mls.shape_functions import Basis
+from phyxel.models.galerkin import GalerkinModel
+from phyxel.models.lone import Feel, Goal, Hold, Touch
+from phyxel.models.space import Placing, Space
+from phyxel.solid.solid import Solid
+
+SOFT = Material(young=1e6, poisson=0.3, density=1000.0)
+
+
+@cache
+def space_of(name: str, nodes: int, basis: Basis = "linear") -> tuple[Space, Solid, float]:
+    """The space of a stock body, its solid, and its unit [m]."""
+    solid = Solid(px.load(name))
+    sampled = solid.sample(nodes)
+    middle = np.average(sampled.positions, axis=0, weights=sampled.volumes)
+    placing = Placing(middle, sampled.spacing, np.eye(3))
+    functions = solid.shape_functions(sampled, basis)
+    space = Space(functions, sampled.quadrature, solid.skin.positions, placing, dev.pick("cpu"))
+    return space, solid, sampled.spacing
+
+
+def skin_of(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
+    """Points of the body's surface, in its units, (m, 3)."""
+    space, solid, _ = space_of(name, nodes, basis)
+    return space._placing.body(solid.skin.positions)
+
+
+def within(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
+    """Which shape functions do not reach the surface, (n,)."""
+    space, solid, _ = space_of(name, nodes, basis)
+    inner = np.ones(len(space), bool)
+    inner[space._shape.pairs(solid.skin.positions)[1]] = False
+    return inner
+
+
+def model_of(name: str, nodes: int, material: Material = SOFT, velocities: np.ndarray | None = None) -> GalerkinModel:
+    """A model of a body whose outermost nodes can touch things."""
+    space, solid, unit = space_of(name, nodes)
+    depth = -solid.distance(space._placing.cloud(space.nodes)) / unit
+    outer = np.flatnonzero(depth < 0.75)
+    v = np.zeros((len(space), 3)) if velocities is None else velocities
+    model = GalerkinModel(space, unit, v, outer, np.maximum(depth[outer], 0), dev.pick("cpu"))
+    model.set_material(Mixture.even(material, len(space)), np.eye(3))
+    return model
+
+
+def end_of_bar(model: GalerkinModel, side: int) -> np.ndarray:
+    """A few points of the end face at low (-1) or high (1) x, as many as one layer of nodes has, (k, 3)."""
+    X = model.space.nodes
+    layer = X[np.abs(X[:, 0] - (side * np.abs(X[:, 0]).max())) < 0.3].copy()
+    layer[:, 0] = side * 0.5 / model._unit
+    return layer
+
+
+def at_rest(points: np.ndarray) -> tuple[Hold, Goal]:
+    """Points held where they are."""
+    return Hold(points, True), Goal(np.zeros_like(points), np.eye(3))
+
+
+def even(model: GalerkinModel, *acceleration: float) -> np.ndarray:
+    """An acceleration [m/s²] of all nodes."""
+    return np.tile(np.array(acceleration) / model._unit, (len(model.space), 1))
+
+
+def ground(height: float, friction: float = 0.5, restitution: float = 0.0) -> Feel:
+    """All below y = height, in the body's units."""
+
+    def feel(x: np.ndarray) -> Touch:
+        k, up = len(x), np.array([0.0, 1.0, 0.0])
+        return Touch(
+            x[:, 1] - height, np.tile(up, (k, 1)), np.zeros((k, 3)), np.full(k, friction), np.full(k, restitution)
+        )
+
+    return feel

@@ -1,0 +1,190 @@
+"""The machinery of Galerkin motion: derivatives, constraints, consistency, state."""
+
+import numpy as np
+import pytest
+
+from phyxel.errors import PhyxelError
+from phyxel.material import Mixture
+from phyxel.models.galerkin import _Held
+from phyxel.models.laws import Row
+from phyxel.models.lone import Goal, Hold
+from phyxel.models.point_forces import PointForces
+from tests.models.lone import (
+    SOFT,
+    at_rest,
+    end_of_bar,
+    even,
+    ground,
+    model_of,
+    skin_of,
+    space_of,
+    within,
+)
+from tests.physics.matter import rotation
+
+
+def forces_of(name: str, nodes: int, material=SOFT, lag: float = 0.0) -> PointForces:
+    space, _, _ = space_of(name, nodes)
+    forces = PointForces(space)
+    forces.set_laws([Row.of(material, np.eye(3))], np.zeros(len(space.points), int))
+    start = 0.02 * np.random.default_rng(7).normal(size=(len(space), 3))
+    forces.begin(start, np.array([lag]))
+    return forces
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.5])
+def test_force_and_tangent_are_derivatives(lag: float):
+    """F = −∂U/∂u and K = −∂F/∂u by central differences, whose own error is h² = 1e-10 and rounding/h = 1e-11, damped
+    and not: to 1e-7."""
+    forces = forces_of("bar", 251, lag=lag)
+    random = np.random.default_rng(0)
+    u, p = (random.normal(size=(len(forces._space), 3)) for _ in range(2))
+    u, h = 0.05 * u, 1e-5
+    (up, up_force), (down, down_force) = forces.at(u + h * p), forces.at(u - h * p)
+    _, force = forces.at(u)
+    assert -np.vdot(force, p) == pytest.approx((up - down) / (2 * h), rel=1e-7)
+    found = forces.tangent(p)
+    np.testing.assert_allclose(found, (down_force - up_force) / (2 * h), atol=1e-7 * np.abs(found).max())
+    assert np.vdot(p, forces.tangent(p, positive=True)) > 0
+
+
+def test_rigid_motion_costs_nothing():
+    """Rigid fields are in the space: no force to rounding, with damping in the law, too, from one rotation to another."""
+    space, _, _ = space_of("bar", 251)
+    forces = PointForces(space)
+    forces.set_laws([Row.of(SOFT, np.eye(3))], np.zeros(len(space.points), int))
+    X = space.nodes
+    forces.begin(X @ rotation(30).T - X, np.array([1.0]))
+    energy, force = forces.at(X @ rotation(50).T - X + [3, -2, 5])
+    assert np.abs(force).max() < 1e-11 * SOFT.young
+    assert abs(energy) < 1e-20 * SOFT.young
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_patch_of_a_box(consistent: bool):
+    """A uniform large deformation, prescribed where shape functions reach the surface, goes on inside to 1e-9: the
+    uniform stress it makes does not push. With plain gradients it does, by about 1e-3 of a spacing.
+
+    Prescribed are the coefficients of all functions that reach the surface, not its points: some combinations of
+    these functions vanish all over the surface, so that points do not hold them, and no gradient is made consistent
+    for combinations.
+    """
+    model, inner = model_of("box", 512), within("box", 512)
+    space = model.space
+    assert inner.sum() > 20
+    if not consistent:
+        kept = space.pairs.dphi.numpy().copy()
+        space.pairs.dphi.assign(space.at(space.points).dphi.numpy())
+    outer = np.flatnonzero(~inner)
+    basis = np.eye(len(space))[:, outer]
+    model._held = _Held((Hold(space.nodes[outer], True),), basis, np.eye(len(outer)))
+    H = 0.1 * np.random.default_rng(0).normal(size=(3, 3))
+    model.u = 0.02 * np.random.default_rng(1).normal(size=(len(space), 3))
+    model.settle(even(model, 0, 0, 0), [Goal(space.nodes[outer] @ H.T, np.eye(3))], None, 1e-9)
+    error = np.abs(model.u - space.nodes @ H.T).max()
+    print(f"consistent {consistent}: error {error:.1e} spacings")
+    if consistent:
+        assert error < 1e-8
+    else:
+        space.pairs.dphi.assign(kept)
+        assert error > 1e-4
+
+
+def test_patch_of_a_bear():
+    """The same on a body that octants cut: uniform stress pushes none of the functions within, to rounding."""
+    space, _, _ = space_of("bear", 800)
+    inner = within("bear", 800)
+    assert inner.sum() > 3
+    forces = PointForces(space)
+    forces.set_laws([Row.of(SOFT, np.eye(3))], np.zeros(len(space.points), int))
+    H = 0.1 * np.random.default_rng(0).normal(size=(3, 3))
+    u = space.nodes @ H.T
+    forces.begin(u, np.zeros(1))
+    _, force = forces.at(u)
+    plain = space.at(space.points).dphi.numpy() - space.gradients
+    missed = np.stack(
+        [np.bincount(space.values.indices, np.repeat(space.weights, np.diff(space.values.indptr)) * c) for c in plain.T]
+    )
+    stress = np.abs(force).max()
+    print(f"force within {np.abs(force[inner]).max() / stress:.1e} of that at the surface")
+    assert np.abs(force[inner]).max() < 1e-8 * stress
+    assert np.abs(missed[:, inner]).max() > 1e-4
+
+
+def test_holds_are_exact_and_let_go_without_a_jump():
+    """Points that are held, still or carried and turned about, are where they are asked to be after every step, to
+    1e-9 of a spacing; letting go changes neither u nor v."""
+    model = model_of("bar", 251)
+    root, tip = end_of_bar(model, -1), end_of_bar(model, 1)
+    model.set_holds([Hold(root, True), Hold(tip, False)])
+    at_root, at_tip = model.space.at(root), model.space.at(tip)
+    middle = tip.mean(axis=0)
+    for step in range(1, 9):
+        turn = rotation(10.0 * step, (1, 0, 0))
+        moved = (tip - middle) @ turn.T + middle + [0.1 * step, 0.2 * step, 0] - tip
+        goals = [Goal(np.zeros_like(root), np.eye(3)), Goal(moved, turn)]
+        model.step(0.01, even(model, 0, -9.81, 0), goals, None)
+        assert np.abs(model.displacement(at_root)).max() < 1e-9
+        assert np.abs(model.displacement(at_tip) - moved).max() < 1e-9
+    u, v = model.u.copy(), model.v.copy()
+    model.set_holds([Hold(root, True)])
+    assert (model.u == u).all()
+    assert (model.v == v).all()
+    model.step(1e-4, even(model, 0, 0, 0), [Goal(np.zeros_like(root), np.eye(3))], None)
+    assert np.abs(model.u - u).max() < 2e-4 * np.abs(v).max() + 1e-3
+
+
+def test_held_surface_satisfies_least_squares():
+    """More points than functions: all surfels of one end. Their affine motion is in the space, and met to 1e-6."""
+    model = model_of("bar", 251)
+    skin = skin_of("bar", 251)
+    held = skin[skin[:, 0] < skin[:, 0].min() + 2][::4]
+    assert len(held) > 5 * 32
+    model.set_holds([Hold(held, False)])
+    goal = held @ (rotation(20).T - np.eye(3)) + [0.3, 0, 0]
+    model.step(0.01, even(model, 0, 0, 0), [Goal(goal, rotation(20))], None)
+    assert np.abs(model.displacement(model.space.at(held)) - goal).max() < 1e-6
+
+
+def test_held_rotation():
+    """One point held with its rotation: J there is that rotation."""
+    model = model_of("bar", 251)
+    point = np.zeros((1, 3))
+    model.set_holds([Hold(point, False, turns=True)])
+    for step in range(1, 4):
+        goal = Goal(np.array([[0.0, 0.1 * step, 0.0]]), rotation(4.0 * step))
+        model.step(0.01, even(model, 0, 0, 0), [goal], None)
+    at = model.space.at(point)
+    np.testing.assert_allclose(model.displacement(at)[0], [0, 0.3, 0], atol=1e-9)
+    np.testing.assert_allclose(np.eye(3) + model.gradient(at)[0], rotation(12), atol=1e-9)
+
+
+def test_state_goes_on_with_the_same_bits():
+    """What `state` keeps, given to another model with the same holds, goes on bit by bit: turned, standing, flowing."""
+    clay = SOFT.but(yield_strain=0.01, damping=1e-3)
+    floor = ground(-2.1)
+    push = None
+    models = []
+    for _ in range(2):
+        model = model_of("bar", 251, clay)
+        root = end_of_bar(model, -1)
+        model.set_holds([at_rest(root)[0]])
+        models.append(model)
+    first, second = models
+    push, goals = even(first, 2, -9.81, 0), [at_rest(root)[1]]
+    for _ in range(8):
+        first.step(0.01, push, goals, floor)
+    assert np.abs(first._forces.plastic).max() > 0
+    assert first._footing.touching
+    second.restore(first.state())
+    for _ in range(3):
+        for model in models:
+            model.step(0.01, push, goals, floor)
+    for name, value in first.state().items():
+        np.testing.assert_array_equal(value, second.state()[name], err_msg=name)
+
+
+def test_melts_are_refused():
+    model = model_of("bar", 251)
+    with pytest.raises(PhyxelError, match='model = "phyxel" melts'):
+        model.set_material(Mixture.even(SOFT.but(viscosity=10.0), len(model.space)), np.eye(3))
