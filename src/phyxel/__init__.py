@@ -21,7 +21,9 @@ from phyxel.mixing import Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
 from phyxel.region import Ball, Spot
+from phyxel.skeleton import Bone, Skeleton
 from phyxel.solid.solid import Solid
+from phyxel.vibration import Vibrations, modes
 from phyxel.world import Frame, World, settle
 
 __version__ = "0.1.0"
@@ -29,6 +31,7 @@ __all__ = [
     "Attraction",
     "Ball",
     "Body",
+    "Bone",
     "Box",
     "Capsule",
     "Channel",
@@ -41,13 +44,16 @@ __all__ = [
     "Mold",
     "PhyxelError",
     "PointCloud",
+    "Skeleton",
     "Solid",
     "Sphere",
     "Spike",
     "Spot",
+    "Vibrations",
     "Wind",
     "World",
     "load",
+    "modes",
     "settle",
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
+    from phyxel.skeleton import Skeleton
     from phyxel.world import World
 
 Floats = NDArray[np.float64]
@@ -488,11 +489,28 @@ class Body:
         keyframes, a list of (time [s], three numbers), straight and evenly between them from now on. About one axis
         they turn as often as is asked for, else the short way. What is let go keeps the velocity it was moved with."""
         path, rotation = way_of(f"{self.name}: drag", to, self._now), turn_of(f"{self.name}: turn", turn, self._now)
+        turns = turn is not None
+        return self._take(where, path, rotation, turns, turns or callable(to), stays(to, turn))
+
+    def attach(self, where: Where, skeleton: Skeleton, bone: str) -> Handle:
+        """Hold nodes so that from where they are now they go exactly where a bone takes them."""
+        about, path, rotation = skeleton.motion(bone, self._now)
+        moves = skeleton.moves(bone)
+        return self._take(where, path, rotation, moves, moves, not moves, about)
+
+    def _take(
+        self,
+        where: Where,
+        to: Callable[[float], Floats],
+        turn: Callable[[float], Floats],
+        turns: bool,
+        follows: bool,
+        still: bool,
+        about: Floats | None = None,
+    ) -> Handle:
         nodes, points = self.held(where)
         taken = self.positions[nodes] if len(nodes) else points + self.displacement_at(points)
-        turns = turn is not None
-        follows, still = turns or callable(to), stays(to, turn)
-        handle = Handle(self, nodes, points, taken, path, rotation, turns, follows, still)
+        handle = Handle(self, nodes, points, taken, to, turn, turns, follows, still, about)
         self.handles.append(handle)
         self._holds_changed()
         return handle
@@ -622,10 +640,11 @@ class Body:
         if self._surfels is None:
             nodes = (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
-            self._surfels = Surfels(self._rest(), nodes, world.device, self.sees, values)
+            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self.sees, values)
         return self._surfels
 
-    def _rest(self) -> Rest:
+    def rest_surfels(self) -> Rest:
+        """The surfels in the reference shape."""
         cloud = self.cloud
         assert cloud.normals is not None
         colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
@@ -635,9 +654,20 @@ class Body:
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
         places = np.asarray(X, np.float64).reshape(-1, 3)
-        return (
-            np.zeros(places.shape) if self._world is None else self._world.mover_of(self).displacement_at(self, places)
-        )
+        if self._world is None:
+            return np.zeros(places.shape)
+        return self._world.mover_of(self).displacement_at(self, places)
+
+    def strain_at(self, X: NDArray[np.floating]) -> Floats:
+        """Green's strain ½(JᵀJ − I), J = I + ∇u, at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
+        places = np.asarray(X, np.float64).reshape(-1, 3)
+        J = np.eye(3) + self._in_world("strain_at").mover_of(self).gradient_at(self, places)
+        return 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
+
+    def stress_at(self, X: NDArray[np.floating]) -> Floats:
+        """Cauchy stress [Pa] at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
+        places = np.asarray(X, np.float64).reshape(-1, 3)
+        return self._in_world("stress_at").mover_of(self).stress_at(self, places)
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and

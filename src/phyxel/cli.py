@@ -133,6 +133,65 @@ def gallery() -> None:
 
 
 @app.command()
+def modes(
+    scene: Annotated[str, typer.Argument(help="A scene file (.toml) or the name of a gallery scene.")],
+    count: Annotated[int, typer.Option("--modes", "-m", help="Modes to find, the lowest first.")] = 12,
+    body: Annotated[str | None, typer.Option(help="Name of the body, where a scene has several.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for it. Default: out/NAME-modes.")] = None,
+    video: Annotated[bool, typer.Option("--video", help="Also a video of all modes swinging.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON line for each mode, in place of the table.")
+    ] = False,
+    model: Model = None,
+    nodes: Nodes = None,
+    device: Device = None,
+) -> None:
+    """How a body of a scene vibrates, held as it is at the start: a table of frequencies, and pictures."""
+    from phyxel.files import check_folder
+    from phyxel.scene import find_scene
+    from phyxel.vibration import modes as modes_of
+
+    chosen = find_scene(scene).changed(nodes=nodes, model=model)
+    folder = out or Path("out") / f"{chosen.name}-modes"
+    check_folder(folder)
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("setting up (a first run compiles kernels)", total=1.0)
+
+        def report(stage: str, share: float) -> None:
+            progress.update(task, description=stage, completed=share)
+
+        found = modes_of(chosen.body(body, device), count, report)
+        files = draw_modes(found, chosen.content.camera, folder, video, report)
+    if as_json:
+        for number, frequency in enumerate(found.frequencies.tolist(), 1):
+            print(json.dumps({"mode": number, "frequency": frequency, "period": 1 / frequency}))
+        return
+    table = Table("mode", escape("frequency [Hz]"), escape("period [s]"))
+    for number, frequency in enumerate(found.frequencies, 1):
+        table.add_row(str(number), f"{frequency:.4g}", f"{1 / frequency:.4g}")
+    Console().print(table)
+    for file in files:
+        console.print(str(file), markup=False, soft_wrap=True)
+
+
+def draw_modes(found: Any, camera: Any, folder: Path, video: bool, report: Any) -> list[Path]:
+    """Write pictures of modes, as the scene's camera looks at them; which files."""
+    from phyxel.render.modes import Modes
+    from phyxel.render.picture import save_png
+
+    placed = camera.eye is not None and camera.target is not None
+    direction = [a - b for a, b in zip(camera.eye, camera.target, strict=True)] if placed else camera.direction
+    drawn = Modes(found, direction, camera.fov)
+    files = [folder / "modes.png"]
+    save_png(drawn.sheet(report), files[0])
+    if video:
+        files.append(folder / "modes.mp4")
+        drawn.video(files[1], report)
+    return files
+
+
+@app.command()
 def sample(
     model: Annotated[str, typer.Argument(help="A scan or mesh (PLY, OBJ, STL, XYZ), or the name of a built-in shape.")],
     nodes: Annotated[int, typer.Option("--nodes", "-n", help="Nodes to fill it with.")] = 800,

@@ -35,6 +35,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse, before anything is made, a folder that nothing can be written to."""
+    if folder.exists() and not folder.is_dir():
+        raise PhyxelError(f"{folder}: is a file; give another folder with --out")
+    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PhyxelError(f"{folder}: cannot be written; give another folder with --out")
+
+
 def _umask() -> int:
     """What the user takes away from new files' permissions; mkstemp ignores it."""
     mask = os.umask(0o022)

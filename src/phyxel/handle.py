@@ -28,7 +28,8 @@ DRAG_TIME = 1 / 60
 
 @dataclass(eq=False)
 class Handle:
-    """A hold on points of a body. They go by `to` and turn about their middle from where they were taken hold of."""
+    """A hold on points of a body. They go by `to` and turn about their middle, or the joint of a bone, from where they
+    were taken hold of."""
 
     body: Body
     nodes: NDArray[np.int64]
@@ -38,26 +39,28 @@ class Handle:
     taken: Floats
     """where that was when it was taken hold of [m], shape (k, 3)"""
     to: Callable[[float], Floats]
-    """how far the middle goes [m], at a time [s]"""
+    """how far what it turns about goes [m], at a time [s]"""
     turn: Callable[[float], Floats]
-    """rotation about the middle, 3 × 3, at a time [s]"""
+    """rotation, 3 × 3, at a time [s]"""
     turns: bool
     """whether it ever does"""
     follows: bool
     """whether its pose is to be looked at in every step"""
     still: bool = False
     """whether it never goes anywhere"""
+    about: Floats | None = None
+    """what it turns about, where it was then [m], shape (3,); its middle if left out"""
     moved: Floats = field(default_factory=lambda: np.zeros(3))
     """how far the middle has gone [m], shape (3,)"""
 
     def pose(self, time: float) -> tuple[Floats, Floats]:
-        """How far the middle goes [m] and how it turns, 3 × 3, at a time [s]."""
+        """How far what it turns about goes [m], and how it turns, 3 × 3, at a time [s]."""
         return self.to(time), self.turn(time)
 
     def goals(self, time: float) -> Floats:
-        """Where the points are to be at a time [s]: m + to + R (x − m) about their middle m [m], shape (k, 3)."""
+        """Where the points are to be at a time [s]: m + to + R (x − m) about m, their middle or a joint [m], (k, 3)."""
         shift, rotation = self.pose(time)
-        middle = self.taken.mean(axis=0)
+        middle = self.taken.mean(axis=0) if self.about is None else self.about
         return middle + shift + (self.taken - middle) @ rotation.T
 
 

@@ -65,6 +65,12 @@ class Mover(Protocol):
     def displacement_at(self, body: Body, X: Floats) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near a body, shape (m, 3)."""
 
+    def gradient_at(self, body: Body, X: Floats) -> Floats:
+        """∇u at (m, 3) reference positions [m], (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
+
+    def stress_at(self, body: Body, X: Floats) -> Floats:
+        """Cauchy stress [Pa] at (m, 3) reference positions [m], shape (m, 3, 3)."""
+
     def diagnostics(self, body: Body) -> dict[str, Any]:
         """What `Body.diagnostics` promises."""
 

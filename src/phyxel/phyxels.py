@@ -402,9 +402,23 @@ class Phyxels:
 
     def displacement_at(self, body: Body, X: Floats) -> Floats:
         points, nodes = ((places - body.centre) / body.unit for places in (X, body.reference))
-        carriers = Carriers.found(points, nodes, None if body.reshaped else body.sees)
-        carried = carriers.carry(points, nodes, self.field(body, "u"), self.field(body, "gradient"))
+        carried = self._carriers(body, X).carry(points, nodes, self.field(body, "u"), self.field(body, "gradient"))
         return body.origin - body.centre + body.unit * carried
+
+    def gradient_at(self, body: Body, X: Floats) -> Floats:
+        """The mean of the nodes that carry a point, as its displacement is."""
+        return self._mean_at(body, X, self.field(body, "gradient"))
+
+    def stress_at(self, body: Body, X: Floats) -> Floats:
+        return self._mean_at(body, X, self.stress_of(body))
+
+    def _mean_at(self, body: Body, X: Floats, tensors: Floats) -> Floats:
+        mean = self._carriers(body, X).matrix(len(tensors)) @ tensors.reshape(-1, 9)
+        return np.asarray(mean).reshape(-1, 3, 3)
+
+    def _carriers(self, body: Body, X: Floats) -> Carriers:
+        points, nodes = ((places - body.centre) / body.unit for places in (X, body.reference))
+        return Carriers.found(points, nodes, None if body.reshaped else body.sees)
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         x, v, m = body.positions, body.velocities, body.masses

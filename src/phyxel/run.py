@@ -12,7 +12,6 @@ OUT/points.pvd      which names frames/0000.vtp, ... and their times
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from phyxel import export
 from phyxel.errors import CheckpointError, PhyxelError
 from phyxel.export.usd import require_usd
-from phyxel.files import whole_file
+from phyxel.files import check_folder, whole_file
 from phyxel.scene import Scene
 from phyxel.world import Frame, World
 
@@ -175,15 +174,11 @@ class Run:
     def _check_folder(self, resume: bool) -> None:
         """Refuse, before anything is written, a folder that cannot be written or holds something else."""
         folder = self.folder
-        if folder.exists() and not folder.is_dir():
-            raise PhyxelError(f"{folder}: is a file; give another folder with --out")
+        check_folder(folder)
         if folder.is_dir() and any(folder.iterdir()) and not self.log.exists():
             raise PhyxelError(f"{folder}: holds files that are not a run; give an empty or new folder with --out")
         if resume and not self.log.exists():
             raise PhyxelError(f"{folder}: no run to go on with; leave --resume away to begin one")
-        existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-        if not os.access(existing, os.W_OK | os.X_OK):
-            raise PhyxelError(f"{folder}: cannot be written; give another folder with --out")
 
     def _begin(self) -> int:
         """An empty folder for a new run; an earlier run's files go."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from phyxel.body import Handle
+from phyxel.body import Body, Handle
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.fields import ForceField
@@ -30,6 +30,7 @@ from phyxel.scene_bodies import (
     WindPart,
 )
 from phyxel.scene_parts import ColliderPart, Part, Triple
+from phyxel.skeleton import Skeleton
 from phyxel.world import World
 
 
@@ -156,14 +157,16 @@ class Scene:
         with self._blaming("gravity"):
             world = World(content.gravity, device)
         handles: dict[tuple[str, str], Handle] = {}
+        skeletons: dict[str, Skeleton] = {}
         for index, (part, name) in enumerate(zip(content.body, self._body_names(), strict=True)):
             with self._blaming(f"body[{index}]"):
                 body = part.model_copy(update={"name": name}).body(self.folder)
                 world.add(body)
                 body.force = part.force
+                skeletons[name] = part.skeleton()
             for number, hold in enumerate(part.hold):
                 with self._blaming(f"body[{index}].hold[{number}]"):
-                    handles[name, hold.name or f"#{number}"] = hold.take(body, 0.0)
+                    handles[name, hold.name or f"#{number}"] = hold.take(body, 0.0, skeletons[name])
         colliders: dict[str, Ground | Collider] = {}
         for index, (found, name) in enumerate(zip(content.collider, self._collider_names(), strict=True)):
             with self._blaming(f"collider[{index}]"):
@@ -175,10 +178,23 @@ class Scene:
                 field = fields[blowing.name or f"#{index}"] = blowing.field()
                 world.add(field)
         removable: dict[str, Ground | Collider | ForceField] = {**colliders, **fields}
-        self._rehearse(world, set(handles), set(removable))
+        self._rehearse(world, set(handles), set(removable), skeletons)
         for event in content.event:
-            world.at(event.at, self._action(event, handles, removable))
+            world.at(event.at, self._action(event, handles, removable, skeletons))
         return world
+
+    def body(self, name: str | None = None, device: str | None = None) -> Body:
+        """One body of this scene, held as it is at the start, in a world with nothing else; the only one needs no
+        name."""
+        names = self._body_names()
+        if name is None and len(names) > 1:
+            raise SceneError(f"{self._shown}: has several bodies ({', '.join(names)}); say which one")
+        if name is not None and name not in names:
+            raise SceneError(f'{self._shown}: no body is named "{name}"{did_you_mean(name, names)}')
+        index = 0 if name is None else names.index(name)
+        part = self.content.body[index].model_copy(update={"name": names[index]})
+        alone = self.content.model_copy(update={"body": [part], "collider": [], "field": [], "event": []})
+        return Scene(alone, self.name, self.folder, self.source, self._shown).world(device).bodies[0]
 
     @contextmanager
     def _blaming(self, key: str) -> Iterator[None]:
@@ -188,7 +204,9 @@ class Scene:
         except PhyxelError as error:
             raise SceneError(f"{self._shown}: {key}: {error}") from error
 
-    def _rehearse(self, world: World, held: set[tuple[str, str]], removable: set[str]) -> None:
+    def _rehearse(
+        self, world: World, held: set[tuple[str, str]], removable: set[str], skeletons: dict[str, Skeleton]
+    ) -> None:
         """Go through the events in order without any of them happening: a fault is found before the run begins."""
         bodies = {body.name: body for body in world.bodies}
         materials = {name: body.material for name, body in bodies.items()}
@@ -210,7 +228,7 @@ class Scene:
                     raise SceneError(f"solidify: nothing of {name} has melted at {event.at:g} s")
                 if event.hold is not None:
                     if name not in melted:  # where its nodes are then, nobody knows yet
-                        event.hold.rehearse(bodies[name], event.at)
+                        event.hold.rehearse(bodies[name], event.at, skeletons[name])
                     held.add((name, event.hold.name or ""))
                 if event.release is not None:
                     if (name, event.release) not in held:
@@ -226,6 +244,7 @@ class Scene:
         event: EventPart,
         handles: dict[tuple[str, str], Handle],
         removable: dict[str, Ground | Collider | ForceField],
+        skeletons: dict[str, Skeleton],
     ) -> Callable[[World], None]:
         name = event.body or self._body_names()[0]
 
@@ -241,7 +260,7 @@ class Scene:
             if event.force is not None:
                 body.force = event.force
             if event.hold is not None:
-                handles[name, event.hold.name or ""] = event.hold.take(body, event.at)
+                handles[name, event.hold.name or ""] = event.hold.take(body, event.at, skeletons[name])
             if event.release is not None:
                 body.release(handles.pop((name, event.release)))
             if event.remove is not None:

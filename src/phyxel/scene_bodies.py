@@ -18,6 +18,7 @@ from phyxel.mixing import VARYING, Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
 from phyxel.scene_parts import COLLIDERS, Part, SourcePart, Triple
+from phyxel.skeleton import Bone, Skeleton
 
 
 class RegionPart(Part):
@@ -69,6 +70,26 @@ class KeyPart(Part):
         return self
 
 
+def _places(path: list[KeyPart]) -> list[tuple[float, Triple]]:
+    return [(key.at, key.to) for key in path if key.to is not None]
+
+
+def _turns(path: list[KeyPart]) -> list[tuple[float, Triple]]:
+    return [(key.at, key.turn) for key in path if key.turn is not None]
+
+
+class BonePart(Part):
+    """A bone of a body's skeleton."""
+
+    name: str
+    joint: Triple
+    parent: str | None = None
+    path: list[KeyPart] = Field(default=[])
+
+    def bone(self) -> Bone:
+        return Bone(self.name, self.joint, self.parent, _turns(self.path) or None, _places(self.path) or None)
+
+
 class HoldPart(RegionPart):
     """Nodes to hold: those in the box, or around a surfel."""
 
@@ -79,6 +100,7 @@ class HoldPart(RegionPart):
     turn: Triple = (0.0, 0.0, 0.0)
     over: float = Field(default=0.0, ge=0)
     path: list[KeyPart] = Field(default=[])
+    bone: str | None = None
     name: str | None = None
 
     @model_validator(mode="after")
@@ -88,8 +110,11 @@ class HoldPart(RegionPart):
             raise ValueError("give a box (lower, upper), a surfel, or a place it is near; not two of them")
         if self.radius is not None and self.surfel is None and self.near is None:
             raise ValueError("radius needs a surfel, or a place it is near")
-        if self.path and (any(self.to) or any(self.turn) or self.over):
+        goes = any(self.to) or any(self.turn) or bool(self.over)
+        if self.path and goes:
             raise ValueError("give to and turn (and over) or a path, not both")
+        if self.bone is not None and (self.path or goes):
+            raise ValueError("a bone says where it goes; give no to, turn, over or path beside it")
         return self
 
     @property
@@ -99,23 +124,26 @@ class HoldPart(RegionPart):
 
     def way(self, time: float) -> Motion:
         """By `to` [m] in `over` [s] from `time` on, or along the path."""
-        return [(key.at, key.to) for key in self.path if key.to is not None] or self._within(self.to, time)
+        return _places(self.path) or self._within(self.to, time)
 
     def turning(self, time: float) -> Motion | None:
         """By `turn` [degrees] in `over` [s] from `time` on, or as the path says."""
-        keys = [(key.at, key.turn) for key in self.path if key.turn is not None]
-        return keys or (self._within(self.turn, time) if any(self.turn) else None)
+        return _turns(self.path) or (self._within(self.turn, time) if any(self.turn) else None)
 
     def _within(self, goal: Triple, time: float) -> Motion:
         return [(time + self.over, goal)] if self.over else goal
 
-    def take(self, body: Body, time: float) -> Handle:
+    def take(self, body: Body, time: float, skeleton: Skeleton) -> Handle:
         """Hold the nodes from `time` [s] on, and move them if they are to."""
+        if self.bone is not None:
+            return body.attach(self.where, skeleton, self.bone)
         return body.drag(self.where, self.way(time), self.turning(time))
 
-    def rehearse(self, body: Body, time: float) -> None:
+    def rehearse(self, body: Body, time: float, skeleton: Skeleton) -> None:
         """Find what `take` would find wrong, without taking hold."""
         body.held(self.where)
+        if self.bone is not None:
+            skeleton.pose(self.bone, time)
         way_of(f"{body.name}: drag", self.way(time), time)
         turn_of(f"{body.name}: turn", self.turning(time), time)
 
@@ -180,7 +208,12 @@ class BodyPart(SourcePart):
     part: list[OtherPart] = Field(default=[])
     vary: dict[Literal[VARYING], VaryPart] = Field(default={})  # type: ignore[valid-type]
     force: Triple = (0.0, 0.0, 0.0)
+    bone: list[BonePart] = Field(default=[])
     hold: list[HoldPart] = Field(default=[])
+
+    def skeleton(self) -> Skeleton:
+        """What holds can be attached to."""
+        return Skeleton([part.bone() for part in self.bone])
 
     def cloud(self, folder: Path) -> PointCloud:
         """The points this body is made from, in its colour."""

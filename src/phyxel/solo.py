@@ -16,6 +16,7 @@ from phyxel.contact.table import ColliderTable
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
+from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.galerkin import GalerkinModel
 from phyxel.models.lone import Goal, Hold, LoneModel
@@ -208,6 +209,13 @@ class Solo:
         if self._model is None:
             return np.broadcast_to(body.origin - body.centre, np.shape(X))
         return body.origin - body.centre + body.unit * self.model.displacement(self._at(X))
+
+    def gradient_at(self, body: Body, X: Floats) -> Floats:
+        return self.model.gradient(self._at(X))
+
+    def stress_at(self, body: Body, X: Floats) -> Floats:
+        nearby = nearest(X, body.birth, 1)[1][:, 0]
+        return self.model.stress(self._at(X), body.mixture, body.mixture.which[nearby])
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         model, masses = self.model, body.masses

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,17 @@ class Stage:
         actors = [self._body(body.surface, turn, ROWS[body.look]) for body in world.bodies]
         actors += [self._collider(one, turn, world.time) for one in world.colliders if isinstance(one, Collider)]
         heights = [one.height for one in world.colliders if isinstance(one, Ground)]
+        ground = max(heights) - self._base[1] if heights else None
+        size = float(np.median([np.ptp(body.birth, axis=0).max() for body in world.bodies]))
+        return self._drawn(actors, ground, size, supersample)
+
+    def draw_surfels(self, surfels: Surfels, supersample: int = 1) -> NDArray[np.uint8]:
+        """A picture of surfels alone, (height, width, 4) bytes."""
+        return self._drawn([self._body(surfels, np.eye(3), ROWS["matte"])], None, None, supersample)
+
+    def _drawn(
+        self, actors: Sequence[Actor], ground: float | None, size: float | None, supersample: int
+    ) -> NDArray[np.uint8]:
         positions, axes_a, axes_b, colors, marks = self._cast.gathered(actors)
         return self._renderer.render(
             positions,
@@ -80,11 +92,11 @@ class Stage:
             axes_b,
             colors,
             self._seen_from,
-            ground=max(heights) - self._base[1] if heights else None,
+            ground=ground,
             background=self._background,
             look=tuple(LOOKS.values()),
             marks=marks,
-            size=float(np.median([np.ptp(body.birth, axis=0).max() for body in world.bodies])),
+            size=size,
             supersample=supersample,
         )
 
