@@ -243,8 +243,7 @@ class ModalModel:
     def _adopt(self, basis: Basis) -> None:
         self._basis = basis
         self._paces.clear()
-        self._force: Floats = self._matter.mass @ self._push
-        basis.load(self._force)
+        self._take_force()
         self._lay()
         self._show()
 
@@ -311,7 +310,7 @@ class ModalModel:
         assert self._basis is not None
         motion = self._motion
         if self._clamp is None and motion.L.any():
-            self._basis.load(self._force + self._whirl() @ motion.Q.T)
+            self._basis.load(self._bending + self._whirl() @ motion.Q.T)
         self._forces = self._basis.show(motion.Q)
         self.offset = np.zeros(3) if self._clamp is not None else motion.c - motion.Q @ self._middle
 
@@ -411,9 +410,18 @@ class ModalModel:
             return
         assert self._basis is not None
         self._push = np.array(push, np.float64)
-        self._force = self._matter.mass @ self._push
-        self._basis.load(self._force)
+        self._take_force()
         self._show()
+
+    def _take_force(self) -> None:
+        """Forces of the accelerations, and what of them bends the body: its frame takes their mean."""
+        assert self._basis is not None
+        self._force: Floats = self._matter.mass @ self._push
+        self._mean = self._force.sum(axis=0) / self._mass
+        self._bending = self._force
+        if self._clamp is None:
+            self._bending = self._matter.mass @ (self._push - self._mean)
+        self._basis.load(self._bending)
 
     def _predict(self, modes: Pace, rigid: Pace, dt: float) -> None:
         """Free motion to the end of the step."""
@@ -426,7 +434,7 @@ class ModalModel:
             y, weighed = self._y, self._weighed
             moment = ((y - self._middle) @ motion.Q.T).T @ self._force
             torque = np.array([moment[1, 2] - moment[2, 1], moment[2, 0] - moment[0, 2], moment[0, 1] - moment[1, 0]])
-            a = self._force.sum(axis=0) / self._mass
+            a = self._mean
             motion.c = motion.c + rigid.s * motion.v + rigid.g * a
             motion.v = rigid.e * motion.v + rigid.s * a
             after = rigid.e * motion.L + rigid.s * torque
