@@ -90,7 +90,7 @@ def elastica(load: float) -> tuple[float, float]:
 
 def test_a_cantilever_bends_like_the_elastica() -> None:
     width, young = 0.1, 1e6
-    space, unit = block((24, 2, 2), (1.0, width, width))
+    space, unit = block((20, 3, 3), (1.0, width, width))
     X, hold = space.nodes, base(space)
     model = modal(space, unit, [hold], young=young)
     push = np.zeros_like(X)
@@ -115,7 +115,7 @@ def test_a_cantilever_bends_like_the_elastica() -> None:
 
 def sum_of_modes(model) -> np.ndarray:
     """The unwarped field."""
-    return np.tensordot(model._basis.shapes, model._motion.z, 1)
+    return np.tensordot(model._basis.shapes[:, :3], model._motion.z, 1)
 
 
 def linear_volume(space: Space, p: np.ndarray) -> float:

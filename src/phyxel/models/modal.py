@@ -25,7 +25,7 @@ from phyxel import device as dev
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture, rotated_elasticity
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.basis import Basis, Pace, curls, pace, rigid_pace
+from phyxel.models.basis import Basis, Pace, curls, pace, rigid_pace, straight, turning
 from phyxel.models.impulses import Cone, Patch, Pose, Response, Rows, solve, spread
 from phyxel.models.laws import hooke_stress
 from phyxel.models.lone import Feel, Goal, Hold, Touch
@@ -145,7 +145,6 @@ class ModalModel:
         """The basis, made when first needed."""
         if self._basis is not None:
             return self._basis
-        n = len(self.space)
         self._set_base([hold for hold in self._holds if hold.still])
         motion = Motion(np.zeros(0), np.zeros(0), np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
         v = self._velocities
@@ -155,8 +154,8 @@ class ModalModel:
             v = v - np.cross(np.linalg.solve(self._inertia(self.space.nodes)[1], motion.L), self.space.nodes - motion.c)
         self._motion = motion
         self._grips: list[Grip] = []
-        self._push: Floats = np.zeros((n, 3))
-        self._renew(np.zeros((n, 3)), v)
+        self._push: Floats = np.zeros((len(self.space), 3))
+        self._renew(turning(self.space, np.stack([np.zeros_like(v), v], axis=2)))
         assert self._basis is not None
         return self._basis
 
@@ -190,28 +189,31 @@ class ModalModel:
             self._modes = eigenmodes(self._matter, self._clamp, self._count, self._compliance, self._progress)
         return self._modes
 
-    def _renew(self, displacement: Floats | None = None, velocity: Floats | None = None) -> None:
-        """A basis of the body's modes, the shapes of what holds it, and where its linear field is and goes (n, 3): so
-        nothing jumps."""
-        if self._basis is not None:
-            z = np.stack([self._motion.z, self._motion.rate], axis=1)
-            present = self._basis.shapes @ z
-            displacement = present[:, :, 0] if displacement is None else displacement
-            velocity = present[:, :, 1] if velocity is None else velocity
-        assert displacement is not None and velocity is not None
+    def _renew(self, present: Floats | None = None) -> None:
+        """A basis of the body's modes, the shapes of what holds it, and those it has now and goes to, `present`
+        (n, 6, 2): so nothing jumps.
+
+        A pull at a few points bends the body by its modes; what is left to do is local, and turns nothing. If it did, the
+        sharp peak under a single point would roll up.
+        """
+        if present is None:
+            assert self._basis is not None
+            present = self._basis.shapes @ np.stack([self._motion.z, self._motion.rate], axis=1)
         followed = [hold for hold in self._holds if not any(_same(hold, base) for base in self._base)]
         points = max(1, min(POINTS, 4 * POINTS // max(1, len(followed))))
         chosen = [spread(hold.points, points, 0) for hold in followed]
         matter = self._matter
-        shapes = [self._proper.shapes]
-        shapes += [self._response(hold, some) for hold, some in zip(followed, chosen, strict=True)]
-        rigid = [rigid_shapes(matter)] if self._clamp is None else []
-        kept = orthonormal(matter, shapes, rigid)
-        kept = np.concatenate([kept, orthonormal(matter, [displacement[:, :, None], velocity[:, :, None]], [kept])], 2)
-        modes = diagonal(matter, kept)
-        weighed = matter.weighed(modes.shapes)
-        self._motion.z = np.einsum("iak,ia->k", weighed, displacement)
-        self._motion.rate = np.einsum("iak,ia->k", weighed, velocity)
+        shapes = [turning(self.space, self._proper.shapes)]
+        rigid = [straight(rigid_shapes(matter))] if self._clamp is None else []
+        for hold, some in zip(followed, chosen, strict=True):
+            shapes.append(straight(orthonormal(matter, self._response(hold.points[some]), [*rigid, *shapes])))
+        for hold in followed:
+            if hold.turns:
+                extra = orthonormal(matter, self._twist(hold.points[:1]), [*rigid, *shapes])
+                shapes.append(turning(self.space, extra))
+        shapes.append(orthonormal(matter, present, shapes))
+        modes = diagonal(matter, np.concatenate(shapes, axis=2))
+        self._motion.z, self._motion.rate = matter.products(modes.shapes, present).T.copy()
         self._adopt(Basis(self.space, modes, self._clamp, self.coefficients))
         old = self._grips
         self._grips = []
@@ -227,16 +229,19 @@ class ModalModel:
         at = self.space.at(X)
         return Patch(X, at.values.toarray(), np.array([part[[0]].toarray()[0] for part in at.gradients]), self._ready())
 
-    def _response(self, hold: Hold, some: NDArray[np.int64]) -> Floats:
-        """The static shapes that unit forces at points of a hold make, and unit torques if it turns them."""
-        key = hold.points[some].tobytes() + bytes([hold.turns])
+    def _response(self, points: Floats) -> Floats:
+        """The static shapes that unit forces at points (k, 3) make, shape (n, 3, 3k)."""
+        values = self.space.at(points).values.toarray()
+        return self._bent(np.einsum("ci,ab->iacb", values, np.eye(3)).reshape(len(self.space), 3, -1))
+
+    def _twist(self, point: Floats) -> Floats:
+        """Those that unit torques at a point (1, 3) make, shape (n, 3, 3)."""
+        gradients = np.stack([part.toarray()[0] for part in self.space.at(point).gradients], axis=1)
+        return self._bent(0.5 * cross_matrix(gradients))
+
+    def _bent(self, forces: Floats) -> Floats:
+        key = forces.tobytes()
         if key not in self._responses:
-            at = self.space.at(hold.points[some])
-            n = len(self.space)
-            forces = np.einsum("ci,ab->iacb", at.values.toarray(), np.eye(3)).reshape(n, 3, -1)
-            if hold.turns:
-                dx, dy, dz = (gradient.toarray()[0] for gradient in at.gradients)
-                forces = np.concatenate([forces, 0.5 * cross_matrix(np.stack([dx, dy, dz], axis=1))], axis=2)
             self._responses[key] = self._compliance().response(forces)
         return self._responses[key]
 
@@ -266,7 +271,7 @@ class ModalModel:
             rate = (v - motion.v - np.cross(spin, y - motion.c)) @ motion.Q
             y = self._lumps @ X + (y - motion.c) @ motion.Q
         self._basis = None
-        self._renew(*self._unwarped(y - X, rate))
+        self._renew(turning(self.space, np.stack(self._unwarped(y - X, rate), axis=2)))
 
     def _unwarped(self, u: Floats, rate: Floats) -> tuple[Floats, Floats]:
         """The linear field whose warp is u (n, 3), and its change whose warp changes at `rate`. Each turn of the loop
