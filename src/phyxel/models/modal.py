@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError
@@ -33,7 +34,7 @@ from phyxel.models.modes import (
     Clamp, Compliance, Matter, Modes, Progress, diagonal, eigenmodes, orthonormal, pins, rigid_shapes,
 )  # fmt: skip
 from phyxel.models.space import Space
-from phyxel.models.warping import cross_matrix, turn, turned_by, unwarp, warp_derivative
+from phyxel.models.warping import cross, cross_matrix, turn, turn_by, turned_by, unwarp, warp_derivative
 
 Floats = NDArray[np.float64]
 
@@ -105,8 +106,8 @@ class ModalModel:
         self._count, self._progress = modes, progress
         self._holds: list[Hold] = []
         self._basis: Basis | None = None
-        self._felt: Floats = space.at_nodes.values[self._contact].toarray()
-        """φ_I at nodes that may touch something, dense: a few rows of it at a time are soon had"""
+        self._felt: csr_array = space.at_nodes.values[self._contact]
+        """φ_I at nodes that may touch something"""
         self._paces: dict[tuple[float, bool], tuple[Pace, Pace]] = {}
 
     # What it is made of, and what holds it
@@ -249,6 +250,7 @@ class ModalModel:
         self._basis = basis
         self._paces.clear()
         self._take_force()
+        self._laid: Floats | None = None
         self._lay()
         self._show()
 
@@ -299,11 +301,14 @@ class ModalModel:
     def _frame_of(self, x: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
         """Middle, its velocity, and angular momentum about it."""
         middle, _, weighed = self._inertia(x)
-        return middle, self._lumps @ v, np.cross(weighed, v).sum(axis=0)
+        return middle, self._lumps @ v, cross(weighed, v).sum(axis=0)
 
     def _lay(self) -> None:
-        """Make the field of z, and what a free body's frame needs of it."""
+        """Make the field of z, unless it is there, and what a free body's frame needs of it."""
         assert self._basis is not None
+        if self._laid is self._motion.z:
+            return
+        self._laid = self._motion.z
         self._basis.lay(self._motion.z)
         if self._clamp is None:
             self._y = self.space.nodes + self._basis.u
@@ -356,12 +361,12 @@ class ModalModel:
         arms = 0.5 * (y + self._y)
         second = (arms - self._lumps @ arms).T @ middle_weighed
         inverse = np.linalg.inv(np.trace(second) * np.eye(3) - second)
-        own = np.cross(middle_weighed, self._y - y).sum(axis=0) / dt
+        own = cross(middle_weighed, self._y - y).sum(axis=0) / dt
         spin = inverse @ (motion.Q.T @ motion.L - own)
         for _ in range(6):
-            half = motion.Q @ turn(0.5 * dt * spin[None])[0]
+            half = motion.Q @ turn_by(0.5 * dt * spin)
             spin = inverse @ (half.T @ motion.L - own)
-        motion.Q = motion.Q @ turn(dt * spin[None])[0]
+        motion.Q = motion.Q @ turn_by(dt * spin)
 
     # Time
 
@@ -529,8 +534,8 @@ class ModalModel:
         motion.z = motion.z + shift
         if self._clamp is None:
             motion.c = motion.c + place.rigid * pose.inverse_mass * move
-            turned = turn((place.rigid * pose.inverse_inertia @ torque)[None])[0]
-            motion.Q = turned @ motion.Q @ turn(-(pose.spin @ shift)[None])[0]
+            turned = turn_by(place.rigid * pose.inverse_inertia @ torque)
+            motion.Q = turned @ motion.Q @ turn_by(-pose.spin @ shift)
             self._lay()
 
     def _held_velocities(
@@ -570,7 +575,7 @@ class ModalModel:
             return None
         near = near[spread(places[near], CONTACTS, int(np.argmin(gap[near])))]
         some = Touch(gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution")))
-        patch = Patch(self.space.nodes[self._contact[near]], self._felt[near], None, self._basis)
+        patch = Patch(self.space.nodes[self._contact[near]], self._felt[near].toarray(), None, self._basis)
         return Contacts(some, patch, here[near], places[near], dt)
 
     # Rest
@@ -623,7 +628,7 @@ class ModalModel:
         rate = np.einsum("nab,nb->na", warp_derivative(self._basis.linear), self._basis.rows @ motion.rate)
         if self._clamp is not None:
             return self._clamp.without(rate)
-        own = np.cross(self._weighed, rate).sum(axis=0)
+        own = cross(self._weighed, rate).sum(axis=0)
         spin = self._inverse @ (motion.Q.T @ motion.L - own)
         return motion.v + (np.cross(spin, self._y - self._middle) + rate - self._lumps @ rate) @ motion.Q.T
 
