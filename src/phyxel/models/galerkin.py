@@ -166,6 +166,7 @@ class GalerkinModel:
         self._mass = self.space.mass(density)
         self._drag = self.space.mass(density * mixture.number("drag")[self.space.owner])
         self._forces.set_laws(self._rows, self._law)
+        self._paced = math.nan
         hardness = np.array([row.stiffness.max() + row.k_v for row in self._rows])
         self._hardest = float(hardness.max())
         self._footing.stiffness = CONTACT * hardness[mixture.which[self._contact]]
@@ -180,7 +181,9 @@ class GalerkinModel:
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end."""
-        inertia = csr_array(self._mass / dt**2 + self._drag / dt)
+        if dt != self._paced:
+            self._inertia, self._paced = csr_array(self._mass / dt**2 + self._drag / dt), dt
+        inertia = self._inertia
         system = self._tune(dt, inertia)
         start = self.u + dt * self.v
         start = start + system.lift(self._held.aims(goals) - self._held.basis.T @ start)
@@ -215,7 +218,7 @@ class GalerkinModel:
 
     def _tune(self, dt: float, inertia: csr_array) -> RestSystem:
         """The preconditioner for steps of about dt."""
-        if self._system is None or not 1 / OFTEN < dt / self._tuned < OFTEN:
+        if self._system is None or not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
             lag = self._beta / dt if math.isfinite(dt) else 0 * self._beta
             rows = [replace(row, stiffness=(1 + b) * row.stiffness, k_v=(1 + b) * row.k_v)
                     for row, b in zip(self._rows, lag, strict=True)]  # fmt: skip

@@ -1,0 +1,184 @@
+"""What nature says of Galerkin bodies. The bar is 1 × 0.25 × 0.25 m."""
+
+import numpy as np
+import pytest
+
+from phyxel.errors import PhyxelError
+from phyxel.material import Material
+from phyxel.models.laws import Row
+from tests.models.lone import SOFT, at_rest, end_of_bar, even, ground, model_of, skin_of, space_of, within
+from tests.physics.test_bar import GRAVITY, LENGTH, RUBBERY, SIDE, timoshenko_tip
+
+
+@pytest.mark.parametrize(("basis", "counts", "orders"), [("linear", (216, 343, 729), (2, 1)), ("quadratic", (343, 512, 729), (3, 2))])
+def test_manufactured_solution(basis, counts, orders):
+    """u = A sin(k·X) on a box under the body force f = −∇·σ that makes it: the error falls as h^(p+1), and its strain's
+    as h^p, p being the order of the basis; 10 % less is allowed for, as these meshes are coarse.
+
+    The boundary values are prescribed as coefficients: every function that reaches the surface gets u(X_I), which is
+    right to the order of the basis. Points held densely would clamp more: two layers of functions live on a face.
+    """
+    lame, shear = RUBBERY.lame
+    errors = []
+    for count in counts:
+        space, inner = space_of("box", count, basis)[0], within("box", count, basis)
+        k = np.array([1.0, 0.7, -0.5]) * np.pi / np.ptp(skin_of("box", count, basis)[:, 0])
+        A = np.array([0.3, -0.5, 0.8])
+        phase, at_nodes = (X @ k + 0.4 for X in (space.points, space.nodes))
+        force = np.sin(phase)[:, None] * ((lame + shear) * (k @ A) * k + shear * (k @ k) * A)
+        load = space.values.T @ (space.weights[:, None] * force)
+        u = np.sin(at_nodes)[:, None] * A
+        K = space.stiffness([Row.of(RUBBERY, np.eye(3))], np.zeros(len(space.points), int)).tocsr()
+        free = np.repeat(inner, 3)
+        given = np.where(inner[:, None], 0.0, u).reshape(-1)
+        u = given
+        u[free] = np.linalg.solve(K[free][:, free].toarray(), (load.reshape(-1) - K @ given)[free])
+        u = u.reshape(-1, 3)
+        missed = space.values @ u - np.sin(phase)[:, None] * A
+        owner = np.repeat(np.arange(len(space.points)), np.diff(space.values.indptr))
+        terms = np.einsum("pa,pk->pak", u[space.values.indices], space.gradients).reshape(-1, 9)
+        gradient = np.stack([np.bincount(owner, term) for term in terms.T], axis=1).reshape(-1, 3, 3)
+        strain = gradient - np.cos(phase)[:, None, None] * np.outer(A, k)
+        strain = 0.5 * (strain + np.swapaxes(strain, 1, 2)) * np.ptp(skin_of("box", count, basis)[:, 0])
+        energy = 2 * shear * (strain**2).sum(axis=(1, 2)) + lame * np.trace(strain, axis1=1, axis2=2) ** 2
+        volume = space.weights.sum()
+        h = volume ** (-1 / 3)
+        errors.append((h, np.sqrt(space.weights @ (missed**2).sum(axis=1) / volume), np.sqrt(space.weights @ energy / volume)))
+    logs = np.log(errors)
+    rates = [np.polyfit(logs[:, 0], logs[:, column], 1)[0] for column in (1, 2)]
+    print(f"{basis}: rates {rates[0]:.2f} (L2), {rates[1]:.2f} (energy)")
+    assert rates[0] > 0.9 * orders[0]
+    assert rates[1] > 0.9 * orders[1]
+
+
+def test_static_tip():
+    """Timoshenko, to 4 %: as the phyxel bar, at 251 nodes already. Points of the root's face are held."""
+    model = model_of("bar", 251, RUBBERY)
+    hold, goal = at_rest(end_of_bar(model, -1))
+    model.set_holds([hold])
+    model.settle(even(model, 0, -GRAVITY, 0), [goal], None, 1e-7)
+    face = end_of_bar(model, 1)
+    tip = model.displacement(model.space.at(face))[:, 1].mean() * model._unit
+    print(f"tip {tip:.5f} m, beam theory {timoshenko_tip(LENGTH):.5f} m")
+    assert tip == pytest.approx(timoshenko_tip(LENGTH), rel=0.04)
+    # the stress of bending at the middle of the span: σ = M z/I on the upper side
+    at = model.space.at(np.array([[0.0, 0.4 * SIDE / model._unit, 0.0]]))
+    moment = RUBBERY.density * GRAVITY * SIDE**2 * (LENGTH / 2) ** 2 / 2
+    from phyxel.material import Mixture
+
+    sigma = model.stress(at, Mixture.even(RUBBERY, 1), np.zeros(1, int))[0, 0, 0]
+    assert sigma == pytest.approx(moment * 0.4 * SIDE / (SIDE**4 / 12), rel=0.05)
+
+
+def test_free_spin():
+    """A body that nothing holds keeps momentum and angular momentum to rounding, 1e-9, at steps of 1/60 s and stiff
+    material. Its energy stays within 1 %: Euler's steps make a turning body smaller than it is, by (ωΔt)²/2 of what
+    it would be stretched, and the same spin of a smaller body is faster."""
+    spin, drift = np.array([2.0, 5.0, -3.0]), np.array([1.0, 0.5, 0.0])
+    space, _, unit = space_of("bar", 251)
+    v = np.cross(spin, space.nodes) + drift / unit
+    model = model_of("bar", 251, SOFT.but(young=1e7), v)
+    first = model.momenta()
+    energies = [sum(model.energies())]
+    for _ in range(30):
+        model.step(1 / 60, even(model, 0, 0, 0), [], None)
+        energies.append(sum(model.energies()))
+    for before, after in zip(first, model.momenta(), strict=True):
+        assert np.abs(after - before).max() < 1e-9 * np.abs(before).max()
+    print(f"energy {energies[0]:.4f} → {energies[-1]:.4f} J")
+    assert np.abs(np.array(energies) / energies[0] - 1).max() < 0.01
+
+
+def test_free_fall_with_drag():
+    """v = (g/α)(1 − (1 + αΔt)^−n) downwards, which is implicit Euler's own solution: to rounding, 1e-9."""
+    model = model_of("bar", 251, SOFT.but(drag=3.0))
+    for _ in range(20):
+        model.step(0.01, even(model, 0, -9.81, 0), [], None)
+    expected = 9.81 / 3 * (1 - 1.03**-20)
+    np.testing.assert_allclose(model.v * model._unit, np.tile([0, -expected, 0], (len(model.v), 1)), atol=1e-8)
+
+
+def test_dropped_bar_comes_to_rest():
+    """It bounces by its own elasticity, then lies still, neither sunk nor trembling, and carries its weight."""
+    model = model_of("bar", 251, SOFT.but(damping=2e-3))
+    height = -0.5 * SIDE / model._unit - 0.3
+    feel, push = ground(height), even(model, 0, -9.81, 0)
+    for _ in range(60):
+        model.step(0.01, push, [], feel)
+    places = (model.space.nodes + model.displacement(model.space.at_nodes))[model._contact]
+    gap = feel(places).gap - model._footing._reach
+    weight = SOFT.density * 9.81 * LENGTH * SIDE**2
+    assert -1e-3 < gap.min() < 0
+    assert np.abs(model.v).max() * model._unit < 1e-4
+    assert model._footing.pressure.sum() * model._unit**2 == pytest.approx(weight, rel=1e-3)
+
+
+def test_bounce():
+    """A stiff body with restitution e leaves at e times the speed it came with; 5 %, as it swings a little."""
+    model = model_of("bar", 251, SOFT.but(young=1e9))
+    feel = ground(-0.5 * SIDE / model._unit - 0.1, friction=0.0, restitution=0.6)
+    model.v = even(model, 0, -2.0, 0)
+    for _ in range(20):
+        model.step(5e-3, even(model, 0, 0, 0), [], feel)
+    left = model.momenta()[0][1] / (SOFT.density * LENGTH * SIDE**2)
+    print(f"came at 2 m/s, left at {left:.3f} m/s")
+    assert left == pytest.approx(1.2, rel=0.05)
+
+
+@pytest.mark.parametrize("friction", [0.2, 0.5])
+def test_slope(friction: float):
+    """On a slope of 20°, tan 20° = 0.364: slides with g(sin − μ cos) where μ is less, else stays for good.
+
+    Euler's steps begin as the bar settles on its springs: 1 %. What sticks moves no faster than 1e-5 m/s.
+    """
+    model = model_of("bar", 251, SOFT.but(damping=2e-3))
+    feel = ground(-0.5 * SIDE / model._unit, friction)
+    slope, dt, steps = np.radians(20), 0.01, 40
+    for _ in range(steps):
+        model.step(dt, even(model, 9.81 * np.sin(slope), -9.81 * np.cos(slope), 0), [], feel)
+    speed = model.v[:, 0].mean() * model._unit
+    if friction < np.tan(slope):
+        assert speed == pytest.approx(9.81 * (np.sin(slope) - friction * np.cos(slope)) * dt * steps, rel=0.01)
+    else:
+        assert abs(speed) < 1e-5
+
+
+def test_plastic_bar_keeps_a_set():
+    """Pulled slowly to a strain e and let go it keeps the Green strain e − √(3/2) y/(1 + ν) along it (physics §6),
+    where its ends do not hinder it: 3 %."""
+    clay = Material(young=1e6, poisson=0.3, density=1000, damping=5e-3, yield_strain=0.01)
+    model = model_of("bar", 251, clay)
+    root, tip = end_of_bar(model, -1), end_of_bar(model, 1)
+    holds = [at_rest(root), at_rest(tip)]
+    model.set_holds([hold for hold, _ in holds])
+    stretch, still = 0.1, even(model, 0, 0, 0)
+    for part in np.linspace(0, stretch, 5)[1:]:
+        far = np.tile([part * LENGTH / model._unit, 0, 0], (len(tip), 1))
+        goals = [holds[0][1], type(holds[1][1])(far, np.eye(3))]
+        model.settle(still, goals, None, 1e-6)
+    at = model.space.at(np.zeros((1, 3)))
+    J = 1 + model.gradient(at)[0, 0, 0]
+    pulled = 0.5 * (J * J - 1)
+    model.set_holds([holds[0][0]])
+    model.settle(still, [holds[0][1]], None, 1e-6)
+    J = 1 + model.gradient(at)[0, 0, 0]
+    kept = 0.5 * (J * J - 1)
+    expected = pulled - np.sqrt(1.5) * 0.01 / 1.3
+    print(f"strain {pulled:.4f}, kept {kept:.4f}, expected {expected:.4f}")
+    assert kept == pytest.approx(expected, rel=0.03)
+
+
+def test_settling_without_support_is_refused():
+    model = model_of("bar", 251)
+    with pytest.raises(PhyxelError, match="held, or on the ground"):
+        model.settle(even(model, 0, -9.81, 0), [], None, 1e-6)
+
+
+def test_settling_on_the_ground():
+    """A body that only stands is found at rest: its pressure is its weight."""
+    model = model_of("bar", 251)
+    height = -0.5 * SIDE / model._unit - 0.2
+    model.settle(even(model, 0, -9.81, 0), [], ground(height), 1e-6)
+    weight = SOFT.density * 9.81 * LENGTH * SIDE**2
+    assert model._footing.pressure.sum() * model._unit**2 == pytest.approx(weight, rel=1e-3)
+    assert model.energies()[1] == 0
