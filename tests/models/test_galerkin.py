@@ -49,7 +49,7 @@ def test_force_and_tangent_are_derivatives(lag: float):
 
 
 def test_rigid_motion_costs_nothing():
-    """Rigid fields are in the space: no force to rounding, with damping in the law, too, from one rotation to another."""
+    """Rigid fields are in the space: no force to rounding, nor by damping from one rotation to another."""
     space, _, _ = space_of("bar", 251)
     forces = PointForces(space)
     forces.set_laws([Row.of(SOFT, np.eye(3))], np.zeros(len(space.points), int))
@@ -69,7 +69,7 @@ def test_patch_of_a_box(consistent: bool):
     these functions vanish all over the surface, so that points do not hold them, and no gradient is made consistent
     for combinations.
     """
-    model, inner = model_of("box", 512), within("box", 512)
+    model, inner = model_of("box", 343), within("box", 343)
     space = model.space
     assert inner.sum() > 20
     if not consistent:

@@ -10,7 +10,9 @@ from tests.models.lone import SOFT, at_rest, end_of_bar, even, ground, model_of,
 from tests.physics.test_bar import GRAVITY, LENGTH, RUBBERY, SIDE, timoshenko_tip
 
 
-@pytest.mark.parametrize(("basis", "counts", "orders"), [("linear", (216, 343, 729), (2, 1)), ("quadratic", (343, 512, 729), (3, 2))])
+@pytest.mark.parametrize(
+    ("basis", "counts", "orders"), [("linear", (216, 343, 729), (2, 1)), ("quadratic", (343, 512, 729), (3, 2))]
+)
 def test_manufactured_solution(basis, counts, orders):
     """u = A sin(k·X) on a box under the body force f = −∇·σ that makes it: the error falls as h^(p+1), and its strain's
     as h^p, p being the order of the basis; 10 % less is allowed for, as these meshes are coarse.
@@ -43,7 +45,9 @@ def test_manufactured_solution(basis, counts, orders):
         energy = 2 * shear * (strain**2).sum(axis=(1, 2)) + lame * np.trace(strain, axis1=1, axis2=2) ** 2
         volume = space.weights.sum()
         h = volume ** (-1 / 3)
-        errors.append((h, np.sqrt(space.weights @ (missed**2).sum(axis=1) / volume), np.sqrt(space.weights @ energy / volume)))
+        errors.append(
+            (h, np.sqrt(space.weights @ (missed**2).sum(axis=1) / volume), np.sqrt(space.weights @ energy / volume))
+        )
     logs = np.log(errors)
     rates = [np.polyfit(logs[:, 0], logs[:, column], 1)[0] for column in (1, 2)]
     print(f"{basis}: rates {rates[0]:.2f} (L2), {rates[1]:.2f} (energy)")

@@ -86,7 +86,9 @@ class Footing:
         limit = touch.friction * self.pressure
         sticks = k * far <= limit
         rub = np.where(sticks, k, limit / np.maximum(far, 1e-300))
-        energy = 0.5 * k * depth**2 + np.where(sticks, 0.5 * k * far**2, limit * (far - limit / (2 * np.maximum(k, 1e-300))))
+        energy = 0.5 * k * depth**2 + np.where(
+            sticks, 0.5 * k * far**2, limit * (far - limit / (2 * np.maximum(k, 1e-300)))
+        )
         force = (k * depth)[:, None] * n - rub[:, None] * s
         normal = np.einsum("ca,cb->cab", n, n)
         along = rub[:, None, None] * (np.eye(3) - normal)

@@ -49,9 +49,7 @@ class Effort:
     done: bool = False
 
 
-def descend(
-    potential: Potential, u: Floats, enough: float, most: int, near: float = 0.0
-) -> tuple[Floats, Effort]:
+def descend(potential: Potential, u: Floats, enough: float, most: int, near: float = 0.0) -> tuple[Floats, Effort]:
     """A u of least energy, from u on: till no more than `enough` of the energy is to be gained, or nothing has further
     to go than `near`. After `most` iterations it is what it is."""
     effort = Effort()
@@ -66,9 +64,9 @@ def descend(
             return u, effort
         effort.newton += 1
         goal = max(FORCING**2 * effort.left, 0.25 * enough)
-        delta = _conjugate(potential, residual, z, goal, False, effort)
-        if delta is None:
-            delta = _conjugate(potential, residual, z, goal, True, effort)
+        delta, fine = _conjugate(potential, residual, z, goal, False, effort)
+        if not fine:
+            delta, _ = _conjugate(potential, residual, z, goal, True, effort)
         length = 1.0
         slack = enough + ROUNDING * abs(value)
         while not potential.at(u + length * delta)[0] <= value + slack:
@@ -82,8 +80,8 @@ def descend(
 
 def _conjugate(
     potential: Potential, residual: Floats, z: Floats, goal: float, positive: bool, effort: Effort
-) -> Floats | None:
-    """δ with bend(δ) = residual, till what is left is below `goal`; nothing if the energy bends down along some way."""
+) -> tuple[Floats, bool]:
+    """δ with bend(δ) = residual, till what is left is below `goal`; and whether the energy bends up all the way."""
     delta = np.zeros_like(residual)
     p, rz = z, float(np.vdot(residual, z))
     for _ in range(MOST_CG):
@@ -91,7 +89,7 @@ def _conjugate(
         along = potential.free(potential.bend(p, positive))
         curvature = float(np.vdot(p, along))
         if curvature <= 0:
-            return delta if positive else None
+            return delta, False
         length = rz / curvature
         delta = delta + length * p
         residual = residual - length * along
@@ -100,4 +98,4 @@ def _conjugate(
         if not rz > goal:
             break
         p = z + (rz / before) * p
-    return delta
+    return delta, True

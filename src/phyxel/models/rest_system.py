@@ -160,7 +160,7 @@ class RestSystem:
         if not self._whole:
             return spread
         response = self._inverse @ spread
-        return np.linalg.solve(spread.T @ response, response.T).T
+        return np.asarray(np.linalg.solve(spread.T @ response, response.T).T, np.float64)
 
     def _free(self, fields: Floats) -> Floats:
         flat = fields.reshape(len(fields), -1)
