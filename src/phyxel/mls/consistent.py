@@ -1,8 +1,9 @@
 """Gradients of shape functions that a quadrature integrates as it should (after Chen, Hillman, Rüter 2013).
 
-A function φ_I that vanishes on the surface has ∫ ∇φ_I = 0: without it a constant stress pushes nodes about, and no body
-holds a uniform strain. Plain Gauss points miss it by 1e-3 to 8e-3, as shape functions of moving least squares are no
-polynomials. For a quadratic basis stress is linear, and ∫ ∂_k φ_I x_m = −δ_km ∫ φ_I must hold, too.
+Gauss's theorem says ∫ ∂_k φ_I = ∮ φ_I n_k; a field that vanishes on the surface has ∫ ∇φ = 0. Without it a constant
+stress pushes nodes about, and no body holds a uniform strain. Plain Gauss points miss it by 1e-3 to 8e-3, as shape
+functions of moving least squares are no polynomials. For a quadratic basis stress is linear, and
+∫ ∂_k φ_I x_m = ∮ φ_I x_m n_k − δ_km ∫ φ_I must hold, too.
 
 Chen, Hillman and Rüter correct the test functions alone, which makes the stiffness unsymmetric: there is no energy any
 more. Here the gradients B_qI at the quadrature points q change by C_qI, for test and trial functions alike, as little
@@ -12,8 +13,13 @@ as possible (in Σ C²/m, with a weight m = |φ|) such that
     Σ_q w_q y_m C_qI = r_Im        for all m: what the sum over the points lacks, y = (1) or (1, x, y, z)
 
 for each direction k on its own. With C_qI = m_qI (w_q Σ_m y_m ξ_Im − p_qI·α_q) the first line gives α_q, the second a
-sparse, symmetric, positive system for ξ. Functions that reach the surface are left as they are: their integrals are not
-zero, and the points know them about as well as any.
+sparse, symmetric, positive system for ξ.
+
+Linear basis: the surface integral is a sum over points s of the skin, Σ_s φ_I(s) a_s. Any vectors a_s will do for
+fields that vanish at these points, single functions or combinations of functions that each reach the surface. Nobody
+knows n dA of a scanned surface well; so a_s are those that change the gradients least, by least squares, and close the
+surface, Σ_s p(s) a_sk = ∫ ∂_k p, or no C could do it. Quadratic basis: only functions that do not reach the surface at
+all are corrected, the others left as they are.
 """
 
 from __future__ import annotations
@@ -21,12 +27,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import lsqr, splu
 
 from phyxel.mls.shape_functions import Basis
 
 Floats = NDArray[np.float64]
 
+FITTING = 60
+"""Iterations of least squares for the vectors on the skin: more of them change the gradients a little less."""
 REGULAR = 1e-12
 """Added to the diagonal, over its mean: where all functions around a point are corrected ξ is not unique."""
 
@@ -37,21 +45,28 @@ def consistent_gradients(
     points: Floats,
     weights: Floats,
     nodes: Floats,
-    within: NDArray[np.bool_],
+    skin: Floats,
+    on_skin: csr_array,
     basis: Basis = "linear",
 ) -> Floats:
     """∇φ of all pairs (pairs, 3), as `values` (q, n) lists them, for points (q, 3) with weights (q,) and nodes (n, 3);
-    `within` says which functions vanish on the surface, (n,)."""
-    chosen = np.flatnonzero(within)
-    if len(chosen) == 0:
-        return gradients
+    `on_skin` are φ (s, n) at points `skin` (s, 3) of the surface."""
     owner = np.repeat(np.arange(len(points)), np.diff(values.indptr))
     node, phi = values.indices, values.data
+    chosen = np.arange(len(nodes))
+    if basis == "quadratic":
+        chosen = np.setdiff1d(chosen, on_skin.indices)
+    if len(chosen) == 0:
+        return gradients
     span = np.sqrt(np.bincount(owner, ((points[owner] - nodes[node]) ** 2).sum(axis=1)) / np.diff(values.indptr))
+    length = float(span.mean())
     arm = (nodes[node] - points[owner]) / span[owner, None]
-    y = -arm * span[owner, None] / span.mean()  # x − X_I, about one
-    y = np.ones((len(owner), 1)) if basis == "linear" else np.column_stack([np.ones(len(owner)), y])
-    missing = _missing(gradients, phi, owner, node, weights, y, len(nodes), span.mean())
+    y = np.ones((len(owner), 1))
+    if basis == "quadratic":
+        y = np.hstack([y, (points[owner] - nodes[node]) / length])
+    missing = _missing(gradients, phi, owner, node, weights, y, len(nodes), length)
+    if basis == "linear":
+        missing[:, 0] += _over_surface(-missing[:, 0], skin, on_skin, float(weights.sum()))
     p = _polynomials(arm, basis)
     m = np.abs(phi)
     seen = _orthonormal(p, m, owner, len(points))
@@ -66,7 +81,8 @@ def consistent_gradients(
     pair = np.repeat(np.flatnonzero(inner), terms)
     spread = csr_array((load.reshape(-1), (pair, columns)), (len(owner), size))
     # A_q⁻¹ in an orthonormal basis is the identity: E = (basis)ᵀ m (load)
-    averaged = [csr_array((m * seen[:, a], (owner, np.arange(len(owner)))), (len(points), len(owner))) for a in range(p.shape[1])]
+    each = np.arange(len(owner))
+    averaged = [csr_array((m * seen[:, a], (owner, each)), (len(points), len(owner))) for a in range(p.shape[1])]
     system = spread.T @ (csr_array(spread.multiply(m[:, None])))
     for average in averaged:
         part = average @ spread
@@ -77,7 +93,9 @@ def consistent_gradients(
     solver = splu(system)
     changed = gradients.copy()
     for k in range(3):
-        xi = solver.solve(missing[chosen, :, k].reshape(-1))
+        right = missing[chosen, :, k].reshape(-1)
+        xi = solver.solve(right)
+        xi += solver.solve(right - system @ xi)  # what the regular part has taken
         pushed = spread @ xi
         alpha = [average @ pushed for average in averaged]
         changed[:, k] += m * (pushed - sum(alpha[a][owner] * seen[:, a] for a in range(len(alpha))))
@@ -94,7 +112,7 @@ def _missing(
     count: int,
     length: float,
 ) -> Floats:
-    """r: what the sums Σ_q w_q y_m ∇φ_I lack, shape (n, terms, 3)."""
+    """r: what the sums Σ_q w_q y_m ∇φ_I lack where φ_I is zero on the surface, shape (n, terms, 3)."""
     missing = np.zeros((count, y.shape[1], 3))
     for m in range(y.shape[1]):
         for k in range(3):
@@ -102,6 +120,15 @@ def _missing(
     for m in range(1, y.shape[1]):
         missing[:, m, m - 1] -= np.bincount(node, weights[owner] * phi, count) / length
     return missing
+
+
+def _over_surface(sums: Floats, skin: Floats, on_skin: csr_array, volume: float) -> Floats:
+    """Σ_s φ_I(s) a_s, as near to `sums` (n, 3) as can be with Σ_s a_sk = 0 and Σ_s x_m a_sk = V δ_mk, shape (n, 3)."""
+    p = _polynomials(skin - skin.mean(axis=0), "linear")
+    closed = np.vstack([np.zeros(3), volume * np.eye(3)])
+    a = np.stack([lsqr(on_skin.T, part, atol=0, btol=0, iter_lim=FITTING)[0] for part in sums.T], axis=1)
+    a += p @ np.linalg.solve(p.T @ p, closed - p.T @ a)
+    return np.asarray(on_skin.T @ a)
 
 
 def _polynomials(arm: Floats, basis: Basis) -> Floats:

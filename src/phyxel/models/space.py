@@ -28,6 +28,9 @@ from phyxel.solid.quadrature import Quadrature
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+SKIN_POINTS = 3
+"""Points of the surface for each node that tell which fields vanish on it."""
+
 Floats = NDArray[np.float64]
 mat66d = wp.types.matrix((6, 6), wp.float64)
 
@@ -93,11 +96,12 @@ class Space:
         """the volume each stands for, shape (q,)"""
         self.owner: NDArray[np.int64] = nearest(self.points, self.nodes, 1)[1][:, 0]
         """the node nearest to each point, shape (q,)"""
-        within = np.ones(len(self.nodes), bool)
-        within[shape.pairs(skin)[1]] = False
         found = self.at(self.points)
+        every = max(1, len(skin) // (SKIN_POINTS * len(self.nodes))) if shape.basis == "linear" else 1
+        some = placing.body(skin[::every])
+        on_skin = self.at(some).values
         gradients = consistent_gradients(
-            found.dphi.numpy(), found.values, self.points, self.weights, self.nodes, within, shape.basis
+            found.dphi.numpy(), found.values, self.points, self.weights, self.nodes, some, on_skin, shape.basis
         )
         self.values: csr_array = found.values
         """φ_I at the points, shape (q, n)"""
