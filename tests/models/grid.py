@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
-from phyxel.models.lone import Feel, Goal, Hold, Touch
+from phyxel.contact.feel import Feel, Touch
+from phyxel.models.lone import Goal, Hold
 from phyxel.models.modal import ModalModel
 from phyxel.models.space import Placing, Space
 from phyxel.solid.quadrature import Quadrature

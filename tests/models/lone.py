@@ -41,7 +41,7 @@ def within(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
     """Which shape functions do not reach the surface, (n,)."""
     space, solid, _ = space_of(name, nodes, basis)
     inner = np.ones(len(space), bool)
-    inner[space._shape.pairs(solid.skin.positions)[1]] = False
+    inner[space.at_skin.index.numpy()] = False
     return inner
 
 

@@ -278,6 +278,8 @@ class GalerkinModel:
         crossing = float(size * math.sqrt(density / self._hardest))
         falling = 1 / math.sqrt(max(np.linalg.norm(push, axis=1).max(), 1e-30))
         fixed = self._fixed()
+        if not self._held.holds and feel is None and push.any():
+            raise PhyxelError("settle: nothing holds the body, and it falls; hold it, or put a ground under it")
         dt = math.inf if fixed else crossing
         for _ in range(MOST_SETTLING):
             u, plastic = self.u, self._forces.plastic

@@ -59,7 +59,7 @@ def descend(potential: Potential, u: Floats, enough: float, most: int, near: flo
         residual = potential.free(residual)
         z = potential.free(potential.precondition(residual))
         effort.left = float(np.vdot(residual, z))
-        effort.done = not effort.left > enough or not np.abs(z).max() > near
+        effort.done = effort.left <= enough or bool(np.abs(z).max() <= near)
         if effort.done or effort.newton == most:
             return u, effort
         effort.newton += 1

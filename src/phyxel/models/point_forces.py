@@ -239,7 +239,9 @@ class PointForces:
             return Launch(gather, nodes, [*around, stress, self._total.array], work)
 
         yields = [laws.of, laws.yield_strain, laws.creep, laws.max_strain, self._dt.array]
-        at = space.at_nodes
+        at_nodes = [
+            array.to(space.device) for array in (space.at_nodes.start, space.at_nodes.index, space.at_nodes.dphi)
+        ]
         change = gradients(0.0, self._change)
         return {
             "begin": [
@@ -266,7 +268,7 @@ class PointForces:
                 gathered(self._change),
             ],
             "flow": [Launch(flow, points, [*yields, self._J, self._plastic])],
-            "turns": [Launch(find_turns, nodes, [at.start, at.index, at.dphi, self._u.array, self._turn.array])],
+            "turns": [Launch(find_turns, nodes, [*at_nodes, self._u.array, self._turn.array])],
         }
 
     def _run(self, name: str, u: Floats) -> Floats:
