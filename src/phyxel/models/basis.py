@@ -13,7 +13,14 @@ from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.modes import Clamp, Modes
 from phyxel.models.space import Space
 from phyxel.models.warping import (
-    CHUNK, LANES, clamp_nodes, place_nodes, project_forces, take_off, vec6d, warp_nodes,
+    CHUNK,
+    LANES,
+    clamp_nodes,
+    place_nodes,
+    project_forces,
+    take_off,
+    vec6d,
+    warp_nodes,
 )  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -115,7 +122,7 @@ class Basis:
 class Pace:
     """What a time step does to oscillators z̈ + 2γ ż + λ z = f under an even f: the exact solution,
 
-        z ← z + s ż + g (f − λ z),   ż ← e ż + s (f − λ z).
+    z ← z + s ż + g (f − λ z),   ż ← e ż + s (f − λ z).
     """
 
     s: Floats

@@ -68,7 +68,10 @@ class Matter:
         modulus = float(rows[0].stiffness[0, 0] + rows[0].k_v)
         density = mixture.materials[0].density
         # Rounded: the last digits must not tell a body from the same one that is stiffer.
-        scaled = [replace(row, stiffness=np.round(row.stiffness / modulus, 12), k_v=round(row.k_v / modulus, 12)) for row in rows]
+        scaled = [
+            replace(row, stiffness=np.round(row.stiffness / modulus, 12), k_v=round(row.k_v / modulus, 12))
+            for row in rows
+        ]
         densities = np.round(np.array([material.density for material in mixture.materials]) / density, 12)
         which = mixture.which[space.owner]
         mass = space.mass(densities[which])
@@ -81,7 +84,16 @@ class Matter:
             modulus,
             float(mixture.number("drag") @ share),
             float(mixture.number("damping") @ share),
-            (space.nodes, space.weights, space.values.indices, space.values.data, space.gradients, laws, densities, which),
+            (
+                space.nodes,
+                space.weights,
+                space.values.indices,
+                space.values.data,
+                space.gradients,
+                laws,
+                densities,
+                which,
+            ),
         )
 
     def __len__(self) -> int:
@@ -201,7 +213,11 @@ class Modes:
 
 
 def eigenmodes(
-    matter: Matter, clamp: Clamp | None, count: int, compliance: Callable[[], Compliance], progress: Progress | None = None
+    matter: Matter,
+    clamp: Clamp | None,
+    count: int,
+    compliance: Callable[[], Compliance],
+    progress: Progress | None = None,
 ) -> Modes:
     """The lowest `count` modes of a body that is clamped, or the lowest elastic ones of a free one; fewer if it has
     fewer. Remembered on disk."""
