@@ -25,7 +25,7 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
 
-SINGULAR = 1e-8
+SINGULAR = 1e-6
 """What of the most movable row one must have to be moved."""
 SWEEPS = wp.constant(200)
 """of Gauss and Seidel's method over the points of contact, at most"""
@@ -176,7 +176,7 @@ def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
         total = wp.array(cone.total, dtype=wp.float64, device="cpu")
         matrix = np.ascontiguousarray(reduced).reshape(-1)
         arrays = [wp.array(part, dtype=wp.float64, device="cpu") for part in (matrix, gap, cone.friction)]
-        inputs = [0, len(cone.friction), *arrays, total]
+        inputs = [0, len(cone.friction), SINGULAR * reduced.diagonal().max(), *arrays, total]
         wp.launch(sweep_contacts, 1, inputs=inputs, device="cpu")
         delta[rest] = total.numpy() - cone.total
     delta[:held] = -first - back @ delta[rest]
@@ -204,6 +204,7 @@ def _add_row(W: wp.array(dtype=wp.float64), i: int, size: int, change: wp.float6
 def sweep_contacts(
     first: int,
     count: int,
+    least: wp.float64,
     W: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
     friction: wp.array(dtype=wp.float64),
@@ -211,7 +212,8 @@ def sweep_contacts(
 ):
     """Gauss and Seidel's method with projection on the cones, point by point, until nothing changes; one thread.
 
-    `gap` = W total + b is kept up to date: points that do not touch cost nothing.
+    `gap` = W total + b is kept up to date: points that do not touch cost nothing. Those that can hardly move, by less
+    than `least`, are left alone.
     """
     none = wp.float64(0.0)
     size = 3 * count
@@ -221,7 +223,7 @@ def sweep_contacts(
         for i in range(count):
             n = 3 * i
             weight = W[n * size + n]
-            if weight > none:
+            if weight > least:
                 before = total[n]
                 total[n] = wp.max(none, before - gap[n] / weight)
                 if total[n] != before:
@@ -231,7 +233,7 @@ def sweep_contacts(
                 most = friction[i] * total[n]
                 if most > none or total[n + 1] != none or total[n + 2] != none:
                     slack = wp.max(W[(n + 1) * size + n + 1], W[(n + 2) * size + n + 2])
-                    slack = wp.max(slack, wp.float64(1e-12) * weight)
+                    slack = wp.max(slack, least)
                     t1 = total[n + 1] - gap[n + 1] / slack
                     t2 = total[n + 2] - gap[n + 2] / slack
                     length = wp.sqrt(t1 * t1 + t2 * t2)

@@ -201,11 +201,8 @@ class ModalModel:
         shapes = [turning(self.space, self._proper.shapes)]
         rigid = [straight(rigid_shapes(matter))] if self._clamp is None else []
         for hold, some in zip(followed, chosen, strict=True):
-            shapes.append(straight(orthonormal(matter, self._response(hold.points[some]), [*rigid, *shapes])))
-        for hold in followed:
-            if hold.turns:
-                extra = orthonormal(matter, self._twist(hold.points[:1]), [*rigid, *shapes])
-                shapes.append(turning(self.space, extra))
+            pulled = self._response(hold.points[some], hold.turns)
+            shapes.append(straight(orthonormal(matter, pulled, [*rigid, *shapes])))
         shapes.append(orthonormal(matter, present, shapes))
         modes = diagonal(matter, np.concatenate(shapes, axis=2))
         self._motion.z, self._motion.rate = matter.products(modes.shapes, present).T.copy()
@@ -224,17 +221,14 @@ class ModalModel:
         at = self.space.at(X)
         return Patch(X, at.values.toarray(), np.array([part[[0]].toarray()[0] for part in at.gradients]), self._ready())
 
-    def _response(self, points: Floats) -> Floats:
-        """The static shapes that unit forces at points (k, 3) make, shape (n, 3, 3k)."""
-        values = self.space.at(points).values.toarray()
-        return self._bent(np.einsum("ci,ab->iacb", values, np.eye(3)).reshape(len(self.space), 3, -1))
-
-    def _twist(self, point: Floats) -> Floats:
-        """Those that unit torques at a point (1, 3) make, shape (n, 3, 3)."""
-        gradients = np.stack([part.toarray()[0] for part in self.space.at(point).gradients], axis=1)
-        return self._bent(0.5 * cross_matrix(gradients))
-
-    def _bent(self, forces: Floats) -> Floats:
+    def _response(self, points: Floats, turns: bool) -> Floats:
+        """The static shapes that unit forces at points (k, 3) make, and unit torques at the first if that is to turn,
+        shape (n, 3, m)."""
+        at = self.space.at(points)
+        forces = np.einsum("ci,ab->iacb", at.values.toarray(), np.eye(3)).reshape(len(self.space), 3, -1)
+        if turns:
+            gradients = np.stack([part[[0]].toarray()[0] for part in at.gradients], axis=1)
+            forces = np.concatenate([forces, 0.5 * cross_matrix(gradients)], axis=2)
         key = forces.tobytes()
         if key not in self._responses:
             self._responses[key] = self._compliance().response(forces)
