@@ -111,11 +111,11 @@ def _missing(gradients: Floats, pairs: _Pairs, vanishing: csr_array) -> Floats:
 def _system(pairs: _Pairs, m: Floats, p: Floats, vanishing: csr_array) -> csc_array:
     """ξ -> Σ_q w_q Σ_I c_I C_qI. The polynomials are orthonormal: what they take away is a square."""
     shape = int(pairs.point.max()) + 1, vanishing.shape[0]
-    squares = diags_array(np.bincount(pairs.node, pairs.weight**2 * m, shape[1]))
+    system = vanishing.T @ diags_array(np.bincount(pairs.node, pairs.weight**2 * m, shape[1])) @ vanishing
     for term in p.T:
-        taken = csr_array((pairs.weight * m * term, (pairs.point, pairs.node)), shape)
-        squares = squares - taken.T @ taken
-    system = csc_array(vanishing.T @ csr_array(squares) @ vanishing)
+        taken = csr_array((pairs.weight * m * term, (pairs.point, pairs.node)), shape) @ vanishing
+        system = system - taken.T @ taken
+    system = csc_array(system)
     diagonal = system.diagonal()
     system.setdiag(diagonal + REGULAR * diagonal.mean())
     return system
