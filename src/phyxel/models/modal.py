@@ -120,11 +120,12 @@ class ModalModel:
             return
         if len(holds) == len(self._holds) and all(map(_same, holds, self._holds)):
             return
-        kept = [hold for hold in self._base if any(_same(hold, other) for other in holds)]
+        kept = [hold for hold in holds if any(_same(hold, base) for base in self._base)]
         self._holds = holds
         if len(kept) < len(self._base):
             self._restart(kept, self.u, self.v)
         else:
+            self._base = kept
             self._renew()
 
     def _ready(self) -> Basis:
