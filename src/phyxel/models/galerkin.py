@@ -29,7 +29,7 @@ from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
-from phyxel.models.lone import Floats, Goal, Hold
+from phyxel.models.lone import Floats, Goal, Hold, check_solid
 from phyxel.models.newton import Effort, descend
 from phyxel.models.point_forces import PointForces
 from phyxel.models.rest_system import RestSystem
@@ -158,8 +158,7 @@ class GalerkinModel:
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
-        if any(material.viscosity is not None for material in mixture.materials):
-            raise PhyxelError('material.viscosity: a Galerkin body cannot melt; model = "phyxel" melts')
+        check_solid("galerkin", mixture.materials)
         self._rotation = np.asarray(rotation, np.float64)
         self._rows = [Row.of(material, self._rotation) for material in mixture.materials]
         self._law = mixture.which[self.space.owner]

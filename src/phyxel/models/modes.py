@@ -17,9 +17,9 @@ from scipy.sparse import csc_array, csr_array, eye_array, kron
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from phyxel import cache
-from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.laws import Row
+from phyxel.models.lone import check_solid
 from phyxel.models.space import Space
 
 Floats = NDArray[np.float64]
@@ -58,12 +58,7 @@ class Matter:
     @staticmethod
     def of(space: Space, mixture: Mixture, rotation: Floats) -> Matter:
         """A body made of a mixture whose axes are turned by `rotation`."""
-        for material in mixture.materials:
-            if material.viscosity is not None or np.isfinite(material.flow_strain):
-                raise PhyxelError(
-                    'model "modal": its modes are those of an elastic body, and this material flows (yield or '
-                    'viscosity); use model = "phyxel", or "galerkin" for yield'
-                )
+        check_solid("modal", mixture.materials)
         rows = [Row.of(material, rotation) for material in mixture.materials]
         modulus = float(rows[0].stiffness[0, 0] + rows[0].k_v)
         density = mixture.materials[0].density
