@@ -25,6 +25,7 @@ from scipy.sparse import csr_array, vstack
 from phyxel.contact.feel import Feel
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
+from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.footing import Footing
@@ -35,7 +36,7 @@ from phyxel.models.point_forces import PointForces
 from phyxel.models.rest_system import RestSystem
 from phyxel.models.space import Space
 
-DEPENDENT = 1e-8
+DEPENDENT = VANISHED
 """Singular values of held points below this, over the largest, are no conditions of their own."""
 CONTACT = 100.0
 """Springs of contact, over the body's stiffness times the node spacing."""
