@@ -179,8 +179,8 @@ class World:
 
     @property
     def integrator(self) -> str:
-        """ "leapfrog" or "implicit": what moves the phyxel bodies."""
-        return self.phyxels.integrator
+        """ "leapfrog" or "implicit": what moves the phyxel bodies; all others take implicit steps."""
+        return self.phyxels.integrator if self.phyxels.bodies else "implicit"
 
     @property
     def steps(self) -> int:

@@ -11,8 +11,10 @@ from phyxel import device as dev
 from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin import GalerkinModel
-from phyxel.models.lone import Feel, Goal, Hold, Touch
+from phyxel.contact.feel import Feel, Touch
+from phyxel.models.lone import Goal, Hold
 from phyxel.models.space import Placing, Space
+from phyxel.solid.fabric import Fabric
 from phyxel.solid.solid import Solid
 
 SOFT = Material(young=1e6, poisson=0.3, density=1000.0)
@@ -22,12 +24,11 @@ SOFT = Material(young=1e6, poisson=0.3, density=1000.0)
 def space_of(name: str, nodes: int, basis: Basis = "linear") -> tuple[Space, Solid, float]:
     """The space of a stock body, its solid, and its unit [m]."""
     solid = Solid(px.load(name))
-    sampled = solid.sample(nodes)
+    sampled, device = solid.sample(nodes, on_surface=True), dev.pick("cpu")
     middle = np.average(sampled.positions, axis=0, weights=sampled.volumes)
     placing = Placing(middle, sampled.spacing, np.eye(3))
-    functions = solid.shape_functions(sampled, basis)
-    space = Space(functions, sampled.quadrature, solid.skin.positions, placing, dev.pick("cpu"))
-    return space, solid, sampled.spacing
+    fabric = Fabric.woven(solid, sampled, basis, device)
+    return Space(fabric, placing, placing.body(solid.skin.positions), solid.sees, device), solid, sampled.spacing
 
 
 def skin_of(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
@@ -40,7 +41,7 @@ def within(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
     """Which shape functions do not reach the surface, (n,)."""
     space, solid, _ = space_of(name, nodes, basis)
     inner = np.ones(len(space), bool)
-    inner[space._shape.pairs(solid.skin.positions)[1]] = False
+    inner[space.at_skin.index.numpy()] = False
     return inner
 
 

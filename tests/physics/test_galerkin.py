@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from phyxel.errors import PhyxelError
-from phyxel.material import Material
+from phyxel.material import Material, Mixture
 from phyxel.models.laws import Row
+from phyxel.models.lone import Goal
 from tests.models.lone import SOFT, at_rest, end_of_bar, even, ground, model_of, skin_of, space_of, within
 from tests.physics.test_bar import GRAVITY, LENGTH, RUBBERY, SIDE, timoshenko_tip
 
 
-@pytest.mark.parametrize(("basis", "counts", "orders"), [("linear", (216, 343, 729), (2, 1)), ("quadratic", (343, 512, 729), (3, 2))])
+@pytest.mark.parametrize(
+    ("basis", "counts", "orders"), [("linear", (216, 343, 729), (2, 1)), ("quadratic", (343, 512, 729), (3, 2))]
+)
 def test_manufactured_solution(basis, counts, orders):
     """u = A sin(k·X) on a box under the body force f = −∇·σ that makes it: the error falls as h^(p+1), and its strain's
     as h^p, p being the order of the basis; 10 % less is allowed for, as these meshes are coarse.
@@ -43,7 +46,9 @@ def test_manufactured_solution(basis, counts, orders):
         energy = 2 * shear * (strain**2).sum(axis=(1, 2)) + lame * np.trace(strain, axis1=1, axis2=2) ** 2
         volume = space.weights.sum()
         h = volume ** (-1 / 3)
-        errors.append((h, np.sqrt(space.weights @ (missed**2).sum(axis=1) / volume), np.sqrt(space.weights @ energy / volume)))
+        errors.append(
+            (h, np.sqrt(space.weights @ (missed**2).sum(axis=1) / volume), np.sqrt(space.weights @ energy / volume))
+        )
     logs = np.log(errors)
     rates = [np.polyfit(logs[:, 0], logs[:, column], 1)[0] for column in (1, 2)]
     print(f"{basis}: rates {rates[0]:.2f} (L2), {rates[1]:.2f} (energy)")
@@ -64,8 +69,6 @@ def test_static_tip():
     # the stress of bending at the middle of the span: σ = M z/I on the upper side
     at = model.space.at(np.array([[0.0, 0.4 * SIDE / model._unit, 0.0]]))
     moment = RUBBERY.density * GRAVITY * SIDE**2 * (LENGTH / 2) ** 2 / 2
-    from phyxel.material import Mixture
-
     sigma = model.stress(at, Mixture.even(RUBBERY, 1), np.zeros(1, int))[0, 0, 0]
     assert sigma == pytest.approx(moment * 0.4 * SIDE / (SIDE**4 / 12), rel=0.05)
 
@@ -133,7 +136,7 @@ def test_slope(friction: float):
     """
     model = model_of("bar", 251, SOFT.but(damping=2e-3))
     feel = ground(-0.5 * SIDE / model._unit, friction)
-    slope, dt, steps = np.radians(20), 0.01, 40
+    slope, dt, steps = np.radians(20), 0.01, 25
     for _ in range(steps):
         model.step(dt, even(model, 9.81 * np.sin(slope), -9.81 * np.cos(slope), 0), [], feel)
     speed = model.v[:, 0].mean() * model._unit
@@ -154,7 +157,7 @@ def test_plastic_bar_keeps_a_set():
     stretch, still = 0.1, even(model, 0, 0, 0)
     for part in np.linspace(0, stretch, 5)[1:]:
         far = np.tile([part * LENGTH / model._unit, 0, 0], (len(tip), 1))
-        goals = [holds[0][1], type(holds[1][1])(far, np.eye(3))]
+        goals = [holds[0][1], Goal(far, np.eye(3))]
         model.settle(still, goals, None, 1e-6)
     at = model.space.at(np.zeros((1, 3)))
     J = 1 + model.gradient(at)[0, 0, 0]
@@ -170,7 +173,7 @@ def test_plastic_bar_keeps_a_set():
 
 def test_settling_without_support_is_refused():
     model = model_of("bar", 251)
-    with pytest.raises(PhyxelError, match="held, or on the ground"):
+    with pytest.raises(PhyxelError, match="nothing holds"):
         model.settle(even(model, 0, -9.81, 0), [], None, 1e-6)
 
 

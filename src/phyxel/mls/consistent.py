@@ -1,19 +1,19 @@
 """Gradients of shape functions that a quadrature integrates as it should (after Chen, Hillman, Rüter 2013).
 
-A function φ_I that vanishes on the surface has ∫ ∇φ_I = 0: without it a constant stress pushes nodes about, and no body
-holds a uniform strain. Plain Gauss points miss it by 1e-3 to 8e-3, as shape functions of moving least squares are no
-polynomials. For a quadratic basis stress is linear, and ∫ ∂_k φ_I x_m = −δ_km ∫ φ_I must hold, too.
+A field ψ = Σ_I c_I φ_I that vanishes on the surface has ∫ ∇ψ = 0: without it a constant stress pushes nodes about, and
+no body holds a uniform strain. Plain Gauss points miss it by 1e-3 to 8e-3, as shape functions of moving least squares
+are no polynomials. For a quadratic basis stress is linear, and ∫ ∂_k ψ x_m = −δ_km ∫ ψ must hold, too.
 
 Chen, Hillman and Rüter correct the test functions alone, which makes the stiffness unsymmetric: there is no energy any
 more. Here the gradients B_qI at the quadrature points q change by C_qI, for test and trial functions alike, as little
 as possible (in Σ C²/m, with a weight m = |φ|) such that
 
-    Σ_I C_qI p(X_I) = 0            for all p of the basis: fields of the basis keep their exact gradients
-    Σ_q w_q y_m C_qI = r_Im        for all m: what the sum over the points lacks, y = (1) or (1, x, y, z)
+    Σ_I C_qI p(X_I) = 0              for all p of the basis: fields of the basis keep their exact gradients
+    Σ_q w_q y_m Σ_I c_I C_qI = r     for all ψ and m: what the sum over the points lacks, y = (1) or (1, x, y, z)
 
-for each direction k on its own. With C_qI = m_qI (w_q Σ_m y_m ξ_Im − p_qI·α_q) the first line gives α_q, the second a
-sparse, symmetric, positive system for ξ. Functions that reach the surface are left as they are: their integrals are not
-zero, and the points know them about as well as any.
+for each direction k on its own. With C_qI = m_qI (w_q Σ_m y_m Σ_ψ c_I ξ_ψm − p_qI·α_q) the first line gives α_q, the
+second a symmetric, positive system for ξ. Fields that do not vanish on the surface are left as they are: their
+integrals are not zero, and the points know them about as well as any.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, hstack
 from scipy.sparse.linalg import splu
 
 from phyxel.mls.shape_functions import Basis
@@ -31,6 +31,10 @@ Floats = NDArray[np.float64]
 
 REGULAR = 1e-12
 """Added to the diagonal, over its mean: where all functions around a point are corrected ξ is not unique."""
+VANISHED = 1e-6
+"""Root mean square of a field on the surface, over the largest, below which it vanishes there."""
+MOST_COMBINED = 3000
+"""Functions that reach the surface up to which combinations are looked for: it takes their number cubed."""
 
 
 @dataclass(frozen=True)
@@ -55,28 +59,43 @@ def consistent_gradients(
     points: Floats,
     weights: Floats,
     nodes: Floats,
-    within: NDArray[np.bool_],
+    vanishing: csr_array,
     basis: Basis = "linear",
 ) -> Floats:
     """∇φ of all pairs (pairs, 3), as `values` (q, n) lists them, for points (q, 3) with weights (q,) and nodes (n, 3);
-    `within` says which functions vanish on the surface, (n,)."""
-    chosen = np.flatnonzero(within)
-    if len(chosen) == 0:
+    `vanishing` (n, k) are the coefficients c of fields that vanish on the surface (`vanishing_fields`)."""
+    if vanishing.shape[1] == 0:
         return gradients
     pairs = _paired(values, points, weights, nodes, basis)
-    missing = _missing(gradients, pairs, len(nodes))[chosen]
+    missing = _missing(gradients, pairs, vanishing)
     m = np.abs(pairs.phi)
     p = _orthonormal(_polynomials(pairs.arm, basis), m, pairs.point, len(points))
     entry = np.arange(len(m))
     averages = [csr_array((m * term, (pairs.point, entry)), (len(points), len(m))) for term in p.T]
-    spread = _spread(pairs, chosen, len(nodes))
+    spread = _spread(pairs, vanishing)
     solver = splu(_system(spread, m, averages))
     changed = gradients.copy()
     for k in range(3):
-        pushed = spread @ solver.solve(missing[:, :, k].reshape(-1))
+        pushed = spread @ solver.solve(missing[:, k])
         fitted = sum((average @ pushed)[pairs.point] * term for average, term in zip(averages, p.T, strict=True))
         changed[:, k] += m * (pushed - fitted)
     return changed
+
+
+def vanishing_fields(skin: csr_array) -> csr_array:
+    """Coefficients (n, k) of independent fields that vanish at the points of the surface at which φ is `skin` (m, n):
+    all functions that do not reach it, and combinations of those that do."""
+    reached = np.unique(skin.indices)
+    alone = np.setdiff1d(np.arange(skin.shape[1]), reached)
+    units = csr_array((np.ones(len(alone)), (alone, np.arange(len(alone)))), (skin.shape[1], len(alone)))
+    if not 0 < len(reached) <= MOST_COMBINED:
+        return units
+    square = (skin.T @ skin)[reached][:, reached].toarray()
+    values, vectors = np.linalg.eigh(square)
+    none = values < VANISHED**2 * values[-1]
+    combined = np.zeros((skin.shape[1], int(none.sum())))
+    combined[reached] = vectors[:, none]
+    return csr_array(hstack([units, csr_array(combined)]))
 
 
 def _paired(values: csr_array, points: Floats, weights: Floats, nodes: Floats, basis: Basis) -> _Pairs:
@@ -84,38 +103,34 @@ def _paired(values: csr_array, points: Floats, weights: Floats, nodes: Floats, b
     point, node = np.repeat(np.arange(len(points)), count), values.indices
     arm = nodes[node] - points[point]
     span = np.sqrt(np.bincount(point, (arm * arm).sum(axis=1)) / count)
-    length = float(span.mean())
+    length = float(np.ptp(points, axis=0).max())
     one = np.ones((len(point), 1))
-    moments = one if basis == "linear" else np.hstack([one, -arm / length])
+    moments = one if basis == "linear" else np.hstack([one, (points - points.mean(axis=0))[point] / length])
     return _Pairs(point, node, values.data, weights[point], arm / span[point, None], moments, length)
 
 
-def _missing(gradients: Floats, pairs: _Pairs, count: int) -> Floats:
-    """r: what the sums Σ_q w_q y_m ∇φ_I lack, shape (n, terms, 3). About X_I, ∫ ∂_k φ_I (x − X_I)_m = −δ_km ∫ φ_I."""
-    terms = pairs.moments.shape[1]
-    missing = np.zeros((count, terms, 3))
-    for m in range(terms):
-        for k in range(3):
-            missing[:, m, k] = -np.bincount(pairs.node, pairs.weight * pairs.moments[:, m] * gradients[:, k], count)
-    for m in range(1, terms):
-        missing[:, m, m - 1] -= np.bincount(pairs.node, pairs.weight * pairs.phi, count) / pairs.length
-    return missing
+def _missing(gradients: Floats, pairs: _Pairs, vanishing: csr_array) -> Floats:
+    """r: what the sums Σ_q w_q y_m ∇ψ lack, shape (terms k, 3). Divergence theorem: ∫ ∂_k ψ x_m = −δ_km ∫ ψ."""
+    count, lacking = vanishing.shape[0], []
+    for m, y in enumerate(pairs.moments.T):
+        sums = np.stack([-np.bincount(pairs.node, pairs.weight * y * slope, count) for slope in gradients.T], axis=1)
+        if m > 0:
+            sums[:, m - 1] -= np.bincount(pairs.node, pairs.weight * pairs.phi, count) / pairs.length
+        lacking.append(vanishing.T @ sums)
+    return np.concatenate(lacking)
 
 
-def _spread(pairs: _Pairs, chosen: NDArray[np.integer], count: int) -> csr_array:
-    """ξ of the chosen nodes -> w_q Σ_m y_m ξ_Im of every pair."""
-    column = np.full(count, -1)
-    column[chosen] = np.arange(len(chosen))
-    inner = np.flatnonzero(column[pairs.node] >= 0)
-    terms = pairs.moments.shape[1]
-    columns = column[pairs.node[inner], None] * terms + np.arange(terms)
-    load = pairs.weight[inner, None] * pairs.moments[inner]
-    shape = len(pairs.node), len(chosen) * terms
-    return csr_array((load.reshape(-1), (np.repeat(inner, terms), columns.reshape(-1))), shape)
+def _spread(pairs: _Pairs, vanishing: csr_array) -> csr_array:
+    """ξ -> w_q Σ_m y_m Σ_ψ c_I ξ_ψm of every pair."""
+    entry = np.arange(len(pairs.node))
+    shape = len(entry), vanishing.shape[0]
+    return csr_array(
+        hstack([csr_array((pairs.weight * y, (entry, pairs.node)), shape) @ vanishing for y in pairs.moments.T])
+    )
 
 
 def _system(spread: csr_array, m: Floats, averages: list[csr_array]) -> csc_array:
-    """ξ -> Σ_q w_q y_m C_qI. The polynomials are orthonormal: what they take away is a square."""
+    """ξ -> Σ_q w_q y_m Σ_I c_I C_qI. The polynomials are orthonormal: what they take away is a square."""
     system = spread.T @ csr_array(spread.multiply(m[:, None]))
     for average in averages:
         part = average @ spread

@@ -33,18 +33,29 @@ def curls(at: ShapeValues, shapes: Floats) -> Floats:
     return 0.5 * np.stack([dy[:, 2] - dz[:, 1], dz[:, 0] - dx[:, 2], dx[:, 1] - dy[:, 0]], axis=1)
 
 
+def turning(space: Space, shapes: Floats) -> Floats:
+    """[Ψ; W] of shapes Ψ (n, 3, l) that turn the body as they bend it: W = ½∇×Ψ, shape (n, 6, l)."""
+    return np.concatenate([shapes, curls(space.at_nodes, shapes)], axis=1)
+
+
+def straight(shapes: Floats) -> Floats:
+    """[Ψ; 0] of shapes that turn nothing, shape (n, 6, l)."""
+    return np.concatenate([shapes, np.zeros_like(shapes)], axis=1)
+
+
 class Basis:
     """Modes, and the shapes that handles brought, with the field u of their amplitudes z."""
 
     def __init__(self, space: Space, modes: Modes, clamp: Clamp | None, coefficients: wp.array) -> None:
         device, n, l = coefficients.device, len(space), len(modes.values)
-        self.shapes, self.values, self.clamp = modes.shapes, modes.values, clamp
+        self.shapes: Floats = modes.shapes
+        """[Ψ; W], shape (n, 6, l)"""
+        self.values, self.clamp = modes.values, clamp
         padded = -(-max(l, 1) // LANES) * LANES
         stored = np.zeros((n, 6, padded), np.float32)
-        stored[:, :3, :l] = modes.shapes
-        stored[:, 3:, :l] = curls(space.at_nodes, modes.shapes)
+        stored[:, :, :l] = modes.shapes
         self.rows: Floats = stored[:, :, :l].astype(np.float64)
-        """[Ψ; W] of each node as the device has them, shape (n, 6, l)"""
+        """the same as the device has them"""
         self._z = dev.Shared(padded, wp.float64, device)
         self._linear = dev.Shared(n, vec6d, device)
         self._u = dev.Shared(n, wp.vec3d, device)

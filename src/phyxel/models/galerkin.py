@@ -47,7 +47,8 @@ OFTEN = 1.3
 """Factor by which the step may change before the system at rest is inverted anew."""
 TURNED = 0.2
 """Change of a rotation (Frobenius) from which on it counts."""
-MOST_SETTLING = 400
+LONG, MOST_SETTLING = 100, 400
+"""Steps towards equilibrium: how long the last ones are, in times that sound takes, and how many there are at most."""
 FLOWED = 1e9
 """[s]: all that can flow has flowed."""
 
@@ -71,7 +72,7 @@ class _Held:
         if not parts:
             return _Held((), np.zeros((len(space), 0)), np.zeros((0, 0)))
         U, S, Vt = np.linalg.svd(vstack(parts).toarray(), full_matrices=False)
-        kept = S > DEPENDENT * S[0]
+        kept = DEPENDENT * S[0] < S
         return _Held(tuple(holds), Vt[kept].T.copy(), U[:, kept].T / S[kept, None])
 
     def aims(self, goals: Sequence[Goal]) -> Floats:
@@ -167,6 +168,7 @@ class GalerkinModel:
         self._mass = self.space.mass(density)
         self._drag = self.space.mass(density * mixture.number("drag")[self.space.owner])
         self._forces.set_laws(self._rows, self._law)
+        self._pace = math.nan, self._mass
         hardness = np.array([row.stiffness.max() + row.k_v for row in self._rows])
         self._hardest = float(hardness.max())
         self._footing.stiffness = CONTACT * hardness[mixture.which[self._contact]]
@@ -181,8 +183,10 @@ class GalerkinModel:
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end."""
-        inertia = csr_array(self._mass / dt**2 + self._drag / dt)
-        system = self._tune(dt, inertia)
+        if dt != self._pace[0]:
+            self._pace = dt, self._inertia(dt)
+        inertia = self._pace[1]
+        system = self._tune(dt)
         start = self.u + dt * self.v
         start = start + system.lift(self._held.aims(goals) - self._held.basis.T @ start)
         pushed, moving = (float(np.vdot(w, self._mass @ w)) for w in (dt * push, (start - self.u) / dt))
@@ -214,20 +218,28 @@ class GalerkinModel:
         search = _Search(self._forces, self._footing, system, self._held.basis, inertia, load, self.u)
         return descend(search, start, enough, most, near)
 
-    def _tune(self, dt: float, inertia: csr_array) -> RestSystem:
+    def _tune(self, dt: float) -> RestSystem:
         """The preconditioner for steps of about dt."""
-        if self._system is None or not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
-            lag = self._beta / dt if math.isfinite(dt) else 0 * self._beta
-            rows = [replace(row, stiffness=(1 + b) * row.stiffness, k_v=(1 + b) * row.k_v)
-                    for row, b in zip(self._rows, lag, strict=True)]  # fmt: skip
+        if not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
+            self._tuned, self._system = dt, None
+        if self._system is None:
+            lag = 1 + self._beta / self._tuned
+            rows = [
+                replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
+                for row, more in zip(self._rows, lag, strict=True)
+            ]
             stiffness = self.space.stiffness(rows, self._law)
-            self._system, self._tuned = RestSystem(inertia, stiffness, self._held.basis, self.device), dt
+            self._system = RestSystem(self._inertia(self._tuned), stiffness, self._held.basis, self.device)
             self._system.turn(self._turns)
         turns = self._forces.turns(self.u)
         if np.square(turns - self._turns).sum(axis=(1, 2)).max() > TURNED**2:
             self._turns = turns
             self._system.turn(turns)
         return self._system
+
+    def _inertia(self, dt: float) -> csr_array:
+        """A = M/Δt² + αM/Δt"""
+        return csr_array(self._mass / dt**2 + self._drag / dt)
 
     def _with_momenta(self, end: Floats, v: Floats, dt: float, push: Floats) -> tuple[Floats, Floats]:
         """u' and v' with the momentum and, about the middle of mass, the angular momentum that v and the pushes leave.
@@ -258,46 +270,38 @@ class GalerkinModel:
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium: till nothing has further to go than `tolerance` spacings.
 
-        A body that its holds keep from moving as a whole gets there by Newton's method; one that stands on something,
-        or whose way is far, by steps without inertia's memory, longer and longer ones.
+        What is held gets there at once, by Newton's method. What stands on something, or finds no way there at once,
+        goes by steps that forget their speed, longer and longer ones; as long as it falls, by about a spacing.
         """
         self.v = np.zeros_like(self.u)
-        load, fixed = self._mass @ push, self._fixed()
-        nothing = 0 * self._mass
-        crossing = np.ptp(self.space.nodes, axis=0).max() * math.sqrt(
-            self._mass.sum() / self.space.weights.sum() / self._hardest
-        )
-        fall = float(np.sqrt(1 / max(np.linalg.norm(push, axis=1).max(), 1e-30)))
-        dt = crossing
+        size, density = np.ptp(self.space.nodes, axis=0).max(), self._mass.sum() / self.space.weights.sum()
+        crossing = float(size * math.sqrt(density / self._hardest))
+        falling = 1 / math.sqrt(max(np.linalg.norm(push, axis=1).max(), 1e-30))
+        fixed = self._fixed()
+        if not self._held.holds and feel is None and push.any():
+            raise PhyxelError("settle: nothing holds the body, and it falls; hold it, or put a ground under it")
+        dt = math.inf if fixed else crossing
         for _ in range(MOST_SETTLING):
-            before, plastic = self.u, self._forces.plastic
-            free = not fixed and not self._footing.touching
-            if (
-                fixed
-                and (done := self._settle_once(nothing, load, goals, feel, math.inf, tolerance))
-                and not self._forces.flows
-            ):
-                return
-            if not (fixed and done):
-                now = min(dt, fall) if free else dt
-                done = self._settle_once(self._mass / now**2, load, goals, feel, now, tolerance)
-                dt = 2 * dt if done else dt / 8
+            u, plastic = self.u, self._forces.plastic
+            touching = self._footing.touching
+            found = self._relax(dt if fixed or touching else min(dt, falling), push, goals, feel, 0.1 * tolerance)
             if self._forces.flows:
                 self._forces.flow(FLOWED)
-            moved = np.abs(self.u - before).max() + np.abs(self._forces.plastic - plastic).max()
-            if done and moved <= tolerance and (fixed or dt > 100 * crossing or free):
+            moved = max(np.abs(self.u - u).max(), np.abs(self._forces.plastic - plastic).max())
+            if found and moved <= tolerance and dt > LONG * crossing:
                 return
+            dt = 2 * dt if found else min(dt / 8, crossing)
         raise PhyxelError("settle: no rest found; is the body held, or on the ground?")
 
-    def _settle_once(
-        self, inertia: csr_array, load: Floats, goals: Sequence[Goal], feel: Feel | None, dt: float, tolerance: float
-    ) -> bool:
-        """Go to the least energy, or towards it; whether it was found."""
-        system = self._tune(dt, inertia)
+    def _relax(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None, near: float) -> bool:
+        """A step of dt from rest, without damping, to the end of which nothing has further to go than `near`; whether
+        it was found."""
+        system = self._tune(dt)
         start = self.u + system.lift(self._held.aims(goals) - self._held.basis.T @ self.u)
         self._forces.begin(self.u, 0 * self._beta)
-        self._footing.begin(feel, self.u, self.v, 0.0, 0 * load)
-        end, self.effort = self._seek(system, csr_array(inertia), load, start, 0.0, MOST_STATIC, 0.1 * tolerance)
+        self._footing.begin(feel, self.u, self.v, 0.0, push)
+        load = self._mass @ push
+        end, self.effort = self._seek(system, self._inertia(dt), load, start, 0.0, MOST_STATIC, near)
         if not self.effort.done or not np.isfinite(end).all():
             return False
         self.u = end
@@ -378,5 +382,5 @@ class GalerkinModel:
         self.u, self.v = state["u"].copy(), state["v"].copy()
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
-        self._turns = state["turns"].copy()
+        self._turns, self._tuned = state["turns"].copy(), float(state["tuned"])
         self._system = None

@@ -24,8 +24,10 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
 
-SWEEPS = 60
-"""of Gauss and Seidel's method over the points of contact"""
+SWEEPS = wp.constant(200)
+"""of Gauss and Seidel's method over the points of contact, at most"""
+STILL = wp.constant(wp.float64(1e-5))
+"""Change of impulses, as a share of the largest, at which it ends."""
 
 
 @dataclass(frozen=True)
@@ -167,15 +169,11 @@ def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
     delta = np.empty(len(b))
     if len(b) > held:
         reduced = W[rest, rest] - W[rest, :held] @ back
-        bias = b[rest] - W[rest, :held] @ first - reduced @ cone.total
+        gap = b[rest] - W[rest, :held] @ first
         total = wp.array(cone.total, dtype=wp.float64, device="cpu")
-        inputs = [
-            0, len(cone.friction), SWEEPS,
-            wp.array(np.ascontiguousarray(reduced), dtype=wp.float64, device="cpu"),
-            wp.array(bias, dtype=wp.float64, device="cpu"),
-            wp.array(cone.friction, dtype=wp.float64, device="cpu"),
-            total,
-        ]  # fmt: skip
+        matrix = np.ascontiguousarray(reduced).reshape(-1)
+        arrays = [wp.array(part, dtype=wp.float64, device="cpu") for part in (matrix, gap, cone.friction)]
+        inputs = [0, len(cone.friction), *arrays, total]
         wp.launch(sweep_contacts, 1, inputs=inputs, device="cpu")
         delta[rest] = total.numpy() - cone.total
     delta[:held] = -first - back @ delta[rest]
@@ -193,42 +191,62 @@ def _factor(W: Floats):
     )
 
 
+@wp.func_native("""
+    const double* row = W.data + (size_t)i * size;
+    for (int j = 0; j < size; ++j) gap.data[j] += change * row[j];
+""")
+def _add_row(W: wp.array(dtype=wp.float64), i: int, size: int, change: wp.float64, gap: wp.array(dtype=wp.float64)):
+    """gap += W e_i change; a loop that the compiler makes vectors of."""
+    ...
+
+
 @wp.kernel
 def sweep_contacts(
     first: int,
     count: int,
-    sweeps: int,
-    W: wp.array2d(dtype=wp.float64),
-    bias: wp.array(dtype=wp.float64),
+    W: wp.array(dtype=wp.float64),
+    gap: wp.array(dtype=wp.float64),
     friction: wp.array(dtype=wp.float64),
     total: wp.array(dtype=wp.float64),
 ):
-    """Gauss-Seidel with projection on the cones, point by point; one thread."""
+    """Gauss and Seidel's method with projection on the cones, point by point, until nothing changes; one thread.
+
+    `gap` = W total + b is kept up to date: points that do not touch cost nothing.
+    """
     none = wp.float64(0.0)
     size = 3 * count
-    for _ in range(sweeps):
+    for _ in range(SWEEPS):
+        moved = none
+        largest = none
         for i in range(count):
             n = 3 * i
-            if W[n, n] > none:
-                r = bias[n]
-                for j in range(size):
-                    r += W[n, j] * total[j]
-                total[n] = wp.max(none, total[n] - r / W[n, n])
+            weight = W[n * size + n]
+            if weight > none:
+                before = total[n]
+                total[n] = wp.max(none, before - gap[n] / weight)
+                if total[n] != before:
+                    moved = wp.max(moved, wp.abs(total[n] - before))
+                    _add_row(W, n, size, total[n] - before, gap)
+                largest = wp.max(largest, total[n])
                 most = friction[i] * total[n]
-                r1 = bias[n + 1]
-                r2 = bias[n + 2]
-                for j in range(size):
-                    r1 += W[n + 1, j] * total[j]
-                    r2 += W[n + 2, j] * total[j]
-                weight = wp.max(wp.max(W[n + 1, n + 1], W[n + 2, n + 2]), wp.float64(1e-12) * W[n, n])
-                t1 = total[n + 1] - r1 / weight
-                t2 = total[n + 2] - r2 / weight
-                length = wp.sqrt(t1 * t1 + t2 * t2)
-                if length > most:
-                    t1 *= most / length
-                    t2 *= most / length
-                total[n + 1] = t1
-                total[n + 2] = t2
+                if most > none or total[n + 1] != none or total[n + 2] != none:
+                    slack = wp.max(W[(n + 1) * size + n + 1], W[(n + 2) * size + n + 2])
+                    slack = wp.max(slack, wp.float64(1e-12) * weight)
+                    t1 = total[n + 1] - gap[n + 1] / slack
+                    t2 = total[n + 2] - gap[n + 2] / slack
+                    length = wp.sqrt(t1 * t1 + t2 * t2)
+                    if length > most:
+                        t1 *= most / length
+                        t2 *= most / length
+                    moved = wp.max(moved, wp.max(wp.abs(t1 - total[n + 1]), wp.abs(t2 - total[n + 2])))
+                    d1 = t1 - total[n + 1]
+                    d2 = t2 - total[n + 2]
+                    total[n + 1] = t1
+                    total[n + 2] = t2
+                    _add_row(W, n + 1, size, d1, gap)
+                    _add_row(W, n + 2, size, d2, gap)
+        if moved <= STILL * largest:
+            break
 
 
 def spread(points: Floats, count: int, first: int) -> NDArray[np.int64]:

@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.contact.feel import Feel, Touch
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture, rotated_elasticity
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.basis import Basis, Pace, curls, pace, rigid_pace
+from phyxel.models.basis import Basis, Pace, curls, pace, rigid_pace, straight, turning
 from phyxel.models.impulses import Cone, Patch, Pose, Response, Rows, solve, spread
 from phyxel.models.laws import hooke_stress
 from phyxel.models.lone import Goal, Hold
@@ -43,7 +44,7 @@ from phyxel.models.modes import (
     rigid_shapes,
 )  # fmt: skip
 from phyxel.models.space import Space
-from phyxel.models.warping import cross_matrix, turn, turned_by, unwarp, warp_derivative
+from phyxel.models.warping import cross, cross_matrix, turn, turn_by, turned_by, unwarp, warp_derivative
 
 Floats = NDArray[np.float64]
 
@@ -115,8 +116,8 @@ class ModalModel:
         self._count, self._progress = modes, progress
         self._holds: list[Hold] = []
         self._basis: Basis | None = None
-        self._felt: Floats = space.at_nodes.values[self._contact].toarray()
-        """φ_I at nodes that may touch something, dense: a few rows of it at a time are soon had"""
+        self._felt: csr_array = space.at_nodes.values[self._contact]
+        """φ_I at nodes that may touch something"""
         self._paces: dict[tuple[float, bool], tuple[Pace, Pace]] = {}
 
     # What it is made of, and what holds it
@@ -155,7 +156,6 @@ class ModalModel:
         """The basis, made when first needed."""
         if self._basis is not None:
             return self._basis
-        n = len(self.space)
         self._set_base([hold for hold in self._holds if hold.still])
         motion = Motion(np.zeros(0), np.zeros(0), np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
         v = self._velocities
@@ -165,8 +165,8 @@ class ModalModel:
             v = v - np.cross(np.linalg.solve(self._inertia(self.space.nodes)[1], motion.L), self.space.nodes - motion.c)
         self._motion = motion
         self._grips: list[Grip] = []
-        self._push: Floats = np.zeros((n, 3))
-        self._renew(np.zeros((n, 3)), v)
+        self._push: Floats = np.zeros((len(self.space), 3))
+        self._renew(turning(self.space, np.stack([np.zeros_like(v), v], axis=2)))
         assert self._basis is not None
         return self._basis
 
@@ -200,28 +200,31 @@ class ModalModel:
             self._modes = eigenmodes(self._matter, self._clamp, self._count, self._compliance, self._progress)
         return self._modes
 
-    def _renew(self, displacement: Floats | None = None, velocity: Floats | None = None) -> None:
-        """A basis of the body's modes, the shapes of what holds it, and where its linear field is and goes (n, 3): so
-        nothing jumps."""
-        if self._basis is not None:
-            z = np.stack([self._motion.z, self._motion.rate], axis=1)
-            present = self._basis.shapes @ z
-            displacement = present[:, :, 0] if displacement is None else displacement
-            velocity = present[:, :, 1] if velocity is None else velocity
-        assert displacement is not None and velocity is not None
+    def _renew(self, present: Floats | None = None) -> None:
+        """A basis of the body's modes, the shapes of what holds it, and those it has now and goes to, `present`
+        (n, 6, 2): so nothing jumps.
+
+        A pull at a few points bends the body by its modes; what is left to do is local, and turns nothing. If it did, the
+        sharp peak under a single point would roll up.
+        """
+        if present is None:
+            assert self._basis is not None
+            present = self._basis.shapes @ np.stack([self._motion.z, self._motion.rate], axis=1)
         followed = [hold for hold in self._holds if not any(_same(hold, base) for base in self._base)]
         points = max(1, min(POINTS, 4 * POINTS // max(1, len(followed))))
         chosen = [spread(hold.points, points, 0) for hold in followed]
         matter = self._matter
-        shapes = [self._proper.shapes]
-        shapes += [self._response(hold, some) for hold, some in zip(followed, chosen, strict=True)]
-        rigid = [rigid_shapes(matter)] if self._clamp is None else []
-        kept = orthonormal(matter, shapes, rigid)
-        kept = np.concatenate([kept, orthonormal(matter, [displacement[:, :, None], velocity[:, :, None]], [kept])], 2)
-        modes = diagonal(matter, kept)
-        weighed = matter.weighed(modes.shapes)
-        self._motion.z = np.einsum("iak,ia->k", weighed, displacement)
-        self._motion.rate = np.einsum("iak,ia->k", weighed, velocity)
+        shapes = [turning(self.space, self._proper.shapes)]
+        rigid = [straight(rigid_shapes(matter))] if self._clamp is None else []
+        for hold, some in zip(followed, chosen, strict=True):
+            shapes.append(straight(orthonormal(matter, self._response(hold.points[some]), [*rigid, *shapes])))
+        for hold in followed:
+            if hold.turns:
+                extra = orthonormal(matter, self._twist(hold.points[:1]), [*rigid, *shapes])
+                shapes.append(turning(self.space, extra))
+        shapes.append(orthonormal(matter, present, shapes))
+        modes = diagonal(matter, np.concatenate(shapes, axis=2))
+        self._motion.z, self._motion.rate = matter.products(modes.shapes, present).T.copy()
         self._adopt(Basis(self.space, modes, self._clamp, self.coefficients))
         old = self._grips
         self._grips = []
@@ -237,24 +240,27 @@ class ModalModel:
         at = self.space.at(X)
         return Patch(X, at.values.toarray(), np.array([part[[0]].toarray()[0] for part in at.gradients]), self._ready())
 
-    def _response(self, hold: Hold, some: NDArray[np.int64]) -> Floats:
-        """The static shapes that unit forces at points of a hold make, and unit torques if it turns them."""
-        key = hold.points[some].tobytes() + bytes([hold.turns])
+    def _response(self, points: Floats) -> Floats:
+        """The static shapes that unit forces at points (k, 3) make, shape (n, 3, 3k)."""
+        values = self.space.at(points).values.toarray()
+        return self._bent(np.einsum("ci,ab->iacb", values, np.eye(3)).reshape(len(self.space), 3, -1))
+
+    def _twist(self, point: Floats) -> Floats:
+        """Those that unit torques at a point (1, 3) make, shape (n, 3, 3)."""
+        gradients = np.stack([part.toarray()[0] for part in self.space.at(point).gradients], axis=1)
+        return self._bent(0.5 * cross_matrix(gradients))
+
+    def _bent(self, forces: Floats) -> Floats:
+        key = forces.tobytes()
         if key not in self._responses:
-            at = self.space.at(hold.points[some])
-            n = len(self.space)
-            forces = np.einsum("ci,ab->iacb", at.values.toarray(), np.eye(3)).reshape(n, 3, -1)
-            if hold.turns:
-                dx, dy, dz = (gradient.toarray()[0] for gradient in at.gradients)
-                forces = np.concatenate([forces, 0.5 * cross_matrix(np.stack([dx, dy, dz], axis=1))], axis=2)
             self._responses[key] = self._compliance().response(forces)
         return self._responses[key]
 
     def _adopt(self, basis: Basis) -> None:
         self._basis = basis
         self._paces.clear()
-        self._force: Floats = self._matter.mass @ self._push
-        basis.load(self._force)
+        self._take_force()
+        self._laid: Floats | None = None
         self._lay()
         self._show()
 
@@ -277,7 +283,7 @@ class ModalModel:
             rate = (v - motion.v - np.cross(spin, y - motion.c)) @ motion.Q
             y = self._lumps @ X + (y - motion.c) @ motion.Q
         self._basis = None
-        self._renew(*self._unwarped(y - X, rate))
+        self._renew(turning(self.space, np.stack(self._unwarped(y - X, rate), axis=2)))
 
     def _unwarped(self, u: Floats, rate: Floats) -> tuple[Floats, Floats]:
         """The linear field whose warp is u (n, 3), and its change whose warp changes at `rate`. Each turn of the loop
@@ -305,11 +311,14 @@ class ModalModel:
     def _frame_of(self, x: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
         """Middle, its velocity, and angular momentum about it."""
         middle, _, weighed = self._inertia(x)
-        return middle, self._lumps @ v, np.cross(weighed, v).sum(axis=0)
+        return middle, self._lumps @ v, cross(weighed, v).sum(axis=0)
 
     def _lay(self) -> None:
-        """Make the field of z, and what a free body's frame needs of it."""
+        """Make the field of z, unless it is there, and what a free body's frame needs of it."""
         assert self._basis is not None
+        if self._laid is self._motion.z:
+            return
+        self._laid = self._motion.z
         self._basis.lay(self._motion.z)
         if self._clamp is None:
             self._y = self.space.nodes + self._basis.u
@@ -321,7 +330,7 @@ class ModalModel:
         assert self._basis is not None
         motion = self._motion
         if self._clamp is None and motion.L.any():
-            self._basis.load(self._force + self._whirl() @ motion.Q.T)
+            self._basis.load(self._bending + self._whirl() @ motion.Q.T)
         self._forces = self._basis.show(motion.Q)
         self.offset = np.zeros(3) if self._clamp is not None else motion.c - motion.Q @ self._middle
 
@@ -362,12 +371,12 @@ class ModalModel:
         arms = 0.5 * (y + self._y)
         second = (arms - self._lumps @ arms).T @ middle_weighed
         inverse = np.linalg.inv(np.trace(second) * np.eye(3) - second)
-        own = np.cross(middle_weighed, self._y - y).sum(axis=0) / dt
+        own = cross(middle_weighed, self._y - y).sum(axis=0) / dt
         spin = inverse @ (motion.Q.T @ motion.L - own)
         for _ in range(6):
-            half = motion.Q @ turn(0.5 * dt * spin[None])[0]
+            half = motion.Q @ turn_by(0.5 * dt * spin)
             spin = inverse @ (half.T @ motion.L - own)
-        motion.Q = motion.Q @ turn(dt * spin[None])[0]
+        motion.Q = motion.Q @ turn_by(dt * spin)
 
     # Time
 
@@ -421,9 +430,18 @@ class ModalModel:
             return
         assert self._basis is not None
         self._push = np.array(push, np.float64)
-        self._force = self._matter.mass @ self._push
-        self._basis.load(self._force)
+        self._take_force()
         self._show()
+
+    def _take_force(self) -> None:
+        """Forces of the accelerations, and what of them bends the body: its frame takes their mean."""
+        assert self._basis is not None
+        self._force: Floats = self._matter.mass @ self._push
+        self._mean = self._force.sum(axis=0) / self._mass
+        self._bending = self._force
+        if self._clamp is None:
+            self._bending = self._matter.mass @ (self._push - self._mean)
+        self._basis.load(self._bending)
 
     def _predict(self, modes: Pace, rigid: Pace, dt: float) -> None:
         """Free motion to the end of the step."""
@@ -436,7 +454,7 @@ class ModalModel:
             y, weighed = self._y, self._weighed
             moment = ((y - self._middle) @ motion.Q.T).T @ self._force
             torque = np.array([moment[1, 2] - moment[2, 1], moment[2, 0] - moment[0, 2], moment[0, 1] - moment[1, 0]])
-            a = self._force.sum(axis=0) / self._mass
+            a = self._mean
             motion.c = motion.c + rigid.s * motion.v + rigid.g * a
             motion.v = rigid.e * motion.v + rigid.s * a
             after = rigid.e * motion.L + rigid.s * torque
@@ -526,8 +544,8 @@ class ModalModel:
         motion.z = motion.z + shift
         if self._clamp is None:
             motion.c = motion.c + place.rigid * pose.inverse_mass * move
-            turned = turn((place.rigid * pose.inverse_inertia @ torque)[None])[0]
-            motion.Q = turned @ motion.Q @ turn(-(pose.spin @ shift)[None])[0]
+            turned = turn_by(place.rigid * pose.inverse_inertia @ torque)
+            motion.Q = turned @ motion.Q @ turn_by(-pose.spin @ shift)
             self._lay()
 
     def _held_velocities(
@@ -567,7 +585,7 @@ class ModalModel:
             return None
         near = near[spread(places[near], CONTACTS, int(np.argmin(gap[near])))]
         some = Touch(gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution")))
-        patch = Patch(self.space.nodes[self._contact[near]], self._felt[near], None, self._basis)
+        patch = Patch(self.space.nodes[self._contact[near]], self._felt[near].toarray(), None, self._basis)
         return Contacts(some, patch, here[near], places[near], dt)
 
     # Rest
@@ -620,7 +638,7 @@ class ModalModel:
         rate = np.einsum("nab,nb->na", warp_derivative(self._basis.linear), self._basis.rows @ motion.rate)
         if self._clamp is not None:
             return self._clamp.without(rate)
-        own = np.cross(self._weighed, rate).sum(axis=0)
+        own = cross(self._weighed, rate).sum(axis=0)
         spin = self._inverse @ (motion.Q.T @ motion.L - own)
         return motion.v + (np.cross(spin, self._y - self._middle) + rate - self._lumps @ rate) @ motion.Q.T
 

@@ -107,6 +107,10 @@ class Matter:
         """K times fields (n, 3, m)."""
         return (self.stiffness @ shapes.reshape(3 * len(self), -1)).reshape(shapes.shape)
 
+    def products(self, one: Floats, other: Floats) -> Floats:
+        """∫ρ u·v of the fields in the first three rows of shapes (n, r, m) and (n, r, k), shape (m, k)."""
+        return np.tensordot(one[:, :3], self.weighed(np.ascontiguousarray(other[:, :3])), ([0, 1], [0, 1]))
+
 
 class Clamp:
     """Points of a body that cannot move: Σ φ_I(X_c) u_I = 0."""
@@ -203,7 +207,7 @@ class Modes:
     """Shapes that are orthonormal in M and diagonal in K."""
 
     shapes: Floats
-    """Ψ, shape (n, 3, l)"""
+    """Ψ, shape (n, 3, l), or [Ψ; W] with the rotations that go with it, shape (n, 6, l)"""
     values: Floats
     """ω² in the body's own scales, ascending, shape (l,)"""
 
@@ -225,7 +229,7 @@ def eigenmodes(
 
     def compute() -> dict[str, Floats]:
         found = compliance().lowest(count + rigid, progress)[:, :, rigid:]
-        modes = diagonal(matter, orthonormal(matter, [found], [] if clamp is not None else [rigid_shapes(matter)]))
+        modes = diagonal(matter, orthonormal(matter, found, [] if clamp is not None else [rigid_shapes(matter)]))
         return {"shapes": modes.shapes, "values": modes.values}
 
     base = np.zeros((0, 3)) if clamp is None else clamp.points
@@ -241,34 +245,31 @@ def rigid_shapes(matter: Matter) -> Floats:
         unit = np.eye(3)[axis]
         shapes[:, axis, axis] = 1.0
         shapes[:, :, 3 + axis] = np.cross(unit, X)
-    return orthonormal(matter, [shapes], [])
+    return orthonormal(matter, shapes, [])
 
 
-def orthonormal(matter: Matter, wanted: Sequence[Floats], apart_from: Sequence[Floats]) -> Floats:
-    """M-orthonormal shapes that span those `wanted`, lists of (n, 3, m), apart from others that are orthonormal; those
-    that others make up are dropped."""
-    kept: Floats = np.concatenate([*apart_from, np.zeros((len(matter), 3, 0))], axis=2).reshape(3 * len(matter), -1)
-    skip = kept.shape[1]
-    for group in wanted:
-        size = np.sqrt(np.einsum("iak,iak->k", group, matter.weighed(group)))
-        new = group.reshape(3 * len(matter), -1)[:, size > 0] / size[size > 0]
-        for _ in range(2):  # twice: the first time leaves what rounding left
-            weighed = matter.weighed(new.reshape(len(matter), 3, -1)).reshape(new.shape)
-            new = new - kept @ (kept.T @ weighed)
-        gram = new.T @ matter.weighed(new.reshape(len(matter), 3, -1)).reshape(new.shape)
-        values, turn = eigh(0.5 * (gram + gram.T))
-        some = values > DEPENDENT**2
-        kept = np.concatenate([kept, new @ (turn[:, some] / np.sqrt(values[some]))], axis=1)
-    return kept[:, skip:].reshape(len(matter), 3, -1)
+def orthonormal(matter: Matter, wanted: Floats, apart_from: Sequence[Floats]) -> Floats:
+    """M-orthonormal shapes that span those `wanted` (n, r, m) together with others, (n, r, k), that are orthonormal;
+    those that others make up are dropped. Rows after the third come along."""
+    size = np.sqrt(np.einsum("iak,iak->k", wanted[:, :3], matter.weighed(np.ascontiguousarray(wanted[:, :3]))))
+    new = wanted[:, :, size > 0] / size[size > 0]
+    for _ in range(2):  # twice: the first time leaves what rounding left
+        for others in apart_from:
+            new = new - others[:, : new.shape[1]] @ matter.products(others, new)
+    gram = matter.products(new, new)
+    values, turn = eigh(0.5 * (gram + gram.T))
+    some = values > DEPENDENT**2
+    return new @ (turn[:, some] / np.sqrt(values[some]))
 
 
 def diagonal(matter: Matter, shapes: Floats) -> Modes:
-    """The modes of a body that can only move by orthonormal shapes (n, 3, m)."""
+    """The modes of a body that can only move by orthonormal shapes (n, r, m)."""
     m = shapes.shape[2]
-    small = shapes.reshape(-1, m).T @ matter.strained(shapes).reshape(-1, m)
+    fields = np.ascontiguousarray(shapes[:, :3])
+    small = np.tensordot(fields, matter.strained(fields), ([0, 1], [0, 1]))
     values, turn = eigh(0.5 * (small + small.T))
     turned = shapes @ turn
-    flat = turned.reshape(-1, m)
+    flat = turned[:, :3].reshape(-1, m)
     size = np.abs(flat)
     first = np.argmax(size > 0.999 * size.max(axis=0), axis=0)  # the first of the largest: its sign is to be positive
     return Modes(turned * np.sign(flat[first, np.arange(m)]), values)

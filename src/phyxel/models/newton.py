@@ -59,14 +59,14 @@ def descend(potential: Potential, u: Floats, enough: float, most: int, near: flo
         residual = potential.free(residual)
         z = potential.free(potential.precondition(residual))
         effort.left = float(np.vdot(residual, z))
-        effort.done = not effort.left > enough or not np.abs(z).max() > near
+        effort.done = effort.left <= enough or bool(np.abs(z).max() <= near)
         if effort.done or effort.newton == most:
             return u, effort
         effort.newton += 1
         goal = max(FORCING**2 * effort.left, 0.25 * enough)
-        delta = _conjugate(potential, residual, z, goal, False, effort)
-        if delta is None:
-            delta = _conjugate(potential, residual, z, goal, True, effort)
+        delta, fine = _conjugate(potential, residual, z, goal, False, effort)
+        if not fine:
+            delta, _ = _conjugate(potential, residual, z, goal, True, effort)
         length = 1.0
         slack = enough + ROUNDING * abs(value)
         while not potential.at(u + length * delta)[0] <= value + slack:
@@ -80,8 +80,8 @@ def descend(potential: Potential, u: Floats, enough: float, most: int, near: flo
 
 def _conjugate(
     potential: Potential, residual: Floats, z: Floats, goal: float, positive: bool, effort: Effort
-) -> Floats | None:
-    """δ with bend(δ) = residual, till what is left is below `goal`; nothing if the energy bends down along some way."""
+) -> tuple[Floats, bool]:
+    """δ with bend(δ) = residual, till what is left is below `goal`; and whether the energy bends up all the way."""
     delta = np.zeros_like(residual)
     p, rz = z, float(np.vdot(residual, z))
     for _ in range(MOST_CG):
@@ -89,7 +89,7 @@ def _conjugate(
         along = potential.free(potential.bend(p, positive))
         curvature = float(np.vdot(p, along))
         if curvature <= 0:
-            return delta if positive else None
+            return delta, False
         length = rz / curvature
         delta = delta + length * p
         residual = residual - length * along
@@ -98,4 +98,4 @@ def _conjugate(
         if not rz > goal:
             break
         p = z + (rz / before) * p
-    return delta
+    return delta, True

@@ -32,6 +32,7 @@ from phyxel.models.space import Space
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
+mat66d = wp.types.matrix((6, 6), wp.float64)
 
 LEAST_VOLUME = wp.constant(0.1)
 """|J⁰| below which damping takes a crushed point for one of this volume."""
@@ -55,97 +56,80 @@ def find_gradients(
     gradient[q] = total
 
 
+@wp.struct
+class StepLaw:
+    """The damped law at each point, of one step."""
+
+    C: wp.array(dtype=mat66d)
+    """C' of each law [Pa]"""
+    law: wp.array(dtype=wp.int32)
+    scale: wp.array(dtype=wp.float64)
+    """w (1 + b)"""
+    k_v: wp.array(dtype=wp.float64)
+    k_b: wp.array(dtype=wp.float64)
+    plastic: wp.array(dtype=wp.mat33d)
+    swell: wp.array(dtype=wp.float64)
+
+
 @wp.kernel
-def find_aims(
+def find_step_law(
     first: int,
-    law: wp.array(dtype=wp.int32),
     lag: wp.array(dtype=wp.float64),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
     J: wp.array(dtype=wp.mat33d),
     plastic: wp.array(dtype=wp.mat33d),
-    aim: wp.array(dtype=wp.mat33d),
-    swell: wp.array(dtype=wp.float64),
+    step: StepLaw,
 ):
-    """Stored strain and volume ratio of the damped law, for a step that starts at J; b = `lag`."""
+    """The law of a step that starts at J; b = `lag`."""
     q = first + wp.tid()
-    b = lag[law[q]]
-    one = wp.float64(1.0)
-    volume = wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))
-    aim[q] = (plastic[q] + b * green_strain(J[q])) / (one + b)
-    swell[q] = (one + b) / (one + b * volume)
+    row = step.law[q]
+    b = lag[row]
+    more = wp.float64(1.0) + b
+    volume = (wp.float64(1.0) + b * wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))) / more
+    step.plastic[q] = (plastic[q] + b * green_strain(J[q])) / more
+    step.swell[q] = wp.float64(1.0) / volume
+    step.scale[q] = weight[q] * more
+    step.k_v[q] = k_v[row] * volume * volume
+    step.k_b[q] = k_b[row] / more
 
 
 @wp.kernel
 def find_stresses(
     first: int,
-    law: wp.array(dtype=wp.int32),
-    lag: wp.array(dtype=wp.float64),
-    C: wp.array(dtype=wp.types.matrix((6, 6), wp.float64)),
-    k_v: wp.array(dtype=wp.float64),
-    k_b: wp.array(dtype=wp.float64),
-    weight: wp.array(dtype=wp.float64),
+    step: StepLaw,
     J: wp.array(dtype=wp.mat33d),
-    aim: wp.array(dtype=wp.mat33d),
-    swell: wp.array(dtype=wp.float64),
     stress: wp.array(dtype=wp.mat33d),
     energy: wp.array(dtype=wp.float64),
 ):
-    """w P(J) and w W(J) of the damped law."""
+    """w P(J) and w W(J)"""
     q = first + wp.tid()
-    row = law[q]
-    s = swell[q]
-    more = wp.float64(1.0) + lag[row]
-    kv = k_v[row] / (s * s)
-    kb = k_b[row] / more
-    stress[q] = (weight[q] * more) * first_stress(J[q], aim[q], s, C[row], kv, kb)
-    energy[q] = (weight[q] * more) * energy_density(J[q], aim[q], s, C[row], kv, kb)
+    C = step.C[step.law[q]]
+    stress[q] = step.scale[q] * first_stress(J[q], step.plastic[q], step.swell[q], C, step.k_v[q], step.k_b[q])
+    energy[q] = step.scale[q] * energy_density(J[q], step.plastic[q], step.swell[q], C, step.k_v[q], step.k_b[q])
 
 
 @wp.kernel
-def find_stress_changes(
-    first: int,
-    law: wp.array(dtype=wp.int32),
-    lag: wp.array(dtype=wp.float64),
-    C: wp.array(dtype=wp.types.matrix((6, 6), wp.float64)),
-    k_v: wp.array(dtype=wp.float64),
-    k_b: wp.array(dtype=wp.float64),
-    weight: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    aim: wp.array(dtype=wp.mat33d),
-    swell: wp.array(dtype=wp.float64),
-    change: wp.array(dtype=wp.mat33d),
-):
+def find_stress_changes(first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d), change: wp.array(dtype=wp.mat33d)):
     """w δP for the change δJ that stands in `change`."""
     q = first + wp.tid()
-    row = law[q]
-    s = swell[q]
-    more = wp.float64(1.0) + lag[row]
-    kv = k_v[row] / (s * s)
-    kb = k_b[row] / more
-    change[q] = (weight[q] * more) * first_stress_change(J[q], aim[q], s, change[q], C[row], kv, kb)
+    C = step.C[step.law[q]]
+    change[q] = step.scale[q] * first_stress_change(
+        J[q], step.plastic[q], step.swell[q], change[q], C, step.k_v[q], step.k_b[q]
+    )
 
 
 @wp.kernel
 def find_positive_stress_changes(
-    first: int,
-    law: wp.array(dtype=wp.int32),
-    lag: wp.array(dtype=wp.float64),
-    C: wp.array(dtype=wp.types.matrix((6, 6), wp.float64)),
-    k_v: wp.array(dtype=wp.float64),
-    k_b: wp.array(dtype=wp.float64),
-    weight: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    aim: wp.array(dtype=wp.mat33d),
-    swell: wp.array(dtype=wp.float64),
-    change: wp.array(dtype=wp.mat33d),
+    first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d), change: wp.array(dtype=wp.mat33d)
 ):
     """The same by the positive part of the tangent."""
     q = first + wp.tid()
-    row = law[q]
-    s = swell[q]
-    more = wp.float64(1.0) + lag[row]
-    kv = k_v[row] / (s * s)
-    kb = k_b[row] / more
-    change[q] = (weight[q] * more) * positive_stress_change(J[q], aim[q], s, change[q], C[row], kv, kb)
+    C = step.C[step.law[q]]
+    change[q] = step.scale[q] * positive_stress_change(
+        J[q], step.plastic[q], step.swell[q], change[q], C, step.k_v[q], step.k_b[q]
+    )
 
 
 @wp.kernel
@@ -198,7 +182,7 @@ def find_turns(
     J = wp.identity(n=3, dtype=wp.float64)
     for entry in range(start[I], start[I + 1]):
         J += wp.outer(u[node[entry]], dphi[entry])
-    U, stretch, V = wp.svd3(J)
+    U, _stretch, V = wp.svd3(J)
     turn[I] = U * wp.transpose(V)
 
 
@@ -213,11 +197,9 @@ class PointForces:
         self._turn = Shared(nodes, wp.mat33d, device)
         self._energy = Shared(points, wp.float64, device)
         self._dt = Shared(1, wp.float64, device)
-        self._J, self._change, self._stress, self._aim = (
+        self._J, self._change, self._stress, self._plastic = (
             wp.zeros(points, dtype=wp.mat33d, device=device) for _ in range(4)
         )
-        self._plastic = wp.zeros(points, dtype=wp.mat33d, device=device)
-        self._swell = wp.zeros(points, dtype=wp.float64, device=device)
         self._weight = wp.array(space.weights, dtype=wp.float64, device=device)
         self._programs: dict[str, Program] = {}
         self.flows = False
@@ -232,13 +214,21 @@ class PointForces:
         dev.prepare([item for items in launches.values() for item in items], self._space.device)
         self._programs = {name: Program(items, self._space.device) for name, items in launches.items()}
 
+    def _step_law(self) -> StepLaw:
+        points, device = len(self._space.points), self._space.device
+        step = StepLaw()
+        step.C, step.law = self._laws.stiffness, self._laws.of
+        for name in ("scale", "k_v", "k_b", "swell"):
+            setattr(step, name, wp.zeros(points, dtype=wp.float64, device=device))
+        step.plastic = wp.zeros(points, dtype=wp.mat33d, device=device)
+        return step
+
     def _launches(self) -> dict[str, list[Launch]]:
         space, laws, pairs = self._space, self._laws, self._space.pairs
         points, nodes = len(space.points), len(space)
         # A phyxel has some 40 neighbours, and so has a point; a node has many points.
         work = max(1.0, len(pairs.point) / nodes / 40)
-        law = [laws.of, self._lag.array]
-        full = [*law, laws.stiffness, laws.k_v, laws.k_b, self._weight, self._J, self._aim, self._swell]
+        step = self._step_law()
 
         def gradients(identity: float, into: wp.array) -> Launch:
             around = [pairs.start, pairs.node, pairs.dphi]
@@ -249,26 +239,36 @@ class PointForces:
             return Launch(gather, nodes, [*around, stress, self._total.array], work)
 
         yields = [laws.of, laws.yield_strain, laws.creep, laws.max_strain, self._dt.array]
-        at = space.at_nodes
+        at_nodes = [
+            array.to(space.device) for array in (space.at_nodes.start, space.at_nodes.index, space.at_nodes.dphi)
+        ]
         change = gradients(0.0, self._change)
         return {
-            "aim": [
+            "begin": [
                 gradients(1.0, self._J),
-                Launch(find_aims, points, [*law, self._J, self._plastic, self._aim, self._swell]),
+                Launch(
+                    find_step_law,
+                    points,
+                    [self._lag.array, laws.k_v, laws.k_b, self._weight, self._J, self._plastic, step],
+                ),
             ],
             "force": [
                 gradients(1.0, self._J),
-                Launch(find_stresses, points, [*full, self._stress, self._energy.array]),
+                Launch(find_stresses, points, [step, self._J, self._stress, self._energy.array]),
                 gathered(self._stress),
             ],
-            "tangent": [change, Launch(find_stress_changes, points, [*full, self._change]), gathered(self._change)],
+            "tangent": [
+                change,
+                Launch(find_stress_changes, points, [step, self._J, self._change]),
+                gathered(self._change),
+            ],
             "positive tangent": [
                 change,
-                Launch(find_positive_stress_changes, points, [*full, self._change]),
+                Launch(find_positive_stress_changes, points, [step, self._J, self._change]),
                 gathered(self._change),
             ],
             "flow": [Launch(flow, points, [*yields, self._J, self._plastic])],
-            "turns": [Launch(find_turns, nodes, [at.start, at.index, at.dphi, self._u.array, self._turn.array])],
+            "turns": [Launch(find_turns, nodes, [*at_nodes, self._u.array, self._turn.array])],
         }
 
     def _run(self, name: str, u: Floats) -> Floats:
@@ -281,7 +281,7 @@ class PointForces:
         """A step starts at u (n, 3), with b = β/Δt of each law."""
         self._lag.host[:] = lag
         self._lag.push()
-        self._run("aim", u)
+        self._run("begin", u)
 
     def at(self, u: Floats) -> tuple[float, Floats]:
         """Energy [Pa] and force (n, 3) [Pa] at u (n, 3), damping included, in the body's lengths."""

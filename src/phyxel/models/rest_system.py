@@ -23,9 +23,10 @@ from phyxel.device import Launch, Program, Shared
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
+vec12d = wp.types.vector(12, wp.float64)
 
 MOST_INVERTED = 3000
-"""Unknowns up to which the inverse is kept as a matrix (72 MB); beyond, blocks of single nodes have to do."""
+"""Unknowns up to which the inverse is kept as a matrix (72 MB, twice); beyond, blocks of single nodes have to do."""
 STIFFER = 1e3
 """Springs that stand for what is held, over the largest stiffness of a node."""
 ROUNDING = 1e-10
@@ -47,30 +48,26 @@ def turn_back(
 @wp.kernel
 def solve_whole(
     first: int,
-    inverse: wp.array2d(dtype=wp.float64),
+    inverse: wp.array2d(dtype=vec12d),
     turn: wp.array(dtype=wp.mat33d),
     turned: wp.array(dtype=wp.vec3d),
     found: wp.array(dtype=wp.vec3d),
 ):
-    """R H₀⁻¹ of what was turned back."""
-    I = first + wp.tid()
-    x = wp.float64(0.0)
-    y = wp.float64(0.0)
-    z = wp.float64(0.0)
+    """R H₀⁻¹ of what was turned back, for four nodes at a time: twelve sums side by side keep vector units busy."""
+    group = first + wp.tid()
+    a = vec12d()
+    b = vec12d()
+    c = vec12d()
     for J in range(turned.shape[0]):
         r = turned[J]
-        x += inverse[3 * I, 3 * J] * r[0] + inverse[3 * I, 3 * J + 1] * r[1] + inverse[3 * I, 3 * J + 2] * r[2]
-        y += (
-            inverse[3 * I + 1, 3 * J] * r[0]
-            + inverse[3 * I + 1, 3 * J + 1] * r[1]
-            + inverse[3 * I + 1, 3 * J + 2] * r[2]
-        )
-        z += (
-            inverse[3 * I + 2, 3 * J] * r[0]
-            + inverse[3 * I + 2, 3 * J + 1] * r[1]
-            + inverse[3 * I + 2, 3 * J + 2] * r[2]
-        )
-    found[I] = turn[I] * wp.vec3d(x, y, z)
+        a += r[0] * inverse[group, 3 * J]
+        b += r[1] * inverse[group, 3 * J + 1]
+        c += r[2] * inverse[group, 3 * J + 2]
+    a += b + c
+    for k in range(4):
+        node = 4 * group + k
+        if node < found.shape[0]:
+            found[node] = turn[node] * wp.vec3d(a[3 * k], a[3 * k + 1], a[3 * k + 2])
 
 
 @wp.kernel
@@ -94,21 +91,21 @@ class RestSystem:
         count = inertia.shape[0]
         self._turn = Shared(count, wp.mat33d, device)
         self._residual, self._found = Shared(count, wp.vec3d, device), Shared(count, wp.vec3d, device)
-        self._grip: Floats | None = None
+        self._grip: tuple[Floats, Floats] | None = None
         self._gripped = b""
+        turned = wp.zeros(count, dtype=wp.vec3d, device=device)
+        between = [self._turn.array, turned, self._found.array]
         self._whole = 3 * count <= MOST_INVERTED
         if self._whole:
             self._inverse = _inverted(inertia, stiffness, held)
-            kernel, inverse = solve_whole, wp.array(self._inverse, dtype=wp.float64, device=device, copy=False)
+            inverse = wp.array(_in_groups(self._inverse), dtype=vec12d, device=device)
+            solve = Launch(solve_whole, len(inverse), [inverse, *between], count / 10)
         else:
             blocks = _diagonal_blocks(stiffness) + inertia.diagonal()[:, None, None] * np.eye(3)
-            kernel, inverse = solve_blocks, wp.array(np.linalg.inv(blocks), dtype=wp.mat33d, device=device)
-        turned = wp.zeros(count, dtype=wp.vec3d, device=device)
-        launches = [
-            Launch(turn_back, count, [self._turn.array, self._residual.array, turned]),
-            Launch(kernel, count, [inverse, self._turn.array, turned, self._found.array], count / 40),
-        ]
-        self._solve = Program(launches, device)
+            inverse = wp.array(np.linalg.inv(blocks), dtype=wp.mat33d, device=device)
+            solve = Launch(solve_blocks, count, [inverse, *between])
+        back = Launch(turn_back, count, [self._turn.array, self._residual.array, turned])
+        self._solve = Program([back, solve], device)
         self.turn(np.broadcast_to(np.eye(3), (count, 3, 3)))
 
     def turn(self, rotations: Floats) -> None:
@@ -133,7 +130,8 @@ class RestSystem:
         small = np.eye(count) + G.reshape(-1, count).T @ response
         factor, _ = lapack.dpotrf(small, lower=1)
         # P − P Gᵀ (1 + G P Gᵀ)⁻¹ G P = P − Y Yᵀ
-        self._grip = np.ascontiguousarray(blas.dtrsm(1.0, factor, response, side=1, lower=1, trans_a=1))
+        grip = blas.dtrsm(1.0, factor, response, side=1, lower=1, trans_a=1)
+        self._grip = np.ascontiguousarray(grip), np.ascontiguousarray(grip.T)
 
     def apply(self, residual: Floats) -> Floats:
         """H⁻¹ residual, about, shape (n, 3)."""
@@ -142,7 +140,9 @@ class RestSystem:
         self._solve.run()
         found = self._found.pull().copy()
         if self._grip is not None:
-            found -= (self._grip @ (residual.reshape(-1) @ self._grip)).reshape(-1, 3)
+            # Not by BLAS: its threads would wait for each other, and take longer than the work.
+            Y, Yt = self._grip
+            found -= np.einsum("ic,c->i", Y, np.einsum("ci,i->c", Yt, residual.reshape(-1))).reshape(-1, 3)
         return found
 
     def lift(self, amounts: Floats) -> Floats:
@@ -160,7 +160,7 @@ class RestSystem:
         if not self._whole:
             return spread
         response = self._inverse @ spread
-        return np.linalg.solve(spread.T @ response, response.T).T
+        return np.asarray(np.linalg.solve(spread.T @ response, response.T).T, np.float64)
 
     def _free(self, fields: Floats) -> Floats:
         flat = fields.reshape(len(fields), -1)
@@ -180,6 +180,15 @@ def _inverted(inertia: csr_array, stiffness: bsr_array, held: Floats) -> Floats:
     inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
     upper = np.triu(inverse)
     return np.ascontiguousarray(upper + np.triu(upper, 1).T)
+
+
+def _in_groups(matrix: Floats) -> Floats:
+    """Twelve rows of a symmetric matrix at a time, column by column, shape (groups, 3n, 12)."""
+    size = len(matrix)
+    groups = -(-size // 12)
+    padded = np.zeros((size, 12 * groups))
+    padded[:, :size] = matrix
+    return np.ascontiguousarray(padded.reshape(size, groups, 12).transpose(1, 0, 2))
 
 
 def _diagonal_blocks(matrix: bsr_array) -> Floats:

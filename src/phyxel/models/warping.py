@@ -12,6 +12,8 @@ Rows of Ψ and W are stored in single precision (so much less to read) and summe
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
@@ -213,6 +215,16 @@ def turn(w: Floats) -> Floats:
     W = cross_matrix(w)
     # sin θ/θ = 1 − b θ²
     return np.eye(3) + (1 - b * square)[:, :, None] * W + a[:, :, None] * (W @ W)
+
+
+def turn_by(w: Floats) -> Floats:
+    """R(w) of one vector (3,), 3 × 3."""
+    x, y, z = w.tolist()
+    angle = math.sqrt(x * x + y * y + z * z)
+    W = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    if angle < 1e-6:
+        return np.eye(3) + W + 0.5 * (W @ W)
+    return np.eye(3) + (math.sin(angle) / angle) * W + (2 * (math.sin(0.5 * angle) / angle) ** 2) * (W @ W)
 
 
 def turned_by(R: Floats) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from phyxel.mls.consistent import consistent_gradients
+from phyxel.mls.consistent import consistent_gradients, vanishing_fields
 from phyxel.mls.shape_functions import Basis, ShapeValues
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature
@@ -42,15 +42,13 @@ class Fabric:
         """Of a solid with these nodes."""
         shape = solid.shape_functions(nodes, basis)
         at_skin, at_points = shape.at(solid.skin.positions), shape.at(nodes.quadrature.points)
-        within = np.ones(len(nodes), bool)
-        within[at_skin.index.numpy()] = False
         gradients = consistent_gradients(
             at_points.dphi.numpy(),
             at_points.values,
             nodes.quadrature.points,
             nodes.quadrature.weights,
             nodes.positions,
-            within,
+            vanishing_fields(at_skin.values),
             basis,
         )
         at_points = at_points.with_gradients(gradients)
