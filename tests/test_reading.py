@@ -38,9 +38,9 @@ def test_all_of_a_stretched_bar_has_the_same_stress(model):
 
 
 def test_the_root_of_a_cantilever_has_the_stress_of_beam_theory():
-    """A bar sags under its weight: σ_xx = M y / I with M = ρgA (L − x)²/2 and I = A h²/12. Its moment over sections more
-    than half a height from the clamp (St Venant) to 3 %; at single points to 8 %: with 6 spacings of linear functions
-    across, stress wavers by 6 % from node to node."""
+    """A bar sags under its weight: σ_xx = M y / I with M = ρgA (L − x)²/2 and I = A h²/12. Its moment over sections
+    more than half a height from the clamp (St Venant) to 3 %; over their points to 8 % in the mean square: with 6
+    spacings of linear functions across, stress wavers by so much from node to node."""
     body = bar("galerkin", 700)
     world = px.World(gravity=(0, -1.0, 0))
     world.add(body)
@@ -54,10 +54,9 @@ def test_the_root_of_a_cantilever_has_the_stress_of_beam_theory():
         stress, strain = body.stress_at(places)[:, 0, 0], body.strain_at(places)[:, 0, 0]
         assert stress @ y / (y @ y) == pytest.approx(slope, rel=0.03)
         assert strain @ y / (y @ y) == pytest.approx(slope / E, rel=0.03)
-        far = np.abs(np.abs(y) - 0.09) < 1e-9
-        assert stress[far] == pytest.approx(slope * y[far], rel=0.08)
+        assert np.linalg.norm(stress - slope * y) < 0.08 * np.linalg.norm(slope * y)
 
 
 def test_stress_needs_a_world():
-    with pytest.raises(px.PhyxelError, match="world.add"):
+    with pytest.raises(px.PhyxelError, match=r"world\.add"):
         bar("phyxel", 64).stress_at(inside(1))
