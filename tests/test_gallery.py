@@ -364,4 +364,4 @@ def test_stress_is_at_the_root_of_the_bar_and_not_at_its_tip():
     mises = np.sqrt(1.5 * (shear**2).sum(axis=(1, 2)))
     assert (np.diff(mises) < 0).all(), "from the root to the tip it falls"
     assert mises[0] > 30 * mises[-1]
-    assert mises[0] == pytest.approx(1000 * 9.81 * 0.9**2 / 2 * 0.1 * 12 / 0.25**2, rel=0.2), "large bends: 20 %"
+    assert mises[0] == pytest.approx(1000 * 9.81 * 0.9**2 / 2 * 0.1 * 12 / 0.25**2, rel=0.1), "large bends and few nodes: 10 %"

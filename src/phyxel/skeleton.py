@@ -21,8 +21,8 @@ class Bone:
     """A bone that turns about its joint, in the frame of its parent.
 
     `joint` [m] is where it turns, in the reference shape of what is attached. `path` says how far it has turned from
-    the rest pose (degrees about x, y, z, in this order): keyframes, a list of (time [s], three numbers), from rest at 0 s
-    on, or a function of time. `to` says in the same way how far the joint goes [m]; for a bone without a parent.
+    the rest pose (degrees about x, y, z, in this order): keyframes, a list of (time [s], three numbers), from rest at
+    0 s on, or a function of time. `to` says in the same way how far the joint goes [m]; for a bone without a parent.
     """
 
     name: str
