@@ -325,7 +325,7 @@ class Body:
         skin = (self.placed_cloud() - self.born.centre) / self.born.unit
         return Space(fabric, placing, skin, self._sees_in_cloud, device)
 
-    def _sees_in_cloud(self, one: Floats, other: Floats) -> NDArray[np.bool_]:
+    def _sees_in_cloud(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         return self.solid.sees(one, other)
 
     @property

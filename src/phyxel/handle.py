@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +99,8 @@ def stays(to: Motion, turn: Motion | None) -> bool:
     """Whether a drag goes nowhere."""
     if turn is not None or callable(to):
         return False
-    return not np.any([value for _, value in to] if _is_keyed(to) else to)  # type: ignore[misc]
+    values: Any = [value for _, value in to] if _is_keyed(to) else to  # type: ignore[misc]
+    return not np.any(values)
 
 
 def _is_keyed(motion: Vector | Keyframes) -> bool:

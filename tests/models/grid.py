@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.contact.feel import Feel, Touch
 from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
-from phyxel.contact.feel import Feel, Touch
 from phyxel.models.lone import Goal, Hold
 from phyxel.models.modal import ModalModel
 from phyxel.models.space import Placing, Space
@@ -23,7 +23,9 @@ def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") 
     """The space of a block [m] about the origin with so many cells between its nodes, and its unit [m]."""
     gauss, weight = np.polynomial.legendre.leggauss(2)
     nodes = [np.linspace(-s / 2, s / 2, n + 1) for n, s in zip(cells, size, strict=True)]
-    points = [((np.arange(n)[:, None] + 0.5 + 0.5 * gauss) * s / n - s / 2).ravel() for n, s in zip(cells, size, strict=True)]
+    points = [
+        ((np.arange(n)[:, None] + 0.5 + 0.5 * gauss) * s / n - s / 2).ravel() for n, s in zip(cells, size, strict=True)
+    ]
     weights = [np.tile(0.5 * weight * s / n, n) for n, s in zip(cells, size, strict=True)]
     X, places = (np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3) for axes in (nodes, points))
     h = np.array(size) / cells
@@ -31,11 +33,18 @@ def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") 
     shapes = ShapeFunctions(X, np.full(len(X), 2.0001 * h.max()), basis)
     volumes = np.einsum("i,j,k->ijk", *weights).ravel()
     unit = float(h.mean())
-    return Space(shapes, Quadrature(places, volumes), skin, Placing(np.zeros(3), unit, np.eye(3)), dev.pick("cpu")), unit
+    return Space(
+        shapes, Quadrature(places, volumes), skin, Placing(np.zeros(3), unit, np.eye(3)), dev.pick("cpu")
+    ), unit
 
 
 def modal(
-    space: Space, unit: float, holds: Sequence[Hold] = (), velocities: Floats | None = None, modes: int = 20, **material: float
+    space: Space,
+    unit: float,
+    holds: Sequence[Hold] = (),
+    velocities: Floats | None = None,
+    modes: int = 20,
+    **material: float,
 ) -> ModalModel:
     """A body of one material; the nodes on its faces may touch something."""
     X = space.nodes

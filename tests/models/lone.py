@@ -8,10 +8,10 @@ import numpy as np
 
 import phyxel as px
 from phyxel import device as dev
+from phyxel.contact.feel import Feel, Touch
 from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin import GalerkinModel
-from phyxel.contact.feel import Feel, Touch
 from phyxel.models.lone import Goal, Hold
 from phyxel.models.space import Placing, Space
 from phyxel.solid.fabric import Fabric

@@ -58,7 +58,9 @@ def test_a_free_body_has_six_rigid_modes_apart() -> None:
     space, _ = block((5, 3, 2), SIZE)
     matter = Matter.of(space, Mixture.even(Material(), len(space)), np.eye(3))
     lowest = Compliance(matter, None).lowest(7, None)
-    values = np.einsum("iak,iak->k", lowest, matter.strained(lowest)) / np.einsum("iak,iak->k", lowest, matter.weighed(lowest))
+    values = np.einsum("iak,iak->k", lowest, matter.strained(lowest)) / np.einsum(
+        "iak,iak->k", lowest, matter.weighed(lowest)
+    )
     elastic = eigenmodes(matter, None, 1, lambda: Compliance(matter, None)).values[0]
     assert np.abs(values[:6]).max() < 1e-9 * elastic
     assert values[6] == pytest.approx(elastic, rel=1e-6)

@@ -33,7 +33,9 @@ def test_a_spinning_body_keeps_momentum_and_energy() -> None:
     X = space.nodes
     v = np.cross([0.3, 2.0, 3.0], X) + 0.3 * np.sin(X[:, [1, 2, 0]]) * [5, 2, 1] + [1.0, 2.0, 3.0]
     model = modal(space, unit, velocities=v)
-    np.testing.assert_allclose(model.momenta()[0], 1000 * unit**4 * space.mass(np.ones(len(space.points))) .sum(axis=0) @ v)
+    np.testing.assert_allclose(
+        model.momenta()[0], 1000 * unit**4 * space.mass(np.ones(len(space.points))).sum(axis=0) @ v
+    )
     first, energy = model.momenta(), None
     for k in range(1000):
         model.step(STEP, np.zeros_like(X), [], None)

@@ -113,9 +113,9 @@ def _missing(gradients: Floats, pairs: _Pairs, vanishing: csr_array) -> Floats:
     """r: what the sums Σ_q w_q y_m ∇ψ lack, shape (terms k, 3). Divergence theorem: ∫ ∂_k ψ x_m = −δ_km ∫ ψ."""
     count, lacking = vanishing.shape[0], []
     for m, y in enumerate(pairs.moments.T):
-        sums = np.stack([-np.bincount(pairs.node, pairs.weight * y * slope, count) for slope in gradients.T], axis=1)
+        sums: Floats = np.stack([-np.bincount(pairs.node, pairs.weight * y * slope, count) for slope in gradients.T], axis=1)
         if m > 0:
-            sums[:, m - 1] -= np.bincount(pairs.node, pairs.weight * pairs.phi, count) / pairs.length
+            sums[:, m - 1] -= np.asarray(np.bincount(pairs.node, pairs.weight * pairs.phi, count) / pairs.length)
         lacking.append(vanishing.T @ sums)
     return np.concatenate(lacking)
 

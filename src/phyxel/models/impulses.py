@@ -3,12 +3,13 @@
 put them where they must be.
 
 A body's coordinates are its middle c, its turn Q and the amplitudes z: x = c + Q (X + u(z) − ȳ(z)), ȳ the middle of the
-warped shape. Vibration turns the frame back by I⁻¹ ∫ρ y × u̇, so that it has no angular momentum of its own: in (v, L, ż)
-kinetic energy has no mixed terms.
+warped shape. Vibration turns the frame back by I⁻¹ ∫ρ y × u̇, so that it has no angular momentum of its own: in terms of
+(v, L, ż) kinetic energy has no mixed terms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
 
+SINGULAR = 1e-6
+"""What of the most movable row one must have to be moved."""
 SWEEPS = wp.constant(200)
 """of Gauss and Seidel's method over the points of contact, at most"""
 STILL = wp.constant(wp.float64(1e-5))
@@ -157,8 +160,8 @@ class Cone:
 
 
 def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
-    """Impulses δ (r,) with W δ + b = 0 for the first `held` rows and, for the points of contact after them, normals that
-    only push, W δ + b ≥ 0 where they do not, and friction within Coulomb's cone; all of total + δ."""
+    """Impulses δ (r,) with W δ + b = 0 for the first `held` rows and, for the points of contact after them, normals
+    that only push, W δ + b ≥ 0 where they do not, and friction within Coulomb's cone; all of total + δ."""
     rest = slice(held, len(b))
     back = np.zeros((held, len(b) - held))
     first = np.zeros(held)
@@ -173,22 +176,20 @@ def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
         total = wp.array(cone.total, dtype=wp.float64, device="cpu")
         matrix = np.ascontiguousarray(reduced).reshape(-1)
         arrays = [wp.array(part, dtype=wp.float64, device="cpu") for part in (matrix, gap, cone.friction)]
-        inputs = [0, len(cone.friction), *arrays, total]
+        inputs = [0, len(cone.friction), SINGULAR * reduced.diagonal().max(), *arrays, total]
         wp.launch(sweep_contacts, 1, inputs=inputs, device="cpu")
         delta[rest] = total.numpy() - cone.total
     delta[:held] = -first - back @ delta[rest]
     return delta
 
 
-def _factor(W: Floats):
-    """W⁻¹ of a matrix that may be singular: rows that say the same twice share what they need."""
-    scale = 1 / np.sqrt(np.maximum(W.diagonal(), 1e-30 * max(W.diagonal().max(), 1e-300)))
-    even = W * np.outer(scale, scale)
-    even[np.diag_indices_from(even)] += 1e-9
-    factor = cho_factor(even, lower=True, check_finite=False)
-    return lambda b: (
-        (scale * cho_solve(factor, (scale * b.T).T if b.ndim == 1 else scale[:, None] * b, check_finite=False).T).T
-    )
+def _factor(W: Floats) -> Callable[[Floats], Floats]:
+    """W⁻¹ of a matrix that may be singular: rows that say the same twice share what they need, and those that nothing
+    can move, as points near the clamp, get nothing."""
+    stiffer = W.copy()
+    stiffer[np.diag_indices_from(W)] += SINGULAR * W.diagonal().max() + 1e-300
+    factor = cho_factor(stiffer, lower=True, check_finite=False)
+    return lambda b: cho_solve(factor, b, check_finite=False)
 
 
 @wp.func_native("""
@@ -197,13 +198,13 @@ def _factor(W: Floats):
 """)
 def _add_row(W: wp.array(dtype=wp.float64), i: int, size: int, change: wp.float64, gap: wp.array(dtype=wp.float64)):
     """gap += W e_i change; a loop that the compiler makes vectors of."""
-    ...
 
 
 @wp.kernel
 def sweep_contacts(
     first: int,
     count: int,
+    least: wp.float64,
     W: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
     friction: wp.array(dtype=wp.float64),
@@ -211,7 +212,8 @@ def sweep_contacts(
 ):
     """Gauss and Seidel's method with projection on the cones, point by point, until nothing changes; one thread.
 
-    `gap` = W total + b is kept up to date: points that do not touch cost nothing.
+    `gap` = W total + b is kept up to date: points that do not touch cost nothing. Those that can hardly move, by less
+    than `least`, are left alone.
     """
     none = wp.float64(0.0)
     size = 3 * count
@@ -221,7 +223,7 @@ def sweep_contacts(
         for i in range(count):
             n = 3 * i
             weight = W[n * size + n]
-            if weight > none:
+            if weight > least:
                 before = total[n]
                 total[n] = wp.max(none, before - gap[n] / weight)
                 if total[n] != before:
@@ -231,7 +233,7 @@ def sweep_contacts(
                 most = friction[i] * total[n]
                 if most > none or total[n + 1] != none or total[n + 2] != none:
                     slack = wp.max(W[(n + 1) * size + n + 1], W[(n + 2) * size + n + 2])
-                    slack = wp.max(slack, wp.float64(1e-12) * weight)
+                    slack = wp.max(slack, least)
                     t1 = total[n + 1] - gap[n + 1] / slack
                     t2 = total[n + 2] - gap[n + 2] / slack
                     length = wp.sqrt(t1 * t1 + t2 * t2)

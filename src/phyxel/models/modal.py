@@ -4,7 +4,7 @@
 
 What departs from the paper: each oscillator is followed by its exact solution instead of an implicit Euler step, which
 would swallow its swing; a free body has a frame (c, Q) that carries momentum and angular momentum; constraints hold the
-warped points, at the end of the step (eq. 13 with η = γ/2 = 1/(2Δt), iterated since the rows turn), not the unwarped ones;
+warped points, at the end of the step (eq. 13 with 2η = γ = 1/Δt, iterated since the rows turn), not the unwarped ones;
 handles bring the shapes that they pull the body into.
 
 A step predicts free motion; then impulses even over the step put held points at their goals and keep points out of
@@ -14,20 +14,20 @@ colliders; then impulses at its end give those points the velocities they must h
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.spatial.transform import Rotation
 
-from phyxel import device as dev
 from phyxel.contact.feel import Feel, Touch
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture, rotated_elasticity
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.basis import Basis, Pace, curls, pace, rigid_pace, straight, turning
+from phyxel.models.frame import Frame, Motion
 from phyxel.models.impulses import Cone, Patch, Pose, Response, Rows, solve, spread
 from phyxel.models.laws import hooke_stress
 from phyxel.models.lone import Goal, Hold
@@ -42,9 +42,10 @@ from phyxel.models.modes import (
     orthonormal,
     pins,
     rigid_shapes,
-)  # fmt: skip
+)
 from phyxel.models.space import Space
-from phyxel.models.warping import cross, cross_matrix, turn, turn_by, turned_by, unwarp, warp_derivative
+from phyxel.models.touching import Contacts, Grip
+from phyxel.models.warping import cross_matrix, turn, turn_by, turned_by, unwarp, warp_derivative
 
 Floats = NDArray[np.float64]
 
@@ -59,42 +60,16 @@ ROUNDS = 5
 EXACT = 1e-7
 SHALLOW = 1e-4
 """Errors of held points, and depths of others [spacings], that need not be corrected."""
-UNWARPING = 40
-"""Rounds that find the linear field of a warped one."""
+TURN = 0.5
+"""Most that a node is turned in one correction [rad]."""
 SETTLING_STEPS = 3000
-
-
-@dataclass
-class Motion:
-    """All that varies with time. A clamped body has neither c nor Q of its own."""
-
-    z: Floats
-    rate: Floats
-    """ż [1/s]"""
-    c: Floats
-    v: Floats
-    Q: Floats
-    L: Floats
-    """angular momentum about c, in the world's axes, in the body's own scales"""
-
-    def copy(self) -> Motion:
-        return Motion(*(getattr(self, name).copy() for name in self.__dataclass_fields__))
-
-
-@dataclass
-class Grip:
-    """A hold that is not part of the clamped base."""
-
-    hold: Hold
-    chosen: NDArray[np.int64]
-    """those of its points that are followed"""
-    turned: Floats
-    """the body's rotation there when it was taken, 3 × 3"""
-    patch: Patch
 
 
 class ModalModel:
     """One body that moves by its modes. Lengths in units of its mean node spacing, as `LoneModel` says."""
+
+    _matter: Matter
+    _bending: Floats
 
     def __init__(
         self,
@@ -115,6 +90,9 @@ class ModalModel:
         self._contact, self._reach = np.asarray(contact), np.asarray(reach, np.float64)[contact]
         self._count, self._progress = modes, progress
         self._holds: list[Hold] = []
+        self._base: list[Hold] = []
+        self._grips: list[Grip] = []
+        self._frame: Frame | None = None
         self._basis: Basis | None = None
         self._felt: csr_array = space.at_nodes.values[self._contact]
         """φ_I at nodes that may touch something"""
@@ -124,18 +102,15 @@ class ModalModel:
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; motion goes on from where it is."""
-        before = getattr(self, "_matter", None)
-        self._matter = Matter.of(self.space, mixture, rotation)
+        matter = Matter.of(self.space, mixture, rotation)
         self._rotation = np.asarray(rotation, np.float64)
         self._paces.clear()
-        same = before is not None and all(
-            np.array_equal(a, b) for a, b in zip(before.content, self._matter.content, strict=True)
-        )
-        if self._basis is not None and same:
-            self._motion.L *= before.density / self._matter.density if before else 1.0
-        elif self._basis is not None:
-            self._forget()
-            self._renew()
+        if self._basis is None or all(map(np.array_equal, matter.content, self._matter.content)):
+            self._matter = matter
+            return
+        u, v = self.u, self.v
+        self._matter = matter
+        self._restart(self._base, u, v)
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """What is held from now on; nothing jumps."""
@@ -148,7 +123,7 @@ class ModalModel:
         kept = [hold for hold in self._base if any(_same(hold, other) for other in holds)]
         self._holds = holds
         if len(kept) < len(self._base):
-            self._change_base(kept)
+            self._restart(kept, self.u, self.v)
         else:
             self._renew()
 
@@ -156,19 +131,36 @@ class ModalModel:
         """The basis, made when first needed."""
         if self._basis is not None:
             return self._basis
-        self._set_base([hold for hold in self._holds if hold.still])
-        motion = Motion(np.zeros(0), np.zeros(0), np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
-        v = self._velocities
-        if self._clamp is None:
-            motion.c, motion.v, motion.L = self._frame_of(self.space.nodes, v)
-            v = v - motion.v
-            v = v - np.cross(np.linalg.solve(self._inertia(self.space.nodes)[1], motion.L), self.space.nodes - motion.c)
-        self._motion = motion
-        self._grips: list[Grip] = []
         self._push: Floats = np.zeros((len(self.space), 3))
-        self._renew(turning(self.space, np.stack([np.zeros_like(v), v], axis=2)))
+        self._set_base([hold for hold in self._holds if hold.still])
+        self._motion, rate = Motion.none(), self._velocities
+        if self._frame is not None:
+            self._motion, _, rate, _ = self._frame.fitted(self.space.nodes, rate, np.eye(3))
+        self._renew(turning(self.space, np.stack([np.zeros_like(rate), rate], axis=2)))
         assert self._basis is not None
         return self._basis
+
+    def _restart(self, base: list[Hold], u: Floats, v: Floats) -> None:
+        """Other modes, clamped by `base` only, from the same displacements and velocities (n, 3).
+
+        Where the clamp was, the warped field had a part taken off: what is left is the warp of another linear field
+        with the same rotations.
+        """
+        assert self._basis is not None
+        motion, was_free = self._motion, self._frame is not None
+        present = self._basis.shapes @ np.stack([motion.z, motion.rate], axis=1)
+        w, w_rate = present[:, 3:, 0], present[:, 3:, 1]
+        self._set_base(base)
+        if self._frame is not None:
+            Q = motion.Q if was_free else None
+            self._motion, u, v, spin = self._frame.fitted(self.space.nodes + u, v, Q)
+            if not was_free:
+                w = Rotation.from_matrix(self._motion.Q.T @ turn(w)).as_rotvec()
+                w_rate = w_rate @ self._motion.Q - spin
+        p = unwarp(u, w)
+        turned = np.einsum("nab,nb->na", warp_derivative(np.concatenate([p, w], axis=1))[:, :, 3:], w_rate)
+        fields = [np.concatenate([p, w], axis=1), np.concatenate([unwarp(v - turned, w), w_rate], axis=1)]
+        self._renew(np.stack(fields, axis=2))
 
     def _set_base(self, holds: list[Hold]) -> None:
         """Clamp the modes where these hold the body, if that keeps it from turning."""
@@ -176,17 +168,10 @@ class ModalModel:
         held = pins(points)
         self._base = holds if held else []
         self._clamp = Clamp(self.space, points) if held else None
-        self._forget()
-
-    def _forget(self) -> None:
-        """What depends on M, K and the clamp is to be made anew."""
+        self._frame = None if held else Frame(self._matter, self.space.nodes)
         self._factor: Compliance | None = None
         self._modes: Modes | None = None
         self._responses: dict[bytes, Floats] = {}
-        matter = self._matter
-        self._mass = float(matter.mass.sum())
-        self._lumps: Floats = matter.mass.sum(axis=1) / self._mass
-        self._weighed_rest: Floats = matter.mass @ self._rest
 
     def _compliance(self) -> Compliance:
         if self._factor is None:
@@ -204,8 +189,8 @@ class ModalModel:
         """A basis of the body's modes, the shapes of what holds it, and those it has now and goes to, `present`
         (n, 6, 2): so nothing jumps.
 
-        A pull at a few points bends the body by its modes; what is left to do is local, and turns nothing. If it did, the
-        sharp peak under a single point would roll up.
+        A pull at a few points bends the body by its modes; what is left to do is local, and turns nothing. If it did,
+        the sharp peak under a single point would roll up.
         """
         if present is None:
             assert self._basis is not None
@@ -217,11 +202,8 @@ class ModalModel:
         shapes = [turning(self.space, self._proper.shapes)]
         rigid = [straight(rigid_shapes(matter))] if self._clamp is None else []
         for hold, some in zip(followed, chosen, strict=True):
-            shapes.append(straight(orthonormal(matter, self._response(hold.points[some]), [*rigid, *shapes])))
-        for hold in followed:
-            if hold.turns:
-                extra = orthonormal(matter, self._twist(hold.points[:1]), [*rigid, *shapes])
-                shapes.append(turning(self.space, extra))
+            pulled = self._response(hold.points[some], hold.turns)
+            shapes.append(straight(orthonormal(matter, pulled, [*rigid, *shapes])))
         shapes.append(orthonormal(matter, present, shapes))
         modes = diagonal(matter, np.concatenate(shapes, axis=2))
         self._motion.z, self._motion.rate = matter.products(modes.shapes, present).T.copy()
@@ -240,17 +222,14 @@ class ModalModel:
         at = self.space.at(X)
         return Patch(X, at.values.toarray(), np.array([part[[0]].toarray()[0] for part in at.gradients]), self._ready())
 
-    def _response(self, points: Floats) -> Floats:
-        """The static shapes that unit forces at points (k, 3) make, shape (n, 3, 3k)."""
-        values = self.space.at(points).values.toarray()
-        return self._bent(np.einsum("ci,ab->iacb", values, np.eye(3)).reshape(len(self.space), 3, -1))
-
-    def _twist(self, point: Floats) -> Floats:
-        """Those that unit torques at a point (1, 3) make, shape (n, 3, 3)."""
-        gradients = np.stack([part.toarray()[0] for part in self.space.at(point).gradients], axis=1)
-        return self._bent(0.5 * cross_matrix(gradients))
-
-    def _bent(self, forces: Floats) -> Floats:
+    def _response(self, points: Floats, turns: bool) -> Floats:
+        """The static shapes that unit forces at points (k, 3) make, and unit torques at the first if that is to turn,
+        shape (n, 3, m)."""
+        at = self.space.at(points)
+        forces = np.einsum("ci,ab->iacb", at.values.toarray(), np.eye(3)).reshape(len(self.space), 3, -1)
+        if turns:
+            gradients = np.stack([part[[0]].toarray()[0] for part in at.gradients], axis=1)
+            forces = np.concatenate([forces, 0.5 * cross_matrix(gradients)], axis=2)
         key = forces.tobytes()
         if key not in self._responses:
             self._responses[key] = self._compliance().response(forces)
@@ -264,119 +243,35 @@ class ModalModel:
         self._lay()
         self._show()
 
-    @property
-    def _rest(self) -> Floats:
-        """X about its middle."""
-        return self.space.nodes - self._lumps @ self.space.nodes
-
-    def _change_base(self, kept: list[Hold]) -> None:
-        """Some of what the modes were clamped by is gone."""
-        u, v = self.u, self.v
-        self._set_base(kept)
-        X, motion = self.space.nodes, self._motion
-        y, rate = X + u, v
-        motion.c, motion.v, motion.L, motion.Q = np.zeros(3), np.zeros(3), np.zeros(3), np.eye(3)
-        if self._clamp is None:
-            motion.c, motion.v, motion.L = self._frame_of(y, v)
-            motion.Q = _best_turn(self._rest, self._matter.mass @ (y - motion.c))
-            spin = np.linalg.solve(self._inertia(y)[1], motion.L)
-            rate = (v - motion.v - np.cross(spin, y - motion.c)) @ motion.Q
-            y = self._lumps @ X + (y - motion.c) @ motion.Q
-        self._basis = None
-        self._renew(turning(self.space, np.stack(self._unwarped(y - X, rate), axis=2)))
-
-    def _unwarped(self, u: Floats, rate: Floats) -> tuple[Floats, Floats]:
-        """The linear field whose warp is u (n, 3), and its change whose warp changes at `rate`. Each turn of the loop
-        sees the rotations better."""
-        at = self.space.at_nodes
-        p, p_rate = u, rate
-        for _ in range(UNWARPING):
-            w = curls(at, p[:, :, None])[:, :, 0]
-            p = unwarp(u, w)
-        moves = warp_derivative(np.concatenate([p, w], axis=1))
-        for _ in range(UNWARPING):
-            turning = np.einsum("nab,nb->na", moves[:, :, 3:], curls(at, p_rate[:, :, None])[:, :, 0])
-            p_rate = unwarp(rate - turning, w)
-        return p, p_rate
-
-    # The frame
-
-    def _inertia(self, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """Middle of a shape y (n, 3), its inertia about it (3 × 3), and M times the arms (n, 3)."""
-        middle = self._lumps @ y
-        weighed = self._matter.mass @ (y - middle)
-        second = (y - middle).T @ weighed
-        return middle, np.trace(second) * np.eye(3) - second, weighed
-
-    def _frame_of(self, x: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
-        """Middle, its velocity, and angular momentum about it."""
-        middle, _, weighed = self._inertia(x)
-        return middle, self._lumps @ v, cross(weighed, v).sum(axis=0)
+    # The field
 
     def _lay(self) -> None:
-        """Make the field of z, unless it is there, and what a free body's frame needs of it."""
+        """Make the field of z, unless it is there."""
         assert self._basis is not None
         if self._laid is self._motion.z:
             return
         self._laid = self._motion.z
         self._basis.lay(self._motion.z)
-        if self._clamp is None:
-            self._y = self.space.nodes + self._basis.u
-            self._middle, inertia, self._weighed = self._inertia(self._y)
-            self._inverse = np.linalg.inv(inertia)
+        if self._frame is not None:
+            self._frame.take(self.space.nodes + self._basis.u)
 
     def _show(self) -> None:
         """Leave coefficients on the device, and the forces on the modes here."""
         assert self._basis is not None
         motion = self._motion
-        if self._clamp is None and motion.L.any():
-            self._basis.load(self._bending + self._whirl() @ motion.Q.T)
+        if self._frame is not None:
+            slowest = max(float(self._values.min(initial=np.inf)), 1e-30)
+            self._basis.load(self._bending + self._frame.whirl(motion, slowest) @ motion.Q.T)
+            self.offset = motion.c - motion.Q @ self._frame.middle
         self._forces = self._basis.show(motion.Q)
-        self.offset = np.zeros(3) if self._clamp is not None else motion.c - motion.Q @ self._middle
-
-    def _whirl(self) -> Floats:
-        """Forces −ω × (ω × M y) − ω̇ × M y of a turning frame on the coefficients, in its axes, shape (n, 3).
-
-        They grow with the shape they stretch, in nature only until that stiffens; as the modes do not, the more the
-        body spins for its lowest mode the more y is taken at rest.
-        """
-        angular = self._motion.Q.T @ self._motion.L
-        spin = self._inverse @ angular
-        faster = -self._inverse @ np.cross(spin, angular)
-        grows = np.clip(1 - spin @ spin / max(self._values[0], 1e-30), 0.0, 1.0) if len(self._values) else 0.0
-        arms = self._weighed_rest + grows * (self._weighed - self._weighed_rest)
-        whirl = np.outer(spin, spin) - spin @ spin * np.eye(3) + cross_matrix(faster)
-        return -arms @ whirl.T
 
     def _pose(self, rows: bool = True) -> Pose:
-        """The frame now; `rows`: and how it goes with z."""
+        """Where the body's frame is now; `rows`: and how it goes with z."""
         assert self._basis is not None
-        l, motion = len(self._basis), self._motion
-        none = np.zeros((3, l))
-        if self._clamp is not None:
-            return Pose(np.zeros(3), np.eye(3), np.zeros(3), 0.0, np.zeros((3, 3)), none, none)
-        inverse = motion.Q @ self._inverse @ motion.Q.T
-        pose = Pose(motion.c, motion.Q, self._middle, 1 / self._mass, inverse, none, none)
-        if not rows:
-            return pose
-        moves = warp_derivative(self._basis.linear)
-        both = np.concatenate([self._lumps[:, None, None] * moves, cross_matrix(self._weighed) @ moves], axis=1)
-        sums = np.tensordot(both, self._basis.rows, ([0, 2], [0, 1]))
-        return replace(pose, drift=sums[:3], spin=self._inverse @ sums[3:])
-
-    def _turn(self, dt: float, y: Floats, weighed: Floats) -> None:
-        """Turn the frame from the shape y to the present one, by the midpoint rule: L is what the whole has."""
-        motion = self._motion
-        middle_weighed = 0.5 * (weighed + self._weighed)
-        arms = 0.5 * (y + self._y)
-        second = (arms - self._lumps @ arms).T @ middle_weighed
-        inverse = np.linalg.inv(np.trace(second) * np.eye(3) - second)
-        own = cross(middle_weighed, self._y - y).sum(axis=0) / dt
-        spin = inverse @ (motion.Q.T @ motion.L - own)
-        for _ in range(6):
-            half = motion.Q @ turn_by(0.5 * dt * spin)
-            spin = inverse @ (half.T @ motion.L - own)
-        motion.Q = motion.Q @ turn_by(dt * spin)
+        if self._frame is not None:
+            return self._frame.pose(self._motion, self._basis, rows)
+        none = np.zeros((3, len(self._basis)))
+        return Pose(np.zeros(3), np.eye(3), np.zeros(3), 0.0, np.zeros((3, 3)), none, none)
 
     # Time
 
@@ -391,13 +286,13 @@ class ModalModel:
         self._load(push)
         modes, rigid = self._pace(dt, calm)
         forces = self._forces
-        goals = self._goals(goals)
+        held = self._goals(goals)
         pose = self._pose(False)
-        before = [self._places(goal) for goal in goals]
+        before = [self._places(grip, pose) for grip, _ in held]
         here = self._contact_places(pose) if feel is not None else None
         self._predict(modes, rigid, dt)
-        if goals or feel is not None:
-            self._constrain(dt, modes, rigid, goals, before, feel, here, calm)
+        if held or feel is not None:
+            self._constrain(dt, modes, rigid, held, before, feel, here, calm)
         if calm:
             motion.rate[:], motion.v[:], motion.L[:] = 0.0, 0.0, 0.0
         if not np.isfinite(motion.z).all():
@@ -437,9 +332,9 @@ class ModalModel:
         """Forces of the accelerations, and what of them bends the body: its frame takes their mean."""
         assert self._basis is not None
         self._force: Floats = self._matter.mass @ self._push
-        self._mean = self._force.sum(axis=0) / self._mass
         self._bending = self._force
-        if self._clamp is None:
+        if self._frame is not None:
+            self._mean = self._force.sum(axis=0) / self._frame.mass
             self._bending = self._matter.mass @ (self._push - self._mean)
         self._basis.load(self._bending)
 
@@ -450,17 +345,14 @@ class ModalModel:
         pull = self._forces - np.maximum(self._basis.values, 0.0) * self._squared * motion.z
         motion.z = motion.z + modes.s * motion.rate + modes.g * pull
         motion.rate = modes.e * motion.rate + modes.s * pull
-        if self._clamp is None:
-            y, weighed = self._y, self._weighed
-            moment = ((y - self._middle) @ motion.Q.T).T @ self._force
-            torque = np.array([moment[1, 2] - moment[2, 1], moment[2, 0] - moment[0, 2], moment[0, 1] - moment[1, 0]])
-            a = self._mean
-            motion.c = motion.c + rigid.s * motion.v + rigid.g * a
-            motion.v = rigid.e * motion.v + rigid.s * a
-            after = rigid.e * motion.L + rigid.s * torque
+        if self._frame is not None:
+            y, weighed = self._frame.y, self._frame.weighed
+            after = rigid.e * motion.L + rigid.s * self._frame.torque(motion, self._force)
+            motion.c = motion.c + rigid.s * motion.v + rigid.g * self._mean
+            motion.v = rigid.e * motion.v + rigid.s * self._mean
             motion.L = 0.5 * (motion.L + after)
             self._lay()
-            self._turn(dt, y, weighed)
+            motion.Q = self._frame.spun(motion, dt, y, weighed)
             motion.L = after
 
     # Holds and contact
@@ -472,11 +364,10 @@ class ModalModel:
         pairs = zip(self._holds, goals, strict=True)
         return [(grip, goal) for hold, goal in pairs for grip in self._grips if grip.hold is hold]
 
-    def _places(self, held: tuple[Grip, Goal]) -> tuple[Floats, Floats]:
+    def _places(self, grip: Grip, pose: Pose) -> tuple[Floats, Floats]:
         """Where the points of a hold are, and how far the body has turned there."""
-        patch, pose = held[0].patch, self._pose(False)
-        patch.see(self._motion.z)
-        return patch.places(pose), patch.rotation(pose)
+        grip.patch.see(self._motion.z)
+        return grip.patch.places(pose), grip.patch.rotation(pose)
 
     def _contact_places(self, pose: Pose) -> Floats:
         assert self._basis is not None
@@ -501,7 +392,7 @@ class ModalModel:
         feel: Feel | None, here: Floats | None, calm: bool,
     ) -> None:  # fmt: skip
         """Held points to their goals, others out of colliders; then their velocities."""
-        if self._clamp is not None and feel is not None:
+        if feel is not None:
             self._lay()
         contacts = None if feel is None or here is None else self._touching(feel, here, dt)
         if not goals and contacts is None:
@@ -516,12 +407,13 @@ class ModalModel:
             fine = np.abs(error).max(initial=0.0) < EXACT
             if contacts is not None:
                 rows.append(contacts.rows(self._motion.z, pose))
-                error = np.concatenate([error, contacts.gaps(pose, dt)])
+                error = np.concatenate([error, contacts.gaps(pose)])
                 fine = fine and bool(total.any()) and error[held::3].min() > -SHALLOW
             joined = Rows.joined(rows)
             if fine or not left:
                 break
             delta = solve(joined.matrix(pose, place), error, held, Cone(friction, total))
+            delta *= self._share(place.modes * (joined.z.T @ delta))
             total = total + delta[held:]
             self._kick(joined, delta, pose, place, speed)
         if not calm:
@@ -529,6 +421,11 @@ class ModalModel:
             if contacts is not None:
                 wanted.append(contacts.velocities(2 * dt * _longest(self._push)))
             self._match_velocities(joined, np.concatenate(wanted), pose, held, Cone(friction, total), dt)
+
+    def _share(self, shift: Floats) -> float:
+        """How much of a change of z to make at once: rows are those of the present rotations, and hold near them."""
+        assert self._basis is not None
+        return min(1.0, TURN / max(_longest(self._basis.rows[:, 3:] @ shift), 1e-30))
 
     def _kick(self, rows: Rows, impulses: Floats, pose: Pose, place: Response | None, speed: Response) -> None:
         """What impulses along rows do to where the body is and how it moves."""
@@ -584,7 +481,9 @@ class ModalModel:
         if not len(near) or gap[near].min() > 0:
             return None
         near = near[spread(places[near], CONTACTS, int(np.argmin(gap[near])))]
-        some = Touch(gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution")))
+        some = Touch(
+            gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution"))
+        )
         patch = Patch(self.space.nodes[self._contact[near]], self._felt[near].toarray(), None, self._basis)
         return Contacts(some, patch, here[near], places[near], dt)
 
@@ -638,9 +537,8 @@ class ModalModel:
         rate = np.einsum("nab,nb->na", warp_derivative(self._basis.linear), self._basis.rows @ motion.rate)
         if self._clamp is not None:
             return self._clamp.without(rate)
-        own = cross(self._weighed, rate).sum(axis=0)
-        spin = self._inverse @ (motion.Q.T @ motion.L - own)
-        return motion.v + (np.cross(spin, self._y - self._middle) + rate - self._lumps @ rate) @ motion.Q.T
+        assert self._frame is not None
+        return self._frame.velocities(motion, rate)
 
     @property
     def frequencies(self) -> Floats:
@@ -745,57 +643,9 @@ class ModalModel:
         self._load(state["push"])
 
 
-class Contacts:
-    """Points that touch something in a step."""
-
-    def __init__(self, touch: Touch, patch: Patch, before: Floats, predicted: Floats, dt: float) -> None:
-        self.touch, self.patch = touch, patch
-        self._before, self._predicted = before, predicted
-        self._slip = before + dt * touch.velocity
-        self.axes = _axes(touch.normal)
-        """normal and two tangents, shape (k, 3, 3)"""
-        self._approach = np.einsum("ka,ka->k", (predicted - before) / dt - touch.velocity, touch.normal)
-
-    def rows(self, z: Floats, pose: Pose) -> Rows:
-        """Of the points, along their axes."""
-        self.patch.see(z)
-        self.patch.follow()
-        return self.patch.rows(pose).along(self.axes)
-
-    def gaps(self, pose: Pose, dt: float) -> Floats:
-        """Gap and slip of each point over the step, shape (3k,)."""
-        places = self.patch.places(pose)
-        result = np.einsum("kab,kb->ka", self.axes, places - self._slip)
-        result[:, 0] = self.touch.gap + np.einsum("ka,ka->k", places - self._predicted, self.touch.normal)
-        return result.ravel()
-
-    def velocities(self, slow: float) -> Floats:
-        """What they are to have at the end along their axes, shape (3k,): the collider's, and what bounces back of an
-        approach that is not `slow`."""
-        wanted = np.einsum("kab,kb->ka", self.axes, self.touch.velocity)
-        bounces = self._approach < -slow
-        wanted[:, 0] -= np.where(bounces, self.touch.restitution * self._approach, 0.0)
-        return wanted.ravel()
-
-
-def _axes(normal: Floats) -> Floats:
-    """Right-handed axes with the first along unit vectors (k, 3), shape (k, 3, 3)."""
-    helper = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
-    first = np.cross(normal, helper)
-    first /= np.linalg.norm(first, axis=1)[:, None]
-    return np.stack([normal, first, np.cross(normal, first)], axis=1)
-
-
 def _longest(vectors: Floats) -> float:
     return float(np.sqrt((vectors**2).sum(axis=1).max()))
 
 
 def _same(one: Hold, other: Hold) -> bool:
     return one.still == other.still and one.turns == other.turns and np.array_equal(one.points, other.points)
-
-
-def _best_turn(rest: Floats, weighed: Floats) -> Floats:
-    """The rotation that takes a shape at rest closest to another one, given with its masses."""
-    left, _, right = np.linalg.svd(weighed.T @ rest)
-    left[:, 2] *= np.sign(np.linalg.det(left @ right))
-    return left @ right

@@ -77,9 +77,7 @@ class Pairs:
 class Space:
     """Shape functions of a body, at its quadrature points and anywhere."""
 
-    def __init__(
-        self, fabric: Fabric, placing: Placing, skin: Floats, sees: Sees | None, device: wp.Device
-    ) -> None:
+    def __init__(self, fabric: Fabric, placing: Placing, skin: Floats, sees: Sees | None, device: wp.Device) -> None:
         """`skin` (m, 3) are the surfels' positions, `sees` is that of the cloud's coordinates."""
         self.device = device
         self._fabric, self._placing, self._skin, self._sees = fabric, placing, skin, sees

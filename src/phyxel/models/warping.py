@@ -46,7 +46,6 @@ SMALL = wp.constant(wp.float64(1e-3))
 """)
 def _linear_field(rows: wp.array(dtype=wp.float32), z: wp.array(dtype=wp.float64), i: int, l: int) -> vec6d:
     """p and w of a node: 6 × l rows times z. Eight sums side by side, which the compiler will not make of one."""
-    ...
 
 
 @wp.func_native("""
@@ -70,7 +69,6 @@ def _project_some(
     result: wp.array(dtype=wp.float64),
 ):
     """Σ Ψᵀ f over some nodes, for LANES modes from k on."""
-    ...
 
 
 @wp.func
@@ -252,7 +250,8 @@ def unwarp(u: Floats, w: Floats) -> Floats:
     """p = R̃(w)⁻¹ u, shape (m, 3)."""
     a, b, _, _ = _factors(w)
     W = cross_matrix(w)
-    return np.linalg.solve(np.eye(3) + a[:, :, None] * W + b[:, :, None] * (W @ W), u[:, :, None])[:, :, 0]
+    matrices = np.eye(3) + a[:, :, None] * W + b[:, :, None] * (W @ W)
+    return np.asarray(np.linalg.solve(matrices, u[:, :, None])[:, :, 0], np.float64)
 
 
 def warp_derivative(linear: Floats) -> Floats:

@@ -72,8 +72,8 @@ class Fabric:
     @staticmethod
     def nodes_of(state: State) -> Nodes:
         """The nodes in what `state` gave."""
-        kept = (state[name] for name in ("positions", "volumes", "reach", "octants", "kinds"))
-        return Nodes(*kept, quadrature=Quadrature(state["quadrature"], state["weights"]))
+        kept = {name: state[name] for name in ("positions", "volumes", "reach", "octants", "kinds")}
+        return Nodes(**kept, quadrature=Quadrature(state["quadrature"], state["weights"]))
 
     @staticmethod
     def restored(state: State, basis: Basis, device: wp.Device) -> Fabric:

@@ -83,7 +83,8 @@ def sample_nodes(solid: Solid, count: int, refine: Sequence[Region] = (), on_sur
         raise SolidError(f"{solid.name}: volume = {solid.volume} m³: nothing lies inside; is the surface closed?")
     placing = place_corners if on_surface else place
     placed = _Search(solid, count, checked_refine(refine, solid.name), placing).best()
-    return _finished(solid, placed, quadrature(solid, placed.octants, gathered=on_surface))
+    # Shape functions of nodes at corners are smooth within octants, and worth integrating well.
+    return _finished(solid, placed, quadrature(solid, placed.octants, order=3 if on_surface else 2))
 
 
 # --- placing nodes -------------------------------------------------------------------------------------------------

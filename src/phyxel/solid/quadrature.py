@@ -10,8 +10,6 @@ from phyxel.mls.neighbours import nearest
 from phyxel.solid.octants import Octants, Parts
 from phyxel.solid.octree import HALVES, Floats, Kind, Mask, Solid
 
-GAUSS = (HALVES - 0.5) / np.sqrt(3.0)
-"""The 2 × 2 × 2 Gauss points of a unit cube about the origin: exact for cubic polynomials; shape (8, 3)."""
 GOOD_VOLUME = 3e-3
 """Relative error of the volume below which parts of cut octants are not looked at more closely."""
 STEADY_VOLUME = 1e-3
@@ -33,41 +31,22 @@ class Quadrature:
         return len(self.weights)
 
 
-def quadrature(solid: Solid, octants: Octants, gathered: bool = False) -> Quadrature:
-    """Gauss points in uncut octants; in cut ones a point in each part, which counts by how much of it lies inside.
-    `gathered`: in cut ones, too, no more than one in each half along each axis, in the middle of all that are there."""
-    whole = _gauss(octants)
+def quadrature(solid: Solid, octants: Octants, order: int = 2) -> Quadrature:
+    """order³ Gauss points in uncut octants; in cut ones a point in each part, which counts by how much of it lies
+    inside."""
+    whole = _gauss(octants, order)
     parts = octants.parts[octants.cut[octants.parts.owner]]
     share = _true_share(solid, parts, float(whole.weights.sum()))
     held = share > 0
     points = _moved_inside(solid, parts[held], share[held])
     weights = (share * parts.sides.prod(axis=1))[held]
-    if gathered:
-        points, weights = _gathered(solid, octants, parts[held], points, weights)
     points, weights = np.concatenate([whole.points, points]), np.concatenate([whole.weights, weights])
     return Quadrature(points, weights * (solid.volume / max(weights.sum(), np.finfo(float).tiny)))
 
 
-def _gathered(
-    solid: Solid, octants: Octants, parts: Parts, points: Floats, weights: Floats
-) -> tuple[Floats, Floats]:
-    """One point for all parts of an octant's half along each axis: sums of linear functions stay the same. Where the
-    middle lies outside, the part that counts most speaks for all."""
-    side = parts.centres > octants.tree.centres[parts.owner]
-    _, group = np.unique(8 * parts.owner + side @ [4, 2, 1], return_inverse=True)
-    total = np.bincount(group, weights)
-    middle = np.stack([np.bincount(group, weights * x) for x in points.T], axis=1) / total[:, None]
-    largest = np.zeros(len(total), np.int64)
-    order = np.argsort(weights, kind="stable")
-    largest[group[order]] = order  # the last one to be written counts most
-    outside = solid.distance(middle) > 0
-    middle[outside] = points[largest[outside]]
-    return middle, total
-
-
 def skin_quadrature(octants: Octants) -> Quadrature:
     """What lies within about an octant of the surface, without another look at the solid: good to a few per cent."""
-    whole = _gauss(octants, octants.tree.distance > -1.5 * octants.tree.sides.max(axis=1))
+    whole = _gauss(octants, 2, octants.tree.distance > -1.5 * octants.tree.sides.max(axis=1))
     parts = octants.parts[octants.cut[octants.parts.owner]]
     share = parts.share
     held = share > 0
@@ -77,7 +56,7 @@ def skin_quadrature(octants: Octants) -> Quadrature:
     )
 
 
-def _gauss(octants: Octants, chosen: Mask | bool = True) -> Quadrature:
+def _gauss(octants: Octants, order: int, chosen: Mask | bool = True) -> Quadrature:
     """Of the interior octants among the chosen. One with finer neighbours is halved first: their nodes are so near
     that whole eighths of it would fall to them."""
     tree = octants.tree
@@ -87,8 +66,17 @@ def _gauss(octants: Octants, chosen: Mask | bool = True) -> Quadrature:
     parents, wide = tree.centres[whole & stepped], tree.sides[whole & stepped]
     halves = (parents[:, None] + (HALVES - 0.5) * wide[:, None] / 2).reshape(-1, 3)
     centres, sides = np.concatenate([centres, halves]), np.concatenate([sides, np.repeat(wide / 2, 8, axis=0)])
-    points = (centres[:, None] + GAUSS * sides[:, None]).reshape(-1, 3)
-    return Quadrature(points, np.repeat(sides.prod(axis=1) / 8, 8))
+    offsets, shares = _gauss_points(order)
+    points = (centres[:, None] + offsets * sides[:, None]).reshape(-1, 3)
+    return Quadrature(points, (sides.prod(axis=1)[:, None] * shares).reshape(-1))
+
+
+def _gauss_points(order: int) -> tuple[Floats, Floats]:
+    """The order³ Gauss points of a unit cube about the origin, exact for polynomials of degree 2 order − 1, (p, 3), and
+    the share of its volume that each stands for, (p,)."""
+    places, shares = np.polynomial.legendre.leggauss(order)
+    offsets = np.stack(np.meshgrid(places, places, places, indexing="ij"), axis=-1).reshape(-1, 3) / 2
+    return offsets, np.einsum("a,b,c->abc", shares, shares, shares).reshape(-1) / 8
 
 
 def _beside_finer(octants: Octants) -> Mask:

@@ -105,8 +105,8 @@ class Solid:
             scan = self._take_points(points, tolerance, int(depth), closing, picked)
             if mesh is None:
                 order = np.argsort(scan.kept)
-                self.kept = scan.kept[order]
-                self.skin = replace(cloud.part(self.kept), normals=scan.normals[order].astype(np.float32))
+                self.kept = kept = scan.kept[order].astype(np.int64)
+                self.skin = replace(cloud.part(kept), normals=scan.normals[order].astype(np.float32))
         if self.skin.normals is None:
             self.skin = replace(self.skin, normals=self.gradient(self.skin.positions).astype(np.float32))
 
