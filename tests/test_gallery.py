@@ -311,7 +311,7 @@ def test_spots_of_the_face_are_where_they_are_pulled():
     for _ in world.play(4.5, 4):
         assert off_their_goals(bear) < 1e-3, world.time
         furthest = max(furthest, *(np.linalg.norm(h.goals(world.time) - h.taken, axis=1).max() for h in bear.handles))
-    assert furthest > 0.08, "pulled far: the bear is 0.6 m high"
+    assert furthest > 0.06, "far: the bear is 0.6 m high"
 
 
 def test_the_head_is_turned_by_90_degrees():
@@ -353,15 +353,15 @@ def test_the_bear_dances_as_its_skeleton_does():
 
 
 def test_stress_is_at_the_root_of_the_bar_and_not_at_its_tip():
-    """G04 Fig. 3: von Mises stress, the largest near the root, where beam theory has ρgL² 3/h at rest (Galerkin sees
-    half to double of it where the bar swings); at the tip a thousandth of that is left for its own weight."""
-    world = px.gallery("stress-bar").changed(nodes=300, points=800).world("cpu")
+    """G04 Fig. 3: von Mises stress falls from the root to the tip. 0.1 m from the root it is what beam theory has for
+    a fibre 0.1 m above the middle, σ = ρg (L − x)²/2 · 12 y/h², to 10 %: it bends by more than a quarter of its
+    length. At the tip a hundredth of that is left."""
+    world = px.gallery("stress-bar").changed(points=800).world("cpu")
     bar = world.bodies[0]
     px.settle(world)
-    top = np.array([[x, 0.8, 0.0] for x in (-0.4, -0.2, 0.0, 0.2, 0.4, 0.48)])
-    stress = bar.stress_at(top)
+    stress = bar.stress_at([[x, 0.8, 0.0] for x in (-0.4, -0.2, 0.0, 0.2, 0.4, 0.48)])
     shear = stress - np.trace(stress, axis1=1, axis2=2)[:, None, None] * np.eye(3) / 3
     mises = np.sqrt(1.5 * (shear**2).sum(axis=(1, 2)))
-    assert (np.diff(mises) < 0).all(), "from the root to the tip it falls"
-    assert mises[0] > 30 * mises[-1]
-    assert mises[0] == pytest.approx(1000 * 9.81 * 0.9**2 / 2 * 0.1 * 12 / 0.25**2, rel=0.1), "large bends and few nodes: 10 %"
+    assert (np.diff(mises) < 0).all()
+    assert mises[0] == pytest.approx(1000 * 9.81 * 0.9**2 / 2 * 12 * 0.1 / 0.25**2, rel=0.1)
+    assert mises[-1] < 0.01 * mises[0]

@@ -39,9 +39,9 @@ def test_all_of_a_stretched_bar_has_the_same_stress(model):
 
 def test_the_root_of_a_cantilever_has_the_stress_of_beam_theory():
     """A bar sags under its weight: σ_xx = M y / I with M = ρgA (L − x)²/2 and I = A h²/12. Its moment over sections
-    more than half a height from the clamp (St Venant) to 3 %; over their points to 8 % in the mean square: with 6
-    spacings of linear functions across, stress wavers by so much from node to node."""
-    body = bar("galerkin", 700)
+    more than half a height from the clamp (St Venant) to 3 %; over their points to 5 % in the mean square: with 5
+    nodes of linear functions across, stress wavers by so much between them."""
+    body = bar("galerkin", 480)
     world = px.World(gravity=(0, -1.0, 0))
     world.add(body)
     body.fix(px.Box((-1, -1, -1), (1e-3, 1, 1)))
@@ -54,7 +54,7 @@ def test_the_root_of_a_cantilever_has_the_stress_of_beam_theory():
         stress, strain = body.stress_at(places)[:, 0, 0], body.strain_at(places)[:, 0, 0]
         assert stress @ y / (y @ y) == pytest.approx(slope, rel=0.03)
         assert strain @ y / (y @ y) == pytest.approx(slope / E, rel=0.03)
-        assert np.linalg.norm(stress - slope * y) < 0.08 * np.linalg.norm(slope * y)
+        assert np.linalg.norm(stress - slope * y) < 0.05 * np.linalg.norm(slope * y)
 
 
 def test_stress_needs_a_world():
