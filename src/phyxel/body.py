@@ -192,7 +192,7 @@ class Body:
         def sampled() -> tuple[Solid, Nodes]:
             self._place(self.solid.lower, self.solid.upper, at, rotate, size)
             regions = [self._in_cloud(entry) for entry in refine]
-            return self.solid, self.solid.sample(count, regions, on_surface=self.model != "phyxel")
+            return self.solid, self.solid.sample(count, regions, self.model != "phyxel", self.basis)
 
         if self.model == "phyxel":
             solid, nodes = sampled()

@@ -26,7 +26,7 @@ from phyxel.solid.solid import Solid
 
 Floats = NDArray[np.float64]
 
-FORMAT = 4
+FORMAT = 5
 """Counts changes of how preparations are made: older ones are not used then."""
 
 

@@ -2,18 +2,19 @@
 
 A field ψ = Σ_I c_I φ_I that vanishes on the surface has ∫ ∇ψ = 0: without it a constant stress pushes nodes about, and
 no body holds a uniform strain. Plain Gauss points miss it by 1e-3 to 8e-3, as shape functions of moving least squares
-are no polynomials. For a quadratic basis stress is linear, and ∫ ∂_k ψ x_m = −δ_km ∫ ψ must hold, too.
+are no polynomials.
 
 Chen, Hillman and Rüter correct the test functions alone, which makes the stiffness unsymmetric: there is no energy any
 more. Here the gradients B_qI at the quadrature points q change by C_qI, for test and trial functions alike, as little
 as possible (in Σ C²/m, with a weight m = |φ|) such that
 
-    Σ_I C_qI p(X_I) = 0              for all p of the basis: fields of the basis keep their exact gradients
-    Σ_q w_q y_m Σ_I c_I C_qI = r     for all ψ and m: what the sum over the points lacks, y = (1) or (1, x, y, z)
+    Σ_I C_qI p(X_I) = 0          for all p of the basis: fields of the basis keep their exact gradients
+    Σ_q w_q Σ_I c_I C_qI = r     for all ψ: what the sum over the points lacks
 
-for each direction k on its own. With C_qI = m_qI (w_q Σ_m y_m Σ_ψ c_I ξ_ψm − p_qI·α_q) the first line gives α_q, the
-second a symmetric, positive system for ξ. Fields that do not vanish on the surface are left as they are: their
-integrals are not zero, and the points know them about as well as any.
+for each direction on its own. With C_qI = m_qI (w_q Σ_ψ c_I ξ_ψ − p_qI·α_q) the first line gives α_q, the second a
+symmetric, positive system for ξ. Fields that do not vanish on the surface are left as they are: their integrals are not
+zero, and the points know them about as well as any. The same for linear stress, which a quadratic basis could ask for,
+was tried: it spoils what the points know of the surface, and costs more than it brings.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, hstack
+from scipy.sparse import csc_array, csr_array, diags_array, hstack
 from scipy.sparse.linalg import splu
 
 from phyxel.mls.shape_functions import Basis
@@ -48,9 +49,6 @@ class _Pairs:
     """w of the point"""
     arm: Floats
     """X_I − x, in units of the root mean square of these at the point, shape (pairs, 3)"""
-    moments: Floats
-    """y_m, in `length`, shape (pairs, 1 or 4)"""
-    length: float
 
 
 def consistent_gradients(
@@ -66,18 +64,16 @@ def consistent_gradients(
     `vanishing` (n, k) are the coefficients c of fields that vanish on the surface (`vanishing_fields`)."""
     if vanishing.shape[1] == 0:
         return gradients
-    pairs = _paired(values, points, weights, nodes, basis)
+    pairs = _paired(values, points, weights, nodes)
     missing = _missing(gradients, pairs, vanishing)
     m = np.abs(pairs.phi)
     p = _orthonormal(_polynomials(pairs.arm, basis), m, pairs.point, len(points))
-    entry = np.arange(len(m))
-    averages = [csr_array((m * term, (pairs.point, entry)), (len(points), len(m))) for term in p.T]
-    spread = _spread(pairs, vanishing)
-    solver = splu(_system(spread, m, averages))
+    solver = splu(_system(pairs, m, p, vanishing))
     changed = gradients.copy()
     for k in range(3):
-        pushed = spread @ solver.solve(missing[:, k])
-        fitted = sum((average @ pushed)[pairs.point] * term for average, term in zip(averages, p.T, strict=True))
+        pushed = pairs.weight * (vanishing @ solver.solve(missing[:, k]))[pairs.node]
+        means = [np.bincount(pairs.point, m * term * pushed, len(points)) for term in p.T]
+        fitted = sum(mean[pairs.point] * term for mean, term in zip(means, p.T, strict=True))
         changed[:, k] += m * (pushed - fitted)
     return changed
 
@@ -98,43 +94,27 @@ def vanishing_fields(skin: csr_array) -> csr_array:
     return csr_array(hstack([units, csr_array(combined)]))
 
 
-def _paired(values: csr_array, points: Floats, weights: Floats, nodes: Floats, basis: Basis) -> _Pairs:
+def _paired(values: csr_array, points: Floats, weights: Floats, nodes: Floats) -> _Pairs:
     count = np.diff(values.indptr)
     point, node = np.repeat(np.arange(len(points)), count), values.indices
     arm = nodes[node] - points[point]
     span = np.sqrt(np.bincount(point, (arm * arm).sum(axis=1)) / count)
-    length = float(np.ptp(points, axis=0).max())
-    one = np.ones((len(point), 1))
-    moments = one if basis == "linear" else np.hstack([one, (points - points.mean(axis=0))[point] / length])
-    return _Pairs(point, node, values.data, weights[point], arm / span[point, None], moments, length)
+    return _Pairs(point, node, values.data, weights[point], arm / span[point, None])
 
 
 def _missing(gradients: Floats, pairs: _Pairs, vanishing: csr_array) -> Floats:
-    """r: what the sums Σ_q w_q y_m ∇ψ lack, shape (terms k, 3). Divergence theorem: ∫ ∂_k ψ x_m = −δ_km ∫ ψ."""
-    count, lacking = vanishing.shape[0], []
-    for m, y in enumerate(pairs.moments.T):
-        sums: Floats = np.stack([-np.bincount(pairs.node, pairs.weight * y * slope, count) for slope in gradients.T], axis=1)
-        if m > 0:
-            sums[:, m - 1] -= np.asarray(np.bincount(pairs.node, pairs.weight * pairs.phi, count) / pairs.length)
-        lacking.append(vanishing.T @ sums)
-    return np.concatenate(lacking)
+    """r: what the sums Σ_q w_q ∇ψ lack, shape (k, 3)."""
+    sums = [-np.bincount(pairs.node, pairs.weight * slope, vanishing.shape[0]) for slope in gradients.T]
+    return np.asarray(vanishing.T @ np.stack(sums, axis=1))
 
 
-def _spread(pairs: _Pairs, vanishing: csr_array) -> csr_array:
-    """ξ -> w_q Σ_m y_m Σ_ψ c_I ξ_ψm of every pair."""
-    entry = np.arange(len(pairs.node))
-    shape = len(entry), vanishing.shape[0]
-    return csr_array(
-        hstack([csr_array((pairs.weight * y, (entry, pairs.node)), shape) @ vanishing for y in pairs.moments.T])
-    )
-
-
-def _system(spread: csr_array, m: Floats, averages: list[csr_array]) -> csc_array:
-    """ξ -> Σ_q w_q y_m Σ_I c_I C_qI. The polynomials are orthonormal: what they take away is a square."""
-    system = spread.T @ csr_array(spread.multiply(m[:, None]))
-    for average in averages:
-        part = average @ spread
-        system = system - part.T @ part
+def _system(pairs: _Pairs, m: Floats, p: Floats, vanishing: csr_array) -> csc_array:
+    """ξ -> Σ_q w_q Σ_I c_I C_qI. The polynomials are orthonormal: what they take away is a square."""
+    shape = int(pairs.point.max()) + 1, vanishing.shape[0]
+    system = vanishing.T @ diags_array(np.bincount(pairs.node, pairs.weight**2 * m, shape[1])) @ vanishing
+    for term in p.T:
+        taken = csr_array((pairs.weight * m * term, (pairs.point, pairs.node)), shape) @ vanishing
+        system = system - taken.T @ taken
     system = csc_array(system)
     diagonal = system.diagonal()
     system.setdiag(diagonal + REGULAR * diagonal.mean())

@@ -32,6 +32,9 @@ APART = 0.5
 """Octants from a node on the surface to any other; nearer ones are merged: explicit steps shrink with the distance."""
 LONELY, ALONE = 1.2, 0.9
 """Octants to other nodes, and to others of its own sort, from where even a sliver gets a node: sheets and spikes."""
+FINER = {"linear": (3, False), "quadratic": (2, True)}
+"""Gauss points along an octant, and whether it is halved first, for shape functions of nodes at corners: those of a
+linear basis are smooth within octants, those of a quadratic one within their halves."""
 SNAPPED = 0.5
 """Octants from the surface within which a corner of one is moved onto it."""
 ON_SURFACE = 1e-6
@@ -71,9 +74,12 @@ class Nodes:
         return COVERS[basis] * self.octants / 2
 
 
-def sample_nodes(solid: Solid, count: int, refine: Sequence[Region] = (), on_surface: bool = False) -> Nodes:
+def sample_nodes(
+    solid: Solid, count: int, refine: Sequence[Region] = (), on_surface: bool = False, basis: str = "linear"
+) -> Nodes:
     """About `count` nodes in all, a tenth more or fewer; each region of `refine` asks for so many levels more there.
-    They stand in the middle of octants, or at their corners, the outermost `on_surface`.
+    They stand in the middle of octants, or at their corners, the outermost `on_surface`, with quadrature points for
+    shape functions of this basis.
 
     The size of the octants is the free variable that meets the count.
     """
@@ -83,8 +89,7 @@ def sample_nodes(solid: Solid, count: int, refine: Sequence[Region] = (), on_sur
         raise SolidError(f"{solid.name}: volume = {solid.volume} m³: nothing lies inside; is the surface closed?")
     placing = place_corners if on_surface else place
     placed = _Search(solid, count, checked_refine(refine, solid.name), placing).best()
-    # Shape functions of nodes at corners are smooth within octants, and worth integrating well.
-    return _finished(solid, placed, quadrature(solid, placed.octants, order=3 if on_surface else 2))
+    return _finished(solid, placed, quadrature(solid, placed.octants, *(FINER[basis] if on_surface else ())))
 
 
 # --- placing nodes -------------------------------------------------------------------------------------------------

@@ -31,10 +31,10 @@ class Quadrature:
         return len(self.weights)
 
 
-def quadrature(solid: Solid, octants: Octants, order: int = 2) -> Quadrature:
-    """order³ Gauss points in uncut octants; in cut ones a point in each part, which counts by how much of it lies
-    inside."""
-    whole = _gauss(octants, order)
+def quadrature(solid: Solid, octants: Octants, order: int = 2, halved: bool = False) -> Quadrature:
+    """order³ Gauss points in uncut octants, or in each of their eight parts if they are `halved`; in cut ones a point
+    in each part, which counts by how much of it lies inside."""
+    whole = _gauss(octants, order, halved)
     parts = octants.parts[octants.cut[octants.parts.owner]]
     share = _true_share(solid, parts, float(whole.weights.sum()))
     held = share > 0
@@ -46,7 +46,7 @@ def quadrature(solid: Solid, octants: Octants, order: int = 2) -> Quadrature:
 
 def skin_quadrature(octants: Octants) -> Quadrature:
     """What lies within about an octant of the surface, without another look at the solid: good to a few per cent."""
-    whole = _gauss(octants, 2, octants.tree.distance > -1.5 * octants.tree.sides.max(axis=1))
+    whole = _gauss(octants, 2, False, octants.tree.distance > -1.5 * octants.tree.sides.max(axis=1))
     parts = octants.parts[octants.cut[octants.parts.owner]]
     share = parts.share
     held = share > 0
@@ -56,12 +56,12 @@ def skin_quadrature(octants: Octants) -> Quadrature:
     )
 
 
-def _gauss(octants: Octants, order: int, chosen: Mask | bool = True) -> Quadrature:
+def _gauss(octants: Octants, order: int, halved: bool, chosen: Mask | bool = True) -> Quadrature:
     """Of the interior octants among the chosen. One with finer neighbours is halved first: their nodes are so near
     that whole eighths of it would fall to them."""
     tree = octants.tree
     whole = (octants.kinds == Kind.INTERIOR) & chosen
-    stepped = _beside_finer(octants)
+    stepped = np.ones_like(whole) if halved else _beside_finer(octants)
     centres, sides = tree.centres[whole & ~stepped], tree.sides[whole & ~stepped]
     parents, wide = tree.centres[whole & stepped], tree.sides[whole & stepped]
     halves = (parents[:, None] + (HALVES - 0.5) * wide[:, None] / 2).reshape(-1, 3)

@@ -181,16 +181,18 @@ class Solid:
         """[m³], by quadrature on a grid that is refined along the surface."""
         return volume_of(self.distance, self.lower, self.upper)
 
-    def sample(self, count: int, refine: Sequence[Region] = (), on_surface: bool = False) -> Nodes:
+    def sample(
+        self, count: int, refine: Sequence[Region] = (), on_surface: bool = False, basis: Basis = "linear"
+    ) -> Nodes:
         """About `count` nodes (within 10 %) that share the volume among them, with quadrature points; the outermost
-        half a spacing inside, or `on_surface`.
+        half a spacing inside, or `on_surface`, for shape functions of a basis.
 
         `refine` asks for more levels of the octree in some places: pairs of a `px.Box` or a function of (N, 3)
         positions that says which, and the number of levels.
         """
         if not isinstance(count, int | np.integer) or count < 8:
             raise PhyxelError(f"{self.name}: nodes = {count}: a body needs at least 8, a whole number")
-        nodes = sample_nodes(self, int(count), refine, on_surface)
+        nodes = sample_nodes(self, int(count), refine, on_surface, basis)
         if len(nodes) < 8:
             raise SolidError(
                 f"{self.name}: only {len(nodes)} nodes fit inside; ask for more nodes (nodes = {4 * count}), "
