@@ -19,6 +19,7 @@ from phyxel.look import LOOKS
 from phyxel.points.shapes import SHAPES
 from phyxel.render.camera import Camera
 from phyxel.render.cutaway import draw
+from phyxel.render.modes import Modes
 from phyxel.render.stage import Stage, visible_box
 from phyxel.scene import Scene
 
@@ -57,6 +58,11 @@ STRIPS = {
     "mold": Strip((10, 24, 42, 84, 168, 270), {"eye": (0.73, 1.34, 2.45), "target": (0.08, 0.75, 0.0)}, width=320),
     "split-merge": Strip((0, 24, 90, 108, 200), {"eye": (0.62, 0.68, 1.55), "target": (0.06, 0.37, 0.0)}, width=384),
     "crowd": Strip((24, 36, 60, 300)),
+    "bar": Strip((0, 14, 30, 240), {"eye": (0.6, 0.1, 2.2), "target": (-0.02, -0.3, 0.0)}),
+    "face": Strip((0, 80, 190, 285), {"eye": (0.36, 0.55, 1.15), "target": (0.0, 0.34, 0.0)}),
+    "twist": Strip((0, 36, 72), {"eye": (0.3, 0.5, 1.3), "target": (0.0, 0.31, 0.0)}),
+    "dance": Strip((30, 90, 150, 210, 300), {"eye": (0.36, 0.46, 1.3), "target": (0.0, 0.29, 0.0)}, width=384),
+    "stress-bar": Strip((0, 14, 30, 180)),
 }
 IGEA = Strip((6, 13, 26, 48, 84, 103), {"eye": (0.79, 1.0, 2.15), "target": (0.03, 0.68, 0.0)}, width=320)
 
@@ -97,7 +103,13 @@ def igea() -> np.ndarray:
     return IGEA.draw(paper_scene(Path(os.environ.get("PHYXEL_MODELS", ""))))
 
 
-OTHERS: dict[str, Callable[[], np.ndarray]] = {"shapes": shapes, "looks": looks, "sample": sample}
+def modes() -> np.ndarray:
+    """Modes of a clamped bar."""
+    found = px.modes(px.gallery("cantilever").body(), 6)
+    return Modes(found, (0.5, 0.3, 1.0)).sheet()
+
+
+OTHERS: dict[str, Callable[[], np.ndarray]] = {"shapes": shapes, "looks": looks, "sample": sample, "modes": modes}
 
 
 if __name__ == "__main__":

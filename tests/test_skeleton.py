@@ -111,7 +111,7 @@ def test_skeletons_that_are_none_are_refused(bones, words):
 
 
 def test_an_unknown_bone_is_named():
-    with pytest.raises(px.PhyxelError, match='"hnad".*did you mean "hand"'):
+    with pytest.raises(px.PhyxelError, match=r'"hnad".*did you mean "hand"'):
         bar("galerkin").attach([0], arm(), "hnad")
 
 
@@ -156,7 +156,8 @@ def test_a_scene_has_bones_and_a_checkpoint_knows_them(tmp_path):
     assert other.positions == pytest.approx(body.positions, abs=1e-7), "to what steps leave unsolved"
     tip = body.handles[1].points
     turn = Rotation.from_euler("z", 40, degrees=True)
-    assert tip + body.displacement_at(tip) == pytest.approx((0.5, 0, 0) + turn.apply(tip - (0.5, 0, 0)), abs=1e-9)
+    joint = np.array([0.5, 0, 0])
+    assert tip + body.displacement_at(tip) == pytest.approx(joint + turn.apply(tip - joint), abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,9 @@ def bar(model: str = "galerkin", **material) -> px.Body:
 
 
 def test_a_clamped_bar_vibrates_as_beam_theory_says():
-    """Twisting √(G J / ρ I_p) / 4L with J = 0.1406 h⁴, I_p = h⁴/6, and stretching √(E/ρ) / 4L (1 % more, for the clamp
-    keeps it from thinning), to 2 %. Bending 1.8751² √(EI/ρA) / 2πL², less 3 to 5 % for shear in so thick a bar, the same in both directions."""
+    """Twisting √(G J / ρ I_p) / 4L with J = 0.1406 h⁴ and I_p = h⁴/6, and stretching √(E/ρ) / 4L (1 % more, for the
+    clamp keeps it from thinning), to 2 %. Bending 1.8751² √(EI/ρA) / 2πL², less 3 to 5 % for shear in so thick a bar,
+    the same in both directions."""
     body = bar()
     body.fix(px.Box((-1, -1, -1), (1e-3, 1, 1)))
     found = px.modes(body, 6)

@@ -198,7 +198,7 @@ class Body:
 
         if self.model == "phyxel":
             solid, nodes = sampled()
-            self.cloud = solid.skin
+            self.cloud, self._sampled = solid.skin, nodes
             return nodes
         placing = (at, rotate, size) if refine else ()
         made = prepared(self._given, sampled, self.basis, (count, self._closing, *placing), refine)
@@ -316,11 +316,16 @@ class Body:
 
     @cached_property
     def space(self) -> Space:
-        """The fields a Galerkin or modal body can have."""
+        """The fields a Galerkin or modal body can have; a phyxel body is asked for its modes in them."""
         device = self._in_world("space").device
+        fabric = (
+            Fabric.woven(self.solid, self._sampled, self.basis, device)
+            if self.model == "phyxel"
+            else Fabric.restored(self._fabric, self.basis, device)
+        )
         placing = Placing(self._unplaced(self.born.centre[None])[0], self.born.unit / self._scale, self.rotation)
         skin = (self.placed_cloud() - self.born.centre) / self.born.unit
-        return Space(Fabric.restored(self._fabric, self.basis, device), placing, skin, self._sees_in_cloud, device)
+        return Space(fabric, placing, skin, self._sees_in_cloud, device)
 
     def _sees_in_cloud(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         return self.solid.sees(one, other)

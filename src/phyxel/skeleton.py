@@ -20,9 +20,9 @@ Course = Keyframes | Callable[[float], Vector]
 class Bone:
     """A bone that turns about its joint, in the frame of its parent.
 
-    `joint` [m] is where it turns, in the reference shape of what is attached. `path` says how far it has turned from the
-    rest pose (degrees about x, y, z, in this order): keyframes, a list of (time [s], three numbers), from rest at 0 s
-    on, or a function of time. `to` says in the same way how far the joint goes [m]; for a bone without a parent.
+    `joint` [m] is where it turns, in the reference shape of what is attached. `path` says how far it has turned from
+    the rest pose (degrees about x, y, z, in this order): keyframes, a list of (time [s], three numbers), from rest at
+    0 s on, or a function of time. `to` says in the same way how far the joint goes [m]; for a bone without a parent.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Bone:
 
 
 class Skeleton:
-    """Bones, each below the one it is named child of: `Skeleton([Bone("arm", (0, 1, 0), path=[(1.0, (0, 0, 45))])])`."""
+    """Bones, each in the frame of its parent: `Skeleton([Bone("arm", (0, 1, 0), path=[(1.0, (0, 0, 45))])])`."""
 
     def __init__(self, bones: Sequence[Bone]) -> None:
         self.bones = {bone.name: bone for bone in bones}

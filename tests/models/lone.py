@@ -23,7 +23,7 @@ SOFT = Material(young=1e6, poisson=0.3, density=1000.0)
 @cache
 def space_of(name: str, nodes: int, basis: Basis = "linear") -> tuple[Space, Solid, float]:
     """The space of a stock body, its solid, and its unit [m]."""
-    solid = Solid(px.load(name))
+    solid = Solid(px.load(name, points=3000))
     sampled, device = solid.sample(nodes, on_surface=True, basis=basis), dev.pick("cpu")
     middle = np.average(sampled.positions, axis=0, weights=sampled.volumes)
     placing = Placing(middle, sampled.spacing, np.eye(3))

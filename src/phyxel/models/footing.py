@@ -1,8 +1,8 @@
 """How a Galerkin body stands on colliders: stiff springs at points of its surface, in the same solve as the rest.
 
 At a point the springs hold ½ k d² for the depth d, and, for the way s along the collider since where it stuck, what
-Coulomb allows: ½ k s² while k s ≤ μN, then μN(s − μN/2k), N being the pressure of the iteration before. Where the body
-sticks it springs back to where it stuck: nothing creeps on a slope.
+Coulomb allows: ½ k s² while k s ≤ μN, then μN(s − μN/2k), N being the pressure as last found. Where the body sticks it
+springs back to where it stuck: nothing creeps on a slope.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from phyxel.contact.feel import Feel, Touch
 
 Floats = NDArray[np.float64]
 
+NOTICED = 0.02
+"""Change of pressure, over the largest, from which on friction is found anew."""
 RESTING = 2.0
 """Speeds of approach below this many times what the pushes of a step make are no impact."""
 GRADES = 8
@@ -32,7 +34,7 @@ class Footing:
         self.anchor = X.copy()
         """where each point stuck, shape (c, 3)"""
         self.pressure = np.zeros(len(X))
-        """N of the last iteration, shape (c,)"""
+        """N that friction goes by, shape (c,)"""
         self._feel: Feel | None = None
 
     @property
@@ -66,13 +68,15 @@ class Footing:
         self._touch = self._feel(self._x)
         return self._weigh()
 
-    def renew(self) -> tuple[float, Floats]:
-        """The same at the same place, with the friction that the pressure there allows."""
+    def renew(self) -> bool:
+        """Allow the friction and the bounces of the pressure where `at` was last; whether that is another by much. Were
+        it to change all the time, the energy would have no minimum to go to."""
         if self._feel is None:
-            return 0.0, np.zeros((self._rows.shape[1], 3))
+            return False
+        before = self.pressure
         self._met |= self._touch.gap < self._reach
         self.pressure = self.stiffness * self._depth()
-        return self._weigh()
+        return bool(np.abs(self.pressure - before).max() > NOTICED * self.pressure.max())
 
     def _depth(self) -> Floats:
         return np.maximum(np.where(self._met, self._rise, 0.0) + self._reach - self._touch.gap, 0.0)

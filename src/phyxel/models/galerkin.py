@@ -25,6 +25,7 @@ from scipy.sparse import csr_array, vstack
 from phyxel.contact.feel import Feel
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
+from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.footing import Footing
@@ -35,10 +36,12 @@ from phyxel.models.point_forces import PointForces
 from phyxel.models.rest_system import RestSystem
 from phyxel.models.space import Space
 
-DEPENDENT = 1e-8
+DEPENDENT = VANISHED
 """Singular values of held points below this, over the largest, are no conditions of their own."""
 CONTACT = 100.0
 """Springs of contact, over the body's stiffness times the node spacing."""
+MOST_RUBS = 5
+"""Times that friction is found anew in a step."""
 MOST_NEWTON, MOST_STATIC = 20, 60
 """Newton iterations of a step, and towards equilibrium."""
 PUSHED, MOVING, ROUNDED = 1e-8, 1e-8, 1e-16
@@ -102,16 +105,12 @@ class _Search:
         way = u - self.base
         resisting = self.inertia @ way
         energy, force = self.forces.at(u)
-        self._alone = 0.5 * np.vdot(way, resisting) - np.vdot(way, self.load) + energy, self.load - resisting + force
-        return self._with(self.footing.at(u))
+        standing, held_up = self.footing.at(u)
+        energy += 0.5 * np.vdot(way, resisting) - np.vdot(way, self.load) + standing
+        return float(energy), self.load - resisting + force + held_up
 
-    def renew(self) -> tuple[float, Floats]:
-        found = self._with(self.footing.renew())
+    def settle_on(self) -> None:
         self.system.grip(*self.footing.grips())
-        return found
-
-    def _with(self, contact: tuple[float, Floats]) -> tuple[float, Floats]:
-        return float(self._alone[0] + contact[0]), self._alone[1] + contact[1]
 
     def bend(self, p: Floats, positive: bool) -> Floats:
         return self.inertia @ p + self.forces.tangent(p, positive) + self.footing.bend(p)
@@ -215,7 +214,13 @@ class GalerkinModel:
         near: float = 0.0,
     ) -> tuple[Floats, Effort]:
         search = _Search(self._forces, self._footing, system, self._held.basis, inertia, load, self.u)
-        return descend(search, start, enough, most, near)
+        total = Effort()
+        for _ in range(MOST_RUBS):
+            start, effort = descend(search, start, enough, most, near)
+            total = replace(effort, newton=total.newton + effort.newton, cg=total.cg + effort.cg)
+            if not self._footing.renew():
+                break
+        return start, total
 
     def _tune(self, dt: float) -> RestSystem:
         """The preconditioner for steps of about dt."""

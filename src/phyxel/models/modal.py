@@ -547,6 +547,11 @@ class ModalModel:
         self._ready()
         return np.sqrt(np.maximum(self._proper.values, 0.0) * self._squared) / (2 * np.pi)
 
+    @property
+    def linear(self) -> Floats:
+        """Coefficients of the linear field that is bent along arcs, shape (n, 3)."""
+        return self._ready().linear[:, :3]
+
     def mode_shape(self, k: int) -> Floats:
         """Coefficients of mode k, shape (n, 3)."""
         self._ready()

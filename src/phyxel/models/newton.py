@@ -25,8 +25,8 @@ class Potential(Protocol):
     def at(self, u: Floats) -> tuple[float, Floats]:
         """The energy, and minus its gradient, at u."""
 
-    def renew(self) -> tuple[float, Floats]:
-        """The same where `at` was last, once that is where the search goes on: friction looks at the pressure there."""
+    def settle_on(self) -> None:
+        """The search goes on from where `at` was last: `precondition` may be tuned to it."""
 
     def bend(self, p: Floats, positive: bool) -> Floats:
         """Its second derivative along p, or a positive part of that, where `at` was last."""
@@ -53,9 +53,9 @@ def descend(potential: Potential, u: Floats, enough: float, most: int, near: flo
     """A u of least energy, from u on: till no more than `enough` of the energy is to be gained, or nothing has further
     to go than `near`. After `most` iterations it is what it is."""
     effort = Effort()
-    potential.at(u)
-    value, residual = potential.renew()
+    value, residual = potential.at(u)
     while True:
+        potential.settle_on()
         residual = potential.free(residual)
         z = potential.free(potential.precondition(residual))
         effort.left = float(np.vdot(residual, z))
@@ -69,13 +69,15 @@ def descend(potential: Potential, u: Floats, enough: float, most: int, near: flo
             delta, _ = _conjugate(potential, residual, z, goal, True, effort)
         length = 1.0
         slack = enough + ROUNDING * abs(value)
-        while not potential.at(u + length * delta)[0] <= value + slack:
+        while True:
+            ahead, residual = potential.at(u + length * delta)
+            if ahead <= value + slack:
+                break
             length *= 0.5
             if length < SHORTEST:
                 potential.at(u)
                 return u, effort
-        u = u + length * delta
-        value, residual = potential.renew()
+        u, value = u + length * delta, ahead
 
 
 def _conjugate(

@@ -66,8 +66,8 @@ class Fabric:
         for place in PLACES:
             values: ShapeValues = getattr(self, f"at_{place}")
             kept |= {f"{place}.{name}": array for name, array in values.state().items()}
-        # By far the largest, and surfels are in single precision anyway.
-        return kept | {name: kept[name].astype(np.float32) for name in ("skin.phi", "skin.dphi", "skin.condition")}
+        # By far the largest, and only half axes of surfels need it.
+        return kept | {"skin.dphi": kept["skin.dphi"].astype(np.float32)}
 
     @staticmethod
     def nodes_of(state: State) -> Nodes:
