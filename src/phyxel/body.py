@@ -154,7 +154,7 @@ class Body:
         self.volumes: Floats = sampled.volumes * self._scale**3
         """[m³], shape (n,)"""
         self._reach = sampled.reach * self._scale
-        centre = np.average(self.birth, axis=0, weights=self.volumes)
+        centre = self._middle_of(sampled)
         self.anchor = Anchor(sampled.spacing * self._scale, centre, centre.copy())
         self.born = Anchor(self.anchor.unit, centre, centre)
         self.reshaped = False
@@ -205,6 +205,13 @@ class Body:
         self.cloud, self._fabric = made.skin, made.fabric
         self._place(made.lower, made.upper, at, rotate, size)
         return made.nodes
+
+    def _middle_of(self, nodes: Nodes) -> Floats:
+        """The middle of the volume as its model sees it [m], shape (3,): free bodies spin about it."""
+        if self.model == "phyxel":
+            return np.average(self.birth, axis=0, weights=self.volumes)
+        within = nodes.quadrature
+        return self.placed(np.average(within.points, axis=0, weights=within.weights))
 
     @property
     def unit(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,8 @@ class Solo:
         self._surroundings = Surroundings(body.unit)
         self._walls = ColliderTable([body.unit], wp.float32, world.device)
         self._arrived = True
+        self._fit: Callable[[Floats], Floats] | None = None
+        """takes accelerations around the nodes to coefficients"""
 
     @property
     def model(self) -> LoneModel:
@@ -77,6 +80,7 @@ class Solo:
 
     def material_changed(self, body: Body, before: Mixture) -> None:
         self.model.set_material(body.mixture, body.rotation)
+        self._fit = None
 
     def holds_changed(self, body: Body) -> None:
         if self._model is not None:
@@ -135,9 +139,12 @@ class Solo:
         """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3)."""
         body = self.body
         push = np.tile(self.world.gravity + body.force / float(body.masses.sum()), (len(body.birth), 1))
-        for field in self.world.fields:
-            if field.acts_on(body):
-                push += field.acceleration(body, body.positions, body.velocities, time)
+        fields = [field for field in self.world.fields if field.acts_on(body)]
+        if fields:
+            if self._fit is None:
+                self._fit = body.space.fit(body.mixture.number("density")[body.space.owner])
+            x, v = body.positions, body.velocities
+            push += self._fit(np.sum([field.acceleration(body, x, v, time) for field in fields], axis=0))
         return push / body.unit
 
     def _feel(self) -> Feel | None:
@@ -227,7 +234,7 @@ class Solo:
             "angular_momentum": spin + np.cross(body.origin, momentum),
             "kinetic": kinetic,
             "elastic": elastic,
-            "potential": float(-(masses @ body.positions) @ self.world.gravity),
+            "potential": float(-masses.sum() * (body.origin + body.unit * model.middle()) @ self.world.gravity),
             "volume": model.volume(),
         }
 

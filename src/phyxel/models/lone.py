@@ -102,6 +102,9 @@ class LoneModel(Protocol):
     def momenta(self) -> tuple[Floats, Floats]:
         """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
 
+    def middle(self) -> Floats:
+        """The middle of mass, shape (3,)."""
+
     def plastic(self, at: ShapeValues) -> Floats:
         """Permanent strain at points, shape (m, 3, 3)."""
 

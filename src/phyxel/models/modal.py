@@ -602,6 +602,11 @@ class ModalModel:
         weighed = self._matter.mass @ self.v * (self._matter.density * self.unit**4)
         return weighed.sum(axis=0), np.cross(self.space.nodes + self.u, weighed).sum(axis=0) * self.unit
 
+    def middle(self) -> Floats:
+        """The middle of mass, shape (3,)."""
+        weight = np.asarray(self._matter.mass.sum(axis=0)).reshape(-1)
+        return weight @ (self.space.nodes + self.u) / weight.sum()
+
     def volume(self) -> float:
         """∫ |J| [m³]."""
         values, u = self.space.values, self.u
