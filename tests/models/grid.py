@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") -> tuple[Space, float]:
     """The space of a block [m] about the origin with so many cells between its nodes, and its unit [m]."""
-    gauss, weight = np.polynomial.legendre.leggauss(2)
+    gauss, weight = np.polynomial.legendre.leggauss(3)
     nodes = [np.linspace(-s / 2, s / 2, n + 1) for n, s in zip(cells, size, strict=True)]
     points = [
         ((np.arange(n)[:, None] + 0.5 + 0.5 * gauss) * s / n - s / 2).ravel() for n, s in zip(cells, size, strict=True)
