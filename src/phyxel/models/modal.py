@@ -231,6 +231,10 @@ class ModalModel:
         if turns:
             gradients = np.stack([part[[0]].toarray()[0] for part in at.gradients], axis=1)
             forces = np.concatenate([forces, 0.5 * cross_matrix(gradients)], axis=2)
+        if self._clamp is None:  # a free body's frame takes the rest, next to which its bending would be lost
+            rigid = rigid_shapes(self._matter)
+            amounts = np.tensordot(rigid, forces, ([0, 1], [0, 1]))
+            forces = forces - self._matter.weighed(rigid) @ amounts
         key = forces.tobytes()
         if key not in self._responses:
             self._responses[key] = self._compliance().response(forces)
