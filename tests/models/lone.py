@@ -37,14 +37,6 @@ def skin_of(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
     return space._placing.body(solid.skin.positions)
 
 
-def within(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
-    """Which shape functions do not reach the surface, (n,)."""
-    space, solid, _ = space_of(name, nodes, basis)
-    inner = np.ones(len(space), bool)
-    inner[space.at_skin.index.numpy()] = False
-    return inner
-
-
 def model_of(name: str, nodes: int, material: Material = SOFT, velocities: np.ndarray | None = None) -> GalerkinModel:
     """A model of a body whose outermost nodes can touch things."""
     space, solid, unit = space_of(name, nodes)

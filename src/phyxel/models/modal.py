@@ -89,6 +89,7 @@ class ModalModel:
         self._velocities = np.array(velocities, np.float64)
         self._contact, self._reach = np.asarray(contact), np.asarray(reach, np.float64)[contact]
         self._count, self._progress = modes, progress
+        self._given: Floats | None = None
         self._holds: list[Hold] = []
         self._base: list[Hold] = []
         self._grips: list[Grip] = []
@@ -132,6 +133,7 @@ class ModalModel:
         if self._basis is not None:
             return self._basis
         self._push: Floats = np.zeros((len(self.space), 3))
+        self._given = None
         self._set_base([hold for hold in self._holds if hold.still])
         self._motion, rate = Motion.none(), self._velocities
         if self._frame is not None:
@@ -321,8 +323,9 @@ class ModalModel:
 
     def _load(self, push: Floats) -> None:
         """Take over accelerations (n, 3), unless they are the ones that act already."""
-        if np.array_equal(push, self._push):
+        if push is self._given or np.array_equal(push, self._push):
             return
+        self._given = push
         assert self._basis is not None
         self._push = np.array(push, np.float64)
         self._take_force()
@@ -632,7 +635,7 @@ class ModalModel:
         ]
         self._set_base([hold for hold, kind in zip(self._holds, state["holds"], strict=True) if kind[3]])
         self._motion = Motion(**{name: state[name].copy() for name in Motion.__dataclass_fields__})
-        self._push = np.zeros((len(self.space), 3))
+        self._push, self._given = np.zeros((len(self.space), 3)), None
         self._adopt(Basis(self.space, Modes(state["shapes"], state["values"]), self._clamp, self.coefficients))
         followed = [hold for hold in self._holds if not any(hold is base for base in self._base)]
         points = max(1, min(POINTS, 4 * POINTS // max(1, len(followed))))

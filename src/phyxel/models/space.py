@@ -142,7 +142,7 @@ class Space:
         return csr_array(self.values.T @ weighted)
 
     def stiffness(self, rows: Sequence[Row], which: NDArray[np.integer]) -> bsr_array:
-        """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n). `which` of the laws is that of each point, (q,)."""
+        """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
         start, index = self._neighbours
         blocks = wp.zeros(len(index), dtype=wp.mat33d, device=self.device)
         laws = np.array([row.stiffness + row.k_v * _ONES for row in rows])
