@@ -73,8 +73,8 @@ class Solo:
         body = self.body
         known = (body.space, body.unit, body.start_velocities / body.unit, body.outermost)
         if body.model == "modal":
-            return ModalModel(*known, np.zeros(len(body.birth)), self.world.device, body.modes)
-        return GalerkinModel(*known, np.zeros(len(body.outermost)), self.world.device)
+            return ModalModel(*known, self.world.device, body.modes)
+        return GalerkinModel(*known, self.world.device)
 
     # What has changed
 

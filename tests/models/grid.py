@@ -14,6 +14,8 @@ from phyxel.mls.shape_functions import Basis, ShapeFunctions
 from phyxel.models.lone import Goal, Hold
 from phyxel.models.modal import ModalModel
 from phyxel.models.space import Placing, Space
+from phyxel.solid.fabric import Fabric
+from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature
 
 Floats = NDArray[np.float64]
@@ -33,9 +35,11 @@ def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") 
     shapes = ShapeFunctions(X, np.full(len(X), 2.0001 * h.max()), basis)
     volumes = np.einsum("i,j,k->ijk", *weights).ravel()
     unit = float(h.mean())
-    return Space(
-        shapes, Quadrature(places, volumes), skin, Placing(np.zeros(3), unit, np.eye(3)), dev.pick("cpu")
-    ), unit
+    each = np.full(len(X), volumes.sum() / len(X))
+    quadrature = Quadrature(places, volumes)
+    sampled = Nodes(X, each, 0 * each, np.full(len(X), h.max()), np.zeros(len(X), np.int8), quadrature)
+    fabric = Fabric(sampled, basis, shapes.covers, shapes.at(places), shapes.at(X), shapes.at(skin))
+    return Space(fabric, Placing(np.zeros(3), unit, np.eye(3)), skin / unit, None, dev.pick("cpu")), unit
 
 
 def modal(
@@ -50,7 +54,7 @@ def modal(
     X = space.nodes
     skin = np.flatnonzero((np.isclose(X, X.min(axis=0)) | np.isclose(X, X.max(axis=0))).any(axis=1))
     still = np.zeros_like(X) if velocities is None else velocities
-    model = ModalModel(space, unit, still, skin, np.zeros(len(X)), space.device, modes)
+    model = ModalModel(space, unit, still, skin, space.device, modes)
     numbers = {"young": 1e5, "poisson": 0.3, "density": 1000.0} | material
     model.set_material(Mixture.even(Material(**numbers), len(X)), np.eye(3))
     model.set_holds(holds)

@@ -41,9 +41,9 @@ def model_of(name: str, nodes: int, material: Material = SOFT, velocities: np.nd
     """A model of a body whose outermost nodes can touch things."""
     space, solid, unit = space_of(name, nodes)
     depth = -solid.distance(space._placing.cloud(space.nodes)) / unit
-    outer = np.flatnonzero(depth < 0.75)
+    outer = np.flatnonzero(depth < 1e-3)
     v = np.zeros((len(space), 3)) if velocities is None else velocities
-    model = GalerkinModel(space, unit, v, outer, np.maximum(depth[outer], 0), dev.pick("cpu"))
+    model = GalerkinModel(space, unit, v, outer, dev.pick("cpu"))
     model.set_material(Mixture.even(material, len(space)), np.eye(3))
     return model
 

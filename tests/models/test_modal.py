@@ -245,7 +245,7 @@ def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     told: list[float] = []
     none = np.zeros_like(space.nodes)
     model = ModalModel(
-        space, unit, none, np.arange(0), none[:, 0], space.device, 8, lambda _, share: told.append(share)
+        space, unit, none, np.arange(0), space.device, 8, lambda _, share: told.append(share)
     )
     model.set_material(Mixture.even(Material(), len(space)), np.eye(3))
     assert len(model.frequencies) == 8

@@ -77,7 +77,6 @@ class ModalModel:
         unit: float,
         velocities: Floats,
         contact: NDArray[np.integer],
-        reach: Floats,
         device: wp.Device,
         modes: int = 64,
         progress: Progress | None = None,
@@ -87,7 +86,7 @@ class ModalModel:
         """of the displacement less `offset`, as the last step left them, shape (n,), single precision"""
         self.offset: Floats = np.zeros(3)
         self._velocities = np.array(velocities, np.float64)
-        self._contact, self._reach = np.asarray(contact), np.asarray(reach, np.float64)[contact]
+        self._contact = np.asarray(contact)
         self._count, self._progress = modes, progress
         self._given: Floats | None = None
         self._holds: list[Hold] = []
@@ -479,7 +478,7 @@ class ModalModel:
         assert self._basis is not None
         places = self._contact_places(self._pose(False))
         touch = feel(places)
-        gap = touch.gap - self._reach
+        gap = touch.gap
         near = np.flatnonzero(gap < NEAR)
         if not len(near) or gap[near].min() > 0:
             return None
