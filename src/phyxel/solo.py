@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel import device as dev
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.feel import Feel, Surroundings
 from phyxel.contact.table import ColliderTable
@@ -128,7 +129,8 @@ class Solo:
 
     def _step(self, dt: float, end: float) -> None:
         try:
-            self.model.step(dt, self._push(end), self._goals(end), self._feel())
+            with dev.one_blas_thread():
+                self.model.step(dt, self._push(end), self._goals(end), self._feel())
         except PhyxelError as error:
             raise BlowUpError(
                 f"{self.body.name}: blew up before t = {end:.4g} s: {error}. Try a softer material, more damping, or "
@@ -185,7 +187,8 @@ class Solo:
         self._set_down()
         time = self.world.time
         self._place_colliders((time, time))
-        self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._feel(), tolerance)
+        with dev.one_blas_thread():
+            self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._feel(), tolerance)
 
     # Reading
 
