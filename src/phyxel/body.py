@@ -19,6 +19,7 @@ from phyxel.mixing import Recipe, Variation
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.seen import seen_pairs
 from phyxel.mls.shape_functions import Basis
+from phyxel.models.lone import check_solid
 from phyxel.models.phyxel import Part
 from phyxel.models.space import Placing, Space
 from phyxel.points.cloud import PointCloud
@@ -153,7 +154,7 @@ class Body:
         self.volumes: Floats = sampled.volumes * self._scale**3
         """[m³], shape (n,)"""
         self._reach = sampled.reach * self._scale
-        centre = np.average(self.birth, axis=0, weights=self.volumes)
+        centre = self._middle_of(sampled)
         self.anchor = Anchor(sampled.spacing * self._scale, centre, centre.copy())
         self.born = Anchor(self.anchor.unit, centre, centre)
         self.reshaped = False
@@ -169,6 +170,7 @@ class Body:
             raise PhyxelError(f"{self.name}: velocity = {velocity}, spin = {spin}: faster than light; give less")
         self._recipe = Recipe(self, self._material, parts, vary or {})
         self._material = self._recipe.base
+        self.check_material(self._material)
         self.mixture = self.first_mixture = self._recipe.mixed(self._material)
         """what each node is made of"""
         self._solid = self.mixture
@@ -203,6 +205,13 @@ class Body:
         self.cloud, self._fabric = made.skin, made.fabric
         self._place(made.lower, made.upper, at, rotate, size)
         return made.nodes
+
+    def _middle_of(self, nodes: Nodes) -> Floats:
+        """The middle of the volume as its model sees it [m], shape (3,): free bodies spin about it."""
+        if self.model == "phyxel":
+            return np.average(self.birth, axis=0, weights=self.volumes)
+        within = nodes.quadrature
+        return self.placed(np.average(within.points, axis=0, weights=within.weights))
 
     @property
     def unit(self) -> float:
@@ -377,6 +386,7 @@ class Body:
     def material(self, material: Material) -> None:
         if not isinstance(material, Material):
             raise PhyxelError(f"{self.name}: material = {material!r}: give a Material, for example Material.rubber()")
+        self.check_material(material)
         self._ramp = None
         self._set_material(material)
 
@@ -399,8 +409,21 @@ class Body:
         """Let the body, or part of it, flow. `viscosity` [Pa s]: honey has 10; without it, one with which a body of
         this size takes some seconds to spread."""
         self._in_world("melt")
+        self.check_melts()
         chosen = self._chosen(where)
         self._mix(self.mixture.changed(chosen, lambda solid: self._melted(solid, viscosity)))
+
+    def check_material(self, material: Material) -> None:
+        """Refuse a material that its model cannot move."""
+        if self.model != "phyxel":
+            try:
+                check_solid(self.model, self._recipe.mixed(material).materials)
+            except PhyxelError as error:
+                raise PhyxelError(f"{self.name}: {error}") from None
+
+    def check_melts(self) -> None:
+        """Refuse to melt what its model cannot move then."""
+        self.check_material(self._melted(self._material, None))
 
     def _melted(self, solid: Material, viscosity: float | None) -> Material:
         if solid.viscosity is not None:
@@ -455,6 +478,7 @@ class Body:
         if not (np.isfinite(over) and over >= 0):
             raise PhyxelError(f"{self.name}: change(over={over}): give a time of 0 s or more")
         end = (material or self._material).but(**numbers)
+        self.check_material(end)
         if over == 0:
             self._ramp = None
             self._set_material(end, keep_melt=True)

@@ -218,9 +218,11 @@ class Scene:
             with self._blaming(f"event[{index}]"):
                 if event.material is not None:
                     materials[name] = event.material.over(materials[name])
+                    bodies[name].check_material(materials[name])
                 if event.force is not None and not np.isfinite(event.force).all():
                     raise SceneError(f"force = {event.force}: give three finite numbers [N]")
                 if event.melt is not None:
+                    bodies[name].check_melts()
                     if name not in melted:
                         select(event.melt.box, bodies[name].birth, f"melt of {name}")
                     melted.add(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,8 @@ class Solo:
         self._mass = float(body.masses.sum())
         self._even = np.full((1, 3), np.nan)
         """acceleration of all nodes by gravity and force [1/s²], shape (n, 3)"""
+        self._fit: Callable[[Floats], Floats] | None = None
+        """takes accelerations around the nodes to coefficients"""
 
     @property
     def model(self) -> LoneModel:
@@ -82,6 +85,7 @@ class Solo:
     def material_changed(self, body: Body, before: Mixture) -> None:
         self.model.set_material(body.mixture, body.rotation)
         self._mass = float(body.masses.sum())
+        self._fit = None
 
     def holds_changed(self, body: Body) -> None:
         if self._model is not None:
@@ -154,8 +158,11 @@ class Solo:
             self._even = np.tile(even, (len(body.birth), 1))
         if not fields:
             return self._even
-        acting = [field.acceleration(body, body.positions, body.velocities, time) for field in fields]
-        return self._even + np.sum(acting, axis=0) / body.unit
+        if self._fit is None:
+            self._fit = body.space.fit(body.mixture.number("density")[body.space.owner])
+        x, v = body.positions, body.velocities
+        acting = np.sum([field.acceleration(body, x, v, time) for field in fields], axis=0)
+        return self._even + self._fit(acting) / body.unit
 
     def _feel(self) -> Feel | None:
         return self._surroundings.feel if self.world.colliders else None
@@ -238,7 +245,7 @@ class Solo:
             "angular_momentum": spin + np.cross(body.origin, momentum),
             "kinetic": kinetic,
             "elastic": elastic,
-            "potential": float(-(masses @ body.positions) @ self.world.gravity),
+            "potential": float(-masses.sum() * (body.origin + body.unit * model.middle()) @ self.world.gravity),
             "volume": model.volume(),
         }
 

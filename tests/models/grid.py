@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.feel import Feel, Touch
 from phyxel.material import Material, Mixture
+from phyxel.mls.consistent import consistent_gradients, vanishing_fields
+from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
 from phyxel.models.lone import Goal, Hold
 from phyxel.models.modal import ModalModel
@@ -23,7 +25,7 @@ Floats = NDArray[np.float64]
 
 def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") -> tuple[Space, float]:
     """The space of a block [m] about the origin with so many cells between its nodes, and its unit [m]."""
-    gauss, weight = np.polynomial.legendre.leggauss(2)
+    gauss, weight = np.polynomial.legendre.leggauss(3)
     nodes = [np.linspace(-s / 2, s / 2, n + 1) for n, s in zip(cells, size, strict=True)]
     points = [
         ((np.arange(n)[:, None] + 0.5 + 0.5 * gauss) * s / n - s / 2).ravel() for n, s in zip(cells, size, strict=True)
@@ -32,14 +34,19 @@ def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") 
     X, places = (np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3) for axes in (nodes, points))
     h = np.array(size) / cells
     skin = X[(np.abs(np.abs(X) - np.array(size) / 2) < 1e-9).any(axis=1)]
-    shapes = ShapeFunctions(X, np.full(len(X), 2.0001 * h.max()), basis)
+    covers = np.full(len(X), 2.0001 * h.max())
+    shapes = ShapeFunctions(X, covers, basis)
     volumes = np.einsum("i,j,k->ijk", *weights).ravel()
-    unit = float(h.mean())
-    each = np.full(len(X), volumes.sum() / len(X))
-    quadrature = Quadrature(places, volumes)
-    sampled = Nodes(X, each, 0 * each, np.full(len(X), h.max()), np.zeros(len(X), np.int8), quadrature)
-    fabric = Fabric(sampled, basis, shapes.covers, shapes.at(places), shapes.at(X), shapes.at(skin))
-    return Space(fabric, Placing(np.zeros(3), unit, np.eye(3)), skin / unit, None, dev.pick("cpu")), unit
+    share = np.bincount(nearest(places, X, 1)[1][:, 0], volumes, len(X))
+    none = np.zeros(len(X))
+    grid = Nodes(X, share, none, np.full(len(X), h.max()), none.astype(np.int8), Quadrature(places, volumes))
+    at_points, at_skin = shapes.at(places), shapes.at(skin)
+    gradients = consistent_gradients(
+        at_points.dphi.numpy(), at_points.values, places, volumes, X, vanishing_fields(at_skin.values), basis
+    )
+    fabric = Fabric(grid, basis, covers, at_points.with_gradients(gradients), shapes.at(X), at_skin)
+    unit, device = float(h.mean()), dev.pick("cpu")
+    return Space(fabric, Placing(np.zeros(3), unit, np.eye(3)), skin / unit, None, device), unit
 
 
 def modal(

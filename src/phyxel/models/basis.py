@@ -29,7 +29,8 @@ Floats = NDArray[np.float64]
 def curls(at: ShapeValues, shapes: Floats) -> Floats:
     """½∇×u of fields (n, 3, l) at points, shape (m, 3, l)."""
     n, _, l = shapes.shape
-    dx, dy, dz = ((gradient @ shapes.reshape(n, -1)).reshape(-1, 3, l) for gradient in at.gradients)
+    m = len(at.condition)
+    dx, dy, dz = ((gradient @ shapes.reshape(n, 3 * l)).reshape(m, 3, l) for gradient in at.gradients)
     return 0.5 * np.stack([dy[:, 2] - dz[:, 1], dz[:, 0] - dx[:, 2], dx[:, 1] - dy[:, 0]], axis=1)
 
 

@@ -30,7 +30,7 @@ from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
-from phyxel.models.lone import Floats, Goal, Hold
+from phyxel.models.lone import Floats, Goal, Hold, check_solid
 from phyxel.models.newton import Effort, descend
 from phyxel.models.point_forces import PointForces
 from phyxel.models.rest_system import RestSystem
@@ -156,8 +156,7 @@ class GalerkinModel:
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
-        if any(material.viscosity is not None for material in mixture.materials):
-            raise PhyxelError('material.viscosity: a Galerkin body cannot melt; model = "phyxel" melts')
+        check_solid("galerkin", mixture.materials)
         self._rotation = np.asarray(rotation, np.float64)
         self._rows = [Row.of(material, self._rotation) for material in mixture.materials]
         self._law = mixture.which[self.space.owner]
@@ -249,7 +248,8 @@ class GalerkinModel:
         """u' and v' with the momentum and, about the middle of mass, the angular momentum that v and the pushes leave.
 
         Rigid fields are in the space, their coefficients are their values at the nodes: t + ω × x is added to v', and
-        Δt t to u'.
+        Δt t to u'. The middle of mass goes by the mean of its velocities before and after: it falls along a parabola,
+        whatever the step.
         """
         weight = np.asarray(self._mass.sum(axis=0)).reshape(-1)
         total = weight.sum()
@@ -266,8 +266,9 @@ class GalerkinModel:
 
         matrix = np.stack([momenta(field) for field in fields], axis=1)
         amounts = np.linalg.solve(matrix, target - momenta(v))
-        added = np.einsum("k,kna->na", amounts, np.stack(fields))
-        return end + dt * amounts[:3], v + added
+        after = v + np.einsum("k,kna->na", amounts, np.stack(fields))
+        ahead = 0.5 * dt * (weight @ (after - self.v)) / total
+        return end + dt * amounts[:3] - ahead, after
 
     # Equilibrium
 
@@ -363,6 +364,11 @@ class GalerkinModel:
         carried = self._mass @ self.v
         turning = np.cross(self.space.nodes + self.u, carried).sum(axis=0)
         return carried.sum(axis=0) * self._unit**2, turning * self._unit**3
+
+    def middle(self) -> Floats:
+        """The middle of mass, shape (3,)."""
+        weight = np.asarray(self._mass.sum(axis=0)).reshape(-1)
+        return weight @ (self.space.nodes + self.u) / weight.sum()
 
     def volume(self) -> float:
         """∫ |J| [m³]."""

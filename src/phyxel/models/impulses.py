@@ -19,6 +19,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from phyxel import device as dev
 from phyxel.models.basis import Basis
+from phyxel.models.modes import UNFELT
 from phyxel.models.warping import cross_matrix, warp, warp_derivative
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -96,7 +97,9 @@ class Patch:
         rotation is asked for there."""
         both = values if gradients is None else np.concatenate([values, gradients])
         if basis.clamp is not None:
-            both = basis.clamp.without(both.T).T
+            left = basis.clamp.without(both.T).T
+            moves = np.linalg.norm(left, axis=1) > UNFELT * np.linalg.norm(both, axis=1)
+            both = np.where(moves[:, None], left, 0.0)
         nodes = np.flatnonzero(both.any(axis=0))
         self.X = X
         self._phi, self._dphi = both[: len(X), nodes], both[len(X) :, nodes].T
@@ -120,12 +123,12 @@ class Patch:
         """∂x of the points, three rows each."""
         count, l = len(self.X), self._rows.shape[2]
         arm = self._y - pose.middle
-        moves = (self._phi @ self._moves.reshape(self._phi.shape[1], -1)).reshape(count, 3, l)
+        moves = (self._phi @ self._moves.reshape(self._phi.shape[1], 3 * l)).reshape(count, 3, l)
         moves += cross_matrix(arm) @ pose.spin - pose.drift
         return Rows(
             np.tile(np.eye(3), (count, 1)),
             -cross_matrix(arm @ pose.Q.T).reshape(-1, 3),
-            (pose.Q @ moves).reshape(-1, l),
+            (pose.Q @ moves).reshape(3 * count, l),
         )
 
     def rotation(self, pose: Pose) -> Floats:

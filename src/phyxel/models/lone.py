@@ -7,7 +7,7 @@ Pa and time in s, so a density counts as ρ unit²: M ü = −K u with K = ∫ B
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,7 +16,8 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.contact.feel import Feel
-from phyxel.material import Mixture
+from phyxel.errors import PhyxelError
+from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.space import Space
 
@@ -43,6 +44,17 @@ class Goal:
     """of each of its points, shape (k, 3)"""
     rotation: Floats
     """how far it has turned since it was taken, 3 × 3"""
+
+
+def check_solid(model: str, materials: Iterable[Material]) -> None:
+    """Refuse what such a body cannot be made of."""
+    for material in materials:
+        if material.viscosity is not None:
+            raise PhyxelError(f'model = "{model}" cannot melt (material.viscosity); model = "phyxel" melts')
+        if model == "modal" and np.isfinite(material.flow_strain):
+            raise PhyxelError(
+                'model = "modal" cannot yield, its modes are those of an elastic body; model = "galerkin" and "phyxel" do'
+            )
 
 
 class LoneModel(Protocol):
@@ -89,6 +101,9 @@ class LoneModel(Protocol):
 
     def momenta(self) -> tuple[Floats, Floats]:
         """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
+
+    def middle(self) -> Floats:
+        """The middle of mass, shape (3,)."""
 
     def plastic(self, at: ShapeValues) -> Floats:
         """Permanent strain at points, shape (m, 3, 3)."""

@@ -120,11 +120,12 @@ class ModalModel:
             return
         if len(holds) == len(self._holds) and all(map(_same, holds, self._holds)):
             return
-        kept = [hold for hold in self._base if any(_same(hold, other) for other in holds)]
+        kept = [hold for hold in holds if any(_same(hold, base) for base in self._base)]
         self._holds = holds
         if len(kept) < len(self._base):
             self._restart(kept, self.u, self.v)
         else:
+            self._base = kept
             self._renew()
 
     def _ready(self) -> Basis:
@@ -602,6 +603,11 @@ class ModalModel:
         """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
         weighed = self._matter.mass @ self.v * (self._matter.density * self.unit**4)
         return weighed.sum(axis=0), np.cross(self.space.nodes + self.u, weighed).sum(axis=0) * self.unit
+
+    def middle(self) -> Floats:
+        """The middle of mass, shape (3,)."""
+        weight = np.asarray(self._matter.mass.sum(axis=0)).reshape(-1)
+        return weight @ (self.space.nodes + self.u) / weight.sum()
 
     def volume(self) -> float:
         """∫ |J| [m³]."""

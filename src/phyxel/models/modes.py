@@ -17,9 +17,9 @@ from scipy.sparse import csc_array, csr_array, eye_array, kron
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from phyxel import cache
-from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.laws import Row
+from phyxel.models.lone import check_solid
 from phyxel.models.space import Space
 
 Floats = NDArray[np.float64]
@@ -32,6 +32,8 @@ DENSE = 6000
 """Unknowns up to which a dense factor is sooner made than a sparse one: every node meets a hundred others."""
 SHIFT = 1e-6
 """What of M is added to K, as a share of tr K / tr M: a free body's K has no inverse."""
+UNFELT = 1e-9
+"""Share of a force, or of a point's shape functions, that is no more than rounding left by a clamp."""
 DEPENDENT = 1e-6
 """A shape of which others make up all but this share adds nothing."""
 
@@ -58,12 +60,7 @@ class Matter:
     @staticmethod
     def of(space: Space, mixture: Mixture, rotation: Floats) -> Matter:
         """A body made of a mixture whose axes are turned by `rotation`."""
-        for material in mixture.materials:
-            if material.viscosity is not None or np.isfinite(material.flow_strain):
-                raise PhyxelError(
-                    'model "modal": its modes are those of an elastic body, and this material flows (yield or '
-                    'viscosity); use model = "phyxel", or "galerkin" for yield'
-                )
+        check_solid("modal", mixture.materials)
         rows = [Row.of(material, rotation) for material in mixture.materials]
         modulus = float(rows[0].stiffness[0, 0] + rows[0].k_v)
         density = mixture.materials[0].density
@@ -101,11 +98,11 @@ class Matter:
 
     def weighed(self, shapes: Floats) -> Floats:
         """M times fields (n, 3, m)."""
-        return (self.mass @ shapes.reshape(len(self), -1)).reshape(shapes.shape)
+        return (self.mass @ shapes.reshape(len(self), 3 * shapes.shape[2])).reshape(shapes.shape)
 
     def strained(self, shapes: Floats) -> Floats:
         """K times fields (n, 3, m)."""
-        return (self.stiffness @ shapes.reshape(3 * len(self), -1)).reshape(shapes.shape)
+        return (self.stiffness @ shapes.reshape(3 * len(self), shapes.shape[2])).reshape(shapes.shape)
 
     def products(self, one: Floats, other: Floats) -> Floats:
         """∫ρ u·v of the fields in the first three rows of shapes (n, r, m) and (n, r, k), shape (m, k)."""
@@ -158,7 +155,7 @@ class Compliance:
         self._free = csr_array(kron(free, eye_array(3)))
         self.stiffness = csr_array(self._free.T @ matter.stiffness @ self._free)
         self.mass = csr_array(self._free.T @ kron(matter.mass, eye_array(3)) @ self._free)
-        self.shift = SHIFT * self.stiffness.trace() / self.mass.trace()
+        self.shift = SHIFT * self.stiffness.trace() / max(self.mass.trace(), np.finfo(float).tiny)
         shifted = csc_array(self.stiffness + self.shift * self.mass)
         if shifted.shape[0] <= DENSE:
             factor = cho_factor(shifted.toarray(), lower=True, overwrite_a=True, check_finite=False)
@@ -167,9 +164,14 @@ class Compliance:
             self._inverse = splu(shifted, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve
 
     def response(self, forces: Floats) -> Floats:
-        """What forces (n, 3, m) on the coefficients do, shape (n, 3, m)."""
+        """What forces (n, 3, m) on the coefficients do, shape (n, 3, m): nothing, where the clamp takes all of them."""
         flat = forces.reshape(-1, forces.shape[2])
-        return (self._free @ self._inverse(self._free.T @ flat)).reshape(forces.shape)
+        acting = self._free.T @ flat
+        felt = np.linalg.norm(acting, axis=0) > UNFELT * np.linalg.norm(flat, axis=0)
+        result = np.zeros_like(flat)
+        if felt.any():
+            result[:, felt] = self._free @ self._inverse(acting[:, felt])
+        return result.reshape(forces.shape)
 
     def lowest(self, count: int, progress: Progress | None) -> Floats:
         """The lowest eigenvectors, by Lanczos' method on the inverse, shape (n, 3, count)."""
@@ -226,6 +228,8 @@ def eigenmodes(
     if clamp is not None:
         freedom -= 3 * round(np.trace(clamp.held))
     count = max(0, min(count, MOST_MODES, freedom - rigid))
+    if count == 0:
+        return Modes(np.zeros((len(matter), 3, 0)), np.zeros(0))  # all of it is held
 
     def compute() -> dict[str, Floats]:
         found = compliance().lowest(count + rigid, progress)[:, :, rigid:]
@@ -264,12 +268,14 @@ def orthonormal(matter: Matter, wanted: Floats, apart_from: Sequence[Floats]) ->
 
 def diagonal(matter: Matter, shapes: Floats) -> Modes:
     """The modes of a body that can only move by orthonormal shapes (n, r, m)."""
-    m = shapes.shape[2]
+    n, _, m = shapes.shape
+    if m == 0:
+        return Modes(shapes, np.zeros(0))
     fields = np.ascontiguousarray(shapes[:, :3])
     small = np.tensordot(fields, matter.strained(fields), ([0, 1], [0, 1]))
     values, turn = eigh(0.5 * (small + small.T))
     turned = shapes @ turn
-    flat = turned[:, :3].reshape(-1, m)
+    flat = turned[:, :3].reshape(3 * n, m)
     size = np.abs(flat)
     first = np.argmax(size > 0.999 * size.max(axis=0), axis=0)  # the first of the largest: its sign is to be positive
     return Modes(turned * np.sign(flat[first, np.arange(m)]), values)

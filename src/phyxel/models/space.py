@@ -9,14 +9,15 @@ Lengths are in units of the body's mean node spacing, about the middle of its re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from scipy.sparse import bsr_array, csr_array
+from scipy.sparse import bsr_array, csc_array, csr_array
+from scipy.sparse.linalg import splu
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import nearest
@@ -88,7 +89,8 @@ class Space:
         """where integrals look, shape (q, 3)"""
         self.weights: Floats = quadrature.weights / placing.length**3
         """the volume each stands for, shape (q,)"""
-        self.owner: NDArray[np.int64] = nearest(self.points, self.nodes, 1)[1][:, 0]
+        # In the cloud's coordinates: of two that are as near it is the one whose volume has the point, however it lies.
+        self.owner: NDArray[np.int64] = nearest(quadrature.points, fabric.nodes.positions, 1)[1][:, 0]
         """the node nearest to each point, shape (q,)"""
         found = self._turned(fabric.at_points)
         self.values: csr_array = found.values
@@ -140,6 +142,14 @@ class Space:
         weighted = self.values.copy()
         weighted.data = weighted.data * np.repeat(self.weights * density, np.diff(weighted.indptr))
         return csr_array(self.values.T @ weighted)
+
+    def fit(self, density: Floats) -> Callable[[Floats], Floats]:
+        """Takes what holds around each node, a (n, k), to coefficients p of the nearest field: M p = ∫ ρ φ a, with a of
+        the nearest node. What is even stays so, and forces ρ a keep their sum. Densities (q,) are those at the points."""
+        weighted = csr_array((self.weights * density, (np.arange(len(self.owner)), self.owner)), self.values.shape)
+        load = csr_array(self.values.T @ weighted)
+        solve = splu(csc_array(self.mass(density))).solve
+        return lambda a: np.asarray(solve(load @ a))
 
     def stiffness(self, rows: Sequence[Row], which: NDArray[np.integer]) -> bsr_array:
         """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
