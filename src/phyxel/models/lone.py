@@ -53,7 +53,7 @@ def check_solid(model: str, materials: Iterable[Material]) -> None:
             raise PhyxelError(f'model = "{model}" cannot melt (material.viscosity); model = "phyxel" melts')
         if model == "modal" and np.isfinite(material.flow_strain):
             raise PhyxelError(
-                'model = "modal" cannot yield, its modes are those of an elastic body; model = "galerkin" and "phyxel" do'
+                'model = "modal" cannot yield, its modes are those of an elastic body; "galerkin" and "phyxel" do'
             )
 
 
