@@ -316,6 +316,17 @@ class ShapeValues:
             dphi=wp.array(np.stack(entries[1:], axis=1), dtype=wp.vec3d, device=device),
         )
 
+    def with_values(self, values: NDArray[np.float64]) -> ShapeValues:
+        """The same with other φ, shape (pairs,)."""
+        return replace(self, phi=wp.array(values, dtype=wp.float64, device=self.phi.device))
+
+    def followed_by(self, other: ShapeValues) -> ShapeValues:
+        """At these points, and then at those of another, for the same nodes."""
+        one, two = self.state(), other.state()
+        two["start"] = one["start"][-1] + two["start"][1:]
+        joined = {name: np.concatenate([one[name], two[name]]) for name in one}
+        return ShapeValues.restored(joined, self.node_count, self.start.device)
+
     def rows(self, points: NDArray[np.integer]) -> ShapeValues:
         """Those of some of the points, (k,)."""
         start, device = self.start.numpy(), self.start.device

@@ -496,27 +496,32 @@ class ModalModel:
         """Go to static equilibrium, to `tolerance` [spacings]; the body is then at rest.
 
         Steps long enough for every mode to go nearly all the way, and shorter where that leads to and fro, since forces
-        turn with what they bend. A free body falls and turns a little at a time until something holds it.
+        turn with what they bend. A free body falls and turns a little at a time until something holds it; what it
+        touches it then rests on no more exactly than contact is kept.
         """
         self._ready()
-        if self._clamp is None and not self._grips and feel is None:
+        if self._clamp is None and not self._grips and feel is None and np.any(push):
             raise PhyxelError("settle: nothing holds this body; fix it somewhere, or put a collider under it")
         slowest = float(np.sqrt(max(self._values.min(initial=np.inf), 1e-30)))
         dt = 6 / slowest
         if self._clamp is None:
             dt = min(dt, float(np.sqrt(0.2 / max(_longest(np.asarray(push)), 1e-30))))
-        shortest, quiet, last, before = 0.1 * dt, 0, np.inf, self.u
+        if feel is not None:
+            tolerance = max(tolerance, SHALLOW)
+        shortest, quiet, before = 0.1 * dt, 0, self.u
+        last = np.zeros_like(before)
         for _ in range(SETTLING_STEPS):
             self._advance(dt, push, goals, feel, True)
             now = self.u
-            gone = float(np.abs(now - before).max())
+            way = now - before
+            gone = float(np.abs(way).max())
             share = 1 - np.exp(-slowest * dt) * (1 + slowest * dt)  # of what the slowest mode had to go
             quiet = quiet + 1 if gone <= 0.3 * share * tolerance else 0
             if quiet == 3:
                 return
-            if gone > 0.8 * last:
+            if gone > 0.8 * np.abs(last).max() and _turns_back(way, last):
                 dt = max(0.7 * dt, shortest)
-            last, before = gone, now
+            last, before = way, now
         raise PhyxelError(f"settle: no rest after {SETTLING_STEPS} steps; is the body held or on the ground?")
 
     # What it shows
@@ -649,6 +654,11 @@ class ModalModel:
             some = spread(hold.points, points, 0)
             self._grips.append(Grip(hold, some, turned, self._patch(hold, some)))
         self._load(state["push"])
+
+
+def _turns_back(way: Floats, last: Floats) -> bool:
+    """Whether a step (n, 3) does not go on where the last one went, as falling does."""
+    return float(np.vdot(way, last)) < 0.5 * float(np.linalg.norm(way) * np.linalg.norm(last))
 
 
 def _longest(vectors: Floats) -> float:

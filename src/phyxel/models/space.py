@@ -120,7 +120,20 @@ class Space:
             distance, index = nearest(X, places, 1)
             if len(X) and distance.max() < SAME:
                 return getattr(self, known).rows(index[:, 0])
-        return self._turned(self._shape.at(self._placing.cloud(X)))
+        return self._continued(self._turned(self._shape.at(self._placing.cloud(X))), X)
+
+    def _continued(self, found: ShapeValues, X: Floats) -> ShapeValues:
+        """With fields that go on straight from the nearest node where no function reaches X (m, 3)."""
+        lost = np.flatnonzero(~np.isfinite(found.condition))
+        if not len(lost):
+            return found
+        home = nearest(X[lost], self.nodes, 1)[1][:, 0]
+        at_home = self.at_nodes.rows(home)
+        away = np.repeat(X[lost] - self.nodes[home], np.diff(at_home.start.numpy()), axis=0)
+        rise = np.einsum("pa,pa->p", at_home.dphi.numpy(), away)
+        order = np.arange(len(X))
+        order[lost] = len(X) + np.arange(len(lost))
+        return found.followed_by(at_home.with_values(at_home.phi.numpy() + rise)).rows(order)
 
     def _turned(self, found: ShapeValues) -> ShapeValues:
         slope = self._placing.length * found.dphi.numpy()
