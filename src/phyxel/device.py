@@ -12,13 +12,14 @@ into slices, one per CPU thread; CUDA gets the whole range. Two ways to run such
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import itertools
 import os
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -167,6 +168,23 @@ def launch(kernel: wp.Kernel, count: int, inputs: Sequence[Any], device: wp.Devi
             command.launch()
 
     _team().run(work)
+
+
+@cache
+def _blas() -> Any:
+    """What sets how many threads BLAS takes; nothing where it is not installed."""
+    if importlib.util.find_spec("threadpoolctl") is None:
+        return None
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let NumPy do with one thread: for the small matrices of a time step waking another takes longer than the work,
+    and ten times longer where other programs use the cores."""
+    controller = _blas()
+    return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
 
 
 class Shared:

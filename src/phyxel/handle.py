@@ -59,6 +59,8 @@ class Handle:
 
     def goals(self, time: float) -> Floats:
         """Where the points are to be at a time [s]: m + to + R (x − m) about m, their middle or a joint [m], (k, 3)."""
+        if self.still:
+            return self.taken
         shift, rotation = self.pose(time)
         middle = self.taken.mean(axis=0) if self.about is None else self.about
         return middle + shift + (self.taken - middle) @ rotation.T

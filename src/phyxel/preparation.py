@@ -26,7 +26,7 @@ from phyxel.solid.solid import Solid
 
 Floats = NDArray[np.float64]
 
-FORMAT = 6
+FORMAT = 7
 """Counts changes of how preparations are made: older ones are not used then."""
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel import device as dev
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.feel import Feel, Surroundings
 from phyxel.contact.table import ColliderTable
@@ -56,6 +57,9 @@ class Solo:
         self._surroundings = Surroundings(body.unit)
         self._walls = ColliderTable([body.unit], wp.float32, world.device)
         self._arrived = True
+        self._mass = float(body.masses.sum())
+        self._even = np.full((1, 3), np.nan)
+        """acceleration of all nodes by gravity and force [1/s²], shape (n, 3)"""
         self._fit: Callable[[Floats], Floats] | None = None
         """takes accelerations around the nodes to coefficients"""
 
@@ -73,13 +77,14 @@ class Solo:
         body = self.body
         known = (body.space, body.unit, body.start_velocities / body.unit, body.outermost)
         if body.model == "modal":
-            return ModalModel(*known, np.zeros(len(body.birth)), self.world.device, body.modes)
-        return GalerkinModel(*known, np.zeros(len(body.outermost)), self.world.device)
+            return ModalModel(*known, self.world.device, body.modes)
+        return GalerkinModel(*known, self.world.device)
 
     # What has changed
 
     def material_changed(self, body: Body, before: Mixture) -> None:
         self.model.set_material(body.mixture, body.rotation)
+        self._mass = float(body.masses.sum())
         self._fit = None
 
     def holds_changed(self, body: Body) -> None:
@@ -122,10 +127,19 @@ class Solo:
             step, left = left / substeps, left * (substeps - 1) / substeps
             end = start + dt - left
             self._place_colliders((end - step, end))
-            self.model.step(step, self._push(end), self._goals(end), self._feel())
+            self._step(step, end)
             self.steps += 1
             self.body.follow_ramp(end)
-        self._check()
+
+    def _step(self, dt: float, end: float) -> None:
+        try:
+            with dev.one_blas_thread():
+                self.model.step(dt, self._push(end), self._goals(end), self._feel())
+        except PhyxelError as error:
+            raise BlowUpError(
+                f"{self.body.name}: blew up before t = {end:.4g} s: {error}. Try a softer material, more damping, or "
+                "gentler drags; the last good frame is kept"
+            ) from error
 
     def _substeps(self, dt: float) -> int:
         """How many steps make up dt. Only the ground has no far side that one could come out of."""
@@ -138,14 +152,17 @@ class Solo:
     def _push(self, time: float) -> Floats:
         """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3)."""
         body = self.body
-        push = np.tile(self.world.gravity + body.force / float(body.masses.sum()), (len(body.birth), 1))
+        even = (self.world.gravity + body.force / self._mass) / body.unit
         fields = [field for field in self.world.fields if field.acts_on(body)]
-        if fields:
-            if self._fit is None:
-                self._fit = body.space.fit(body.mixture.number("density")[body.space.owner])
-            x, v = body.positions, body.velocities
-            push += self._fit(np.sum([field.acceleration(body, x, v, time) for field in fields], axis=0))
-        return push / body.unit
+        if not np.array_equal(self._even[0], even):
+            self._even = np.tile(even, (len(body.birth), 1))
+        if not fields:
+            return self._even
+        if self._fit is None:
+            self._fit = body.space.fit(body.mixture.number("density")[body.space.owner])
+        x, v = body.positions, body.velocities
+        acting = np.sum([field.acceleration(body, x, v, time) for field in fields], axis=0)
+        return self._even + self._fit(acting) / body.unit
 
     def _feel(self) -> Feel | None:
         return self._surroundings.feel if self.world.colliders else None
@@ -173,18 +190,12 @@ class Solo:
             if depth > 1 and not body.handles:
                 raise PhyxelError(f"{body.name}: starts {depth * body.unit:.3g} m inside a collider; move one of them")
 
-    def _check(self) -> None:
-        if not np.isfinite(self.model.u).all():
-            raise BlowUpError(
-                f"{self.body.name}: blew up before t = {self.world.time:.4g} s: its displacements are no longer "
-                "numbers. Try a softer material, more damping, or gentler drags; the last good frame is kept"
-            )
-
     def settle(self, tolerance: float, most_steps: int) -> None:
         self._set_down()
         time = self.world.time
         self._place_colliders((time, time))
-        self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._feel(), tolerance)
+        with dev.one_blas_thread():
+            self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._feel(), tolerance)
 
     # Reading
 

@@ -61,7 +61,7 @@ def modal(
     X = space.nodes
     skin = np.flatnonzero((np.isclose(X, X.min(axis=0)) | np.isclose(X, X.max(axis=0))).any(axis=1))
     still = np.zeros_like(X) if velocities is None else velocities
-    model = ModalModel(space, unit, still, skin, np.zeros(len(X)), space.device, modes)
+    model = ModalModel(space, unit, still, skin, space.device, modes)
     numbers = {"young": 1e5, "poisson": 0.3, "density": 1000.0} | material
     model.set_material(Mixture.even(Material(**numbers), len(X)), np.eye(3))
     model.set_holds(holds)

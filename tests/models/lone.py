@@ -37,21 +37,13 @@ def skin_of(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
     return space._placing.body(solid.skin.positions)
 
 
-def within(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
-    """Which shape functions do not reach the surface, (n,)."""
-    space, solid, _ = space_of(name, nodes, basis)
-    inner = np.ones(len(space), bool)
-    inner[space.at_skin.index.numpy()] = False
-    return inner
-
-
 def model_of(name: str, nodes: int, material: Material = SOFT, velocities: np.ndarray | None = None) -> GalerkinModel:
     """A model of a body whose outermost nodes can touch things."""
     space, solid, unit = space_of(name, nodes)
     depth = -solid.distance(space._placing.cloud(space.nodes)) / unit
-    outer = np.flatnonzero(depth < 0.75)
+    outer = np.flatnonzero(depth < 1e-3)
     v = np.zeros((len(space), 3)) if velocities is None else velocities
-    model = GalerkinModel(space, unit, v, outer, np.maximum(depth[outer], 0), dev.pick("cpu"))
+    model = GalerkinModel(space, unit, v, outer, dev.pick("cpu"))
     model.set_material(Mixture.even(material, len(space)), np.eye(3))
     return model
 

@@ -244,9 +244,7 @@ def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     space, unit = block((4, 2, 2), (1.0, 0.4, 0.4))
     told: list[float] = []
     none = np.zeros_like(space.nodes)
-    model = ModalModel(
-        space, unit, none, np.arange(0), none[:, 0], space.device, 8, lambda _, share: told.append(share)
-    )
+    model = ModalModel(space, unit, none, np.arange(0), space.device, 8, lambda _, share: told.append(share))
     model.set_material(Mixture.even(Material(), len(space)), np.eye(3))
     assert len(model.frequencies) == 8
     assert told == sorted(told) and told[-1] <= 1

@@ -149,6 +149,8 @@ class ColliderTable:
         others = len(colliders) != len(self.met) or any(a is not b for a, b in zip(colliders, self.met, strict=True))
         if others:
             self._lay_out(colliders)
+        if not colliders:
+            return others
         for k, collider in enumerate(colliders):
             self._write_frame(k, collider, origins, span, at)
         for shared in (self._turn, self._place, self._drift, self._spin, self._size):

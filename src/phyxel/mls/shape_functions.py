@@ -301,6 +301,21 @@ class ShapeValues:
         """The same with other ∇φ, shape (pairs, 3)."""
         return replace(self, dphi=wp.array(gradients, dtype=wp.vec3d, device=self.dphi.device))
 
+    def replaced(self, values: csr_array, gradients: list[csr_array]) -> ShapeValues:
+        """Others at the same points: φ (m, n) and its derivatives."""
+        pattern = abs(values) + sum(abs(part) for part in gradients)
+        pattern.sort_indices()
+        owner = np.repeat(np.arange(len(self.condition)), np.diff(pattern.indptr))
+        entries = [np.asarray(part[owner, pattern.indices]).reshape(-1) for part in (values, *gradients)]
+        device = self.start.device
+        return replace(
+            self,
+            start=wp.array(pattern.indptr.astype(np.int32), dtype=wp.int32, device=device),
+            index=wp.array(pattern.indices.astype(np.int32), dtype=wp.int32, device=device),
+            phi=wp.array(entries[0], dtype=wp.float64, device=device),
+            dphi=wp.array(np.stack(entries[1:], axis=1), dtype=wp.vec3d, device=device),
+        )
+
     def with_values(self, values: NDArray[np.float64]) -> ShapeValues:
         """The same with other φ, shape (pairs,)."""
         return replace(self, phi=wp.array(values, dtype=wp.float64, device=self.phi.device))

@@ -113,8 +113,9 @@ class Basis:
 
     def show(self, Q: Floats) -> Floats:
         """Leave the field's coefficients, turned by Q, on the device, and give the forces on the modes, shape (l,)."""
-        self._frame.host[0] = Q
-        self._frame.push()
+        if not np.array_equal(self._frame.host[0], Q):
+            self._frame.host[0] = Q
+            self._frame.push()
         self._show.run()
         return self._sums.pull().reshape(-1, self._padded).sum(axis=0)[: len(self)]
 

@@ -24,11 +24,11 @@ GRADES = 8
 
 
 class Footing:
-    """Springs at c points that depend on the nodes by φ in `rows` (c, n), at X (c, 3), `reach` (c,) under the skin."""
+    """Springs at c points that depend on the nodes by φ in `rows` (c, n), at X (c, 3) on the skin."""
 
-    def __init__(self, rows: csr_array, X: Floats, reach: Floats) -> None:
+    def __init__(self, rows: csr_array, X: Floats) -> None:
         self._rows, self._back = rows, csr_array(rows.T)
-        self._X, self._reach = X, reach
+        self._X = X
         self.stiffness = np.zeros(len(X))
         """k of each point"""
         self.anchor = X.copy()
@@ -56,7 +56,7 @@ class Footing:
         bounce = -touch.restitution * speed
         struck = bounce > RESTING * touch.restitution * dt * np.linalg.norm(self._rows @ push, axis=1)
         # A bounce has to end above where it started, however near that is to the collider.
-        self._rise = np.where(struck, np.maximum(touch.gap - self._reach, 0) + dt * bounce, 0.0)
+        self._rise = np.where(struck, np.maximum(touch.gap, 0) + dt * bounce, 0.0)
         self._met = np.zeros(len(start), bool)
 
     def at(self, u: Floats) -> tuple[float, Floats]:
@@ -74,12 +74,12 @@ class Footing:
         if self._feel is None:
             return False
         before = self.pressure
-        self._met |= self._touch.gap < self._reach
+        self._met |= self._touch.gap < 0
         self.pressure = self.stiffness * self._depth()
         return bool(np.abs(self.pressure - before).max() > NOTICED * self.pressure.max())
 
     def _depth(self) -> Floats:
-        return np.maximum(np.where(self._met, self._rise, 0.0) + self._reach - self._touch.gap, 0.0)
+        return np.maximum(np.where(self._met, self._rise, 0.0) - self._touch.gap, 0.0)
 
     def _weigh(self) -> tuple[float, Floats]:
         touch, k = self._touch, self.stiffness

@@ -126,7 +126,7 @@ class GalerkinModel:
     """Moves one body by its Galerkin space (`lone.LoneModel`).
 
     `unit` [m] is the body's length; `velocities` (n, 3) [1/s] are coefficients. Nodes `contact` (c,) can touch
-    colliders; they lie `reach` (c,) under the surface.
+    colliders: those on the surface.
     """
 
     def __init__(
@@ -135,7 +135,6 @@ class GalerkinModel:
         unit: float,
         velocities: Floats,
         contact: NDArray[np.integer],
-        reach: Floats,
         device: wp.Device,
     ) -> None:
         self.space, self.device = space, device
@@ -145,7 +144,7 @@ class GalerkinModel:
         self._forces = PointForces(space)
         rows = csr_array(space.at_nodes.values[contact])
         self._contact = np.asarray(contact)
-        self._footing = Footing(rows, space.nodes[contact], np.asarray(reach, np.float64))
+        self._footing = Footing(rows, space.nodes[contact])
         self._held = _Held.of(space, ())
         self._system: RestSystem | None = None
         self._tuned = math.nan

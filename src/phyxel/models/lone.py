@@ -84,8 +84,8 @@ class LoneModel(Protocol):
         """Go to static equilibrium, to `tolerance`; the body is then at rest."""
 
     def shown(self) -> tuple[wp.array, Floats]:
-        """Coefficients of the displacement about an even one, on the device in single precision, shape (n,) of vec3; and
-        that even one, shape (3,)."""
+        """Coefficients of the displacement about an even one, on the device in single precision, (n,) of vec3; and that
+        even one, shape (3,)."""
 
     def displacement(self, at: ShapeValues) -> Floats:
         """u at points, shape (m, 3)."""

@@ -77,7 +77,6 @@ class ModalModel:
         unit: float,
         velocities: Floats,
         contact: NDArray[np.integer],
-        reach: Floats,
         device: wp.Device,
         modes: int = 64,
         progress: Progress | None = None,
@@ -87,8 +86,9 @@ class ModalModel:
         """of the displacement less `offset`, as the last step left them, shape (n,), single precision"""
         self.offset: Floats = np.zeros(3)
         self._velocities = np.array(velocities, np.float64)
-        self._contact, self._reach = np.asarray(contact), np.asarray(reach, np.float64)[contact]
+        self._contact = np.asarray(contact)
         self._count, self._progress = modes, progress
+        self._given: Floats | None = None
         self._holds: list[Hold] = []
         self._base: list[Hold] = []
         self._grips: list[Grip] = []
@@ -133,6 +133,7 @@ class ModalModel:
         if self._basis is not None:
             return self._basis
         self._push: Floats = np.zeros((len(self.space), 3))
+        self._given = None
         self._set_base([hold for hold in self._holds if hold.still])
         self._motion, rate = Motion.none(), self._velocities
         if self._frame is not None:
@@ -326,8 +327,9 @@ class ModalModel:
 
     def _load(self, push: Floats) -> None:
         """Take over accelerations (n, 3), unless they are the ones that act already."""
-        if np.array_equal(push, self._push):
+        if push is self._given or np.array_equal(push, self._push):
             return
+        self._given = push
         assert self._basis is not None
         self._push = np.array(push, np.float64)
         self._take_force()
@@ -481,7 +483,7 @@ class ModalModel:
         assert self._basis is not None
         places = self._contact_places(self._pose(False))
         touch = feel(places)
-        gap = touch.gap - self._reach
+        gap = touch.gap
         near = np.flatnonzero(gap < NEAR)
         if not len(near) or gap[near].min() > 0:
             return None
@@ -647,7 +649,7 @@ class ModalModel:
         ]
         self._set_base([hold for hold, kind in zip(self._holds, state["holds"], strict=True) if kind[3]])
         self._motion = Motion(**{name: state[name].copy() for name in Motion.__dataclass_fields__})
-        self._push = np.zeros((len(self.space), 3))
+        self._push, self._given = np.zeros((len(self.space), 3)), None
         self._adopt(Basis(self.space, Modes(state["shapes"], state["values"]), self._clamp, self.coefficients))
         followed = [hold for hold in self._holds if not any(hold is base for base in self._base)]
         points = max(1, min(POINTS, 4 * POINTS // max(1, len(followed))))

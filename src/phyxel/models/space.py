@@ -158,14 +158,14 @@ class Space:
 
     def fit(self, density: Floats) -> Callable[[Floats], Floats]:
         """Takes what holds around each node, a (n, k), to coefficients p of the nearest field: M p = ∫ ρ φ a, with a of
-        the nearest node. What is even stays so, and forces ρ a keep their sum. Densities (q,): at the points."""
+        the nearest node. What is even stays so, and forces ρ a keep their sum. Densities (q,) are the points'."""
         weighted = csr_array((self.weights * density, (np.arange(len(self.owner)), self.owner)), self.values.shape)
         load = csr_array(self.values.T @ weighted)
         solve = splu(csc_array(self.mass(density))).solve
         return lambda a: np.asarray(solve(load @ a))
 
     def stiffness(self, rows: Sequence[Row], which: NDArray[np.integer]) -> bsr_array:
-        """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n). `which` of the laws is that of each point, (q,)."""
+        """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
         start, index = self._neighbours
         blocks = wp.zeros(len(index), dtype=wp.mat33d, device=self.device)
         laws = np.array([row.stiffness + row.k_v * _ONES for row in rows])

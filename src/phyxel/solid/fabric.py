@@ -14,6 +14,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.mls.consistent import consistent_gradients, vanishing_fields
+from phyxel.mls.mended import mended
 from phyxel.mls.shape_functions import Basis, ShapeValues
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature
@@ -52,6 +53,8 @@ class Fabric:
             basis,
         )
         at_points = at_points.with_gradients(gradients)
+        assert solid.skin.normals is not None
+        at_skin = mended(at_skin, solid.skin.positions, solid.skin.normals, nodes.spacing)
         made = Fabric(nodes, basis, shape.covers, at_points, shape.at(nodes.positions), at_skin)
         return Fabric.restored(made.state(), basis, device)  # the same bits as one that was remembered
 
