@@ -12,7 +12,7 @@ import phyxel as px
 from phyxel.errors import SceneError
 
 MATERIAL = px.Material(young=2e5, poisson=0.3, density=1000.0, damping=1e-3)
-LEFT, RIGHT = px.Box((-1, -1, -1), (0.03, 1, 1)), px.Box((0.97, -1, -1), (2, 1, 1))
+LEFT, RIGHT = px.Box((-1, -1, -1), (0.12, 1, 1)), px.Box((0.97, -1, -1), (2, 1, 1))
 MODELS = pytest.mark.parametrize("model", ["galerkin", "modal"])
 G = np.array([0.0, -9.81, 0.0])
 
@@ -30,6 +30,7 @@ def test_a_checkpoint_amid_holds_goes_on_with_the_same_bits(model: str, tmp_path
     def made() -> tuple[px.World, px.Body]:
         world, body = bar(model, tuple(G))
         base = body.fix(LEFT)
+        assert len(base.nodes) > 2  # they clamp the modes
         held = []
         world.at(0.05, lambda _: held.append(body.drag(RIGHT, [(0.2, (0, 0.1, 0))])))
         world.at(0.15, lambda _: body.release(held[0]))
@@ -195,7 +196,7 @@ def test_motion_does_not_depend_on_placement(model: str) -> None:
     moved = []
     for place, gravity in (({}, G), ({"rotate": (30, 40, 50), "at": (100.0, -50.0, 7.0)}, turn @ G)):
         world, body = bar(model, tuple(gravity), **place)
-        body.fix(np.flatnonzero(body._unplaced(body.birth)[:, 0] < 0.03))
+        body.fix(np.flatnonzero(body._unplaced(body.birth)[:, 0] < 0.12))
         world.advance(0.1)
         moved.append(body.positions - body.birth)
     np.testing.assert_allclose(moved[1], moved[0] @ turn.T, atol=1e-6 * np.abs(moved[0]).max())
