@@ -83,13 +83,15 @@ class Solo:
     # What has changed
 
     def material_changed(self, body: Body, before: Mixture) -> None:
-        self.model.set_material(body.mixture, body.rotation)
+        with dev.one_blas_thread():
+            self.model.set_material(body.mixture, body.rotation)
         self._mass = float(body.masses.sum())
         self._fit = None
 
     def holds_changed(self, body: Body) -> None:
         if self._model is not None:
-            self._model.set_holds(self._holds())
+            with dev.one_blas_thread():  # as in a step: a resumed run does it there, and must get the same bits
+                self._model.set_holds(self._holds())
 
     def force_changed(self, body: Body) -> None:
         pass
