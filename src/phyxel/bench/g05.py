@@ -25,7 +25,7 @@ STEPS = 100
 ROUNDS = 3
 PREPARED = 60.0
 """Seconds that all preparation of Igea may take; the paper needed up to 11 minutes."""
-JELLY = Material(young=2e5, poisson=0.4, density=1000.0, damping=1e-3)
+JELLY = Material(young=1e6, poisson=0.4, density=1000.0, damping=1e-3)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ def g04(setting: Setting) -> Iterator[Result]:
 
 
 def modes(setting: Setting) -> Iterator[Result]:
-    """From Igea's points to 64 modes, as one command with nothing remembered; and again, with all of it remembered."""
+    """From Igea's points to 64 modes and a picture of some, as one command with nothing remembered; and again, with all
+    of it remembered."""
     path = setting.model("igea.ply")
     if path is None:
         return
@@ -89,10 +90,11 @@ def modes(setting: Setting) -> Iterator[Result]:
             f'[[body]]\nfile = "{path}"\nmodel = "modal"\nnodes = 822\nsize = 1.0\n'
             "hold = [{ upper = [inf, -0.4, inf] }]\n"
         )
-        command = ["modes", str(scene), "--no-pictures"]
+        command = ["modes", str(scene), "--modes", "64"]
         for kept in ("warm-up", "first", "second"):
             cache = Path(folder) / ("kept" if kept == "second" else kept)
-            seconds, memory = timed_command(command, setting, {"PHYXEL_CACHE": str(cache)})
+            out = ["--out", str(Path(folder) / f"out-{kept}")]
+            seconds, memory = timed_command(command + out, setting, {"PHYXEL_CACHE": str(cache)})
             if kept == "first":
                 os.rename(cache, Path(folder) / "kept")
             if kept != "warm-up":
