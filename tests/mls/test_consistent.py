@@ -63,15 +63,6 @@ def test_linear_fields_keep_their_gradients(box):
     assert np.abs(first - np.eye(3)).max() < 1e-11
 
 
-def test_quadratic_fields_keep_their_gradients():
-    """∇(x²) = 2x e_x at every point, with a quadratic basis whose gradients were corrected."""
-    space = space_of("box", 343, "quadratic")
-    assert np.abs(space.gradients - space.at(space.points).dphi.numpy()).max() > 1e-14
-    square = np.zeros((len(space.points), 3))
-    np.add.at(square, owners(space), (space.nodes[space.values.indices, 0] ** 2)[:, None] * space.gradients)
-    assert np.abs(square - np.outer(2 * space.points[:, 0], [1, 0, 0])).max() < 1e-9
-
-
 def test_rigid_motions_cost_nothing_and_masses_add_up(box):
     """K u = 0 for u = a + b × X, and Σ M = ρV; K is symmetric with no negative eigenvalue."""
     stiff = box.stiffness(
