@@ -201,3 +201,15 @@ def test_motion_does_not_depend_on_placement(model: str) -> None:
         world.advance(0.1)
         moved.append(body.positions - body.birth)
     np.testing.assert_allclose(moved[1], moved[0] @ turn.T, atol=1e-6 * np.abs(moved[0]).max())
+
+
+@pytest.mark.parametrize("model", ["galerkin", "modal"])
+def test_a_field_that_is_wrong_is_not_called_a_blow_up(model):
+    """What a user's own function got wrong is said as it is for phyxel bodies."""
+    body = px.Body(px.load("bar", points=500), nodes=60, model=model)
+    world = px.World(device="cpu")
+    world.add(body)
+    world.add(px.Field(lambda x, v, t: np.full((3, 7), 1.0)))
+    with pytest.raises(px.PhyxelError, match="returned shape") as raised:
+        world.advance(0.01)
+    assert "blew up" not in str(raised.value)

@@ -79,7 +79,7 @@ def fingerprint(world: World) -> str:
     """What a world is built of, as a hash: a checkpoint fits only a world with the same."""
     digest = hashlib.sha256(f"{FORMAT} {world.first_gravity.tolist()}".encode())
     for body in world.bodies:
-        digest.update(f"{body.name} {body.model}".encode())
+        digest.update(f"{body.name} {body.model} {body.basis} {body.modes}".encode())
         digest.update(np.ascontiguousarray(body.birth).tobytes())
         digest.update(np.ascontiguousarray(body.volumes).tobytes())
         digest.update(body.first_mixture.signature() + str(body.friction).encode())

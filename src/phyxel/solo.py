@@ -12,6 +12,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.checkpoint import below, under
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.feel import Feel, Surroundings
 from phyxel.contact.table import ColliderTable
@@ -134,9 +135,10 @@ class Solo:
             self.body.follow_ramp(end)
 
     def _step(self, dt: float, end: float) -> None:
+        push, goals = self._push(end), self._goals(end)
         try:
             with dev.one_blas_thread():
-                self.model.step(dt, self._push(end), self._goals(end), self._feel())
+                self.model.step(dt, push, goals, self._feel())
         except PhyxelError as error:
             raise BlowUpError(
                 f"{self.body.name}: blew up before t = {end:.4g} s: {error}. Try a softer material, more damping, or "
@@ -179,18 +181,18 @@ class Solo:
             return
         self._arrived = False
         body = self.body
-        for ground in self.world.colliders:
-            up = np.array(ground.normal) if isinstance(ground, Ground) else np.zeros(3)
-            if isinstance(ground, Ground) and not body.handles:
-                depth = ground.height - float((body.surface.carried.positions @ up).min())
-                if depth > 0:
-                    body.origin = body.origin + depth * up
-                    self.world.revision += 1
+        if body.handles or not self.world.colliders:
+            return
+        for ground in (one for one in self.world.colliders if isinstance(one, Ground)):
+            up = np.array(ground.normal)
+            depth = ground.height - float((body.surface.carried.positions @ up).min())
+            if depth > 0:
+                body.origin = body.origin + depth * up
+                self.world.revision += 1
         self._place_colliders((self.world.time, self.world.time))
-        if self.world.colliders:
-            depth = -float(self._surroundings.feel((body.positions - body.origin) / body.unit).gap.min())
-            if depth > 1 and not body.handles:
-                raise PhyxelError(f"{body.name}: starts {depth * body.unit:.3g} m inside a collider; move one of them")
+        depth = -float(self._surroundings.feel((body.positions - body.origin) / body.unit).gap.min())
+        if depth > 1:
+            raise PhyxelError(f"{body.name}: starts {depth * body.unit:.3g} m inside a collider; move one of them")
 
     def settle(self, tolerance: float, most_steps: int) -> None:
         self._set_down()
@@ -271,19 +273,10 @@ class Solo:
     # Checkpoints
 
     def state(self) -> State:
-        kept = {f"model.{name}": array for name, array in self.model.state().items()}
-        return kept | {"origin": self.body.origin, "taken": _joined([one.taken for one in self.body.handles])}
+        return below("model.", self.model.state()) | {"origin": self.body.origin}
 
     def restore(self, state: State) -> None:
-        self.model.restore({name.removeprefix("model."): x for name, x in state.items() if name.startswith("model.")})
+        self.model.restore(under("model.", state))
         self.body.origin = state["origin"]
-        first = 0
-        for handle in self.body.handles:
-            handle.taken = state["taken"][first : first + len(handle.taken)]
-            first += len(handle.taken)
         self._arrived = False
         self._place_colliders((self.world.time, self.world.time))
-
-
-def _joined(arrays: list[Floats]) -> Floats:
-    return np.concatenate([np.zeros((0, 3)), *arrays])
