@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phyxel.cracks.front import Front, across, unit
+from phyxel.cracks.front import Front, unit
 from phyxel.cracks.grid import Floats, Grid, vectors
 from phyxel.cracks.sheet import sheet
 from phyxel.cracks.sight import Sight
