@@ -28,7 +28,7 @@ def seen_pairs(
     sees: Sees,
 ) -> NDArray[np.bool_]:
     """Which of the pairs of points (m, 3) and nodes (n, 3), given by their indices (p,) and (p,), belong together."""
-    home = _homes(points, nodes, sees)
+    home = homes(points, nodes, sees)
     pairs, which = np.unique(home[owner] * len(nodes) + index, return_inverse=True)
     first, second = np.divmod(pairs, len(nodes))
     seen = first == second
@@ -37,7 +37,7 @@ def seen_pairs(
     return seen[which.reshape(-1)]
 
 
-def _homes(points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees) -> NDArray[np.int64]:
+def homes(points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees) -> NDArray[np.int64]:
     """The nearest node that sees each point, or the nearest at all where none of the first few does, (m,)."""
     _, candidates = nearest(points, nodes, min(HOMES, len(nodes)))
     home = candidates[:, 0].copy()
