@@ -17,6 +17,7 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.feel import Feel, Surroundings
 from phyxel.contact.table import ColliderTable
 from phyxel.errors import BlowUpError, PhyxelError
+from phyxel.fracturing import Fracturing
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
 from phyxel.mls.neighbours import nearest
@@ -55,6 +56,7 @@ class Solo:
         self.bodies = [body]
         self.steps = 0
         self._model: LoneModel | None = None
+        self._fracturing: Fracturing | None = None
         self._surroundings = Surroundings(body.unit)
         self._walls = ColliderTable([body.unit], wp.float32, world.device)
         self._arrived = True
@@ -72,6 +74,8 @@ class Solo:
             self._model = self._made()
             self._model.set_material(body.mixture, body.rotation)
             self._model.set_holds(self._holds())
+            if isinstance(self._model, GalerkinModel):
+                self._fracturing = Fracturing(body, self._model)
         return self._model
 
     def _made(self) -> LoneModel:
@@ -96,6 +100,12 @@ class Solo:
 
     def force_changed(self, body: Body) -> None:
         pass
+
+    def cut(self, body: Body) -> None:
+        _ = self.model
+        if self._fracturing is not None:
+            self._fracturing.follow()
+        self._fit = None
 
     def surroundings_changed(self, collider_came: bool) -> None:
         self._place_colliders((self.world.time, self.world.time))
@@ -144,10 +154,12 @@ class Solo:
                 f"{self.body.name}: blew up before t = {end:.4g} s: {error}. Try a softer material, more damping, or "
                 "gentler drags; the last good frame is kept"
             ) from error
+        if self._fracturing is not None:
+            self._fracturing.advance(dt)
 
     def _substeps(self, dt: float) -> int:
         """How many steps make up dt. Only the ground has no far side that one could come out of."""
-        longest = LONGEST_STEP
+        longest = LONGEST_STEP if self._fracturing is None else min(LONGEST_STEP, self._fracturing.longest)
         if any(isinstance(one, Collider) for one in self.world.colliders):
             speed = float(np.linalg.norm(self.model.v, axis=1).max())
             longest = min(longest, max(CROSSED / max(speed, 1e-9), 1e-2 * longest))
@@ -273,10 +285,14 @@ class Solo:
     # Checkpoints
 
     def state(self) -> State:
-        return below("model.", self.model.state()) | {"origin": self.body.origin}
+        model = below("model.", self.model.state())
+        cracks = {} if self._fracturing is None else below("fracturing.", self._fracturing.state())
+        return model | cracks | {"origin": self.body.origin}
 
     def restore(self, state: State) -> None:
         self.model.restore(under("model.", state))
+        if self._fracturing is not None:
+            self._fracturing.restore(under("fracturing.", state))
         self.body.origin = state["origin"]
         self._arrived = False
         self._place_colliders((self.world.time, self.world.time))

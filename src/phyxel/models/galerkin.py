@@ -430,6 +430,10 @@ class GalerkinModel:
                 result[of] = shear + pressure[:, None, None] * np.eye(3)
         return result
 
+    def point_stress(self) -> tuple[Floats, Floats]:
+        """Cauchy stress [Pa] and J at the points of the quadrature after a step, shape (q, 3, 3) each."""
+        return self._forces.cauchy(), self._forces.J
+
     def plastic(self, at: ShapeValues) -> Floats:
         """Permanent strain of the quadrature point nearest to each point, shape (m, 3, 3)."""
         # Shape functions reproduce positions: this is where the points are.

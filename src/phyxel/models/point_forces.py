@@ -169,6 +169,24 @@ def flow(
 
 
 @wp.kernel
+def find_cauchy(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=mat66d),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    plastic: wp.array(dtype=wp.mat33d),
+    cauchy: wp.array(dtype=wp.mat33d),
+):
+    """P(J) Jᵀ/|J| of each point, without damping."""
+    q = first + wp.tid()
+    row = law[q]
+    P = first_stress(J[q], plastic[q], wp.float64(1.0), stiffness[row], k_v[row], k_b[row])
+    cauchy[q] = P * wp.transpose(J[q]) / wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))
+
+
+@wp.kernel
 def find_turns(
     first: int,
     start: wp.array(dtype=wp.int32),
@@ -267,6 +285,13 @@ class PointForces:
                 Launch(find_positive_stress_changes, points, [step, self._J, self._change]),
                 gathered(self._change),
             ],
+            "cauchy": [
+                Launch(
+                    find_cauchy,
+                    points,
+                    [laws.of, laws.stiffness, laws.k_v, laws.k_b, self._J, self._plastic, self._stress],
+                )
+            ],
             "spread": [gathered(self._stress)],
             "flow": [Launch(flow, points, [*yields, self._J, self._plastic])],
             "turns": [Launch(find_turns, nodes, [*at_nodes, self._u.array, self._turn.array])],
@@ -292,6 +317,11 @@ class PointForces:
     def tangent(self, p: Floats, positive: bool = False) -> Floats:
         """K p at the last u that was asked for, (n, 3)."""
         return self._run("positive tangent" if positive else "tangent", p).copy()
+
+    def cauchy(self) -> Floats:
+        """Cauchy stress [Pa] at the points, for the last u that was asked for, shape (q, 3, 3)."""
+        self._programs["cauchy"].run()
+        return self._stress.numpy().copy()
 
     def spread(self, stress: Floats) -> Floats:
         """Σ_q P_q ∇φ_I of numbers P (q, 3, 3) at the points, shape (n, 3)."""
