@@ -57,7 +57,7 @@ class Fracture:
     def __init__(
         self, lower: ArrayLike, upper: ArrayLike, distance: Distance | None = None, level_spacing: float = LEVEL_SPACING
     ) -> None:
-        """`lower` and `upper` are the body's box, `distance` the signed distance of places (n, 3) from its surface, (n,),
+        """`lower` and `upper` are the body's box, `distance` the signed distance (n,) of places (n, 3) from its surface,
         negative inside; without it all of the box is solid. All in body units."""
         self.cracks = Cracks(Grid.around(lower, upper, level_spacing))
         box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
@@ -188,7 +188,7 @@ def _pull(points: Floats, forwards: Floats, samples: Samples, tree: cKDTree, cra
     weight *= cracks.sees(points[i] + 0.5 * cracks.grid.spacing * forwards[i], samples.points[j])
 
     def sums(values: Floats) -> Floats:
-        return np.bincount(i, weight * values, len(points))
+        return np.bincount(i, weight * values, len(points)).astype(np.float64, copy=False)
 
     total = np.maximum(sums(np.ones(len(i))), 1e-300)
     means = [sums(part[j]) / total for part in samples.stress.reshape(-1, 9).T]
