@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
+from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
@@ -411,8 +413,10 @@ class Body:
     def _sound(self) -> Fracture:
         """Its rules of fracture, with no crack as yet."""
         if self.model == "modal":
-            raise PhyxelError(f'{self.name}: model = "modal" cannot crack, its modes are those of a whole body; '
-                              '"galerkin" and "phyxel" do')
+            raise PhyxelError(
+                f'{self.name}: model = "modal" cannot crack, its modes are those of a whole body; '
+                '"galerkin" and "phyxel" do'
+            )
         skin, normals = (self.placed_cloud() - self.born.centre) / self.born.unit, self.cloud.normals
         assert normals is not None
         outward = normals.astype(np.float64) @ self.rotation.T
@@ -477,7 +481,7 @@ class Body:
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
         if self.fracture is not None:
-            piece.fracture = self.fracture.copy()
+            piece.fracture = deepcopy(self.fracture)
         piece._become(nodes, points)
         return piece
 

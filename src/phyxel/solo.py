@@ -70,13 +70,25 @@ class Solo:
     def model(self) -> LoneModel:
         """What moves the body, made when first needed."""
         if self._model is None:
-            body = self.body
-            self._model = self._made()
-            self._model.set_material(body.mixture, body.rotation)
-            self._model.set_holds(self._holds())
-            if isinstance(self._model, GalerkinModel):
-                self._fracturing = Fracturing(body, self._model)
+            self._take(self._made())
+        assert self._model is not None
         return self._model
+
+    def _take(self, model: LoneModel) -> None:
+        body = self.body
+        model.set_material(body.mixture, body.rotation)
+        model.set_holds(self._holds())
+        self._model = model
+        if isinstance(model, GalerkinModel):
+            self._fracturing = Fracturing(body, model)
+
+    def parted(self, body: Body, nodes: NDArray[np.int64]) -> Solo:
+        """What moves a piece that has these nodes (k,) of its body from now on; its body may be that piece."""
+        assert isinstance(self.model, GalerkinModel)
+        solo = Solo(self.world, body)
+        solo._arrived = False
+        solo._take(self.model.part(body.space, nodes, body.outermost))
+        return solo
 
     def _made(self) -> LoneModel:
         body = self.body
@@ -100,6 +112,11 @@ class Solo:
 
     def force_changed(self, body: Body) -> None:
         pass
+
+    def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+        for piece, own in zip(others, nodes[1:], strict=True):
+            self.world.moved_by(self.parted(piece, own))
+        self.__dict__.update(self.parted(body, nodes[0]).__dict__ | {"steps": self.steps})
 
     def cut(self, body: Body) -> None:
         _ = self.model
@@ -219,6 +236,9 @@ class Solo:
         """Shape functions at (m, 3) reference positions [m]."""
         body = self.body
         return body.space.at((np.asarray(X, np.float64).reshape(-1, 3) - body.centre) / body.unit)
+
+    def parts_of(self, body: Body) -> NDArray[np.int32]:
+        return body.space.parts()
 
     def field(self, body: Body, name: str) -> Floats:
         if self._model is None and name == "u":  # taking hold must not make a model that does not know of the hold

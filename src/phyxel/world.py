@@ -122,6 +122,10 @@ class World:
         if mover not in self._movers:
             self._movers.append(mover)
 
+    def moved_by(self, mover: Mover) -> None:
+        """Let something move bodies that have come."""
+        self._movers.append(mover)
+
     def mover_of(self, body: Body) -> Mover:
         """What moves a body of this world."""
         return next(mover for mover in self._movers if body in mover.bodies)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -80,6 +80,12 @@ class Pairs:
     """that list: numbers of pairs, by ascending point, shape (pairs,), int32"""
     point: wp.array
     """the point of each entry of that list, shape (pairs,), int32"""
+
+    def with_values(self, phi: Floats, dphi: Floats) -> Pairs:
+        """The same with other φ (pairs,) and ∇φ (pairs, 3)."""
+        device = self.phi.device
+        phi, dphi = wp.array(phi, dtype=wp.float64, device=device), wp.array(dphi, dtype=wp.vec3d, device=device)
+        return replace(self, phi=phi, dphi=dphi)
 
 
 @dataclass(frozen=True)
@@ -235,9 +241,8 @@ class Space:
         return new
 
     def _forget(self) -> None:
-        """What was found for other lists of nodes."""
-        for name in ("pairs", "at_skin"):
-            self.__dict__.pop(name, None)
+        """What was found for other cracks."""
+        self.__dict__.pop("at_skin", None)
 
     def _near(self, box: tuple[Floats, Floats]) -> NDArray[np.bool_]:
         """Points whose ways to their nodes may lead through a box, shape (q,)."""
@@ -284,14 +289,15 @@ class Space:
             arrays = {name: array.copy() for name, array in arrays.items()}
             for name, array in arrays.items():
                 array[entries] = state[name]
+            self.pairs = self.pairs.with_values(arrays["phi"], arrays["dphi"])
         else:
             order = np.arange(len(self.points))
             order[rows] = len(order) + np.arange(len(rows))
             both = np.concatenate([start, start[-1] + np.cumsum(state["count"])])
             start, entries = entries_of(both.astype(np.int32), order)
             arrays = {name: np.concatenate([array, state[name]])[entries] for name, array in arrays.items()}
-            self.__dict__.pop("_point", None)
-            self.__dict__.pop("_neighbours", None)
+            for name in ("pairs", "_point", "_neighbours"):
+                self.__dict__.pop(name, None)
         self.values = csr_array((arrays["phi"], arrays["index"].astype(np.int32), start), self.values.shape)
         self.gradients, self._seen = arrays["dphi"], arrays["seen"]
         self._lost, self._cut_off = self._lost.copy(), self._cut_off.copy()
@@ -326,6 +332,10 @@ class Space:
         place[nodes] = np.arange(len(nodes))
         rows = np.flatnonzero(self._cut_off[points])
         return piece.restored(self._state_of(points[rows], rows, place) | vars(own), self._cracks)
+
+    def points_of(self, piece: Space) -> NDArray[np.int64]:
+        """Which points are those of a piece of it, (k,)."""
+        return np.searchsorted(self._own.points, piece._own.points)
 
     def look_by(self, sees: Sees) -> None:
         """Ask others what cracks leave free."""
