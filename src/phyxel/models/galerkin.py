@@ -199,20 +199,22 @@ class GalerkinModel:
     def _go_over(self, space: Space) -> None:
         """Go on in a space with other cracks: fields as `crossing` has them, permanent strain where it was.
 
-        Momentum and angular momentum are kept: the rigid motion that is missing is added. Elastic and kinetic energy
-        together do not grow. Should the elastic energy, the strain about the nearest rigid motion is scaled down till
-        it does not; what is above the old sum then is taken from vibration, and from the spin if that is not enough.
+        The middle of mass, momentum and angular momentum are kept: the rigid motion that is missing is added. Elastic
+        and kinetic energy together do not grow. Should the elastic one, the strain about the nearest rigid motion is
+        scaled down till it does not; what is above the old sum then is taken from vibration, and from the spin if that
+        is not enough.
         """
         elastic, kinetic = (energy / self._unit**3 for energy in self.energies())
         gradient = self._forces.J - np.eye(3)
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
-        motion = Motion(self._mass, self.space.nodes + self.u, self.v)
+        motion, middle = Motion(self._mass, self.space.nodes + self.u, self.v), self.middle()
         self._enter(space)
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
         stretching = csr_array(space.slopes() + share * self._mass)
         self.u = fitted(stretching, strain_load + share * u_load, self.u)
+        self.u += middle - self.middle()
         left = self._calmed(elastic)
         moved = Motion(self._mass, space.nodes + self.u, fitted(self._mass, v_load, self.v))
         moved.with_momenta(*motion.momenta)
