@@ -27,8 +27,8 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.cuts import Cracked, Extent
 from phyxel.models.crossing import FAINT, TRIES, Motion, fitted, rigid_part
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
@@ -156,7 +156,7 @@ class GalerkinModel:
         self._turns = np.tile(np.eye(3), (len(space), 1, 1))
         self.effort = Effort()
         """what the last step took"""
-        self.cracks: Sees | None = None
+        self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
     # What it is made of, and what has hold of it
@@ -177,8 +177,8 @@ class GalerkinModel:
         self._footing.stiffness = CONTACT * hardness[mixture.which[self._contact]]
         self._system = None
 
-    def _weigh(self) -> None:
-        self._mass = self.space.mass(self._density)
+    def _weigh(self, known: csr_array | None = None) -> None:
+        self._mass = self.space.mass(self._density, known)
         self._drag = self.space.mass(self._resistance) if self._resistance.any() else 0 * self._mass
         self._pace = math.nan, self._mass
 
@@ -187,10 +187,11 @@ class GalerkinModel:
         self._held = _Held.of(self.space, holds)
         self._system = None
 
-    def crack(self, box: tuple[Floats, Floats] | None = None) -> bool:
-        """Cut the space where `cracks` deny sight, in a box if new cuts lie in one; whether that changed anything."""
+    def crack(self, boxes: Sequence[Extent] | None = None) -> bool:
+        """Cut the space where `cracks` deny sight, which are new in boxes if these are given; whether that changed
+        anything."""
         assert self.cracks is not None
-        space = self.space.cut(self.cracks, box)
+        space = self.space.cut(self.cracks, boxes)
         if space is self.space:
             return False
         self._go_over(space)
@@ -209,10 +210,10 @@ class GalerkinModel:
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
         motion, middle = Motion(self._mass, self.space.nodes + self.u, self.v), self.middle()
-        self._enter(space)
+        self._enter(space, self._mass)
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
-        stretching = csr_array(space.slopes() + share * self._mass)
+        stretching = csr_array(space.slopes + share * self._mass)
         self.u = fitted(stretching, strain_load + share * u_load, self.u)
         self.u += middle - self.middle()
         left = self._calmed(elastic)
@@ -221,11 +222,12 @@ class GalerkinModel:
         moved.with_at_most(kinetic + elastic - left)
         self.v = moved.v
 
-    def _enter(self, space: Space) -> None:
-        """Another space with the same points; coefficients are still those of the old one."""
+    def _enter(self, space: Space, known: csr_array | None = None) -> None:
+        """Another space with the same points; coefficients are still those of the old one. The mass is `known` there
+        where the last cut has not changed it."""
         self.space = space
         self._forces.follow(space)
-        self._weigh()
+        self._weigh(known)
         self._footing.follow(csr_array(space.at_nodes.values[self._contact]))
         held = _Held.of(space, self._held.holds)
         if not np.array_equal(held.basis, self._held.basis):
