@@ -51,7 +51,7 @@ def test_what_a_crack_hides(seed, kind, grown):
     """Ways are hidden that cross the plane within the disc, behind the slit's front, or anywhere, and no others.
 
     Trilinear interpolation is exact for the plane, and at a round front of radius ρ off by at most d²/4ρ over a cell's
-    diagonal d = √3 h, plus the chords between points of the front, h²/8ρ. What has run hides as if it had been born so."""
+    diagonal d = √3 h, plus the chords between points of the front, h²/8ρ. What has run hides as if born so."""
     rng = np.random.default_rng(seed)
     at, normal, ahead = rng.uniform(-1, 1, 3), unit(rng.normal(size=3)), rng.normal(size=3)
     ahead = unit(ahead - (ahead @ normal) * normal)

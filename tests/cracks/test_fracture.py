@@ -92,7 +92,7 @@ def test_further_cracks_need_more():
 
 
 def test_the_front_runs_as_its_law_says():
-    """A slit across an even pull σ runs straight at LIMIT·GAIN·(σ/S − 1) of the shear waves' speed; below S it stands."""
+    """A slit across an even pull σ runs at LIMIT·GAIN·(σ/S − 1) of the shear waves' speed; below S not at all."""
     for load in (0.9, 1.2, 3.0):
         fracture = Fracture(LOWER, UPPER)
         fracture.cut(Crack.slit(fracture.grid, (0, 1.0, 0), (1, 0, 0), (0, -1, 0)))
