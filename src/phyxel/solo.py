@@ -23,6 +23,7 @@ from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.galerkin import GalerkinModel
 from phyxel.models.lone import Goal, Hold, LoneModel
 from phyxel.models.modal import ModalModel
+from phyxel.models.rigid import RigidModel
 from phyxel.mover import State
 from phyxel.surface.surfels import Surfels
 
@@ -73,6 +74,8 @@ class Solo:
 
     def _made(self) -> LoneModel:
         body = self.body
+        if body.model == "rigid":
+            return RigidModel(body.space, body.unit, body.start_velocities / body.unit, self.world.device)
         known = (body.space, body.unit, body.start_velocities / body.unit, body.outermost)
         if body.model == "modal":
             return ModalModel(*known, self.world.device, body.modes)
