@@ -21,6 +21,7 @@ from phyxel.mls.seen import seen_pairs
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.lone import check_solid
 from phyxel.models.phyxel import Part
+from phyxel.models.rigid import RigidSpace
 from phyxel.models.space import Placing, Space
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
@@ -322,16 +323,19 @@ class Body:
         return self._middle + (positions - self._at - self._middle) @ self.rotation / self._scale
 
     @cached_property
-    def space(self) -> Space:
-        """The fields a Galerkin or modal body can have; a phyxel body is asked for its modes in them."""
+    def space(self) -> Any:
+        """The fields (`Space`) a Galerkin or modal body can have; a phyxel body is asked for its modes in them. A crumb
+        has a `RigidSpace`."""
         device = self._in_world("space").device
+        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
+        if self.model == "rigid":
+            return RigidSpace((self.birth - self.centre) / self.unit, self.volumes / self.unit**3, skin, device)
         fabric = (
             Fabric.woven(self.solid, self._sampled, self.basis, device)
             if self.model == "phyxel"
             else Fabric.restored(self._fabric, self.basis, device)
         )
         placing = Placing(self._unplaced(self.born.centre[None])[0], self.born.unit / self._scale, self.rotation)
-        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
         return Space(fabric, placing, skin, self._sees_in_cloud, device)
 
     def _sees_in_cloud(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -667,7 +671,7 @@ class Body:
         """The surfels, where they were last carried."""
         world = self._in_world("surface")
         if self._surfels is None:
-            nodes = (self.reference - self.centre) / self.unit
+            nodes = self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
             self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self.sees, values)
         return self._surfels

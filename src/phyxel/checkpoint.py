@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 State = dict[str, NDArray[Any]]
 
-FORMAT = 4
+FORMAT = 5
 
 
 def save(world: World, path: str | os.PathLike[str], note: str) -> None:
