@@ -41,17 +41,24 @@ class Surfels:
         self._carried: Any = (
             Carried(Shape.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
             if values is None
-            else Woven(rest, nodes, values, device)
+            else Woven(Shape.at_birth(rest), nodes, values, device)
         )
         self.shown: Discs = self._carried
         """what is seen: as many as it takes"""
         self.blend: Blended | None = None
         """of a body that flows"""
         self._layers: NDArray[np.int32] | None = None
-        self._pieces = Pieces(rest, device)
+        self._pieces = Pieces.of(rest, device)
         self._spacing: NDArray[np.float32] | None = None
         """how far apart they should be if it has flowed and is solid again, in node spacings, shape (m,)"""
         self._device = device
+        self._born, self._whole = rest, Shape.at_birth(rest)
+
+    def part(self, cracks: Cracks, inside: Field, color: Floats, rough: float, follows: Follows) -> None:
+        """Show what cracks have made of the surfels the body came with: see `parted`. `follows` takes the places of new
+        surfels (k, 3) [spacings] to what carries them."""
+        found = parted(self._whole, self._born.radii, cracks, inside, color, rough)
+        partner, m = self._pieces.partner, len(self._whole.points)
 
     @property
     def carried(self) -> Carried:
@@ -155,7 +162,7 @@ class Surfels:
     def _be_born(self, unit: float) -> None:
         shape = self._carried.shape
         normals = unit_vectors(np.cross(shape.axis_a, shape.axis_b))
-        self._pieces = Pieces(Rest(shape.points, normals, shape.colors, unit, longest_axis(shape)), self._device)
+        self._pieces = Pieces.of(Rest(shape.points, normals, shape.colors, unit, longest_axis(shape)), self._device)
 
     def find_carriers(self, nodes: Floats, spacing: float = 1.0) -> None:
         """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape, which were a
