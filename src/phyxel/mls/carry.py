@@ -177,10 +177,6 @@ class Carriers:
         share /= share.sum(axis=1, keepdims=True)
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 
-    def rows(self, chosen: NDArray[np.generic]) -> Carriers:
-        """Those of some points, chosen by a mask or their numbers."""
-        return Carriers(self.nodes[chosen], self.shares[chosen])
-
     def refreshed(
         self, points: NDArray[np.floating], nodes: NDArray[np.floating], device: wp.Device, spacing: float = 1.0
     ) -> Carriers:

@@ -9,10 +9,12 @@ ends. Where f is not linear, at an edge of the solid, the disc is first taken in
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from phyxel.cracks.crack import Crack
 
 Floats = NDArray[np.float64]
 Field = Callable[[Floats], Floats]
@@ -38,13 +40,6 @@ SEVEN = 0.62 * np.array([(0.0, 0.0), *zip(np.cos(_HEXAGON), np.sin(_HEXAGON), st
 SEVENTH = 0.45
 CHORD = np.linspace(-1, 1, 7)
 """Where along a chord is looked whether a crack is open there."""
-
-
-class Levels(Protocol):
-    """The level sets of a crack."""
-
-    def values(self, X: Floats) -> tuple[Floats, Floats]:
-        """ψ1 and ψ2 at (n, 3) places, each (n,)."""
 
 
 class Ellipses(NamedTuple):
@@ -160,7 +155,7 @@ def split(discs: Ellipses, field: Field) -> Ellipses:
     return within(discs, field).joined(within(discs, lambda x: -field(x)))
 
 
-def reaching_across(discs: Ellipses, crack: Levels) -> NDArray[np.int64]:
+def reaching_across(discs: Ellipses, crack: Crack) -> NDArray[np.int64]:
     """Which discs reach across a crack, ψ1 = 0 where ψ2 < 0, shape (k,)."""
     reach = discs.longest
     near = np.flatnonzero(np.abs(crack.values(discs.points)[0]) < reach)

@@ -8,13 +8,13 @@ than 27° away; their round cross-sections, seen along the column on the crack, 
 from __future__ import annotations
 
 import itertools
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel.cracks.crack import Crack
 from phyxel.points.frames import tangents
-from phyxel.surface.cutting import Ellipses, Field, Levels, within
+from phyxel.surface.cutting import Ellipses, Field, within
 from phyxel.surface.discs import OVERLAP
 
 Floats = NDArray[np.float64]
@@ -36,17 +36,7 @@ ON = 1e-3
 """How far from ψ1 = 0 a place on it may be, over the spacing."""
 
 
-class Sheeted(Levels, Protocol):
-    """A crack whose surface is known."""
-
-    def normals(self, X: Floats) -> Floats:
-        """Unit ∇ψ1 at (n, 3) places, (n, 3)."""
-
-    def sheet(self) -> Floats:
-        """Triangles of ψ1 = 0 where ψ2 < 0, (k, 3, 3)."""
-
-
-def face_of(crack: Sheeted, inside: Field, spacing: float) -> tuple[Ellipses, Floats]:
+def face_of(crack: Crack, inside: Field, spacing: float) -> tuple[Ellipses, Floats]:
     """Discs about `spacing` apart that cover a crack where `inside` is positive, and unit ∇ψ1 at each, (m, 3)."""
     triangles = np.asarray(crack.sheet(), np.float64).reshape(-1, 3, 3)
     if len(triangles):
@@ -63,7 +53,7 @@ def face_of(crack: Sheeted, inside: Field, spacing: float) -> tuple[Ellipses, Fl
     return open_part, normals[open_part.owner]
 
 
-def discs_along(crack: Sheeted, triangles: Floats, way: Floats, spacing: float) -> Ellipses:
+def discs_along(crack: Crack, triangles: Floats, way: Floats, spacing: float) -> Ellipses:
     """Discs where columns along a unit vector meet triangles (k, 3, 3) that face it, brought onto ψ1 = 0."""
     e, f = (axis[0] for axis in tangents(way[None]))
     across = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])

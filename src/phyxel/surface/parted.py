@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.surface.cutting import Ellipses, Field, Levels, reaching_across, split
-from phyxel.surface.discs import OVERLAP, Shape
-from phyxel.surface.faces import Sheeted, face_of
+from phyxel.cracks.crack import Crack
+from phyxel.surface.cutting import Ellipses, Field, reaching_across, split
+from phyxel.surface.discs import OVERLAP, Rest, Shape
+from phyxel.surface.faces import face_of
 
 Floats = NDArray[np.float64]
 
@@ -32,27 +33,52 @@ class Parted:
     shape: Shape
     radii: Floats
     """what stretch is judged by, in the unit of the positions, shape (m + k,)"""
+    was_cut: NDArray[np.bool_]
+    """which of those it came with, shape (m,)"""
     source: NDArray[np.int64]
     """the surfel it came with that each was, −1 for the face of a crack, shape (m + k,)"""
 
 
-def parted(
-    whole: Shape, radii: Floats, cracks: Iterable[Sheeted], inside: Field, color: Floats, rough: float = 0.0
-) -> Parted:
-    """Of discs (m) with radii (m,) at birth: as `cracks` part them. `inside` is positive in the solid and falls by one
-    per unit of length outward; faces have a `color` (3,) and are tilted here and there by about `rough` [rad]."""
-    cracks = list(cracks)
-    discs = Ellipses(*(np.asarray(field, np.float64) for field in whole[:3]), np.arange(len(whole.points)))
+@dataclass(frozen=True)
+class Piece:
+    """What has become of a body that fell apart."""
+
+    points: NDArray[np.int64]
+    """the surfels that the whole came with and that went with it, shape (m,)"""
+    has: Callable[[Floats], NDArray[np.bool_]]
+    """whether places (k, 3) near a crack are on its own side, (k,)"""
+
+
+@dataclass(frozen=True)
+class Inner:
+    """What cracks lay open."""
+
+    inside: Field
+    """positive in the solid, falls by one per unit of length outward"""
+    color: Floats
+    """red, green, blue in 0..1, shape (3,)"""
+    rough: float = 0.0
+    """how far it is tilted here and there [rad]"""
+
+
+def parted(whole: Rest, cracks: Iterable[Crack], inner: Inner, piece: Piece | None = None) -> Parted:
+    """Of surfels as they were at birth: as `cracks` part them."""
+    cracks, birth = list(cracks), Shape.at_birth(whole)
+    discs = Ellipses(*(np.asarray(field, np.float64) for field in birth[:3]), np.arange(len(birth.points)))
     own, was_cut, parts = cut(discs, cracks)
-    spacing = float(np.median(radii)) / OVERLAP
-    found = own.joined(parts, *(faces_of(crack, cracks, inside, spacing, rough) for crack in cracks))
-    colors = np.where(found.owner[:, None] < 0, color, np.asarray(whole.colors, np.float64)[found.owner])
-    judged = found.longest / SLACK
-    judged[: len(was_cut)] = np.where(was_cut, judged[: len(was_cut)], radii)
-    return Parted(Shape(found.points, found.axis_a, found.axis_b, colors), judged, found.owner)
+    spacing = float(np.median(whole.radii)) / OVERLAP
+    new = parts.joined(*(faces_of(crack, cracks, inner, spacing) for crack in cracks))
+    radii = np.where(was_cut, own.longest / SLACK, whole.radii)
+    if piece is not None:
+        own, was_cut, radii = own.some(piece.points), was_cut[piece.points], radii[piece.points]
+        new = new.some(piece.has(new.points))
+    found = own.joined(new)
+    colors = np.where(found.owner[:, None] < 0, inner.color, np.asarray(birth.colors, np.float64)[found.owner])
+    shape = Shape(found.points, found.axis_a, found.axis_b, colors)
+    return Parted(shape, np.concatenate([radii, new.longest / SLACK]), was_cut, found.owner)
 
 
-def cut(discs: Ellipses, cracks: Sequence[Levels]) -> tuple[Ellipses, NDArray[np.bool_], Ellipses]:
+def cut(discs: Ellipses, cracks: Sequence[Crack]) -> tuple[Ellipses, NDArray[np.bool_], Ellipses]:
     """Discs shrunk to what fits on their own side of all cracks, which of them were cut, and the parts that cover what
     those covered."""
     was_cut = np.zeros(len(discs.points), bool)
@@ -69,25 +95,23 @@ def cut(discs: Ellipses, cracks: Sequence[Levels]) -> tuple[Ellipses, NDArray[np
     return discs, was_cut, parts
 
 
-def split_along(discs: Ellipses, crack: Levels) -> Ellipses:
+def split_along(discs: Ellipses, crack: Crack) -> Ellipses:
     """Discs with parts in place of those that reach across a crack."""
     across = np.zeros(len(discs.points), bool)
     across[reaching_across(discs, crack)] = True
     return discs.some(~across).joined(split(discs.some(across), lambda x: crack.values(x)[0]))
 
 
-def faces_of(
-    crack: Sheeted, cracks: Sequence[Sheeted], inside: Field, spacing: float, rough: float
-) -> Ellipses:
+def faces_of(crack: Crack, cracks: Sequence[Crack], inner: Inner, spacing: float) -> Ellipses:
     """Discs of both faces of a crack, cut by the others; none has an owner. First that of the material where ψ1 > 0,
     which looks to where ψ1 < 0."""
-    discs, normals = face_of(crack, inside, spacing)
+    discs, normals = face_of(crack, inner.inside, spacing)
     discs = discs._replace(owner=np.arange(len(normals)))
     for other in cracks:
         if other is not crack:
             discs = split_along(discs, other)
     n = normals[discs.owner]
-    discs = tilted(discs._replace(owner=np.full(len(n), -1)), n, rough, spacing)
+    discs = tilted(discs._replace(owner=np.full(len(n), -1)), n, inner.rough, spacing)
     above, below = (discs._replace(points=discs.points + side * OFFSET * spacing * n) for side in (1, -1))
     return above._replace(axis_a=above.axis_b, axis_b=above.axis_a).joined(below)
 
