@@ -83,7 +83,7 @@ class Surfels:
         for crack in cracks:
             height, ahead = crack.values(own)
             near[: len(own)] |= (np.abs(height) < reach) & (ahead < reach)
-        new = Carriers.beside_cracks(points[near], nodes, sees)
+        new = Carriers.beside_cracks(points[near], nodes, sees, cracks.sees)
         index = np.empty((len(points), new.nodes.shape[1]), np.int32)
         shares = np.empty(index.shape, np.float32)
         far = ~near[: len(own)]
