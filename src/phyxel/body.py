@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from phyxel.cracks.fracture import Fracture
+from phyxel.cracks.cracks import Cracks
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.look import look_named
@@ -30,6 +31,7 @@ from phyxel.preparation import prepared
 from phyxel.ramp import Ramp
 from phyxel.region import Box, Spot, Vector, Where, as_vector, select
 from phyxel.solid.fabric import Fabric
+from phyxel.solid.guide import Guide
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
@@ -38,6 +40,7 @@ from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
+    from phyxel.cracks.fracture import Fracture
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
 
@@ -190,6 +193,12 @@ class Body:
         """the name of the body that it was once part of, or its own"""
         self._lost: Floats = np.zeros((0, 3))
         """where nodes were at birth that have parted from it, in body units, shape (k, 3)"""
+        self._parted_by: Cracks | None = None
+        """the cracks as they were then"""
+        self.guide: Guide | None = None
+        """distances of its solid, for contact; known when first needed"""
+        self.certificate: bytes = self._signature()
+        """what it was at birth, whole, as a hash"""
         self._parted_at = 0
         """revision of the cracks at which it was last asked whether it has parted"""
 
@@ -318,10 +327,11 @@ class Body:
         has parted from it is outside."""
         there = self._unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
         distance = self.solid.distance(there) * (self._scale / self.born.unit)
-        if len(self._lost):
+        if self._parted_by is not None:
             near = np.flatnonzero(distance < BESIDE)
-            own, cleft = self._side(positions[near]), self._cleft(positions[near])
-            distance[near] = np.maximum(distance[near], np.where(own, -cleft, cleft))
+            places, both = positions[near], np.concatenate([self.birth_places, self._lost])
+            own, away = homes(places, both, self._parted_by.sees) < len(self.birth), cleft(self._parted_by, places)
+            distance[near] = np.maximum(distance[near], np.where(own, -away, away))
         return distance
 
     def _in_cloud(self, entry: Region) -> Region:
@@ -375,6 +385,13 @@ class Body:
 
     # Falling apart
 
+    def _signature(self) -> bytes:
+        digest = hashlib.sha256(f"{self.model} {self.basis} {self.modes}".encode())
+        digest.update(np.ascontiguousarray(self.birth).tobytes())
+        digest.update(np.ascontiguousarray(self.volumes).tobytes())
+        digest.update(self.mixture.signature())
+        return digest.digest()
+
     @property
     def birth_places(self) -> Floats:
         """X at birth in body units, shape (n, 3): what cracks count in."""
@@ -383,6 +400,7 @@ class Body:
     @property
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
+        if not hasattr(self.material, "strength"): return np.full(len(self.birth), np.inf)
         mean, scatter = self.mixture.number("strength"), self.mixture.number("strength_scatter")
         return np.where(np.isnan(mean), np.inf, mean * np.exp(scatter * self._luck))
 
@@ -390,6 +408,11 @@ class Body:
     def is_brittle(self) -> bool:
         """Whether cracks can start or run in it."""
         return self.fracture is not None and not self.has_melted and bool(np.isfinite(self.strength).any())
+
+    @property
+    def has_cracked(self) -> bool:
+        """Whether there is a crack in it, or it is a piece of what fell apart."""
+        return self.fracture is not None and len(self.fracture.cracks) > 0
 
     def outdate_surface(self) -> None:
         """Other nodes carry the surfels than before."""
@@ -408,20 +431,22 @@ class Body:
             return self.space.homes_of_skin()
         return homes((self.placed_cloud() - self.born.centre) / self.born.unit, self.birth_places, self.sees)
 
-    def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64]) -> Body:
-        """A body of its own, of some nodes (k,) and points of its surface (m,), where they are."""
+    def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> Body:
+        """A body of its own, of some nodes (k,) and points of its surface (m,) that `cracks` have parted from the rest,
+        where they are."""
         piece = copy(self)
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
         if self.fracture is not None:
             piece.fracture = self.fracture.copy()
-        piece._become(nodes, points)
+        piece._become(nodes, points, cracks)
         return piece
 
     def keep(
         self,
         nodes: NDArray[np.int64],
         points: NDArray[np.int64],
+        cracks: Cracks,
         others: Sequence[tuple[Body, NDArray[np.int64]]],
     ) -> None:
         """Be only what these nodes and points are; holds go with `others`, and with the nodes these have."""
@@ -432,17 +457,17 @@ class Body:
                 whose = [whose[self._nearest_part(handle.points[0], [chosen for _, chosen in whose])]]
             for body, part in handle.dealt_out(whose):
                 body.handles.append(part)
-        self._become(nodes, points)
+        self._become(nodes, points, cracks)
 
     def _nearest_part(self, place: Floats, parts: Sequence[NDArray[np.int64]]) -> int:
         """Which part has the node nearest to a place [m] in the reference shape."""
         away = np.linalg.norm(self.birth - place, axis=1)
         return int(np.argmin([away[part].min() for part in parts]))
 
-    def _become(self, nodes: NDArray[np.int64], points: NDArray[np.int64]) -> None:
+    def _become(self, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> None:
         gone = np.ones(len(self.birth), bool)
         gone[nodes] = False
-        self._lost = np.concatenate([self._lost, self.birth_places[gone]])
+        self._lost, self._parted_by = np.concatenate([self._lost, self.birth_places[gone]]), cracks
         space = None if self.model == "phyxel" else self.space.part(nodes, points)
         self.birth, self.volumes, self._reach = self.birth[nodes], self.volumes[nodes], self._reach[nodes]
         self.start_velocities, self._luck = self.start_velocities[nodes], self._luck[nodes]
@@ -453,27 +478,15 @@ class Body:
         self.__dict__.pop("space", None)
         if space is not None:
             self.__dict__["space"] = space
-        self._skin = None
+        self._skin, self.guide = None, None
         self.outdate_surface()
-
-    def _side(self, places: Floats) -> NDArray[np.bool_]:
-        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that it was parted by."""
-        assert self.fracture is not None
-        both = np.concatenate([self.birth_places, self._lost])
-        return homes(places, both, self.fracture.cracks.sees) < len(self.birth)
-
-    def _cleft(self, places: Floats) -> Floats:
-        """Distance of places (k, 3) at birth from the nearest crack, in body units, shape (k,)."""
-        assert self.fracture is not None
-        levels = [crack.values(places) for crack in self.fracture.cracks]
-        return np.min([np.hypot(psi1, np.maximum(psi2, 0)) for psi1, psi2 in levels], axis=0)
 
     def _reach_beside_cracks(self) -> Floats:
         """How far nodes are from the nearest face of the body, in units, shape (n,)."""
         reach = self._reach / self.unit
         if self.fracture is None or not len(self.fracture.cracks):
             return reach
-        return np.minimum(reach, self._cleft(self.birth_places) * self.born.unit / self.unit)
+        return np.minimum(reach, cleft(self.fracture.cracks, self.birth_places) * self.born.unit / self.unit)
 
     # What a user changes
 
@@ -834,3 +847,9 @@ class Body:
         if self._world is None:
             raise PhyxelError(f"{self.name}: {what} needs a world; call world.add(body) first")
         return self._world
+
+
+def cleft(cracks: Cracks, places: NDArray[np.floating]) -> Floats:
+    """Distance of places (k, 3) from the nearest of some cracks, shape (k,)."""
+    levels = [crack.values(places) for crack in cracks]
+    return np.min([np.hypot(psi1, np.maximum(psi2, 0)) for psi1, psi2 in levels], axis=0)

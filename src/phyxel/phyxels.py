@@ -99,6 +99,7 @@ class Phyxels:
             order = [np.arange(low, high) for low, high in self._model.ranges]
             kept, *parted = (order[at][own] for own in nodes)
             self._rebuild([*order[:at], kept, *order[at + 1 :], *parted])
+            self.model.relaid = True
 
     def _rebuild(self, order: list[NDArray[np.int64]]) -> None:
         """Another model, whose first bodies have these phyxels of the old one, and are where they were."""
@@ -547,6 +548,7 @@ class Phyxels:
             **below("model.", self.model.state()),
             **below("pool.", self.pool.state()),
             **below("energies.", self._energies.state()),
+            **below("cracking.", self.cracking.state()),
             "step": np.array(self._step),
             "integrator": np.array(self._integrator or ""),
             "origins": np.array([body.origin for body in self.bodies]),
@@ -558,6 +560,8 @@ class Phyxels:
             self._be_born_again()
         self.model.restore(under("model.", state))
         self.pool.restore(under("pool.", state))
+        if self.model.relaid:
+            self.renew_contact()
         self._step = float(state["step"])
         self._integrator = str(state["integrator"]) or None
         self._arrived.clear()
@@ -566,6 +570,7 @@ class Phyxels:
         self._write_surroundings()
         self.contact.resume(state["slack"])
         self._energies.restore(under("energies.", state))
+        self.cracking.restore(under("cracking.", state))
 
     def _be_born_again(self) -> None:
         """Bodies that have been reshaped since get their first shape back."""

@@ -89,8 +89,8 @@ def components(model: PhyxelModel, body: int) -> NDArray[np.int32]:
     return connected_components(graph, directed=False)[1]
 
 
-def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees) -> bool:
-    """Part the neighbours of a body between which cracks run, as `cracks` says; whether there were any.
+def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees) -> None:
+    """Part the neighbours of a body between which cracks run, as `cracks` says.
 
     `places` (n, 3) are those of its phyxels at birth. New neighbours, where the old ones are too few, are those that
     `sees` allows.
@@ -99,7 +99,7 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees)
     links = _Links.of(model.matter.near.pairs())
     kept = _uncrossed(links, low, high, places, cracks)
     if kept.all():
-        return False
+        return
     model.synchronise()
     energy, trace = model.measure()[0], model.matter.moments.trace.numpy().astype(np.float64)
     affected = np.unique(links.owner[~kept])
@@ -111,7 +111,6 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees)
     thinner = np.divide(now, trace, out=np.ones_like(now), where=(trace > 0) & (now > 0))
     model.loosen(affected, thinner[affected])  # c_i stays: of what is left of a fit, no tie gets stiffer
     _store_excess(model, affected, energy)
-    return True
 
 
 @dataclass(frozen=True)
