@@ -352,6 +352,40 @@ class GalerkinModel:
         ahead = 0.5 * dt * (weight @ (after - self.v)) / total
         return end + dt * amounts[:3] - ahead, after
 
+    # What others do to it (`lone.Tangible`)
+
+    def compliance(self, rows: csr_array, dt: float) -> Floats:
+        """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
+        until its end, shape (3k, 3k)."""
+        assert self._system is not None
+        return dt / self._tuned**2 * self._system.compliance(rows)
+
+    def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
+        """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
+        the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
+        assert self._system is not None
+        if not impulses.any() and not shifts.any():
+            return
+        per_impulse = dt / self._tuned**2
+        change, shift = (per_impulse * self._system.respond(rows.T @ part) for part in (impulses, shifts))
+        x, v = self.space.nodes + self.u, self.v
+        start = before + dt * v
+        self.u, self.v = start + change + shift, v + change / dt
+        if self._held.holds or self._footing.touching:
+            return
+        # The system at rest knows little of how the body has turned: momenta are those of the impulses.
+        resisting, middle = csr_array(self._mass + dt * self._drag), self.middle()
+        arm, places = self.space.nodes + self.u - middle, rows @ (self.space.nodes + start) - middle
+
+        def momenta(arms: Floats, carried: Floats) -> Floats:
+            return np.concatenate([carried.sum(axis=0), np.cross(arms, carried).sum(axis=0)])
+
+        target = momenta(x - middle, resisting @ v) + momenta(places, impulses)
+        fields = [np.tile(axis, (len(arm), 1)) for axis in np.eye(3)] + [np.cross(axis, arm) for axis in np.eye(3)]
+        matrix = np.stack([momenta(arm, resisting @ field) for field in fields], axis=1)
+        amounts = np.linalg.solve(matrix, target - momenta(arm, resisting @ self.v))
+        self.v = self.v + np.einsum("k,kna->na", amounts, np.stack(fields))
+
     # Equilibrium
 
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
