@@ -36,6 +36,7 @@ from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.surface.discs import Rest
+from phyxel.surface.parted import Inner, Parted, Piece, parted
 from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
@@ -52,10 +53,16 @@ LIGHT = 3.0e8
 """[m/s]"""
 PAIRED = {"refine": "levels", "parts": "material"}
 GREY = (0.72, 0.72, 0.74)
+DULL, PALE = 0.7, 0.25
+"""How much of its surface's hue the inside of a body has, and how much lighter it is, unless it is told."""
+ROUGH = {"stone": 0.12, "clay": 0.06}
+"""How far faces of cracks are tilted here and there, by look [rad]."""
 MELTING_TIME = 0.05
 """Viscosity of a melt over the pressure of its own height [s], unless it is given."""
 MELTED_STIFFNESS = 30.0
 """Largest Young's modulus of a melt over the pressure of its own height: stiffer melts only take smaller steps."""
+ASKED = 16
+"""Nearest nodes that are asked whether they see a place beside a crack."""
 BESIDE = 2.0
 """Distance from its solid within which a piece knows what has parted from it, in spacings."""
 PICKED = 1.5
@@ -88,7 +95,8 @@ class Body:
     `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs.
     `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte". `surface` is "carried" (its points go
     with the nodes around them) or "blended" (so they do while it is solid; while it flows they part and join with it,
-    and in a mold take its relief), which is also what you get if you say nothing.
+    and in a mold take its relief), which is also what you get if you say nothing. `inside` is the colour (red, green,
+    blue from 0 to 1) of what cracks lay open; if left out, a paler one than that of its surface.
 
     `model` is what moves it: "phyxel" (does everything: dents, melts, meets other bodies), "galerkin" (accurate: stress
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
@@ -120,6 +128,7 @@ class Body:
         look: str = "gummy",
         basis: Basis = "linear",
         modes: int = MODES,
+        inside: Vector | None = None,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -201,6 +210,9 @@ class Body:
         """what it was at birth, whole, as a hash"""
         self._parted_at = 0
         """revision of the cracks at which it was last asked whether it has parted"""
+        self._inside = None if inside is None else self._color("inside", inside)
+        self._whole: tuple[PointCloud, NDArray[np.int64]] | None = None
+        """of a piece: the cloud of the body it was part of, and which of its points it has"""
 
     @cached_property
     def solid(self) -> Solid:
@@ -329,9 +341,8 @@ class Body:
         distance = self.solid.distance(there) * (self._scale / self.born.unit)
         if self._parted_by is not None:
             near = np.flatnonzero(distance < BESIDE)
-            places, both = positions[near], np.concatenate([self.birth_places, self._lost])
-            own, away = homes(places, both, self._parted_by.sees) < len(self.birth), cleft(self._parted_by, places)
-            distance[near] = np.maximum(distance[near], np.where(own, -away, away))
+            away = cleft(self._parted_by, positions[near])
+            distance[near] = np.maximum(distance[near], np.where(self._side(positions[near]), -away, away))
         return distance
 
     def _in_cloud(self, entry: Region) -> Region:
@@ -400,7 +411,6 @@ class Body:
     @property
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
-        if not hasattr(self.material, "strength"): return np.full(len(self.birth), np.inf)
         mean, scatter = self.mixture.number("strength"), self.mixture.number("strength_scatter")
         return np.where(np.isnan(mean), np.inf, mean * np.exp(scatter * self._luck))
 
@@ -429,7 +439,8 @@ class Body:
         """The node that each point of the cloud goes with, shape (m,)."""
         if self.model != "phyxel":
             return self.space.homes_of_skin()
-        return homes((self.placed_cloud() - self.born.centre) / self.born.unit, self.birth_places, self.sees)
+        points = (self.placed_cloud() - self.born.centre) / self.born.unit
+        return homes(points, self.birth_places, self.sees, ASKED)
 
     def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> Body:
         """A body of its own, of some nodes (k,) and points of its surface (m,) that `cracks` have parted from the rest,
@@ -474,12 +485,19 @@ class Body:
         self.mixture, self.first_mixture, self._solid = (
             mixture.part(nodes) for mixture in (self.mixture, self.first_mixture, self._solid)
         )
-        self._recipe, self.cloud = self._recipe.part(nodes), self.cloud.part(points)
+        self._recipe = self._recipe.part(nodes)
+        self._keep_points(points)
         self.__dict__.pop("space", None)
         if space is not None:
             self.__dict__["space"] = space
         self._skin, self.guide = None, None
         self.outdate_surface()
+
+    def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""
+        assert self._parted_by is not None
+        both = np.concatenate([self.birth_places, self._lost])
+        return homes(places, both, self._parted_by.sees, ASKED) < len(self.birth)
 
     def _reach_beside_cracks(self) -> Floats:
         """How far nodes are from the nearest face of the body, in units, shape (n,)."""
@@ -594,13 +612,17 @@ class Body:
         blue from 0 to 1. Before the body is first shown."""
         if self._surfels is not None:
             raise PhyxelError(f"{self.name}: paint: it has been shown already; paint it before")
-        chosen = self._vector("color", color)
-        if not ((chosen >= 0) & (chosen <= 1)).all():
-            raise PhyxelError(f"{self.name}: paint: color = {color}: give red, green and blue from 0 to 1")
+        chosen = self._color("paint: color", color)
         points = self.placed_cloud()
         colors = np.array(np.broadcast_to(GREY, points.shape) if self.cloud.colors is None else self.cloud.colors)
         colors[select(where, points, f"{self.name}: paint")] = chosen
         self.cloud = self.cloud.with_colors(colors)
+
+    def _color(self, key: str, color: Vector) -> Floats:
+        chosen = self._vector(key, color)
+        if not ((chosen >= 0) & (chosen <= 1)).all():
+            raise PhyxelError(f"{self.name}: {key} = {color}: give red, green and blue from 0 to 1")
+        return chosen
 
     def change(self, material: Material | None = None, *, over: float = 0.0, **numbers: Any) -> None:
         """Become another material, or one with other numbers, smoothly within `over` [s] from now.
@@ -804,15 +826,53 @@ class Body:
             nodes = (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
             self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self.sees, values)
+            self._cracks_shown = 0
+        if self.fracture is not None and not self.reshaped:
+            self._show_cracks(self._surfels, self.fracture.cracks)
         return self._surfels
+
+    def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
+        """Let surfels be parted by cracks that have come or grown since they were last."""
+        if self._cracks_shown == cracks.revision:
+            return
+        found, nodes = self._parted_surfels(cracks), (self.reference - self.centre) / self.unit
+        values = None
+        if self.model != "phyxel":
+            values = self.space.at_skin.followed_by(self.space.at(found.shape.points[len(self.cloud) :]))
+        surfels.part(found, cracks, nodes, self.sees, values)
+        self._cracks_shown, self._surfels_at = cracks.revision, -1
+
+    def _parted_surfels(self, cracks: Cracks) -> Parted:
+        whole = self._rest_of_whole()
+        mean = np.asarray(whole.colors, np.float64).mean(axis=0)
+        pale = mean.mean() + DULL * (mean - mean.mean())
+        color = pale + PALE * (1 - pale) if self._inside is None else self._inside
+        inner = Inner(self._depth, color, ROUGH.get(self.look, 0.0))
+        piece = None if self._whole is None else Piece(self._whole[1], self._side)
+        return parted(whole, cracks, inner, piece)
+
+    def _depth(self, X: Floats) -> Floats:
+        """How deep (n, 3) positions lie in the solid that it is, or was once part of, all in body units, shape (n,)."""
+        there = self._unplaced(self.born.centre + self.born.unit * X)
+        return -self.solid.distance(there) * (self._scale / self.born.unit)
 
     def rest_surfels(self) -> Rest:
         """The surfels in the reference shape."""
-        cloud = self.cloud
+        whole = self._rest_of_whole()
+        return whole if self._whole is None else whole.part(self._whole[1])
+
+    def _rest_of_whole(self) -> Rest:
+        """The same of all that it was once part of."""
+        cloud = self.cloud if self._whole is None else self._whole[0]
         assert cloud.normals is not None
         colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
-        positions = (self.placed_cloud() - self.centre) / self.unit
+        positions = (self.placed(cloud.positions) - self.centre) / self.unit
         return Rest(positions, cloud.normals @ self.rotation.T, colors, self.unit)
+
+    def _keep_points(self, points: NDArray[np.int64]) -> None:
+        """Have only some of the points of the surface, (m,)."""
+        cloud, own = (self.cloud, np.arange(len(self.cloud))) if self._whole is None else self._whole
+        self._whole, self.cloud = (cloud, own[points]), self.cloud.part(points)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""

@@ -10,6 +10,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.cracks.samples import Samples
 from phyxel.models import cutting
 
 if TYPE_CHECKING:
@@ -77,8 +78,6 @@ class Cracking:
         ratio = cutting.overload(self._phyxels.model, self._strengths())
         self.longest = math.inf if ratio < TENSE else WAY / max(float(_speeds(body).max()) for body in brittle)
         if ratio >= 1 and self._since >= self.longest * (1 - 1e-9):
-            from phyxel.cracks.fracture import Samples
-
             since, self._since = self._since, 0.0
             stress, J = self._phyxels.model.stress(), self._phyxels.model.forces.gradient.numpy() + np.eye(3)
             for body in brittle:

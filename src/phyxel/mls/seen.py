@@ -26,9 +26,11 @@ def seen_pairs(
     owner: NDArray[np.integer],
     index: NDArray[np.integer],
     sees: Sees,
+    asked: int = HOMES,
 ) -> NDArray[np.bool_]:
-    """Which of the pairs of points (m, 3) and nodes (n, 3), given by their indices (p,) and (p,), belong together."""
-    home = homes(points, nodes, sees)
+    """Which of the pairs of points (m, 3) and nodes (n, 3), given by their indices (p,) and (p,), belong together.
+    `asked` is as for `homes`."""
+    home = homes(points, nodes, sees, asked)
     pairs, which = np.unique(home[owner] * len(nodes) + index, return_inverse=True)
     first, second = np.divmod(pairs, len(nodes))
     seen = first == second
@@ -37,9 +39,12 @@ def seen_pairs(
     return seen[which.reshape(-1)]
 
 
-def homes(points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees) -> NDArray[np.int64]:
-    """The nearest node that sees each point, or the nearest at all where none of the first few does, (m,)."""
-    _, candidates = nearest(points, nodes, min(HOMES, len(nodes)))
+def homes(
+    points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees, asked: int = HOMES
+) -> NDArray[np.int64]:
+    """The nearest node that sees each point, or the nearest at all where none of the first that are `asked` does,
+    (m,)."""
+    _, candidates = nearest(points, nodes, min(asked, len(nodes)))
     home = candidates[:, 0].copy()
     lost = np.arange(len(points))
     for candidate in candidates.T:
