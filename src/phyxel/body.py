@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from phyxel.cracks.cracks import Cracks
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.look import look_named
 from phyxel.material import Material, Mixture
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.seen import seen_pairs
+from phyxel.mls.seen import homes, seen_pairs
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.lone import check_solid
 from phyxel.models.phyxel import Part
@@ -28,6 +31,7 @@ from phyxel.preparation import prepared
 from phyxel.ramp import Ramp
 from phyxel.region import Box, Spot, Vector, Where, as_vector, select
 from phyxel.solid.fabric import Fabric
+from phyxel.solid.guide import Guide
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
@@ -37,7 +41,6 @@ from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
-    from phyxel.cracks.cracks import Cracks
     from phyxel.cracks.fracture import Fracture
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
@@ -58,6 +61,10 @@ MELTING_TIME = 0.05
 """Viscosity of a melt over the pressure of its own height [s], unless it is given."""
 MELTED_STIFFNESS = 30.0
 """Largest Young's modulus of a melt over the pressure of its own height: stiffer melts only take smaller steps."""
+ASKED = 16
+"""Nearest nodes that are asked whether they see a place beside a crack."""
+BESIDE = 2.0
+"""Distance from its solid within which a piece knows what has parted from it, in spacings."""
 PICKED = 1.5
 """How far around a picked surfel nodes are taken hold of, in spacings."""
 
@@ -186,10 +193,23 @@ class Body:
         """what each node was when it was last solid"""
         self.support = support
         self.fracture: Fracture | None = None
+        self._luck: Floats = np.random.default_rng(0).standard_normal(len(self.birth))
         self.handles: list[Handle] = []
         self._world: World | None = None
         self._surfels: Surfels | None = None
         self._surfels_at = -1
+        self.whole = self.name
+        """the name of the body that it was once part of, or its own"""
+        self._lost: Floats = np.zeros((0, 3))
+        """where nodes were at birth that have parted from it, in body units, shape (k, 3)"""
+        self._parted_by: Cracks | None = None
+        """the cracks as they were then"""
+        self.guide: Guide | None = None
+        """distances of its solid, for contact; known when first needed"""
+        self.certificate: bytes = self._signature()
+        """what it was at birth, whole, as a hash"""
+        self._parted_at = 0
+        """revision of the cracks at which it was last asked whether it has parted"""
         self._inside = None if inside is None else self._color("inside", inside)
         self._whole: tuple[PointCloud, NDArray[np.int64]] | None = None
         """of a piece: the cloud of the body it was part of, and which of its points it has"""
@@ -315,9 +335,15 @@ class Body:
         return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
 
     def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
-        """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,)."""
+        """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,). What
+        has parted from it is outside."""
         there = self._unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
-        return self.solid.distance(there) * (self._scale / self.born.unit)
+        distance = self.solid.distance(there) * (self._scale / self.born.unit)
+        if self._parted_by is not None:
+            near = np.flatnonzero(distance < BESIDE)
+            away = cleft(self._parted_by, positions[near])
+            distance[near] = np.maximum(distance[near], np.where(self._side(positions[near]), -away, away))
+        return distance
 
     def _in_cloud(self, entry: Region) -> Region:
         """A region to refine, given in reference positions, in those of the cloud."""
@@ -362,11 +388,123 @@ class Body:
             positions=(self.birth - self.centre) / self.unit,
             velocities=self.start_velocities / self.unit,
             volumes=self.volumes / self.unit**3,
-            reach=self._reach / self.unit,
+            reach=self._reach_beside_cracks(),
             unit=self.unit,
             support=self.support,
             sees=self.sees,
         )
+
+    # Falling apart
+
+    def _signature(self) -> bytes:
+        digest = hashlib.sha256(f"{self.model} {self.basis} {self.modes}".encode())
+        digest.update(np.ascontiguousarray(self.birth).tobytes())
+        digest.update(np.ascontiguousarray(self.volumes).tobytes())
+        digest.update(self.mixture.signature())
+        return digest.digest()
+
+    @property
+    def birth_places(self) -> Floats:
+        """X at birth in body units, shape (n, 3): what cracks count in."""
+        return (self.birth - self.born.centre) / self.born.unit
+
+    @property
+    def strength(self) -> Floats:
+        """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
+        mean, scatter = self.mixture.number("strength"), self.mixture.number("strength_scatter")
+        return np.where(np.isnan(mean), np.inf, mean * np.exp(scatter * self._luck))
+
+    @property
+    def is_brittle(self) -> bool:
+        """Whether cracks can start or run in it."""
+        return self.fracture is not None and not self.has_melted and bool(np.isfinite(self.strength).any())
+
+    @property
+    def has_cracked(self) -> bool:
+        """Whether there is a crack in it, or it is a piece of what fell apart."""
+        return self.fracture is not None and len(self.fracture.cracks) > 0
+
+    def outdate_surface(self) -> None:
+        """Other nodes carry the surfels than before."""
+        if not self.reshaped:
+            self._surfels, self._surfels_at = None, -1
+
+    def may_have_parted(self) -> bool:
+        """Whether its cracks have changed since this was last asked."""
+        now = 0 if self.fracture is None else self.fracture.cracks.revision
+        before, self._parted_at = self._parted_at, now
+        return now != before and not self.reshaped
+
+    def homes_of_points(self) -> NDArray[np.int64]:
+        """The node that each point of the cloud goes with, shape (m,)."""
+        if self.model != "phyxel":
+            return self.space.homes_of_skin()
+        points = (self.placed_cloud() - self.born.centre) / self.born.unit
+        return homes(points, self.birth_places, self.sees, ASKED)
+
+    def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> Body:
+        """A body of its own, of some nodes (k,) and points of its surface (m,) that `cracks` have parted from the rest,
+        where they are."""
+        piece = copy(self)
+        piece.name, piece.handles = name, []
+        piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
+        if self.fracture is not None:
+            piece.fracture = self.fracture.copy()
+        piece._become(nodes, points, cracks)
+        return piece
+
+    def keep(
+        self,
+        nodes: NDArray[np.int64],
+        points: NDArray[np.int64],
+        cracks: Cracks,
+        others: Sequence[tuple[Body, NDArray[np.int64]]],
+    ) -> None:
+        """Be only what these nodes and points are; holds go with `others`, and with the nodes these have."""
+        taken, self.handles = self.handles, []
+        for handle in taken:
+            whose = [(self, nodes), *others]
+            if not len(handle.nodes):
+                whose = [whose[self._nearest_part(handle.points[0], [chosen for _, chosen in whose])]]
+            for body, part in handle.dealt_out(whose):
+                body.handles.append(part)
+        self._become(nodes, points, cracks)
+
+    def _nearest_part(self, place: Floats, parts: Sequence[NDArray[np.int64]]) -> int:
+        """Which part has the node nearest to a place [m] in the reference shape."""
+        away = np.linalg.norm(self.birth - place, axis=1)
+        return int(np.argmin([away[part].min() for part in parts]))
+
+    def _become(self, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> None:
+        gone = np.ones(len(self.birth), bool)
+        gone[nodes] = False
+        self._lost, self._parted_by = np.concatenate([self._lost, self.birth_places[gone]]), cracks
+        space = None if self.model == "phyxel" else self.space.part(nodes, points)
+        self.birth, self.volumes, self._reach = self.birth[nodes], self.volumes[nodes], self._reach[nodes]
+        self.start_velocities, self._luck = self.start_velocities[nodes], self._luck[nodes]
+        self.mixture, self.first_mixture, self._solid = (
+            mixture.part(nodes) for mixture in (self.mixture, self.first_mixture, self._solid)
+        )
+        self._recipe = self._recipe.part(nodes)
+        self._keep_points(points)
+        self.__dict__.pop("space", None)
+        if space is not None:
+            self.__dict__["space"] = space
+        self._skin, self.guide = None, None
+        self.outdate_surface()
+
+    def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""
+        assert self._parted_by is not None
+        both = np.concatenate([self.birth_places, self._lost])
+        return homes(places, both, self._parted_by.sees, ASKED) < len(self.birth)
+
+    def _reach_beside_cracks(self) -> Floats:
+        """How far nodes are from the nearest face of the body, in units, shape (n,)."""
+        reach = self._reach / self.unit
+        if self.fracture is None or not len(self.fracture.cracks):
+            return reach
+        return np.minimum(reach, cleft(self.fracture.cracks, self.birth_places) * self.born.unit / self.unit)
 
     # What a user changes
 
@@ -769,3 +907,9 @@ class Body:
         if self._world is None:
             raise PhyxelError(f"{self.name}: {what} needs a world; call world.add(body) first")
         return self._world
+
+
+def cleft(cracks: Cracks, places: NDArray[np.floating]) -> Floats:
+    """Distance of places (k, 3) from the nearest of some cracks, shape (k,)."""
+    levels = [crack.values(places) for crack in cracks]
+    return np.min([np.hypot(psi1, np.maximum(psi2, 0)) for psi1, psi2 in levels], axis=0)

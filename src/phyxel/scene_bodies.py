@@ -44,6 +44,8 @@ class MaterialPart(Part):
     creep: float | None = None
     max_strain: float | None = None
     viscosity: float | None = None
+    strength: float | None = None
+    strength_scatter: float | None = None
     stiffness: list[list[float]] | None = None
 
     def over(self, base: Material) -> Material:
