@@ -328,11 +328,14 @@ class Body:
         return None if self.cloud.splats is None else self.cloud.splats.turned(self._scale, self.rotation)
 
     def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid."""
+        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid, past cracks."""
+        seen = self._sees_in_solid(one, other)
+        return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
+
+    def _sees_in_solid(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         born = self.born
         there, here = (self._unplaced(born.centre + born.unit * np.asarray(x, np.float64)) for x in (one, other))
-        seen = self.solid.sees(there, here)
-        return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
+        return self.solid.sees(there, here)
 
     def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
         """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,). What
@@ -825,7 +828,7 @@ class Body:
         if self._surfels is None:
             nodes = (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
-            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self.sees, values)
+            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self._sees_in_solid, values)
             self._cracks_shown = 0
         if self.fracture is not None and not self.reshaped:
             self._show_cracks(self._surfels, self.fracture.cracks)

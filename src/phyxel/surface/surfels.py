@@ -77,7 +77,7 @@ class Surfels:
         crack is near."""
         known, own = self._carried.carriers, points[: len(self._whole.partner)]
         known = Carriers(known.nodes[: len(own)], known.shares[: len(own)])
-        reach = np.where(known.shares > 0, np.linalg.norm(nodes[known.nodes] - own[:, None], axis=2), 0).max(axis=1)
+        reach = np.linalg.norm(nodes[known.nodes] - own[:, None], axis=2).max(axis=1)
         near = np.zeros(len(points), bool)
         near[len(own) :] = True
         for crack in cracks:
