@@ -205,6 +205,7 @@ class BodyPart(SourcePart):
     support: float = Field(default=2.0, ge=1.2, le=5)
     friction: float = Field(default=0.5, ge=0)
     look: Literal[NAMES] = "gummy"  # type: ignore[valid-type]
+    inside: Triple | None = None
     refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     part: list[OtherPart] = Field(default=[])
@@ -243,6 +244,7 @@ class BodyPart(SourcePart):
             "closing",
             "friction",
             "look",
+            "inside",
         }
         options = self.model_dump(include=keys)
         material = self.material.over(Material.rubber())
