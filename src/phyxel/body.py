@@ -43,6 +43,7 @@ from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
     from phyxel.cracks.fracture import Fracture
+    from phyxel.probes import Probe
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
 
@@ -890,14 +891,16 @@ class Body:
 
     def strain_at(self, X: NDArray[np.floating]) -> Floats:
         """Green's strain ½(JᵀJ − I), J = I + ∇u, at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        J = np.eye(3) + self._in_world("strain_at").mover_of(self).gradient_at(self, places)
+        J = np.eye(3) + self.probe(X).gradient()
         return 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
 
     def stress_at(self, X: NDArray[np.floating]) -> Floats:
         """Cauchy stress [Pa] at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        return self._in_world("stress_at").mover_of(self).stress_at(self, places)
+        return self.probe(X).stress()
+
+    def probe(self, X: NDArray[np.floating]) -> Probe:
+        """(m, 3) reference positions [m] to be asked again and again, which is faster than to name them each time."""
+        return self._in_world("probe").mover_of(self).probe(self, np.asarray(X, np.float64).reshape(-1, 3))
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and
