@@ -303,6 +303,10 @@ class Mixture:
         named = repr([(material, material.stiffness) for material in self.materials])
         return named.encode() + np.ascontiguousarray(self.which, np.int64).tobytes()
 
+    def part(self, nodes: NDArray[np.integer]) -> Mixture:
+        """That of some nodes, (k,)."""
+        return Mixture(self.materials, self.which[nodes])
+
     def where(self, chosen: NDArray[np.bool_], other: Mixture) -> Mixture:
         """Another mixture, with what `other` has at the chosen nodes, (n,)."""
         both = zip(self.which.tolist(), other.which.tolist(), chosen.tolist(), strict=True)
