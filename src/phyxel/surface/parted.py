@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Crack
-from phyxel.surface.cutting import Ellipses, Field, reaching_across, split
+from phyxel.surface.cutting import Ellipses, Field, reaching_across, shrunk, split
 from phyxel.surface.discs import OVERLAP, Rest, Shape
 from phyxel.surface.faces import face_of
 
@@ -21,7 +21,11 @@ LEAST = 1e-3
 """Radius of what stays of a disc whose centre is on a crack, over what it was."""
 SLACK = 1.5
 """Longest half axis of a part over the radius it is judged by when it is stretched: parts may be slim."""
-WAVES = 2 * np.pi * np.array([m / w for w, m in zip((5, 7, 11), np.random.default_rng(4).normal(size=(3, 3, 3)), strict=True)])
+WAVES = (
+    2
+    * np.pi
+    * np.array([m / w for w, m in zip((5, 7, 11), np.random.default_rng(4).normal(size=(3, 3, 3)), strict=True)])
+)
 """Three sets of three wave vectors, times the spacing of surfels: the grain of what has broken."""
 
 
@@ -92,7 +96,7 @@ def cut(discs: Ellipses, cracks: Sequence[Crack]) -> tuple[Ellipses, NDArray[np.
         factor = np.ones(len(was_cut))
         factor[across] = np.clip(room, LEAST, 1)
         discs = discs.scaled(factor)
-    return discs, was_cut, parts
+    return discs, was_cut, kept_apart(parts, cracks)
 
 
 def split_along(discs: Ellipses, crack: Crack) -> Ellipses:
@@ -100,6 +104,21 @@ def split_along(discs: Ellipses, crack: Crack) -> Ellipses:
     across = np.zeros(len(discs.points), bool)
     across[reaching_across(discs, crack)] = True
     return discs.some(~across).joined(split(discs.some(across), lambda x: crack.values(x)[0]))
+
+
+def kept_apart(discs: Ellipses, cracks: Sequence[Crack]) -> Ellipses:
+    """Discs on their own side of all cracks: parts made by one may reach a little across another that was cut along
+    before."""
+    for crack in cracks:
+        across = np.zeros(len(discs.points), bool)
+        across[reaching_across(discs, crack)] = True
+        parts = discs.some(across)
+        above = crack.values(parts.points)[0] > 0
+        discs = discs.some(~across).joined(
+            shrunk(parts.some(above), lambda x, crack=crack: crack.values(x)[0]),
+            shrunk(parts.some(~above), lambda x, crack=crack: -crack.values(x)[0]),
+        )
+    return discs
 
 
 def faces_of(crack: Crack, cracks: Sequence[Crack], inner: Inner, spacing: float) -> Ellipses:
@@ -110,6 +129,7 @@ def faces_of(crack: Crack, cracks: Sequence[Crack], inner: Inner, spacing: float
     for other in cracks:
         if other is not crack:
             discs = split_along(discs, other)
+    discs = shrunk(kept_apart(discs, [other for other in cracks if other is not crack]), inner.inside)
     n = normals[discs.owner]
     discs = tilted(discs._replace(owner=np.full(len(n), -1)), n, inner.rough, spacing)
     above, below = (discs._replace(points=discs.points + side * OFFSET * spacing * n) for side in (1, -1))
