@@ -24,6 +24,7 @@ from phyxel.mls.seen import homes, seen_pairs
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.lone import check_solid
 from phyxel.models.phyxel import Part
+from phyxel.models.rigid import RigidSpace
 from phyxel.models.space import Placing, Space
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
@@ -42,6 +43,7 @@ from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
     from phyxel.cracks.fracture import Fracture
+    from phyxel.probes import Probe
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
 
@@ -365,16 +367,19 @@ class Body:
         return self._middle + (positions - self._at - self._middle) @ self.rotation / self._scale
 
     @cached_property
-    def space(self) -> Space:
-        """The fields a Galerkin or modal body can have; a phyxel body is asked for its modes in them."""
+    def space(self) -> Any:
+        """The fields (`Space`) a Galerkin or modal body can have; a phyxel body is asked for its modes in them. A crumb
+        has a `RigidSpace`."""
         device = self._in_world("space").device
+        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
+        if self.model == "rigid":
+            return RigidSpace((self.birth - self.centre) / self.unit, self.volumes / self.unit**3, skin, device)
         fabric = (
             Fabric.woven(self.solid, self._sampled, self.basis, device)
             if self.model == "phyxel"
             else Fabric.restored(self._fabric, self.basis, device)
         )
         placing = Placing(self._unplaced(self.born.centre[None])[0], self.born.unit / self._scale, self.rotation)
-        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
         return Space(fabric, placing, skin, self._sees_in_cloud, device)
 
     def _sees_in_cloud(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -826,7 +831,7 @@ class Body:
         """The surfels, where they were last carried."""
         world = self._in_world("surface")
         if self._surfels is None:
-            nodes = (self.reference - self.centre) / self.unit
+            nodes = self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
             self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self._sees_in_solid, values)
             self._cracks_shown = 0
@@ -886,14 +891,16 @@ class Body:
 
     def strain_at(self, X: NDArray[np.floating]) -> Floats:
         """Green's strain ½(JᵀJ − I), J = I + ∇u, at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        J = np.eye(3) + self._in_world("strain_at").mover_of(self).gradient_at(self, places)
+        J = np.eye(3) + self.probe(X).gradient()
         return 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
 
     def stress_at(self, X: NDArray[np.floating]) -> Floats:
         """Cauchy stress [Pa] at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        return self._in_world("stress_at").mover_of(self).stress_at(self, places)
+        return self.probe(X).stress()
+
+    def probe(self, X: NDArray[np.floating]) -> Probe:
+        """(m, 3) reference positions [m] to be asked again and again, which is faster than to name them each time."""
+        return self._in_world("probe").mover_of(self).probe(self, np.asarray(X, np.float64).reshape(-1, 3))
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and

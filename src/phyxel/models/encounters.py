@@ -239,13 +239,14 @@ def _contacts(
     F = other.deformation(surfels)
     beside = np.linalg.solve(F, (place - other.skin[surfels])[:, :, None])[:, :, 0]
     rows = csr_array(one.outline.phi[points]), other.outline.rows(surfels, beside)
-    axes = _axes(normal)
+    axes = axes_of(normal)
     moved = rows[0] @ one.way - rows[1] @ other.way
     way = np.einsum("kab,kb->ka", axes, moved)
     return Contacts(a, b, rows, axes, gap, way, math.sqrt(one.friction * other.friction))
 
 
-def _axes(normal: Floats) -> Floats:
+def axes_of(normal: Floats) -> Floats:
+    """Normals (k, 3) and two tangents of each, shape (k, 3, 3)."""
     helper = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
     first = np.cross(normal, helper)
     first /= np.linalg.norm(first, axis=1)[:, None]
@@ -293,22 +294,20 @@ def _resolve(parties: Sequence[Party], contacts: list[Contacts], dt: float) -> N
     shares = list(_shares(contacts))
     W = np.zeros((3 * len(gap), 3 * len(gap)))
     for body, sign, rows, which in shares:
-        seen = sign[:, None, None] * axes[which]
-        own = parties[body].model.compliance(rows, dt).reshape(len(which), 3, len(which), 3) / parties[body].unit
-        own = np.einsum("iab,ibjc,jdc->iajd", seen, own, seen, optimize=True).reshape(3 * len(which), -1)
+        own = parties[body].model.compliance(rows, dt) / parties[body].unit
         entries = (3 * which[:, None] + np.arange(3)).reshape(-1)
-        W[np.ix_(entries, entries)] += own
+        W[np.ix_(entries, entries)] += along_axes(own, sign[:, None, None] * axes[which])
     # A depth from before may stay for now, but not grow: to be thrown out would be a gain of energy.
     goal = way.copy()
     goal[:, 0] = gap - np.minimum(gap - way[:, 0], 0.0)
-    impulses = _solved(W, goal, friction)
+    impulses = solved(W, goal, friction)
     shifts = np.zeros_like(impulses)
     gap = gap + (W @ impulses.reshape(-1))[::3]
     deep = gap < -SHALLOW * np.concatenate([np.full(len(one.gap), parties[one.other].unit) for one in contacts])
     if deep.any():
         goal = np.zeros_like(way)
         goal[:, 0] = np.where(deep, -math.expm1(-dt / TAKEN_BACK) * gap, np.maximum(gap, 0.0))
-        shifts = _solved(W, goal, np.zeros(len(gap)))
+        shifts = solved(W, goal, np.zeros(len(gap)))
     along = np.swapaxes(axes, 1, 2)
     pushes, moves = ((along @ part[:, :, None])[:, :, 0] for part in (impulses, shifts))
     for body, sign, rows, which in shares:
@@ -331,7 +330,13 @@ def _shares(contacts: list[Contacts]) -> Iterator[tuple[int, Floats, csr_array, 
         yield body, np.concatenate(signs), csr_array(vstack(rows)), np.concatenate(which)
 
 
-def _solved(W: Floats, goal: Floats, friction: Floats) -> Floats:
+def along_axes(W: Floats, axes: Floats) -> Floats:
+    """A matrix (3k, 3k) between points, seen along axes (k, 3, 3) of each."""
+    blocks = W.reshape(len(axes), 3, len(axes), 3)
+    return np.einsum("iab,ibjc,jdc->iajd", axes, blocks, axes, optimize=True).reshape(W.shape)
+
+
+def solved(W: Floats, goal: Floats, friction: Floats) -> Floats:
     """Impulses p (k, 3) with W p + goal ≥ 0 along normals that only push, = 0 along tangents within Coulomb's cone."""
     size = np.sqrt(np.maximum(W.diagonal()[::3], 1e-300))  # a crumb weighs as much as a rock here
     scale = np.repeat(size, 3)
