@@ -12,14 +12,17 @@ from phyxel.cracks.cracks import Cracks
 from phyxel.cracks.grid import Grid
 from phyxel.points.frames import tangents
 from phyxel.surface.discs import OVERLAP, Rest, Shape
-from phyxel.surface.parted import Inner, parted
+from phyxel.surface.parted import Inner, Whole, parted
 
 HALF, POINTS = 3.0, 24
 """Half the edge of a box in node spacings, and surfels along one."""
 SPACING = 2 * HALF / POINTS
 NORMAL = np.array([1.0, 2.0, 3.0]) / np.sqrt(14)
 GRID = Grid.around(-HALF * np.ones(3), HALF * np.ones(3))
-INNER = Inner(lambda x: HALF - np.abs(x).max(axis=1), np.array([1.0, 0.0, 0.0]))
+
+
+def inside(x):
+    return HALF - np.abs(x).max(axis=1)
 
 
 def box_surfels():
@@ -51,7 +54,7 @@ def bent():
 
 def made(*cracks):
     rest, all_of_them = box_surfels(), Cracks(GRID, list(cracks))
-    found = parted(rest, all_of_them, INNER)
+    found = parted(Whole(rest, inside), all_of_them, Inner(np.array([1.0, 0.0, 0.0])))
     return rest, all_of_them, found
 
 
@@ -89,7 +92,7 @@ def test_faces_of_a_disc_have_its_area_twice():
     height, ahead = cracks[0].values(points)
     assert np.abs(height).max() < 1e-2 * SPACING
     assert ahead.max() < 0
-    assert INNER.inside(points).min() > 0
+    assert inside(points).min() > 0
     outward = np.cross(found.shape.axis_a[faces], found.shape.axis_b[faces]) @ NORMAL
     np.testing.assert_array_equal(np.sign(outward), -np.sign(height))  # away from their own material
     e, f = (axis[0] for axis in tangents(NORMAL[None]))
@@ -106,12 +109,12 @@ def test_faces_reach_to_the_surface_and_not_out_of_it(crossed):
     _, cracks, found = crossed
     faces = np.flatnonzero(found.source < 0)
     # Rims are looked at in 16 places; at an edge of the box they may reach out between: 1 − cos(π/16) = 2 %.
-    assert INNER.inside(rims(found.shape)[faces].reshape(-1, 3)).min() > -0.02 * OVERLAP * SPACING
+    assert inside(rims(found.shape)[faces].reshape(-1, 3)).min() > -0.02 * OVERLAP * SPACING
     # On the plane: everywhere in the box but for a tenth of a spacing at its rim.
     e, f = (axis[0] for axis in tangents(NORMAL[None]))
     lattice = np.stack(np.meshgrid(*2 * [np.arange(-6, 6, 0.11)]), axis=-1).reshape(-1, 2)
     places = np.array([0.2, 0.1, 0.0]) + lattice @ [e, f]
-    places = places[INNER.inside(places) > 0.1 * SPACING]
+    places = places[inside(places) > 0.1 * SPACING]
     own = faces[np.abs(cracks[0].values(found.shape.points[faces])[0]) < 2e-3 * SPACING]
     assert held(found.shape, places, own).mean() > 0.998
 

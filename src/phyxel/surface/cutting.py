@@ -1,6 +1,6 @@
 """Discs cut along a line: what is shown never bridges an open crack, nor sticks out of the solid.
 
-A disc p + s a + t b, s² + t² ≤ 1, is cut where a field f is zero. On so small a thing f is nearly linear, so that in the
+A disc p + s a + t b, s² + t² ≤ 1, is cut where a field f is zero. On so small a thing f is nearly linear: in the
 disc's own coordinates (s, t) a straight line cuts a circle, whatever the half axes are. The part where f > 0 is the
 circle's segment n·(s, t) ≥ c, which three ellipses cover: one as high as the segment, and two along the line, at its
 ends. Where f is not linear, at an edge of the solid, the disc is first taken in seven smaller ones.
@@ -108,8 +108,8 @@ def within(discs: Ellipses, field: Field, divided: int = 0) -> Ellipses:
 
 
 def linear(rim: Floats) -> tuple[Floats, Floats, Floats]:
-    """The linear function of (s, t) nearest to what a field is around rims (m, LOOKS): its value at the centre (m,), its
-    slope (m, 2), and how steep that is (m,)."""
+    """The linear function of (s, t) nearest to what a field is around rims (m, LOOKS): its value at the centre (m,),
+    its slope (m, 2), and how steep that is (m,)."""
     slope = 2 / LOOKS * rim @ RIM
     return rim.mean(axis=1), slope, np.linalg.norm(slope, axis=1)
 

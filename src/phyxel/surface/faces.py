@@ -49,7 +49,7 @@ def face_of(crack: Crack, inside: Field, spacing: float) -> tuple[Ellipses, Floa
     whole = Ellipses.joined(*found)
     whole = whole._replace(owner=np.arange(len(whole.points)))
     normals = crack.normals(whole.points)
-    open_part = within(within(whole, inside), lambda x: -crack.values(x)[1])
+    open_part = within(within(whole, lambda x: -crack.values(x)[1]), inside)
     return open_part, normals[open_part.owner]
 
 
