@@ -854,27 +854,37 @@ class Body:
         self._cracks_shown, self._surfels_at = cracks.revision, -1
 
     def _parted_surfels(self, cracks: Cracks) -> Parted:
-        whole = self._whole_surface()
-        mean = np.asarray(whole.rest.colors, np.float64).mean(axis=0)
-        pale = mean.mean() + DULL * (mean - mean.mean())
-        color = pale + PALE * (1 - pale) if self._inside is None else self._inside
         piece = None
         if self._own_points is not None:
             X = self.birth_places
-            piece = Piece(self._own_points, X.min(axis=0) - AROUND, X.max(axis=0) + AROUND, self._side)
-        return parted(whole, cracks, Inner(color, ROUGH.get(self.look, 0.0)), piece)
+            piece = Piece(self._own_points, X.min(axis=0) - AROUND, X.max(axis=0) + AROUND, self.has_side)
+        return parted(self.whole_surface, cracks, Inner(self.inner_color, ROUGH.get(self.look, 0.0)), piece)
+
+    @property
+    def inner_color(self) -> Floats:
+        """Of what cracks lay open, red, green, blue in 0..1, shape (3,)."""
+        if self._inside is not None:
+            return self._inside
+        mean = np.asarray(self.whole_surface.rest.colors, np.float64).mean(axis=0)
+        dull = mean.mean() + DULL * (mean - mean.mean())
+        return dull + PALE * (1 - dull)
+
+    def has_side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether places (k, 3) at birth, in body units, near cracks are on a side of them that is part of it, (k,)."""
+        return np.ones(len(places), bool) if self._own_points is None else self._side(places)
 
     def rest_surfels(self) -> Rest:
         """The surfels in the reference shape."""
         if self._own_points is not None:
-            return self._whole_surface().rest.part(self._own_points)
+            return self.whole_surface.rest.part(self._own_points)
         cloud = self.cloud
         assert cloud.normals is not None
         colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
         positions = (self.placed_cloud() - self.centre) / self.unit
         return Rest(positions, cloud.normals @ self.rotation.T, colors, self.unit)
 
-    def _whole_surface(self) -> Whole:
+    @property
+    def whole_surface(self) -> Whole:
         """What is seen of all that it is, or was once part of, without cracks."""
         if self._whole is None:
             self._whole = Whole(self.rest_surfels(), self._depth)
@@ -885,10 +895,20 @@ class Body:
         there = self._unplaced(self.born.centre + self.born.unit * X)
         return -self.solid.distance(there) * (self._scale / self.born.unit)
 
+    @property
+    def whole_cloud(self) -> PointCloud:
+        """The points of all that it is, or was once part of."""
+        return self.cloud if self._own_points is None else self._whole_cloud
+
     def _keep_points(self, points: NDArray[np.int64]) -> None:
         """Have only some of the points of the surface, ascending, (m,)."""
-        self._whole_surface()
-        self._own_points = points if self._own_points is None else self._own_points[points]
+        if self._own_points is None:
+            self._whole, self._whole_cloud, self._own_points = (
+                self.whole_surface,
+                self.cloud,
+                np.arange(len(self.cloud)),
+            )
+        self._own_points = self._own_points[points]
         self.cloud = self.cloud.part(points)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
