@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.samples import scattered
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.look import look_named
@@ -411,8 +412,7 @@ class Body:
     @property
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
-        mean, scatter = self.mixture.number("strength"), self.mixture.number("strength_scatter")
-        return np.where(np.isnan(mean), np.inf, mean * np.exp(scatter * self._luck))
+        return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self._luck)
 
     @property
     def is_brittle(self) -> bool:
@@ -423,11 +423,6 @@ class Body:
     def has_cracked(self) -> bool:
         """Whether there is a crack in it, or it is a piece of what fell apart."""
         return self.fracture is not None and len(self.fracture.cracks) > 0
-
-    def outdate_surface(self) -> None:
-        """Other nodes carry the surfels than before."""
-        if not self.reshaped:
-            self._surfels, self._surfels_at = None, -1
 
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
@@ -448,8 +443,6 @@ class Body:
         piece = copy(self)
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
-        if self.fracture is not None:
-            piece.fracture = self.fracture.copy()
         piece._become(nodes, points, cracks)
         return piece
 
@@ -490,8 +483,9 @@ class Body:
         self.__dict__.pop("space", None)
         if space is not None:
             self.__dict__["space"] = space
-        self._skin, self.guide = None, None
-        self.outdate_surface()
+        self._skin = self.guide = self._surfels = None
+        if self.fracture is not None:
+            self.fracture = self.fracture.of_piece(self.solid_distance)
 
     def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""

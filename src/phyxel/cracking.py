@@ -65,7 +65,6 @@ class Cracking:
         if body.fracture is None or body.has_melted:
             return
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
-        body.outdate_surface()
         dev.write(model.reach, model.ranges[index][0], body.part().reach)
         cutting.cut(model, index, body.birth_places, body.fracture.cracks.sees, body.sees)
 

@@ -8,6 +8,7 @@ over about a node spacing, smoothed along the front, keep it a clean curve.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,13 @@ class Fracture:
         self.cracks = Cracks(Grid.around(lower, upper, level_spacing))
         box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         self._distance = distance or (lambda X: np.maximum(box[0] - X, X - box[1]).max(axis=1))
+
+    def of_piece(self, distance: Distance) -> Fracture:
+        """The same cracks, to grow by themselves in a piece of the body with this distance."""
+        piece = copy(self)
+        piece._distance = distance
+        piece.restore(self.state())
+        return piece
 
     @property
     def grid(self) -> Grid:
