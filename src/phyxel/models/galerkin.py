@@ -151,6 +151,8 @@ class GalerkinModel:
         self._turns = np.tile(np.eye(3), (len(space), 1, 1))
         self.effort = Effort()
         """what the last step took"""
+        self._borne: Floats | None = None
+        """forces of other bodies in the last step, if it is not free: the next one foresees them, shape (n, 3)"""
 
     # What it is made of, and what has hold of it
 
@@ -189,13 +191,15 @@ class GalerkinModel:
         pushed, moving = (float(np.vdot(w, self._mass @ w)) for w in (dt * push, (start - self.u) / dt))
         enough = PUSHED * pushed + MOVING * moving + ROUNDED * self._hardest
         load = self._mass @ (self.v / dt + push)
+        if self._borne is not None:
+            load = load + self._borne
         self._forces.begin(self.u, self._beta / dt)
         self._footing.begin(feel, self.u, self.v, dt, push)
         end, self.effort = self._seek(system, inertia, load, start, enough, MOST_NEWTON)
         if not np.isfinite(end).all():
             raise PhyxelError("galerkin: a step has no solution; take a shorter one")
         v = (end - self.u) / dt
-        if not self._held.holds and not self._footing.touching:
+        if not self._held.holds and not self._footing.touching and self._borne is None:
             end, v = self._with_momenta(end, v, dt, push)
         self.u, self.v = end, v
         self._footing.end()
@@ -272,24 +276,41 @@ class GalerkinModel:
 
     # What others do to it (`lone.Tangible`)
 
+    @property
+    def margin(self) -> float:
+        """How far its surface may lie outside the box around its coefficients: beside a crack there are no nodes."""
+        return 1.0
+
+    def unload(self, dt: float) -> None:
+        """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
+        if self._borne is not None:
+            change = self._responded(dt * self._borne, dt)
+            self.u, self.v, self._borne = self.u - change, self.v - change / dt, None
+
+    def _at_hand(self, dt: float) -> RestSystem:
+        """The system as the last step left it."""
+        return self._tune(dt) if self._system is None else self._system
+
+    def _responded(self, impulses: Floats, dt: float) -> Floats:
+        """How far impulses (n, 3) on the coefficients move these in a step."""
+        return dt / self._tuned**2 * self._at_hand(dt).respond(impulses)
+
     def compliance(self, rows: csr_array, dt: float) -> Floats:
         """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
         until its end, shape (3k, 3k)."""
-        assert self._system is not None
-        return dt / self._tuned**2 * self._system.compliance(rows)
+        return dt / self._tuned**2 * self._at_hand(dt).compliance(rows)
 
     def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
         """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
         the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
-        assert self._system is not None
         if not impulses.any() and not shifts.any():
             return
-        per_impulse = dt / self._tuned**2
-        change, shift = (per_impulse * self._system.respond(rows.T @ part) for part in (impulses, shifts))
+        change, shift = (self._responded(rows.T @ part, dt) for part in (impulses, shifts))
         x, v = self.space.nodes + self.u, self.v
         start = before + dt * v
         self.u, self.v = start + change + shift, v + change / dt
         if self._held.holds or self._footing.touching:
+            self._borne = rows.T @ impulses / dt
             return
         # The system at rest knows little of how the body has turned: momenta are those of the impulses.
         resisting, middle = csr_array(self._mass + dt * self._drag), self.middle()
@@ -419,7 +440,7 @@ class GalerkinModel:
             "pressure": self._footing.pressure.copy(),
             "turns": self._turns.copy(),
             "tuned": np.array(self._tuned),
-        }
+        } | ({} if self._borne is None else {"borne": self._borne})
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
@@ -428,3 +449,4 @@ class GalerkinModel:
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
         self._turns, self._tuned = state["turns"].copy(), float(state["tuned"])
         self._system = None
+        self._borne = state.get("borne")

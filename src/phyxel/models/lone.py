@@ -134,6 +134,13 @@ class Tangible(Protocol):
     def v(self) -> Floats:
         """Coefficients of the velocity [1/s], shape (n, 3)."""
 
+    @property
+    def margin(self) -> float:
+        """How far its surface may lie outside the box around its coefficients."""
+
+    def unload(self, dt: float) -> None:
+        """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
+
     def compliance(self, rows: csr_array, dt: float) -> Floats:
         """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
         until its end, shape (3k, 3k)."""
