@@ -13,6 +13,7 @@ from phyxel.checkpoint import below, under
 from phyxel.material import Mixture
 from phyxel.models.encounters import Outline, Party, longest_step, meet
 from phyxel.mover import Piece, State
+from phyxel.probes import Probe
 from phyxel.solo import Solo
 from phyxel.surface.surfels import Surfels
 
@@ -124,11 +125,8 @@ class Company:
     def displacement_at(self, body: Body, X: Floats) -> Floats:
         return self._solos[body].displacement_at(body, X)
 
-    def gradient_at(self, body: Body, X: Floats) -> Floats:
-        return self._solos[body].gradient_at(body, X)
-
-    def stress_at(self, body: Body, X: Floats) -> Floats:
-        return self._solos[body].stress_at(body, X)
+    def probe(self, body: Body, X: Floats) -> Probe:
+        return self._solos[body].probe(body, X)
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         return self._solos[body].diagnostics(body)

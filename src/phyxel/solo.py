@@ -18,13 +18,12 @@ from phyxel.contact.table import ColliderTable
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
-from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.galerkin import GalerkinModel
 from phyxel.models.lone import Goal, Hold, LoneModel
 from phyxel.models.modal import ModalModel
 from phyxel.models.rigid import RigidModel
 from phyxel.mover import State
+from phyxel.probes import LoneProbe, Probe
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -193,11 +192,6 @@ class Solo:
 
     # Reading
 
-    def _at(self, X: Floats) -> ShapeValues:
-        """Shape functions at (m, 3) reference positions [m]."""
-        body = self.body
-        return body.space.at((np.asarray(X, np.float64).reshape(-1, 3) - body.centre) / body.unit)
-
     def field(self, body: Body, name: str) -> Floats:
         if self._model is None and name == "u":  # taking hold must not make a model that does not know of the hold
             return np.zeros_like(body.birth)
@@ -220,14 +214,10 @@ class Solo:
     def displacement_at(self, body: Body, X: Floats) -> Floats:
         if self._model is None:
             return np.broadcast_to(body.origin - body.centre, np.shape(X))
-        return body.origin - body.centre + body.unit * self.model.displacement(self._at(X))
+        return self.probe(body, X).displacement()
 
-    def gradient_at(self, body: Body, X: Floats) -> Floats:
-        return self.model.gradient(self._at(X))
-
-    def stress_at(self, body: Body, X: Floats) -> Floats:
-        nearby = nearest(X, body.birth, 1)[1][:, 0]
-        return self.model.stress(self._at(X), body.mixture, body.mixture.which[nearby])
+    def probe(self, body: Body, X: Floats) -> Probe:
+        return LoneProbe(body, self.model, X)
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         model, masses = self.model, body.masses

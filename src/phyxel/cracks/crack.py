@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phyxel.cracks.front import Front, across, unit
+from phyxel.cracks.front import Front, unit
 from phyxel.cracks.grid import Floats, Grid, vectors
 from phyxel.cracks.sheet import sheet
 from phyxel.cracks.sight import Sight
@@ -125,12 +125,12 @@ class Crack:
 def _place(name: str, value: ArrayLike) -> Floats:
     place = np.asarray(value, np.float64)
     if place.shape != (3,) or not np.isfinite(place).all():
-        raise PhyxelError(f"crack: {name} = {value}: give three finite numbers")
+        raise PhyxelError(f"crack: {name} = {value!r}: give three finite numbers")
     return place
 
 
 def _direction(name: str, value: ArrayLike) -> Floats:
     direction = _place(name, value)
     if not np.linalg.norm(direction) > 0:
-        raise PhyxelError(f"crack: {name} = {value}: give a direction, not zero")
+        raise PhyxelError(f"crack: {name} = {value!r}: give a direction, not zero")
     return unit(direction)

@@ -41,8 +41,9 @@ class Cracks:
         self.revision += 1
 
     def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether the straight ways between places (n, 3) and (n, 3) cross no crack, (n,). A place on a crack belongs to
-        the side where ψ1 > 0."""
+        """Whether the straight ways between places (n, 3) and (n, 3) cross no crack, (n,).
+
+        A place on a crack belongs to the side where ψ1 > 0."""
         one, other = vectors(one), vectors(other)
         seen = np.ones(len(one), bool)
         for crack in self._cracks:

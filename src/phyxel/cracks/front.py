@@ -61,8 +61,8 @@ class Front:
         reach = np.linalg.norm(grid.upper - grid.origin) + np.linalg.norm(at - 0.5 * (grid.origin + grid.upper))
         steps = int(np.ceil(reach / grid.spacing))
         points = at + grid.spacing * np.arange(-steps, steps + 1)[:, None] * tangent
-        frames = [np.broadcast_to(v, points.shape).copy() for v in (ahead, normal)]
-        return _one(points, *frames, False).inside(grid)
+        forwards, normals = (np.broadcast_to(v, points.shape).copy() for v in (ahead, normal))
+        return _one(points, forwards, normals, False).inside(grid)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -147,14 +147,11 @@ class Front:
         odd[k] = (lengths[k] < GAP[0] * gap) | (lengths[k] > GAP[1] * gap)
         if not odd.any():
             return self
-        frames = self.frames()
-        pieces = []
-        for part, closed in self._parts():
-            piece = self._piece(part, closed)
+        parts = list(self._parts())
+        pieces = [self._piece(part, closed) for part, closed in parts]
+        for number, (part, closed) in enumerate(parts):
             if odd[part].any():
-                sampled = _sampled(self.points[part], *(v[part] for v in frames), lengths[part], closed, gap)
-                piece = _one(*sampled, closed)
-            pieces.append(piece)
+                pieces[number] = _sampled(pieces[number], lengths[part], closed, gap)
         return _joined(pieces)
 
     def state(self) -> dict[str, Any]:
@@ -206,12 +203,9 @@ def _way_out(at: Floats, along: Floats, box: Floats, gap: float) -> Floats:
     return at + gap * np.arange(1, int(way / gap) + 2)[:, None] * along
 
 
-def _sampled(
-    points: Floats, t: Floats, f: Floats, n: Floats, lengths: Floats, closed: bool, gap: float
-) -> tuple[Floats, Floats, Floats]:
-    """Points, ways ahead and normals at even distances of about `gap` along one curve, by cubic pieces.
-
-    `lengths` are those from each point to the next."""
+def _sampled(curve: Front, lengths: Floats, closed: bool, gap: float) -> Front:
+    """One curve with points at even distances of about `gap`, by cubic pieces. `lengths` (k,) lead to the next ones."""
+    points, (t, f, n) = curve.points, curve.frames()
     if closed:
         points, t, f, n = (np.concatenate([v, v[:1]]) for v in (points, t, f, n))
     else:
@@ -225,4 +219,4 @@ def _sampled(
     start = (1 + 2 * s) * (1 - s) ** 2 * points[k] + s * (1 - s) ** 2 * length * t[k]
     end = s**2 * (3 - 2 * s) * points[k + 1] - s**2 * (1 - s) * length * t[k + 1]
     f, n = ((1 - s) * v[k] + s * v[k + 1] for v in (f, n))
-    return start + end, unit(f), unit(n)
+    return _one(start + end, unit(f), unit(n), closed)

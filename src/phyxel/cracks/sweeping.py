@@ -15,8 +15,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 BAND = 6.0
 """Cells around the front in which the level sets are changed."""
 CORE = wp.constant(wp.float64(3.0))
-"""Cells to both sides of a crack within which ψ2 tells what is cut. Farther off, where the band ends and ψ1 jumps, it is
-kept above 0, lest a jump be taken for a crack."""
+"""Cells to both sides of a crack within which ψ2 tells what is cut. Farther off, where the band ends and ψ1 jumps, ψ2
+stays above 0, lest a jump be taken for a crack."""
 
 
 @wp.func
@@ -165,9 +165,10 @@ def run_levels(
         psi1[o] = height
     front = ahead - run
     if is_cut:
-        psi2[o] = wp.min(psi2[o], front)
-    else:
-        psi2[o] = wp.max(front, wp.abs(height) - CORE * lattice.spacing)
+        front = wp.min(psi2[o], front)
+    elif wp.abs(height) > CORE * lattice.spacing:
+        front = wp.max(front, wp.abs(height) - CORE * lattice.spacing)
+    psi2[o] = front
 
 
 def run_crack(
