@@ -134,6 +134,10 @@ class Solo:
                 "gentler drags; the last good frame is kept"
             ) from error
 
+    def finish(self, dt: float, end: float) -> None:
+        """A step of dt [s] until `end` is done, meetings with other bodies, too."""
+        self.body.follow_ramp(end)
+
     def longest_step(self) -> float:
         """[s]. Only the ground has no far side that one could come out of."""
         longest = LONGEST_STEP

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -24,7 +25,6 @@ from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.impulses import SINGULAR, sweep_contacts
 from phyxel.models.lone import Tangible
 
@@ -57,9 +57,19 @@ SHALLOW = 1e-6
 class Outline:
     """What of a body others can touch: surfels, well apart, and how its coefficients carry them."""
 
-    def __init__(self, normals: Floats, values: ShapeValues, points: int) -> None:
-        self.normals = normals
-        """in the reference shape, shape (m, 3)"""
+    def __init__(self, positions: NDArray[np.floating], normals: NDArray[np.floating]) -> None:
+        """Some of the surfels at (m, 3) positions [spacings] with normals (m, 3), in the reference shape."""
+        # Both faces of an edge have points there.
+        chosen, self.points = scattered(np.concatenate([positions, normals], axis=1).astype(np.float64))
+        """`points`: how many of those chosen, the first, are enough to meet others with"""
+        self._X, self.normals = (np.asarray(field[chosen], np.float64) for field in (positions, normals))
+        self._space: Any = None
+
+    def follow(self, space: Any) -> None:
+        """Be carried by the shape functions of a space, unless they are known."""
+        if space is self._space:
+            return
+        self._space, values = space, space.at(self._X)
         # Sums of φ are 1 but for rounding; momenta are kept to their last digits.
         phi, counts = values.values, np.diff(values.values.indptr)
         self.phi = _with_data(phi, phi.data / np.repeat(phi.sum(axis=1), counts))
@@ -67,15 +77,6 @@ class Outline:
             _with_data(phi, slope.data - self.phi.data * np.repeat(slope.sum(axis=1), counts))
             for slope in values.gradients
         ]
-        self.points = points
-        """how many of them, the first, are enough to meet others with"""
-
-    @staticmethod
-    def of(positions: NDArray[np.floating], normals: NDArray[np.floating], values: ShapeValues) -> Outline:
-        """Of surfels at (m, 3) positions [spacings] with normals (m, 3), and the shape functions there."""
-        # Both faces of an edge have points there.
-        chosen, points = scattered(np.concatenate([positions, normals], axis=1).astype(np.float64))
-        return Outline(np.asarray(normals[chosen], np.float64), values.rows(chosen), points)
 
     def rows(self, surfels: Indices, beside: Floats) -> csr_array:
         """φ at places that lie beside surfels by (k, 3), in the reference shape, and go on straight from them."""
