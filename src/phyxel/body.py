@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
+from phyxel.cracks.crack import Crack
 from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.fracture import Fracture
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.look import look_named
@@ -42,7 +45,6 @@ from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
-    from phyxel.cracks.fracture import Fracture
     from phyxel.probes import Probe
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
@@ -104,6 +106,8 @@ class Body:
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
     vibration, bent as far as you like). The latter two are for solids, meet colliders but no other bodies, and have
     their outermost nodes on the surface.
+
+    What has a `strength` cracks where its stress exceeds it (not "modal"); `seed` is what its scatter is drawn with.
     """
 
     def __init__(
@@ -131,6 +135,7 @@ class Body:
         basis: Basis = "linear",
         modes: int = MODES,
         inside: Vector | None = None,
+        seed: int = 0,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -195,7 +200,10 @@ class Body:
         """what each node was when it was last solid"""
         self.support = support
         self.fracture: Fracture | None = None
-        self._luck: Floats = np.random.default_rng(0).standard_normal(len(self.birth))
+        """its cracks and the rules by which they run; none if it cannot crack"""
+        self.seed = self._checked_seed(seed)
+        self._luck: Floats = np.random.default_rng(seed).standard_normal(len(self.birth))
+        self._may_crack()
         self.handles: list[Handle] = []
         self._world: World | None = None
         self._surfels: Surfels | None = None
@@ -420,7 +428,8 @@ class Body:
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
         mean, scatter = self.mixture.number("strength"), self.mixture.number("strength_scatter")
-        return np.where(np.isnan(mean), np.inf, mean * np.exp(scatter * self._luck))
+        width = np.sqrt(np.log1p(scatter**2))
+        return np.where(np.isnan(mean), np.inf, mean) * np.exp(width * self._luck - 0.5 * width**2)
 
     @property
     def is_brittle(self) -> bool:
@@ -431,6 +440,64 @@ class Body:
     def has_cracked(self) -> bool:
         """Whether there is a crack in it, or it is a piece of what fell apart."""
         return self.fracture is not None and len(self.fracture.cracks) > 0
+
+    def _checked_seed(self, seed: int) -> int:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise PhyxelError(f"{self.name}: seed = {seed!r}: give a whole number of 0 or more")
+        return int(seed)
+
+    def _may_crack(self) -> None:
+        """Be ready to crack if it has a strength."""
+        if self.fracture is None and np.isfinite(self.strength).any():
+            self.fracture = self._sound()
+
+    def _sound(self) -> Fracture:
+        """Its rules of fracture, with no crack as yet."""
+        if self.model == "modal":
+            raise PhyxelError(
+                f'{self.name}: model = "modal" cannot crack, its modes are those of a whole body; '
+                '"galerkin" and "phyxel" do'
+            )
+        skin, normals = (self.placed_cloud() - self.born.centre) / self.born.unit, self.cloud.normals
+        assert normals is not None
+        outward = normals.astype(np.float64) @ self.rotation.T
+        tree = cKDTree(skin)
+
+        def depth(X: Floats) -> Floats:
+            # By the nearest surfel: the solid itself need not be made for this.
+            near = tree.query(X)[1]
+            return np.asarray(np.einsum("na,na->n", X - skin[near], outward[near]), np.float64)
+
+        return Fracture(skin.min(axis=0), skin.max(axis=0), depth)
+
+    def cut(self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None) -> None:
+        """Put in a crack through `at` [m] across `normal`, in the reference shape: a disc of a `radius` [m]; with
+        `ahead`, all that lies behind its straight front through `at`, which looks there; else all through."""
+        if self.reshaped:
+            raise PhyxelError(f"{self.name}: cut: it has melted; only what has its first shape can be cut")
+        if radius is not None and ahead is not None:
+            raise PhyxelError(f"{self.name}: cut: give radius for a disc, or ahead for a slit, not both")
+        if radius is not None and not (isinstance(radius, int | float) and 0 < radius < np.inf):
+            raise PhyxelError(f"{self.name}: cut: radius = {radius}: give a length above 0 m")
+        place = (self._vector("cut: at", at) - self.born.centre) / self.born.unit
+        across = self._direction("cut: normal", normal)
+        fracture = self.fracture or self._sound()
+        if radius is not None:
+            crack = Crack.disc(fracture.grid, place, across, float(radius) / self.born.unit)
+        elif ahead is not None:
+            crack = Crack.slit(fracture.grid, place, across, self._direction("cut: ahead", ahead))
+        else:
+            crack = Crack.plane(fracture.grid, place, across)
+        fracture.cut(crack)
+        self.fracture = fracture
+        if self._world is not None:
+            self._world.mover_of(self).cut(self)
+
+    def _direction(self, key: str, value: Vector) -> Floats:
+        way = self._vector(key, value)
+        if not way.any():
+            raise PhyxelError(f"{self.name}: {key} = {value}: give a direction, not zero")
+        return way
 
     def outdate_surface(self) -> None:
         """Other nodes carry the surfels than before."""
@@ -457,7 +524,7 @@ class Body:
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
         if self.fracture is not None:
-            piece.fracture = self.fracture.copy()
+            piece.fracture = deepcopy(self.fracture)
         piece._become(nodes, points, cracks)
         return piece
 
@@ -561,6 +628,7 @@ class Body:
 
     def _mix(self, mixture: Mixture) -> None:
         before, self.mixture = self.mixture, mixture
+        self._may_crack()
         self._solid = self._solid.where(np.isnan(mixture.number("viscosity")), mixture)
         if self._world is not None:
             self._world.material_changed(self, before)

@@ -166,7 +166,7 @@ class GalerkinModel:
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
         check_solid("galerkin", mixture.materials)
-        self._rotation = np.asarray(rotation, np.float64)
+        self._mixture, self._rotation = mixture, np.asarray(rotation, np.float64)
         self._rows = [Row.of(material, self._rotation) for material in mixture.materials]
         self._law = mixture.which[self.space.owner]
         self._beta = np.array([material.damping for material in mixture.materials])
@@ -210,7 +210,7 @@ class GalerkinModel:
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
         motion = Motion(self._mass, self.space.nodes + self.u, self.v)
-        self._enter(space, self._forces.plastic)
+        self._enter(space)
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
         stretching = csr_array(space.slopes() + share * self._mass)
@@ -221,17 +221,27 @@ class GalerkinModel:
         moved.with_at_most(kinetic + elastic - left)
         self.v = moved.v
 
-    def _enter(self, space: Space, plastic: Floats) -> None:
-        """Another space; coefficients are still those of the old one."""
+    def _enter(self, space: Space) -> None:
+        """Another space with the same points; coefficients are still those of the old one."""
         self.space = space
-        self._forces = PointForces(space)
-        self._forces.set_laws(self._rows, self._law)
-        self._forces.plastic = plastic
+        self._forces.follow(space)
         self._weigh()
         self._footing.follow(csr_array(space.at_nodes.values[self._contact]))
         held = _Held.of(space, self._held.holds)
         if not np.array_equal(held.basis, self._held.basis):
-            self._held, self._system = held, None
+            self._held = held
+            if self._system is not None:
+                self._system.hold(held.basis)
+
+    def _renew(self, space: Space) -> None:
+        """The space as it was at another time; it may have had other points then."""
+        if not np.array_equal(space.points, self.space.points):
+            system = self._system
+            self._forces = PointForces(space)
+            self.space = space
+            self.set_material(self._mixture, self._rotation)
+            self._system = system
+        self._enter(space)
 
     def _calmed(self, most: float) -> float:
         """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`; what it is then."""
@@ -253,6 +263,17 @@ class GalerkinModel:
         """Elastic energy in the body's units."""
         self._forces.begin(self.u, 0 * self._beta)
         return self._forces.at(self.u)[0]
+
+    def part(self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer]) -> GalerkinModel:
+        """A model of a piece of the body that has these nodes (k,), and its own space; where it is. What it is made of
+        and what has hold of it is for its body to say."""
+        piece = GalerkinModel(space, self._unit, self.v[nodes], contact, self.device)
+        piece.u = self.u[nodes].copy()
+        piece._forces.plastic = self._forces.plastic[self.space.points_of(space)]
+        piece._turns = self._turns[nodes].copy()
+        rows = np.searchsorted(self._contact, nodes[contact])
+        piece._footing.anchor, piece._footing.pressure = self._footing.anchor[rows], self._footing.pressure[rows]
+        return piece
 
     # Motion
 
@@ -485,6 +506,10 @@ class GalerkinModel:
                 result[of] = shear + pressure[:, None, None] * np.eye(3)
         return result
 
+    def point_stress(self) -> tuple[Floats, Floats]:
+        """Cauchy stress [Pa] and J at the points of the quadrature after a step, shape (q, 3, 3) each."""
+        return self._forces.cauchy(), self._forces.J
+
     def plastic(self, at: ShapeValues) -> Floats:
         """Permanent strain of the quadrature point nearest to each point, shape (m, 3, 3)."""
         # Shape functions reproduce positions: this is where the points are.
@@ -538,10 +563,9 @@ class GalerkinModel:
         self._turns, self._tuned = state["turns"].copy(), float(state["tuned"])
         self._system = None
         if not (now.same_as(tuned) or math.isnan(self._tuned)):
-            self._enter(tuned, state["plastic"])
+            self._renew(tuned)
             self._system, self._tuned_in = self._rest_system(), tuned
-        if not now.same_as(self.space):
-            self._enter(now, state["plastic"])
+        self._renew(now)
         self.u, self.v = state["u"].copy(), state["v"].copy()
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()

@@ -56,6 +56,11 @@ def check_solid(model: str, materials: Iterable[Material]) -> None:
             raise PhyxelError(
                 'model = "modal" cannot yield, its modes are those of an elastic body; "galerkin" and "phyxel" do'
             )
+        if model == "modal" and material.strength is not None:
+            raise PhyxelError(
+                'model = "modal" cannot crack (material.strength), its modes are those of a whole body; "galerkin" and '
+                '"phyxel" do'
+            )
 
 
 class LoneModel(Protocol):
