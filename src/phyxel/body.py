@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
+from phyxel.cracks.crack import Crack
 from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.fracture import Fracture
 from phyxel.cracks.samples import scattered
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
@@ -25,6 +28,7 @@ from phyxel.mls.seen import homes, seen_pairs
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.lone import check_solid
 from phyxel.models.phyxel import Part
+from phyxel.models.rigid import RigidSpace
 from phyxel.models.space import Placing, Space
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
@@ -42,7 +46,7 @@ from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
-    from phyxel.cracks.fracture import Fracture
+    from phyxel.probes import Probe
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
 
@@ -103,6 +107,8 @@ class Body:
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
     vibration, bent as far as you like). The latter two are for solids, meet colliders but no other bodies, and have
     their outermost nodes on the surface.
+
+    What has a `strength` cracks where its stress exceeds it (not "modal"); `seed` is what its scatter is drawn with.
     """
 
     def __init__(
@@ -130,6 +136,7 @@ class Body:
         basis: Basis = "linear",
         modes: int = MODES,
         inside: Vector | None = None,
+        seed: int = 0,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -194,7 +201,10 @@ class Body:
         """what each node was when it was last solid"""
         self.support = support
         self.fracture: Fracture | None = None
-        self._luck: Floats = np.random.default_rng(0).standard_normal(len(self.birth))
+        """its cracks and the rules by which they run; none if it cannot crack"""
+        self.seed = self._checked_seed(seed)
+        self._luck: Floats = np.random.default_rng(seed).standard_normal(len(self.birth))
+        self._may_crack()
         self.handles: list[Handle] = []
         self._world: World | None = None
         self._surfels: Surfels | None = None
@@ -329,22 +339,21 @@ class Body:
         return None if self.cloud.splats is None else self.cloud.splats.turned(self._scale, self.rotation)
 
     def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid."""
+        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid, past cracks."""
+        seen = self._sees_in_solid(one, other)
+        return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
+
+    def _sees_in_solid(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         born = self.born
         there, here = (self._unplaced(born.centre + born.unit * np.asarray(x, np.float64)) for x in (one, other))
-        seen = self.solid.sees(there, here)
-        return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
+        return self.solid.sees(there, here)
 
     def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
         """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,). What
         has parted from it is outside."""
         there = self._unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
         distance = self.solid.distance(there) * (self._scale / self.born.unit)
-        if self._parted_by is not None:
-            near = np.flatnonzero(distance < BESIDE)
-            away = cleft(self._parted_by, positions[near])
-            distance[near] = np.maximum(distance[near], np.where(self._side(positions[near]), -away, away))
-        return distance
+        return self._narrowed(positions, distance)
 
     def _in_cloud(self, entry: Region) -> Region:
         """A region to refine, given in reference positions, in those of the cloud."""
@@ -363,16 +372,19 @@ class Body:
         return self._middle + (positions - self._at - self._middle) @ self.rotation / self._scale
 
     @cached_property
-    def space(self) -> Space:
-        """The fields a Galerkin or modal body can have; a phyxel body is asked for its modes in them."""
+    def space(self) -> Any:
+        """The fields (`Space`) a Galerkin or modal body can have; a phyxel body is asked for its modes in them. A crumb
+        has a `RigidSpace`."""
         device = self._in_world("space").device
+        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
+        if self.model == "rigid":
+            return RigidSpace((self.birth - self.centre) / self.unit, self.volumes / self.unit**3, skin, device)
         fabric = (
             Fabric.woven(self.solid, self._sampled, self.basis, device)
             if self.model == "phyxel"
             else Fabric.restored(self._fabric, self.basis, device)
         )
         placing = Placing(self._unplaced(self.born.centre[None])[0], self.born.unit / self._scale, self.rotation)
-        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
         return Space(fabric, placing, skin, self._sees_in_cloud, device)
 
     def _sees_in_cloud(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -423,6 +435,64 @@ class Body:
     def has_cracked(self) -> bool:
         """Whether there is a crack in it, or it is a piece of what fell apart."""
         return self.fracture is not None and len(self.fracture.cracks) > 0
+
+    def _checked_seed(self, seed: int) -> int:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise PhyxelError(f"{self.name}: seed = {seed!r}: give a whole number of 0 or more")
+        return int(seed)
+
+    def _may_crack(self) -> None:
+        """Be ready to crack if it has a strength."""
+        if self.fracture is None and np.isfinite(self.strength).any():
+            self.fracture = self._sound()
+
+    def _sound(self) -> Fracture:
+        """Its rules of fracture, with no crack as yet."""
+        if self.model == "modal":
+            raise PhyxelError(
+                f'{self.name}: model = "modal" cannot crack, its modes are those of a whole body; '
+                '"galerkin" and "phyxel" do'
+            )
+        skin, normals = (self.placed_cloud() - self.born.centre) / self.born.unit, self.cloud.normals
+        assert normals is not None
+        outward = normals.astype(np.float64) @ self.rotation.T
+        tree = cKDTree(skin)
+
+        def depth(X: Floats) -> Floats:
+            # By the nearest surfel: the solid itself need not be made for this.
+            near = tree.query(X)[1]
+            return np.asarray(np.einsum("na,na->n", X - skin[near], outward[near]), np.float64)
+
+        return Fracture(skin.min(axis=0), skin.max(axis=0), depth)
+
+    def cut(self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None) -> None:
+        """Put in a crack through `at` [m] across `normal`, in the reference shape: a disc of a `radius` [m]; with
+        `ahead`, all that lies behind its straight front through `at`, which looks there; else all through."""
+        if self.reshaped:
+            raise PhyxelError(f"{self.name}: cut: it has melted; only what has its first shape can be cut")
+        if radius is not None and ahead is not None:
+            raise PhyxelError(f"{self.name}: cut: give radius for a disc, or ahead for a slit, not both")
+        if radius is not None and not (isinstance(radius, int | float) and 0 < radius < np.inf):
+            raise PhyxelError(f"{self.name}: cut: radius = {radius}: give a length above 0 m")
+        place = (self._vector("cut: at", at) - self.born.centre) / self.born.unit
+        across = self._direction("cut: normal", normal)
+        fracture = self.fracture or self._sound()
+        if radius is not None:
+            crack = Crack.disc(fracture.grid, place, across, float(radius) / self.born.unit)
+        elif ahead is not None:
+            crack = Crack.slit(fracture.grid, place, across, self._direction("cut: ahead", ahead))
+        else:
+            crack = Crack.plane(fracture.grid, place, across)
+        fracture.cut(crack)
+        self.fracture = fracture
+        if self._world is not None:
+            self._world.mover_of(self).cut(self)
+
+    def _direction(self, key: str, value: Vector) -> Floats:
+        way = self._vector(key, value)
+        if not way.any():
+            raise PhyxelError(f"{self.name}: {key} = {value}: give a direction, not zero")
+        return way
 
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
@@ -485,7 +555,16 @@ class Body:
             self.__dict__["space"] = space
         self._skin = self.guide = self._surfels = None
         if self.fracture is not None:
-            self.fracture = self.fracture.of_piece(self.solid_distance)
+            self.fracture = self.fracture.of_piece(self._narrowed)
+
+    def _narrowed(self, places: NDArray[np.floating], distance: Floats) -> Floats:
+        """The distance (k,) of places at birth from the surface of what it was once part of, as one from its own."""
+        if self._parted_by is None:
+            return distance
+        near = np.flatnonzero(distance < BESIDE)
+        away = cleft(self._parted_by, places[near])
+        distance[near] = np.maximum(distance[near], np.where(self._side(places[near]), -away, away))
+        return distance
 
     def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""
@@ -547,6 +626,7 @@ class Body:
 
     def _mix(self, mixture: Mixture) -> None:
         before, self.mixture = self.mixture, mixture
+        self._may_crack()
         self._solid = self._solid.where(np.isnan(mixture.number("viscosity")), mixture)
         if self._world is not None:
             self._world.material_changed(self, before)
@@ -817,9 +897,9 @@ class Body:
         """The surfels, where they were last carried."""
         world = self._in_world("surface")
         if self._surfels is None:
-            nodes = (self.reference - self.centre) / self.unit
+            nodes = self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
-            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self.sees, values)
+            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self._sees_in_solid, values)
             self._cracks_shown = 0
         if self.fracture is not None and not self.reshaped:
             self._show_cracks(self._surfels, self.fracture.cracks)
@@ -877,14 +957,16 @@ class Body:
 
     def strain_at(self, X: NDArray[np.floating]) -> Floats:
         """Green's strain ½(JᵀJ − I), J = I + ∇u, at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        J = np.eye(3) + self._in_world("strain_at").mover_of(self).gradient_at(self, places)
+        J = np.eye(3) + self.probe(X).gradient()
         return 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
 
     def stress_at(self, X: NDArray[np.floating]) -> Floats:
         """Cauchy stress [Pa] at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        return self._in_world("stress_at").mover_of(self).stress_at(self, places)
+        return self.probe(X).stress()
+
+    def probe(self, X: NDArray[np.floating]) -> Probe:
+        """(m, 3) reference positions [m] to be asked again and again, which is faster than to name them each time."""
+        return self._in_world("probe").mover_of(self).probe(self, np.asarray(X, np.float64).reshape(-1, 3))
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and

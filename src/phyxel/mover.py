@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from phyxel.body import Body
     from phyxel.material import Mixture
+    from phyxel.probes import Probe
     from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
@@ -54,6 +55,9 @@ class Mover(Protocol):
     def surroundings_changed(self, collider_came: bool) -> None:
         """Colliders, fields or gravity are others now. Bodies may start in a collider that came."""
 
+    def cut(self, body: Body) -> None:
+        """A body got a crack."""
+
     def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
         """A body has fallen apart: it keeps the first of these nodes of it, the others have the rest; nothing moves."""
 
@@ -71,11 +75,8 @@ class Mover(Protocol):
     def displacement_at(self, body: Body, X: Floats) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near a body, shape (m, 3)."""
 
-    def gradient_at(self, body: Body, X: Floats) -> Floats:
-        """∇u at (m, 3) reference positions [m], (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
-
-    def stress_at(self, body: Body, X: Floats) -> Floats:
-        """Cauchy stress [Pa] at (m, 3) reference positions [m], shape (m, 3, 3)."""
+    def probe(self, body: Body, X: Floats) -> Probe:
+        """Places (m, 3) of a body's reference shape [m] that can be asked again and again while that shape stays."""
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         """What `Body.diagnostics` promises."""

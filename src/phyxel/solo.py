@@ -16,14 +16,15 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.feel import Feel, Surroundings
 from phyxel.contact.table import ColliderTable
 from phyxel.errors import BlowUpError, PhyxelError
+from phyxel.fracturing import Fracturing
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
-from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.galerkin import GalerkinModel
 from phyxel.models.lone import Goal, Hold, LoneModel
 from phyxel.models.modal import ModalModel
+from phyxel.models.rigid import RigidModel
 from phyxel.mover import State
+from phyxel.probes import LoneProbe, Probe
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Solo:
     def __init__(self, world: World, body: Body) -> None:
         self.world, self.body = world, body
         self._model: LoneModel | None = None
+        self._fracturing: Fracturing | None = None
         self._surroundings = Surroundings(body.unit)
         self._walls = ColliderTable([body.unit], wp.float32, world.device)
         self._arrived = True
@@ -65,14 +67,30 @@ class Solo:
     def model(self) -> LoneModel:
         """What moves the body, made when first needed."""
         if self._model is None:
-            body = self.body
-            self._model = self._made()
-            self._model.set_material(body.mixture, body.rotation)
-            self._model.set_holds(self._holds())
+            self._take(self._made())
+        assert self._model is not None
         return self._model
+
+    def _take(self, model: LoneModel) -> None:
+        body = self.body
+        model.set_material(body.mixture, body.rotation)
+        model.set_holds(self._holds())
+        self._model = model
+        if isinstance(model, GalerkinModel):
+            self._fracturing = Fracturing(body, model)
+
+    def parted(self, body: Body, nodes: NDArray[np.int64]) -> Solo:
+        """What moves a piece that has these nodes (k,) of its body from now on; its body may be that piece."""
+        assert isinstance(self.model, GalerkinModel)
+        solo = Solo(self.world, body)
+        solo._arrived = False
+        solo._take(self.model.part(body.space, nodes, body.outermost))
+        return solo
 
     def _made(self) -> LoneModel:
         body = self.body
+        if body.model == "rigid":
+            return RigidModel(body.space, body.unit, body.start_velocities / body.unit, self.world.device)
         known = (body.space, body.unit, body.start_velocities / body.unit, body.outermost)
         if body.model == "modal":
             return ModalModel(*known, self.world.device, body.modes)
@@ -93,6 +111,12 @@ class Solo:
 
     def force_changed(self, body: Body) -> None:
         pass
+
+    def cut(self, body: Body) -> None:
+        _ = self.model
+        if self._fracturing is not None:
+            self._fracturing.follow()
+        self._fit = None
 
     def surroundings_changed(self, collider_came: bool) -> None:
         self._place_colliders((self.world.time, self.world.time))
@@ -132,9 +156,15 @@ class Solo:
                 "gentler drags; the last good frame is kept"
             ) from error
 
+    def finish(self, dt: float, end: float) -> None:
+        """A step of dt [s] until `end` is done, meetings with other bodies, too."""
+        if self._fracturing is not None:
+            self._fracturing.advance(dt)
+        self.body.follow_ramp(end)
+
     def longest_step(self) -> float:
         """[s]. Only the ground has no far side that one could come out of."""
-        longest = LONGEST_STEP
+        longest = LONGEST_STEP if self._fracturing is None else min(LONGEST_STEP, self._fracturing.longest)
         if any(isinstance(one, Collider) for one in self.world.colliders):
             speed = float(np.linalg.norm(self.model.v, axis=1).max())
             longest = min(longest, max(CROSSED / max(speed, 1e-9), 1e-2 * longest))
@@ -190,10 +220,8 @@ class Solo:
 
     # Reading
 
-    def _at(self, X: Floats) -> ShapeValues:
-        """Shape functions at (m, 3) reference positions [m]."""
-        body = self.body
-        return body.space.at((np.asarray(X, np.float64).reshape(-1, 3) - body.centre) / body.unit)
+    def parts_of(self, body: Body) -> NDArray[np.int32]:
+        return body.space.parts()
 
     def field(self, body: Body, name: str) -> Floats:
         if self._model is None and name == "u":  # taking hold must not make a model that does not know of the hold
@@ -217,14 +245,10 @@ class Solo:
     def displacement_at(self, body: Body, X: Floats) -> Floats:
         if self._model is None:
             return np.broadcast_to(body.origin - body.centre, np.shape(X))
-        return body.origin - body.centre + body.unit * self.model.displacement(self._at(X))
+        return self.probe(body, X).displacement()
 
-    def gradient_at(self, body: Body, X: Floats) -> Floats:
-        return self.model.gradient(self._at(X))
-
-    def stress_at(self, body: Body, X: Floats) -> Floats:
-        nearby = nearest(X, body.birth, 1)[1][:, 0]
-        return self.model.stress(self._at(X), body.mixture, body.mixture.which[nearby])
+    def probe(self, body: Body, X: Floats) -> Probe:
+        return LoneProbe(body, self.model, X)
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         model, masses = self.model, body.masses
@@ -257,10 +281,14 @@ class Solo:
     # Checkpoints
 
     def state(self) -> State:
-        return below("model.", self.model.state()) | {"origin": self.body.origin}
+        model = below("model.", self.model.state())
+        cracks = {} if self._fracturing is None else below("fracturing.", self._fracturing.state())
+        return model | cracks | {"origin": self.body.origin}
 
     def restore(self, state: State) -> None:
         self.model.restore(under("model.", state))
+        if self._fracturing is not None:
+            self._fracturing.restore(under("fracturing.", state))
         self.body.origin = state["origin"]
         self._arrived = False
         self._place_colliders((self.world.time, self.world.time))

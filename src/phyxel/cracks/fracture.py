@@ -64,10 +64,11 @@ class Fracture:
         box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         self._distance = distance or (lambda X: np.maximum(box[0] - X, X - box[1]).max(axis=1))
 
-    def of_piece(self, distance: Distance) -> Fracture:
-        """The same cracks, to grow by themselves in a piece of the body with this distance."""
-        piece = copy(self)
-        piece._distance = distance
+    def of_piece(self, narrowed: Callable[[Floats, Floats], Floats]) -> Fracture:
+        """The same cracks, to grow by themselves in a piece of the body: `narrowed` takes places (n, 3) and their
+        distance (n,) from the body's surface to that from the piece's."""
+        piece, distance = copy(self), self._distance
+        piece._distance = lambda X: narrowed(X, distance(X))
         piece.restore(self.state())
         return piece
 

@@ -28,7 +28,7 @@ CARRIERS = 16
 """Nodes that carry a point."""
 FARTHEST = 3.0
 """Distance in node spacings beyond which a node should no longer carry a point: at first 2.2 is about the most."""
-BESIDE = 64
+BESIDE = 48
 """Nearest nodes among which those on a point's own side of a crack are looked for."""
 AROUND = 2.0
 """Distance in node spacings within which a point in a dense body has more nodes than carry it."""
@@ -159,13 +159,18 @@ class Carriers:
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 
     @staticmethod
-    def beside_cracks(points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees) -> Carriers:
-        """As `found`, but of points beside which there may be nodes on the far side of a crack: as many on their own
-        side as others have around them. Where nothing is hidden it is the same."""
+    def beside_cracks(
+        points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees, past_cracks: Sees
+    ) -> Carriers:
+        """As `found`, but of points beside cracks, of which `sees` knows too: nodes must also be seen `past_cracks`
+        from the points themselves, or near a crack's tip its two faces would share some. Each has as many nodes on its
+        own side as others have around them; where nothing is hidden it is the same."""
         k, most = min(CARRIERS, len(nodes) - 1), min(BESIDE, len(nodes))
         distance, index = nearest(points, nodes, most)
         owner = np.repeat(np.arange(len(points)), most)
         seen = seen_pairs(points, nodes, owner, index.reshape(-1), sees, BESIDE).reshape(-1, most)
+        asked = np.flatnonzero(seen)
+        seen.flat[asked] = past_cracks(points[owner[asked]], nodes[index.flat[asked]])
         # If none is seen at all, the nearest must do.
         seen[:, 0] |= ~seen.any(axis=1)
         order = np.argsort(~seen, axis=1, kind="stable")[:, : k + 1]

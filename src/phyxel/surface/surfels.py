@@ -77,13 +77,13 @@ class Surfels:
         crack is near."""
         known, own = self._carried.carriers, points[: len(self._whole.partner)]
         known = Carriers(known.nodes[: len(own)], known.shares[: len(own)])
-        reach = np.where(known.shares > 0, np.linalg.norm(nodes[known.nodes] - own[:, None], axis=2), 0).max(axis=1)
+        reach = np.linalg.norm(nodes[known.nodes] - own[:, None], axis=2).max(axis=1)
         near = np.zeros(len(points), bool)
         near[len(own) :] = True
         for crack in cracks:
             height, ahead = crack.values(own)
             near[: len(own)] |= (np.abs(height) < reach) & (ahead < reach)
-        new = Carriers.beside_cracks(points[near], nodes, sees)
+        new = Carriers.beside_cracks(points[near], nodes, sees, cracks.sees)
         index = np.empty((len(points), new.nodes.shape[1]), np.int32)
         shares = np.empty(index.shape, np.float32)
         far = ~near[: len(own)]
