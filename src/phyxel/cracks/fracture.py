@@ -58,8 +58,8 @@ class Fracture:
     def __init__(
         self, lower: ArrayLike, upper: ArrayLike, distance: Distance | None = None, level_spacing: float = LEVEL_SPACING
     ) -> None:
-        """`lower` and `upper` are the body's box, `distance` the signed distance (n,) of places (n, 3) from its surface,
-        negative inside; without it all of the box is solid. All in body units."""
+        """`lower` and `upper` are the body's box, `distance` the signed distance (n,) of places (n, 3) from its
+        surface, negative inside; without it all of the box is solid. All in body units."""
         self.cracks = Cracks(Grid.around(lower, upper, level_spacing))
         box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         self._distance = distance or (lambda X: np.maximum(box[0] - X, X - box[1]).max(axis=1))
