@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
+from phyxel.cracks.crack import Crack
 from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.fracture import Fracture
+from phyxel.cracks.samples import scattered
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.look import look_named
@@ -42,7 +46,6 @@ from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
-    from phyxel.cracks.fracture import Fracture
     from phyxel.probes import Probe
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
@@ -106,6 +109,8 @@ class Body:
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
     vibration, bent as far as you like). The latter two are for solids, meet colliders but no other bodies, and have
     their outermost nodes on the surface.
+
+    What has a `strength` cracks where its stress exceeds it (not "modal"); `seed` is what its scatter is drawn with.
     """
 
     def __init__(
@@ -133,6 +138,7 @@ class Body:
         basis: Basis = "linear",
         modes: int = MODES,
         inside: Vector | None = None,
+        seed: int = 0,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -197,7 +203,10 @@ class Body:
         """what each node was when it was last solid"""
         self.support = support
         self.fracture: Fracture | None = None
-        self._luck: Floats = np.random.default_rng(0).standard_normal(len(self.birth))
+        """its cracks and the rules by which they run; none if it cannot crack"""
+        self.seed = self._checked_seed(seed)
+        self._luck: Floats = np.random.default_rng(seed).standard_normal(len(self.birth))
+        self._may_crack()
         self.handles: list[Handle] = []
         self._world: World | None = None
         self._surfels: Surfels | None = None
@@ -347,11 +356,7 @@ class Body:
         has parted from it is outside."""
         there = self._unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
         distance = self.solid.distance(there) * (self._scale / self.born.unit)
-        if self._parted_by is not None:
-            near = np.flatnonzero(distance < BESIDE)
-            away = cleft(self._parted_by, positions[near])
-            distance[near] = np.maximum(distance[near], np.where(self._side(positions[near]), -away, away))
-        return distance
+        return self._narrowed(positions, distance)
 
     def _in_cloud(self, entry: Region) -> Region:
         """A region to refine, given in reference positions, in those of the cloud."""
@@ -422,8 +427,7 @@ class Body:
     @property
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
-        mean, scatter = self.mixture.number("strength"), self.mixture.number("strength_scatter")
-        return np.where(np.isnan(mean), np.inf, mean * np.exp(scatter * self._luck))
+        return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self._luck)
 
     @property
     def is_brittle(self) -> bool:
@@ -435,10 +439,63 @@ class Body:
         """Whether there is a crack in it, or it is a piece of what fell apart."""
         return self.fracture is not None and len(self.fracture.cracks) > 0
 
-    def outdate_surface(self) -> None:
-        """Other nodes carry the surfels than before."""
-        if not self.reshaped:
-            self._surfels, self._surfels_at = None, -1
+    def _checked_seed(self, seed: int) -> int:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise PhyxelError(f"{self.name}: seed = {seed!r}: give a whole number of 0 or more")
+        return int(seed)
+
+    def _may_crack(self) -> None:
+        """Be ready to crack if it has a strength."""
+        if self.fracture is None and np.isfinite(self.strength).any():
+            self.fracture = self._sound()
+
+    def _sound(self) -> Fracture:
+        """Its rules of fracture, with no crack as yet."""
+        if self.model == "modal":
+            raise PhyxelError(
+                f'{self.name}: model = "modal" cannot crack, its modes are those of a whole body; '
+                '"galerkin" and "phyxel" do'
+            )
+        skin, normals = (self.placed_cloud() - self.born.centre) / self.born.unit, self.cloud.normals
+        assert normals is not None
+        outward = normals.astype(np.float64) @ self.rotation.T
+        tree = cKDTree(skin)
+
+        def depth(X: Floats) -> Floats:
+            # By the nearest surfel: the solid itself need not be made for this.
+            near = tree.query(X)[1]
+            return np.asarray(np.einsum("na,na->n", X - skin[near], outward[near]), np.float64)
+
+        return Fracture(skin.min(axis=0), skin.max(axis=0), depth)
+
+    def cut(self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None) -> None:
+        """Put in a crack through `at` [m] across `normal`, in the reference shape: a disc of a `radius` [m]; with
+        `ahead`, all that lies behind its straight front through `at`, which looks there; else all through."""
+        if self.reshaped:
+            raise PhyxelError(f"{self.name}: cut: it has melted; only what has its first shape can be cut")
+        if radius is not None and ahead is not None:
+            raise PhyxelError(f"{self.name}: cut: give radius for a disc, or ahead for a slit, not both")
+        if radius is not None and not (isinstance(radius, int | float) and 0 < radius < np.inf):
+            raise PhyxelError(f"{self.name}: cut: radius = {radius}: give a length above 0 m")
+        place = (self._vector("cut: at", at) - self.born.centre) / self.born.unit
+        across = self._direction("cut: normal", normal)
+        fracture = self.fracture or self._sound()
+        if radius is not None:
+            crack = Crack.disc(fracture.grid, place, across, float(radius) / self.born.unit)
+        elif ahead is not None:
+            crack = Crack.slit(fracture.grid, place, across, self._direction("cut: ahead", ahead))
+        else:
+            crack = Crack.plane(fracture.grid, place, across)
+        fracture.cut(crack)
+        self.fracture = fracture
+        if self._world is not None:
+            self._world.mover_of(self).cut(self)
+
+    def _direction(self, key: str, value: Vector) -> Floats:
+        way = self._vector(key, value)
+        if not way.any():
+            raise PhyxelError(f"{self.name}: {key} = {value}: give a direction, not zero")
+        return way
 
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
@@ -459,8 +516,6 @@ class Body:
         piece = copy(self)
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
-        if self.fracture is not None:
-            piece.fracture = self.fracture.copy()
         piece._become(nodes, points, cracks)
         return piece
 
@@ -501,8 +556,18 @@ class Body:
         self.__dict__.pop("space", None)
         if space is not None:
             self.__dict__["space"] = space
-        self._skin, self.guide = None, None
-        self.outdate_surface()
+        self._skin = self.guide = self._surfels = None
+        if self.fracture is not None:
+            self.fracture = self.fracture.of_piece(self._narrowed)
+
+    def _narrowed(self, places: NDArray[np.floating], distance: Floats) -> Floats:
+        """The distance (k,) of places at birth from the surface of what it was once part of, as one from its own."""
+        if self._parted_by is None:
+            return distance
+        near = np.flatnonzero(distance < BESIDE)
+        away = cleft(self._parted_by, places[near])
+        distance[near] = np.maximum(distance[near], np.where(self._side(places[near]), -away, away))
+        return distance
 
     def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""
@@ -564,6 +629,7 @@ class Body:
 
     def _mix(self, mixture: Mixture) -> None:
         before, self.mixture = self.mixture, mixture
+        self._may_crack()
         self._solid = self._solid.where(np.isnan(mixture.number("viscosity")), mixture)
         if self._world is not None:
             self._world.material_changed(self, before)
