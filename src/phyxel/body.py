@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -524,7 +524,8 @@ class Body:
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
         if self.fracture is not None:
-            piece.fracture = deepcopy(self.fracture)
+            piece.fracture = copy(self.fracture)
+            piece.fracture.restore(self.fracture.state())
         piece._become(nodes, points, cracks)
         return piece
 
