@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,16 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from phyxel.cracks.cracks import Cracks
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.look import look_named
 from phyxel.material import Material, Mixture
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.seen import seen_pairs
+from phyxel.mls.seen import homes, seen_pairs
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.lone import check_solid
 from phyxel.models.phyxel import Part
+from phyxel.models.rigid import RigidSpace
 from phyxel.models.space import Placing, Space
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
@@ -28,14 +32,17 @@ from phyxel.preparation import prepared
 from phyxel.ramp import Ramp
 from phyxel.region import Box, Spot, Vector, Where, as_vector, select
 from phyxel.solid.fabric import Fabric
+from phyxel.solid.guide import Guide
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.surface.discs import Rest
+from phyxel.surface.parted import Inner, Parted, Piece, parted
 from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
+    from phyxel.cracks.fracture import Fracture
     from phyxel.probes import Probe
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
@@ -48,10 +55,18 @@ LIGHT = 3.0e8
 """[m/s]"""
 PAIRED = {"refine": "levels", "parts": "material"}
 GREY = (0.72, 0.72, 0.74)
+DULL, PALE = 0.7, 0.25
+"""How much of its surface's hue the inside of a body has, and how much lighter it is, unless it is told."""
+ROUGH = {"stone": 0.12, "clay": 0.06}
+"""How far faces of cracks are tilted here and there, by look [rad]."""
 MELTING_TIME = 0.05
 """Viscosity of a melt over the pressure of its own height [s], unless it is given."""
 MELTED_STIFFNESS = 30.0
 """Largest Young's modulus of a melt over the pressure of its own height: stiffer melts only take smaller steps."""
+ASKED = 16
+"""Nearest nodes that are asked whether they see a place beside a crack."""
+BESIDE = 2.0
+"""Distance from its solid within which a piece knows what has parted from it, in spacings."""
 PICKED = 1.5
 """How far around a picked surfel nodes are taken hold of, in spacings."""
 
@@ -82,7 +97,8 @@ class Body:
     `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs.
     `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte". `surface` is "carried" (its points go
     with the nodes around them) or "blended" (so they do while it is solid; while it flows they part and join with it,
-    and in a mold take its relief), which is also what you get if you say nothing.
+    and in a mold take its relief), which is also what you get if you say nothing. `inside` is the colour (red, green,
+    blue from 0 to 1) of what cracks lay open; if left out, a paler one than that of its surface.
 
     `model` is what moves it: "phyxel" (does everything: dents, melts, meets other bodies), "galerkin" (accurate: stress
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
@@ -114,6 +130,7 @@ class Body:
         look: str = "gummy",
         basis: Basis = "linear",
         modes: int = MODES,
+        inside: Vector | None = None,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -177,10 +194,27 @@ class Body:
         self._solid = self.mixture
         """what each node was when it was last solid"""
         self.support = support
+        self.fracture: Fracture | None = None
+        self._luck: Floats = np.random.default_rng(0).standard_normal(len(self.birth))
         self.handles: list[Handle] = []
         self._world: World | None = None
         self._surfels: Surfels | None = None
         self._surfels_at = -1
+        self.whole = self.name
+        """the name of the body that it was once part of, or its own"""
+        self._lost: Floats = np.zeros((0, 3))
+        """where nodes were at birth that have parted from it, in body units, shape (k, 3)"""
+        self._parted_by: Cracks | None = None
+        """the cracks as they were then"""
+        self.guide: Guide | None = None
+        """distances of its solid, for contact; known when first needed"""
+        self.certificate: bytes = self._signature()
+        """what it was at birth, whole, as a hash"""
+        self._parted_at = 0
+        """revision of the cracks at which it was last asked whether it has parted"""
+        self._inside = None if inside is None else self._color("inside", inside)
+        self._whole: tuple[PointCloud, NDArray[np.int64]] | None = None
+        """of a piece: the cloud of the body it was part of, and which of its points it has"""
 
     @cached_property
     def solid(self) -> Solid:
@@ -296,15 +330,25 @@ class Body:
         return None if self.cloud.splats is None else self.cloud.splats.turned(self._scale, self.rotation)
 
     def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid."""
+        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid, past cracks."""
+        seen = self._sees_in_solid(one, other)
+        return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
+
+    def _sees_in_solid(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         born = self.born
         there, here = (self._unplaced(born.centre + born.unit * np.asarray(x, np.float64)) for x in (one, other))
         return self.solid.sees(there, here)
 
     def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
-        """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,)."""
+        """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,). What
+        has parted from it is outside."""
         there = self._unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
-        return self.solid.distance(there) * (self._scale / self.born.unit)
+        distance = self.solid.distance(there) * (self._scale / self.born.unit)
+        if self._parted_by is not None:
+            near = np.flatnonzero(distance < BESIDE)
+            away = cleft(self._parted_by, positions[near])
+            distance[near] = np.maximum(distance[near], np.where(self._side(positions[near]), -away, away))
+        return distance
 
     def _in_cloud(self, entry: Region) -> Region:
         """A region to refine, given in reference positions, in those of the cloud."""
@@ -323,16 +367,19 @@ class Body:
         return self._middle + (positions - self._at - self._middle) @ self.rotation / self._scale
 
     @cached_property
-    def space(self) -> Space:
-        """The fields a Galerkin or modal body can have; a phyxel body is asked for its modes in them."""
+    def space(self) -> Any:
+        """The fields (`Space`) a Galerkin or modal body can have; a phyxel body is asked for its modes in them. A crumb
+        has a `RigidSpace`."""
         device = self._in_world("space").device
+        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
+        if self.model == "rigid":
+            return RigidSpace((self.birth - self.centre) / self.unit, self.volumes / self.unit**3, skin, device)
         fabric = (
             Fabric.woven(self.solid, self._sampled, self.basis, device)
             if self.model == "phyxel"
             else Fabric.restored(self._fabric, self.basis, device)
         )
         placing = Placing(self._unplaced(self.born.centre[None])[0], self.born.unit / self._scale, self.rotation)
-        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
         return Space(fabric, placing, skin, self._sees_in_cloud, device)
 
     def _sees_in_cloud(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -349,11 +396,123 @@ class Body:
             positions=(self.birth - self.centre) / self.unit,
             velocities=self.start_velocities / self.unit,
             volumes=self.volumes / self.unit**3,
-            reach=self._reach / self.unit,
+            reach=self._reach_beside_cracks(),
             unit=self.unit,
             support=self.support,
             sees=self.sees,
         )
+
+    # Falling apart
+
+    def _signature(self) -> bytes:
+        digest = hashlib.sha256(f"{self.model} {self.basis} {self.modes}".encode())
+        digest.update(np.ascontiguousarray(self.birth).tobytes())
+        digest.update(np.ascontiguousarray(self.volumes).tobytes())
+        digest.update(self.mixture.signature())
+        return digest.digest()
+
+    @property
+    def birth_places(self) -> Floats:
+        """X at birth in body units, shape (n, 3): what cracks count in."""
+        return (self.birth - self.born.centre) / self.born.unit
+
+    @property
+    def strength(self) -> Floats:
+        """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
+        mean, scatter = self.mixture.number("strength"), self.mixture.number("strength_scatter")
+        return np.where(np.isnan(mean), np.inf, mean * np.exp(scatter * self._luck))
+
+    @property
+    def is_brittle(self) -> bool:
+        """Whether cracks can start or run in it."""
+        return self.fracture is not None and not self.has_melted and bool(np.isfinite(self.strength).any())
+
+    @property
+    def has_cracked(self) -> bool:
+        """Whether there is a crack in it, or it is a piece of what fell apart."""
+        return self.fracture is not None and len(self.fracture.cracks) > 0
+
+    def outdate_surface(self) -> None:
+        """Other nodes carry the surfels than before."""
+        if not self.reshaped:
+            self._surfels, self._surfels_at = None, -1
+
+    def may_have_parted(self) -> bool:
+        """Whether its cracks have changed since this was last asked."""
+        now = 0 if self.fracture is None else self.fracture.cracks.revision
+        before, self._parted_at = self._parted_at, now
+        return now != before and not self.reshaped
+
+    def homes_of_points(self) -> NDArray[np.int64]:
+        """The node that each point of the cloud goes with, shape (m,)."""
+        if self.model != "phyxel":
+            return self.space.homes_of_skin()
+        points = (self.placed_cloud() - self.born.centre) / self.born.unit
+        return homes(points, self.birth_places, self.sees, ASKED)
+
+    def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> Body:
+        """A body of its own, of some nodes (k,) and points of its surface (m,) that `cracks` have parted from the rest,
+        where they are."""
+        piece = copy(self)
+        piece.name, piece.handles = name, []
+        piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
+        if self.fracture is not None:
+            piece.fracture = self.fracture.copy()
+        piece._become(nodes, points, cracks)
+        return piece
+
+    def keep(
+        self,
+        nodes: NDArray[np.int64],
+        points: NDArray[np.int64],
+        cracks: Cracks,
+        others: Sequence[tuple[Body, NDArray[np.int64]]],
+    ) -> None:
+        """Be only what these nodes and points are; holds go with `others`, and with the nodes these have."""
+        taken, self.handles = self.handles, []
+        for handle in taken:
+            whose = [(self, nodes), *others]
+            if not len(handle.nodes):
+                whose = [whose[self._nearest_part(handle.points[0], [chosen for _, chosen in whose])]]
+            for body, part in handle.dealt_out(whose):
+                body.handles.append(part)
+        self._become(nodes, points, cracks)
+
+    def _nearest_part(self, place: Floats, parts: Sequence[NDArray[np.int64]]) -> int:
+        """Which part has the node nearest to a place [m] in the reference shape."""
+        away = np.linalg.norm(self.birth - place, axis=1)
+        return int(np.argmin([away[part].min() for part in parts]))
+
+    def _become(self, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> None:
+        gone = np.ones(len(self.birth), bool)
+        gone[nodes] = False
+        self._lost, self._parted_by = np.concatenate([self._lost, self.birth_places[gone]]), cracks
+        space = None if self.model == "phyxel" else self.space.part(nodes, points)
+        self.birth, self.volumes, self._reach = self.birth[nodes], self.volumes[nodes], self._reach[nodes]
+        self.start_velocities, self._luck = self.start_velocities[nodes], self._luck[nodes]
+        self.mixture, self.first_mixture, self._solid = (
+            mixture.part(nodes) for mixture in (self.mixture, self.first_mixture, self._solid)
+        )
+        self._recipe = self._recipe.part(nodes)
+        self._keep_points(points)
+        self.__dict__.pop("space", None)
+        if space is not None:
+            self.__dict__["space"] = space
+        self._skin, self.guide = None, None
+        self.outdate_surface()
+
+    def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""
+        assert self._parted_by is not None
+        both = np.concatenate([self.birth_places, self._lost])
+        return homes(places, both, self._parted_by.sees, ASKED) < len(self.birth)
+
+    def _reach_beside_cracks(self) -> Floats:
+        """How far nodes are from the nearest face of the body, in units, shape (n,)."""
+        reach = self._reach / self.unit
+        if self.fracture is None or not len(self.fracture.cracks):
+            return reach
+        return np.minimum(reach, cleft(self.fracture.cracks, self.birth_places) * self.born.unit / self.unit)
 
     # What a user changes
 
@@ -461,13 +620,17 @@ class Body:
         blue from 0 to 1. Before the body is first shown."""
         if self._surfels is not None:
             raise PhyxelError(f"{self.name}: paint: it has been shown already; paint it before")
-        chosen = self._vector("color", color)
-        if not ((chosen >= 0) & (chosen <= 1)).all():
-            raise PhyxelError(f"{self.name}: paint: color = {color}: give red, green and blue from 0 to 1")
+        chosen = self._color("paint: color", color)
         points = self.placed_cloud()
         colors = np.array(np.broadcast_to(GREY, points.shape) if self.cloud.colors is None else self.cloud.colors)
         colors[select(where, points, f"{self.name}: paint")] = chosen
         self.cloud = self.cloud.with_colors(colors)
+
+    def _color(self, key: str, color: Vector) -> Floats:
+        chosen = self._vector(key, color)
+        if not ((chosen >= 0) & (chosen <= 1)).all():
+            raise PhyxelError(f"{self.name}: {key} = {color}: give red, green and blue from 0 to 1")
+        return chosen
 
     def change(self, material: Material | None = None, *, over: float = 0.0, **numbers: Any) -> None:
         """Become another material, or one with other numbers, smoothly within `over` [s] from now.
@@ -668,18 +831,56 @@ class Body:
         """The surfels, where they were last carried."""
         world = self._in_world("surface")
         if self._surfels is None:
-            nodes = (self.reference - self.centre) / self.unit
+            nodes = self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
-            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self.sees, values)
+            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self._sees_in_solid, values)
+            self._cracks_shown = 0
+        if self.fracture is not None and not self.reshaped:
+            self._show_cracks(self._surfels, self.fracture.cracks)
         return self._surfels
+
+    def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
+        """Let surfels be parted by cracks that have come or grown since they were last."""
+        if self._cracks_shown == cracks.revision:
+            return
+        found, nodes = self._parted_surfels(cracks), (self.reference - self.centre) / self.unit
+        values = None
+        if self.model != "phyxel":
+            values = self.space.at_skin.followed_by(self.space.at(found.shape.points[len(self.cloud) :]))
+        surfels.part(found, cracks, nodes, self.sees, values)
+        self._cracks_shown, self._surfels_at = cracks.revision, -1
+
+    def _parted_surfels(self, cracks: Cracks) -> Parted:
+        whole = self._rest_of_whole()
+        mean = np.asarray(whole.colors, np.float64).mean(axis=0)
+        pale = mean.mean() + DULL * (mean - mean.mean())
+        color = pale + PALE * (1 - pale) if self._inside is None else self._inside
+        inner = Inner(self._depth, color, ROUGH.get(self.look, 0.0))
+        piece = None if self._whole is None else Piece(self._whole[1], self._side)
+        return parted(whole, cracks, inner, piece)
+
+    def _depth(self, X: Floats) -> Floats:
+        """How deep (n, 3) positions lie in the solid that it is, or was once part of, all in body units, shape (n,)."""
+        there = self._unplaced(self.born.centre + self.born.unit * X)
+        return -self.solid.distance(there) * (self._scale / self.born.unit)
 
     def rest_surfels(self) -> Rest:
         """The surfels in the reference shape."""
-        cloud = self.cloud
+        whole = self._rest_of_whole()
+        return whole if self._whole is None else whole.part(self._whole[1])
+
+    def _rest_of_whole(self) -> Rest:
+        """The same of all that it was once part of."""
+        cloud = self.cloud if self._whole is None else self._whole[0]
         assert cloud.normals is not None
         colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
-        positions = (self.placed_cloud() - self.centre) / self.unit
+        positions = (self.placed(cloud.positions) - self.centre) / self.unit
         return Rest(positions, cloud.normals @ self.rotation.T, colors, self.unit)
+
+    def _keep_points(self, points: NDArray[np.int64]) -> None:
+        """Have only some of the points of the surface, (m,)."""
+        cloud, own = (self.cloud, np.arange(len(self.cloud))) if self._whole is None else self._whole
+        self._whole, self.cloud = (cloud, own[points]), self.cloud.part(points)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
@@ -716,3 +917,9 @@ class Body:
         if self._world is None:
             raise PhyxelError(f"{self.name}: {what} needs a world; call world.add(body) first")
         return self._world
+
+
+def cleft(cracks: Cracks, places: NDArray[np.floating]) -> Floats:
+    """Distance of places (k, 3) from the nearest of some cracks, shape (k,)."""
+    levels = [crack.values(places) for crack in cracks]
+    return np.min([np.hypot(psi1, np.maximum(psi2, 0)) for psi1, psi2 in levels], axis=0)

@@ -52,7 +52,10 @@ class ForceField:
 
     def acts_on(self, body: Body) -> bool:
         """Whether it pushes a body at all."""
-        return self.bodies is None or any(given is body or given == body.name for given in self.bodies)
+        if self.bodies is None:
+            return True
+        given = {one if isinstance(one, str) else one.name for one in self.bodies}
+        return not given.isdisjoint((body.name, body.whole))  # pieces are pushed as the whole was
 
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
         """Acceleration [m/s²] of a body's nodes, shape (n, 3), at positions [m] and velocities [m/s], at a time [s]."""

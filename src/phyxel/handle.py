@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,29 @@ class Handle:
     """what it turns about, where it was then [m], shape (3,); its middle if left out"""
     moved: Floats = field(default_factory=lambda: np.zeros(3))
     """how far the middle has gone [m], shape (3,)"""
+
+    def dealt_out(self, whose: Sequence[tuple[Body, NDArray[np.int64]]]) -> list[tuple[Body, Handle]]:
+        """This hold when its body has fallen into some with these nodes of it: one on each that it has hold of, this
+        one on the first. They go where they would have gone together."""
+        if not len(self.nodes):
+            self.body = whose[0][0]
+            return [(self.body, self)]
+        about = self.taken.mean(axis=0) if self.about is None else self.about
+        held = [(body, np.isin(self.nodes, nodes), nodes) for body, nodes in whose]
+        parts = [
+            replace(
+                self,
+                body=body,
+                nodes=np.searchsorted(nodes, self.nodes[own]),
+                points=self.points[own],
+                taken=self.taken[own],
+                about=about,
+            )
+            for body, own, nodes in held
+            if own.any()
+        ]
+        self.__dict__.update(parts[0].__dict__)
+        return [(part.body, part) for part in [self, *parts[1:]]]
 
     def pose(self, time: float) -> tuple[Floats, Floats]:
         """How far what it turns about goes [m], and how it turns, 3 × 3, at a time [s]."""

@@ -40,13 +40,17 @@ class Material:
     """largest permanent strain (Frobenius), above 0 and below 0.6"""
     viscosity: float | None = None
     """[Pa s] of a melt: it has no shape of its own, and its stress fades at the rate μ/viscosity; None: a solid"""
+    strength: float | None = None
+    """[Pa]: the largest principal (tensile) stress it bears before it cracks; None: it never does"""
+    strength_scatter: float = 0.0
+    """standard deviation of the strength from place to place, over the strength; 0: the same everywhere"""
     stiffness: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     """anisotropic C [Pa], 6 × 6, order xx, yy, zz, yz, xz, xy with engineering shear; replaces young and poisson"""
 
     def __post_init__(self) -> None:
         if self.stiffness is not None:
             object.__setattr__(self, "stiffness", tuple(tuple(float(c) for c in row) for row in self.stiffness))
-        for name in ("young", "poisson", "density", "damping", "drag"):
+        for name in ("young", "poisson", "density", "damping", "drag", "strength_scatter"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
                 raise MaterialError(f"material.{name} = {value!r}: give a finite number")
@@ -60,6 +64,7 @@ class Material:
         self._require(self.damping >= 0, "damping", "damping must be 0 s or more")
         self._require(self.drag >= 0, "drag", "drag must be 0 1/s or more")
         self._check_flow()
+        self._check_strength()
         if self.stiffness is not None:
             self._check_stiffness()
 
@@ -81,6 +86,21 @@ class Material:
         )
         self._require(
             0 < self.max_strain < 0.6, "max_strain", "the largest permanent strain must lie between 0 and 0.6"
+        )
+
+    def _check_strength(self) -> None:
+        strength = self.strength
+        if strength is not None and (isinstance(strength, bool) or not isinstance(strength, numbers.Real)):
+            raise MaterialError(f"material.strength = {strength!r}: give a number of Pa")
+        self._require(
+            strength is None or 0 < strength < math.inf,
+            "strength",
+            "the tensile strength must be above 0 Pa (concrete: 3e6); leave it out for what never cracks",
+        )
+        self._require(
+            0 <= self.strength_scatter <= 1,
+            "strength_scatter",
+            "the scatter of the strength must lie between 0 and 1 (glass: 0.2)",
         )
 
     @property
@@ -213,17 +233,27 @@ class Material:
     @staticmethod
     def ice() -> Material:
         """Freshwater ice at -5 °C."""
-        return Material(young=9.3e9, poisson=0.33, density=917.0)
+        return Material(young=9.3e9, poisson=0.33, density=917.0, strength=1.4e6, strength_scatter=0.2)
 
     @staticmethod
     def concrete() -> Material:
         """Ordinary concrete, C30."""
-        return Material(young=3.3e10, poisson=0.2, density=2400.0)
+        return Material(young=3.3e10, poisson=0.2, density=2400.0, strength=2.9e6, strength_scatter=0.15)
 
     @staticmethod
     def glass() -> Material:
         """Soda-lime glass."""
-        return Material(young=7.0e10, poisson=0.22, density=2500.0)
+        return Material(young=7.0e10, poisson=0.22, density=2500.0, strength=4.5e7, strength_scatter=0.2)
+
+    @staticmethod
+    def stone() -> Material:
+        """Granite."""
+        return Material(young=5.0e10, poisson=0.25, density=2650.0, strength=1.0e7, strength_scatter=0.15)
+
+    @staticmethod
+    def ceramic() -> Material:
+        """Glazed stoneware."""
+        return Material(young=6.0e10, poisson=0.2, density=2300.0, strength=3.0e7, strength_scatter=0.15)
 
     @staticmethod
     def aluminium() -> Material:
@@ -273,6 +303,10 @@ class Mixture:
         named = repr([(material, material.stiffness) for material in self.materials])
         return named.encode() + np.ascontiguousarray(self.which, np.int64).tobytes()
 
+    def part(self, nodes: NDArray[np.integer]) -> Mixture:
+        """That of some nodes, (k,)."""
+        return Mixture(self.materials, self.which[nodes])
+
     def where(self, chosen: NDArray[np.bool_], other: Mixture) -> Mixture:
         """Another mixture, with what `other` has at the chosen nodes, (n,)."""
         both = zip(self.which.tolist(), other.which.tolist(), chosen.tolist(), strict=True)
@@ -287,7 +321,7 @@ class Mixture:
 
 PRESETS = (
     "rubber", "silicone", "gelatin", "foam", "clay", "wax", "cork",
-    "wood", "ice", "concrete", "glass", "aluminium", "steel",
+    "wood", "ice", "concrete", "glass", "stone", "ceramic", "aluminium", "steel",
 )  # fmt: skip
 
 

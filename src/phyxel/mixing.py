@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -78,6 +79,14 @@ class Recipe:
         self.base = base.but(**means) if means else base
         """the basic material; a number it did not have is the mean of its variation"""
         self._factors = {name: some / getattr(self.base, name) for name, some in values.items()}
+
+    def part(self, nodes: NDArray[np.integer]) -> Recipe:
+        """That of some nodes, (k,) ascending."""
+        part = copy(self)
+        part._nodes = len(nodes)
+        part._parts = [(np.flatnonzero(np.isin(nodes, chosen)), material) for chosen, material in self._parts]
+        part._factors = {name: factors[nodes] for name, factors in self._factors.items()}
+        return part
 
     def mixed(self, base: Material) -> Mixture:
         """What each node is made of, if `base` is the basic material: what varies goes with its numbers."""

@@ -55,7 +55,13 @@ class Mover(Protocol):
     def surroundings_changed(self, collider_came: bool) -> None:
         """Colliders, fields or gravity are others now. Bodies may start in a collider that came."""
 
+    def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+        """A body has fallen apart: it keeps the first of these nodes of it, the others have the rest; nothing moves."""
+
     # Reading
+
+    def parts_of(self, body: Body) -> NDArray[np.int32]:
+        """Number of the part of a body that each of its nodes belongs to, shape (n,): what cracks have not parted."""
 
     def field(self, body: Body, name: str) -> Floats:
         """What a body's nodes have, in its units about its origin: "u", "v" (n, 3), "gradient" ∇u (n, 3, 3), ..."""

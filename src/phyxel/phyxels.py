@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body import Body
@@ -13,10 +16,13 @@ from phyxel.checkpoint import below, under
 from phyxel.contact.bodies import BodyContact
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import measured, top_speed
+from phyxel.cracking import Cracking
 from phyxel.energies import Energies
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
+from phyxel.mls.neighbours import PairList
+from phyxel.models import cutting
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.mover import Floats, Piece, State
 from phyxel.pool import Pool, is_fluid
@@ -61,6 +67,7 @@ class Phyxels:
         self._model: PhyxelModel | None = None
         self.pool = Pool(self)
         """what has melted"""
+        self.cracking = Cracking(self)
         self._energies = Energies(self.bodies)
         self._collider_speed = 0.0
         """the fastest a collider gets in the time that is being stepped over [m/s]"""
@@ -79,10 +86,30 @@ class Phyxels:
         self._arrived.append(body)
         self._integrator = None
         if self._model is not None:
-            old, self._model = self._model, None
-            self.model.take_over(old)
-            self.pool.set_melt()
-            self.world.revision += 1
+            self._rebuild([np.arange(low, high) for low, high in self._model.ranges])
+
+    def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+        """A body has fallen apart: it keeps the first of these nodes of it, the others have the rest."""
+        for other in others:
+            self.cracking.take_after(other, body)
+        self.bodies += others
+        self._energies.forget()
+        if self._model is not None:
+            at = self.bodies.index(body)
+            order = [np.arange(low, high) for low, high in self._model.ranges]
+            kept, *parted = (order[at][own] for own in nodes)
+            self._rebuild([*order[:at], kept, *order[at + 1 :], *parted])
+            self.model.relaid = True
+
+    def _rebuild(self, order: list[NDArray[np.int64]]) -> None:
+        """Another model, whose first bodies have these phyxels of the old one, and are where they were."""
+        assert self._model is not None
+        old, self._model = self._model, None
+        pairs, support = old.matter.near.pairs(), old.matter.support.numpy()
+        self._make([(support[own], pairs.taken(own)) for own in order])
+        self.model.take_over(old, np.concatenate(order))
+        self.pool.set_melt()
+        self.world.revision += 1
 
     @property
     def model(self) -> PhyxelModel:
@@ -90,15 +117,24 @@ class Phyxels:
         if self._model is None:
             if not self.bodies:
                 raise PhyxelError("the world has no body; call world.add(body) first")
-            self._model = PhyxelModel([body.part() for body in self.bodies], self.device)
-            for index, body in enumerate(self.bodies):
-                self._model.set_material(index, body.mixture, body.rotation)
-            self.renew_contact()
-            self._write_holds()
-            for body in self.bodies:
-                self.pool.take_in(body)
-            dev.trim_memory()
+            self._make([])
+        assert self._model is not None
         return self._model
+
+    def _make(self, known: list[tuple[Floats, PairList]]) -> None:
+        """Make the model; supports and neighbours of the first bodies are known."""
+        parts = [replace(body.part(), known=one) for body, one in itertools.zip_longest(self.bodies, known)]
+        model = self._model = PhyxelModel(parts, self.device)
+        for index, body in enumerate(self.bodies):
+            model.set_material(index, body.mixture, body.rotation)
+        for body in self.bodies[len(known) :]:
+            self.cracking.laid_out(body)
+        self.cracking.outdate()
+        self.renew_contact()
+        self._write_holds()
+        for body in self.bodies:
+            self.pool.take_in(body)
+        dev.trim_memory()
 
     @property
     def contact(self) -> BodyContact:
@@ -110,6 +146,11 @@ class Phyxels:
         """Other bodies than before meet each other, or otherwise."""
         model = self.model
         model.set_contact(BodyContact(model, tuple(self.bodies), self.pool.bodies, self.pool.flows))
+
+    def neighbours_changed(self) -> None:
+        """Cracks have parted some."""
+        self.renew_contact()
+        self._write_surroundings()
 
     def anchors_changed(self) -> None:
         """Bodies are counted from elsewhere."""
@@ -124,6 +165,7 @@ class Phyxels:
     def material_changed(self, body: Body, before: Mixture) -> None:
         self._energies.forget()
         self._integrator = None
+        self.cracking.outdate()
         self.model.set_material(self.bodies.index(body), body.mixture, body.rotation)
         self.pool.material_changed(body, before)
 
@@ -166,6 +208,7 @@ class Phyxels:
     def advance(self, dt: float) -> None:
         self.time = self.world.time
         self._set_down()
+        self.cracking.follow()
         start, left = self.time, dt
         followed = any(handle.follows for handle in self._handles())
         self._collider_speed = max((top_speed(one, start, start + dt) for one in self._solid_colliders()), default=0.0)
@@ -173,12 +216,13 @@ class Phyxels:
         while left > 0:
             implicit = self.integrator == "implicit"
             most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
-            longest = self.contact.longest_step()
+            longest = min(self.contact.longest_step(), self.cracking.longest if implicit else math.inf)
             substeps = self._implicit_substeps(left, longest) if implicit else self._stable_substeps(left, longest)
             if self.world.fields:
                 most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
             if self.pool.flows:
                 most = min(most, self.model.steps_until_flowed(left / substeps))
+            most = min(most, max(1, int(min(self.cracking.longest * substeps / left, most))))
             now = self.contact.prepare(left / substeps, min(substeps, most))
             before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
@@ -188,6 +232,7 @@ class Phyxels:
             self._move_holds(self.time, step, now)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
             self.pool.refresh()
+            self.cracking.advance(now * step)
             self._recentre()
             self._energies.steps += now
             self.steps += now
@@ -419,6 +464,9 @@ class Phyxels:
             "volume": float(body.volumes @ volume_ratio),
         }
 
+    def parts_of(self, body: Body) -> NDArray[np.int32]:
+        return cutting.components(self.model, self.bodies.index(body))
+
     def pieces(self) -> list[Piece]:
         """Bodies that have flowed together are one piece, one that has flowed apart is several."""
         label = self.model.pieces()
@@ -486,6 +534,7 @@ class Phyxels:
             **below("model.", self.model.state()),
             **below("pool.", self.pool.state()),
             **below("energies.", self._energies.state()),
+            **below("cracking.", self.cracking.state()),
             "step": np.array(self._step),
             "integrator": np.array(self._integrator or ""),
             "origins": np.array([body.origin for body in self.bodies]),
@@ -493,10 +542,12 @@ class Phyxels:
         }
 
     def restore(self, state: State) -> None:
-        if self.model.reshaped and "model.pairs.count" not in state:
+        if (self.model.reshaped or self.model.relaid) and not state["model.changed"].any():
             self._be_born_again()
         self.model.restore(under("model.", state))
         self.pool.restore(under("pool.", state))
+        if self.model.relaid:
+            self.renew_contact()
         self._step = float(state["step"])
         self._integrator = str(state["integrator"]) or None
         self._arrived.clear()
@@ -505,6 +556,7 @@ class Phyxels:
         self._write_surroundings()
         self.contact.resume(state["slack"])
         self._energies.restore(under("energies.", state))
+        self.cracking.restore(under("cracking.", state))
 
     def _be_born_again(self) -> None:
         """Bodies that have been reshaped since get their first shape back."""

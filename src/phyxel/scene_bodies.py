@@ -46,6 +46,8 @@ class MaterialPart(Part):
     creep: float | None = None
     max_strain: float | None = None
     viscosity: float | None = None
+    strength: float | None = None
+    strength_scatter: float | None = None
     stiffness: list[list[float]] | None = None
 
     def over(self, base: Material) -> Material:
@@ -205,6 +207,7 @@ class BodyPart(SourcePart):
     support: float = Field(default=2.0, ge=1.2, le=5)
     friction: float = Field(default=0.5, ge=0)
     look: Literal[NAMES] = "gummy"  # type: ignore[valid-type]
+    inside: Triple | None = None
     refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     part: list[OtherPart] = Field(default=[])
@@ -243,6 +246,7 @@ class BodyPart(SourcePart):
             "closing",
             "friction",
             "look",
+            "inside",
         }
         options = self.model_dump(include=keys)
         material = self.material.over(Material.rubber())

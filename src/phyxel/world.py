@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from phyxel import checkpoint
 from phyxel import device as dev
 from phyxel.body import Body
+from phyxel.breaking import Break, break_apart
+from phyxel.company import Company
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError
 from phyxel.fields import ForceField
@@ -21,9 +23,11 @@ from phyxel.material import Mixture
 from phyxel.mover import Mover, Piece
 from phyxel.phyxels import Phyxels
 from phyxel.region import Vector, as_vector
-from phyxel.solo import Solo
 
 Floats = NDArray[np.float64]
+
+LONGEST_UNBROKEN = 1 / 60 * (1 + 1e-9)
+"""Time after which bodies with cracks are looked at whether they have parted [s]."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,14 @@ class World:
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
         self.phyxels = Phyxels(self)
         """the mover of all phyxel bodies"""
-        self._movers: list[Mover] = [self.phyxels]
+        self.company = Company(self)
+        """the mover of all others"""
+        self._movers: list[Mover] = [self.phyxels, self.company]
         self._events: list[tuple[float, Callable[[World], None]]] = []
         self.past_events = 0
         """how many events have happened"""
+        self.breaks: list[Break] = []
+        """how bodies have fallen apart so far"""
         self.gravity = gravity
         self.first_gravity = self.gravity
         """that it was made with [m/s²]"""
@@ -109,6 +117,7 @@ class World:
         names = {other.name for other in self.bodies}
         if body.name in names:
             body.name = next(name for k in range(2, 10**6) if (name := f"{body.name}-{k}") not in names)
+        body.whole = body.name
         body._world = self
         self.bodies.append(body)
         mover = mover_for(body, self)
@@ -156,10 +165,17 @@ class World:
 
     def _advance_quietly(self, dt: float) -> None:
         """Let all bodies go on by a time in which nothing happens; the clock is not set yet."""
-        if dt > 0 and self.bodies:
+        if not (dt > 0 and self.bodies):
+            return
+        parts = math.ceil(dt / LONGEST_UNBROKEN) if any(body.fracture is not None for body in self.bodies) else 1
+        start = self.time
+        for part in range(parts):
+            if part > 0:
+                self.set_clock(start + part * dt / parts)
             for mover in self.movers:
-                mover.advance(dt)
+                mover.advance(dt / parts)
             self.revision += 1
+            break_apart(self)
 
     def set_clock(self, time: float) -> None:
         """The time to the bit, with what depends on it alone: a resumed run must find the same."""
@@ -232,11 +248,10 @@ class World:
 
 
 def mover_for(body: Body, world: World) -> Mover:
-    """What moves a body that comes into a world, by its model: phyxel bodies share one, for they touch."""
-    if body.model != "phyxel":
-        return Solo(world, body)
-    world.phyxels.add(body)
-    return world.phyxels
+    """What moves a body that comes into a world, by its model."""
+    mover = world.phyxels if body.model == "phyxel" else world.company
+    mover.add(body)
+    return mover
 
 
 def settle(world: World, tolerance: float = 1e-6) -> None:

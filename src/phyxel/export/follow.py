@@ -24,8 +24,9 @@ FLATTEST = 1e-6
 
 
 def keeps_its_shape(body: Body) -> bool:
-    """Whether what came in can still be recognised: its points, its mesh, its splats. What has melted cannot."""
-    return not body.has_melted
+    """Whether what came in can still be recognised: its points, its mesh, its splats. What has melted or cracked
+    cannot."""
+    return not (body.has_melted or body.has_cracked)
 
 
 class Follower:

@@ -24,6 +24,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 THINNEST = 0.02
 """Smallest allowed ratio of the moment matrix' eigenvalues: below it, gradients across the thin side are noise."""
+GROWTH, MOST_GROWTHS = 1.2, 8
+"""Factor by which the support of a node with thin moments grows, and how often at most."""
 
 
 @wp.func
@@ -195,7 +197,7 @@ def choose_supports(
     places = positions if birth is None else birth
     support = factor * mean_spacing(positions)
     X = wp.array(positions.astype(np.float32), dtype=wp.vec3, device=device)
-    for _ in range(8):
+    for _ in range(MOST_GROWTHS):
         pairs = find_pairs(positions, support, device)
         if sees is not None:
             pairs = pairs.seen(lambda i, j: sees(places[i], places[j]))
@@ -203,5 +205,5 @@ def choose_supports(
         thin = moments.degenerate
         if not thin.any():
             break
-        support[thin] *= 1.2
+        support[thin] *= GROWTH
     return support, pairs

@@ -94,6 +94,16 @@ class PairList:
         shifted = [pairs.index + np.int32(first) for pairs, first in zip(lists, firsts[:-1], strict=True)]
         return PairList(np.concatenate([pairs.count for pairs in lists]), np.concatenate(shifted))
 
+    def taken(self, order: NDArray[np.integer]) -> PairList:
+        """The lists of some nodes, (m,), in another order; neighbours that are not among them are left out."""
+        place = np.full(len(self.count), -1)
+        place[order] = np.arange(len(order))
+        owner = np.repeat(np.arange(len(order)), self.count[order])
+        rank = np.arange(len(owner)) - np.repeat(np.cumsum(self.count[order]) - self.count[order], self.count[order])
+        index = place[self.index[self.start[order][owner] + rank]]
+        kept = index >= 0
+        return PairList(np.bincount(owner[kept], minlength=len(order)).astype(np.int32), index[kept].astype(np.int32))
+
     def replaced(self, nodes: NDArray[np.integer], by: PairList) -> PairList:
         """The lists with those of some nodes, ascending (m,), replaced; `by` counts these nodes from 0. No other node
         may have one of them in its list."""

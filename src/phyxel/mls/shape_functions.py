@@ -316,6 +316,19 @@ class ShapeValues:
             dphi=wp.array(np.stack(entries[1:], axis=1), dtype=wp.vec3d, device=device),
         )
 
+    def with_rows(self, points: NDArray[np.integer], other: ShapeValues) -> ShapeValues:
+        """Others at some of the points, (k,)."""
+        if len(points) == 0:
+            return self
+        order = np.arange(len(self.condition))
+        order[points] = len(order) + np.arange(len(points))
+        return self.followed_by(other).rows(order)
+
+    @property
+    def owner(self) -> NDArray[np.int32]:
+        """The point of each pair, shape (pairs,)."""
+        return _owners(self.start.numpy())
+
     def with_values(self, values: NDArray[np.float64]) -> ShapeValues:
         """The same with other φ, shape (pairs,)."""
         return replace(self, phi=wp.array(values, dtype=wp.float64, device=self.phi.device))
@@ -329,10 +342,8 @@ class ShapeValues:
 
     def rows(self, points: NDArray[np.integer]) -> ShapeValues:
         """Those of some of the points, (k,)."""
-        start, device = self.start.numpy(), self.start.device
-        count = (start[1:] - start[:-1])[points]
-        starts = _starts(count)
-        pairs = np.repeat(start[points] - starts[:-1], count) + np.arange(starts[-1])
+        device = self.start.device
+        starts, pairs = entries_of(self.start.numpy(), points)
         kinds = {"index": wp.int32, "phi": wp.float64, "dphi": wp.vec3d}
         chosen = {
             name: wp.array(getattr(self, name).numpy()[pairs], dtype=kind, device=device)
@@ -404,7 +415,10 @@ class ShapeFunctions:
         X, cover = self._own_units(self.nodes), self.covers / self._unit
         self._X = wp.array(X, dtype=wp.vec3d, device=self._device)
         self._cover = wp.array(cover, dtype=wp.float64, device=self._device)
-        self._cubes = _cubes_around(X, cover, self._device)
+
+    @cached_property
+    def _cubes(self) -> wp.Bvh:
+        return _cubes_around(self._own_units(self.nodes), self.covers / self._unit, self._device)
 
     def _own_units(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Positions about the middle of the nodes, in units of about the mean cover."""
@@ -416,7 +430,16 @@ class ShapeFunctions:
 
     def at(self, points: ArrayLike) -> ShapeValues:
         """φ and ∇φ at points (m, 3) [m]."""
-        covered = self._covered(_positions(points, "points"))
+        return self._on(self._covered(_positions(points, "points")))
+
+    def on(self, points: ArrayLike, owner: NDArray[np.integer], index: NDArray[np.integer]) -> ShapeValues:
+        """The same with nodes that are given: pairs of a point and a node, (pairs,) each, both ascending."""
+        where = self._own_units(_positions(points, "points"))
+        lists = _starts(np.bincount(owner, minlength=len(where))), np.asarray(index, np.int32)
+        on_device = [wp.array(part, dtype=wp.int32, device=self._device) for part in lists]
+        return self._on(_Covered(wp.array(where, dtype=wp.vec3d, device=self._device), *on_device))
+
+    def _on(self, covered: _Covered) -> ShapeValues:
         unit, inverse, condition = self._moments(covered)
         pairs = len(covered.index)
         phi = wp.empty(pairs, dtype=wp.float64, device=self._device)
@@ -505,6 +528,13 @@ def _starts(count: NDArray[np.integer]) -> NDArray[np.int32]:
     if start[-1] > np.iinfo(np.int32).max:
         raise SolidError(f"{start[-1]} pairs of points and nodes: more than 32 bits can count; ask for fewer points")
     return start.astype(np.int32)
+
+
+def entries_of(start: NDArray[np.int32], points: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Of the lists of some points, (k,): where they start if they follow each other, (k + 1,), and their entries."""
+    count = (start[1:] - start[:-1])[points]
+    starts = _starts(count)
+    return starts, np.repeat(start[points] - starts[:-1], count) + np.arange(starts[-1])
 
 
 def _owners(start: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -27,7 +27,7 @@ class Footing:
     """Springs at c points that depend on the nodes by φ in `rows` (c, n), at X (c, 3) on the skin."""
 
     def __init__(self, rows: csr_array, X: Floats) -> None:
-        self._rows, self._back = rows, csr_array(rows.T)
+        self.follow(rows)
         self._X = X
         self.stiffness = np.zeros(len(X))
         """k of each point"""
@@ -36,6 +36,10 @@ class Footing:
         self.pressure = np.zeros(len(X))
         """N that friction goes by, shape (c,)"""
         self._feel: Feel | None = None
+
+    def follow(self, rows: csr_array) -> None:
+        """The points depend on the nodes in another way, φ (c, n)."""
+        self._rows, self._back = rows, csr_array(rows.T)
 
     @property
     def touching(self) -> bool:

@@ -27,7 +27,9 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
+from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.crossing import FAINT, TRIES, Motion, fitted, rigid_part
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
 from phyxel.models.lone import Floats, Goal, Hold, check_solid
@@ -52,6 +54,10 @@ TURNED = 0.2
 """Change of a rotation (Frobenius) from which on it counts."""
 LONG, MOST_SETTLING = 100, 400
 """Steps towards equilibrium: how long the last ones are, in times that sound takes, and how many there are at most."""
+SLOW = 12
+"""Iterations of conjugate gradients in a step from which on the system at rest is inverted anew, with all cracks."""
+TINY = 1e-9
+"""Share of the strain that is taken away beyond what must be."""
 FLOWED = 1e9
 """[s]: all that can flow has flowed."""
 
@@ -142,15 +148,16 @@ class GalerkinModel:
         self.u: Floats = np.zeros((len(space), 3))
         self.v: Floats = np.array(velocities, np.float64).reshape(-1, 3)
         self._forces = PointForces(space)
-        rows = csr_array(space.at_nodes.values[contact])
         self._contact = np.asarray(contact)
-        self._footing = Footing(rows, space.nodes[contact])
+        self._footing = Footing(csr_array(space.at_nodes.values[contact]), space.nodes[contact])
         self._held = _Held.of(space, ())
         self._system: RestSystem | None = None
-        self._tuned = math.nan
+        self._tuned, self._tuned_in = math.nan, space
         self._turns = np.tile(np.eye(3), (len(space), 1, 1))
         self.effort = Effort()
         """what the last step took"""
+        self.cracks: Sees | None = None
+        """whether cracks leave the straight way between two places free, if there are any"""
 
     # What it is made of, and what has hold of it
 
@@ -161,20 +168,89 @@ class GalerkinModel:
         self._rows = [Row.of(material, self._rotation) for material in mixture.materials]
         self._law = mixture.which[self.space.owner]
         self._beta = np.array([material.damping for material in mixture.materials])
-        density = self._unit**2 * mixture.number("density")[self.space.owner]
-        self._mass = self.space.mass(density)
-        self._drag = self.space.mass(density * mixture.number("drag")[self.space.owner])
+        self._density = self._unit**2 * mixture.number("density")[self.space.owner]
+        self._resistance = self._density * mixture.number("drag")[self.space.owner]
+        self._weigh()
         self._forces.set_laws(self._rows, self._law)
-        self._pace = math.nan, self._mass
         hardness = np.array([row.stiffness.max() + row.k_v for row in self._rows])
         self._hardest = float(hardness.max())
         self._footing.stiffness = CONTACT * hardness[mixture.which[self._contact]]
         self._system = None
 
+    def _weigh(self) -> None:
+        self._mass = self.space.mass(self._density)
+        self._drag = self.space.mass(self._resistance) if self._resistance.any() else 0 * self._mass
+        self._pace = math.nan, self._mass
+
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """What is held from now on; nothing jumps."""
         self._held = _Held.of(self.space, holds)
         self._system = None
+
+    def crack(self, box: tuple[Floats, Floats] | None = None) -> bool:
+        """Cut the space where `cracks` deny sight, in a box if new cuts lie in one; whether that changed anything."""
+        assert self.cracks is not None
+        space = self.space.cut(self.cracks, box)
+        if space is self.space:
+            return False
+        self._go_over(space)
+        return True
+
+    def _go_over(self, space: Space) -> None:
+        """Go on in a space with other cracks: fields as `crossing` has them, permanent strain where it was.
+
+        Momentum and angular momentum are kept: the rigid motion that is missing is added. Elastic and kinetic energy
+        together do not grow. Should the elastic energy, the strain about the nearest rigid motion is scaled down till
+        it does not; what is above the old sum then is taken from vibration, and from the spin if that is not enough.
+        """
+        elastic, kinetic = (energy / self._unit**3 for energy in self.energies())
+        gradient = self._forces.J - np.eye(3)
+        weight = (space.weights * self._density)[:, None]
+        u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
+        motion = Motion(self._mass, self.space.nodes + self.u, self.v)
+        self._enter(space, self._forces.plastic)
+        share = FAINT / self._density.mean()
+        strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
+        stretching = csr_array(space.slopes() + share * self._mass)
+        self.u = fitted(stretching, strain_load + share * u_load, self.u)
+        left = self._calmed(elastic)
+        moved = Motion(self._mass, space.nodes + self.u, fitted(self._mass, v_load, self.v))
+        moved.with_momenta(*motion.momenta)
+        moved.with_at_most(kinetic + elastic - left)
+        self.v = moved.v
+
+    def _enter(self, space: Space, plastic: Floats) -> None:
+        """Another space; coefficients are still those of the old one."""
+        self.space = space
+        self._forces = PointForces(space)
+        self._forces.set_laws(self._rows, self._law)
+        self._forces.plastic = plastic
+        self._weigh()
+        self._footing.follow(csr_array(space.at_nodes.values[self._contact]))
+        held = _Held.of(space, self._held.holds)
+        if not np.array_equal(held.basis, self._held.basis):
+            self._held, self._system = held, None
+
+    def _calmed(self, most: float) -> float:
+        """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`; what it is then."""
+        energy = self._elastic()
+        weight = np.asarray(self._mass.sum(axis=0)).reshape(-1)
+        for _ in range(TRIES):
+            if energy <= most:
+                break
+            x = self.space.nodes + self.u
+            rigid = rigid_part(x, self.space.nodes, weight)
+            kept, self.u = self.u, rigid + (1 - TINY) * math.sqrt(most / energy) * (x - rigid) - self.space.nodes
+            before, energy = energy, self._elastic()
+            if energy > before:
+                self.u, energy = kept, before
+                break
+        return energy
+
+    def _elastic(self) -> float:
+        """Elastic energy in the body's units."""
+        self._forces.begin(self.u, 0 * self._beta)
+        return self._forces.at(self.u)[0]
 
     # Motion
 
@@ -198,6 +274,8 @@ class GalerkinModel:
         if not self._held.holds and not self._footing.touching:
             end, v = self._with_momenta(end, v, dt, push)
         self.u, self.v = end, v
+        if self.effort.cg > SLOW and self._tuned_in is not self.space:
+            self._system = None
         self._footing.end()
         if self._forces.flows:
             self._forces.flow(dt)
@@ -226,19 +304,23 @@ class GalerkinModel:
         if not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
             self._tuned, self._system = dt, None
         if self._system is None:
-            lag = 1 + self._beta / self._tuned
-            rows = [
-                replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
-                for row, more in zip(self._rows, lag, strict=True)
-            ]
-            stiffness = self.space.stiffness(rows, self._law)
-            self._system = RestSystem(self._inertia(self._tuned), stiffness, self._held.basis, self.device)
-            self._system.turn(self._turns)
+            self._system, self._tuned_in = self._rest_system(), self.space
         turns = self._forces.turns(self.u)
         if np.square(turns - self._turns).sum(axis=(1, 2)).max() > TURNED**2:
             self._turns = turns
             self._system.turn(turns)
         return self._system
+
+    def _rest_system(self) -> RestSystem:
+        lag = 1 + self._beta / self._tuned
+        rows = [
+            replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
+            for row, more in zip(self._rows, lag, strict=True)
+        ]
+        stiffness = self.space.stiffness(rows, self._law)
+        system = RestSystem(self._inertia(self._tuned), stiffness, self._held.basis, self.device)
+        system.turn(self._turns)
+        return system
 
     def _inertia(self, dt: float) -> csr_array:
         """A = M/Δt² + αM/Δt"""
@@ -270,6 +352,40 @@ class GalerkinModel:
         ahead = 0.5 * dt * (weight @ (after - self.v)) / total
         return end + dt * amounts[:3] - ahead, after
 
+    # What others do to it (`lone.Tangible`)
+
+    def compliance(self, rows: csr_array, dt: float) -> Floats:
+        """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
+        until its end, shape (3k, 3k)."""
+        assert self._system is not None
+        return dt / self._tuned**2 * self._system.compliance(rows)
+
+    def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
+        """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
+        the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
+        assert self._system is not None
+        if not impulses.any() and not shifts.any():
+            return
+        per_impulse = dt / self._tuned**2
+        change, shift = (per_impulse * self._system.respond(rows.T @ part) for part in (impulses, shifts))
+        x, v = self.space.nodes + self.u, self.v
+        start = before + dt * v
+        self.u, self.v = start + change + shift, v + change / dt
+        if self._held.holds or self._footing.touching:
+            return
+        # The system at rest knows little of how the body has turned: momenta are those of the impulses.
+        resisting, middle = csr_array(self._mass + dt * self._drag), self.middle()
+        arm, places = self.space.nodes + self.u - middle, rows @ (self.space.nodes + start) - middle
+
+        def momenta(arms: Floats, carried: Floats) -> Floats:
+            return np.concatenate([carried.sum(axis=0), np.cross(arms, carried).sum(axis=0)])
+
+        target = momenta(x - middle, resisting @ v) + momenta(places, impulses)
+        fields = [np.tile(axis, (len(arm), 1)) for axis in np.eye(3)] + [np.cross(axis, arm) for axis in np.eye(3)]
+        matrix = np.stack([momenta(arm, resisting @ field) for field in fields], axis=1)
+        amounts = np.linalg.solve(matrix, target - momenta(arm, resisting @ self.v))
+        self.v = self.v + np.einsum("k,kna->na", amounts, np.stack(fields))
+
     # Equilibrium
 
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
@@ -279,6 +395,8 @@ class GalerkinModel:
         goes by steps that forget their speed, longer and longer ones; as long as it falls, by about a spacing.
         """
         self.v = np.zeros_like(self.u)
+        if self._tuned_in is not self.space:
+            self._system = None
         size, density = np.ptp(self.space.nodes, axis=0).max(), self._mass.sum() / self.space.weights.sum()
         crossing = float(size * math.sqrt(density / self._hardest))
         falling = 1 / math.sqrt(max(np.linalg.norm(push, axis=1).max(), 1e-30))
@@ -353,9 +471,8 @@ class GalerkinModel:
 
     def energies(self) -> tuple[float, float]:
         """Elastic and kinetic energy [J]."""
-        self._forces.begin(self.u, 0 * self._beta)
         return (
-            self._forces.at(self.u)[0] * self._unit**3,
+            self._elastic() * self._unit**3,
             0.5 * float(np.vdot(self.v, self._mass @ self.v)) * self._unit**3,
         )
 
@@ -377,7 +494,9 @@ class GalerkinModel:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a checkpoint must keep. How the preconditioner was tuned goes with it: it decides the last bits."""
-        return {
+        spaces = {"space": self.space, "tuned": self.space if self._system is None else self._tuned_in}
+        cut = {f"{name}.{key}": part for name, space in spaces.items() for key, part in space.state().items()}
+        return cut | {
             "u": self.u.copy(),
             "v": self.v.copy(),
             "plastic": self._forces.plastic,
@@ -388,9 +507,20 @@ class GalerkinModel:
         }
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take over what `state` gave."""
+        """Take over what `state` gave; of what was cut, `cracks` know already."""
+
+        def cut(name: str) -> Space:
+            kept = {key.removeprefix(f"{name}."): part for key, part in state.items() if key.startswith(f"{name}.")}
+            return self.space.restored(kept, self.cracks)
+
+        now, tuned = cut("space"), cut("tuned")
+        self._turns, self._tuned = state["turns"].copy(), float(state["tuned"])
+        self._system = None
+        if not (now.same_as(tuned) or math.isnan(self._tuned)):
+            self._enter(tuned, state["plastic"])
+            self._system, self._tuned_in = self._rest_system(), tuned
+        if not now.same_as(self.space):
+            self._enter(now, state["plastic"])
         self.u, self.v = state["u"].copy(), state["v"].copy()
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
-        self._turns, self._tuned = state["turns"].copy(), float(state["tuned"])
-        self._system = None

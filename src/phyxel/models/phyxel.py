@@ -68,6 +68,8 @@ class Part:
     """support radius over the mean distance r̄ to the ten nearest"""
     sees: Sees | None = None
     """whether positions see each other inside the body"""
+    known: tuple[Floats, PairList] | None = None
+    """supports and neighbours, if they have been chosen before"""
 
 
 class PhyxelModel:
@@ -78,7 +80,7 @@ class PhyxelModel:
         self.ranges = _ranges([len(part.positions) for part in parts])
         self.units = [part.unit for part in parts]
         self._born = np.concatenate([part.volumes * part.unit**3 for part in parts])
-        found = [choose_supports(part.positions, part.support, device, part.sees) for part in parts]
+        found = [part.known or choose_supports(part.positions, part.support, device, part.sees) for part in parts]
         matter = Matter.made(
             positions=np.concatenate([part.positions for part in parts]),
             support=np.concatenate([support for support, _ in found]),
@@ -94,6 +96,8 @@ class PhyxelModel:
         self.mass = wp.ones(n, dtype=real, device=device)
         self.grip = wp.zeros(n, dtype=real, device=device)
         """β E of hourglass control [Pa]"""
+        self._loose = np.ones(n)
+        """share of it that is left to phyxels beside cracks, shape (n,)"""
         self._reach = wp.array(np.concatenate([part.reach for part in parts]), dtype=real, device=device)
         self._acceleration = Shared(bodies, vector, device)
         self._extra = Shared(0, vector, device)
@@ -115,6 +119,8 @@ class PhyxelModel:
         """c⁰ of what has ever melted, shape (n,)"""
         self.reshaped = False
         """whether any reference shape is not that of birth"""
+        self.relaid = False
+        """whether neighbours are not those of the reference shape: cracks have parted some"""
         self._colliders = ColliderTable(self.units, real, device)
         self._collider_speed = 0.0
 
@@ -208,7 +214,8 @@ class PhyxelModel:
     def _tie(self) -> None:
         """c_i of hourglass control. A degenerate phyxel has no stress, but this still ties it to its neighbours."""
         trace, volume = self.matter.moments.trace.numpy(), self.matter.volume.numpy()
-        c = np.divide(self.grip.numpy() * volume, trace, out=np.zeros(len(self), trace.dtype), where=trace > 0)
+        grip = self._loose.astype(trace.dtype) * self.grip.numpy()
+        c = np.divide(grip * volume, trace, out=np.zeros(len(self), trace.dtype), where=trace > 0)
         self.matter.hourglass.assign(c)
 
     def _write_laws(self) -> None:
@@ -308,29 +315,42 @@ class PhyxelModel:
         self._clear_programs()
         self._outdate()
 
+    def relay(self, pairs: PairList) -> None:
+        """Other neighbours than the reference shape makes."""
+        self.relaid = True
+        if self.melt is None:
+            self.lay_out(pairs, np.arange(0), 0)
+        else:
+            self.melt.restore(pairs, self.melt.numbers)
+
+    def loosen(self, nodes: NDArray[np.integer], shares: Floats) -> None:
+        """Leave so much (m,) of their hourglass stiffness to some phyxels, never more than they have."""
+        self._loose[nodes] *= np.minimum(shares, 1.0)
+        self._tie()
+        self.shape_changed()
+
     def shape_changed(self) -> None:
         """The reference shape has changed, and with it the forces."""
         self._forces_known = False
         self._fastest = None
 
-    def take_over(self, old: PhyxelModel) -> None:
-        """Go on where a model of the first of these bodies is."""
-        n = len(old)
-        self.rest_density[:n] = old.rest_density
+    def take_over(self, old: PhyxelModel, order: NDArray[np.integer]) -> None:
+        """Go on where another model is: the first phyxels are those of it with the numbers `order`, (m,)."""
+        n = len(order)
+        self.rest_density[:n], self._loose[:n] = old.rest_density[order], old._loose[order]
+        self.relaid, self.reshaped = old.relaid, old.reshaped
         if old.reshaped:
-            self.reshaped = True
-            self.units[: len(old.units)] = old.units
-            pairs = self.matter.near.pairs().replaced(np.arange(n), old.matter.near.pairs())
-            self._copy_first(old, n)
+            pairs = self.matter.near.pairs().replaced(np.arange(n), old.matter.near.pairs().taken(order))
+            self._copy_first(old, order)
             self.lay_out(pairs, np.arange(0), 0)
-        self._copy_first(old, n)
+        self._copy_first(old, order)
         self.shape_changed()
 
-    def _copy_first(self, old: PhyxelModel, n: int) -> None:
+    def _copy_first(self, old: PhyxelModel, order: NDArray[np.integer]) -> None:
         kept = old._state_arrays()
         for name, array in self._state_arrays().items():
             if name in kept:
-                array[:n].assign(kept[name])
+                dev.write(array, 0, kept[name].numpy()[order])
 
     def set_melt(self, bodies: list[int]) -> None:
         """Bodies with melted parts, and what they have flowed together with."""
@@ -594,8 +614,10 @@ class PhyxelModel:
         state = {name: array.numpy().copy() for name, array in self._state_arrays().items()}
         state["forces_known"] = np.array(self._forces_known)
         state["rest_density"] = self.rest_density.copy()
+        state["loose"] = self._loose.copy()
         state["rest_omega"] = np.array([self._rest_omega, self._ripple_known])
-        if self.reshaped:
+        state["changed"] = np.array([self.reshaped, self.relaid])
+        if self.reshaped or self.relaid:
             pairs = self.matter.near.pairs()
             state |= {"pairs.count": pairs.count, "pairs.index": pairs.index}
         if self.melt is not None:
@@ -606,10 +628,10 @@ class PhyxelModel:
         """Take over what `state` gave."""
         if "contact" in state:
             self._implicit = self.implicit
-        self.reshaped = "pairs.count" in state
-        self.rest_density = state["rest_density"].copy()
+        self.reshaped, self.relaid = state["changed"].tolist()
+        self.rest_density, self._loose = state["rest_density"].copy(), state["loose"].copy()
         self._assign(state)
-        if self.reshaped:
+        if self.reshaped or self.relaid:
             pairs = PairList(state["pairs.count"], state["pairs.index"])
             if self.melt is None:
                 self.lay_out(pairs, np.arange(0), 0)
@@ -637,7 +659,7 @@ class PhyxelModel:
             "ball": self._ball,
             **({} if self._implicit is None else self._implicit.state),
             **({} if self.melt is None else {"crowding": self.melt.crowding}),
-            **(self._shape_arrays() if self.reshaped else {}),
+            **(self._shape_arrays() if self.reshaped or self.relaid else {}),
         }
 
     def _shape_arrays(self) -> dict[str, wp.array]:

@@ -267,6 +267,7 @@ class PointForces:
                 Launch(find_positive_stress_changes, points, [step, self._J, self._change]),
                 gathered(self._change),
             ],
+            "spread": [gathered(self._stress)],
             "flow": [Launch(flow, points, [*yields, self._J, self._plastic])],
             "turns": [Launch(find_turns, nodes, [*at_nodes, self._u.array, self._turn.array])],
         }
@@ -291,6 +292,12 @@ class PointForces:
     def tangent(self, p: Floats, positive: bool = False) -> Floats:
         """K p at the last u that was asked for, (n, 3)."""
         return self._run("positive tangent" if positive else "tangent", p).copy()
+
+    def spread(self, stress: Floats) -> Floats:
+        """Σ_q P_q ∇φ_I of numbers P (q, 3, 3) at the points, shape (n, 3)."""
+        self._stress.assign(stress)
+        self._programs["spread"].run()
+        return self._total.pull().copy()
 
     def flow(self, dt: float) -> None:
         """Plastic flow over dt [s], at the last u that was asked for."""

@@ -4,14 +4,19 @@ integrates them, and the two matrices of small motion,
 
     M_IJ = ∫ ρ φ_I φ_J,   K_IJ = ∫ B_Iᵀ C B_J.
 
+A crack cuts points off from nodes (`cuts`): their functions are found anew, with plain gradients; all others stay. A
+pair that is cut keeps its place, with φ = 0: lists change only where a point has to look further.
+
 Lengths are in units of the body's mean node spacing, about the middle of its reference shape; everything is in double.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -22,7 +27,8 @@ from scipy.sparse.linalg import splu
 from phyxel import device as dev
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.seen import Sees
-from phyxel.mls.shape_functions import Basis, ShapeFunctions, ShapeValues
+from phyxel.mls.shape_functions import Basis, ShapeFunctions, ShapeValues, entries_of
+from phyxel.models.cuts import alone, continued, cut_values, rebuilt
 from phyxel.models.elasticity import hooke
 from phyxel.models.laws import Row
 from phyxel.solid.fabric import Fabric
@@ -96,8 +102,16 @@ class Space:
         self.values: csr_array = found.values
         """φ_I at the points, shape (q, n)"""
         self.gradients: Floats = found.dphi.numpy()
-        """∇φ_I of its entries, consistent with the quadrature, shape (pairs, 3)"""
-        self.pairs = _paired(self.values, self.gradients, device)
+        """∇φ_I of its entries, consistent with the quadrature where no crack is near, shape (pairs, 3)"""
+        self.at_nodes: ShapeValues = self._turned(fabric.at_nodes)
+        """φ and ∇φ at the nodes: a node's coefficient is not its displacement"""
+        self._whole = self
+        """this space before there were cracks"""
+        self._cracks: Sees | None = None
+        self._seen = np.ones(self.values.nnz, bool)
+        """whether the point and the node of an entry see each other, shape (pairs,)"""
+        self._cut_off, self._lost = np.zeros(len(self.points), bool), np.zeros(len(self.points), bool)
+        """points that have been cut off from nodes, and those that see too few; shape (q,) each"""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -120,20 +134,24 @@ class Space:
             distance, index = nearest(X, places, 1)
             if len(X) and distance.max() < SAME:
                 return getattr(self, known).rows(index[:, 0])
-        return self._continued(self._turned(self._shape.at(self._placing.cloud(X))), X)
+        return self._cut(self._turned(self._shape.at(self._placing.cloud(X))), X)
 
-    def _continued(self, found: ShapeValues, X: Floats) -> ShapeValues:
-        """With fields that go on straight from the nearest node where no function reaches X (m, 3)."""
-        lost = np.flatnonzero(~np.isfinite(found.condition))
-        if not len(lost):
-            return found
-        home = nearest(X[lost], self.nodes, 1)[1][:, 0]
-        at_home = self.at_nodes.rows(home)
-        away = np.repeat(X[lost] - self.nodes[home], np.diff(at_home.start.numpy()), axis=0)
-        rise = np.einsum("pa,pa->p", at_home.dphi.numpy(), away)
-        order = np.arange(len(X))
-        order[lost] = len(X) + np.arange(len(lost))
-        return found.followed_by(at_home.with_values(at_home.phi.numpy() + rise)).rows(order)
+    def on(self, X: Floats, owner: NDArray[np.integer], index: NDArray[np.integer], wider: float = 1.0) -> ShapeValues:
+        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, both ascending; with
+        covers that many times as wide."""
+        shape = self._shape if wider == 1 else self._shape.with_covers(wider * self._fabric.covers)
+        return self._turned(shape.on(self._placing.cloud(X), owner, index))
+
+    def reach_to(self, X: Floats, index: NDArray[np.integer]) -> Floats:
+        """How far positions (p, 3) lie from nodes (p,), in covers of these, shape (p,)."""
+        away = self._placing.cloud(X) - self._fabric.nodes.positions[index]
+        return np.asarray(np.abs(away).max(axis=1) / self._fabric.covers[index], np.float64)
+
+    def _cut(self, whole: ShapeValues, X: Floats) -> ShapeValues:
+        """What cracks leave of functions at (m, 3) positions; where none reach, fields go straight on."""
+        if self._cracks is not None:
+            whole = cut_values(self, whole, X, self._cracks)
+        return continued(self, whole, X, self._cracks)
 
     def _turned(self, found: ShapeValues) -> ShapeValues:
         slope = self._placing.length * found.dphi.numpy()
@@ -141,20 +159,159 @@ class Space:
         return found.with_gradients(slope if np.array_equal(turn, np.eye(3)) else slope @ turn.T)
 
     @cached_property
-    def at_nodes(self) -> ShapeValues:
-        """φ and ∇φ at the nodes: a node's coefficient is not its displacement."""
-        return self._turned(self._fabric.at_nodes)
+    def pairs(self) -> Pairs:
+        """Points and nodes that meet."""
+        return _paired(self.values, self.gradients, self.device)
 
     @cached_property
     def at_skin(self) -> ShapeValues:
         """φ and ∇φ at the surfels."""
-        return self._turned(self._fabric.at_skin)
+        whole = self._turned(self._fabric.at_skin)
+        return whole if self._cracks is None else self._cut(whole, self._skin)
+
+    @cached_property
+    def around(self) -> csr_array:
+        """The nodes that each node knows where there are no cracks, shape (n, n)."""
+        return self._whole.at_nodes.values.astype(bool)
+
+    # Cracks
+
+    def cut(self, sees: Sees, box: tuple[Floats, Floats] | None = None) -> Space:
+        """The same space without pairs that do not see each other any more; this one where there are none.
+
+        `sees` takes positions in the body's coordinates, and is asked again at later times. Where pairs are cut now the
+        crack lies in the `box`, if one is given.
+        """
+        point = self._point
+        asked = np.flatnonzero(self._seen if box is None else self._seen & self._near(box)[point])
+        struck = asked[~sees(self.points[point[asked]], self.nodes[self.values.indices[asked]])]
+        if len(struck) == 0:
+            return self
+        new = copy.copy(self)
+        new._forget()
+        new._cracks, new._seen = sees, self._seen.copy()
+        new._seen[struck] = False
+        new.at_nodes = alone(cut_values(self, self._whole.at_nodes, self.nodes, sees))
+        changed = self._lost.copy()
+        changed[point[struck]] = True
+        new._rebuild(np.flatnonzero(changed), sees)
+        return new
+
+    def _forget(self) -> None:
+        """What was found for other lists of nodes."""
+        for name in ("pairs", "at_skin"):
+            self.__dict__.pop(name, None)
+
+    def _near(self, box: tuple[Floats, Floats]) -> NDArray[np.bool_]:
+        """Points whose ways to their nodes may lead through a box, shape (q,)."""
+        far = np.sqrt(3) * self._fabric.covers.max() / self._placing.length
+        return ((self.points > box[0] - far) & (self.points < box[1] + far)).all(axis=1)
+
+    @cached_property
+    def _point(self) -> NDArray[np.int32]:
+        """The point of each entry, shape (pairs,)."""
+        return np.repeat(np.arange(len(self.points), dtype=np.int32), np.diff(self.values.indptr))
+
+    def _rebuild(self, rows: NDArray[np.integer], sees: Sees) -> None:
+        """Find the functions of some points, ascending, anew."""
+        starts, entries = entries_of(self.values.indptr, rows)
+        owner, index, seen = np.repeat(np.arange(len(rows)), np.diff(starts)), self.values.indices, self._seen
+        kept = seen[entries]
+        X = self.points[rows]
+        found = rebuilt(self, X, owner[kept], index[entries[kept]], sees)
+        lost = ~np.isfinite(found.condition)
+        found = continued(self, found, X, sees)
+        # The lists as they were, and what is new in them.
+        known, wanted = (
+            one.astype(np.int64) * len(self) + other
+            for one, other in ((owner, index[entries]), (found.owner, found.index.numpy()))
+        )
+        pairs = np.union1d(known, wanted)
+        at_known, at_wanted = np.searchsorted(pairs, known), np.searchsorted(pairs, wanted)
+        row = pairs // len(self)
+        state: dict[str, NDArray[Any]] = {
+            "rows": rows, "lost": lost, "count": np.bincount(row, minlength=len(rows)), "index": pairs % len(self),
+            "phi": np.zeros(len(pairs)), "dphi": np.zeros((len(pairs), 3)), "seen": ~lost[row],
+        }  # fmt: skip
+        state["phi"][at_wanted], state["dphi"][at_wanted] = found.phi.numpy(), found.dphi.numpy()
+        state["seen"][at_known] = kept
+        self._take(state)
+
+    def _take(self, state: dict[str, NDArray[Any]]) -> None:
+        """Other functions at some points."""
+        rows = state["rows"]
+        starts, entries = entries_of(self.values.indptr, rows)
+        arrays = {"index": self.values.indices, "phi": self.values.data, "dphi": self.gradients, "seen": self._seen}
+        start = self.values.indptr
+        if np.array_equal(np.diff(starts), state["count"]):
+            arrays = {name: array.copy() for name, array in arrays.items()}
+            for name, array in arrays.items():
+                array[entries] = state[name]
+        else:
+            order = np.arange(len(self.points))
+            order[rows] = len(order) + np.arange(len(rows))
+            both = np.concatenate([start, start[-1] + np.cumsum(state["count"])])
+            start, entries = entries_of(both.astype(np.int32), order)
+            arrays = {name: np.concatenate([array, state[name]])[entries] for name, array in arrays.items()}
+            self.__dict__.pop("_point", None)
+            self.__dict__.pop("_neighbours", None)
+        self.values = csr_array((arrays["phi"], arrays["index"].astype(np.int32), start), self.values.shape)
+        self.gradients, self._seen = arrays["dphi"], arrays["seen"]
+        self._lost, self._cut_off = self._lost.copy(), self._cut_off.copy()
+        self._lost[rows], self._cut_off[rows] = state["lost"], True
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What cracks have changed."""
+        rows = np.flatnonzero(self._cut_off)
+        starts, entries = entries_of(self.values.indptr, rows)
+        return {
+            "rows": rows, "lost": self._lost[rows], "count": np.diff(starts), "index": self.values.indices[entries],
+            "phi": self.values.data[entries], "dphi": self.gradients[entries], "seen": self._seen[entries],
+        }  # fmt: skip
+
+    def same_as(self, other: Space) -> bool:
+        """Whether the same points see the same nodes."""
+        return self is other or (
+            np.array_equal(self.values.indptr, other.values.indptr) and np.array_equal(self._seen, other._seen)
+        )
+
+    def restored(self, state: dict[str, NDArray[Any]], sees: Sees | None) -> Space:
+        """The space of which `state` tells, with cracks through which one `sees` as then."""
+        if len(state["rows"]) == 0:
+            return self._whole
+        assert sees is not None
+        new = copy.copy(self._whole)
+        new._forget()
+        new._cracks = sees
+        new.at_nodes = alone(cut_values(new, new.at_nodes, new.nodes, sees))
+        new._take(state)
+        return new
 
     def mass(self, density: Floats) -> csr_array:
         """M_IJ = ∫ ρ φ_I φ_J for densities (q,) at the points, shape (n, n)."""
-        weighted = self.values.copy()
-        weighted.data = weighted.data * np.repeat(self.weights * density, np.diff(weighted.indptr))
-        return csr_array(self.values.T @ weighted)
+        return self._products(assemble_mass, self.pairs.phi, self.weights * density)
+
+    def slopes(self) -> csr_array:
+        """∫ ∇φ_I · ∇φ_J, shape (n, n)."""
+        return self._products(assemble_slopes, self.pairs.dphi, self.weights)
+
+    def _products(self, kernel: wp.Kernel, factor: wp.array, weights: Floats) -> csr_array:
+        start, index = self._neighbours
+        entries = wp.zeros(len(index), dtype=wp.float64, device=self.device)
+        pairs = self.pairs
+        dev.launch(
+            kernel,
+            len(self),
+            [
+                pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, factor,
+                wp.array(weights, dtype=wp.float64, device=self.device),
+                wp.array(start, dtype=wp.int32, device=self.device),
+                wp.array(index, dtype=wp.int32, device=self.device),
+                entries,
+            ],
+            self.device,
+        )  # fmt: skip
+        return csr_array((entries.numpy(), index, start), shape=(len(self), len(self)))
 
     def fit(self, density: Floats) -> Callable[[Floats], Floats]:
         """Takes what holds around each node, a (n, k), to coefficients p of the nearest field: M p = ∫ ρ φ a, with a of
@@ -202,9 +359,8 @@ _ONES[:3, :3] = 1.0
 
 
 def _paired(values: csr_array, gradients: Floats, device: wp.Device) -> Pairs:
-    owner = np.repeat(np.arange(values.shape[0], dtype=np.int32), np.diff(values.indptr))
-    order = np.argsort(values.indices, kind="stable").astype(np.int32)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(values.indices, minlength=values.shape[1]))])
+    numbers = np.arange(values.nnz, dtype=np.int32)
+    of_nodes = csr_array((numbers, values.indices, values.indptr), values.shape).tocsc()
 
     def on_device(array: NDArray[np.generic], dtype: object) -> wp.array:
         return wp.array(array, dtype=dtype, device=device)
@@ -214,10 +370,65 @@ def _paired(values: csr_array, gradients: Floats, device: wp.Device) -> Pairs:
         on_device(values.indices, wp.int32),
         on_device(values.data, wp.float64),
         on_device(gradients, wp.vec3d),
-        on_device(starts, wp.int32),
-        on_device(order, wp.int32),
-        on_device(owner[order], wp.int32),
+        on_device(of_nodes.indptr, wp.int32),
+        on_device(of_nodes.data, wp.int32),
+        on_device(of_nodes.indices, wp.int32),
     )
+
+
+@wp.kernel
+def assemble_mass(
+    first: int,
+    start_of_node: wp.array(dtype=wp.int32),
+    pair: wp.array(dtype=wp.int32),
+    point: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    phi: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+    row_start: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    mass: wp.array(dtype=wp.float64),
+):
+    """The row of M that belongs to a node: M_IJ = Σ_q w φ_I φ_J, `weight` with the density in it.
+
+    All lists ascend: a pointer that walks along the row finds the column of each J.
+    """
+    I = first + wp.tid()
+    for entry in range(start_of_node[I], start_of_node[I + 1]):
+        q = point[entry]
+        share = weight[q] * phi[pair[entry]]
+        at = row_start[I]
+        for other in range(start[q], start[q + 1]):
+            while column[at] < node[other]:
+                at += 1
+            mass[at] += share * phi[other]
+
+
+@wp.kernel
+def assemble_slopes(
+    first: int,
+    start_of_node: wp.array(dtype=wp.int32),
+    pair: wp.array(dtype=wp.int32),
+    point: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    weight: wp.array(dtype=wp.float64),
+    row_start: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    product: wp.array(dtype=wp.float64),
+):
+    """The same of Σ_q w ∇φ_I · ∇φ_J."""
+    I = first + wp.tid()
+    for entry in range(start_of_node[I], start_of_node[I + 1]):
+        q = point[entry]
+        share = weight[q] * dphi[pair[entry]]
+        at = row_start[I]
+        for other in range(start[q], start[q + 1]):
+            while column[at] < node[other]:
+                at += 1
+            product[at] += wp.dot(share, dphi[other])
 
 
 @wp.kernel
@@ -236,10 +447,7 @@ def assemble_stiffness(
     column: wp.array(dtype=wp.int32),
     block: wp.array(dtype=wp.mat33d),
 ):
-    """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d.
-
-    All lists ascend: a pointer that walks along the row finds the column of each J.
-    """
+    """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d."""
     I = first + wp.tid()
     for entry in range(start_of_node[I], start_of_node[I + 1]):
         q = point[entry]

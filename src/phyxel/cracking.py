@@ -1,0 +1,118 @@
+"""Cracks of phyxel bodies: what drives them, and what they part."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.cracks.samples import Samples
+from phyxel.models import cutting
+
+if TYPE_CHECKING:
+    from phyxel.body import Body
+    from phyxel.phyxels import Phyxels
+
+Floats = NDArray[np.float64]
+
+TENSE = 0.8
+"""Largest stress over the strength from which on it is looked at often."""
+WAY = 0.5
+"""Spacings that a shear wave goes between two looks at what is tense."""
+
+
+class Cracking:
+    """Lets the cracks of all phyxel bodies of a world run."""
+
+    def __init__(self, phyxels: Phyxels) -> None:
+        self._phyxels = phyxels
+        self._known: dict[Body, int] = {}
+        """revision of the cracks that the model's neighbours go by"""
+        self._strength: wp.array | None = None
+        self._since = 0.0
+        """time since cracks last could run [s]"""
+        self.longest = math.inf
+        """time after which to look again [s]"""
+
+    def laid_out(self, body: Body) -> None:
+        """The model has found the neighbours of a body as its cracks are now."""
+        self._known[body] = _revision(body)
+
+    def take_after(self, piece: Body, whole: Body) -> None:
+        """A piece has come of a body."""
+        if whole in self._known:
+            self._known[piece] = self._known[whole]
+
+    def outdate(self) -> None:
+        """Materials have changed, or bodies."""
+        self._strength = None
+
+    def follow(self) -> None:
+        """Part what cracks have come to lie between."""
+        phyxels = self._phyxels
+        changed = [body for body in phyxels.bodies if self._known.get(body) != _revision(body)]
+        for body in changed:
+            self._part(body)
+        if changed:
+            phyxels.neighbours_changed()
+
+    def _part(self, body: Body) -> None:
+        self.laid_out(body)
+        if body.fracture is None or body.has_melted:
+            return
+        model, index = self._phyxels.model, self._phyxels.bodies.index(body)
+        dev.write(model.reach, model.ranges[index][0], body.part().reach)
+        cutting.cut(model, index, body.birth_places, body.fracture.cracks.sees, body.sees)
+
+    def advance(self, dt: float) -> None:
+        """Let cracks run after dt [s] more, if anything is near its strength."""
+        brittle = [body for body in self._phyxels.bodies if body.is_brittle]
+        if not brittle:
+            return
+        self._since += dt
+        ratio = cutting.overload(self._phyxels.model, self._strengths())
+        self.longest = math.inf if ratio < TENSE else WAY / max(float(_speeds(body).max()) for body in brittle)
+        if ratio >= 1 and self._since >= self.longest * (1 - 1e-9):
+            since, self._since = self._since, 0.0
+            stress, J = self._phyxels.model.stress(), self._phyxels.model.forces.gradient.numpy() + np.eye(3)
+            for body in brittle:
+                own = self._phyxels.nodes_of(body)
+                assert body.fracture is not None
+                samples = Samples(body.birth_places, stress[own], J[own], body.strength, _speeds(body))
+                body.fracture.grow(samples, since)
+            self.follow()
+        elif ratio < 1:
+            self._since = 0.0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of it."""
+        known = [self._known.get(body, -1) for body in self._phyxels.bodies]
+        return {"known": np.array(known), "times": np.array([self._since, self.longest])}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        self._known = dict(zip(self._phyxels.bodies, state["known"].tolist(), strict=True))
+        self._since, self.longest = state["times"].tolist()
+        self.outdate()
+
+    def _strengths(self) -> wp.array:
+        """[Pa], shape (n,); infinite where nothing cracks."""
+        if self._strength is None:
+            bodies, model = self._phyxels.bodies, self._phyxels.model
+            given = [body.strength if body.is_brittle else np.full(len(body.birth), np.inf) for body in bodies]
+            self._strength = wp.array(np.concatenate(given), dtype=model.real, device=model.device)
+        return self._strength
+
+
+def _revision(body: Body) -> int:
+    return 0 if body.fracture is None else body.fracture.cracks.revision
+
+
+def _speeds(body: Body) -> Floats:
+    """Of shear waves √(μ/ρ) [spacings/s], shape (n,)."""
+    young, poisson, density = (body.mixture.number(name) for name in ("young", "poisson", "density"))
+    return np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit

@@ -1,0 +1,136 @@
+"""One crack: two level sets, ψ1 whose zero is its surface and ψ2 that is negative where it is cut, and its front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phyxel.cracks.front import Front, unit
+from phyxel.cracks.grid import Floats, Grid, vectors
+from phyxel.cracks.sheet import sheet
+from phyxel.cracks.sight import Sight
+from phyxel.cracks.sweeping import run_crack
+from phyxel.errors import PhyxelError
+
+STEEPEST = np.radians(70)
+"""How far a front turns at most in one step."""
+
+
+class Crack:
+    """ψ1 = 0 where ψ2 < 0, in a body's reference coordinates and units. Make one by `disc`, `slit` or `plane`."""
+
+    def __init__(self, grid: Grid, psi1: Floats, psi2: Floats, front: Front) -> None:
+        self.grid, self.front = grid, front
+        self.psi1, self.psi2 = np.ascontiguousarray(psi1), np.ascontiguousarray(psi2)
+        self._sight: Sight | None = None
+
+    @staticmethod
+    def disc(grid: Grid, at: ArrayLike, normal: ArrayLike, radius: float) -> Crack:
+        """A round one: ψ1 = N·(X − X₀), ψ2 = |(X − X₀)_∥| − r₀."""
+        at, normal = _place("at", at), _direction("normal", normal)
+        if not 0 < radius < np.inf:
+            raise PhyxelError(f"crack: radius = {radius}: give a length above 0, or none for a cut all through")
+        away = grid.points() - at
+        height = away @ normal
+        aside = np.linalg.norm(away - height[..., None] * normal, axis=-1)
+        front = Front.circle(at, normal, radius, grid.spacing)
+        return Crack(grid, height, aside - radius, front.inside(grid))
+
+    @staticmethod
+    def slit(grid: Grid, at: ArrayLike, normal: ArrayLike, ahead: ArrayLike) -> Crack:
+        """A half plane, cut from its straight front through `at` all the way back: ψ2 = f·(X − X₀).
+
+        f is the part of `ahead` in the plane."""
+        at, normal, ahead = _place("at", at), _direction("normal", normal), _direction("ahead", ahead)
+        forward = ahead - (ahead @ normal) * normal
+        if np.linalg.norm(forward) < 1e-6:
+            raise PhyxelError(f"crack: ahead = {ahead}: it stands upright on the crack; give a way in its plane")
+        forward = unit(forward)
+        away = grid.points() - at
+        return Crack(grid, away @ normal, away @ forward, Front.line(at, normal, forward, grid))
+
+    @staticmethod
+    def plane(grid: Grid, at: ArrayLike, normal: ArrayLike) -> Crack:
+        """A cut all through: no front, ψ2 far below 0."""
+        at, normal = _place("at", at), _direction("normal", normal)
+        through = np.full(grid.shape, -np.linalg.norm(grid.upper - grid.origin))
+        return Crack(grid, (grid.points() - at) @ normal, through, Front.none())
+
+    @property
+    def sight(self) -> Sight:
+        """Where it is, for those who look at it."""
+        if self._sight is None:
+            self._sight = Sight(self.grid, self.psi1, self.psi2)
+        return self._sight
+
+    def values(self, X: ArrayLike) -> tuple[Floats, Floats]:
+        """ψ1 and ψ2 at places (n, 3), each of shape (n,)."""
+        return self.sight.levels(vectors(X))
+
+    def normals(self, X: ArrayLike) -> Floats:
+        """Unit ∇ψ1 at places (n, 3), shape (n, 3)."""
+        return unit(self.sight.slopes(vectors(X), 1))
+
+    def sees(self, one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:
+        """Whether the straight ways between places (n, 3) and (n, 3) do not cross it, (n,)."""
+        seen = np.ones(len(vectors(one)), bool)
+        self.sight.look(vectors(one), vectors(other), seen)
+        return seen
+
+    def run(self, directions: ArrayLike, speeds: ArrayLike, dt: float) -> None:
+        """Let the front's points run along directions (k, 3) at speeds (k,) [spacings/s] for dt [s].
+
+        Of a direction counts what lies across the front, turned by at most 70° from the way ahead. Points of speed 0
+        stay as they are.
+        """
+        ways = dt * np.maximum(np.asarray(speeds, np.float64), 0.0)
+        if not ways.any():
+            return
+        t, f, n = self.front.frames()
+        wanted = np.asarray(directions, np.float64)
+        turn = np.arctan2(np.sum(wanted * n, axis=1), np.sum(wanted * f, axis=1))
+        turn = np.where(ways > 0, np.clip(turn, -STEEPEST, STEEPEST), 0.0)[:, None]
+        ahead = np.cos(turn) * f + np.sin(turn) * n
+        normals = np.cross(t, ahead)
+        run_crack(self.grid, self.psi1, self.psi2, self.front, ahead, normals, ways)
+        self._sight = None
+        moved = self.front.moved(self.front.points + ways[:, None] * ahead, ahead, normals)
+        self.front = self._unswallowed(moved).inside(self.grid).even(self.grid.spacing)
+
+    def _unswallowed(self, front: Front) -> Front:
+        """The front without what has met another part of the crack."""
+        height, ahead = self.values(front.points)
+        h = self.grid.spacing
+        return front.kept(~((ahead < -h) & (np.abs(height) < h)))
+
+    def sheet(self) -> Floats:
+        """Triangles (k, 3, 3) of its surface; their normals look to where ψ1 > 0."""
+        return sheet(self.grid, self.psi1, self.psi2, self.sight.cut)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps, as arrays."""
+        front = {f"front_{name}": value for name, value in self.front.state().items()}
+        return {"psi1": self.psi1, "psi2": self.psi2, **front}
+
+    @staticmethod
+    def restored(grid: Grid, state: Mapping[str, Any]) -> Crack:
+        """From `state()`."""
+        front = Front.restored({name: state[f"front_{name}"] for name in Front.__dataclass_fields__})
+        return Crack(grid, np.array(state["psi1"]), np.array(state["psi2"]), front)
+
+
+def _place(name: str, value: ArrayLike) -> Floats:
+    place = np.asarray(value, np.float64)
+    if place.shape != (3,) or not np.isfinite(place).all():
+        raise PhyxelError(f"crack: {name} = {value!r}: give three finite numbers")
+    return place
+
+
+def _direction(name: str, value: ArrayLike) -> Floats:
+    direction = _place(name, value)
+    if not np.linalg.norm(direction) > 0:
+        raise PhyxelError(f"crack: {name} = {value!r}: give a direction, not zero")
+    return unit(direction)

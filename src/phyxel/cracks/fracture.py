@@ -1,0 +1,213 @@
+"""The rules by which a body's cracks start and run (G04 §4.3).
+
+Rankine: a crack starts where the largest principal stress exceeds the strength, across it, and its front runs where the
+mean stress ahead does, the faster the more it exceeds. Stresses of coarse nodes at the tip of a crack are noisy: means
+over about a node spacing, smoothed along the front, keep it a clean curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
+
+from phyxel.cracks.crack import STEEPEST, Crack
+from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.front import Front
+from phyxel.cracks.grid import LEVEL_SPACING, Floats, Grid
+from phyxel.cracks.samples import Samples
+
+BIRTH_RADIUS = 1.0
+"""Of a new crack, in node spacings."""
+SECONDARY = 1.5
+"""Stress over strength at which another crack starts in a body that has one (G04: against spurious branching)."""
+BRANCHING = 3.0
+"""The same within `NEAR` of a crack, which takes the load off its surroundings or is about to."""
+NEAR = 3.0
+"""Distance from a crack in node spacings."""
+CLEAR = 1.0
+"""Distance from a crack in node spacings within which none starts: slivers."""
+MOST_AT_ONCE = 3
+"""New cracks in one call."""
+LIMIT = 0.5
+"""Fastest crack over the speed of shear waves."""
+GAIN = 2.0
+"""Share of the fastest speed per stress excess: a crack runs at its fastest from 1.5 times the strength."""
+LONGEST_WAY = 0.5
+"""Of a front in one step, in node spacings."""
+REACH = 2.0
+"""Distance up to which samples count at a front, in node spacings."""
+WIDTH = 0.75
+"""Of the Gaussian with which they count."""
+BEHIND = 0.02
+"""Weight of samples behind the front: only where there are none ahead they tell."""
+SMOOTHINGS = 2
+"""How often speeds and turns are averaged along a front."""
+
+Distance = Callable[[Floats], Floats]
+
+
+class Fracture:
+    """A body's cracks and the rules by which they grow."""
+
+    def __init__(
+        self, lower: ArrayLike, upper: ArrayLike, distance: Distance | None = None, level_spacing: float = LEVEL_SPACING
+    ) -> None:
+        """`lower` and `upper` are the body's box, `distance` the signed distance (n,) of places (n, 3) from its surface,
+        negative inside; without it all of the box is solid. All in body units."""
+        self.cracks = Cracks(Grid.around(lower, upper, level_spacing))
+        box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
+        self._distance = distance or (lambda X: np.maximum(box[0] - X, X - box[1]).max(axis=1))
+
+    @property
+    def grid(self) -> Grid:
+        """On which new cracks are to be made."""
+        return self.cracks.grid
+
+    def cut(self, crack: Crack) -> None:
+        """Put in a crack that was there before."""
+        self.cracks.add(crack)
+
+    def grow(self, samples: Samples, dt: float) -> bool:
+        """Let fronts run for dt [s] and new cracks start; whether anything changed."""
+        before = self.cracks.revision
+        tree = cKDTree(samples.points)
+        for number, crack in enumerate(self.cracks):
+            self._run(number, crack, samples, tree, dt)
+        self._start(samples)
+        return self.cracks.revision != before
+
+    def longest_step(self, samples: Samples) -> float:
+        """[s], in which no front can go farther than `LONGEST_WAY`; inf while none can run."""
+        if not any(self._unfinished(crack).any() for crack in self.cracks):
+            return np.inf
+        return float(LONGEST_WAY / (LIMIT * np.max(samples.speed)))
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps, as arrays."""
+        return self.cracks.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take the cracks from `state()` of a fracture of the same body."""
+        self.cracks = Cracks.restored(self.grid, state)
+
+    def _start(self, samples: Samples) -> None:
+        """New cracks where stress exceeds what is borne, the most loaded place first."""
+        load = samples.load()
+        for _ in range(MOST_AT_ONCE):
+            excess = load / self._thresholds(samples.points) if load.max(initial=0) > 1 else load
+            at = int(np.argmax(excess))
+            if not excess[at] > 1:
+                return
+            _, axes = np.linalg.eigh(samples.stress[at])
+            normal = samples.deformation[at].T @ axes[:, 2]
+            self.cracks.add(Crack.disc(self.grid, samples.points[at], normal, BIRTH_RADIUS))
+
+    def _thresholds(self, points: Floats) -> Floats:
+        """Stress over strength that starts a crack at places (n, 3), shape (n,)."""
+        threshold = np.full(len(points), SECONDARY if len(self.cracks) else 1.0)
+        for crack in self.cracks:
+            height, ahead = crack.values(points)
+            away = np.hypot(height, np.maximum(ahead, 0))
+            threshold[away < NEAR] = np.maximum(threshold[away < NEAR], BRANCHING)
+            threshold[away < CLEAR] = np.inf
+        return threshold
+
+    def _unfinished(self, crack: Crack) -> NDArray[np.bool_]:
+        """Which points of a front are in the solid or not yet quite out of it, (k,)."""
+        if len(crack.front) == 0:
+            return np.zeros(0, bool)
+        return self._distance(crack.front.points) < 0.5 * self.grid.spacing
+
+    def _run(self, number: int, crack: Crack, samples: Samples, tree: cKDTree, dt: float) -> None:
+        inside = self._unfinished(crack)
+        if not inside.any():
+            return
+        t, f, n = crack.front.frames()
+        P = crack.front.points
+        pull = _pull(P[inside], f[inside], samples, tree, self.cracks)
+        turn, speed = np.zeros(len(P)), np.zeros(len(P))
+        turn[inside], speed[inside] = pull.turns(t[inside], f[inside], n[inside]), pull.speeds()
+        # A web too thin to hold a sample bears nothing: it goes with what is beside it, as the front outside does.
+        thin = ~pull.ahead & (self._distance(P[inside] + f[inside]) > 0)
+        known = np.flatnonzero(inside)[~thin]
+        if len(known):
+            _, nearest = cKDTree(P[known]).query(P)
+            turn, speed = turn[known[nearest]], speed[known[nearest]]
+        else:
+            turn[:], speed[:] = 0.0, LIMIT * np.max(samples.speed)
+        turn, speed = _smoothed(crack.front, turn), _smoothed(crack.front, speed)
+        speed = np.where(self._met(number, crack, f), 0.0, np.minimum(speed, LONGEST_WAY / dt))
+        if speed.any():
+            self.cracks.run(number, np.cos(turn)[:, None] * f + np.sin(turn)[:, None] * n, speed, dt)
+
+    def _met(self, number: int, crack: Crack, forwards: Floats) -> NDArray[np.bool_]:
+        """Which points of a front have just run through another crack, (k,): there it ends."""
+        others = Cracks(self.grid, [other for other in self.cracks if other is not crack])
+        back = LONGEST_WAY + self.grid.spacing
+        return ~others.sees(crack.front.points - back * forwards, crack.front.points)
+
+
+@dataclass(frozen=True)
+class _Pull:
+    """Means at the points of a front."""
+
+    stress: Floats
+    deformation: Floats
+    strength: Floats
+    speed: Floats
+    ahead: NDArray[np.bool_]
+    """whether there are samples ahead at all"""
+
+    def turns(self, t: Floats, f: Floats, n: Floats) -> Floats:
+        """Angles (k,) by which the front turns towards its normals n: to the way v̂ = ±N × t with v̂·f > 0."""
+        _, axes = np.linalg.eigh(self.stress)
+        N = np.einsum("kba,kb->ka", self.deformation, axes[:, :, 2])
+        way = np.cross(N, t)
+        along, aside = np.sum(way * f, axis=1), np.sum(way * n, axis=1)
+        aside = np.where(along < 0, -aside, aside)
+        return np.clip(np.arctan2(aside, np.abs(along)), -STEEPEST, STEEPEST)
+
+    def speeds(self) -> Floats:
+        """[spacings/s], shape (k,)."""
+        load = np.linalg.eigvalsh(self.stress)[:, 2] / self.strength
+        return LIMIT * self.speed * np.clip(GAIN * (load - 1), 0, 1)
+
+
+def _pull(points: Floats, forwards: Floats, samples: Samples, tree: cKDTree, cracks: Cracks) -> _Pull:
+    """Means over the samples that are seen from places just ahead of a front's points (k, 3), nearly all ahead."""
+    near = cKDTree(points).sparse_distance_matrix(tree, REACH, output_type="ndarray")
+    i, j = near["i"], near["j"]
+    way = samples.points[j] - points[i]
+    ahead = np.sum(way * forwards[i], axis=1) > 0
+    weight = np.exp(-0.5 * (near["v"] / WIDTH) ** 2) * np.where(ahead, 1.0, BEHIND)
+    weight *= cracks.sees(points[i] + 0.5 * cracks.grid.spacing * forwards[i], samples.points[j])
+
+    def sums(values: Floats) -> Floats:
+        return np.bincount(i, weight * values, len(points)).astype(np.float64, copy=False)
+
+    total = np.maximum(sums(np.ones(len(i))), 1e-300)
+    means = [sums(part[j]) / total for part in samples.stress.reshape(-1, 9).T]
+    shapes = [sums(part[j]) / total for part in samples.deformation.reshape(-1, 9).T]
+    weakness = sums(1 / samples.strength[j]) / total
+    return _Pull(
+        stress=np.stack(means, axis=1).reshape(-1, 3, 3),
+        deformation=np.stack(shapes, axis=1).reshape(-1, 3, 3),
+        strength=1 / np.maximum(weakness, 1e-300),
+        speed=sums(samples.speed[j]) / total,
+        ahead=np.bincount(i, weight * ahead, len(points)) > 0,
+    )
+
+
+def _smoothed(front: Front, values: Floats) -> Floats:
+    """Averages (k,) of values (k,) along a front: ¼ from each neighbour."""
+    before, after = front.neighbours
+    k = np.arange(len(values))
+    before, after = np.where(before < 0, k, before), np.where(after < 0, k, after)
+    for _ in range(SMOOTHINGS):
+        values = 0.5 * values + 0.25 * (values[before] + values[after])
+    return values

@@ -1,0 +1,212 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Looking at a crack: its level sets at places, and whether straight ways cross it."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.cracks.grid import Floats, Grid, Lattice, at, between, cell_of, on_cpu, value_at
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+HALVINGS = 12
+"""How often the place of a crossing is halved: to a 4000th of half a cell."""
+
+
+@wp.kernel
+def read_levels(
+    first: int,
+    X: wp.array(dtype=wp.vec3d),
+    psi1: wp.array(dtype=wp.float64),
+    psi2: wp.array(dtype=wp.float64),
+    lattice: Lattice,
+    out1: wp.array(dtype=wp.float64),
+    out2: wp.array(dtype=wp.float64),
+):
+    """ψ1 and ψ2 at places, trilinear."""
+    i = first + wp.tid()
+    corner, place = cell_of(lattice, X[i])
+    out1[i] = between(psi1, lattice, corner, place)
+    out2[i] = between(psi2, lattice, corner, place)
+
+
+@wp.kernel
+def read_slopes(
+    first: int,
+    X: wp.array(dtype=wp.vec3d),
+    psi: wp.array(dtype=wp.float64),
+    lattice: Lattice,
+    out: wp.array(dtype=wp.vec3d),
+):
+    """∇ψ at places, by central differences over a cell."""
+    i = first + wp.tid()
+    slope = wp.vec3d()
+    for axis in range(3):
+        shift = wp.vec3d()
+        shift[axis] = wp.float64(0.5) * lattice.spacing
+        ahead = value_at(psi, lattice, X[i] + shift)
+        behind = value_at(psi, lattice, X[i] - shift)
+        slope[axis] = (ahead - behind) / lattice.spacing
+    out[i] = slope
+
+
+@wp.kernel
+def mark_cut_cells(
+    first: int,
+    psi1: wp.array(dtype=wp.float64),
+    psi2: wp.array(dtype=wp.float64),
+    lattice: Lattice,
+    cut: wp.array(dtype=wp.int8),
+):
+    """Which cells may hold a part of the crack: ψ1 has both signs at their corners, and ψ2 is somewhere below 0.
+
+    A cell is known by the number of its lowest corner."""
+    o = first + wp.tid()
+    k = o % lattice.count[2]
+    j = (o // lattice.count[2]) % lattice.count[1]
+    i = o // (lattice.count[2] * lattice.count[1])
+    cut[o] = wp.int8(0)
+    if i < lattice.count[0] - 1 and j < lattice.count[1] - 1 and k < lattice.count[2] - 1:
+        above = int(0)
+        behind = int(0)
+        for c in range(8):
+            corner = at(lattice, i + (c >> 2), j + ((c >> 1) & 1), k + (c & 1))
+            if psi1[corner] >= wp.float64(0.0):
+                above += 1
+            if psi2[corner] < wp.float64(0.0):
+                behind += 1
+        if above > 0 and above < 8 and behind > 0:
+            cut[o] = wp.int8(1)
+
+
+@wp.func
+def swapped(a: wp.vec3d, b: wp.vec3d):
+    """Whether b comes before a: ways are walked from the same end whichever way round they are given."""
+    if a[0] != b[0]:
+        return b[0] < a[0]
+    if a[1] != b[1]:
+        return b[1] < a[1]
+    return b[2] < a[2]
+
+
+@wp.kernel
+def see(
+    first: int,
+    one: wp.array(dtype=wp.vec3d),
+    other: wp.array(dtype=wp.vec3d),
+    psi1: wp.array(dtype=wp.float64),
+    psi2: wp.array(dtype=wp.float64),
+    near: wp.array(dtype=wp.int8),
+    lattice: Lattice,
+    lower: wp.vec3d,
+    upper: wp.vec3d,
+    seen: wp.array(dtype=wp.bool),
+):
+    """Whether the straight way crosses no ψ1 = 0 where ψ2 < 0 (G04 §4.3.1). Ways that are not seen already stay so.
+
+    Only the piece in the crack's box is walked, in steps of at most half a cell, and ψ is read only in cells `near` the
+    crack. A place with ψ1 = 0 is on the upper side.
+    """
+    i = first + wp.tid()
+    if not seen[i]:
+        return
+    zero = wp.float64(0.0)
+    half = wp.float64(0.5)
+    backwards = swapped(one[i], other[i])
+    a = wp.where(backwards, other[i], one[i])
+    way = wp.where(backwards, one[i] - a, other[i] - a)
+    start = wp.float64(0.0)
+    end = wp.float64(1.0)
+    for axis in range(3):
+        if way[axis] == zero:
+            if a[axis] < lower[axis] or a[axis] > upper[axis]:
+                end = -half
+        else:
+            s = (lower[axis] - a[axis]) / way[axis]
+            t = (upper[axis] - a[axis]) / way[axis]
+            start = wp.max(start, wp.min(s, t))
+            end = wp.min(end, wp.max(s, t))
+    if start > end:
+        return
+    steps = int(wp.ceil((end - start) * wp.length(way) / (half * lattice.spacing))) + 1
+    stride = (end - start) / wp.float64(steps)
+    side = wp.float64(0.0)
+    known = int(0)
+    for n in range(steps + 1):
+        t = start + wp.float64(n) * stride
+        corner, place = cell_of(lattice, a + t * way)
+        if near[at(lattice, corner[0], corner[1], corner[2])] == wp.int8(0):
+            known = 0
+        else:
+            height = between(psi1, lattice, corner, place)
+            if known == 1 and (height >= zero) != (side >= zero):
+                low = t - stride
+                high = t + zero
+                for _ in range(wp.static(HALVINGS)):
+                    middle = half * (low + high)
+                    if (value_at(psi1, lattice, a + middle * way) >= zero) == (side >= zero):
+                        low = middle
+                    else:
+                        high = middle
+                if value_at(psi2, lattice, a + half * (low + high) * way) < zero:
+                    seen[i] = False
+                    return
+            side = height
+            known = 1
+
+
+class Sight:
+    """Where a crack is: the cells near it and their box, found once for level sets that have changed."""
+
+    def __init__(self, grid: Grid, psi1: Floats, psi2: Floats) -> None:
+        self._lattice = grid.lattice()
+        self._psi1, self._psi2 = on_cpu(psi1.reshape(-1), wp.float64), on_cpu(psi2.reshape(-1), wp.float64)
+        cut = np.zeros(grid.shape, np.int8)
+        marked = on_cpu(cut.reshape(-1), wp.int8)
+        dev.launch(mark_cut_cells, grid.size, [self._psi1, self._psi2, self._lattice, marked], dev.pick("cpu"))
+        self.cut = cut
+        """which cells may hold a part of the crack, by their lowest corners, shape (nx, ny, nz)"""
+        self._near = on_cpu(_grown(cut).reshape(-1), wp.int8)
+        spans = [np.flatnonzero(cut.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
+        self.empty = len(spans[0]) == 0
+        """whether nothing is cut"""
+        if not self.empty:
+            self.lower = grid.origin + grid.spacing * np.array([span[0] - 1 for span in spans])
+            self.upper = grid.origin + grid.spacing * np.array([span[-1] + 2 for span in spans])
+
+    def look(self, one: Floats, other: Floats, seen: NDArray[np.bool_]) -> None:
+        """Set `seen` (n,) to False for ways between `one` and `other` (n, 3) that cross the crack."""
+        if self.empty or len(one) == 0:
+            return
+        ways = [on_cpu(one, wp.vec3d), on_cpu(other, wp.vec3d)]
+        levels = [self._psi1, self._psi2, self._near, self._lattice, wp.vec3d(*self.lower), wp.vec3d(*self.upper)]
+        dev.launch(see, len(one), [*ways, *levels, on_cpu(seen, wp.bool)], dev.pick("cpu"), split=len(one) > 5000)
+
+    def levels(self, X: Floats) -> tuple[Floats, Floats]:
+        """ψ1 and ψ2 at places (n, 3), each of shape (n,)."""
+        out1, out2 = np.empty(len(X)), np.empty(len(X))
+        read = [on_cpu(X, wp.vec3d), self._psi1, self._psi2, self._lattice]
+        written = [on_cpu(out1, wp.float64), on_cpu(out2, wp.float64)]
+        dev.launch(read_levels, len(X), [*read, *written], dev.pick("cpu"), split=len(X) > 20000)
+        return out1, out2
+
+    def slopes(self, X: Floats, which: int) -> Floats:
+        """∇ψ1 or ∇ψ2 at places (n, 3), shape (n, 3)."""
+        out = np.empty((len(X), 3))
+        psi = self._psi1 if which == 1 else self._psi2
+        read = [on_cpu(X, wp.vec3d), psi, self._lattice, on_cpu(out, wp.vec3d)]
+        dev.launch(read_slopes, len(X), read, dev.pick("cpu"), split=len(X) > 10000)
+        return out
+
+
+def _grown(cells: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The cells and all that touch them: steps of half a cell then have both ends here where they cross the crack."""
+    grown = cells.copy()
+    for axis in range(3):
+        upper, lower = np.moveaxis(grown, axis, 0), np.moveaxis(grown.copy(), axis, 0)
+        upper[1:] |= lower[:-1]
+        upper[:-1] |= lower[1:]
+    return grown

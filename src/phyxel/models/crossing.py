@@ -1,0 +1,94 @@
+"""How fields of a body go over to another space on the same points, as a crack cuts it (physics §12).
+
+Velocities become the nearest field of the new space in the sense of ∫ρ|v' − v|²: that keeps their momentum, as even
+fields are in both spaces, and is a projection, so that kinetic energy does not grow. Displacements become the one with
+the nearest strain, ∫|∇u' − ∇u|², which is a projection too, in about the norm of elastic energy; how parts lie that
+nothing joins any more, and what no gradient tells, ∫ρ|u' − u|² does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.linalg import splu
+
+Floats = NDArray[np.float64]
+
+DENSE = 600
+"""Nodes up to which a matrix is factored as a whole."""
+UNSEEN = 1e-10
+"""Weight with which coefficients stay as they are, over the mean of the diagonal: those of nodes that no point sees any
+more would be anything."""
+FAINT = 1e-3
+"""Weight of the displacement itself beside its gradient, per square of a spacing."""
+TRIES = 6
+
+
+def fitted(matrix: csr_array, load: Floats, before: Floats) -> Floats:
+    """Coefficients (n, 3) with matrix @ them = load, near those from `before` where the matrix says nothing."""
+    kept = UNSEEN * matrix.diagonal().mean()
+    given = load + kept * before
+    if matrix.shape[0] <= DENSE:
+        whole = matrix.toarray()
+        whole.flat[:: len(whole) + 1] += kept
+        return np.asarray(cho_solve(cho_factor(whole, overwrite_a=True, check_finite=False), given), np.float64)
+    whole = csc_array(matrix)
+    whole.setdiag(whole.diagonal() + kept)
+    return np.asarray(splu(whole).solve(given), np.float64)
+
+
+def rigid_part(x: Floats, X: Floats, weight: Floats) -> Floats:
+    """Where the rigid motion nearest to x (n, 3) takes X (n, 3), with weights (n,), shape (n, 3)."""
+    x_mean, X_mean = (weight @ one / weight.sum() for one in (x, X))
+    U, _, Vt = np.linalg.svd((weight[:, None] * (x - x_mean)).T @ (X - X_mean))
+    flip = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
+    return x_mean + (X - X_mean) @ ((U * flip) @ Vt).T
+
+
+class Motion:
+    """Velocities (n, 3) at x (n, 3) with a mass matrix, parted into rigid motion and the rest."""
+
+    def __init__(self, mass: csr_array, x: Floats, v: Floats) -> None:
+        self._mass, self._x = mass, x
+        weight = np.asarray(mass.sum(axis=0)).reshape(-1)
+        self._total, self._middle = weight.sum(), weight @ x / weight.sum()
+        arm = x - self._middle
+        self._turning = np.stack([np.cross(axis, arm) for axis in np.eye(3)])
+        self._inertia = np.array([self._spin_of(field) for field in self._turning]).T
+        self.v = v
+
+    def _spin_of(self, v: Floats) -> Floats:
+        return np.asarray(np.cross(self._x - self._middle, self._mass @ v).sum(axis=0))
+
+    @property
+    def momenta(self) -> tuple[Floats, Floats]:
+        """Momentum, and angular momentum about the middle of mass."""
+        return (self._mass @ self.v).sum(axis=0), self._spin_of(self.v)
+
+    @property
+    def energy(self) -> float:
+        return 0.5 * float(np.vdot(self.v, self._mass @ self.v))
+
+    def with_momenta(self, momentum: Floats, spin: Floats) -> None:
+        """Add the rigid motion that makes the momenta these."""
+        now, turned = self.momenta
+        amounts = np.linalg.solve(self._inertia, spin - turned)
+        self.v = self.v + (momentum - now) / self._total + np.einsum("k,kna->na", amounts, self._turning)
+
+    def with_at_most(self, energy: float) -> None:
+        """Take away what is above some energy: of vibration first, then of all motion about the middle of mass."""
+        if self.energy <= energy:
+            return
+        momentum, spin = self.momenta
+        drift = momentum / self._total
+        turning = np.einsum("k,kna->na", np.linalg.solve(self._inertia, spin), self._turning)
+        still = 0.5 * float(momentum @ drift)
+        rigid = still + 0.5 * float(spin @ np.linalg.solve(self._inertia, spin))
+        vibration = self.v - drift - turning
+        if rigid <= energy:
+            left = np.sqrt((energy - rigid) / max(self.energy - rigid, 1e-300))
+            self.v = drift + turning + min(left, 1.0) * vibration
+        else:
+            self.v = drift + np.sqrt(max(energy - still, 0.0) / max(rigid - still, 1e-300)) * turning

@@ -1,0 +1,211 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Phyxels that a crack parts: neighbours that no longer see each other are none (physics §12).
+
+Only phyxels that lose a neighbour get new moments, and a larger support where those that are left lie in one plane. A
+cut moves nothing, so mass and momentum stay to the bit. What ∇u comes to be among fewer neighbours may hold more energy
+than before; so much of the strain is then stored, and so much hourglass stiffness given up, that no phyxel's energy
+grows: a process zone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from phyxel import device as dev
+from phyxel.device import Launch
+from phyxel.mls.moments import GROWTH, MOST_GROWTHS, THINNEST, extreme_eigenvalues
+from phyxel.mls.neighbours import PairList
+from phyxel.mls.seen import Sees
+from phyxel.models.elasticity import first_stress
+from phyxel.models.forces import HOURGLASS
+from phyxel.models.reductions import CHUNK
+
+if TYPE_CHECKING:
+    from phyxel.models.phyxel import PhyxelModel
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.integer]
+
+ROUNDED = 1e-10
+"""Energy of a phyxel over E v that single precision makes of rigid motion: no gain."""
+
+
+@wp.kernel
+def find_overload(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=Any),
+    k_v: wp.array(dtype=Any),
+    k_b: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    strength: wp.array(dtype=Any),
+    n: int,
+    largest: wp.array(dtype=wp.float64),
+):
+    """Largest principal Cauchy stress over the strength (Rankine) among the CHUNK phyxels of each chunk."""
+    c = first + wp.tid()
+    found = wp.float64(0.0)
+    i = c * CHUNK
+    end = wp.min(n, i + CHUNK)
+    while i < end:
+        row = law[i]
+        J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
+        P = first_stress(J, plastic[i], swell[i], stiffness[row], k_v[row], k_b[row])
+        _low, high = extreme_eigenvalues(P * wp.transpose(J) / wp.determinant(J))
+        found = wp.max(found, wp.float64(high / strength[i]))
+        i += 1
+    largest[c] = found
+
+
+def overload(model: PhyxelModel, strength: wp.array) -> float:
+    """Largest principal stress of all phyxels over their strength [Pa], (n,) on the device."""
+    model.ensure_forces()
+    n = len(model)
+    largest = wp.zeros((n + CHUNK - 1) // CHUNK, dtype=wp.float64, device=model.device)
+    item = Launch(find_overload, len(largest), [*model.matter.law, model.forces.gradient, strength, n, largest])
+    dev.launch(item.kernel, item.count, item.inputs, model.device)
+    return float(largest.numpy().max())
+
+
+def components(model: PhyxelModel, body: int) -> NDArray[np.int32]:
+    """Number of the part of a body that each of its phyxels belongs to, shape (n,): neighbours are in one."""
+    low, high = model.ranges[body]
+    links = _Links.of(model.matter.near.pairs())
+    own = (links.owner >= low) & (links.owner < high)
+    ends = links.owner[own] - low, links.index[own] - low
+    graph = coo_array((np.ones(own.sum()), ends), shape=(high - low, high - low))
+    return connected_components(graph, directed=False)[1]
+
+
+def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees) -> None:
+    """Part the neighbours of a body between which cracks run, as `cracks` says.
+
+    `places` (n, 3) are those of its phyxels at birth. New neighbours, where the old ones are too few, are those that
+    `sees` allows.
+    """
+    low, high = model.ranges[body]
+    links = _Links.of(model.matter.near.pairs())
+    kept = _uncrossed(links, low, high, places, cracks)
+    if kept.all():
+        return
+    model.synchronise()
+    energy, trace = model.measure()[0], model.matter.moments.trace.numpy().astype(np.float64)
+    affected = np.unique(links.owner[~kept])
+    X, support = model.matter.X.numpy().astype(np.float64), model.matter.support.numpy()
+    links = _with_more(links.part(kept), X, support, affected, low, places, sees)
+    model.matter.support.assign(support)
+    model.relay(links.pairs(len(model)))
+    now = model.matter.moments.trace.numpy().astype(np.float64)
+    thinner = np.divide(now, trace, out=np.ones_like(now), where=(trace > 0) & (now > 0))
+    model.loosen(affected, thinner[affected])  # c_i stays: of what is left of a fit, no tie gets stiffer
+    _store_excess(model, affected, energy)
+
+
+@dataclass(frozen=True)
+class _Links:
+    """Neighbour lists as pairs, those of a phyxel one after another."""
+
+    owner: Integers
+    index: Integers
+
+    @staticmethod
+    def of(pairs: PairList) -> _Links:
+        return _Links(np.repeat(np.arange(len(pairs.count)), pairs.count), pairs.index.astype(np.int64))
+
+    def part(self, kept: NDArray[np.bool_]) -> _Links:
+        return _Links(self.owner[kept], self.index[kept])
+
+    def joined(self, i: Integers, j: Integers) -> _Links:
+        """With the links i -> j and back, as far as they are new."""
+        return _Links(np.concatenate([self.owner, i, j]), np.concatenate([self.index, j, i])).once()
+
+    def once(self) -> _Links:
+        _, first = np.unique(self.owner * (self.index.max(initial=0) + 1) + self.index, return_index=True)
+        return self.part(np.sort(first))
+
+    def pairs(self, n: int) -> PairList:
+        order = np.argsort(self.owner, kind="stable")
+        return PairList(np.bincount(self.owner, minlength=n).astype(np.int32), self.index[order].astype(np.int32))
+
+
+def _uncrossed(links: _Links, low: int, high: int, places: Floats, cracks: Sees) -> NDArray[np.bool_]:
+    """Which links cross no crack. Each pair is asked for once: both ends must come to the same answer."""
+    asked = np.flatnonzero((links.owner >= low) & (links.owner < high) & (links.owner < links.index))
+    one, other = links.owner[asked], links.index[asked]
+    hidden = ~cracks(places[one - low], places[other - low])
+    n = int(links.index.max()) + 1
+    gone = np.concatenate([one[hidden] * n + other[hidden], other[hidden] * n + one[hidden]])
+    return ~np.isin(links.owner * n + links.index, gone)
+
+
+def _with_more(
+    links: _Links, X: Floats, support: Floats, nodes: Integers, low: int, places: Floats, sees: Sees
+) -> _Links:
+    """Links in which none of some nodes has its neighbours in one plane, if that can be helped: their supports, in
+    `support`, grow. Where it cannot, they stay."""
+    chosen = np.zeros(len(X), bool)
+    chosen[nodes] = True
+    own = links.part(chosen[links.owner])
+    thin = nodes[_ratios(X, support, nodes, own) < THINNEST]
+    tree, wider = cKDTree(X[low : low + len(places)]), support.copy()
+    for _ in range(MOST_GROWTHS):
+        if not len(thin):
+            break
+        wider[thin] *= GROWTH
+        near = tree.query_ball_point(X[thin], wider[thin], return_sorted=True)
+        i = np.repeat(thin, [len(one) for one in near])
+        j = low + np.concatenate([np.asarray(one, np.int64) for one in near])
+        i, j = i[i != j], j[i != j]
+        seen = sees(places[i - low], places[j - low])
+        found = _Links(i[seen], j[seen])
+        solid = thin[_ratios(X, wider, thin, found) >= THINNEST]
+        support[solid] = wider[solid]
+        done = np.isin(found.owner, solid)
+        links = links.joined(found.owner[done], found.index[done])
+        thin = np.setdiff1d(thin, solid)
+    return links
+
+
+def _ratios(X: Floats, support: Floats, nodes: Integers, links: _Links) -> Floats:
+    """Smallest over largest eigenvalue of the moment matrices of some nodes, shape (m,); `links` are theirs alone."""
+    arm = X[links.index] - X[links.owner]
+    weight = np.maximum(1 - (arm * arm).sum(axis=1) / support[links.owner] ** 2, 0) ** 3
+    A = np.zeros((len(nodes), 3, 3))
+    np.add.at(A, np.searchsorted(nodes, links.owner), weight[:, None, None] * arm[:, :, None] * arm[:, None, :])
+    values = np.linalg.eigvalsh(A)
+    return np.divide(values[:, 0], values[:, 2], out=np.zeros(len(nodes)), where=values[:, 2] > 0)
+
+
+def _store_excess(model: PhyxelModel, nodes: Integers, before: Floats) -> None:
+    """Let no phyxel of some have more energy than `before` (n,): with f² = before/now it keeps the share f of its
+    elastic strain and of its change of volume, and f² of its hourglass stiffness."""
+    now, matter = model.measure()[0][nodes], model.matter
+    noise = ROUNDED / HOURGLASS * model.grip.numpy().astype(np.float64) * matter.volume.numpy()
+    rising = now > before[nodes] + noise[nodes]
+    if not rising.any():
+        return
+    nodes, share = nodes[rising], before[nodes][rising] / now[rising]
+    model.loosen(nodes, share)
+    kept = np.sqrt(share)
+    J = model.forces.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
+    strain, ratio = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3)), np.linalg.det(J)
+    plastic, swell, rest = matter.plastic.numpy(), matter.swell.numpy(), matter.rest_volume.numpy()
+    plastic[nodes] = strain - kept[:, None, None] * (strain - plastic[nodes])
+    upright = np.flatnonzero(ratio > 0)  # what is turned inside out has no volume to go back to
+    swell[nodes[upright]] = ((1 + kept * (swell[nodes] * ratio - 1)) / np.where(ratio > 0, ratio, 1.0))[upright]
+    rest[nodes] = matter.volume.numpy()[nodes] / swell[nodes]
+    for array, values in ((matter.plastic, plastic), (matter.swell, swell), (matter.rest_volume, rest)):
+        array.assign(values)
+    model.shape_changed()
