@@ -27,8 +27,8 @@ class Redrawing:
     def __init__(
         self, folder: Path, looks: dict[str, Any], frames: str | None = None, device: str | None = None
     ) -> None:
-        """`looks` are what `Inside` takes, None for what is left open; `frames` is "a:b" as Python counts, or one number;
-        all if left out."""
+        """`looks` are what `Inside` takes, None for what is left open; `frames` is "a:b" as Python counts, or one
+        number; all if left out."""
         self.folder, self._device = folder, device
         Inside(**{key: value for key, value in looks.items() if value is not None})  # says what is wrong with them
         self._scene = _scene_of(folder).with_output(**looks)

@@ -31,12 +31,12 @@ Pixels = NDArray[np.uint8]
 
 PLACES = 40_000
 """of the lattices of all bodies together; fog is made of eight times as many."""
-FEWEST = 3_000
+FEWEST = 500
 """Places of a small body among large ones."""
 SPREAD = 0.7
 """Standard deviation of a puff over its distance to the next: their sum is even to a hundredth."""
 DENSE = 7.0
-"""Extinction of the densest fog, over one by the cube root of a body's volume."""
+"""Extinction of the densest fog, over one by the cube root of the largest body's volume when it was first seen."""
 CLEAR = 0.08
 """Share of the colour scale below which fog is clear, unless it is told."""
 SURFEL_AREA = 0.6
@@ -66,6 +66,8 @@ class Insight:
         self._lattices: dict[Body, tuple[object, Lattice]] = {}
         self._panes: dict[Body, tuple[object, list[Pane]]] = {}
         self._haze: HazeLayer | None = None
+        self._size = 0.0
+        """cube root of the volume of the largest body when it was first seen [m]: pieces are as dense"""
         self._bar: tuple[object, Floats] | None = None
 
     # What there is to be seen
@@ -76,7 +78,8 @@ class Insight:
             self._limits.see(sight.values[sight.lattice.inside])
 
     def _sights(self, world: World) -> list[Sight]:
-        total = sum(float(body.volumes.sum()) for body in world.bodies)
+        volumes = [float(body.volumes.sum()) for body in world.bodies]
+        total, self._size = sum(volumes), self._size or float(np.cbrt(max(volumes)))
 
         def lattice(body: Body) -> Lattice:
             volume = float(body.volumes.sum())
@@ -203,7 +206,7 @@ class Insight:
         owner, offset = owner[kept], offset[kept]
         J, turn = sight.J[owner], self._stage.turn(world)
         x = sight.x[owner] + np.einsum("nab,nb->na", J, offset)
-        extinction = DENSE / np.cbrt(lattice.volume) * share[kept]
+        extinction = DENSE / self._size * share[kept]
         weights = extinction * volume[kept] * np.abs(np.linalg.det(J))
         colors = self.inside.brightness * legend.light(values[kept])
         return Puffs(self._placed(x, world), 0.5 * SPREAD * lattice.spacing * (turn @ J), weights, colors)

@@ -16,7 +16,7 @@ from phyxel.inside import Plane
 from phyxel.points.frames import tangents
 from phyxel.quantities import Quantity
 from phyxel.render.camera import Camera
-from phyxel.render.lattice import reference_box, signed_distance
+from phyxel.render.lattice import reference_box, signed_distance, uncracked
 from phyxel.render.legend import Legend
 from phyxel.render.pen import INK, layer_of, over
 from phyxel.render.tiles import (
@@ -71,8 +71,10 @@ class Pane:
             used[quads[:, 0] + i, quads[:, 1] + j] = True
         number[used] = np.arange(used.sum())
         a, b, c, d = (number[quads[:, 0] + i, quads[:, 1] + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)))
-        self.triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
-        """numbers of corners, (t, 3)"""
+        triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+        ends = [(X[used][triangles[:, k]], X[used][triangles[:, k - 1]]) for k in range(3)]
+        self.triangles = triangles[np.all([uncracked(body, *side) for side in ends], axis=0)]
+        """numbers of corners, (t, 3): cracks gape between them"""
         self.distance = distance[used]
         """of the corners from the surface [m], negative inside, shape (m,)"""
         self.X = X[used]
