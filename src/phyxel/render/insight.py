@@ -33,8 +33,8 @@ PLACES = 40_000
 """of the lattices of all bodies together; fog is made of eight times as many."""
 FEWEST = 500
 """Places of a small body among large ones."""
-SPREAD = 0.7
-"""Standard deviation of a puff over its distance to the next: their sum is even to a hundredth."""
+SPREAD = 0.6
+"""Standard deviation of a puff over its distance to the next: their sum is even to 1.4 %."""
 DENSE = 7.0
 """Extinction of the densest fog, over one by the cube root of the largest body's volume when it was first seen."""
 CLEAR = 0.08

@@ -246,22 +246,23 @@ class Panes:
 
     def painted_on(self, picture: NDArray[np.uint8], front: wp.array, legend: Legend, overlap: float) -> wp.array:
         """Paint them on a picture whose pixels are one over `front` [m] away, but for what lies more than `overlap` [m]
-        behind that. Returns one over the depth of what is seen then."""
-        solid, covered = untiled(self._grid, front.numpy()), front
+        behind that. Returns `front` with all before them left out: their colours are to be read."""
+        solid = front.numpy()
+        before = solid.copy()
         # First what is inside the solid, wholly; then over it all with soft edges, for another pane may be behind them.
         for farthest in (0.0, np.inf):
             seen = self.seen(farthest)
-            near = untiled(self._grid, seen.near.numpy())
-            visible = (near > 0) & (near >= solid / (1 + overlap * solid))
-            if not visible.any():
-                continue
-            rows, columns = (np.flatnonzero(visible.any(axis=axis)) for axis in (1, 0))
-            part = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-            layer = painted(seen.value[part], seen.distance[part], visible[part], legend, farthest > 0)
-            picture[part] = np.rint(255 * over(picture[part] / 255.0, layer))
+            near = seen.near.numpy()
+            shown = (near > 0) & (near >= solid / (1 + overlap * solid))
             if farthest == 0:
-                covered = wp.array(np.maximum(seen.near.numpy(), front.numpy()), dtype=float, device=self._device)
-        return covered
+                before[shown] = np.inf
+            visible = untiled(self._grid, shown)
+            if visible.any():
+                rows, columns = (np.flatnonzero(visible.any(axis=axis)) for axis in (1, 0))
+                part = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+                layer = painted(seen.value[part], seen.distance[part], visible[part], legend, farthest > 0)
+                picture[part] = np.rint(255 * over(picture[part] / 255.0, layer))
+        return wp.array(before, dtype=float, device=self._device)
 
 
 def painted(value: Floats, distance: Floats, visible: NDArray[np.bool_], legend: Legend, soft: bool) -> Floats:
