@@ -8,6 +8,7 @@ over about a node spacing, smoothed along the front, keep it a clean curve.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,14 @@ class Fracture:
         self._distance = distance or (lambda X: np.maximum(box[0] - X, X - box[1]).max(axis=1))
         self._tree = cKDTree(np.zeros((0, 3)))
         self._tree_of: Floats | None = None
+
+    def of_piece(self, narrowed: Callable[[Floats, Floats], Floats]) -> Fracture:
+        """The same cracks, to grow by themselves in a piece of the body: `narrowed` takes places (n, 3) and their
+        distance (n,) from the body's surface to that from the piece's."""
+        piece, distance = copy(self), self._distance
+        piece._distance = lambda X: narrowed(X, distance(X))
+        piece.restore(self.state())
+        return piece
 
     @property
     def grid(self) -> Grid:
