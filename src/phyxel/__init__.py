@@ -16,6 +16,7 @@ from phyxel.contact.mold import Mold
 from phyxel.errors import PhyxelError
 from phyxel.fields import Attraction, Field, Wind
 from phyxel.handle import Handle
+from phyxel.inside import Inside
 from phyxel.material import Material
 from phyxel.mixing import Channel
 from phyxel.points.cloud import PointCloud
@@ -40,6 +41,7 @@ __all__ = [
     "Funnel",
     "Ground",
     "Handle",
+    "Inside",
     "Material",
     "Mold",
     "PhyxelError",
@@ -64,6 +66,8 @@ def __getattr__(name: str) -> object:
 
     if name in ("Scene", "gallery"):
         return getattr(importlib.import_module("phyxel.scene"), name)
+    if name == "stage":
+        return importlib.import_module("phyxel.render.stage").stage
     if name in ("export", "render"):
         return importlib.import_module(f"phyxel.{name}")
     raise AttributeError(f"module 'phyxel' has no attribute '{name}'")

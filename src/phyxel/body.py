@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from phyxel.cracks.crack import Crack
+from phyxel.cracks.cracks import Cracks
 from phyxel.cracks.fracture import Fracture
+from phyxel.cracks.samples import scattered
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.look import look_named
@@ -25,6 +28,7 @@ from phyxel.mls.seen import homes, seen_pairs
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.lone import check_solid
 from phyxel.models.phyxel import Part
+from phyxel.models.rigid import RigidSpace
 from phyxel.models.space import Placing, Space
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
@@ -32,14 +36,17 @@ from phyxel.preparation import prepared
 from phyxel.ramp import Ramp
 from phyxel.region import Box, Spot, Vector, Where, as_vector, select
 from phyxel.solid.fabric import Fabric
+from phyxel.solid.guide import Guide
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.surface.discs import Rest
+from phyxel.surface.parted import Inner, Parted, Piece, Whole, parted
 from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
+    from phyxel.probes import Probe
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
 
@@ -51,12 +58,20 @@ LIGHT = 3.0e8
 """[m/s]"""
 PAIRED = {"refine": "levels", "parts": "material"}
 GREY = (0.72, 0.72, 0.74)
+DULL, PALE = 0.7, 0.25
+"""How much of its surface's hue the inside of a body has, and how much lighter it is, unless it is told."""
+ROUGH = {"stone": 0.1, "clay": 0.05}
+"""How far faces of cracks are tilted here and there, by look [rad]."""
 MELTING_TIME = 0.05
 """Viscosity of a melt over the pressure of its own height [s], unless it is given."""
 MELTED_STIFFNESS = 30.0
 """Largest Young's modulus of a melt over the pressure of its own height: stiffer melts only take smaller steps."""
+ASKED = 16
+"""Nearest nodes that are asked whether they see a place beside a crack."""
 BESIDE = 2.0
 """Distance from its solid within which a piece knows what has parted from it, in spacings."""
+AROUND = 3.0
+"""How far from the nodes of a piece its surface may be, in spacings."""
 PICKED = 1.5
 """How far around a picked surfel nodes are taken hold of, in spacings."""
 
@@ -87,7 +102,8 @@ class Body:
     `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs.
     `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte". `surface` is "carried" (its points go
     with the nodes around them) or "blended" (so they do while it is solid; while it flows they part and join with it,
-    and in a mold take its relief), which is also what you get if you say nothing.
+    and in a mold take its relief), which is also what you get if you say nothing. `inside` is the colour (red, green,
+    blue from 0 to 1) of what cracks lay open; if left out, a paler one than that of its surface.
 
     `model` is what moves it: "phyxel" (does everything: dents, melts, meets other bodies), "galerkin" (accurate: stress
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
@@ -121,6 +137,7 @@ class Body:
         look: str = "gummy",
         basis: Basis = "linear",
         modes: int = MODES,
+        inside: Vector | None = None,
         seed: int = 0,
     ) -> None:
         if not isinstance(cloud, PointCloud):
@@ -198,8 +215,18 @@ class Body:
         """the name of the body that it was once part of, or its own"""
         self._lost: Floats = np.zeros((0, 3))
         """where nodes were at birth that have parted from it, in body units, shape (k, 3)"""
+        self._parted_by: Cracks | None = None
+        """the cracks as they were then"""
+        self.guide: Guide | None = None
+        """distances of its solid, for contact; known when first needed"""
+        self.certificate: bytes = self._signature()
+        """what it was at birth, whole, as a hash"""
         self._parted_at = 0
         """revision of the cracks at which it was last asked whether it has parted"""
+        self._inside = None if inside is None else self._color("inside", inside)
+        self._whole: Whole | None = None
+        self._own_points: NDArray[np.int64] | None = None
+        """of a piece: which points of the whole it has, shape (m,)"""
 
     @cached_property
     def solid(self) -> Solid:
@@ -315,22 +342,21 @@ class Body:
         return None if self.cloud.splats is None else self.cloud.splats.turned(self._scale, self.rotation)
 
     def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid."""
+        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid, past cracks."""
+        seen = self._sees_in_solid(one, other)
+        return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
+
+    def _sees_in_solid(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         born = self.born
         there, here = (self._unplaced(born.centre + born.unit * np.asarray(x, np.float64)) for x in (one, other))
-        seen = self.solid.sees(there, here)
-        return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
+        return self.solid.sees(there, here)
 
     def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
         """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,). What
         has parted from it is outside."""
         there = self._unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
         distance = self.solid.distance(there) * (self._scale / self.born.unit)
-        if len(self._lost):
-            near = np.flatnonzero(distance < BESIDE)
-            own, cleft = self._side(positions[near]), self._cleft(positions[near])
-            distance[near] = np.maximum(distance[near], np.where(own, -cleft, cleft))
-        return distance
+        return self._narrowed(positions, distance)
 
     def _in_cloud(self, entry: Region) -> Region:
         """A region to refine, given in reference positions, in those of the cloud."""
@@ -349,16 +375,19 @@ class Body:
         return self._middle + (positions - self._at - self._middle) @ self.rotation / self._scale
 
     @cached_property
-    def space(self) -> Space:
-        """The fields a Galerkin or modal body can have; a phyxel body is asked for its modes in them."""
+    def space(self) -> Any:
+        """The fields (`Space`) a Galerkin or modal body can have; a phyxel body is asked for its modes in them. A crumb
+        has a `RigidSpace`."""
         device = self._in_world("space").device
+        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
+        if self.model == "rigid":
+            return RigidSpace((self.birth - self.centre) / self.unit, self.volumes / self.unit**3, skin, device)
         fabric = (
             Fabric.woven(self.solid, self._sampled, self.basis, device)
             if self.model == "phyxel"
             else Fabric.restored(self._fabric, self.basis, device)
         )
         placing = Placing(self._unplaced(self.born.centre[None])[0], self.born.unit / self._scale, self.rotation)
-        skin = (self.placed_cloud() - self.born.centre) / self.born.unit
         return Space(fabric, placing, skin, self._sees_in_cloud, device)
 
     def _sees_in_cloud(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -383,6 +412,13 @@ class Body:
 
     # Falling apart
 
+    def _signature(self) -> bytes:
+        digest = hashlib.sha256(f"{self.model} {self.basis} {self.modes}".encode())
+        digest.update(np.ascontiguousarray(self.birth).tobytes())
+        digest.update(np.ascontiguousarray(self.volumes).tobytes())
+        digest.update(self.mixture.signature())
+        return digest.digest()
+
     @property
     def birth_places(self) -> Floats:
         """X at birth in body units, shape (n, 3): what cracks count in."""
@@ -391,14 +427,17 @@ class Body:
     @property
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
-        mean, scatter = self.mixture.number("strength"), self.mixture.number("strength_scatter")
-        width = np.sqrt(np.log1p(scatter**2))
-        return np.where(np.isnan(mean), np.inf, mean) * np.exp(width * self._luck - 0.5 * width**2)
+        return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self._luck)
 
     @property
     def is_brittle(self) -> bool:
         """Whether cracks can start or run in it."""
         return self.fracture is not None and not self.has_melted and bool(np.isfinite(self.strength).any())
+
+    @property
+    def has_cracked(self) -> bool:
+        """Whether there is a crack in it, or it is a piece of what fell apart."""
+        return self.fracture is not None and len(self.fracture.cracks) > 0
 
     def _checked_seed(self, seed: int) -> int:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
@@ -458,11 +497,6 @@ class Body:
             raise PhyxelError(f"{self.name}: {key} = {value}: give a direction, not zero")
         return way
 
-    def outdate_surface(self) -> None:
-        """Other nodes carry the surfels than before."""
-        if not self.reshaped:
-            self._surfels, self._surfels_at = None, -1
-
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
         now = 0 if self.fracture is None else self.fracture.cracks.revision
@@ -473,23 +507,23 @@ class Body:
         """The node that each point of the cloud goes with, shape (m,)."""
         if self.model != "phyxel":
             return self.space.homes_of_skin()
-        return homes((self.placed_cloud() - self.born.centre) / self.born.unit, self.birth_places, self.sees)
+        points = (self.placed_cloud() - self.born.centre) / self.born.unit
+        return homes(points, self.birth_places, self.sees, ASKED)
 
-    def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64]) -> Body:
-        """A body of its own, of some nodes (k,) and points of its surface (m,), where they are."""
+    def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> Body:
+        """A body of its own, of some nodes (k,) and points of its surface (m,) that `cracks` have parted from the rest,
+        where they are."""
         piece = copy(self)
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
-        if self.fracture is not None:
-            piece.fracture = copy(self.fracture)
-            piece.fracture.restore(self.fracture.state())
-        piece._become(nodes, points)
+        piece._become(nodes, points, cracks)
         return piece
 
     def keep(
         self,
         nodes: NDArray[np.int64],
         points: NDArray[np.int64],
+        cracks: Cracks,
         others: Sequence[tuple[Body, NDArray[np.int64]]],
     ) -> None:
         """Be only what these nodes and points are; holds go with `others`, and with the nodes these have."""
@@ -500,48 +534,53 @@ class Body:
                 whose = [whose[self._nearest_part(handle.points[0], [chosen for _, chosen in whose])]]
             for body, part in handle.dealt_out(whose):
                 body.handles.append(part)
-        self._become(nodes, points)
+        self._become(nodes, points, cracks)
 
     def _nearest_part(self, place: Floats, parts: Sequence[NDArray[np.int64]]) -> int:
         """Which part has the node nearest to a place [m] in the reference shape."""
         away = np.linalg.norm(self.birth - place, axis=1)
         return int(np.argmin([away[part].min() for part in parts]))
 
-    def _become(self, nodes: NDArray[np.int64], points: NDArray[np.int64]) -> None:
+    def _become(self, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> None:
         gone = np.ones(len(self.birth), bool)
         gone[nodes] = False
-        self._lost = np.concatenate([self._lost, self.birth_places[gone]])
+        self._lost, self._parted_by = np.concatenate([self._lost, self.birth_places[gone]]), cracks
         space = None if self.model == "phyxel" else self.space.part(nodes, points)
         self.birth, self.volumes, self._reach = self.birth[nodes], self.volumes[nodes], self._reach[nodes]
         self.start_velocities, self._luck = self.start_velocities[nodes], self._luck[nodes]
         self.mixture, self.first_mixture, self._solid = (
             mixture.part(nodes) for mixture in (self.mixture, self.first_mixture, self._solid)
         )
-        self._recipe, self.cloud = self._recipe.part(nodes), self.cloud.part(points)
+        self._recipe = self._recipe.part(nodes)
+        self._keep_points(points)
         self.__dict__.pop("space", None)
         if space is not None:
             self.__dict__["space"] = space
-        self._skin = None
-        self.outdate_surface()
+        self._skin = self.guide = self._surfels = None
+        if self.fracture is not None:
+            self.fracture = self.fracture.of_piece(self._narrowed)
 
-    def _side(self, places: Floats) -> NDArray[np.bool_]:
-        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that it was parted by."""
-        assert self.fracture is not None
+    def _narrowed(self, places: NDArray[np.floating], distance: Floats) -> Floats:
+        """The distance (k,) of places at birth from the surface of what it was once part of, as one from its own."""
+        if self._parted_by is None:
+            return distance
+        near = np.flatnonzero(distance < BESIDE)
+        away = cleft(self._parted_by, places[near])
+        distance[near] = np.maximum(distance[near], np.where(self._side(places[near]), -away, away))
+        return distance
+
+    def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""
+        assert self._parted_by is not None
         both = np.concatenate([self.birth_places, self._lost])
-        return homes(places, both, self.fracture.cracks.sees) < len(self.birth)
-
-    def _cleft(self, places: Floats) -> Floats:
-        """Distance of places (k, 3) at birth from the nearest crack, in body units, shape (k,)."""
-        assert self.fracture is not None
-        levels = [crack.values(places) for crack in self.fracture.cracks]
-        return np.min([np.hypot(psi1, np.maximum(psi2, 0)) for psi1, psi2 in levels], axis=0)
+        return homes(places, both, self._parted_by.sees, ASKED) < len(self.birth)
 
     def _reach_beside_cracks(self) -> Floats:
         """How far nodes are from the nearest face of the body, in units, shape (n,)."""
         reach = self._reach / self.unit
         if self.fracture is None or not len(self.fracture.cracks):
             return reach
-        return np.minimum(reach, self._cleft(self.birth_places) * self.born.unit / self.unit)
+        return np.minimum(reach, cleft(self.fracture.cracks, self.birth_places) * self.born.unit / self.unit)
 
     # What a user changes
 
@@ -648,15 +687,19 @@ class Body:
     def paint(self, where: Where, color: Vector) -> None:
         """Give the points of the surface that lie somewhere, in the reference shape, another colour: red, green and
         blue from 0 to 1. Before the body is first shown."""
-        if self._surfels is not None:
+        if self._surfels is not None or self._whole is not None:
             raise PhyxelError(f"{self.name}: paint: it has been shown already; paint it before")
-        chosen = self._vector("color", color)
-        if not ((chosen >= 0) & (chosen <= 1)).all():
-            raise PhyxelError(f"{self.name}: paint: color = {color}: give red, green and blue from 0 to 1")
+        chosen = self._color("paint: color", color)
         points = self.placed_cloud()
         colors = np.array(np.broadcast_to(GREY, points.shape) if self.cloud.colors is None else self.cloud.colors)
         colors[select(where, points, f"{self.name}: paint")] = chosen
         self.cloud = self.cloud.with_colors(colors)
+
+    def _color(self, key: str, color: Vector) -> Floats:
+        chosen = self._vector(key, color)
+        if not ((chosen >= 0) & (chosen <= 1)).all():
+            raise PhyxelError(f"{self.name}: {key} = {color}: give red, green and blue from 0 to 1")
+        return chosen
 
     def change(self, material: Material | None = None, *, over: float = 0.0, **numbers: Any) -> None:
         """Become another material, or one with other numbers, smoothly within `over` [s] from now.
@@ -857,18 +900,90 @@ class Body:
         """The surfels, where they were last carried."""
         world = self._in_world("surface")
         if self._surfels is None:
-            nodes = (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
-            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self.sees, values)
+            self._surfels = Surfels(self.rest_surfels(), self._carrying, world.device, self._sees_in_solid, values)
+            self._cracks_shown = 0
+        if self.fracture is not None and not self.reshaped:
+            self._show_cracks(self._surfels, self.fracture.cracks)
         return self._surfels
+
+    @property
+    def _carrying(self) -> Floats:
+        """Where the nodes that carry surfels are in the reference shape, in units, shape (n, 3)."""
+        return self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
+
+    def outdate_surface(self) -> None:
+        """Its cracks are others than those that were shown, whatever their revision."""
+        if not self.reshaped:
+            self._surfels, self._surfels_at = None, -1
+
+    def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
+        """Let surfels be parted by cracks that have come or grown since they were last."""
+        if self._cracks_shown == cracks.revision:
+            return
+        found, values = self._parted_surfels(cracks), None
+        if self.model != "phyxel":
+            values = self.space.at_skin.followed_by(self.space.at(found.shape.points[len(self.cloud) :]))
+        surfels.part(found, cracks, self._carrying, self.sees, values)
+        self._cracks_shown, self._surfels_at = cracks.revision, -1
+
+    def _parted_surfels(self, cracks: Cracks) -> Parted:
+        piece = None
+        if self._own_points is not None:
+            X = self.birth_places
+            piece = Piece(self._own_points, X.min(axis=0) - AROUND, X.max(axis=0) + AROUND, self.has_side)
+        return parted(self.whole_surface, cracks, Inner(self.inner_color, ROUGH.get(self.look, 0.0)), piece)
+
+    @property
+    def inner_color(self) -> Floats:
+        """Of what cracks lay open, red, green, blue in 0..1, shape (3,)."""
+        if self._inside is not None:
+            return self._inside
+        mean = np.asarray(self.whole_surface.rest.colors, np.float64).mean(axis=0)
+        dull = mean.mean() + DULL * (mean - mean.mean())
+        return dull + PALE * (1 - dull)
+
+    def has_side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether places (k, 3) at birth, in body units, near cracks are on a side of them that is part of it, (k,)."""
+        return np.ones(len(places), bool) if self._own_points is None else self._side(places)
 
     def rest_surfels(self) -> Rest:
         """The surfels in the reference shape."""
+        if self._own_points is not None:
+            return self.whole_surface.rest.part(self._own_points)
         cloud = self.cloud
         assert cloud.normals is not None
         colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
         positions = (self.placed_cloud() - self.centre) / self.unit
         return Rest(positions, cloud.normals @ self.rotation.T, colors, self.unit)
+
+    @property
+    def whole_surface(self) -> Whole:
+        """What is seen of all that it is, or was once part of, without cracks."""
+        if self._whole is None:
+            self._whole = Whole(self.rest_surfels(), self._depth)
+        return self._whole
+
+    def _depth(self, X: Floats) -> Floats:
+        """How deep (n, 3) positions lie in the solid that it is, or was once part of, all in body units, shape (n,)."""
+        there = self._unplaced(self.born.centre + self.born.unit * X)
+        return -self.solid.distance(there) * (self._scale / self.born.unit)
+
+    @property
+    def whole_cloud(self) -> PointCloud:
+        """The points of all that it is, or was once part of."""
+        return self.cloud if self._own_points is None else self._whole_cloud
+
+    def _keep_points(self, points: NDArray[np.int64]) -> None:
+        """Have only some of the points of the surface, ascending, (m,)."""
+        if self._own_points is None:
+            self._whole, self._whole_cloud, self._own_points = (
+                self.whole_surface,
+                self.cloud,
+                np.arange(len(self.cloud)),
+            )
+        self._own_points = self._own_points[points]
+        self.cloud = self.cloud.part(points)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
@@ -879,14 +994,16 @@ class Body:
 
     def strain_at(self, X: NDArray[np.floating]) -> Floats:
         """Green's strain ½(JᵀJ − I), J = I + ∇u, at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        J = np.eye(3) + self._in_world("strain_at").mover_of(self).gradient_at(self, places)
+        J = np.eye(3) + self.probe(X).gradient()
         return 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
 
     def stress_at(self, X: NDArray[np.floating]) -> Floats:
         """Cauchy stress [Pa] at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        return self._in_world("stress_at").mover_of(self).stress_at(self, places)
+        return self.probe(X).stress()
+
+    def probe(self, X: NDArray[np.floating]) -> Probe:
+        """(m, 3) reference positions [m] to be asked again and again, which is faster than to name them each time."""
+        return self._in_world("probe").mover_of(self).probe(self, np.asarray(X, np.float64).reshape(-1, 3))
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and
@@ -903,3 +1020,9 @@ class Body:
         if self._world is None:
             raise PhyxelError(f"{self.name}: {what} needs a world; call world.add(body) first")
         return self._world
+
+
+def cleft(cracks: Cracks, places: NDArray[np.floating]) -> Floats:
+    """Distance of places (k, 3) from the nearest of some cracks, shape (k,)."""
+    levels = [crack.values(places) for crack in cracks]
+    return np.min([np.hypot(psi1, np.maximum(psi2, 0)) for psi1, psi2 in levels], axis=0)

@@ -7,16 +7,19 @@ own nodes with all they have, so mass, momenta and energy are what they were.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from phyxel.cracks.cracks import Cracks
 
 if TYPE_CHECKING:
     from phyxel.body import Body
     from phyxel.world import World
 
 Integers = NDArray[np.int64]
+State = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,24 @@ class Break:
     """which part each of its nodes went with, 0 for that which keeps the name, shape (n,)"""
     points: Integers
     """the same of the points of its surface, shape (m,)"""
+    cracks: State
+    """of the body, as they were then"""
+
+    def state(self) -> State:
+        """All of it, as arrays."""
+        own = {name: np.array(getattr(self, name)) for name in ("name", "events", "nodes", "points")}
+        return own | {f"cracks.{name}": array for name, array in self.cracks.items()}
+
+    @staticmethod
+    def restored(state: State) -> Break:
+        """From what `state` gave."""
+        cracks = {name.removeprefix("cracks."): array for name, array in state.items() if name.startswith("cracks.")}
+        return Break(str(state["name"]), int(state["events"]), state["nodes"], state["points"], cracks)
+
+    def same(self, other: Break) -> bool:
+        """Whether it is the same."""
+        one, two = self.state(), other.state()
+        return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
 
 
 def break_apart(world: World) -> bool:
@@ -43,27 +64,27 @@ def _look_at(world: World, body: Body) -> bool:
     label = world.mover_of(body).parts_of(body)
     if label.max() == 0:
         return False
+    assert body.fracture is not None
     weight = np.bincount(label, body.masses)
     rank = np.argsort(np.argsort(-weight, kind="stable"), kind="stable")
     nodes = rank[label].astype(np.int64)
-    divide(world, Break(body.name, world.past_events, nodes, nodes[body.homes_of_points()]))
+    cracks = {name: np.array(array) for name, array in body.fracture.cracks.state().items()}
+    divide(world, Break(body.name, world.past_events, nodes, nodes[body.homes_of_points()], cracks))
     return True
 
 
 def divide(world: World, what: Break) -> None:
     """Let a body fall apart."""
     body = next(one for one in world.bodies if one.name == what.name)
+    assert body.fracture is not None
+    cracks = Cracks.restored(body.fracture.cracks.grid, what.cracks)
     names = {one.name for one in world.bodies}
-    chosen = [np.flatnonzero(what.nodes == part) for part in range(int(what.nodes.max()) + 1)]
     fresh = (name for k in range(2, 10**6) if (name := f"{body.whole}-{k}") not in names)
-    others = [
-        body.piece(next(fresh), nodes, np.flatnonzero(what.points == part))
-        for part, nodes in enumerate(chosen)
-        if part > 0
-    ]
+    nodes, points = ([np.flatnonzero(of == k) for k in range(what.nodes.max() + 1)] for of in (what.nodes, what.points))
+    others = [body.piece(next(fresh), *chosen, cracks) for chosen in zip(nodes[1:], points[1:], strict=True)]
     mover = world.mover_of(body)
-    body.keep(chosen[0], np.flatnonzero(what.points == 0), [*zip(others, chosen[1:], strict=True)])
-    mover.divide(body, others, chosen)
+    body.keep(nodes[0], points[0], cracks, list(zip(others, nodes[1:], strict=True)))
+    mover.divide(body, others, nodes)
     world.bodies.extend(others)
     world.breaks.append(what)
     world.revision += 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel.breaking import Break, divide
 from phyxel.errors import CheckpointError
 from phyxel.files import whole_file
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 State = dict[str, NDArray[Any]]
 
-FORMAT = 4
+FORMAT = 5
 
 
 def save(world: World, path: str | os.PathLike[str], note: str) -> None:
@@ -34,6 +35,10 @@ def save(world: World, path: str | os.PathLike[str], note: str) -> None:
     }
     for h, handle in enumerate(_handles(world)):
         content |= {f"hold{h}.taken": handle.taken, f"hold{h}.moved": handle.moved}
+    for k, one in enumerate(world.breaks):
+        content |= below(f"break{k}.", one.state())
+    for body in world.bodies:
+        content |= below(f"fracture.{body.name}.", {} if body.fracture is None else body.fracture.state())
     for k, mover in enumerate(world.movers):
         content |= below(f"mover{k}.", mover.state())
     with whole_file(path) as file:
@@ -48,6 +53,7 @@ def restore(world: World, path: str | os.PathLike[str], note: str) -> None:
     time, events = content["clock"].tolist()
     if events < world.past_events:
         raise CheckpointError(f"{path}: lies before an event that has happened here; build the world anew")
+    _break_apart(world, content, path)
     world.replay(int(events))
     if content["holds"].tolist() != _holds(world):
         raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")
@@ -62,9 +68,25 @@ def restore(world: World, path: str | os.PathLike[str], note: str) -> None:
     world.gravity = content["gravity"]
     for h, handle in enumerate(_handles(world)):
         handle.taken, handle.moved = content[f"hold{h}.taken"], content[f"hold{h}.moved"]
+    for body in world.bodies:
+        if body.fracture is not None:
+            body.fracture.restore(under(f"fracture.{body.name}.", content))
     for k, mover in enumerate(world.movers):
         mover.restore(under(f"mover{k}.", content))
     world.revision += 1
+
+
+def _break_apart(world: World, content: State, path: str | os.PathLike[str]) -> None:
+    """Let the same bodies fall apart as had then, each after as many events."""
+    breaks = []
+    while found := under(f"break{len(breaks)}.", content):
+        breaks.append(Break.restored(found))
+    known = len(world.breaks)
+    if known > len(breaks) or not all(map(Break.same, world.breaks, breaks)):
+        raise CheckpointError(f"{path}: bodies have fallen apart here that had not then; build the world anew")
+    for one in breaks[known:]:
+        world.replay(max(one.events, world.past_events))
+        divide(world, one)
 
 
 def _read(path: str | os.PathLike[str]) -> State:
@@ -79,10 +101,8 @@ def fingerprint(world: World) -> str:
     """What a world is built of, as a hash: a checkpoint fits only a world with the same."""
     digest = hashlib.sha256(f"{FORMAT} {world.first_gravity.tolist()}".encode())
     for body in world.bodies:
-        digest.update(f"{body.name} {body.model} {body.basis} {body.modes}".encode())
-        digest.update(np.ascontiguousarray(body.birth).tobytes())
-        digest.update(np.ascontiguousarray(body.volumes).tobytes())
-        digest.update(body.first_mixture.signature() + str(body.friction).encode())
+        if body.name == body.whole:
+            digest.update(body.name.encode() + body.certificate + str(body.friction).encode())
     return digest.hexdigest()
 
 

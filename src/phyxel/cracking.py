@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.cracks.fracture import Samples
+from phyxel.cracks.samples import Samples
 from phyxel.models import cutting
 
 if TYPE_CHECKING:
@@ -55,18 +55,18 @@ class Cracking:
         """Part what cracks have come to lie between."""
         phyxels = self._phyxels
         changed = [body for body in phyxels.bodies if self._known.get(body) != _revision(body)]
-        parted = [body for body in changed if self._part(body)]
-        if parted:
+        for body in changed:
+            self._part(body)
+        if changed:
             phyxels.neighbours_changed()
 
-    def _part(self, body: Body) -> bool:
+    def _part(self, body: Body) -> None:
         self.laid_out(body)
         if body.fracture is None or body.has_melted:
-            return False
+            return
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
-        body.outdate_surface()
         dev.write(model.reach, model.ranges[index][0], body.part().reach)
-        return cutting.cut(model, index, body.birth_places, body.fracture.cracks.sees, body.sees)
+        cutting.cut(model, index, body.birth_places, body.fracture.cracks.sees, body.sees)
 
     def advance(self, dt: float) -> None:
         """Let cracks run after dt [s] more, if anything is near its strength."""
@@ -87,6 +87,17 @@ class Cracking:
             self.follow()
         elif ratio < 1:
             self._since = 0.0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of it."""
+        known = [self._known.get(body, -1) for body in self._phyxels.bodies]
+        return {"known": np.array(known), "times": np.array([self._since, self.longest])}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        self._known = dict(zip(self._phyxels.bodies, state["known"].tolist(), strict=True))
+        self._since, self.longest = state["times"].tolist()
+        self.outdate()
 
     def _strengths(self) -> wp.array:
         """[Pa], shape (n,); infinite where nothing cracks."""

@@ -76,7 +76,6 @@ class Fracturing:
             changed = self._model.crack(boxes)
         if changed:
             self._body.space = self._model.space
-            self._body.outdate_surface()
 
     def _samples(self) -> Samples:
         """What pulls at the quadrature points."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from phyxel.body import Body
     from phyxel.material import Mixture
+    from phyxel.probes import Probe
     from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
@@ -74,11 +75,8 @@ class Mover(Protocol):
     def displacement_at(self, body: Body, X: Floats) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near a body, shape (m, 3)."""
 
-    def gradient_at(self, body: Body, X: Floats) -> Floats:
-        """∇u at (m, 3) reference positions [m], (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
-
-    def stress_at(self, body: Body, X: Floats) -> Floats:
-        """Cauchy stress [Pa] at (m, 3) reference positions [m], shape (m, 3, 3)."""
+    def probe(self, body: Body, X: Floats) -> Probe:
+        """Places (m, 3) of a body's reference shape [m] that can be asked again and again while that shape stays."""
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         """What `Body.diagnostics` promises."""

@@ -21,12 +21,12 @@ from phyxel.energies import Energies
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
-from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import PairList
 from phyxel.models import cutting
 from phyxel.models.phyxel import PhyxelModel
 from phyxel.mover import Floats, Piece, State
 from phyxel.pool import Pool, is_fluid
+from phyxel.probes import CarriedProbe, Probe
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class Phyxels:
             order = [np.arange(low, high) for low, high in self._model.ranges]
             kept, *parted = (order[at][own] for own in nodes)
             self._rebuild([*order[:at], kept, *order[at + 1 :], *parted])
+            self.model.relaid = True
 
     def _rebuild(self, order: list[NDArray[np.int64]]) -> None:
         """Another model, whose first bodies have these phyxels of the old one, and are where they were."""
@@ -445,24 +446,10 @@ class Phyxels:
         return self.model.stress()[self.nodes_of(body)].astype(np.float64)
 
     def displacement_at(self, body: Body, X: Floats) -> Floats:
-        points, nodes = ((places - body.centre) / body.unit for places in (X, body.reference))
-        carried = self._carriers(body, X).carry(points, nodes, self.field(body, "u"), self.field(body, "gradient"))
-        return body.origin - body.centre + body.unit * carried
+        return self.probe(body, X).displacement()
 
-    def gradient_at(self, body: Body, X: Floats) -> Floats:
-        """The mean of the nodes that carry a point, as its displacement is."""
-        return self._mean_at(body, X, self.field(body, "gradient"))
-
-    def stress_at(self, body: Body, X: Floats) -> Floats:
-        return self._mean_at(body, X, self.stress_of(body))
-
-    def _mean_at(self, body: Body, X: Floats, tensors: Floats) -> Floats:
-        mean = self._carriers(body, X).matrix(len(tensors)) @ tensors.reshape(-1, 9)
-        return np.asarray(mean).reshape(-1, 3, 3)
-
-    def _carriers(self, body: Body, X: Floats) -> Carriers:
-        points, nodes = ((places - body.centre) / body.unit for places in (X, body.reference))
-        return Carriers.found(points, nodes, None if body.reshaped else body.sees)
+    def probe(self, body: Body, X: Floats) -> Probe:
+        return CarriedProbe(body, X)
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         x, v, m = body.positions, body.velocities, body.masses
@@ -547,6 +534,7 @@ class Phyxels:
             **below("model.", self.model.state()),
             **below("pool.", self.pool.state()),
             **below("energies.", self._energies.state()),
+            **below("cracking.", self.cracking.state()),
             "step": np.array(self._step),
             "integrator": np.array(self._integrator or ""),
             "origins": np.array([body.origin for body in self.bodies]),
@@ -558,6 +546,8 @@ class Phyxels:
             self._be_born_again()
         self.model.restore(under("model.", state))
         self.pool.restore(under("pool.", state))
+        if self.model.relaid:
+            self.renew_contact()
         self._step = float(state["step"])
         self._integrator = str(state["integrator"]) or None
         self._arrived.clear()
@@ -566,6 +556,7 @@ class Phyxels:
         self._write_surroundings()
         self.contact.resume(state["slack"])
         self._energies.restore(under("energies.", state))
+        self.cracking.restore(under("cracking.", state))
 
     def _be_born_again(self) -> None:
         """Bodies that have been reshaped since get their first shape back."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from phyxel.body import MODES, MOST_MODES, Body
 from phyxel.contact.colliders import Box
+from phyxel.errors import PhyxelError
 from phyxel.fields import Attraction, ForceField, Wind
 from phyxel.handle import Handle, Motion, turn_of, way_of
+from phyxel.inside import Inside
 from phyxel.look import NAMES
 from phyxel.material import PRESETS, Material
 from phyxel.mixing import VARYING, Channel
@@ -205,6 +207,7 @@ class BodyPart(SourcePart):
     support: float = Field(default=2.0, ge=1.2, le=5)
     friction: float = Field(default=0.5, ge=0)
     look: Literal[NAMES] = "gummy"  # type: ignore[valid-type]
+    inside: Triple | None = None
     refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     part: list[OtherPart] = Field(default=[])
@@ -243,6 +246,7 @@ class BodyPart(SourcePart):
             "closing",
             "friction",
             "look",
+            "inside",
         }
         options = self.model_dump(include=keys)
         material = self.material.over(Material.rubber())
@@ -324,20 +328,51 @@ class CameraPart(Part):
     """[degrees/s]"""
 
 
+INSIDE = ("mode", "range", "slice", "opacity", "brightness", "beside")
+"""Keys of [output] that say how a field is shown."""
+
+
 class OutputPart(Part):
     points: list[Literal["ply", "usd", "vtk", "splat"]] = Field(default=["ply"])
     mesh: Literal["obj", "ply", "usd"] | None = None
     video: bool = True
     width: int = Field(default=1280, ge=16, le=8192)
     height: int = Field(default=720, ge=16, le=8192)
-    background: Literal["studio"] | Triple = "studio"
+    background: Literal["studio", "dark"] | Triple | None = None
     checkpoint_every: int = Field(default=30, ge=1)
     """frames between checkpoints"""
+    states: bool = False
+    """whether a checkpoint of every frame is kept"""
+    field: str | None = None
+    mode: str | None = None
+    range: tuple[float, float] | None = None
+    slice: Any = None
+    opacity: tuple[float, float] | None = None
+    brightness: float | None = None
+    beside: bool | None = None
 
     @field_validator("points", mode="before")
     @classmethod
     def _one_is_a_list(cls, given: Any) -> Any:
         return [given] if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _check_inside(self) -> Self:
+        given = [key for key in INSIDE if getattr(self, key) is not None]
+        if given and self.field is None:
+            raise ValueError(f'{given[0]} needs a field, for example field = "stress"')
+        try:
+            _ = self.inside
+        except PhyxelError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def inside(self) -> Inside | None:
+        """What is shown of the inside of bodies, if anything is."""
+        if self.field is None:
+            return None
+        return Inside(**{key: getattr(self, key) for key in ("field", *INSIDE) if getattr(self, key) is not None})
 
     @property
     def usd(self) -> str | None:

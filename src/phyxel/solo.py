@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,12 +19,12 @@ from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.fracturing import Fracturing
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
-from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.galerkin import GalerkinModel
 from phyxel.models.lone import Goal, Hold, LoneModel
 from phyxel.models.modal import ModalModel
-from phyxel.mover import Piece, State
+from phyxel.models.rigid import RigidModel
+from phyxel.mover import State
+from phyxel.probes import LoneProbe, Probe
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -49,12 +48,10 @@ class _Displaced:
 
 
 class Solo:
-    """Moves one body. It meets colliders, and no other body."""
+    """Moves one body among colliders; what it does to other bodies is for the company it is in."""
 
     def __init__(self, world: World, body: Body) -> None:
         self.world, self.body = world, body
-        self.bodies = [body]
-        self.steps = 0
         self._model: LoneModel | None = None
         self._fracturing: Fracturing | None = None
         self._surroundings = Surroundings(body.unit)
@@ -92,6 +89,8 @@ class Solo:
 
     def _made(self) -> LoneModel:
         body = self.body
+        if body.model == "rigid":
+            return RigidModel(body.space, body.unit, body.start_velocities / body.unit, self.world.device)
         known = (body.space, body.unit, body.start_velocities / body.unit, body.outermost)
         if body.model == "modal":
             return ModalModel(*known, self.world.device, body.modes)
@@ -112,11 +111,6 @@ class Solo:
 
     def force_changed(self, body: Body) -> None:
         pass
-
-    def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
-        for piece, own in zip(others, nodes[1:], strict=True):
-            self.world.moved_by(self.parted(piece, own))
-        self.__dict__.update(self.parted(body, nodes[0]).__dict__ | {"steps": self.steps})
 
     def cut(self, body: Body) -> None:
         _ = self.model
@@ -149,19 +143,9 @@ class Solo:
     def set_clock(self, time: float) -> None:
         self._place_colliders((time, time))
 
-    def advance(self, dt: float) -> None:
-        self._set_down()
-        start, left = self.world.time, dt
-        while left > 0:
-            substeps = self._substeps(left)
-            step, left = left / substeps, left * (substeps - 1) / substeps
-            end = start + dt - left
-            self._place_colliders((end - step, end))
-            self._step(step, end)
-            self.steps += 1
-            self.body.follow_ramp(end)
-
-    def _step(self, dt: float, end: float) -> None:
+    def step(self, dt: float, end: float) -> None:
+        """Go on by dt [s] until `end`."""
+        self._place_colliders((end - dt, end))
         push, goals = self._push(end), self._goals(end)
         try:
             with dev.one_blas_thread():
@@ -171,16 +155,20 @@ class Solo:
                 f"{self.body.name}: blew up before t = {end:.4g} s: {error}. Try a softer material, more damping, or "
                 "gentler drags; the last good frame is kept"
             ) from error
+
+    def finish(self, dt: float, end: float) -> None:
+        """A step of dt [s] until `end` is done, meetings with other bodies, too."""
         if self._fracturing is not None:
             self._fracturing.advance(dt)
+        self.body.follow_ramp(end)
 
-    def _substeps(self, dt: float) -> int:
-        """How many steps make up dt. Only the ground has no far side that one could come out of."""
+    def longest_step(self) -> float:
+        """[s]. Only the ground has no far side that one could come out of."""
         longest = LONGEST_STEP if self._fracturing is None else min(LONGEST_STEP, self._fracturing.longest)
         if any(isinstance(one, Collider) for one in self.world.colliders):
             speed = float(np.linalg.norm(self.model.v, axis=1).max())
             longest = min(longest, max(CROSSED / max(speed, 1e-9), 1e-2 * longest))
-        return max(1, math.ceil(dt / longest * (1 - 1e-9)))
+        return longest
 
     def _push(self, time: float) -> Floats:
         """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3)."""
@@ -204,7 +192,7 @@ class Solo:
         colliders, origin = self.world.colliders, self.body.origin
         self._surroundings.place(colliders, origin, span, span[1])
 
-    def _set_down(self) -> None:
+    def set_down(self) -> None:
         """A free body that starts in the ground is raised until it stands on it; in another collider it is refused."""
         if not self._arrived:
             return
@@ -224,18 +212,13 @@ class Solo:
             raise PhyxelError(f"{body.name}: starts {depth * body.unit:.3g} m inside a collider; move one of them")
 
     def settle(self, tolerance: float, most_steps: int) -> None:
-        self._set_down()
+        self.set_down()
         time = self.world.time
         self._place_colliders((time, time))
         with dev.one_blas_thread():
             self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._feel(), tolerance)
 
     # Reading
-
-    def _at(self, X: Floats) -> ShapeValues:
-        """Shape functions at (m, 3) reference positions [m]."""
-        body = self.body
-        return body.space.at((np.asarray(X, np.float64).reshape(-1, 3) - body.centre) / body.unit)
 
     def parts_of(self, body: Body) -> NDArray[np.int32]:
         return body.space.parts()
@@ -262,14 +245,10 @@ class Solo:
     def displacement_at(self, body: Body, X: Floats) -> Floats:
         if self._model is None:
             return np.broadcast_to(body.origin - body.centre, np.shape(X))
-        return body.origin - body.centre + body.unit * self.model.displacement(self._at(X))
+        return self.probe(body, X).displacement()
 
-    def gradient_at(self, body: Body, X: Floats) -> Floats:
-        return self.model.gradient(self._at(X))
-
-    def stress_at(self, body: Body, X: Floats) -> Floats:
-        nearby = nearest(X, body.birth, 1)[1][:, 0]
-        return self.model.stress(self._at(X), body.mixture, body.mixture.which[nearby])
+    def probe(self, body: Body, X: Floats) -> Probe:
+        return LoneProbe(body, self.model, X)
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         model, masses = self.model, body.masses
@@ -284,9 +263,6 @@ class Solo:
             "potential": float(-masses.sum() * (body.origin + body.unit * model.middle()) @ self.world.gravity),
             "volume": model.volume(),
         }
-
-    def pieces(self) -> list[Piece]:
-        return [{self.body: np.arange(len(self.body.birth))}]
 
     def carry(self, body: Body, surfels: Surfels) -> None:
         u, offset = self.model.shown()

@@ -8,6 +8,10 @@ LENGTHS = {"km": 1e3, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "µm": 1e-6, "nm": 1e-9}
 """metres in one unit"""
 VOLUMES = {"km³": 1e9, "m³": 1.0, "l": 1e-3, "cm³": 1e-6, "mm³": 1e-9, "µm³": 1e-18, "nm³": 1e-27}
 """cubic metres in one unit"""
+STRESSES = {"GPa": 1e9, "MPa": 1e6, "kPa": 1e3, "Pa": 1.0, "mPa": 1e-3}
+"""pascals in one unit"""
+SPEEDS = {"km/s": 1e3, "m/s": 1.0, "mm/s": 1e-3}
+"""metres a second in one unit"""
 FAR_ABOVE_NEXT = {"km³": 1e-3, "mm³": 1e-3, "µm³": 1e-3}
 """Units so much larger than the next that less than one of them is written in them too: down to this share."""
 
@@ -21,6 +25,16 @@ def length_text(length: float) -> str:
     """A length [m] with three digits and its unit."""
     unit, metres = length_unit(length)
     return f"{digits(length / metres)} {unit}"
+
+
+def unit_for(value: float, si: str) -> tuple[str, float]:
+    """The unit in which a value [si: "m", "Pa", "m/s" or "" for a plain number] is written, and what is in one."""
+    tables = {"m": LENGTHS, "Pa": STRESSES, "m/s": SPEEDS}
+    if si in tables:
+        return _fitting(value, tables[si])
+    small = 0 < abs(value) < 0.01
+    thousands = math.floor(math.log10(abs(value)) / 3) if small else 0
+    return (f"1e{3 * thousands}", 10.0 ** (3 * thousands)) if small else (si, 1.0)
 
 
 def volume_text(volume: float) -> str:

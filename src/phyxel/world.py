@@ -15,6 +15,7 @@ from phyxel import checkpoint
 from phyxel import device as dev
 from phyxel.body import Body
 from phyxel.breaking import Break, break_apart
+from phyxel.company import Company
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError
 from phyxel.fields import ForceField
@@ -22,7 +23,6 @@ from phyxel.material import Mixture
 from phyxel.mover import Mover, Piece
 from phyxel.phyxels import Phyxels
 from phyxel.region import Vector, as_vector
-from phyxel.solo import Solo
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,9 @@ class World:
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
         self.phyxels = Phyxels(self)
         """the mover of all phyxel bodies"""
-        self._movers: list[Mover] = [self.phyxels]
+        self.company = Company(self)
+        """the mover of all others"""
+        self._movers: list[Mover] = [self.phyxels, self.company]
         self._events: list[tuple[float, Callable[[World], None]]] = []
         self.past_events = 0
         """how many events have happened"""
@@ -121,10 +123,6 @@ class World:
         mover = mover_for(body, self)
         if mover not in self._movers:
             self._movers.append(mover)
-
-    def moved_by(self, mover: Mover) -> None:
-        """Let something move bodies that have come."""
-        self._movers.append(mover)
 
     def mover_of(self, body: Body) -> Mover:
         """What moves a body of this world."""
@@ -250,11 +248,10 @@ class World:
 
 
 def mover_for(body: Body, world: World) -> Mover:
-    """What moves a body that comes into a world, by its model: phyxel bodies share one, for they touch."""
-    if body.model != "phyxel":
-        return Solo(world, body)
-    world.phyxels.add(body)
-    return world.phyxels
+    """What moves a body that comes into a world, by its model."""
+    mover = world.phyxels if body.model == "phyxel" else world.company
+    mover.add(body)
+    return mover
 
 
 def settle(world: World, tolerance: float = 1e-6) -> None:

@@ -46,7 +46,7 @@ class Ball:
 
     def woven(self, some: np.ndarray | None = None) -> Woven:
         some = np.arange(len(self.points)) if some is None else some
-        return Woven(self.rest(some), self.nodes, self.shapes.at(self.points[some]), self.device)
+        return Woven(Shape.at_birth(self.rest(some)), self.nodes, self.shapes.at(self.points[some]), self.device)
 
     def moved(self, u: np.ndarray, *colliders: px.Ground | px.Sphere) -> Moved:
         table = ColliderTable([self.unit], wp.float32, self.device)

@@ -290,6 +290,8 @@ class BodyContact:
 
     def _guide_of(self, body: Body) -> Guide:
         """Distances of a body's solid in its first shape, in its units about its middle then."""
+        if body.guide is not None:
+            return body.guide
         corners = (body.placed_cloud() - body.born.centre) / body.born.unit
         lower, upper = corners.min(axis=0) - 1, corners.max(axis=0) + 1
         cell = max(CELL, FINEST * float((upper - lower).max()))
@@ -297,7 +299,8 @@ class BodyContact:
         def closest(x: Floats) -> tuple[Floats, Floats, Floats]:
             return x, x, body.solid_distance(x)
 
-        return laid_guide(closest, lower, upper, cell, self._model.device)
+        body.guide = laid_guide(closest, lower, upper, cell, self._model.device)
+        return body.guide
 
     def parties(self) -> list[set[int]]:
         """Bodies that were near each other, or near some that were, since this was last asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +27,10 @@ class Samples:
 
     def load(self) -> Floats:
         """Largest principal stress over strength, shape (q,): above 1 it cracks (Rankine)."""
+        return self._load
+
+    @cached_property
+    def _load(self) -> Floats:
         return largest_principal(self.stress) / self.strength
 
 
@@ -47,6 +52,10 @@ def largest_principal(stress: Floats) -> Floats:
 def strengths(strength: Floats, scatter: Floats, seed: int) -> Floats:
     """Strengths (q,) of places whose material has the given mean [Pa] (NaN: it never cracks) and relative standard
     deviation, both (q,): lognormal, the same for the same seed and order of places. Those that never crack bear inf."""
+    return scattered(strength, scatter, np.random.default_rng(seed).standard_normal(len(strength)))
+
+
+def scattered(strength: Floats, scatter: Floats, draws: Floats) -> Floats:
+    """The same for given draws (q,) of a standard normal distribution."""
     width = np.sqrt(np.log1p(np.asarray(scatter, np.float64) ** 2))
-    draws = np.random.default_rng(seed).standard_normal(len(width))
     return np.where(np.isnan(strength), np.inf, strength) * np.exp(width * draws - 0.5 * width**2)

@@ -28,6 +28,8 @@ CARRIERS = 16
 """Nodes that carry a point."""
 FARTHEST = 3.0
 """Distance in node spacings beyond which a node should no longer carry a point: at first 2.2 is about the most."""
+BESIDE = 48
+"""Nearest nodes among which those on a point's own side of a crack are looked for."""
 AROUND = 2.0
 """Distance in node spacings within which a point in a dense body has more nodes than carry it."""
 
@@ -153,6 +155,30 @@ class Carriers:
         if sees is not None:
             owner = np.repeat(np.arange(len(points)), k)
             share *= seen_pairs(points, nodes, owner, index[:, :k].reshape(-1), sees).reshape(-1, k)
+        share /= share.sum(axis=1, keepdims=True)
+        return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
+
+    @staticmethod
+    def beside_cracks(
+        points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees, past_cracks: Sees
+    ) -> Carriers:
+        """As `found`, but of points beside cracks, of which `sees` knows too: nodes must also be seen `past_cracks`
+        from the points themselves, or near a crack's tip its two faces would share some. Each has as many nodes on its
+        own side as others have around them; where nothing is hidden it is the same."""
+        k, most = min(CARRIERS, len(nodes) - 1), min(BESIDE, len(nodes))
+        distance, index = nearest(points, nodes, most)
+        owner = np.repeat(np.arange(len(points)), most)
+        seen = seen_pairs(points, nodes, owner, index.reshape(-1), sees, BESIDE).reshape(-1, most)
+        asked = np.flatnonzero(seen)
+        seen.flat[asked] = past_cracks(points[owner[asked]], nodes[index.flat[asked]])
+        # If none is seen at all, the nearest must do.
+        seen[:, 0] |= ~seen.any(axis=1)
+        order = np.argsort(~seen, axis=1, kind="stable")[:, : k + 1]
+        distance, index, seen = (np.take_along_axis(array, order, axis=1) for array in (distance, index, seen))
+        last = np.where(seen, distance, 0).max(axis=1, keepdims=True)
+        # Beyond the last of those seen, a little: it still has a share if there are no more.
+        reach = np.where(seen[:, k:], distance[:, k:], 1.1 * last + 1e-6)
+        share = seen[:, :k] * np.maximum(1 - (distance[:, :k] / reach) ** 2, 1e-9) ** 3
         share /= share.sum(axis=1, keepdims=True)
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 

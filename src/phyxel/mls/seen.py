@@ -26,9 +26,11 @@ def seen_pairs(
     owner: NDArray[np.integer],
     index: NDArray[np.integer],
     sees: Sees,
+    asked: int = HOMES,
 ) -> NDArray[np.bool_]:
-    """Which of the pairs of points (m, 3) and nodes (n, 3), given by their indices (p,) and (p,), belong together."""
-    home = homes(points, nodes, sees)
+    """Which of the pairs of points (m, 3) and nodes (n, 3), given by their indices (p,) and (p,), belong together.
+    `asked` is as for `homes`."""
+    home = homes(points, nodes, sees, asked)
     pairs, which = np.unique(home[owner] * len(nodes) + index, return_inverse=True)
     first, second = np.divmod(pairs, len(nodes))
     seen = first == second
@@ -37,15 +39,35 @@ def seen_pairs(
     return seen[which.reshape(-1)]
 
 
-def homes(points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees) -> NDArray[np.int64]:
-    """The nearest node that sees each point, or the nearest at all where none of the first few does, (m,)."""
-    _, candidates = nearest(points, nodes, min(HOMES, len(nodes)))
-    home = candidates[:, 0].copy()
-    lost = np.arange(len(points))
-    for candidate in candidates.T:
-        found = sees(points[lost], nodes[candidate[lost]])
-        home[lost[found]] = candidate[lost[found]]
-        lost = lost[~found]
+def homes(
+    points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees, asked: int = HOMES
+) -> NDArray[np.int64]:
+    """The nearest node that sees each point, or the nearest at all where none of the first that are `asked` does,
+    (m,)."""
+    first = min(HOMES, asked, len(nodes))
+    _, candidates = nearest(points, nodes, first)
+    home, lost = candidates[:, 0].copy(), np.arange(len(points))
+    lost = _ask(candidates, points, nodes, sees, home, lost)
+    if len(lost) and asked > first:
+        _, candidates = nearest(points[lost], nodes, min(asked, len(nodes)))
+        _ask(candidates[:, first:], points, nodes, sees, home, lost)
+    return home
+
+
+def _ask(
+    candidates: NDArray[np.integer],
+    points: NDArray[np.floating],
+    nodes: NDArray[np.floating],
+    sees: Sees,
+    home: NDArray[np.int64],
+    lost: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Ask candidates (k, c) of points that are `lost`, (k,), one after the other, and write down the first that sees
+    each; who is lost then."""
+    for k in range(candidates.shape[1]):
         if len(lost) == 0:
             break
-    return home
+        found = sees(points[lost], nodes[candidates[:, k]])
+        home[lost[found]] = candidates[found, k]
+        lost, candidates = lost[~found], candidates[~found]
+    return lost

@@ -89,8 +89,8 @@ def components(model: PhyxelModel, body: int) -> NDArray[np.int32]:
     return connected_components(graph, directed=False)[1]
 
 
-def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees) -> bool:
-    """Part the neighbours of a body between which cracks run, as `cracks` says; whether there were any.
+def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees) -> None:
+    """Part the neighbours of a body between which cracks run, as `cracks` says.
 
     `places` (n, 3) are those of its phyxels at birth. New neighbours, where the old ones are too few, are those that
     `sees` allows.
@@ -99,7 +99,7 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees)
     links = _Links.of(model.matter.near.pairs())
     kept = _uncrossed(links, low, high, places, cracks)
     if kept.all():
-        return False
+        return
     model.synchronise()
     energy, trace = model.measure()[0], model.matter.moments.trace.numpy().astype(np.float64)
     affected = np.unique(links.owner[~kept])
@@ -111,7 +111,6 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees)
     thinner = np.divide(now, trace, out=np.ones_like(now), where=(trace > 0) & (now > 0))
     model.loosen(affected, thinner[affected])  # c_i stays: of what is left of a fit, no tie gets stiffer
     _store_excess(model, affected, energy)
-    return True
 
 
 @dataclass(frozen=True)
@@ -168,9 +167,12 @@ def _with_more(
         near = tree.query_ball_point(X[thin], wider[thin], return_sorted=True)
         i = np.repeat(thin, [len(one) for one in near])
         j = low + np.concatenate([np.asarray(one, np.int64) for one in near])
-        i, j = i[i != j], j[i != j]
+        # What is near enough already, and no neighbour, was parted before.
+        beyond = np.linalg.norm(X[j] - X[i], axis=1) >= np.maximum(support[i], support[j])
+        i, j = i[beyond], j[beyond]
         seen = sees(places[i - low], places[j - low])
-        found = _Links(i[seen], j[seen])
+        known = links.part(np.isin(links.owner, thin))
+        found = _Links(np.concatenate([known.owner, i[seen]]), np.concatenate([known.index, j[seen]])).once()
         solid = thin[_ratios(X, wider, thin, found) >= THINNEST]
         support[solid] = wider[solid]
         done = np.isin(found.owner, solid)

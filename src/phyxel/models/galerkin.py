@@ -156,6 +156,8 @@ class GalerkinModel:
         self._turns = np.tile(np.eye(3), (len(space), 1, 1))
         self.effort = Effort()
         """what the last step took"""
+        self._borne: Floats | None = None
+        """forces of other bodies in the last step, if it is not free: the next one foresees them, shape (n, 3)"""
         self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
@@ -290,13 +292,15 @@ class GalerkinModel:
         pushed, moving = (float(np.vdot(w, self._mass @ w)) for w in (dt * push, (start - self.u) / dt))
         enough = PUSHED * pushed + MOVING * moving + ROUNDED * self._hardest
         load = self._mass @ (self.v / dt + push)
+        if self._borne is not None:
+            load = load + self._borne
         self._forces.begin(self.u, self._beta / dt)
         self._footing.begin(feel, self.u, self.v, dt, push)
         end, self.effort = self._seek(system, inertia, load, start, enough, MOST_NEWTON)
         if not np.isfinite(end).all():
             raise PhyxelError("galerkin: a step has no solution; take a shorter one")
         v = (end - self.u) / dt
-        if not self._held.holds and not self._footing.touching:
+        if not self._held.holds and not self._footing.touching and self._borne is None:
             end, v = self._with_momenta(end, v, dt, push)
         self.u, self.v = end, v
         if self.effort.cg > SLOW and self._tuned_in is not self.space:
@@ -376,6 +380,57 @@ class GalerkinModel:
         after = v + np.einsum("k,kna->na", amounts, np.stack(fields))
         ahead = 0.5 * dt * (weight @ (after - self.v)) / total
         return end + dt * amounts[:3] - ahead, after
+
+    # What others do to it (`lone.Tangible`)
+
+    @property
+    def margin(self) -> float:
+        """How far its surface may lie outside the box around its coefficients: beside a crack there are no nodes."""
+        return 1.0
+
+    def unload(self, dt: float) -> None:
+        """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
+        if self._borne is not None:
+            change = self._responded(dt * self._borne, dt)
+            self.u, self.v, self._borne = self.u - change, self.v - change / dt, None
+
+    def _at_hand(self, dt: float) -> RestSystem:
+        """The system as the last step left it."""
+        return self._tune(dt) if self._system is None else self._system
+
+    def _responded(self, impulses: Floats, dt: float) -> Floats:
+        """How far impulses (n, 3) on the coefficients move these in a step."""
+        return dt / self._tuned**2 * self._at_hand(dt).respond(impulses)
+
+    def compliance(self, rows: csr_array, dt: float) -> Floats:
+        """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
+        until its end, shape (3k, 3k)."""
+        return dt / self._tuned**2 * self._at_hand(dt).compliance(rows)
+
+    def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
+        """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
+        the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
+        if not impulses.any() and not shifts.any():
+            return
+        change, shift = (self._responded(rows.T @ part, dt) for part in (impulses, shifts))
+        x, v = self.space.nodes + self.u, self.v
+        start = before + dt * v
+        self.u, self.v = start + change + shift, v + change / dt
+        if self._held.holds or self._footing.touching:
+            self._borne = rows.T @ impulses / dt
+            return
+        # The system at rest knows little of how the body has turned: momenta are those of the impulses.
+        resisting, middle = csr_array(self._mass + dt * self._drag), self.middle()
+        arm, places = self.space.nodes + self.u - middle, rows @ (self.space.nodes + start) - middle
+
+        def momenta(arms: Floats, carried: Floats) -> Floats:
+            return np.concatenate([carried.sum(axis=0), np.cross(arms, carried).sum(axis=0)])
+
+        target = momenta(x - middle, resisting @ v) + momenta(places, impulses)
+        fields = [np.tile(axis, (len(arm), 1)) for axis in np.eye(3)] + [np.cross(axis, arm) for axis in np.eye(3)]
+        matrix = np.stack([momenta(arm, resisting @ field) for field in fields], axis=1)
+        amounts = np.linalg.solve(matrix, target - momenta(arm, resisting @ self.v))
+        self.v = self.v + np.einsum("k,kna->na", amounts, np.stack(fields))
 
     # Equilibrium
 
@@ -499,7 +554,7 @@ class GalerkinModel:
             "pressure": self._footing.pressure.copy(),
             "turns": self._turns.copy(),
             "tuned": np.array(self._tuned),
-        }
+        } | ({} if self._borne is None else {"borne": self._borne})
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave; of what was cut, `cracks` know already."""
@@ -518,3 +573,4 @@ class GalerkinModel:
         self.u, self.v = state["u"].copy(), state["v"].copy()
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
+        self._borne = state.get("borne")

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from phyxel.contact.feel import Feel
 from phyxel.errors import PhyxelError
@@ -121,3 +122,34 @@ class LoneModel(Protocol):
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
+
+
+class Tangible(Protocol):
+    """A model whose body others can touch."""
+
+    @property
+    def space(self) -> Any:
+        """What has `nodes`, which coefficients of positions are those of u on top of, shape (n, 3)."""
+
+    @property
+    def u(self) -> Floats:
+        """Coefficients of the displacement, shape (n, 3)."""
+
+    @property
+    def v(self) -> Floats:
+        """Coefficients of the velocity [1/s], shape (n, 3)."""
+
+    @property
+    def margin(self) -> float:
+        """How far its surface may lie outside the box around its coefficients."""
+
+    def unload(self, dt: float) -> None:
+        """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
+
+    def compliance(self, rows: csr_array, dt: float) -> Floats:
+        """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
+        until its end, shape (3k, 3k)."""
+
+    def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
+        """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
+        the velocity after it says; `shifts` move as much as impulses but leave no velocity."""

@@ -15,7 +15,8 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
-from scipy.sparse import bsr_array, csr_array
+from scipy.sparse import bsr_array, csc_array, csr_array, kron
+from scipy.sparse.linalg import SuperLU, splu
 
 from phyxel import device as dev
 from phyxel.device import Launch, Program, Shared
@@ -101,6 +102,7 @@ class RestSystem:
             inverse = wp.array(_in_groups(self._inverse), dtype=vec12d, device=device)
             solve = Launch(solve_whole, len(inverse), [inverse, *between], count / 10)
         else:
+            self._matrices = inertia, stiffness
             blocks = _diagonal_blocks(stiffness) + inertia.diagonal()[:, None, None] * np.eye(3)
             inverse = wp.array(np.linalg.inv(blocks), dtype=wp.mat33d, device=device)
             solve = Launch(solve_blocks, count, [inverse, *between])
@@ -150,6 +152,39 @@ class RestSystem:
             Y, Yt = self._grip
             found -= np.einsum("ic,c->i", Y, np.einsum("ci,i->c", Yt, residual.reshape(-1))).reshape(-1, 3)
         return found
+
+    def compliance(self, rows: csr_array) -> Floats:
+        """G H⁻¹ Gᵀ, about, for points with φ in `rows` (c, n): how far unit forces there move them, shape (3c, 3c)."""
+        nodes, turn = np.unique(rows.indices), self._turn.host
+        phi = rows[:, nodes].toarray()
+        seen = np.einsum("cj,jab->cajb", phi, turn[nodes]).reshape(3 * len(phi), -1)
+        entries = (3 * nodes[:, None] + np.arange(3)).reshape(-1)
+        if not self._whole:
+            spread = np.zeros((3 * rows.shape[1], len(seen)))
+            spread[entries] = seen.T
+            return np.asarray(spread.T @ self._factor.solve(spread))
+        result = seen @ self._inverse[np.ix_(entries, entries)] @ seen.T
+        if self._grip is not None:
+            gripped = np.einsum("cj,jag->cag", phi, self._grip[0].reshape(-1, 3, len(self._grip[1]))[nodes])
+            gripped = gripped.reshape(3 * len(phi), -1)
+            result -= gripped @ gripped.T
+        return np.asarray(result)
+
+    def respond(self, forces: Floats) -> Floats:
+        """H⁻¹ forces, as `compliance` has it, shape (n, 3)."""
+        if self._whole:
+            found = self.apply(forces)
+        else:
+            turn = self._turn.host
+            back = np.einsum("nba,nb->na", turn, forces).reshape(-1)
+            found = np.einsum("nab,nb->na", turn, self._factor.solve(back).reshape(-1, 3))
+        return self._free(found)
+
+    @cached_property
+    def _factor(self) -> SuperLU:
+        """Of the system at rest, where it is too large to be inverted."""
+        inertia, stiffness = self._matrices
+        return splu(csc_array(stiffness + kron(inertia, np.eye(3))))
 
     def lift(self, amounts: Floats) -> Floats:
         """The field with Vᵀ u = amounts (r, 3) that costs least at rest, shape (n, 3)."""

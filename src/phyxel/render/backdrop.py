@@ -20,8 +20,11 @@ wp.set_module_options(KERNEL_OPTIONS)
 
 Background = str | Color | None
 NO_GROUND = -1.0e30
-STUDIO: tuple[Color, Color, Color] = ((0.74, 0.78, 0.83), (0.96, 0.96, 0.955), (0.955, 0.95, 0.945))
-"""Display colors of the studio: background at the top and at the bottom, floor."""
+ROOMS: dict[str, tuple[Color, Color, Color]] = {
+    "studio": ((0.74, 0.78, 0.83), (0.96, 0.96, 0.955), (0.955, 0.95, 0.945)),
+    "dark": ((0.155, 0.165, 0.19), (0.075, 0.08, 0.095), (0.115, 0.12, 0.135)),
+}
+"""Display colors of the background at the top and at the bottom, and of the floor."""
 
 
 @wp.struct
@@ -50,12 +53,12 @@ def linear(color: Color) -> wp.vec3:
 
 def make_backdrop(background: Background, ground: float | None, camera: Camera) -> Any:
     """Depends on the camera alone, not on what moves before it: a still backdrop stays still."""
-    if isinstance(background, str) and background != "studio":
-        raise PhyxelError(f'background "{background}": give "studio", a color (r, g, b) in 0..1, or None')
+    if isinstance(background, str) and background not in ROOMS:
+        raise PhyxelError(f'background "{background}": give "studio", "dark", a color (r, g, b) in 0..1, or None')
     backdrop = Backdrop()
-    backdrop.dither = int(background == "studio")
+    backdrop.dither = int(isinstance(background, str))
     backdrop.opacity = 0.0 if background is None else 1.0
-    top, bottom, floor = STUDIO if isinstance(background, str) else [background or (0.0, 0.0, 0.0)] * 3
+    top, bottom, floor = ROOMS[background] if isinstance(background, str) else [background or (0.0, 0.0, 0.0)] * 3
     backdrop.top, backdrop.floor = linear(top), linear(floor)
     backdrop.gradient = (linear(bottom) - backdrop.top) / float(camera.height)
     backdrop.level = NO_GROUND if ground is None else float(ground)

@@ -144,7 +144,7 @@ class DiscLayer:
     def __init__(self, grid: Any, device: wp.Device) -> None:
         self.device, self.grid = device, grid
         pixels = pixel_count(grid)
-        self._front = wp.zeros(pixels, dtype=float, device=device)
+        self.front = wp.zeros(pixels, dtype=float, device=device)
         """one over the depth [1/m] at the middle of each pixel, 0 where there is nothing"""
         self.coverage = wp.zeros(pixels, dtype=float, device=device)
         """part of the pixel that is covered, 0..1"""
@@ -168,7 +168,7 @@ class DiscLayer:
         inputs.append(self.lists.counts_for(count))
         launch(project_discs, count, inputs, self.device, count > SPLIT_FROM // 2)
         self.lists.fill(self._rects, count)
-        discs = [self._discs, self._rects, self.lists.starts, self.lists.items, self._front]
+        discs = [self._discs, self._rects, self.lists.starts, self.lists.items, self.front]
         launch_over(find_front, self.grid, [self.grid, *discs], self.device)
         inputs = [self.grid, view, studio, level, *discs, self._scratch, self.coverage, self.colors]
         launch_over(blend_discs, self.grid, inputs, self.device)

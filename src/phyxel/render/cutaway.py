@@ -7,20 +7,20 @@ that a grain and a planet look alike.
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
 from phyxel.look import Look
 from phyxel.mls.neighbours import nearest
 from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.light import Color, Light
+from phyxel.render.pen import INK, Pen, layer_of, over
 from phyxel.render.splat import Renderer
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind
@@ -73,7 +73,6 @@ COOL = np.array([(0.47, 0.67, 0.88), (0.66, 0.81, 0.95)])
 OUTSIDE_OPACITY = 0.65
 """Of the sheet outside where it leaves the surface; from there it fades."""
 LINE_OPACITY = 0.4
-INK: Color = (0.13, 0.15, 0.19)
 KINDS: dict[Kind, tuple[str, Color]] = {
     Kind.INTERIOR: ("interior", (0.17, 0.36, 0.85)),
     Kind.INTERIOR_BOUNDARY: ("interior boundary", (0.05, 0.62, 0.56)),
@@ -382,7 +381,7 @@ class Scale:
         inside = distance < 0
         fading = np.clip(1 - (band + 0.5) / self.outside, 0, 1)
         opacity = np.where(inside, 1.0, OUTSIDE_OPACITY * fading)
-        return _layer(np.where(inside[..., None], warm, cool), opacity)
+        return layer_of(np.where(inside[..., None], warm, cool), opacity)
 
     def text(self, band: int) -> str:
         """The distance at which a band begins, as a number."""
@@ -402,9 +401,9 @@ def painted(section: Section, scale: Scale) -> Floats:
     level = np.round(distance / scale.step)
     thin = np.clip(1.0 - np.abs(distance - level * scale.step) / slope, 0, 1)
     fading = np.clip(1 - level / scale.outside, 0, 1)
-    picture = over(scale.colors(distance), _layer(INK, LINE_OPACITY * thin * fading))
+    picture = over(scale.colors(distance), layer_of(INK, LINE_OPACITY * thin * fading))
     strong = np.clip(2.0 - np.abs(distance) / slope, 0, 1)
-    picture = over(picture, _layer(INK, strong))
+    picture = over(picture, layer_of(INK, strong))
     picture[..., 3] *= _pixels_above(section.height, 0.0) * _pixels_above(-distance, -scale.outside * scale.step)
     return picture
 
@@ -419,18 +418,6 @@ def _slope(field: Floats) -> Floats:
     return np.maximum(np.hypot(*np.gradient(field)), 1e-9)
 
 
-def _layer(color: Floats | Color, opacity: Floats) -> Floats:
-    """Display colors and opacity in one array, (..., 4)."""
-    return np.concatenate([np.broadcast_to(color, (*opacity.shape, 3)), opacity[..., None]], axis=-1)
-
-
-def over(below: Floats, above: Floats) -> Floats:
-    """A picture laid over another, both display colors and opacity 0..1, (height, width, 4)."""
-    a, b = above[..., 3:], (1 - above[..., 3:]) * below[..., 3:]
-    color = (a * above[..., :3] + b * below[..., :3]) / np.maximum(a + b, 1e-9)
-    return np.concatenate([color, a + b], axis=-1)
-
-
 def _bytes(picture: Floats) -> NDArray[np.uint8]:
     return np.rint(255 * picture[..., :3]).astype(np.uint8)
 
@@ -440,8 +427,6 @@ def _bytes(picture: Floats) -> NDArray[np.uint8]:
 MARGIN = 36
 BAR_LEFT, BAR_WIDTH, BAR_HEIGHT = WIDTH - 130, 30, 520
 """Of the scale [pixels]."""
-DETAIL = 2
-"""Words are drawn at so many times the size, then averaged."""
 
 
 def _title(model: Model, cut: Cut, nodes: Nodes) -> tuple[str, str]:
@@ -454,7 +439,7 @@ def _title(model: Model, cut: Cut, nodes: Nodes) -> tuple[str, str]:
 
 def words(scale: Scale, nodes: Nodes, title: tuple[str, str]) -> Floats:
     """A title, what the balls are, and the scale of distance: (height, width, 4)."""
-    pen = Pen()
+    pen = Pen(WIDTH, HEIGHT)
     pen.text(MARGIN, 48, title[0], 32, "lm")
     pen.text(MARGIN, 84, title[1], 19, "lm", soft=True)
     x = MARGIN + 8.0
@@ -484,52 +469,3 @@ def _draw_scale(pen: Pen, scale: Scale) -> None:
     pen.text(BAR_LEFT - 12, 0.5 * (top + BAR_HEIGHT + surface), "inside", 16, "rm", soft=True)
     pen.text(BAR_LEFT + BAR_WIDTH / 2, top - 52, "distance to", 18, "mm")
     pen.text(BAR_LEFT + BAR_WIDTH / 2, top - 29, f"the surface [{scale.unit}]", 18, "mm")
-
-
-class Pen:
-    """Writes and draws on a clear sheet; places and sizes in pixels of the picture."""
-
-    def __init__(self) -> None:
-        self._sheet = Image.new("RGBA", (DETAIL * WIDTH, DETAIL * HEIGHT), (*_code(INK), 0))
-        self._draw = ImageDraw.Draw(self._sheet)
-
-    def text(self, x: float, y: float, text: str, size: int, anchor: str, soft: bool = False) -> float:
-        """Write a line and return its width. Anchors are Pillow's: "lm" starts at x, "mm" has its middle there."""
-        font = ImageFont.load_default(DETAIL * size)
-        self._draw.text(
-            (DETAIL * x, DETAIL * y), plain(text), font=font, fill=(*_code(INK), 170 if soft else 255), anchor=anchor
-        )
-        return float(font.getlength(plain(text))) / DETAIL
-
-    def ball(self, x: float, y: float, radius: float, color: Color) -> None:
-        """A disc with a rim and a highlight."""
-        self._disc(x, y, radius, tuple(0.6 * channel for channel in color))
-        self._disc(x, y, radius - 1.2, color)
-        self._disc(
-            x - 0.3 * radius, y - 0.35 * radius, 0.24 * radius, tuple(0.35 + 0.65 * channel for channel in color)
-        )
-
-    def _disc(self, x: float, y: float, radius: float, color: Floats | tuple[float, ...]) -> None:
-        self._draw.ellipse([DETAIL * edge for edge in (x - radius, y - radius, x + radius, y + radius)], _code(color))
-
-    def box(self, left: float, top: float, right: float, bottom: float, color: Floats) -> None:
-        """Filled."""
-        self._draw.rectangle([DETAIL * edge for edge in (left, top, right, bottom)], _code(color))
-
-    def line(self, x: float, y: float, to_x: float, to_y: float, width: float) -> None:
-        """A straight line of ink."""
-        ends = [DETAIL * edge for edge in (x, y, to_x, to_y)]
-        self._draw.line(ends, (*_code(INK), 255), round(DETAIL * width))
-
-    def layer(self) -> Floats:
-        """Display colors and opacity 0..1, (height, width, 4)."""
-        return np.asarray(self._sheet.reduce(DETAIL)) / 255.0
-
-
-def _code(color: Floats | tuple[float, ...]) -> tuple[int, ...]:
-    return tuple(round(255 * float(channel)) for channel in color)
-
-
-def plain(text: str) -> str:
-    """Text in the letters that Pillow's own font has."""
-    return unicodedata.normalize("NFKD", text.replace("µ", "u")).encode("ascii", "ignore").decode()

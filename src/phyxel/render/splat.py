@@ -60,6 +60,7 @@ class Renderer:
         marks: Any = None,
         size: float | None = None,
         supersample: int = 1,
+        seen: int | None = None,
     ) -> NDArray[np.uint8]:
         """A picture, (height, width, 4) bytes red, green, blue, alpha (not premultiplied).
 
@@ -70,7 +71,8 @@ class Renderer:
         ground: height y of a ground plane [m] that takes shadows. background: "studio", a display color, or None for
         transparent. look: one for all, or a table of looks and `marks` (N,) that say which each surfel has
         (`stuff.marks`). size: of a thing [m], by which shadows soften, light sinks in and crevices are dim; if left
-        out, that of all together. supersample: draw at so many times the size and average, for stills.
+        out, that of all together. supersample: draw at so many times the size and average, for stills. seen: so many of
+        the surfels are seen, the others only cast shadows.
         """
         looks = (look,) if isinstance(look, Look) else tuple(look)
         marks = whole_body(0, len(positions)) if marks is None else marks
@@ -87,10 +89,17 @@ class Renderer:
         self._shadows.draw(surfels, table, place)
         if ground is not None:
             self._shadows.light_up(place)
-        layer.draw(surfels, table, make_view(camera), studio, place, self._shadows, cut)
+        drawn = surfels if seen is None else type(surfels)(*(array[:seen] for array in surfels))
+        layer.draw(drawn, table, make_view(camera), studio, place, self._shadows, cut)
         canvas.compose(layer, camera, background, ground, place, self._shadows)
         picture = canvas.bytes()
-        return picture if supersample == 1 else _averaged(picture, supersample)
+        return picture if supersample == 1 else averaged(picture, supersample)
+
+    @property
+    def solid(self) -> tuple[Any, wp.array]:
+        """The last picture's grid, and one over the depth [1/m] of what is seen in its pixels, 0 for nothing."""
+        assert self._buffers is not None
+        return self._buffers[0].grid, self._buffers[0].front
 
     def _table_of(self, looks: tuple[Look, ...]) -> wp.array:
         if looks != self._looks:
@@ -107,7 +116,7 @@ class Renderer:
         return self._buffers
 
 
-def _averaged(picture: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
+def averaged(picture: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
     """Mean over squares of pixels, weighted by alpha and in squared values, which is near enough to linear light."""
     height, width = picture.shape[0] // factor, picture.shape[1] // factor
     squares = picture.reshape(height, factor, width, factor, 4).astype(np.float32)

@@ -12,13 +12,17 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.body import Body
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.skin import skin_of
+from phyxel.inside import Inside
 from phyxel.look import LOOKS
 from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.cast import Actor, Cast
-from phyxel.render.splat import Renderer
+from phyxel.render.insight import Insight
+from phyxel.render.legend import ROOM, bar_scale
+from phyxel.render.splat import Renderer, averaged
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World
 
@@ -37,7 +41,7 @@ class Stage:
     """Draws the bodies of a world, always from the same place.
 
     `turntable` [degrees/s] turns the world about the vertical through the camera's target, counterclockwise seen from
-    above, in light that stays: as a table turns before a camera.
+    above, in light that stays: as a table turns before a camera. `inside` is what is shown of the inside of bodies.
     """
 
     def __init__(
@@ -46,80 +50,109 @@ class Stage:
         background: str | tuple[float, float, float] | None,
         device: str | None,
         turntable: float = 0.0,
+        inside: Inside | None = None,
     ) -> None:
         self.camera, self._background, self._turntable = camera, background, turntable
-        self._renderer = Renderer(device)
-        self._cast = Cast(self._renderer.device)
+        self.renderer = Renderer(device)
+        self._cast = Cast(self.renderer.device)
+        self.insight = None if inside is None else Insight(self, inside)
+        """what draws the inside"""
         self._skins: dict[Collider, tuple[wp.array, ...]] = {}
         # Single precision is enough about what is looked at, not about the world.
-        self._base = np.asarray(camera.target, float)
-        self._seen_from = replace(camera, eye=np.subtract(camera.eye, self._base), target=np.zeros(3))
+        self.base = np.asarray(camera.target, float)
+        self.seen_from = replace(camera, eye=np.subtract(camera.eye, self.base), target=np.zeros(3))
 
     @staticmethod
     def around(world: World, camera: CameraPart, output: OutputPart) -> Stage:
         """A camera as the scene asks for, else one that sees the bodies and the ground under them."""
         framed = framing(*visible_box(world), camera, output)
-        chosen = Camera(
-            eye=camera.eye or framed.eye,
-            target=camera.target or framed.target,
-            fov=camera.fov,
-            width=output.width,
-            height=output.height,
-        )
-        return Stage(chosen, output.background, world.device.alias, camera.turntable)
+        chosen = replace(framed, eye=camera.eye or framed.eye, target=camera.target or framed.target)
+        background = output.background or backdrop_for(output.inside)
+        return Stage(chosen, background, world.device.alias, camera.turntable, output.inside)
 
     def draw(self, world: World, supersample: int = 1) -> NDArray[np.uint8]:
         """A picture of the world as it is now, (height, width, 4) bytes."""
-        turn = about_vertical(self._turntable * world.time)
-        actors = [self._body(body.surface, turn, ROWS[body.look]) for body in world.bodies]
-        actors += [self._collider(one, turn, world.time) for one in world.colliders if isinstance(one, Collider)]
+        if self.insight is None or self.insight.inside.beside:
+            plain = self.drawn(world, [self.actor(body, world) for body in world.bodies], supersample)
+        if self.insight is None:
+            return plain
+        picture = self.insight.draw(world, supersample)
+        return np.concatenate([plain, picture], axis=1) if self.insight.inside.beside else picture
+
+    def drawn(
+        self,
+        world: World,
+        actors: Sequence[Actor],
+        supersample: int = 1,
+        unseen: Sequence[Actor] = (),
+        average: bool = True,
+    ) -> NDArray[np.uint8]:
+        """A picture of actors among the colliders of a world; those unseen cast shadows. `average` or not: then it is
+        `supersample` times as large."""
+        turn = self.turn(world)
+        colliders = [self._collider(one, turn, world.time) for one in world.colliders if isinstance(one, Collider)]
         heights = [one.height for one in world.colliders if isinstance(one, Ground)]
-        ground = max(heights) - self._base[1] if heights else None
+        ground = max(heights) - self.base[1] if heights else None
         size = float(np.median([np.ptp(body.birth, axis=0).max() for body in world.bodies]))
-        return self._drawn(actors, ground, size, supersample)
+        picture = self._drawn([*actors, *colliders], ground, size, supersample, unseen)
+        return averaged(picture, supersample) if average and supersample > 1 else picture
+
+    def turn(self, world: World) -> Floats:
+        """How the table has turned, 3 × 3."""
+        return about_vertical(self._turntable * world.time)
+
+    def actor(self, body: Body, world: World) -> Actor:
+        """A body as it is plainly seen."""
+        return self._body(body.surface, self.turn(world), ROWS[body.look])
 
     def draw_surfels(self, surfels: Surfels, supersample: int = 1) -> NDArray[np.uint8]:
         """A picture of surfels alone, (height, width, 4) bytes."""
-        return self._drawn([self._body(surfels, np.eye(3), ROWS["matte"])], None, None, supersample)
+        picture = self._drawn([self._body(surfels, np.eye(3), ROWS["matte"])], None, None, supersample)
+        return averaged(picture, supersample) if supersample > 1 else picture
 
     def _drawn(
-        self, actors: Sequence[Actor], ground: float | None, size: float | None, supersample: int
+        self,
+        actors: Sequence[Actor],
+        ground: float | None,
+        size: float | None,
+        supersample: int,
+        unseen: Sequence[Actor] = (),
     ) -> NDArray[np.uint8]:
-        positions, axes_a, axes_b, colors, marks = self._cast.gathered(actors)
-        return self._renderer.render(
+        positions, axes_a, axes_b, colors, marks = self._cast.gathered([*actors, *unseen])
+        return self.renderer.render(
             positions,
             axes_a,
             axes_b,
             colors,
-            self._seen_from,
+            self.seen_from.scaled(supersample),
             ground=ground,
             background=self._background,
             look=tuple(LOOKS.values()),
             marks=marks,
             size=size,
-            supersample=supersample,
+            seen=sum(len(actor.position) for actor in actors),
         )
 
     def _body(self, surface: Surfels, turn: Floats, row: int) -> Actor:
-        place = turn @ (surface.origin - self._base)
+        place = turn @ (surface.origin - self.base)
         return Actor(surface.position, surface.axis_a, surface.axis_b, surface.color, row, turn, place)
 
     def _collider(self, collider: Collider, turn: Floats, time: float) -> Actor:
         if collider not in self._skins:
             self._skins[collider] = self._skin(collider)
         origin, axes = collider.pose(time)
-        place = turn @ (origin - self._base)
-        opened = np.asarray(self._seen_from.eye) - place if collider.see_through else np.zeros(3)
+        place = turn @ (origin - self.base)
+        opened = np.asarray(self.seen_from.eye) - place if collider.see_through else np.zeros(3)
         points, axis_a, axis_b, color = self._skins[collider]
         return Actor(points, axis_a, axis_b, color, ROWS[collider.look], turn @ axes, place, opened)
 
     def _skin(self, collider: Collider) -> tuple[wp.array, ...]:
         """Positions, two half axes and colours of a collider's surfels in its own frame."""
-        skin = skin_of(collider, self._renderer.device)
+        skin = skin_of(collider, self.renderer.device)
         a, b = tangents(skin.normals)
         colors = np.broadcast_to(COLLIDER_COLOR, skin.points.shape)
         fields = (skin.points, skin.spacing * a, skin.spacing * b, colors)
-        device = self._renderer.device
+        device = self.renderer.device
         return tuple(wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device) for field in fields)
 
 
@@ -130,18 +163,55 @@ def about_vertical(degrees: float) -> Floats:
 
 
 def framing(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> Camera:
-    """The nearest camera that sees a box [m]; on a turntable, from all sides."""
+    """The nearest camera that sees a box [m] as a scene asks for; on a turntable, from all sides."""
+    size = (output.width, output.height)
+    turns = range(0, 360, 15) if camera.turntable else [0]
+    return framed(lower, upper, camera.direction, size, camera.fov, output.inside, turns)
 
-    def from_direction(direction: Floats) -> Camera:
-        return Camera.framing(lower, upper, direction, output.width, output.height, camera.fov)
 
-    direction = np.asarray(camera.direction)
-    framed = from_direction(direction)
-    if not camera.turntable:
-        return framed
-    others = [from_direction(about_vertical(degrees) @ direction) for degrees in range(0, 360, 15)]
-    distance = max(float(np.linalg.norm(np.subtract(one.eye, one.target))) for one in others)
-    return replace(framed, eye=np.asarray(framed.target) - distance * framed.axes[2])
+def framed(
+    lower: Floats,
+    upper: Floats,
+    direction: Sequence[float],
+    size: tuple[int, int],
+    fov: float,
+    inside: Inside | None,
+    turns: Sequence[float] = (0,),
+) -> Camera:
+    """The nearest camera that sees a box [m] turned by so many degrees about the vertical, in a picture of this size
+    [pixels], or in half of it if it shows the inside beside the outside; with room for words."""
+    width, height = size[0] // 2 if inside and inside.beside else size[0], size[1]
+    room = round(ROOM * bar_scale(width, height)) if inside else 0
+    views = [
+        Camera.framing(lower, upper, about_vertical(turn) @ np.asarray(direction), width - room, height, fov)
+        for turn in turns
+    ]
+    first = views[0]
+    distance = max(float(np.linalg.norm(np.subtract(view.eye, view.target))) for view in views)
+    aside = 0.5 * room * distance / first.focal * first.axes[0]
+    target = np.asarray(first.target) + aside
+    return replace(first, eye=target - distance * first.axes[2], target=target, width=width)
+
+
+def backdrop_for(inside: Inside | None) -> str:
+    """What glows is drawn before the dark."""
+    return "dark" if inside is not None and inside.glows else "studio"
+
+
+def stage(
+    world: World,
+    inside: Inside | None = None,
+    *,
+    width: int = 1280,
+    height: int = 720,
+    direction: Sequence[float] = (0.5, 0.3, 1.0),
+    fov: float = 32.0,
+    background: str | tuple[float, float, float] | None = None,
+) -> Stage:
+    """What draws a world, or the inside of its bodies: `px.stage(world, px.Inside("stress")).draw(world)` is a picture,
+    (height, width, 4) bytes. The camera stands in `direction` of what there is now, and stays while that moves."""
+    camera = framed(*visible_box(world), direction, (width, height), fov, inside)
+    return Stage(camera, background or backdrop_for(inside), world.device.alias, inside=inside)
 
 
 def visible_box(world: World) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import warp as wp
+from numpy.typing import NDArray
 
 from phyxel.device import KERNEL_OPTIONS, launch, thread_count
 
@@ -47,6 +48,13 @@ def make_grid(width: int, height: int, device: wp.Device) -> Any:
 def pixel_count(grid: Any) -> int:
     """Pixels kept for a picture, those beyond its edges included."""
     return int(grid.tiles * TILE * TILE)
+
+
+def untiled(grid: Any, tiled: NDArray[Any]) -> NDArray[Any]:
+    """What is kept for the pixels, (pixel_count, ...), as the picture's rows, (height, width, ...)."""
+    tiles = tiled.reshape(-1, grid.tiles_x, TILE, TILE, *tiled.shape[1:])
+    rows = tiles.swapaxes(1, 2).reshape(-1, TILE * grid.tiles_x, *tiled.shape[1:])
+    return rows[: grid.height, : grid.width]
 
 
 def grown(array: wp.array, count: int) -> wp.array:

@@ -45,6 +45,11 @@ class Rest:
         """Of the discs, in the unit of the positions, shape (m,)."""
         return disc_radii(self.positions) if self.known_radii is None else self.known_radii
 
+    def part(self, chosen: NDArray[np.integer]) -> Rest:
+        """Some of them, as large as they are."""
+        kept = (array[chosen] for array in (self.positions, self.normals, self.colors))
+        return Rest(*kept, self.unit, self.radii[chosen])
+
 
 class Shape(NamedTuple):
     """Discs in the reference shape, in units of the node spacing about the body's origin, each array (m, 3)."""

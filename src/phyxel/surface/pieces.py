@@ -343,18 +343,38 @@ class Pieces:
     """Splits and merges the surfels it was made for. Their sizes at birth and the distance to their partners are in
     metres: what is absorbed and counted in other units is still judged by its birth."""
 
-    def __init__(self, rest: Rest, device: wp.Device) -> None:
-        partner, apart = pairs(rest.positions, rest.normals)
+    def __init__(self, radius: Floats, partner: NDArray[np.int32], apart: Floats, device: wp.Device) -> None:
+        """Of surfels with discs of a `radius` [m] that have partners, `apart` [m] from them; each (m,)."""
         self._device = device
         self._birth = Birth()
-        self._birth.radius = wp.array(rest.unit * rest.radii, dtype=float, device=device)
+        self._birth.radius = wp.array(radius, dtype=float, device=device)
         self._birth.partner = wp.array(partner, dtype=wp.int32, device=device)
-        self._birth.apart = wp.array(rest.unit * apart, dtype=float, device=device)
+        self._birth.apart = wp.array(apart, dtype=float, device=device)
         self._counts, self._ends = (wp.zeros(len(partner), dtype=wp.int32, device=device) for _ in range(2))
         self._plan = wp.zeros(len(partner), dtype=Plan, device=device)
         self._found = dev.Flag(device)
         self._looked_at: Discs | None = None
         self._room = Discs.empty(0, device)
+
+    @staticmethod
+    def of(rest: Rest, device: wp.Device) -> Pieces:
+        """For surfels at birth."""
+        partner, apart = pairs(rest.positions, rest.normals)
+        return Pieces(rest.unit * rest.radii, partner, rest.unit * apart, device)
+
+    @property
+    def partner(self) -> NDArray[np.int32]:
+        """The other one of the pair each surfel is of, or itself, shape (m,)."""
+        return self._birth.partner.numpy()
+
+    def parted(self, radius: Floats, alone: NDArray[np.bool_]) -> Pieces:
+        """For the same surfels and k more, with other radii [m], shape (m + k,). Those that are `alone`, shape (m,),
+        have no partner any more, nor have those that come after."""
+        many = np.arange(len(radius), dtype=np.int32)
+        partner, apart = many.copy(), np.zeros(len(radius), np.float32)
+        paired = np.flatnonzero(~alone)
+        partner[paired], apart[paired] = self.partner[paired], self._birth.apart.numpy()[paired]
+        return Pieces(radius, partner, apart, self._device)
 
     def shown(self, carried: Discs, colliders: Any, body: int, unit: float) -> Discs:
         """What is seen of a body's surfels as they are now: themselves, if none is stretched or squeezed much. Pieces

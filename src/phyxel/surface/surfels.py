@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.cracks.cracks import Cracks
 from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import ShapeValues
@@ -16,6 +17,7 @@ from phyxel.surface.blended import Blended
 from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, Rest, Shape
+from phyxel.surface.parted import Parted
 from phyxel.surface.pieces import Pieces
 from phyxel.surface.relief import Walls
 from phyxel.surface.sheet import longest_axis, unit_vectors
@@ -41,17 +43,51 @@ class Surfels:
         self._carried: Any = (
             Carried(Shape.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
             if values is None
-            else Woven(rest, nodes, values, device)
+            else Woven(Shape.at_birth(rest), nodes, values, device)
         )
         self.shown: Discs = self._carried
         """what is seen: as many as it takes"""
         self.blend: Blended | None = None
         """of a body that flows"""
         self._layers: NDArray[np.int32] | None = None
-        self._pieces = Pieces(rest, device)
+        self._pieces = Pieces.of(rest, device)
         self._spacing: NDArray[np.float32] | None = None
         """how far apart they should be if it has flowed and is solid again, in node spacings, shape (m,)"""
         self._device = device
+        self._whole, self._unit = self._pieces, rest.unit
+
+    def part(self, found: Parted, cracks: Cracks, nodes: Floats, sees: Sees, values: ShapeValues | None = None) -> None:
+        """Show what cracks have made of the surfels. `nodes` (n, 3) carry them as at birth; `values` are those at all
+        surfels that were found."""
+        if values is None:
+            carriers = self._beside(found.shape.points, cracks, nodes, sees)
+            self._carried = Carried(found.shape, carriers, self._device)
+        else:
+            self._carried = Woven(found.shape, nodes, values, self._device)
+        self.shown = self._carried
+        partner = self._whole.partner
+        points, cut = found.shape.points[: len(partner)], found.was_cut
+        alone = cut | cut[partner] | ~cracks.sees(points, points[partner])
+        self._pieces = self._whole.parted(self._unit * found.radii, alone)
+
+    def _beside(self, points: Floats, cracks: Cracks, nodes: Floats, sees: Sees) -> Carriers:
+        """What carries surfels at `points`, the first of which are those that there were at birth: what did, where no
+        crack is near."""
+        known, own = self._carried.carriers, points[: len(self._whole.partner)]
+        known = Carriers(known.nodes[: len(own)], known.shares[: len(own)])
+        reach = np.linalg.norm(nodes[known.nodes] - own[:, None], axis=2).max(axis=1)
+        near = np.zeros(len(points), bool)
+        near[len(own) :] = True
+        for crack in cracks:
+            height, ahead = crack.values(own)
+            near[: len(own)] |= (np.abs(height) < reach) & (ahead < reach)
+        new = Carriers.beside_cracks(points[near], nodes, sees, cracks.sees)
+        index = np.empty((len(points), new.nodes.shape[1]), np.int32)
+        shares = np.empty(index.shape, np.float32)
+        far = ~near[: len(own)]
+        index[: len(own)][far], shares[: len(own)][far] = known.nodes[far], known.shares[far]
+        index[near], shares[near] = new.nodes, new.shares
+        return Carriers(index, shares)
 
     @property
     def carried(self) -> Carried:
@@ -155,7 +191,7 @@ class Surfels:
     def _be_born(self, unit: float) -> None:
         shape = self._carried.shape
         normals = unit_vectors(np.cross(shape.axis_a, shape.axis_b))
-        self._pieces = Pieces(Rest(shape.points, normals, shape.colors, unit, longest_axis(shape)), self._device)
+        self._pieces = Pieces.of(Rest(shape.points, normals, shape.colors, unit, longest_axis(shape)), self._device)
 
     def find_carriers(self, nodes: Floats, spacing: float = 1.0) -> None:
         """Let other nodes carry the surfels: the nearest of (n, 3) positions in the reference shape, which were a
@@ -175,5 +211,5 @@ class Surfels:
         if blend:
             self.blend = Blended.restored(self._carried, blend)
         self._spacing = state.get("spacing")
-        if self._spacing is not None:
+        if self._spacing is not None or len(self._carried) != len(self._pieces.partner):
             self._be_born(unit)

@@ -23,7 +23,7 @@ from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.solid.soup import as_vectors
 from phyxel.surface.carried import FAR, clearance_at, kept_out
-from phyxel.surface.discs import Discs, Rest, Shape
+from phyxel.surface.discs import Discs, Shape
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -191,12 +191,14 @@ def weave_apart(
 
 class Woven(Discs):
     """Surfels that go where the shape functions of a body's nodes (n, 3) [spacings] carry them. `values` are φ and ∇φ
-    at the surfels, ∇φ in the coordinates of `rest`: along its axes, per spacing."""
+    at the surfels, ∇φ in the coordinates of `shape`: along its axes, per spacing."""
 
-    def __init__(self, rest: Rest, nodes: Floats, values: ShapeValues, device: wp.Device) -> None:
-        shape, m = Shape.at_birth(rest), len(rest.positions)
+    def __init__(self, shape: Shape, nodes: Floats, values: ShapeValues, device: wp.Device) -> None:
+        m = len(shape.points)
         x, a, b, n = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
         super().__init__(x, a, b, n, as_vectors(shape.colors, device), np.zeros(3))
+        self.shape = shape
+        """as they are in the reference shape"""
         self._device = device
         self._width = WARP if device.is_cuda else int(ABREAST)
         self._loom = loom_of(shape, nodes, values, self._width, device)

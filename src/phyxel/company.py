@@ -1,0 +1,154 @@
+"""All bodies of a world that move on their own, Galerkin, modal and rigid ones: they step together, then they meet."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.checkpoint import below, under
+from phyxel.material import Mixture
+from phyxel.models.encounters import Outline, Party, longest_step, meet
+from phyxel.mover import Piece, State
+from phyxel.probes import Probe
+from phyxel.solo import Solo
+from phyxel.surface.surfels import Surfels
+
+if TYPE_CHECKING:
+    from phyxel.body import Body
+    from phyxel.world import World
+
+Floats = NDArray[np.float64]
+
+
+class Company:
+    """Moves bodies that have a model each (`mover.Mover`). Galerkin and rigid ones touch each other; a modal body, and
+    phyxel bodies for any of them, are not there."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.bodies: list[Body] = []
+        self.steps = 0
+        self._solos: dict[Body, Solo] = {}
+        self._outlines: dict[Body, Outline] = {}
+
+    def add(self, body: Body) -> None:
+        """Move one more body from now on."""
+        self.bodies.append(body)
+        self._solos[body] = Solo(self.world, body)
+
+    def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+        whole = self._solos[body]
+        for piece, own in zip([body, *others], nodes, strict=True):
+            self._solos[piece] = whole.parted(piece, own)
+        self.bodies += others
+        self._outlines.pop(body, None)
+
+    def cut(self, body: Body) -> None:
+        """A body got a crack."""
+        self._solos[body].cut(body)
+
+    def parts_of(self, body: Body) -> NDArray[np.int32]:
+        return self._solos[body].parts_of(body)
+
+    # What has changed
+
+    def material_changed(self, body: Body, before: Mixture) -> None:
+        self._solos[body].material_changed(body, before)
+
+    def holds_changed(self, body: Body) -> None:
+        self._solos[body].holds_changed(body)
+
+    def force_changed(self, body: Body) -> None:
+        self._solos[body].force_changed(body)
+
+    def surroundings_changed(self, collider_came: bool) -> None:
+        for solo in self._solos.values():
+            solo.surroundings_changed(collider_came)
+
+    # Stepping
+
+    def set_clock(self, time: float) -> None:
+        for solo in self._solos.values():
+            solo.set_clock(time)
+
+    def advance(self, dt: float) -> None:
+        solos = list(self._solos.values())
+        for solo in solos:
+            solo.set_down()
+        start, left = self.world.time, dt
+        while left > 0:
+            parties = self._parties()
+            longest = min(longest_step(parties), *(solo.longest_step() for solo in solos))
+            substeps = max(1, math.ceil(left / longest * (1 - 1e-9)))
+            step, left = left / substeps, left * (substeps - 1) / substeps
+            end = start + dt - left
+            for solo in solos:
+                solo.step(step, end)
+            with dev.one_blas_thread():
+                meet(parties, step)
+            self.steps += 1
+            for solo in solos:
+                solo.finish(step, end)
+
+    def _parties(self) -> list[Party]:
+        """Those that can touch each other, as they are now; none if there is but one."""
+        able = [body for body in self.bodies if body.model != "modal"]
+        return [self._party(body) for body in able] if len(able) > 1 else []
+
+    def _party(self, body: Body) -> Party:
+        model: Any = self._solos[body].model
+        return Party(model, lambda: self._outline(body), body.unit, body.origin, body.friction)
+
+    def _outline(self, body: Body) -> Outline:
+        if body not in self._outlines:
+            shape = body.surfels.carried.shape
+            normals = np.cross(shape.axis_a, shape.axis_b)
+            self._outlines[body] = Outline(shape.points, normals / np.linalg.norm(normals, axis=1)[:, None])
+        outline = self._outlines[body]
+        outline.follow(body.space)
+        return outline
+
+    def settle(self, tolerance: float, most_steps: int) -> None:
+        """Each to its own rest: they do not feel each other."""
+        for solo in self._solos.values():
+            solo.settle(tolerance, most_steps)
+
+    # Reading
+
+    def field(self, body: Body, name: str) -> Floats:
+        return self._solos[body].field(body, name)
+
+    def stress_of(self, body: Body) -> Floats:
+        return self._solos[body].stress_of(body)
+
+    def displacement_at(self, body: Body, X: Floats) -> Floats:
+        return self._solos[body].displacement_at(body, X)
+
+    def probe(self, body: Body, X: Floats) -> Probe:
+        return self._solos[body].probe(body, X)
+
+    def diagnostics(self, body: Body) -> dict[str, Any]:
+        return self._solos[body].diagnostics(body)
+
+    def pieces(self) -> list[Piece]:
+        return [{body: np.arange(len(body.birth))} for body in self._solos]
+
+    def carry(self, body: Body, surfels: Surfels) -> None:
+        self._solos[body].carry(body, surfels)
+
+    def walls(self, body: Body) -> tuple[Any, int]:
+        return self._solos[body].walls(body)
+
+    # Checkpoints
+
+    def state(self) -> State:
+        states = [below(f"body{k}.", solo.state()) for k, solo in enumerate(self._solos.values())]
+        return {name: array for state in states for name, array in state.items()}
+
+    def restore(self, state: State) -> None:
+        for k, solo in enumerate(self._solos.values()):
+            solo.restore(under(f"body{k}.", state))

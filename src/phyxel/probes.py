@@ -1,0 +1,98 @@
+"""Places in a body that are asked again and again: what carries them is found once, in the reference shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.mls.carry import Carriers
+from phyxel.mls.neighbours import nearest
+from phyxel.models.lone import LoneModel
+
+if TYPE_CHECKING:
+    from phyxel.body import Body
+
+Floats = NDArray[np.float64]
+
+
+class Probe(Protocol):
+    """What a body has at some places (m, 3) of its reference shape, now."""
+
+    body: Body
+    X: Floats
+    """[m], shape (m, 3)"""
+
+    def displacement(self) -> Floats:
+        """u [m], shape (m, 3)."""
+
+    def velocity(self) -> Floats:
+        """[m/s], shape (m, 3)."""
+
+    def gradient(self) -> Floats:
+        """∇u, (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
+
+    def stress(self) -> Floats:
+        """Cauchy's [Pa], shape (m, 3, 3)."""
+
+    def plastic(self) -> Floats:
+        """Permanent strain, shape (m, 3, 3)."""
+
+
+class LoneProbe:
+    """Places in a Galerkin or modal body: shape functions carry them."""
+
+    def __init__(self, body: Body, model: LoneModel, X: Floats) -> None:
+        self.body, self.X, self._model = body, X, model
+        self._at = model.space.at((X - body.centre) / body.unit)
+        self._owner = nearest(X, body.birth, 1)[1][:, 0]
+
+    def displacement(self) -> Floats:
+        body = self.body
+        return body.origin - body.centre + body.unit * self._model.displacement(self._at)
+
+    def velocity(self) -> Floats:
+        return self.body.unit * np.asarray(self._at.values @ self._model.v)
+
+    def gradient(self) -> Floats:
+        return self._model.gradient(self._at)
+
+    def stress(self) -> Floats:
+        mixture = self.body.mixture
+        return self._model.stress(self._at, mixture, mixture.which[self._owner])
+
+    def plastic(self) -> Floats:
+        return self._model.plastic(self._at)
+
+
+class CarriedProbe:
+    """Places in a phyxel body: the phyxels around carry them, and they have the mean of what these have."""
+
+    def __init__(self, body: Body, X: Floats) -> None:
+        self.body, self.X = body, X
+        self._points, self._nodes = ((places - body.centre) / body.unit for places in (X, body.reference))
+        self._carriers = Carriers.found(self._points, self._nodes, None if body.reshaped else body.sees)
+        self._shares = self._carriers.matrix(len(self._nodes))
+
+    def displacement(self) -> Floats:
+        body = self.body
+        u, gradient = (body._field(name) for name in ("u", "gradient"))
+        carried = self._carriers.carry(self._points, self._nodes, u, gradient)
+        return body.origin - body.centre + body.unit * carried
+
+    def velocity(self) -> Floats:
+        return self._mean(self.body.velocities)
+
+    def gradient(self) -> Floats:
+        return self._mean(self.body._field("gradient"))
+
+    def stress(self) -> Floats:
+        return self._mean(self.body.stress)
+
+    def plastic(self) -> Floats:
+        return self._mean(self.body.plastic_strain)
+
+    def _mean(self, values: NDArray[Any]) -> Floats:
+        mean = self._shares @ values.reshape(len(values), -1)
+        return np.asarray(mean).reshape(-1, *values.shape[1:])
