@@ -37,6 +37,8 @@ class Cracked(Protocol):
 
 WELL = 1e4
 """cond(A) up to which nodes determine a field."""
+FEWEST = 4
+"""Nodes without which there is no linear field."""
 WIDER = (1.25, 1.6, 2.0, 2.5, 3.2, 4.0)
 """How far covers are widened, one after the other."""
 
@@ -63,15 +65,18 @@ def rebuilt(space: Space, X: Floats, owner: Indices, index: Indices, sees: Crack
         return found
     wide, nodes = _seen_around(space, X[bad], *_of(bad, owner, index, len(X)), sees)
     reach = space.reach_to(X[bad][wide], nodes)
+    found = found.with_rows(bad, space.on(X[bad], wide[:0], nodes[:0]))
     for wider in WIDER:
+        hopeless = np.bincount(wide, minlength=len(bad)) < FEWEST
+        bad, wide, nodes, reach = _without(hopeless, bad, wide, nodes, reach)
+        if len(bad) == 0:
+            break
         near = reach < wider
         more = space.on(X[bad], wide[near], nodes[near], wider)
         helped = more.condition < WELL
         found = found.with_rows(bad[helped], more.rows(np.flatnonzero(helped)))
         bad, wide, nodes, reach = _without(helped, bad, wide, nodes, reach)
-        if len(bad) == 0:
-            break
-    return found.with_rows(bad, space.on(X[bad], np.zeros(0, int), np.zeros(0, int)))
+    return found
 
 
 def _of(places: Indices, owner: Indices, index: Indices, count: int) -> tuple[Indices, Indices]:
