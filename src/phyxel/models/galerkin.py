@@ -27,8 +27,8 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.cuts import Cracked, Extent
 from phyxel.models.crossing import FAINT, TRIES, Motion, fitted, rigid_part
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
@@ -158,7 +158,7 @@ class GalerkinModel:
         """what the last step took"""
         self._borne: Floats | None = None
         """forces of other bodies in the last step, if it is not free: the next one foresees them, shape (n, 3)"""
-        self.cracks: Sees | None = None
+        self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
     # What it is made of, and what has hold of it
@@ -179,8 +179,8 @@ class GalerkinModel:
         self._footing.stiffness = CONTACT * hardness[mixture.which[self._contact]]
         self._system = None
 
-    def _weigh(self) -> None:
-        self._mass = self.space.mass(self._density)
+    def _weigh(self, known: csr_array | None = None) -> None:
+        self._mass = self.space.mass(self._density, known)
         self._drag = self.space.mass(self._resistance) if self._resistance.any() else 0 * self._mass
         self._pace = math.nan, self._mass
 
@@ -189,10 +189,11 @@ class GalerkinModel:
         self._held = _Held.of(self.space, holds)
         self._system = None
 
-    def crack(self, box: tuple[Floats, Floats] | None = None) -> bool:
-        """Cut the space where `cracks` deny sight, in a box if new cuts lie in one; whether that changed anything."""
+    def crack(self, boxes: Sequence[Extent] | None = None) -> bool:
+        """Cut the space where `cracks` deny sight, which are new in boxes if these are given; whether that changed
+        anything."""
         assert self.cracks is not None
-        space = self.space.cut(self.cracks, box)
+        space = self.space.cut(self.cracks, boxes)
         if space is self.space:
             return False
         self._go_over(space)
@@ -201,31 +202,34 @@ class GalerkinModel:
     def _go_over(self, space: Space) -> None:
         """Go on in a space with other cracks: fields as `crossing` has them, permanent strain where it was.
 
-        Momentum and angular momentum are kept: the rigid motion that is missing is added. Elastic and kinetic energy
-        together do not grow. Should the elastic energy, the strain about the nearest rigid motion is scaled down till
-        it does not; what is above the old sum then is taken from vibration, and from the spin if that is not enough.
+        The middle of mass, momentum and angular momentum are kept: the rigid motion that is missing is added. Elastic
+        and kinetic energy together do not grow. Should the elastic one, the strain about the nearest rigid motion is
+        scaled down till it does not; what is above the old sum then is taken from vibration, and from the spin if that
+        is not enough.
         """
         elastic, kinetic = (energy / self._unit**3 for energy in self.energies())
         gradient = self._forces.J - np.eye(3)
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
-        motion = Motion(self._mass, self.space.nodes + self.u, self.v)
-        self._enter(space)
+        motion, middle = Motion(self._mass, self.space.nodes + self.u, self.v), self.middle()
+        self._enter(space, self._mass)
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
-        stretching = csr_array(space.slopes() + share * self._mass)
+        stretching = csr_array(space.slopes + share * self._mass)
         self.u = fitted(stretching, strain_load + share * u_load, self.u)
+        self.u += middle - self.middle()
         left = self._calmed(elastic)
         moved = Motion(self._mass, space.nodes + self.u, fitted(self._mass, v_load, self.v))
         moved.with_momenta(*motion.momenta)
         moved.with_at_most(kinetic + elastic - left)
         self.v = moved.v
 
-    def _enter(self, space: Space) -> None:
-        """Another space with the same points; coefficients are still those of the old one."""
+    def _enter(self, space: Space, known: csr_array | None = None) -> None:
+        """Another space with the same points; coefficients are still those of the old one. The mass is `known` there
+        where the last cut has not changed it."""
         self.space = space
         self._forces.follow(space)
-        self._weigh()
+        self._weigh(known)
         self._footing.follow(csr_array(space.at_nodes.values[self._contact]))
         held = _Held.of(space, self._held.holds)
         if not np.array_equal(held.basis, self._held.basis):
