@@ -67,7 +67,6 @@ class Fracturing:
             changed = self._model.crack(box)
         if changed:
             self._body.space = self._model.space
-            self._body.outdate_surface()
 
     def _fronts(self) -> Floats:
         assert self._body.fracture is not None
