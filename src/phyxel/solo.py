@@ -92,6 +92,19 @@ class Solo:
         solo._take(self.model.part(body.space, nodes, body.outermost, faces))
         return solo
 
+    def throw(self, positions: Floats, momentum: Floats, spin: Floats) -> None:
+        """Let a crumb start with nodes at about these positions [m], (n, 3), with this momentum [kg m/s] and angular
+        momentum about its origin [kg m²/s]."""
+        body, model = self.body, self.model
+        assert isinstance(model, RigidModel)
+        self._arrived = False
+        model.throw((positions - body.origin) / body.unit, momentum, spin)
+
+    def momenta_of(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Momentum [kg m/s] and angular momentum about the body's origin [kg m²/s] of some nodes."""
+        assert isinstance(self.model, GalerkinModel)
+        return self.model.momenta(nodes)
+
     def _made(self) -> LoneModel:
         body = self.body
         if body.model == "rigid":

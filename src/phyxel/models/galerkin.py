@@ -532,10 +532,11 @@ class GalerkinModel:
             0.5 * float(np.vdot(self.v, self._mass @ self.v)) * self._unit**3,
         )
 
-    def momenta(self) -> tuple[Floats, Floats]:
-        """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
-        carried = self._mass @ self.v
-        turning = np.cross(self.space.nodes + self.u, carried).sum(axis=0)
+    def momenta(self, nodes: NDArray[np.integer] | slice = slice(None)) -> tuple[Floats, Floats]:
+        """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each; or what some
+        nodes have of them."""
+        carried = (self._mass @ self.v)[nodes]
+        turning = np.cross((self.space.nodes + self.u)[nodes], carried).sum(axis=0)
         return carried.sum(axis=0) * self._unit**2, turning * self._unit**3
 
     def middle(self) -> Floats:
