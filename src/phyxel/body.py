@@ -520,6 +520,7 @@ class Body:
     def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> Body:
         """A body of its own, of some nodes (k,) and points of its surface (m,) that `cracks` have parted from the rest,
         where they are."""
+        self._whole = self.whole_surface  # all pieces share it
         piece = copy(self)
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
