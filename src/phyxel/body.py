@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
+from phyxel.cracks.crack import Crack
 from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.fracture import Fracture
+from phyxel.cracks.samples import scattered
 from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.look import look_named
@@ -37,12 +41,11 @@ from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.surface.discs import Rest
-from phyxel.surface.parted import Inner, Parted, Piece, parted
+from phyxel.surface.parted import Inner, Parted, Piece, Whole, parted
 from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
-    from phyxel.cracks.fracture import Fracture
     from phyxel.probes import Probe
     from phyxel.skeleton import Skeleton
     from phyxel.world import World
@@ -57,7 +60,7 @@ PAIRED = {"refine": "levels", "parts": "material"}
 GREY = (0.72, 0.72, 0.74)
 DULL, PALE = 0.7, 0.25
 """How much of its surface's hue the inside of a body has, and how much lighter it is, unless it is told."""
-ROUGH = {"stone": 0.12, "clay": 0.06}
+ROUGH = {"stone": 0.1, "clay": 0.05}
 """How far faces of cracks are tilted here and there, by look [rad]."""
 MELTING_TIME = 0.05
 """Viscosity of a melt over the pressure of its own height [s], unless it is given."""
@@ -67,6 +70,8 @@ ASKED = 16
 """Nearest nodes that are asked whether they see a place beside a crack."""
 BESIDE = 2.0
 """Distance from its solid within which a piece knows what has parted from it, in spacings."""
+AROUND = 3.0
+"""How far from the nodes of a piece its surface may be, in spacings."""
 PICKED = 1.5
 """How far around a picked surfel nodes are taken hold of, in spacings."""
 
@@ -104,6 +109,8 @@ class Body:
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
     vibration, bent as far as you like). The latter two are for solids, meet colliders but no other bodies, and have
     their outermost nodes on the surface.
+
+    What has a `strength` cracks where its stress exceeds it (not "modal"); `seed` is what its scatter is drawn with.
     """
 
     def __init__(
@@ -131,6 +138,7 @@ class Body:
         basis: Basis = "linear",
         modes: int = MODES,
         inside: Vector | None = None,
+        seed: int = 0,
     ) -> None:
         if not isinstance(cloud, PointCloud):
             raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
@@ -195,7 +203,10 @@ class Body:
         """what each node was when it was last solid"""
         self.support = support
         self.fracture: Fracture | None = None
-        self._luck: Floats = np.random.default_rng(0).standard_normal(len(self.birth))
+        """its cracks and the rules by which they run; none if it cannot crack"""
+        self.seed = self._checked_seed(seed)
+        self._luck: Floats = np.random.default_rng(seed).standard_normal(len(self.birth))
+        self._may_crack()
         self.handles: list[Handle] = []
         self._world: World | None = None
         self._surfels: Surfels | None = None
@@ -213,8 +224,9 @@ class Body:
         self._parted_at = 0
         """revision of the cracks at which it was last asked whether it has parted"""
         self._inside = None if inside is None else self._color("inside", inside)
-        self._whole: tuple[PointCloud, NDArray[np.int64]] | None = None
-        """of a piece: the cloud of the body it was part of, and which of its points it has"""
+        self._whole: Whole | None = None
+        self._own_points: NDArray[np.int64] | None = None
+        """of a piece: which points of the whole it has, shape (m,)"""
 
     @cached_property
     def solid(self) -> Solid:
@@ -344,11 +356,7 @@ class Body:
         has parted from it is outside."""
         there = self._unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
         distance = self.solid.distance(there) * (self._scale / self.born.unit)
-        if self._parted_by is not None:
-            near = np.flatnonzero(distance < BESIDE)
-            away = cleft(self._parted_by, positions[near])
-            distance[near] = np.maximum(distance[near], np.where(self._side(positions[near]), -away, away))
-        return distance
+        return self._narrowed(positions, distance)
 
     def _in_cloud(self, entry: Region) -> Region:
         """A region to refine, given in reference positions, in those of the cloud."""
@@ -419,8 +427,7 @@ class Body:
     @property
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
-        mean, scatter = self.mixture.number("strength"), self.mixture.number("strength_scatter")
-        return np.where(np.isnan(mean), np.inf, mean * np.exp(scatter * self._luck))
+        return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self._luck)
 
     @property
     def is_brittle(self) -> bool:
@@ -432,10 +439,63 @@ class Body:
         """Whether there is a crack in it, or it is a piece of what fell apart."""
         return self.fracture is not None and len(self.fracture.cracks) > 0
 
-    def outdate_surface(self) -> None:
-        """Other nodes carry the surfels than before."""
-        if not self.reshaped:
-            self._surfels, self._surfels_at = None, -1
+    def _checked_seed(self, seed: int) -> int:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise PhyxelError(f"{self.name}: seed = {seed!r}: give a whole number of 0 or more")
+        return int(seed)
+
+    def _may_crack(self) -> None:
+        """Be ready to crack if it has a strength."""
+        if self.fracture is None and np.isfinite(self.strength).any():
+            self.fracture = self._sound()
+
+    def _sound(self) -> Fracture:
+        """Its rules of fracture, with no crack as yet."""
+        if self.model == "modal":
+            raise PhyxelError(
+                f'{self.name}: model = "modal" cannot crack, its modes are those of a whole body; '
+                '"galerkin" and "phyxel" do'
+            )
+        skin, normals = (self.placed_cloud() - self.born.centre) / self.born.unit, self.cloud.normals
+        assert normals is not None
+        outward = normals.astype(np.float64) @ self.rotation.T
+        tree = cKDTree(skin)
+
+        def depth(X: Floats) -> Floats:
+            # By the nearest surfel: the solid itself need not be made for this.
+            near = tree.query(X)[1]
+            return np.asarray(np.einsum("na,na->n", X - skin[near], outward[near]), np.float64)
+
+        return Fracture(skin.min(axis=0), skin.max(axis=0), depth)
+
+    def cut(self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None) -> None:
+        """Put in a crack through `at` [m] across `normal`, in the reference shape: a disc of a `radius` [m]; with
+        `ahead`, all that lies behind its straight front through `at`, which looks there; else all through."""
+        if self.reshaped:
+            raise PhyxelError(f"{self.name}: cut: it has melted; only what has its first shape can be cut")
+        if radius is not None and ahead is not None:
+            raise PhyxelError(f"{self.name}: cut: give radius for a disc, or ahead for a slit, not both")
+        if radius is not None and not (isinstance(radius, int | float) and 0 < radius < np.inf):
+            raise PhyxelError(f"{self.name}: cut: radius = {radius}: give a length above 0 m")
+        place = (self._vector("cut: at", at) - self.born.centre) / self.born.unit
+        across = self._direction("cut: normal", normal)
+        fracture = self.fracture or self._sound()
+        if radius is not None:
+            crack = Crack.disc(fracture.grid, place, across, float(radius) / self.born.unit)
+        elif ahead is not None:
+            crack = Crack.slit(fracture.grid, place, across, self._direction("cut: ahead", ahead))
+        else:
+            crack = Crack.plane(fracture.grid, place, across)
+        fracture.cut(crack)
+        self.fracture = fracture
+        if self._world is not None:
+            self._world.mover_of(self).cut(self)
+
+    def _direction(self, key: str, value: Vector) -> Floats:
+        way = self._vector(key, value)
+        if not way.any():
+            raise PhyxelError(f"{self.name}: {key} = {value}: give a direction, not zero")
+        return way
 
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
@@ -456,8 +516,6 @@ class Body:
         piece = copy(self)
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
-        if self.fracture is not None:
-            piece.fracture = self.fracture.copy()
         piece._become(nodes, points, cracks)
         return piece
 
@@ -498,8 +556,18 @@ class Body:
         self.__dict__.pop("space", None)
         if space is not None:
             self.__dict__["space"] = space
-        self._skin, self.guide = None, None
-        self.outdate_surface()
+        self._skin = self.guide = self._surfels = None
+        if self.fracture is not None:
+            self.fracture = self.fracture.of_piece(self._narrowed)
+
+    def _narrowed(self, places: NDArray[np.floating], distance: Floats) -> Floats:
+        """The distance (k,) of places at birth from the surface of what it was once part of, as one from its own."""
+        if self._parted_by is None:
+            return distance
+        near = np.flatnonzero(distance < BESIDE)
+        away = cleft(self._parted_by, places[near])
+        distance[near] = np.maximum(distance[near], np.where(self._side(places[near]), -away, away))
+        return distance
 
     def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""
@@ -561,6 +629,7 @@ class Body:
 
     def _mix(self, mixture: Mixture) -> None:
         before, self.mixture = self.mixture, mixture
+        self._may_crack()
         self._solid = self._solid.where(np.isnan(mixture.number("viscosity")), mixture)
         if self._world is not None:
             self._world.material_changed(self, before)
@@ -618,7 +687,7 @@ class Body:
     def paint(self, where: Where, color: Vector) -> None:
         """Give the points of the surface that lie somewhere, in the reference shape, another colour: red, green and
         blue from 0 to 1. Before the body is first shown."""
-        if self._surfels is not None:
+        if self._surfels is not None or self._whole is not None:
             raise PhyxelError(f"{self.name}: paint: it has been shown already; paint it before")
         chosen = self._color("paint: color", color)
         points = self.placed_cloud()
@@ -831,56 +900,90 @@ class Body:
         """The surfels, where they were last carried."""
         world = self._in_world("surface")
         if self._surfels is None:
-            nodes = self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
-            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self._sees_in_solid, values)
+            self._surfels = Surfels(self.rest_surfels(), self._carrying, world.device, self._sees_in_solid, values)
             self._cracks_shown = 0
         if self.fracture is not None and not self.reshaped:
             self._show_cracks(self._surfels, self.fracture.cracks)
         return self._surfels
 
+    @property
+    def _carrying(self) -> Floats:
+        """Where the nodes that carry surfels are in the reference shape, in units, shape (n, 3)."""
+        return self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
+
+    def outdate_surface(self) -> None:
+        """Its cracks are others than those that were shown, whatever their revision."""
+        if not self.reshaped:
+            self._surfels, self._surfels_at = None, -1
+
     def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
         """Let surfels be parted by cracks that have come or grown since they were last."""
         if self._cracks_shown == cracks.revision:
             return
-        found, nodes = self._parted_surfels(cracks), (self.reference - self.centre) / self.unit
-        values = None
+        found, values = self._parted_surfels(cracks), None
         if self.model != "phyxel":
             values = self.space.at_skin.followed_by(self.space.at(found.shape.points[len(self.cloud) :]))
-        surfels.part(found, cracks, nodes, self.sees, values)
+        surfels.part(found, cracks, self._carrying, self.sees, values)
         self._cracks_shown, self._surfels_at = cracks.revision, -1
 
     def _parted_surfels(self, cracks: Cracks) -> Parted:
-        whole = self._rest_of_whole()
-        mean = np.asarray(whole.colors, np.float64).mean(axis=0)
-        pale = mean.mean() + DULL * (mean - mean.mean())
-        color = pale + PALE * (1 - pale) if self._inside is None else self._inside
-        inner = Inner(self._depth, color, ROUGH.get(self.look, 0.0))
-        piece = None if self._whole is None else Piece(self._whole[1], self._side)
-        return parted(whole, cracks, inner, piece)
+        piece = None
+        if self._own_points is not None:
+            X = self.birth_places
+            piece = Piece(self._own_points, X.min(axis=0) - AROUND, X.max(axis=0) + AROUND, self.has_side)
+        return parted(self.whole_surface, cracks, Inner(self.inner_color, ROUGH.get(self.look, 0.0)), piece)
+
+    @property
+    def inner_color(self) -> Floats:
+        """Of what cracks lay open, red, green, blue in 0..1, shape (3,)."""
+        if self._inside is not None:
+            return self._inside
+        mean = np.asarray(self.whole_surface.rest.colors, np.float64).mean(axis=0)
+        dull = mean.mean() + DULL * (mean - mean.mean())
+        return dull + PALE * (1 - dull)
+
+    def has_side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether places (k, 3) at birth, in body units, near cracks are on a side of them that is part of it, (k,)."""
+        return np.ones(len(places), bool) if self._own_points is None else self._side(places)
+
+    def rest_surfels(self) -> Rest:
+        """The surfels in the reference shape."""
+        if self._own_points is not None:
+            return self.whole_surface.rest.part(self._own_points)
+        cloud = self.cloud
+        assert cloud.normals is not None
+        colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
+        positions = (self.placed_cloud() - self.centre) / self.unit
+        return Rest(positions, cloud.normals @ self.rotation.T, colors, self.unit)
+
+    @property
+    def whole_surface(self) -> Whole:
+        """What is seen of all that it is, or was once part of, without cracks."""
+        if self._whole is None:
+            self._whole = Whole(self.rest_surfels(), self._depth)
+        return self._whole
 
     def _depth(self, X: Floats) -> Floats:
         """How deep (n, 3) positions lie in the solid that it is, or was once part of, all in body units, shape (n,)."""
         there = self._unplaced(self.born.centre + self.born.unit * X)
         return -self.solid.distance(there) * (self._scale / self.born.unit)
 
-    def rest_surfels(self) -> Rest:
-        """The surfels in the reference shape."""
-        whole = self._rest_of_whole()
-        return whole if self._whole is None else whole.part(self._whole[1])
-
-    def _rest_of_whole(self) -> Rest:
-        """The same of all that it was once part of."""
-        cloud = self.cloud if self._whole is None else self._whole[0]
-        assert cloud.normals is not None
-        colors = np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors
-        positions = (self.placed(cloud.positions) - self.centre) / self.unit
-        return Rest(positions, cloud.normals @ self.rotation.T, colors, self.unit)
+    @property
+    def whole_cloud(self) -> PointCloud:
+        """The points of all that it is, or was once part of."""
+        return self.cloud if self._own_points is None else self._whole_cloud
 
     def _keep_points(self, points: NDArray[np.int64]) -> None:
-        """Have only some of the points of the surface, (m,)."""
-        cloud, own = (self.cloud, np.arange(len(self.cloud))) if self._whole is None else self._whole
-        self._whole, self.cloud = (cloud, own[points]), self.cloud.part(points)
+        """Have only some of the points of the surface, ascending, (m,)."""
+        if self._own_points is None:
+            self._whole, self._whole_cloud, self._own_points = (
+                self.whole_surface,
+                self.cloud,
+                np.arange(len(self.cloud)),
+            )
+        self._own_points = self._own_points[points]
+        self.cloud = self.cloud.part(points)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""

@@ -40,19 +40,19 @@ class Company:
         self.bodies.append(body)
         self._solos[body] = Solo(self.world, body)
 
-    def remove(self, body: Body) -> None:
-        """Move a body no more."""
-        self.bodies.remove(body)
-        del self._solos[body]
-        self.reshaped(body)
-
-    def reshaped(self, body: Body) -> None:
-        """The surface of a body is another: it has a new crack."""
+    def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+        whole = self._solos[body]
+        for piece, own in zip([body, *others], nodes, strict=True):
+            self._solos[piece] = whole.parted(piece, own)
+        self.bodies += others
         self._outlines.pop(body, None)
 
-    def solo(self, body: Body) -> Solo:
-        """What moves one body."""
-        return self._solos[body]
+    def cut(self, body: Body) -> None:
+        """A body got a crack."""
+        self._solos[body].cut(body)
+
+    def parts_of(self, body: Body) -> NDArray[np.int32]:
+        return self._solos[body].parts_of(body)
 
     # What has changed
 
@@ -92,7 +92,7 @@ class Company:
                 meet(parties, step)
             self.steps += 1
             for solo in solos:
-                solo.body.follow_ramp(end)
+                solo.finish(step, end)
 
     def _parties(self) -> list[Party]:
         """Those that can touch each other, as they are now; none if there is but one."""
@@ -105,9 +105,12 @@ class Company:
 
     def _outline(self, body: Body) -> Outline:
         if body not in self._outlines:
-            rest = body.rest_surfels()
-            self._outlines[body] = Outline.of(rest.positions, rest.normals, body.space.at_skin)
-        return self._outlines[body]
+            shape = body.surfels.carried.shape
+            normals = np.cross(shape.axis_a, shape.axis_b)
+            self._outlines[body] = Outline(shape.points, normals / np.linalg.norm(normals, axis=1)[:, None])
+        outline = self._outlines[body]
+        outline.follow(body.space)
+        return outline
 
     def settle(self, tolerance: float, most_steps: int) -> None:
         """Each to its own rest: they do not feel each other."""

@@ -55,6 +55,9 @@ class Mover(Protocol):
     def surroundings_changed(self, collider_came: bool) -> None:
         """Colliders, fields or gravity are others now. Bodies may start in a collider that came."""
 
+    def cut(self, body: Body) -> None:
+        """A body got a crack."""
+
     def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
         """A body has fallen apart: it keeps the first of these nodes of it, the others have the rest; nothing moves."""
 

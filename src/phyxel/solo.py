@@ -16,6 +16,7 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.feel import Feel, Surroundings
 from phyxel.contact.table import ColliderTable
 from phyxel.errors import BlowUpError, PhyxelError
+from phyxel.fracturing import Fracturing
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
 from phyxel.models.galerkin import GalerkinModel
@@ -52,6 +53,7 @@ class Solo:
     def __init__(self, world: World, body: Body) -> None:
         self.world, self.body = world, body
         self._model: LoneModel | None = None
+        self._fracturing: Fracturing | None = None
         self._surroundings = Surroundings(body.unit)
         self._walls = ColliderTable([body.unit], wp.float32, world.device)
         self._arrived = True
@@ -65,11 +67,25 @@ class Solo:
     def model(self) -> LoneModel:
         """What moves the body, made when first needed."""
         if self._model is None:
-            body = self.body
-            self._model = self._made()
-            self._model.set_material(body.mixture, body.rotation)
-            self._model.set_holds(self._holds())
+            self._take(self._made())
+        assert self._model is not None
         return self._model
+
+    def _take(self, model: LoneModel) -> None:
+        body = self.body
+        model.set_material(body.mixture, body.rotation)
+        model.set_holds(self._holds())
+        self._model = model
+        if isinstance(model, GalerkinModel):
+            self._fracturing = Fracturing(body, model)
+
+    def parted(self, body: Body, nodes: NDArray[np.int64]) -> Solo:
+        """What moves a piece that has these nodes (k,) of its body from now on; its body may be that piece."""
+        assert isinstance(self.model, GalerkinModel)
+        solo = Solo(self.world, body)
+        solo._arrived = False
+        solo._take(self.model.part(body.space, nodes, body.outermost))
+        return solo
 
     def _made(self) -> LoneModel:
         body = self.body
@@ -95,6 +111,12 @@ class Solo:
 
     def force_changed(self, body: Body) -> None:
         pass
+
+    def cut(self, body: Body) -> None:
+        _ = self.model
+        if self._fracturing is not None:
+            self._fracturing.follow()
+        self._fit = None
 
     def surroundings_changed(self, collider_came: bool) -> None:
         self._place_colliders((self.world.time, self.world.time))
@@ -134,9 +156,15 @@ class Solo:
                 "gentler drags; the last good frame is kept"
             ) from error
 
+    def finish(self, dt: float, end: float) -> None:
+        """A step of dt [s] until `end` is done, meetings with other bodies, too."""
+        if self._fracturing is not None:
+            self._fracturing.advance(dt)
+        self.body.follow_ramp(end)
+
     def longest_step(self) -> float:
         """[s]. Only the ground has no far side that one could come out of."""
-        longest = LONGEST_STEP
+        longest = LONGEST_STEP if self._fracturing is None else min(LONGEST_STEP, self._fracturing.longest)
         if any(isinstance(one, Collider) for one in self.world.colliders):
             speed = float(np.linalg.norm(self.model.v, axis=1).max())
             longest = min(longest, max(CROSSED / max(speed, 1e-9), 1e-2 * longest))
@@ -191,6 +219,9 @@ class Solo:
             self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._feel(), tolerance)
 
     # Reading
+
+    def parts_of(self, body: Body) -> NDArray[np.int32]:
+        return body.space.parts()
 
     def field(self, body: Body, name: str) -> Floats:
         if self._model is None and name == "u":  # taking hold must not make a model that does not know of the hold
@@ -250,10 +281,14 @@ class Solo:
     # Checkpoints
 
     def state(self) -> State:
-        return below("model.", self.model.state()) | {"origin": self.body.origin}
+        model = below("model.", self.model.state())
+        cracks = {} if self._fracturing is None else below("fracturing.", self._fracturing.state())
+        return model | cracks | {"origin": self.body.origin}
 
     def restore(self, state: State) -> None:
         self.model.restore(under("model.", state))
+        if self._fracturing is not None:
+            self._fracturing.restore(under("fracturing.", state))
         self.body.origin = state["origin"]
         self._arrived = False
         self._place_colliders((self.world.time, self.world.time))

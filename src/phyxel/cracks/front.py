@@ -37,12 +37,14 @@ class Front:
     """number of points of each curve, shape (c,)"""
     closed: NDArray[np.bool_]
     """shape (c,)"""
+    bound: NDArray[np.bool_]
+    """whether its ends go on outside the grid; else they have met another part of the crack, shape (c, 2)"""
 
     @staticmethod
     def none() -> Front:
         """That of a crack that goes all through."""
         nothing = np.zeros((0, 3))
-        return Front(nothing, nothing, nothing, np.zeros(0, np.int64), np.zeros(0, bool))
+        return Front(nothing, nothing, nothing, np.zeros(0, np.int64), np.zeros(0, bool), np.zeros((0, 2), bool))
 
     @staticmethod
     def circle(at: Floats, normal: Floats, radius: float, gap: float) -> Front:
@@ -52,7 +54,7 @@ class Front:
         outward = np.cos(angles)[:, None] * first + np.sin(angles)[:, None] * second
         # t × f = n: with f outward the curve goes round clockwise.
         outward = outward[::-1].copy()
-        return _one(at + radius * outward, outward, np.broadcast_to(normal, outward.shape).copy(), True)
+        return _one(at + radius * outward, outward, np.broadcast_to(normal, outward.shape).copy(), True, False, False)
 
     @staticmethod
     def line(at: Floats, normal: Floats, ahead: Floats, grid: Grid) -> Front:
@@ -62,7 +64,7 @@ class Front:
         steps = int(np.ceil(reach / grid.spacing))
         points = at + grid.spacing * np.arange(-steps, steps + 1)[:, None] * tangent
         forwards, normals = (np.broadcast_to(v, points.shape).copy() for v in (ahead, normal))
-        return _one(points, forwards, normals, False).inside(grid)
+        return _one(points, forwards, normals, False, True, True).inside(grid)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -96,44 +98,46 @@ class Front:
 
     def moved(self, points: Floats, forwards: Floats, normals: Floats) -> Front:
         """The same curves elsewhere."""
-        return Front(points, forwards, normals, self.curves, self.closed)
+        return Front(points, forwards, normals, self.curves, self.closed, self.bound)
 
-    def kept(self, keep: NDArray[np.bool_]) -> Front:
-        """Without some points, (k,) says which stay: curves part there. Single points are no curve."""
+    def kept(self, keep: NDArray[np.bool_], bound: bool = False) -> Front:
+        """Without some points, (k,) says which stay: curves part there, and their new ends are `bound` or not. Single
+        points are no curve."""
         if keep.all():
             return self
         pieces = []
-        for part, closed in self._parts():
-            stays = keep[part]
-            if stays.all():
-                pieces.append(self._piece(part, closed))
+        for part, closed, (first, last) in self._parts():
+            if keep[part].all():
+                pieces.append(self._piece(part, closed, first, last))
                 continue
             if closed:
-                part = np.roll(part, -int(np.flatnonzero(~stays)[0]))
+                part = np.roll(part, -int(np.flatnonzero(~keep[part])[0]))
             edges = np.flatnonzero(np.diff(np.concatenate([[False], keep[part], [False]])))
-            runs = edges.reshape(-1, 2)
-            pieces += [self._piece(part[a:b], False) for a, b in runs if b - a > 1]
+            for a, b in edges.reshape(-1, 2):
+                if b - a > 1:
+                    ends = first if a == 0 else bound, last if b == len(part) and not closed else bound
+                    pieces.append(self._piece(part[a:b], False, *ends))
         return _joined(pieces)
 
     def inside(self, grid: Grid) -> Front:
-        """What of it lies in the grid or just beyond, with open ends lengthened until they lie beyond."""
+        """What of it lies in the grid or just beyond, with bound ends lengthened until they lie beyond."""
         if len(self) == 0:
             return self
         beyond = np.maximum(grid.origin - self.points, self.points - grid.upper).max(axis=1) / grid.spacing
-        return self.kept(beyond < OUTSIDE)._lengthened(grid)
+        return self.kept(beyond < OUTSIDE, bound=True)._lengthened(grid)
 
     def _lengthened(self, grid: Grid) -> Front:
         box = np.array([grid.origin, grid.upper])
         pieces = []
-        for part, closed in self._parts():
-            piece = self._piece(part, closed)
-            if not closed:
-                t, f, n = piece.frames()
-                head = _way_out(piece.points[0], -t[0], box, grid.spacing)
-                tail = _way_out(piece.points[-1], t[-1], box, grid.spacing)
+        for part, closed, (first, last) in self._parts():
+            piece = self._piece(part, closed, first, last)
+            t, f, n = piece.frames()
+            head = _way_out(piece.points[0], -t[0], box, grid.spacing) if first else _NOWHERE
+            tail = _way_out(piece.points[-1], t[-1], box, grid.spacing) if last else _NOWHERE
+            if len(head) + len(tail):
                 points = np.concatenate([head[::-1], piece.points, tail])
                 ends = np.clip(np.arange(-len(head), len(piece) + len(tail)), 0, len(piece) - 1)
-                piece = _one(points, f[ends], n[ends], False)
+                piece = _one(points, f[ends], n[ends], closed, first, last)
             pieces.append(piece)
         return _joined(pieces)
 
@@ -147,11 +151,10 @@ class Front:
         odd[k] = (lengths[k] < GAP[0] * gap) | (lengths[k] > GAP[1] * gap)
         if not odd.any():
             return self
-        parts = list(self._parts())
-        pieces = [self._piece(part, closed) for part, closed in parts]
-        for number, (part, closed) in enumerate(parts):
-            if odd[part].any():
-                pieces[number] = _sampled(pieces[number], lengths[part], closed, gap)
+        pieces = []
+        for part, closed, (first, last) in self._parts():
+            piece = self._piece(part, closed, first, last)
+            pieces.append(_sampled(piece, lengths[part], gap) if odd[part].any() else piece)
         return _joined(pieces)
 
     def state(self) -> dict[str, Any]:
@@ -163,14 +166,17 @@ class Front:
         """From `state()`."""
         return Front(*(np.array(state[name]) for name in Front.__dataclass_fields__))
 
-    def _parts(self) -> Iterable[tuple[NDArray[np.int64], bool]]:
-        """The points of each curve, and whether it is closed."""
+    def _parts(self) -> Iterable[tuple[NDArray[np.int64], bool, tuple[bool, bool]]]:
+        """The points of each curve, whether it is closed, and whether its ends are bound."""
         last = np.cumsum(self.curves)
-        for end, count, closed in zip(last, self.curves, self.closed, strict=True):
-            yield np.arange(end - count, end), bool(closed)
+        for end, count, closed, (a, b) in zip(last, self.curves, self.closed, self.bound, strict=True):
+            yield np.arange(end - count, end), bool(closed), (bool(a), bool(b))
 
-    def _piece(self, part: NDArray[np.int64], closed: bool) -> Front:
-        return _one(self.points[part], self.forwards[part], self.normals[part], closed)
+    def _piece(self, part: NDArray[np.int64], closed: bool, *bound: bool) -> Front:
+        return _one(self.points[part], self.forwards[part], self.normals[part], closed, *bound)
+
+
+_NOWHERE = np.zeros((0, 3))
 
 
 def unit(v: Floats) -> Floats:
@@ -184,8 +190,8 @@ def across(normal: Floats) -> tuple[Floats, Floats]:
     return first, np.cross(normal, first)
 
 
-def _one(points: Floats, forwards: Floats, normals: Floats, closed: bool) -> Front:
-    return Front(points, forwards, normals, np.array([len(points)]), np.array([closed]))
+def _one(points: Floats, forwards: Floats, normals: Floats, closed: bool, *bound: bool) -> Front:
+    return Front(points, forwards, normals, np.array([len(points)]), np.array([closed]), np.array([bound]))
 
 
 def _joined(pieces: list[Front]) -> Front:
@@ -197,15 +203,16 @@ def _joined(pieces: list[Front]) -> Front:
 def _way_out(at: Floats, along: Floats, box: Floats, gap: float) -> Floats:
     """Points every `gap` from a place in a box until outside, shape (m, 3); none from outside."""
     if (at < box[0]).any() or (at > box[1]).any():
-        return np.zeros((0, 3))
+        return _NOWHERE
     walls = np.where(along > 0, box[1], box[0])
     way = np.min((walls - at)[along != 0] / along[along != 0])
     return at + gap * np.arange(1, int(way / gap) + 2)[:, None] * along
 
 
-def _sampled(curve: Front, lengths: Floats, closed: bool, gap: float) -> Front:
+def _sampled(curve: Front, lengths: Floats, gap: float) -> Front:
     """One curve with points at even distances of about `gap`, by cubic pieces. `lengths` (k,) lead to the next ones."""
     points, (t, f, n) = curve.points, curve.frames()
+    closed = bool(curve.closed[0])
     if closed:
         points, t, f, n = (np.concatenate([v, v[:1]]) for v in (points, t, f, n))
     else:
@@ -219,4 +226,4 @@ def _sampled(curve: Front, lengths: Floats, closed: bool, gap: float) -> Front:
     start = (1 + 2 * s) * (1 - s) ** 2 * points[k] + s * (1 - s) ** 2 * length * t[k]
     end = s**2 * (3 - 2 * s) * points[k + 1] - s**2 * (1 - s) * length * t[k + 1]
     f, n = ((1 - s) * v[k] + s * v[k + 1] for v in (f, n))
-    return _one(start + end, unit(f), unit(n), closed)
+    return _one(start + end, unit(f), unit(n), closed, *curve.bound[0])

@@ -24,9 +24,14 @@ FLATTEST = 1e-6
 
 
 def keeps_its_shape(body: Body) -> bool:
-    """Whether what came in can still be recognised: its points, its mesh, its splats. What has melted or cracked
-    cannot."""
+    """Whether the splats that came in can still be recognised: not those of what has melted or cracked."""
     return not (body.has_melted or body.has_cracked)
+
+
+def parting_of(body: Body) -> tuple[int, int]:
+    """Another one whenever a body has other cracks, or fewer nodes, than before: then it carries what it carries
+    otherwise."""
+    return 0 if body.fracture is None else body.fracture.cracks.revision, len(body.birth)
 
 
 class Follower:
@@ -38,7 +43,13 @@ class Follower:
         home = nodes[index[:, 0]]
         self._points = home + (points - home) * np.minimum(1, REACH / np.maximum(distance, REACH))
         self._beyond = points - self._points
-        self._shares = Carriers.found(self._points, nodes, body.sees).matrix(len(nodes))
+        cracks = None if body.fracture is None else body.fracture.cracks
+        carriers = (
+            Carriers.beside_cracks(self._points, nodes, body.sees, cracks.sees)
+            if cracks
+            else Carriers.found(self._points, nodes, body.sees)
+        )
+        self._shares = carriers.matrix(len(nodes))
 
     @staticmethod
     def _in_units(body: Body, places: Floats) -> Floats:

@@ -14,11 +14,13 @@ from scipy.spatial import cKDTree
 from phyxel.body import Body
 from phyxel.errors import PhyxelError
 from phyxel.export.clouds import VERTEX, byte_colors, columns_of, ply_header
-from phyxel.export.follow import Follower, keeps_its_shape, kept_out
+from phyxel.export.cut_meshes import Triangles, opened
+from phyxel.export.follow import Follower, kept_out, parting_of
 from phyxel.files import whole_file
 from phyxel.mls.neighbours import mean_spacing, nearest
 from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.isosurface import Field, field_normals, isosurface
+from phyxel.surface.parted import OFFSET
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +61,10 @@ class _Skin:
     normals: Floats
     colors: NDArray[np.floating]
     faces: NDArray[np.integer]
+    parting: tuple[int, int]
+    """of the body when it was found"""
+    uv: NDArray[np.floating] | None = None
+    """of the corners of faces, shape (m, 3, 2)"""
 
 
 _skins: WeakKeyDictionary[Body, _Skin] = WeakKeyDictionary()
@@ -68,7 +74,8 @@ def mesh(body: Body, path: str | os.PathLike[str]) -> None:
     """Write a body as a mesh, as it is now: .obj (keeps texture coordinates) or .ply (keeps colours).
 
     What came in as a mesh has the vertices and faces it came with. Of what came as points a closed mesh is made once,
-    and then follows; of what has melted, a closed mesh is made anew each time."""
+    and then follows; of what has melted, a closed mesh is made anew each time. Along cracks faces are cut, and what
+    cracks lay open has faces of its own: there are more of both whenever a crack has grown."""
     writers = {".obj": _obj, ".ply": _ply}
     suffix = Path(path).suffix.lower()
     if suffix not in writers:
@@ -80,9 +87,9 @@ def mesh(body: Body, path: str | os.PathLike[str]) -> None:
 
 def mesh_of(body: Body) -> BodyMesh:
     """A body's mesh as it is now."""
-    if not keeps_its_shape(body):
+    if body.has_melted:
         return _surface_mesh(body)
-    return _skin_mesh(body) if body.cloud.faces is None else _own_mesh(body)
+    return _own_mesh(body) if body.cloud.faces is not None and not body.has_cracked else _skin_mesh(body)
 
 
 def _own_mesh(body: Body) -> BodyMesh:
@@ -95,27 +102,47 @@ def _own_mesh(body: Body) -> BodyMesh:
 
 
 def _skin_mesh(body: Body) -> BodyMesh:
-    if body not in _skins:
+    if body not in _skins or _skins[body].parting != parting_of(body):
         _skins[body] = _found_skin(body)
     skin = _skins[body]
     J = skin.follower.deformation(body)
     vertices = kept_out(body, skin.follower.positions(body, J))
     cofactor = np.stack([np.cross(J[:, k - 2], J[:, k - 1]) for k in range(3)], axis=1)
-    return BodyMesh(vertices, _unit(np.einsum("mab,mb->ma", cofactor, skin.normals)), skin.colors, skin.faces)
+    normals = _unit(np.einsum("mab,mb->ma", cofactor, skin.normals))
+    if skin.uv is None:
+        return BodyMesh(vertices, normals, skin.colors, skin.faces)
+    corners = np.arange(3 * len(skin.faces)).reshape(-1, 3)
+    return BodyMesh(vertices, normals, skin.colors, skin.faces, skin.uv.reshape(-1, 2), corners)
 
 
 def _found_skin(body: Body) -> _Skin:
-    """The file's mesh, of which the body's points are a part; or that of the solid which they enclose."""
-    cloud, solid = body.cloud, body.solid
-    if cloud.mesh is not None:
-        vertices, faces = np.asarray(cloud.mesh.vertices, np.float64), cloud.mesh.faces
+    mesh, whole = _mesh_at_birth(body), body.whole_surface
+    if body.has_cracked:
+        assert body.fracture is not None
+        mesh = opened(mesh, list(body.fracture.cracks), whole.inside, body.inner_color, OFFSET * whole.spacing)
+        mesh = mesh.kept(body.has_side(mesh.middles))
+    places = body.born.centre + body.born.unit * mesh.points
+    return _Skin(Follower(body, places), mesh.normals, mesh.colors, mesh.faces, parting_of(body), mesh.uv)
+
+
+def _mesh_at_birth(body: Body) -> Triangles:
+    """The file's mesh, of which the body's points are a part; or that of the solid which they enclose. Of a piece, that
+    of the whole."""
+    cloud, solid = body.whole_cloud, body.solid
+    uv = None if cloud.uv is None or cloud.uv_faces is None else cloud.uv[cloud.uv_faces].astype(np.float64)
+    if cloud.faces is not None:
+        vertices, faces = np.asarray(cloud.positions, np.float64), cloud.faces
+    elif cloud.mesh is not None:
+        vertices, faces, uv = np.asarray(cloud.mesh.vertices, np.float64), cloud.mesh.faces, None
     else:
         cell = COARSENESS * float(np.median(mean_spacing(cloud.positions, 6)))
         lower, upper = solid.lower - 2 * cell, solid.upper + 2 * cell
         vertices, faces = isosurface(solid.distance, lower, upper, cell, near=cloud.positions)
     normals = _unit(np.asarray(solid.gradient(vertices), np.float64)) @ body.rotation.T
-    _, index = nearest(vertices, cloud.positions, 1)
-    return _Skin(Follower(body, body.placed(vertices)), normals, body.surface.carried.colors[index[:, 0]], faces)
+    rest = body.whole_surface.rest
+    points = (body.placed(vertices) - body.born.centre) / body.born.unit
+    colors = np.asarray(rest.colors, np.float64)[nearest(points, rest.positions, 1)[1][:, 0]]
+    return Triangles(points, normals, colors, np.asarray(faces, np.int64), uv)
 
 
 def _surface_mesh(body: Body) -> BodyMesh:

@@ -324,6 +324,22 @@ class ShapeValues:
         order[points] = len(order) + np.arange(len(points))
         return self.followed_by(other).rows(order)
 
+    def with_nodes(self, index: NDArray[np.integer], node_count: int) -> ShapeValues:
+        """The same with the nodes called by other numbers, (pairs,)."""
+        numbers = wp.array(np.asarray(index, np.int32), dtype=wp.int32, device=self.index.device)
+        return replace(self, index=numbers, node_count=node_count)
+
+    def only(self, place: NDArray[np.integer], node_count: int) -> ShapeValues:
+        """The same for some nodes only, called by the numbers that `place` (n,) says, or not at all where it says −1.
+        Where that leaves out any the condition is infinite."""
+        state, index, owner = self.state(), place[self.index.numpy()], self.owner
+        kept = index >= 0
+        condition = np.where(np.bincount(owner[~kept], minlength=len(self.condition)) > 0, np.inf, self.condition)
+        parts = {name: state[name][kept] for name in ("phi", "dphi")}
+        start = _starts(np.bincount(owner[kept], minlength=len(condition)))
+        found = {"start": start, "index": index[kept], "condition": condition, **parts}
+        return ShapeValues.restored(found, node_count, self.start.device)
+
     @property
     def owner(self) -> NDArray[np.int32]:
         """The point of each pair, shape (pairs,)."""

@@ -36,7 +36,7 @@ def cut_values(space: Space, whole: ShapeValues, X: Floats, sees: Sees) -> Shape
     owner, index = whole.owner, whole.index.numpy()
     away = X[owner] - space.nodes[index]
     seen = sees(X[owner], space.nodes[index]) | ~away.any(axis=1)
-    changed = np.unique(owner[~seen])
+    changed = np.union1d(owner[~seen], np.flatnonzero(~np.isfinite(whole.condition)))
     rank = np.full(len(X), -1)
     rank[changed] = np.arange(len(changed))
     kept = seen & (rank[owner] >= 0)
@@ -122,7 +122,7 @@ def continued(space: Space, values: ShapeValues, X: Floats, sees: Sees | None) -
 def _homes(X: Floats, nodes: Floats, sees: Sees | None) -> Indices:
     if sees is None:
         return nearest(X, nodes, 1)[1][:, 0]
-    distance, near = nearest(X, nodes, min(HOMES, len(nodes)))
+    near = nearest(X, nodes, min(HOMES, len(nodes)))[1]
     seen = sees(np.repeat(X, near.shape[1], axis=0), nodes[near.reshape(-1)]).reshape(near.shape)
     return near[np.arange(len(X)), seen.argmax(axis=1)]
 

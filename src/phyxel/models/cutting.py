@@ -167,9 +167,12 @@ def _with_more(
         near = tree.query_ball_point(X[thin], wider[thin], return_sorted=True)
         i = np.repeat(thin, [len(one) for one in near])
         j = low + np.concatenate([np.asarray(one, np.int64) for one in near])
-        i, j = i[i != j], j[i != j]
+        # What is near enough already, and no neighbour, was parted before.
+        beyond = np.linalg.norm(X[j] - X[i], axis=1) >= np.maximum(support[i], support[j])
+        i, j = i[beyond], j[beyond]
         seen = sees(places[i - low], places[j - low])
-        found = _Links(i[seen], j[seen])
+        known = links.part(np.isin(links.owner, thin))
+        found = _Links(np.concatenate([known.owner, i[seen]]), np.concatenate([known.index, j[seen]])).once()
         solid = thin[_ratios(X, wider, thin, found) >= THINNEST]
         support[solid] = wider[solid]
         done = np.isin(found.owner, solid)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -24,7 +25,6 @@ from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.impulses import SINGULAR, sweep_contacts
 from phyxel.models.lone import Tangible
 
@@ -39,8 +39,9 @@ NEAR = 0.1
 """Gap [spacings] below which a point may come to touch something in this step."""
 AROUND = 6
 """Surfels around a point that say whether it is outside."""
-FACING = 0.3
-"""Cosine between normals above which two surfaces lie beside each other, not against each other."""
+FACING = -0.25
+"""Cosine between normals above which two surfaces lie beside each other, not against each other: else the side of what
+slides would stumble over points of what it slides on."""
 MOST = 60
 """Points of two bodies that touch each other at a time."""
 CLOSER = 0.5
@@ -56,20 +57,26 @@ SHALLOW = 1e-6
 class Outline:
     """What of a body others can touch: surfels, well apart, and how its coefficients carry them."""
 
-    def __init__(self, normals: Floats, values: ShapeValues, points: int) -> None:
-        self.normals = normals
-        """in the reference shape, shape (m, 3)"""
-        # Sums of φ are 1 but for rounding; momenta are kept to their last digits.
-        self.phi = csr_array(values.values.multiply(1 / values.values.sum(axis=1)[:, None]))
-        self.slopes = [csr_array(slope - self.phi.multiply(slope.sum(axis=1)[:, None])) for slope in values.gradients]
-        self.points = points
-        """how many of them, the first, are enough to meet others with"""
+    def __init__(self, positions: NDArray[np.floating], normals: NDArray[np.floating]) -> None:
+        """Some of the surfels at (m, 3) positions [spacings] with normals (m, 3), in the reference shape."""
+        # Both faces of an edge have points there.
+        chosen, self.points = scattered(np.concatenate([positions, normals], axis=1).astype(np.float64))
+        """`points`: how many of those chosen, the first, are enough to meet others with"""
+        self._X, self.normals = (np.asarray(field[chosen], np.float64) for field in (positions, normals))
+        self._space: Any = None
 
-    @staticmethod
-    def of(positions: NDArray[np.floating], normals: NDArray[np.floating], values: ShapeValues) -> Outline:
-        """Of surfels at (m, 3) positions [spacings] with normals (m, 3), and the shape functions there."""
-        chosen, points = scattered(np.asarray(positions, np.float64))
-        return Outline(np.asarray(normals[chosen], np.float64), values.rows(chosen), points)
+    def follow(self, space: Any) -> None:
+        """Be carried by the shape functions of a space, unless they are known."""
+        if space is self._space:
+            return
+        self._space, values = space, space.at(self._X)
+        # Sums of φ are 1 but for rounding; momenta are kept to their last digits.
+        phi, counts = values.values, np.diff(values.values.indptr)
+        self.phi = _with_data(phi, phi.data / np.repeat(phi.sum(axis=1), counts))
+        self.slopes = [
+            _with_data(phi, slope.data - self.phi.data * np.repeat(slope.sum(axis=1), counts))
+            for slope in values.gradients
+        ]
 
     def rows(self, surfels: Indices, beside: Floats) -> csr_array:
         """φ at places that lie beside surfels by (k, 3), in the reference shape, and go on straight from them."""
@@ -80,8 +87,12 @@ class Outline:
         return rows
 
 
+def _with_data(matrix: csr_array, data: Floats) -> csr_array:
+    return csr_array((data, matrix.indices, matrix.indptr), matrix.shape)
+
+
 def scattered(positions: Floats) -> tuple[Indices, int]:
-    """Some of the positions (m, 3), `PLANES` apart, the farthest from those before first; and how many of them are
+    """Some of the positions (m, d), `PLANES` apart, the farthest from those before first; and how many of them are
     `POINTS` apart."""
     cells = np.floor(positions / (0.5 * PLANES)).astype(np.int64)
     few = np.sort(np.unique(cells, axis=0, return_index=True)[1])
@@ -111,11 +122,13 @@ class Party:
 
     def _look(self, u: Floats) -> None:
         self.x = self.origin + self.unit * (self.model.space.nodes + u)
-        self.lower, self.upper = self.x.min(axis=0) - self.unit, self.x.max(axis=0) + self.unit
+        margin = self.unit * self.model.margin
+        self.lower, self.upper = self.x.min(axis=0) - margin, self.x.max(axis=0) + margin
 
     def go(self, dt: float) -> None:
         """A step was taken: look at where the velocity that it left leads in its time. A free fall goes by the mean of
         velocities, and would be stopped with half its speed."""
+        self.model.unload(dt)
         self._look(self.before + dt * self.model.v)
         self.way = dt * self.unit * self.model.v
 

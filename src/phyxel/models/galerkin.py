@@ -156,6 +156,8 @@ class GalerkinModel:
         self._turns = np.tile(np.eye(3), (len(space), 1, 1))
         self.effort = Effort()
         """what the last step took"""
+        self._borne: Floats | None = None
+        """forces of other bodies in the last step, if it is not free: the next one foresees them, shape (n, 3)"""
         self.cracks: Sees | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
@@ -164,7 +166,7 @@ class GalerkinModel:
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
         check_solid("galerkin", mixture.materials)
-        self._rotation = np.asarray(rotation, np.float64)
+        self._mixture, self._rotation = mixture, np.asarray(rotation, np.float64)
         self._rows = [Row.of(material, self._rotation) for material in mixture.materials]
         self._law = mixture.which[self.space.owner]
         self._beta = np.array([material.damping for material in mixture.materials])
@@ -208,7 +210,7 @@ class GalerkinModel:
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
         motion = Motion(self._mass, self.space.nodes + self.u, self.v)
-        self._enter(space, self._forces.plastic)
+        self._enter(space)
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
         stretching = csr_array(space.slopes() + share * self._mass)
@@ -219,17 +221,27 @@ class GalerkinModel:
         moved.with_at_most(kinetic + elastic - left)
         self.v = moved.v
 
-    def _enter(self, space: Space, plastic: Floats) -> None:
-        """Another space; coefficients are still those of the old one."""
+    def _enter(self, space: Space) -> None:
+        """Another space with the same points; coefficients are still those of the old one."""
         self.space = space
-        self._forces = PointForces(space)
-        self._forces.set_laws(self._rows, self._law)
-        self._forces.plastic = plastic
+        self._forces.follow(space)
         self._weigh()
         self._footing.follow(csr_array(space.at_nodes.values[self._contact]))
         held = _Held.of(space, self._held.holds)
         if not np.array_equal(held.basis, self._held.basis):
-            self._held, self._system = held, None
+            self._held = held
+            if self._system is not None:
+                self._system.hold(held.basis)
+
+    def _renew(self, space: Space) -> None:
+        """The space as it was at another time; it may have had other points then."""
+        if not np.array_equal(space.points, self.space.points):
+            system = self._system
+            self._forces = PointForces(space)
+            self.space = space
+            self.set_material(self._mixture, self._rotation)
+            self._system = system
+        self._enter(space)
 
     def _calmed(self, most: float) -> float:
         """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`; what it is then."""
@@ -252,6 +264,17 @@ class GalerkinModel:
         self._forces.begin(self.u, 0 * self._beta)
         return self._forces.at(self.u)[0]
 
+    def part(self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer]) -> GalerkinModel:
+        """A model of a piece of the body that has these nodes (k,), and its own space; where it is. What it is made of
+        and what has hold of it is for its body to say."""
+        piece = GalerkinModel(space, self._unit, self.v[nodes], contact, self.device)
+        piece.u = self.u[nodes].copy()
+        piece._forces.plastic = self._forces.plastic[self.space.points_of(space)]
+        piece._turns = self._turns[nodes].copy()
+        rows = np.searchsorted(self._contact, nodes[contact])
+        piece._footing.anchor, piece._footing.pressure = self._footing.anchor[rows], self._footing.pressure[rows]
+        return piece
+
     # Motion
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
@@ -265,13 +288,15 @@ class GalerkinModel:
         pushed, moving = (float(np.vdot(w, self._mass @ w)) for w in (dt * push, (start - self.u) / dt))
         enough = PUSHED * pushed + MOVING * moving + ROUNDED * self._hardest
         load = self._mass @ (self.v / dt + push)
+        if self._borne is not None:
+            load = load + self._borne
         self._forces.begin(self.u, self._beta / dt)
         self._footing.begin(feel, self.u, self.v, dt, push)
         end, self.effort = self._seek(system, inertia, load, start, enough, MOST_NEWTON)
         if not np.isfinite(end).all():
             raise PhyxelError("galerkin: a step has no solution; take a shorter one")
         v = (end - self.u) / dt
-        if not self._held.holds and not self._footing.touching:
+        if not self._held.holds and not self._footing.touching and self._borne is None:
             end, v = self._with_momenta(end, v, dt, push)
         self.u, self.v = end, v
         if self.effort.cg > SLOW and self._tuned_in is not self.space:
@@ -354,24 +379,41 @@ class GalerkinModel:
 
     # What others do to it (`lone.Tangible`)
 
+    @property
+    def margin(self) -> float:
+        """How far its surface may lie outside the box around its coefficients: beside a crack there are no nodes."""
+        return 1.0
+
+    def unload(self, dt: float) -> None:
+        """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
+        if self._borne is not None:
+            change = self._responded(dt * self._borne, dt)
+            self.u, self.v, self._borne = self.u - change, self.v - change / dt, None
+
+    def _at_hand(self, dt: float) -> RestSystem:
+        """The system as the last step left it."""
+        return self._tune(dt) if self._system is None else self._system
+
+    def _responded(self, impulses: Floats, dt: float) -> Floats:
+        """How far impulses (n, 3) on the coefficients move these in a step."""
+        return dt / self._tuned**2 * self._at_hand(dt).respond(impulses)
+
     def compliance(self, rows: csr_array, dt: float) -> Floats:
         """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
         until its end, shape (3k, 3k)."""
-        assert self._system is not None
-        return dt / self._tuned**2 * self._system.compliance(rows)
+        return dt / self._tuned**2 * self._at_hand(dt).compliance(rows)
 
     def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
         """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
         the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
-        assert self._system is not None
         if not impulses.any() and not shifts.any():
             return
-        per_impulse = dt / self._tuned**2
-        change, shift = (per_impulse * self._system.respond(rows.T @ part) for part in (impulses, shifts))
+        change, shift = (self._responded(rows.T @ part, dt) for part in (impulses, shifts))
         x, v = self.space.nodes + self.u, self.v
         start = before + dt * v
         self.u, self.v = start + change + shift, v + change / dt
         if self._held.holds or self._footing.touching:
+            self._borne = rows.T @ impulses / dt
             return
         # The system at rest knows little of how the body has turned: momenta are those of the impulses.
         resisting, middle = csr_array(self._mass + dt * self._drag), self.middle()
@@ -464,6 +506,10 @@ class GalerkinModel:
                 result[of] = shear + pressure[:, None, None] * np.eye(3)
         return result
 
+    def point_stress(self) -> tuple[Floats, Floats]:
+        """Cauchy stress [Pa] and J at the points of the quadrature after a step, shape (q, 3, 3) each."""
+        return self._forces.cauchy(), self._forces.J
+
     def plastic(self, at: ShapeValues) -> Floats:
         """Permanent strain of the quadrature point nearest to each point, shape (m, 3, 3)."""
         # Shape functions reproduce positions: this is where the points are.
@@ -504,7 +550,7 @@ class GalerkinModel:
             "pressure": self._footing.pressure.copy(),
             "turns": self._turns.copy(),
             "tuned": np.array(self._tuned),
-        }
+        } | ({} if self._borne is None else {"borne": self._borne})
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave; of what was cut, `cracks` know already."""
@@ -517,10 +563,10 @@ class GalerkinModel:
         self._turns, self._tuned = state["turns"].copy(), float(state["tuned"])
         self._system = None
         if not (now.same_as(tuned) or math.isnan(self._tuned)):
-            self._enter(tuned, state["plastic"])
+            self._renew(tuned)
             self._system, self._tuned_in = self._rest_system(), tuned
-        if not now.same_as(self.space):
-            self._enter(now, state["plastic"])
+        self._renew(now)
         self.u, self.v = state["u"].copy(), state["v"].copy()
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
+        self._borne = state.get("borne")

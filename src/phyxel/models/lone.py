@@ -56,6 +56,11 @@ def check_solid(model: str, materials: Iterable[Material]) -> None:
             raise PhyxelError(
                 'model = "modal" cannot yield, its modes are those of an elastic body; "galerkin" and "phyxel" do'
             )
+        if model == "modal" and material.strength is not None:
+            raise PhyxelError(
+                'model = "modal" cannot crack (material.strength), its modes are those of a whole body; "galerkin" and '
+                '"phyxel" do'
+            )
 
 
 class LoneModel(Protocol):
@@ -133,6 +138,13 @@ class Tangible(Protocol):
     @property
     def v(self) -> Floats:
         """Coefficients of the velocity [1/s], shape (n, 3)."""
+
+    @property
+    def margin(self) -> float:
+        """How far its surface may lie outside the box around its coefficients."""
+
+    def unload(self, dt: float) -> None:
+        """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
 
     def compliance(self, rows: csr_array, dt: float) -> Floats:
         """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points

@@ -169,6 +169,24 @@ def flow(
 
 
 @wp.kernel
+def find_cauchy(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=mat66d),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    plastic: wp.array(dtype=wp.mat33d),
+    cauchy: wp.array(dtype=wp.mat33d),
+):
+    """P(J) Jᵀ/|J| of each point, without damping."""
+    q = first + wp.tid()
+    row = law[q]
+    P = first_stress(J[q], plastic[q], wp.float64(1.0), stiffness[row], k_v[row], k_b[row])
+    cauchy[q] = P * wp.transpose(J[q]) / wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))
+
+
+@wp.kernel
 def find_turns(
     first: int,
     start: wp.array(dtype=wp.int32),
@@ -191,6 +209,10 @@ class PointForces:
 
     def __init__(self, space: Space) -> None:
         self._space = space
+        self._dphi = wp.clone(space.pairs.dphi)
+        self._at_nodes = [
+            wp.clone(array) for array in (space.at_nodes.start, space.at_nodes.index, space.at_nodes.dphi)
+        ]
         points, nodes, device = len(space.points), len(space), space.device
         self._u = Shared(nodes, wp.vec3d, device)
         self._total = Shared(nodes, wp.vec3d, device)
@@ -210,9 +232,26 @@ class PointForces:
         self._laws.write(list(rows), which)
         self._lag = Shared(len(rows), wp.float64, self._space.device)
         self.flows = any(row.flows for row in rows)
+        self._record()
+
+    def _record(self) -> None:
         launches = self._launches()
         dev.prepare([item for items in launches.values() for item in items], self._space.device)
         self._programs = {name: Program(items, self._space.device) for name, items in launches.items()}
+
+    def follow(self, space: Space) -> None:
+        """Go on with other functions at the same points and nodes."""
+        at_nodes = space.at_nodes
+        same = space.pairs.start is self._space.pairs.start and len(at_nodes.index) <= len(self._at_nodes[1])
+        self._space = space
+        if same:  # what is recorded stays as it is
+            wp.copy(self._dphi, space.pairs.dphi)
+            for mine, its in zip(self._at_nodes, (at_nodes.start, at_nodes.index, at_nodes.dphi), strict=True):
+                wp.copy(mine, its, count=len(its))
+        else:
+            self._dphi = wp.clone(space.pairs.dphi)
+            self._at_nodes = [wp.clone(array) for array in (at_nodes.start, at_nodes.index, at_nodes.dphi)]
+            self._record()
 
     def _step_law(self) -> StepLaw:
         points, device = len(self._space.points), self._space.device
@@ -231,17 +270,14 @@ class PointForces:
         step = self._step_law()
 
         def gradients(identity: float, into: wp.array) -> Launch:
-            around = [pairs.start, pairs.node, pairs.dphi]
+            around = [pairs.start, pairs.node, self._dphi]
             return Launch(find_gradients, points, [*around, identity, self._u.array, into])
 
         def gathered(stress: wp.array) -> Launch:
-            around = [pairs.start_of_node, pairs.pair, pairs.point, pairs.dphi]
+            around = [pairs.start_of_node, pairs.pair, pairs.point, self._dphi]
             return Launch(gather, nodes, [*around, stress, self._total.array], work)
 
         yields = [laws.of, laws.yield_strain, laws.creep, laws.max_strain, self._dt.array]
-        at_nodes = [
-            array.to(space.device) for array in (space.at_nodes.start, space.at_nodes.index, space.at_nodes.dphi)
-        ]
         change = gradients(0.0, self._change)
         return {
             "begin": [
@@ -267,9 +303,16 @@ class PointForces:
                 Launch(find_positive_stress_changes, points, [step, self._J, self._change]),
                 gathered(self._change),
             ],
+            "cauchy": [
+                Launch(
+                    find_cauchy,
+                    points,
+                    [laws.of, laws.stiffness, laws.k_v, laws.k_b, self._J, self._plastic, self._stress],
+                )
+            ],
             "spread": [gathered(self._stress)],
             "flow": [Launch(flow, points, [*yields, self._J, self._plastic])],
-            "turns": [Launch(find_turns, nodes, [*at_nodes, self._u.array, self._turn.array])],
+            "turns": [Launch(find_turns, nodes, [*self._at_nodes, self._u.array, self._turn.array])],
         }
 
     def _run(self, name: str, u: Floats) -> Floats:
@@ -292,6 +335,11 @@ class PointForces:
     def tangent(self, p: Floats, positive: bool = False) -> Floats:
         """K p at the last u that was asked for, (n, 3)."""
         return self._run("positive tangent" if positive else "tangent", p).copy()
+
+    def cauchy(self) -> Floats:
+        """Cauchy stress [Pa] at the points, for the last u that was asked for, shape (q, 3, 3)."""
+        self._programs["cauchy"].run()
+        return self._stress.numpy().copy()
 
     def spread(self, stress: Floats) -> Floats:
         """Σ_q P_q ∇φ_I of numbers P (q, 3, 3) at the points, shape (n, 3)."""

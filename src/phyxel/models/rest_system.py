@@ -110,6 +110,12 @@ class RestSystem:
         self._solve = Program([back, solve], device)
         self.turn(np.broadcast_to(np.eye(3), (count, 3, 3)))
 
+    def hold(self, held: Floats) -> None:
+        """Something else is held, V (n, r), but not much else: the inverse stays."""
+        self._held = held
+        self.__dict__.pop("_lift", None)
+        self._grip, self._gripped = None, b""
+
     def turn(self, rotations: Floats) -> None:
         """R of each node, shape (n, 3, 3)."""
         self._turn.host[:] = rotations

@@ -44,6 +44,7 @@ class RigidSpace:
         self._skin = skin
         self._middle = volumes @ X / volumes.sum()
         self.nodes: Floats = self._middle + np.concatenate([np.zeros((1, 3)), np.eye(3)])
+        self.radius = float(np.linalg.norm(np.concatenate([X, skin]) - self._middle, axis=1).max())
 
     def __len__(self) -> int:
         return 4
@@ -158,7 +159,9 @@ class RigidModel:
         return np.asarray(Rotation.from_matrix(turn_by(dt * self._spun(half)) @ R).as_matrix())
 
     def _follow(self, goals: Sequence[Goal], dt: float) -> None:
-        there = np.concatenate([hold.points + goal.displacements for hold, goal in zip(self._holds, goals, strict=True)])
+        there = np.concatenate(
+            [hold.points + goal.displacements for hold, goal in zip(self._holds, goals, strict=True)]
+        )
         here = np.concatenate([self.space.at(hold.points).values @ (self.space.nodes + self.u) for hold in self._holds])
         way = (there - here).mean(axis=0)
         self._c, self._v, self._L = self._c + way, way / dt, np.zeros(3)
@@ -209,6 +212,14 @@ class RigidModel:
         system[:3, :3] = self._mass * np.eye(3)
         system[3:, 3:] = self._R @ self._inertia @ self._R.T
         return np.linalg.inv(system + STIFF * self._mass * self._grip)
+
+    @property
+    def margin(self) -> float:
+        """How far its surface may lie outside the box around its coefficients."""
+        return self.space.radius
+
+    def unload(self, dt: float) -> None:
+        """Nothing is foreseen."""
 
     def compliance(self, rows: csr_array, dt: float) -> Floats:
         """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, 4), move these points

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csc_array, csr_array
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from phyxel import device as dev
@@ -80,30 +81,60 @@ class Pairs:
     point: wp.array
     """the point of each entry of that list, shape (pairs,), int32"""
 
+    def with_values(self, phi: Floats, dphi: Floats) -> Pairs:
+        """The same with other φ (pairs,) and ∇φ (pairs, 3)."""
+        device = self.phi.device
+        phi, dphi = wp.array(phi, dtype=wp.float64, device=device), wp.array(dphi, dtype=wp.vec3d, device=device)
+        return replace(self, phi=phi, dphi=dphi)
+
+
+@dataclass(frozen=True)
+class Own:
+    """Which part of a fabric is that of a piece."""
+
+    nodes: NDArray[np.int64]
+    """shape (n,)"""
+    points: NDArray[np.int64]
+    """those of the quadrature, shape (q,)"""
+    skin: NDArray[np.int64]
+    """surfels, shape (m,)"""
+
 
 class Space:
     """Shape functions of a body, at its quadrature points and anywhere."""
 
-    def __init__(self, fabric: Fabric, placing: Placing, skin: Floats, sees: Sees | None, device: wp.Device) -> None:
-        """`skin` (m, 3) are the surfels' positions, `sees` is that of the cloud's coordinates."""
+    def __init__(
+        self,
+        fabric: Fabric,
+        placing: Placing,
+        skin: Floats,
+        sees: Sees | None,
+        device: wp.Device,
+        own: Own | None = None,
+    ) -> None:
+        """`skin` (m, 3) are the positions of all surfels, `sees` is that of the cloud's coordinates; a piece of a body
+        has its `own` part of the fabric."""
         self.device = device
-        self._fabric, self._placing, self._skin, self._sees = fabric, placing, skin, sees
-        self.nodes: Floats = placing.body(fabric.nodes.positions)
+        self._fabric, self._placing, self._all_skin, self._sees = fabric, placing, skin, sees
+        self._own = own or Own(*(np.arange(len(x)) for x in (fabric.covers, fabric.at_points.condition, skin)))
+        nodes, quadrature = fabric.nodes.positions[self._own.nodes], fabric.nodes.quadrature
+        points = quadrature.points[self._own.points]
+        self._skin = skin[self._own.skin]
+        self.nodes: Floats = placing.body(nodes)
         """X_I, shape (n, 3)"""
-        quadrature = fabric.nodes.quadrature
-        self.points: Floats = placing.body(quadrature.points)
+        self.points: Floats = placing.body(points)
         """where integrals look, shape (q, 3)"""
-        self.weights: Floats = quadrature.weights / placing.length**3
+        self.weights: Floats = quadrature.weights[self._own.points] / placing.length**3
         """the volume each stands for, shape (q,)"""
         # In the cloud's coordinates: of two that are as near it is the one whose volume has the point, however it lies.
-        self.owner: NDArray[np.int64] = nearest(quadrature.points, fabric.nodes.positions, 1)[1][:, 0]
+        self.owner: NDArray[np.int64] = nearest(points, nodes, 1)[1][:, 0]
         """the node nearest to each point, shape (q,)"""
-        found = self._turned(fabric.at_points)
+        found = self._part_of(fabric.at_points, self._own.points)
         self.values: csr_array = found.values
         """φ_I at the points, shape (q, n)"""
         self.gradients: Floats = found.dphi.numpy()
         """∇φ_I of its entries, consistent with the quadrature where no crack is near, shape (pairs, 3)"""
-        self.at_nodes: ShapeValues = self._turned(fabric.at_nodes)
+        self.at_nodes: ShapeValues = self._part_of(fabric.at_nodes, self._own.nodes)
         """φ and ∇φ at the nodes: a node's coefficient is not its displacement"""
         self._whole = self
         """this space before there were cracks"""
@@ -134,24 +165,35 @@ class Space:
             distance, index = nearest(X, places, 1)
             if len(X) and distance.max() < SAME:
                 return getattr(self, known).rows(index[:, 0])
-        return self._cut(self._turned(self._shape.at(self._placing.cloud(X))), X)
+        return self._cut(self._part_of(self._shape.at(self._placing.cloud(X))), X)
 
     def on(self, X: Floats, owner: NDArray[np.integer], index: NDArray[np.integer], wider: float = 1.0) -> ShapeValues:
         """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, both ascending; with
         covers that many times as wide."""
         shape = self._shape if wider == 1 else self._shape.with_covers(wider * self._fabric.covers)
-        return self._turned(shape.on(self._placing.cloud(X), owner, index))
+        found = self._turned(shape.on(self._placing.cloud(X), owner, self._own.nodes[index]))
+        return found.with_nodes(index, len(self))
 
     def reach_to(self, X: Floats, index: NDArray[np.integer]) -> Floats:
         """How far positions (p, 3) lie from nodes (p,), in covers of these, shape (p,)."""
-        away = self._placing.cloud(X) - self._fabric.nodes.positions[index]
-        return np.asarray(np.abs(away).max(axis=1) / self._fabric.covers[index], np.float64)
+        nodes = self._own.nodes[index]
+        away = self._placing.cloud(X) - self._fabric.nodes.positions[nodes]
+        return np.asarray(np.abs(away).max(axis=1) / self._fabric.covers[nodes], np.float64)
 
     def _cut(self, whole: ShapeValues, X: Floats) -> ShapeValues:
         """What cracks leave of functions at (m, 3) positions; where none reach, fields go straight on."""
         if self._cracks is not None:
             whole = cut_values(self, whole, X, self._cracks)
         return continued(self, whole, X, self._cracks)
+
+    def _part_of(self, found: ShapeValues, rows: NDArray[np.integer] | None = None) -> ShapeValues:
+        """Some rows of values of the fabric as far as its own nodes go; where others are missing they are not known."""
+        found = self._turned(found if rows is None else found.rows(rows))
+        if len(self) == len(self._fabric.covers):
+            return found
+        place = np.full(len(self._fabric.covers), -1)
+        place[self._own.nodes] = np.arange(len(self))
+        return found.only(place, len(self))
 
     def _turned(self, found: ShapeValues) -> ShapeValues:
         slope = self._placing.length * found.dphi.numpy()
@@ -166,7 +208,7 @@ class Space:
     @cached_property
     def at_skin(self) -> ShapeValues:
         """φ and ∇φ at the surfels."""
-        whole = self._turned(self._fabric.at_skin)
+        whole = self._part_of(self._fabric.at_skin, self._own.skin)
         return whole if self._cracks is None else self._cut(whole, self._skin)
 
     @cached_property
@@ -187,6 +229,7 @@ class Space:
         struck = asked[~sees(self.points[point[asked]], self.nodes[self.values.indices[asked]])]
         if len(struck) == 0:
             return self
+        _ = self._shape, self.around, self._neighbours  # what all spaces of a body share
         new = copy.copy(self)
         new._forget()
         new._cracks, new._seen = sees, self._seen.copy()
@@ -198,9 +241,8 @@ class Space:
         return new
 
     def _forget(self) -> None:
-        """What was found for other lists of nodes."""
-        for name in ("pairs", "at_skin"):
-            self.__dict__.pop(name, None)
+        """What was found for other cracks."""
+        self.__dict__.pop("at_skin", None)
 
     def _near(self, box: tuple[Floats, Floats]) -> NDArray[np.bool_]:
         """Points whose ways to their nodes may lead through a box, shape (q,)."""
@@ -247,25 +289,74 @@ class Space:
             arrays = {name: array.copy() for name, array in arrays.items()}
             for name, array in arrays.items():
                 array[entries] = state[name]
+            self.pairs = self.pairs.with_values(arrays["phi"], arrays["dphi"])
         else:
             order = np.arange(len(self.points))
             order[rows] = len(order) + np.arange(len(rows))
             both = np.concatenate([start, start[-1] + np.cumsum(state["count"])])
             start, entries = entries_of(both.astype(np.int32), order)
             arrays = {name: np.concatenate([array, state[name]])[entries] for name, array in arrays.items()}
-            self.__dict__.pop("_point", None)
-            self.__dict__.pop("_neighbours", None)
+            for name in ("pairs", "_point", "_neighbours"):
+                self.__dict__.pop(name, None)
         self.values = csr_array((arrays["phi"], arrays["index"].astype(np.int32), start), self.values.shape)
         self.gradients, self._seen = arrays["dphi"], arrays["seen"]
         self._lost, self._cut_off = self._lost.copy(), self._cut_off.copy()
         self._lost[rows], self._cut_off[rows] = state["lost"], True
 
+    # Pieces
+
+    def parts(self) -> NDArray[np.int32]:
+        """Number of the part that each node belongs to, shape (n,): those that share a point are in one."""
+        linked = csr_array(self.values, copy=True)
+        linked.eliminate_zeros()
+        points, nodes = linked.shape
+        both = csr_array((linked.data, linked.indices + points, linked.indptr), (points, points + nodes))
+        both.resize(points + nodes, points + nodes)
+        label = connected_components(both, directed=False)[1][points:]
+        return np.unique(label, return_inverse=True)[1].astype(np.int32)
+
+    def homes_of_skin(self) -> NDArray[np.int64]:
+        """The node that counts most at each surfel, shape (m,)."""
+        return _strongest(self.at_skin.values)
+
+    def part(self, nodes: NDArray[np.integer], skin: NDArray[np.integer]) -> Space:
+        """The space of a piece that has these nodes, ascending, and surfels."""
+        chosen = np.zeros(len(self), bool)
+        chosen[nodes] = True
+        points = np.flatnonzero(chosen[_strongest(self.values)])
+        own = Own(self._own.nodes[nodes], self._own.points[points], self._own.skin[skin])
+        piece = Space(self._fabric, self._placing, self._all_skin, self._sees, self.device, own)
+        if self._cracks is None:
+            return piece
+        place = np.full(len(self), -1)
+        place[nodes] = np.arange(len(nodes))
+        rows = np.flatnonzero(self._cut_off[points])
+        return piece.restored(self._state_of(points[rows], rows, place) | vars(own), self._cracks)
+
+    def points_of(self, piece: Space) -> NDArray[np.int64]:
+        """Which points are those of a piece of it, (k,)."""
+        return np.searchsorted(self._own.points, piece._own.points)
+
+    def look_by(self, sees: Sees) -> None:
+        """Ask others what cracks leave free."""
+        self._cracks = sees
+
     def state(self) -> dict[str, NDArray[Any]]:
-        """What cracks have changed."""
+        """What it is a part of, and what cracks have changed."""
         rows = np.flatnonzero(self._cut_off)
+        return self._state_of(rows, rows, np.arange(len(self))) | vars(self._own)
+
+    def _state_of(
+        self, rows: NDArray[np.integer], names: NDArray[np.integer], place: NDArray[np.integer]
+    ) -> dict[str, NDArray[Any]]:
+        """Functions at points `rows` that are to be called `names`, of nodes that are to be called `place` if not −1."""
         starts, entries = entries_of(self.values.indptr, rows)
+        owner = np.repeat(np.arange(len(rows)), np.diff(starts))
+        kept = place[self.values.indices[entries]] >= 0
+        entries, owner = entries[kept], owner[kept]
         return {
-            "rows": rows, "lost": self._lost[rows], "count": np.diff(starts), "index": self.values.indices[entries],
+            "rows": names, "lost": self._lost[rows], "count": np.bincount(owner, minlength=len(rows)),
+            "index": place[self.values.indices[entries]],
             "phi": self.values.data[entries], "dphi": self.gradients[entries], "seen": self._seen[entries],
         }  # fmt: skip
 
@@ -277,10 +368,14 @@ class Space:
 
     def restored(self, state: dict[str, NDArray[Any]], sees: Sees | None) -> Space:
         """The space of which `state` tells, with cracks through which one `sees` as then."""
-        if len(state["rows"]) == 0:
-            return self._whole
-        assert sees is not None
+        own = Own(state["nodes"], state["points"], state["skin"])
         new = copy.copy(self._whole)
+        if not all(np.array_equal(getattr(own, name), part) for name, part in vars(self._own).items()):
+            new = Space(self._fabric, self._placing, self._all_skin, self._sees, self.device, own)
+        if len(state["rows"]) == 0:
+            return new
+        assert sees is not None
+        new._whole = copy.copy(new)
         new._forget()
         new._cracks = sees
         new.at_nodes = alone(cut_values(new, new.at_nodes, new.nodes, sees))
@@ -352,6 +447,14 @@ class Space:
         common = csr_array(meets.T @ meets)
         common.sort_indices()
         return common.indptr.astype(np.int32), common.indices.astype(np.int32)
+
+
+def _strongest(values: csr_array) -> NDArray[np.int64]:
+    """The node of the largest |φ| in each row, shape (m,)."""
+    most = np.maximum.reduceat(np.abs(values.data), values.indptr[:-1])
+    chosen = np.abs(values.data) == np.repeat(most, np.diff(values.indptr))
+    first = np.flatnonzero(chosen)
+    return values.indices[first[np.searchsorted(first, values.indptr[:-1])]].astype(np.int64)
 
 
 _ONES = np.zeros((6, 6))

@@ -1,6 +1,6 @@
 """Discs cut along a line: what is shown never bridges an open crack, nor sticks out of the solid.
 
-A disc p + s a + t b, s² + t² ≤ 1, is cut where a field f is zero. On so small a thing f is nearly linear, so that in the
+A disc p + s a + t b, s² + t² ≤ 1, is cut where a field f is zero. On so small a thing f is nearly linear: in the
 disc's own coordinates (s, t) a straight line cuts a circle, whatever the half axes are. The part where f > 0 is the
 circle's segment n·(s, t) ≥ c, which three ellipses cover: one as high as the segment, and two along the line, at its
 ends. Where f is not linear, at an edge of the solid, the disc is first taken in seven smaller ones.
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Field = Callable[[Floats], Floats]
 """A number at each of (n, 3) places, (n,)."""
 
-LOOKS = 12
+LOOKS = 16
 """Places on a disc's rim at which a field is looked at."""
 BENT = 0.15
 """Deviation of a field from a linear one, over what it changes within the disc, above which the disc is divided."""
@@ -92,11 +92,12 @@ def within(discs: Ellipses, field: Field, divided: int = 0) -> Ellipses:
     if not len(discs.points):
         return discs
     centre, rim = seen_at(discs, field)
+    least, most = lowest_and_highest(rim)
     scale = TOUCH * discs.longest
-    whole = (np.minimum(rim.min(axis=1), centre) > -scale) & (np.maximum(rim.max(axis=1), centre) > scale)
-    mixed = np.flatnonzero(~whole & (np.maximum(rim.max(axis=1), centre) > scale))
-    mean, slope = rim[mixed].mean(axis=1), 2 / LOOKS * rim[mixed] @ RIM
-    steepness = np.linalg.norm(slope, axis=1)
+    there = np.maximum(most, centre) > scale
+    whole = there & (np.minimum(least, centre) > -scale)
+    mixed = np.flatnonzero(there & ~whole)
+    mean, slope, steepness = linear(rim[mixed])
     off = np.abs(rim[mixed] - mean[:, None] - slope @ RIM.T).max(axis=1) > BENT * steepness
     cut = ~off if divided < DIVIDED else steepness > 0
     n, c = slope[cut] / steepness[cut, None], -mean[cut] / steepness[cut]
@@ -104,6 +105,19 @@ def within(discs: Ellipses, field: Field, divided: int = 0) -> Ellipses:
     if divided == DIVIDED or cut.all():
         return found
     return found.joined(within(sevenths(discs.some(mixed[~cut])), field, divided + 1))
+
+
+def linear(rim: Floats) -> tuple[Floats, Floats, Floats]:
+    """The linear function of (s, t) nearest to what a field is around rims (m, LOOKS): its value at the centre (m,),
+    its slope (m, 2), and how steep that is (m,)."""
+    slope = 2 / LOOKS * rim @ RIM
+    return rim.mean(axis=1), slope, np.linalg.norm(slope, axis=1)
+
+
+def lowest_and_highest(rim: Floats) -> tuple[Floats, Floats]:
+    """Of what a field is around rims (m, LOOKS), also between the places looked at if it is linear, each (m,)."""
+    mean, _, steepness = linear(rim)
+    return np.minimum(rim.min(axis=1), mean - steepness), np.maximum(rim.max(axis=1), mean + steepness)
 
 
 def segments(discs: Ellipses, c: Floats, n: Floats) -> Ellipses:
@@ -126,9 +140,7 @@ def _placed(discs: Ellipses, n: Floats, along: Floats, across: Floats, high: Flo
         return s[:, :1] * discs.axis_a + s[:, 1:] * discs.axis_b
 
     place = along[:, None] * n + across[:, None] * t
-    return Ellipses(
-        discs.points + vectors(place), vectors(high[:, None] * n), vectors(wide[:, None] * t), discs.owner
-    )
+    return Ellipses(discs.points + vectors(place), vectors(high[:, None] * n), vectors(wide[:, None] * t), discs.owner)
 
 
 def sevenths(discs: Ellipses) -> Ellipses:
@@ -164,12 +176,12 @@ def reaching_across(discs: Ellipses, crack: Crack) -> NDArray[np.int64]:
     some = discs.some(near)
     rim = seen_at(some, lambda x: crack.values(x)[0])[1]
     scale = TOUCH * reach[near]
-    both = (rim.min(axis=1) < -scale) & (rim.max(axis=1) > scale)
-    some, rim, near = some.some(both), rim[both], near[both]
+    least, most = lowest_and_highest(rim)
+    both = (least < -scale) & (most > scale)
+    some, near = some.some(both), near[both]
     # Along the chord in which the disc meets ψ1 = 0: n·(s, t) = c.
-    slope = 2 / LOOKS * rim @ RIM
-    steepness = np.maximum(np.linalg.norm(slope, axis=1), 1e-300)
-    n, c = slope / steepness[:, None], np.clip(-rim.mean(axis=1) / steepness, -1, 1)
+    mean, slope, steepness = linear(rim[both])
+    n, c = slope / steepness[:, None], np.clip(-mean / steepness, -1, 1)
     along = np.sqrt(1 - c**2)[:, None] * CHORD
     s, t = c[:, None] * n[:, :1] - along * n[:, 1:], c[:, None] * n[:, 1:] + along * n[:, :1]
     places = some.at(s, t)

@@ -49,7 +49,7 @@ def face_of(crack: Crack, inside: Field, spacing: float) -> tuple[Ellipses, Floa
     whole = Ellipses.joined(*found)
     whole = whole._replace(owner=np.arange(len(whole.points)))
     normals = crack.normals(whole.points)
-    open_part = within(within(whole, inside), lambda x: -crack.values(x)[1])
+    open_part = within(within(whole, lambda x: -crack.values(x)[1]), inside)
     return open_part, normals[open_part.owner]
 
 
@@ -63,14 +63,10 @@ def discs_along(crack: Crack, triangles: Floats, way: Floats, spacing: float) ->
         n = crack.normals(X)
         X = X - (crack.values(X)[0] / np.where(np.abs(n @ way) > 0.5, n @ way, np.inf))[:, None] * way
     n = crack.normals(X)
-    fits = (np.abs(n @ way) >= NEARLY * np.abs(n @ WAYS.T).max(axis=1)) & (
-        np.abs(crack.values(X)[0]) < ON * spacing
-    )
+    fits = (np.abs(n @ way) >= NEARLY * np.abs(n @ WAYS.T).max(axis=1)) & (np.abs(crack.values(X)[0]) < ON * spacing)
     X, n = X[fits], n[fits]
     # e and f seen along the column on the plane of n, turned so that a × b looks along n.
-    axis_a, axis_b = (
-        OVERLAP * spacing * (axis - np.outer((n @ axis) / (n @ way), way)) for axis in (e, f)
-    )
+    axis_a, axis_b = (OVERLAP * spacing * (axis - np.outer((n @ axis) / (n @ way), way)) for axis in (e, f))
     axis_b *= np.sign(n @ way)[:, None]
     return Ellipses(X, axis_a, axis_b, np.zeros(len(X), np.int64))
 

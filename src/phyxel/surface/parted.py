@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Crack
-from phyxel.surface.cutting import Ellipses, Field, reaching_across, split
+from phyxel.surface.cutting import Ellipses, Field, reaching_across, shrunk, split
 from phyxel.surface.discs import OVERLAP, Rest, Shape
 from phyxel.surface.faces import face_of
 
@@ -19,10 +21,13 @@ OFFSET = 1e-3
 """How far a face lies on its own side of its crack, over the spacing of surfels: enough to say which side that is."""
 LEAST = 1e-3
 """Radius of what stays of a disc whose centre is on a crack, over what it was."""
+KNOWN = 64
+"""Cracks whose faces are remembered."""
 SLACK = 1.5
 """Longest half axis of a part over the radius it is judged by when it is stretched: parts may be slim."""
-WAVES = 2 * np.pi * np.array([m / w for w, m in zip((5, 7, 11), np.random.default_rng(4).normal(size=(3, 3, 3)), strict=True)])
-"""Three sets of three wave vectors, times the spacing of surfels: the grain of what has broken."""
+_LONG = np.array([9.0, 12.0, 16.0, 21.0, 28.0, 40.0])[:, None, None]
+WAVES = 2 * np.pi * np.random.default_rng(4).normal(size=(len(_LONG), 3, 3)) / _LONG
+"""Sets of three wave vectors, times the spacing of surfels: the grain of what has broken."""
 
 
 @dataclass(frozen=True)
@@ -41,41 +46,77 @@ class Parted:
 
 @dataclass(frozen=True)
 class Piece:
-    """What has become of a body that fell apart."""
+    """What of a body that fell apart hangs together."""
 
     points: NDArray[np.int64]
-    """the surfels that the whole came with and that went with it, shape (m,)"""
+    """the surfels that the whole came with and that went with it, ascending, shape (m,)"""
+    lower: Floats
+    upper: Floats
+    """a box that holds all of it, each of shape (3,)"""
     has: Callable[[Floats], NDArray[np.bool_]]
     """whether places (k, 3) near a crack are on its own side, (k,)"""
+
+    def near(self, discs: Ellipses) -> NDArray[np.bool_]:
+        """Discs that may have to do with it, (m,)."""
+        return ((discs.points > self.lower) & (discs.points < self.upper)).all(axis=1)
 
 
 @dataclass(frozen=True)
 class Inner:
     """What cracks lay open."""
 
-    inside: Field
-    """positive in the solid, falls by one per unit of length outward"""
     color: Floats
     """red, green, blue in 0..1, shape (3,)"""
     rough: float = 0.0
     """how far it is tilted here and there [rad]"""
 
 
-def parted(whole: Rest, cracks: Iterable[Crack], inner: Inner, piece: Piece | None = None) -> Parted:
-    """Of surfels as they were at birth: as `cracks` part them."""
-    cracks, birth = list(cracks), Shape.at_birth(whole)
-    discs = Ellipses(*(np.asarray(field, np.float64) for field in birth[:3]), np.arange(len(birth.points)))
-    own, was_cut, parts = cut(discs, cracks)
-    spacing = float(np.median(whole.radii)) / OVERLAP
-    new = parts.joined(*(faces_of(crack, cracks, inner, spacing) for crack in cracks))
-    radii = np.where(was_cut, own.longest / SLACK, whole.radii)
+class Whole:
+    """A body before there were cracks. It knows what they laid open for as long as they stay as they are, and all
+    pieces of the body share it: a crack is looked at once."""
+
+    def __init__(self, rest: Rest, inside: Field) -> None:
+        """`inside` is positive in the solid and falls by one per unit of length outward."""
+        self.rest, self.inside = rest, inside
+        self.spacing = float(np.median(rest.radii)) / OVERLAP
+        """how far apart its surfels are"""
+        self.birth = Shape.at_birth(rest)
+        self._faces: OrderedDict[bytes, tuple[Ellipses, Floats]] = OrderedDict()
+
+    @property
+    def discs(self) -> Ellipses:
+        """Its surfels; each owns itself."""
+        return Ellipses(*(np.asarray(field, np.float64) for field in self.birth[:3]), np.arange(len(self.birth.points)))
+
+    def face_of(self, crack: Crack) -> tuple[Ellipses, Floats]:
+        """See `faces.face_of`."""
+        known = blake2b(crack.psi1.tobytes() + crack.psi2.tobytes()).digest()
+        found = self._faces.pop(known, None) or face_of(crack, self.inside, self.spacing)
+        self._faces[known] = found
+        if len(self._faces) > KNOWN:
+            self._faces.popitem(last=False)
+        return found
+
+
+def parted(whole: Whole, cracks: Iterable[Crack], inner: Inner, piece: Piece | None = None) -> Parted:
+    """The surfels of a body, or of a piece of it, as cracks part them."""
+    cracks, discs = list(cracks), whole.discs
+    points = discs.owner if piece is None else piece.points
     if piece is not None:
-        own, was_cut, radii = own.some(piece.points), was_cut[piece.points], radii[piece.points]
+        own = np.zeros(len(discs.owner), bool)
+        own[points] = True
+        discs = discs.some(own | piece.near(discs))
+    rows = np.searchsorted(discs.owner, points)
+    kept, was_cut, parts = cut(discs, cracks)
+    kept, was_cut = kept.some(rows), was_cut[rows]
+    new = parts.joined(*(faces_of(crack, cracks, whole, inner.rough, piece) for crack in cracks))
+    if piece is not None:
         new = new.some(piece.has(new.points))
-    found = own.joined(new)
-    colors = np.where(found.owner[:, None] < 0, inner.color, np.asarray(birth.colors, np.float64)[found.owner])
-    shape = Shape(found.points, found.axis_a, found.axis_b, colors)
-    return Parted(shape, np.concatenate([radii, new.longest / SLACK]), was_cut, found.owner)
+    found = kept.joined(new)
+    colors = np.where(found.owner[:, None] < 0, inner.color, np.asarray(whole.birth.colors, np.float64)[found.owner])
+    radii = found.longest / SLACK
+    radii[: len(points)] = np.where(was_cut, radii[: len(points)], whole.rest.radii[points])
+    return Parted(Shape(found.points, found.axis_a, found.axis_b, colors), radii, was_cut, found.owner)
 
 
 def cut(discs: Ellipses, cracks: Sequence[Crack]) -> tuple[Ellipses, NDArray[np.bool_], Ellipses]:
@@ -92,7 +133,7 @@ def cut(discs: Ellipses, cracks: Sequence[Crack]) -> tuple[Ellipses, NDArray[np.
         factor = np.ones(len(was_cut))
         factor[across] = np.clip(room, LEAST, 1)
         discs = discs.scaled(factor)
-    return discs, was_cut, parts
+    return discs, was_cut, kept_apart(parts, cracks)
 
 
 def split_along(discs: Ellipses, crack: Crack) -> Ellipses:
@@ -102,25 +143,44 @@ def split_along(discs: Ellipses, crack: Crack) -> Ellipses:
     return discs.some(~across).joined(split(discs.some(across), lambda x: crack.values(x)[0]))
 
 
-def faces_of(crack: Crack, cracks: Sequence[Crack], inner: Inner, spacing: float) -> Ellipses:
+def kept_apart(discs: Ellipses, cracks: Sequence[Crack]) -> Ellipses:
+    """Discs on their own side of all cracks: parts made by one may reach a little across another that was cut along
+    before."""
+    for crack in cracks:
+        across = np.zeros(len(discs.points), bool)
+        across[reaching_across(discs, crack)] = True
+        parts = discs.some(across)
+        above = crack.values(parts.points)[0] > 0
+        discs = discs.some(~across).joined(
+            shrunk(parts.some(above), lambda x, crack=crack: crack.values(x)[0]),
+            shrunk(parts.some(~above), lambda x, crack=crack: -crack.values(x)[0]),
+        )
+    return discs
+
+
+def faces_of(crack: Crack, cracks: Sequence[Crack], whole: Whole, rough: float, piece: Piece | None) -> Ellipses:
     """Discs of both faces of a crack, cut by the others; none has an owner. First that of the material where ψ1 > 0,
     which looks to where ψ1 < 0."""
-    discs, normals = face_of(crack, inner.inside, spacing)
+    (discs, normals), spacing = whole.face_of(crack), whole.spacing
     discs = discs._replace(owner=np.arange(len(normals)))
-    for other in cracks:
-        if other is not crack:
-            discs = split_along(discs, other)
+    if piece is not None:
+        discs = discs.some(piece.near(discs))
+    _, was_cut, parts = cut(discs, [other for other in cracks if other is not crack])
+    discs = discs.some(~was_cut).joined(shrunk(parts, whole.inside))
     n = normals[discs.owner]
-    discs = tilted(discs._replace(owner=np.full(len(n), -1)), n, inner.rough, spacing)
+    discs = tilted(discs._replace(owner=np.full(len(n), -1)), n, rough, spacing)
     above, below = (discs._replace(points=discs.points + side * OFFSET * spacing * n) for side in (1, -1))
     return above._replace(axis_a=above.axis_b, axis_b=above.axis_a).joined(below)
 
 
 def tilted(discs: Ellipses, normals: Floats, rough: float, spacing: float) -> Ellipses:
-    """Discs that look as if there were waves on the plane of their normals (m, 3), by about `rough` [rad] at most."""
+    """Discs that look as if there were waves on the plane of their normals (m, 3), by about `rough` [rad] in the
+    mean."""
     if rough == 0:
         return discs
-    waves = sum(np.sin(discs.points @ (wave / spacing) + phase) for phase, wave in enumerate(WAVES))
+    waves = np.sqrt(2 / len(WAVES)) * sum(
+        np.sin(discs.points @ (wave / spacing) + phase) for phase, wave in enumerate(WAVES)
+    )
     return discs._replace(
         axis_a=discs.axis_a + rough * _rise(waves, discs.axis_a) * normals,
         axis_b=discs.axis_b + rough * _rise(waves, discs.axis_b) * normals,

@@ -56,9 +56,7 @@ class Surfels:
         self._device = device
         self._whole, self._unit = self._pieces, rest.unit
 
-    def part(
-        self, found: Parted, cracks: Cracks, nodes: Floats, sees: Sees, values: ShapeValues | None = None
-    ) -> None:
+    def part(self, found: Parted, cracks: Cracks, nodes: Floats, sees: Sees, values: ShapeValues | None = None) -> None:
         """Show what cracks have made of the surfels. `nodes` (n, 3) carry them as at birth; `values` are those at all
         surfels that were found."""
         if values is None:

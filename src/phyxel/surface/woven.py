@@ -197,6 +197,8 @@ class Woven(Discs):
         m = len(shape.points)
         x, a, b, n = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
         super().__init__(x, a, b, n, as_vectors(shape.colors, device), np.zeros(3))
+        self.shape = shape
+        """as they are in the reference shape"""
         self._device = device
         self._width = WARP if device.is_cuda else int(ABREAST)
         self._loom = loom_of(shape, nodes, values, self._width, device)

@@ -1,0 +1,94 @@
+"""What lets cracks run in a Galerkin body: after each step its stress is looked at, cracks grow, and its space is cut."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.cracks.samples import Samples
+from phyxel.material import Mixture
+from phyxel.models.galerkin import GalerkinModel
+
+if TYPE_CHECKING:
+    from phyxel.body import Body
+
+Floats = NDArray[np.float64]
+
+TENSE = 0.8
+"""Largest stress over the strength from which on steps are short, if there is a front that could run."""
+BESIDE = 1.0
+"""How far from where fronts were and are new parts of a crack can lie, in spacings."""
+
+
+class Fracturing:
+    """Cracks of one body, as far as it has any."""
+
+    def __init__(self, body: Body, model: GalerkinModel) -> None:
+        self._body, self._model = body, model
+        self._known = 0
+        """revision of the cracks that the space goes by"""
+        self._of: Mixture | None = None
+        """the mixture for which strengths and speeds of the points are known"""
+        self.longest = math.inf
+        """of a step [s]: fronts go a part of a spacing in it"""
+        model.cracks = self._sees
+        model.space.look_by(self._sees)
+        self.follow()
+
+    def _sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
+        fracture = self._body.fracture
+        return np.ones(len(one), bool) if fracture is None else fracture.cracks.sees(one, other)
+
+    def advance(self, dt: float) -> None:
+        """A step of dt [s] is done: let cracks start and run."""
+        fracture = self._body.fracture
+        if fracture is None:
+            return
+        samples = self._samples()
+        load = float(samples.load().max())
+        if load > 1:
+            fronts = self._fronts()
+            if fracture.grow(samples, dt):
+                self.follow(np.concatenate([fronts, self._fronts()]))
+        self.longest = fracture.longest_step(samples) if load > TENSE else math.inf
+
+    def follow(self, fronts: Floats | None = None) -> None:
+        """Cut the space where cracks have come to lie: between fronts (k, 3) as they were and are, if these are given."""
+        fracture = self._body.fracture
+        if fracture is None or fracture.cracks.revision == self._known:
+            return
+        self._known = fracture.cracks.revision
+        box = None if fronts is None else (fronts.min(axis=0) - BESIDE, fronts.max(axis=0) + BESIDE)
+        with dev.one_blas_thread():
+            changed = self._model.crack(box)
+        if changed:
+            self._body.space = self._model.space
+
+    def _fronts(self) -> Floats:
+        assert self._body.fracture is not None
+        return np.concatenate([np.zeros((0, 3)), *(crack.front.points for crack in self._body.fracture.cracks)])
+
+    def _samples(self) -> Samples:
+        """What pulls at the quadrature points."""
+        body, space = self._body, self._model.space
+        if self._of is not body.mixture:
+            self._of = body.mixture
+            young, poisson, density = (body.mixture.number(name) for name in ("young", "poisson", "density"))
+            self._strength = body.strength[space.owner]
+            self._speed = (np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit)[space.owner]
+        stress, J = self._model.point_stress()
+        return Samples(space.points, stress, J, self._strength, self._speed)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of it."""
+        return {"known": np.array(self._known), "longest": np.array(self.longest)}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave; model and cracks are as they were then already."""
+        self._known, self.longest = int(state["known"]), float(state["longest"])
+        self._body.space = self._model.space
+        self._body.outdate_surface()
