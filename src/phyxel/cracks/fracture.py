@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.cracks.crack import STEEPEST, Crack
 from phyxel.cracks.cracks import Cracks
-from phyxel.cracks.front import Front
+from phyxel.cracks.front import Front, unit
 from phyxel.cracks.grid import LEVEL_SPACING, Floats, Grid
 from phyxel.cracks.samples import Samples, largest_principal
 
@@ -32,7 +32,7 @@ BRANCHING = 3.0
 NEAR = 3.0
 """Distance from a crack in node spacings."""
 CLEAR = 1.0
-"""Distance from a crack in node spacings within which none starts: slivers."""
+"""Distance in node spacings from a crack, and from a surface along it, within which none starts: slivers."""
 MOST_AT_ONCE = 3
 """New cracks in one call."""
 LIMIT = 0.5
@@ -115,8 +115,13 @@ class Fracture:
                 return
             at = loaded[np.argmax(excess)]
             _, axes = np.linalg.eigh(samples.stress[at])
-            normal = samples.deformation[at].T @ axes[:, 2]
-            self.cracks.add(Crack.disc(self.grid, samples.points[at], normal, BIRTH_RADIUS))
+            normal = unit(samples.deformation[at].T @ axes[:, 2])
+            self.cracks.add(Crack.disc(self.grid, self._off_skin(samples.points[at], normal), normal, BIRTH_RADIUS))
+
+    def _off_skin(self, at: Floats, normal: Floats) -> Floats:
+        """A place for a crack across `normal`, moved inwards where it would peel off a skin, as at a surface held."""
+        above, below = self._distance(at + CLEAR * np.array([normal, -normal])) > 0
+        return at + CLEAR * (float(below) - float(above)) * normal
 
     def _thresholds(self, points: Floats) -> Floats:
         """Stress over strength that starts a crack at places (n, 3), shape (n,)."""

@@ -132,7 +132,7 @@ class GalerkinModel:
     """Moves one body by its Galerkin space (`lone.LoneModel`).
 
     `unit` [m] is the body's length; `velocities` (n, 3) [1/s] are coefficients. Nodes `contact` (c,) can touch
-    colliders: those on the surface.
+    colliders: those on the surface; and so can `faces` (k, 3), places on cracks that have parted it from others.
     """
 
     def __init__(
@@ -142,6 +142,7 @@ class GalerkinModel:
         velocities: Floats,
         contact: NDArray[np.integer],
         device: wp.Device,
+        faces: Floats | None = None,
     ) -> None:
         self.space, self.device = space, device
         self._unit = unit
@@ -149,7 +150,8 @@ class GalerkinModel:
         self.v: Floats = np.array(velocities, np.float64).reshape(-1, 3)
         self._forces = PointForces(space)
         self._contact = np.asarray(contact)
-        self._footing = Footing(csr_array(space.at_nodes.values[contact]), space.nodes[contact])
+        self._faces = np.zeros((0, 3)) if faces is None else faces
+        self._footing = Footing(self._contact_rows(), np.concatenate([space.nodes[contact], self._faces]))
         self._held = _Held.of(space, ())
         self._system: RestSystem | None = None
         self._tuned, self._tuned_in = math.nan, space
@@ -176,13 +178,18 @@ class GalerkinModel:
         self._forces.set_laws(self._rows, self._law)
         hardness = np.array([row.stiffness.max() + row.k_v for row in self._rows])
         self._hardest = float(hardness.max())
-        self._footing.stiffness = CONTACT * hardness[mixture.which[self._contact]]
+        of = np.concatenate([self._contact, nearest(self._faces, self.space.nodes, 1)[1][:, 0]])
+        self._footing.stiffness = CONTACT * hardness[mixture.which[of]]
         self._system = None
 
     def _weigh(self, known: tuple[csr_array, csr_array] | None = None) -> None:
         self._mass, self._slopes = self.space.products(self._density, known)
         self._drag = self.space.mass(self._resistance) if self._resistance.any() else 0 * self._mass
         self._pace = math.nan, self._mass
+
+    def _contact_rows(self) -> csr_array:
+        nodes = csr_array(self.space.at_nodes.values[self._contact])
+        return csr_array(vstack([nodes, self.space.at(self._faces).values])) if len(self._faces) else nodes
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """What is held from now on; nothing jumps."""
@@ -230,7 +237,7 @@ class GalerkinModel:
         self.space = space
         self._forces.follow(space)
         self._weigh(known)
-        self._footing.follow(csr_array(space.at_nodes.values[self._contact]))
+        self._footing.follow(self._contact_rows())
         held = _Held.of(space, self._held.holds)
         if not np.array_equal(held.basis, self._held.basis):
             self._held = held
@@ -268,15 +275,18 @@ class GalerkinModel:
         self._forces.begin(self.u, 0 * self._beta)
         return self._forces.at(self.u)[0]
 
-    def part(self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer]) -> GalerkinModel:
+    def part(
+        self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer], faces: Floats
+    ) -> GalerkinModel:
         """A model of a piece of the body that has these nodes (k,), and its own space; where it is. What it is made of
         and what has hold of it is for its body to say."""
-        piece = GalerkinModel(space, self._unit, self.v[nodes], contact, self.device)
+        piece = GalerkinModel(space, self._unit, self.v[nodes], contact, self.device, faces)
         piece.u = self.u[nodes].copy()
         piece._forces.plastic = self._forces.plastic[self.space.points_of(space)]
         piece._turns = self._turns[nodes].copy()
-        rows = np.searchsorted(self._contact, nodes[contact])
-        piece._footing.anchor, piece._footing.pressure = self._footing.anchor[rows], self._footing.pressure[rows]
+        rows, count = np.searchsorted(self._contact, nodes[contact]), len(contact)
+        footing = piece._footing
+        footing.anchor[:count], footing.pressure[:count] = self._footing.anchor[rows], self._footing.pressure[rows]
         return piece
 
     # Motion
@@ -526,10 +536,11 @@ class GalerkinModel:
             0.5 * float(np.vdot(self.v, self._mass @ self.v)) * self._unit**3,
         )
 
-    def momenta(self) -> tuple[Floats, Floats]:
-        """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
-        carried = self._mass @ self.v
-        turning = np.cross(self.space.nodes + self.u, carried).sum(axis=0)
+    def momenta(self, nodes: NDArray[np.integer] | slice = slice(None)) -> tuple[Floats, Floats]:
+        """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each; or what some
+        nodes have of them."""
+        carried = (self._mass @ self.v)[nodes]
+        turning = np.cross((self.space.nodes + self.u)[nodes], carried).sum(axis=0)
         return carried.sum(axis=0) * self._unit**2, turning * self._unit**3
 
     def middle(self) -> Floats:
