@@ -497,11 +497,6 @@ class Body:
             raise PhyxelError(f"{self.name}: {key} = {value}: give a direction, not zero")
         return way
 
-    def outdate_surface(self) -> None:
-        """Other nodes carry the surfels than before."""
-        if not self.reshaped:
-            self._surfels, self._surfels_at = None, -1
-
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
         if self.model == "rigid":

@@ -1,4 +1,4 @@
-"""What lets cracks run in a Galerkin body: after each step its stress is looked at, cracks grow, and its space is cut."""
+"""What lets cracks run in a Galerkin body: after each step its stress is looked at, they grow, and its space is cut."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Fracturing:
         self.longest = fracture.longest_step(samples) if load > TENSE else math.inf
 
     def follow(self, before: Sequence[Front] | None = None) -> None:
-        """Cut the space where cracks have come to lie: only beside fronts that have moved, if those before are given."""
+        """Cut the space where cracks have come to lie; if fronts are given, only beside those that are others now."""
         fracture = self._body.fracture
         if fracture is None or fracture.cracks.revision == self._known:
             return

@@ -273,7 +273,9 @@ def fill_shape_functions(
 
 # Both bases at once: a module compiled for one only would be compiled again for the other.
 KERNELS = {
-    basis: [wp.overload(kernel, {"inverse": wp.array(dtype=matrix)}) for kernel in (invert_moments, fill_shape_functions)]
+    basis: [
+        wp.overload(kernel, {"inverse": wp.array(dtype=matrix)}) for kernel in (invert_moments, fill_shape_functions)
+    ]
     for basis, (_, matrix) in TERMS.items()
 }
 

@@ -60,7 +60,7 @@ def rebuilt(space: Space, X: Floats, owner: Indices, index: Indices, sees: Crack
     """φ and ∇φ at places X (m, 3) from nodes that they see, given as pairs (p,), (p,) of a place and a node, both
     ascending; from more nodes where these are not enough."""
     found = space.on(X, owner, index)
-    bad = np.flatnonzero(~(found.condition < WELL))
+    bad: Indices = np.flatnonzero(~(found.condition < WELL))
     if len(bad) == 0:
         return found
     wide, nodes = _seen_around(space, X[bad], *_of(bad, owner, index, len(X)), sees)

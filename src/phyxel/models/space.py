@@ -173,8 +173,8 @@ class Space:
         return self._cut(self._part_of(self._shape.at(self._placing.cloud(X))), X)
 
     def on(self, X: Floats, owner: NDArray[np.integer], index: NDArray[np.integer], wider: float = 1.0) -> ShapeValues:
-        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, both ascending; with
-        covers that many times as wide."""
+        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, ascending; with covers
+        so many times as wide."""
         shape = self._shape if wider == 1 else self._shape.with_covers(wider * self._fabric.covers)
         found = self._turned(shape.on(self._placing.cloud(X), owner, self._own.nodes[index]))
         return found.with_nodes(index, len(self))
@@ -229,7 +229,8 @@ class Space:
         `sees` takes positions in the body's coordinates, and is asked again at later times. What is new of the cracks
         lies in the `boxes`, if these are given.
         """
-        struck = np.unique(np.concatenate([self._struck(sees, box) for box in (boxes or [None])]))
+        looked_at: Sequence[Extent | None] = boxes or [None]
+        struck = np.unique(np.concatenate([self._struck(sees, box) for box in looked_at]))
         if len(struck) == 0:
             return self
         _ = self._shape, self.around, self._neighbours  # what all spaces of a body share
@@ -381,7 +382,7 @@ class Space:
     def _state_of(
         self, rows: NDArray[np.integer], names: NDArray[np.integer], place: NDArray[np.integer]
     ) -> dict[str, NDArray[Any]]:
-        """Functions at points `rows` that are to be called `names`, of nodes that are to be called `place` if not −1."""
+        """Functions at points `rows`, to be called `names`, of nodes that are to be called `place` if that is not −1."""
         starts, entries = entries_of(self.values.indptr, rows)
         owner = np.repeat(np.arange(len(rows)), np.diff(starts))
         kept = place[self.values.indices[entries]] >= 0
