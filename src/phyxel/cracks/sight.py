@@ -186,12 +186,18 @@ class Sight:
             self.lower = self._grid.origin + self._grid.spacing * np.array([span[0] - 1 for span in spans])
             self.upper = self._grid.origin + self._grid.spacing * np.array([span[-1] + 2 for span in spans])
 
-    def look(self, one: Floats, other: Floats, seen: NDArray[np.bool_]) -> None:
-        """Set `seen` (n,) to False for ways between `one` and `other` (n, 3) that cross the crack."""
+    def look(
+        self, one: Floats, other: Floats, seen: NDArray[np.bool_], within: tuple[Floats, Floats] | None = None
+    ) -> None:
+        """Set `seen` (n,) to False for ways between `one` and `other` (n, 3) that cross the crack, in a box if one is
+        given."""
         if self.empty or len(one) == 0:
             return
+        lower, upper = (self.lower, self.upper) if within is None else _common((self.lower, self.upper), within)
+        if (lower > upper).any():
+            return
         ways = [on_cpu(one, wp.vec3d), on_cpu(other, wp.vec3d)]
-        levels = [self._psi1, self._psi2, self._walked, self._lattice, wp.vec3d(*self.lower), wp.vec3d(*self.upper)]
+        levels = [self._psi1, self._psi2, self._walked, self._lattice, wp.vec3d(*lower), wp.vec3d(*upper)]
         dev.launch(see, len(one), [*ways, *levels, on_cpu(seen, wp.bool)], dev.pick("cpu"), split=len(one) > 30000)
 
     def levels(self, X: Floats) -> tuple[Floats, Floats]:
@@ -209,6 +215,11 @@ class Sight:
         read = [on_cpu(X, wp.vec3d), psi, self._lattice, on_cpu(out, wp.vec3d)]
         dev.launch(read_slopes, len(X), read, dev.pick("cpu"), split=len(X) > 10000)
         return out
+
+
+def _common(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """What two boxes have in common."""
+    return np.maximum(one[0], other[0]), np.minimum(one[1], other[1])
 
 
 def _block(low: Indices, high: Indices) -> tuple[slice, slice, slice]:
