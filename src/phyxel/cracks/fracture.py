@@ -71,7 +71,7 @@ class Fracture:
         """The same cracks, to grow by themselves in a piece of the body: `narrowed` takes places (n, 3) and their
         distance (n,) from the body's surface to that from the piece's."""
         piece, distance = copy(self), self._distance
-        piece._distance = lambda X: narrowed(X, distance(X))
+        piece._within = lambda X: narrowed(X, distance(X))
         piece.restore(self.state())
         return piece
 
