@@ -121,7 +121,10 @@ class Fracture:
                 return
             _, axes = np.linalg.eigh(samples.stress[at])
             normal = unit(samples.deformation[at].T @ axes[:, 2])
-            self.cracks.add(Crack.disc(self.grid, self._off_skin(samples.points[at], normal), normal, BIRTH_RADIUS))
+            place = self._off_skin(samples.points[at], normal)
+            if np.isinf(self._thresholds(place[None])[0]):
+                return
+            self.cracks.add(Crack.disc(self.grid, place, normal, BIRTH_RADIUS))
 
     def _overloaded(self, samples: Samples) -> int | None:
         """The sample that exceeds what is borne there by most, if any does. Beside cracks single samples are noisy: in
