@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 import phyxel as px
 from phyxel.cracks.crack import Crack
@@ -13,6 +14,7 @@ from phyxel.errors import MaterialError
 
 LOWER, UPPER = np.array([-4.0, -2.0, -1.0]), np.array([4.0, 2.0, 1.0])
 WAVES = 10.0
+SHEAR = 5.0e5 * np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
 
 
 def pulled(stress, strength=1.0e6, deformation=((1, 0, 0), (0, 1, 0), (0, 0, 1))) -> Samples:
@@ -171,3 +173,18 @@ def test_the_same_cracks_from_a_checkpoint():
 def test_wrong_strengths_are_refused(wrong):
     with pytest.raises(MaterialError, match=f"material.{next(iter(wrong))}"):
         px.Material(**wrong)
+
+
+def test_finer_level_sets_move_a_crack_little():
+    """Halving the grid's spacing moves the surface by less than one old spacing, all through a shear that turns it."""
+    samples = pulled(lambda X: along((1, 0, 0), 1.4e6) + np.sin(X[:, 1])[:, None, None] * SHEAR)
+    sheets = []
+    for spacing in (1 / 3, 1 / 6):
+        fracture = Fracture(LOWER, UPPER, level_spacing=spacing)
+        fracture.cut(Crack.slit(fracture.grid, (0.2, 1.5, 0), (1, 0, 0), (0, -1, 0)))
+        run(fracture, samples)
+        middle = fracture.cracks[0].sheet().mean(axis=1)
+        sheets.append(middle[((middle > LOWER) & (middle < UPPER)).all(axis=1)])
+    assert np.ptp(sheets[0][:, 0]) > 0.3
+    assert cKDTree(sheets[1]).query(sheets[0])[0].max() < 1 / 3
+    assert cKDTree(sheets[0]).query(sheets[1])[0].max() < 1 / 3
