@@ -172,7 +172,8 @@ class Fracture:
         turn, speed = np.zeros(len(P)), np.zeros(len(P))
         turn[inside], speed[inside] = pull.turns(t[inside], f[inside], n[inside]), pull.speeds()
         # A web too thin to hold a sample bears nothing: it goes with what is beside it, as the front outside does.
-        thin = ~pull.known & (self._distance(P[inside] + f[inside]) > 0)
+        thin = ~pull.known
+        thin[thin] = self._distance((P + f)[inside][thin]) > 0
         known = np.flatnonzero(inside)[~thin]
         if len(known):
             _, nearest = cKDTree(P[known]).query(P)
