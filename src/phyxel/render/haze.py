@@ -165,8 +165,10 @@ def project_puffs(
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
     enum { W = 1, H = 1 };
+    #define PHYXEL_AS_FLOAT(bits) __int_as_float(bits)
 #else
     enum { W = 16, H = 16 };
+    #define PHYXEL_AS_FLOAT(bits) __builtin_bit_cast(float, bits)
 #endif
     float through[W * H], red[W * H], green[W * H], blue[W * H];
     for (int k = 0; k < W * H; ++k) {
@@ -190,7 +192,7 @@ def project_puffs(
                 float r = z - (float)whole;
                 float power = 1.0f + r * (0.693147182f + r * (0.240226507f + r * (0.0555041f
                     + r * (0.00961813f + r * 0.00133336f))));
-                const float bell = power * __builtin_bit_cast(float, (whole + 127) << 23) - 0.049787068f;
+                const float bell = power * PHYXEL_AS_FLOAT((whole + 127) << 23) - 0.049787068f;
                 float tau = f[6] * (bell > 0.0f ? bell : 0.0f);
                 tau = near[k] > f[5] ? 0.0f : tau;
                 tau = tau < 60.0f ? tau : 60.0f;
@@ -199,7 +201,7 @@ def project_puffs(
                 r = z - (float)whole;
                 power = 1.0f + r * (0.693147182f + r * (0.240226507f + r * (0.0555041f
                     + r * (0.00961813f + r * 0.00133336f))));
-                const float left = T[k] * power * __builtin_bit_cast(float, (whole + 127) << 23);
+                const float left = T[k] * power * PHYXEL_AS_FLOAT((whole + 127) << 23);
                 const float taken = T[k] - left;
                 R[k] += taken * f[7];
                 G[k] += taken * f[8];

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.floating]
 Pixels = NDArray[np.uint8]
 
-PLACES = 40_000
-"""of the lattices of all bodies together; fog is made of eight times as many."""
+PIXELS_PER_PLACE, PLACES = 20, (4_000, 40_000)
+"""Pixels of a picture for each place of the lattices of all bodies together, and how many there are at least and at
+most; fog is made of eight times as many."""
 FEWEST = 500
 """Places of a small body among large ones."""
 SPREAD = 0.6
@@ -81,9 +82,12 @@ class Insight:
         volumes = [float(body.volumes.sum()) for body in world.bodies]
         total, self._size = sum(volumes), self._size or float(np.cbrt(max(volumes)))
 
+        camera = self._stage.camera
+        places = float(np.clip(camera.width * camera.height / PIXELS_PER_PLACE, *PLACES))
+
         def lattice(body: Body) -> Lattice:
             volume = float(body.volumes.sum())
-            return Lattice(body, (volume / max(PLACES * volume / total, FEWEST)) ** (1 / 3))
+            return Lattice(body, (volume / max(places * volume / total, FEWEST)) ** (1 / 3))
 
         self._lattices = {body: self._kept(self._lattices.get(body), body, lattice) for body in world.bodies}
         return [lattice.look(self._quantity) for _, lattice in self._lattices.values()]
@@ -207,7 +211,7 @@ class Insight:
         J, turn = sight.J[owner], self._stage.turn(world)
         x = sight.x[owner] + np.einsum("nab,nb->na", J, offset)
         extinction = DENSE / self._size * share[kept]
-        weights = extinction * volume[kept] * np.abs(np.linalg.det(J))
+        weights = extinction * volume[kept] * np.abs(np.linalg.det(sight.J))[owner]
         colors = self.inside.brightness * legend.light(values[kept])
         return Puffs(self._placed(x, world), 0.5 * SPREAD * lattice.spacing * (turn @ J), weights, colors)
 
