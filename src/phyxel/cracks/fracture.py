@@ -62,12 +62,12 @@ class Fracture:
         surface, negative inside; without it all of the box is solid. All in body units."""
         self.cracks = Cracks(Grid.around(lower, upper, level_spacing))
         box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
-        self._distance = distance or (lambda X: np.maximum(box[0] - X, X - box[1]).max(axis=1))
+        self._distance = self._whole = distance or (lambda X: np.maximum(box[0] - X, X - box[1]).max(axis=1))
 
     def of_piece(self, narrowed: Callable[[Floats, Floats], Floats]) -> Fracture:
         """The same cracks, to grow by themselves in a piece of the body: `narrowed` takes places (n, 3) and their
         distance (n,) from the body's surface to that from the piece's."""
-        piece, distance = copy(self), self._distance
+        piece, distance = copy(self), self._whole
         piece._distance = lambda X: narrowed(X, distance(X))
         piece.restore(self.state())
         return piece
