@@ -13,11 +13,11 @@ from phyxel.world import World
 MODELS = ("phyxel", "galerkin")
 
 
-def bar(model: str = "phyxel", **given: object) -> Body:
-    """A bar of 0.4 m × 0.1 m × 0.1 m along x, in the middle of which x = 0."""
+def bar(model: str = "phyxel", sides: tuple[float, ...] = (0.4, 0.1, 0.1), **given: object) -> Body:
+    """A bar with these sides [m] about the origin."""
     points = px.load("box", points=3000).positions
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    cloud = px.PointCloud((points - middle) / np.ptp(points, axis=0) * (0.4, 0.1, 0.1), name="bar")
+    cloud = px.PointCloud((points - middle) / np.ptp(points, axis=0) * sides, name="bar")
     material = px.Material(young=1e6, poisson=0.3, density=1000.0)
     return px.Body(cloud, **({"model": model, "material": material, "nodes": 120} | given))
 
@@ -57,10 +57,10 @@ def test_pieces_share_out_what_the_body_had(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_pieces_fall_and_lie_on_each_other(model: str) -> None:
-    """Two halves of an upright bar, cut across: they fall by ½gt² until the ground, and then stand on each other, each
-    as high as it is."""
-    body = bar(model, rotate=(0.0, 0.0, 90.0), at=(0.0, 0.3, 0.0), nodes=60)
-    body.cut((0.0, 0.3, 0.0), (0.0, 1.0, 0.05))
+    """Two halves of a block, cut across: they fall by ½gt², and then lie on each other, each as high as it is. They sag
+    by ρgh²/2E < 1e-4 h under their weight."""
+    body = bar(model, nodes=100, sides=(0.2, 0.2, 0.2), at=(0.0, 0.16, 0.0))
+    body.cut((0.0, 0.16, 0.0), (0.05, 1.0, 0.05))
     world = px.World()
     world.add(body)
     world.add(px.Ground())
@@ -69,12 +69,12 @@ def test_pieces_fall_and_lie_on_each_other(model: str) -> None:
     assert len(world.bodies) == 2
     fallen = (start - total(world, "potential")) / (total(world, "mass") * 9.81)
     assert fallen == pytest.approx(0.5 * 9.81 * 0.1**2, rel=1e-4)
-    world.advance(0.7)
+    world.advance(0.5)
     low, high = sorted(world.bodies, key=lambda one: one.positions[:, 1].mean())
     below, above = low.surface.positions[:, 1], high.surface.positions[:, 1]
-    assert below.min() == pytest.approx(0, abs=0.1 * body.unit)
-    assert above.min() == pytest.approx(0.2, abs=0.25 * body.unit)
-    assert above.max() == pytest.approx(0.4, abs=0.25 * body.unit)
+    assert below.min() == pytest.approx(0, abs=0.02 * body.unit)
+    assert np.median(above[above < 0.15]) == pytest.approx(0.1, abs=0.2 * body.unit)
+    assert above.max() == pytest.approx(0.2, abs=0.2 * body.unit)
     assert max(np.abs(one.velocities).max() for one in world.bodies) < 0.1
 
 
@@ -83,7 +83,7 @@ def test_holds_go_with_their_pieces() -> None:
     world = px.World()
     world.add(body)
     left = body.fix(lambda X: X[:, 0] < -0.15)
-    both = body.drag(lambda X: np.abs(X[:, 2]) > 0.04, turn=lambda t: (0.0, 0.0, 90 * t))
+    both = body.drag(lambda X: np.abs(X[:, 2]) > 0.03, turn=lambda t: (0.0, 0.0, 90 * t))
     held, about = len(both.nodes), both.taken.mean(axis=0)
     body.cut((0.02, 0.0, 0.0), (1.0, 0.0, 0.0))
     world.advance(1 / 60)
@@ -103,40 +103,37 @@ def test_holds_go_with_their_pieces() -> None:
 
 
 def test_the_same_world_breaks_the_same_way_again(tmp_path: Path) -> None:
-    """A brittle bar is torn: with the same seed in the same pieces, and on from a checkpoint with the same bits, through
-    events before and after it broke."""
+    """A brittle bar is torn: with the same seed into the same pieces, and on from a checkpoint with the same bits,
+    through an event after it broke."""
 
     def torn(seed: int) -> World:
-        material = px.Material(young=1e6, poisson=0.3, density=1000.0, strength=5e4, strength_scatter=0.3)
-        body = bar(material=material, seed=seed, velocity=(0.0, 1.0, 0.0))
-        body.fix(lambda X: X[:, 0] < -0.17)
-        body.drag(lambda X: X[:, 0] > 0.17, to=lambda t: (1.0 * t, 0.0, 0.0))
+        material = px.Material(young=1e6, poisson=0.3, density=1000.0, strength=4e4, strength_scatter=0.05)
+        body = bar(material=material, seed=seed)
+        body.fix(lambda X: X[:, 0] < -0.15)
+        body.drag(lambda X: X[:, 0] > 0.15, to=lambda t: (1.0 * t, 0.0, 0.0))
         world = px.World()
         world.add(body)
-        world.add(px.Ground(height=-0.3))
-        world.at(0.03, lambda world: body.cut((0.05, 0.0, 0.0), (1.0, 0.0, 0.0)))
-        world.at(0.08, lambda world: world.bodies[-1].cut((0.1, 0.0, 0.0), (0.0, 1.0, 0.3)))
+        world.at(0.035, lambda world: body.fix(lambda X: X[:, 0] == X[:, 0].min()))
         return world
 
-    first, again, other = torn(1), torn(1), torn(2)
-    for world in (first, again, other):
-        world.advance(0.1)
-    sizes = [[len(one.birth) for one in world.bodies] for world in (first, again, other)]
-    assert len(sizes[0]) > 2
-    assert sizes[0] == sizes[1]
-    assert not np.array_equal(first.bodies[0].strength, other.bodies[0].strength[: sizes[0][0]])
+    whole, first, again = torn(1), torn(1), torn(1)
+    assert not np.array_equal(whole.bodies[0].strength, torn(2).bodies[0].strength)
+    for world in (first, again):
+        world.advance(0.03)
+    pieces, others = ([one.birth for one in world.bodies] for world in (first, again))
+    assert len(pieces) > 1
+    assert [len(one) for one in pieces] == [len(one) for one in others]
+    np.testing.assert_array_equal(np.concatenate(pieces), np.concatenate(others))
+    whole.save(tmp_path / "whole.npz")
+    with pytest.raises(px.PhyxelError, match="fallen apart"):
+        again.restore(tmp_path / "whole.npz")
+    first.advance(0.01)
     first.save(tmp_path / "broken.npz")
-    resumed = torn(1)
-    resumed.restore(tmp_path / "broken.npz")
-    for world in (first, resumed):
-        world.advance(0.05)
-    assert [one.name for one in first.bodies] == [one.name for one in resumed.bodies]
-    for one, two in zip(first.bodies, resumed.bodies, strict=True):
+    whole.restore(tmp_path / "broken.npz")
+    for world in (first, whole):
+        world.advance(0.01)
+    assert [one.name for one in first.bodies] == [one.name for one in whole.bodies]
+    for one, two in zip(first.bodies, whole.bodies, strict=True):
+        assert np.isfinite(one.velocities).all()
         np.testing.assert_array_equal(one.positions, two.positions)
         np.testing.assert_array_equal(one.velocities, two.velocities)
-    with pytest.raises(px.PhyxelError, match="fallen apart"):
-        whole = torn(1)
-        whole.save(tmp_path / "whole.npz")
-        first_again = torn(1)
-        first_again.advance(0.05)
-        first_again.restore(tmp_path / "whole.npz")

@@ -520,6 +520,7 @@ class Body:
     def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> Body:
         """A body of its own, of some nodes (k,) and points of its surface (m,) that `cracks` have parted from the rest,
         where they are."""
+        self._whole = self.whole_surface  # all pieces share it
         piece = copy(self)
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
@@ -919,23 +920,31 @@ class Body:
         """The surfels, where they were last carried."""
         world = self._in_world("surface")
         if self._surfels is None:
-            nodes = self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
             values = None if self.model == "phyxel" else self.space.at_skin
-            self._surfels = Surfels(self.rest_surfels(), nodes, world.device, self._sees_in_solid, values)
+            self._surfels = Surfels(self.rest_surfels(), self._carrying, world.device, self._sees_in_solid, values)
             self._cracks_shown = 0
         if self.fracture is not None and not self.reshaped:
             self._show_cracks(self._surfels, self.fracture.cracks)
         return self._surfels
 
+    @property
+    def _carrying(self) -> Floats:
+        """Where the nodes that carry surfels are in the reference shape, in units, shape (n, 3)."""
+        return self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
+
+    def outdate_surface(self) -> None:
+        """Its cracks are others than those that were shown, whatever their revision."""
+        if not self.reshaped:
+            self._surfels, self._surfels_at = None, -1
+
     def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
         """Let surfels be parted by cracks that have come or grown since they were last."""
         if self._cracks_shown == cracks.revision:
             return
-        found, nodes = self._parted_surfels(cracks), (self.reference - self.centre) / self.unit
-        values = None
+        found, values = self._parted_surfels(cracks), None
         if self.model != "phyxel":
             values = self.space.at_skin.followed_by(self.space.at(found.shape.points[len(self.cloud) :]))
-        surfels.part(found, cracks, nodes, self.sees, values)
+        surfels.part(found, cracks, self._carrying, self.sees, values)
         self._cracks_shown, self._surfels_at = cracks.revision, -1
 
     def _parted_surfels(self, cracks: Cracks) -> Parted:

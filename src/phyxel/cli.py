@@ -121,6 +121,56 @@ def summary(run: Any, rows: list[dict[str, Any]], seconds: float) -> None:
 
 
 @app.command()
+def render(
+    run: Annotated[Path, typer.Argument(help="The folder of a run, for example out/demo.")],
+    field: Annotated[
+        str, typer.Option(help="What to show: stress, principal, strain, plastic, speed or distance.")
+    ] = "stress",
+    mode: Annotated[str, typer.Option(help="How: surface, slice, iso or volume.")] = "volume",
+    frames: Annotated[str | None, typer.Option(help="Which frames, such as 10:40. Default: all.")] = None,
+    frame: Annotated[int | None, typer.Option(help="One frame, as a single picture.")] = None,
+    at: Annotated[
+        list[str] | None, typer.Option("--slice", help='Where to cut, such as x or "z = 0.1" [m]; may be repeated.')
+    ] = None,
+    limits: Annotated[
+        tuple[float, float] | None, typer.Option("--range", help="Values at the ends of the colour scale.")
+    ] = None,
+    opacity: Annotated[
+        tuple[float, float] | None, typer.Option(help="Values between which fog goes from clear to dense.")
+    ] = None,
+    brightness: Annotated[float | None, typer.Option(help="How much light fog gives; 1 is plain.")] = None,
+    beside: Annotated[bool, typer.Option("--beside", help="Draw the plain surface at its left.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder, or file of a single frame. Default: RUN/render-FIELD-MODE."),
+    ] = None,
+    device: Device = None,
+) -> None:
+    """Draw a finished run anew, with what is inside its bodies; the run stays as it is."""
+    from phyxel.redraw import Redrawing
+
+    looks: dict[str, Any] = {"field": field, "mode": mode, "slice": at or None, "range": limits, "opacity": opacity}
+    looks |= {"brightness": brightness, "beside": beside or None}
+    redrawing = Redrawing(run, looks, frames if frame is None else str(frame), device)
+    if not redrawing.has_states:
+        console.print(
+            "this run has not kept all its states: its scene is played again. With states = true in [output] it would "
+            "be drawn at once",
+            markup=False,
+            soft_wrap=True,
+        )
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("setting up (a first run compiles kernels)", total=1)
+
+        def report(what: str, done: int, most: int) -> None:
+            progress.update(task, description=what, completed=done, total=most)
+
+        written = redrawing.save(out, report)
+    console.print(str(written), markup=False, soft_wrap=True)
+
+
+@app.command()
 def gallery() -> None:
     """The scenes that come with Phyxel; each runs with `phyxel run NAME`."""
     from phyxel.scene import gallery as gallery_scene

@@ -12,7 +12,7 @@ from phyxel import device as dev
 from phyxel.checkpoint import below, under
 from phyxel.material import Mixture
 from phyxel.mls.moments import THINNEST
-from phyxel.models.encounters import Outline, Party, longest_step, meet
+from phyxel.models.encounters import Meeting, Outline, Party
 from phyxel.mover import Piece, State
 from phyxel.probes import Probe
 from phyxel.solo import Solo
@@ -94,15 +94,15 @@ class Company:
             solo.set_down()
         start, left = self.world.time, dt
         while left > 0:
-            parties = self._parties()
-            longest = min(longest_step(parties), *(solo.longest_step() for solo in solos))
+            meeting = Meeting(self._parties(), min(solo.longest_step() for solo in solos))
+            longest = meeting.longest_step
             substeps = max(1, math.ceil(left / longest * (1 - 1e-9)))
             step, left = left / substeps, left * (substeps - 1) / substeps
             end = start + dt - left
             for solo in solos:
                 solo.step(step, end)
             with dev.one_blas_thread():
-                meet(parties, step)
+                meeting.resolve(step)
             self.steps += 1
             for solo in solos:
                 solo.finish(step, end)

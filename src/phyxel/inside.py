@@ -36,10 +36,9 @@ class Plane:
             if found and (not found[2] or place is not None):
                 axis = "xyz".index(found[1])
                 return Plane((float(axis == 0), float(axis == 1), float(axis == 2)), place)
-        elif np.shape(given) == (2, 3) and np.isfinite(np.asarray(given, float)).all() and np.any(given[0]):
-            normal, point = np.asarray(given, float)
-            normal /= np.linalg.norm(normal)
-            return Plane((normal[0], normal[1], normal[2]), float(normal @ point))
+        elif (pair := _normal_and_point(given)) is not None and np.any(pair[0]):
+            normal = pair[0] / np.linalg.norm(pair[0])
+            return Plane((float(normal[0]), float(normal[1]), float(normal[2])), float(normal @ pair[1]))
         raise PhyxelError(
             f'slice = {given!r}: give an axis "x", an axis and a place "z = 0.1" [m], or a normal and a point '
             "[[1, 1, 0], [0, 0.5, 0]]"
@@ -54,10 +53,19 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _normal_and_point(given: Any) -> NDArray[np.float64] | None:
+    """Two rows of three finite numbers, if it is that."""
+    try:
+        pair = np.array(given, float)
+    except (ValueError, TypeError):
+        return None
+    return pair if pair.shape == (2, 3) and np.isfinite(pair).all() else None
+
+
 def read_planes(given: Any) -> tuple[Plane, ...]:
     """One plane or a list of them."""
-    one = isinstance(given, str | Plane) or np.shape(given) == (2, 3)
-    return tuple(Plane.read(each) for each in ([given] if one else given))
+    several = isinstance(given, list | tuple) and _normal_and_point(given) is None and len(given) > 0
+    return tuple(Plane.read(each) for each in (given if several else [given]))
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class LoneProbe:
 
     def __init__(self, body: Body, model: LoneModel, X: Floats) -> None:
         self.body, self.X, self._model = body, X, model
-        self._at = body.space.at((X - body.centre) / body.unit)
+        self._at = model.space.at((X - body.centre) / body.unit)
         self._owner = nearest(X, body.birth, 1)[1][:, 0]
 
     def displacement(self) -> Floats:

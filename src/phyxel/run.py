@@ -3,7 +3,7 @@
 OUT/scene.toml      what was run
 OUT/frames/         0000.ply, 0000.vtp, 0000.usdc, 0000-splats.ply (points), 0000-mesh.obj (meshes), 0000.png (pictures)
 OUT/run.jsonl       one line a frame: time, energies, momentum, volume, surfels, milliseconds by stage
-OUT/checkpoints/    0030.npz, the last two
+OUT/checkpoints/    0030.npz, the last two or, with output.states, all; scene.json: what was run, whatever changed it
 OUT/preview.mp4     encoded from the saved pictures
 OUT/scene.usdc      joined from frames/0000.usdc, ...
 OUT/points.pvd      which names frames/0000.vtp, ... and their times
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from phyxel.render.stage import Stage
 
 KEPT_CHECKPOINTS = 2
+SCENE_NOTE = "scene.json"
+"""Beside the checkpoints: the scene as it was run, with all that the command line changed."""
 
 
 @dataclass
@@ -97,6 +99,7 @@ class Run:
         self._check_output(world)
         self._check_folder(resume)
         first = self._go_on(world) if resume else self._begin()
+        self._note_scene()
         stage = self._stage(world) if self._output.video else None
         with self.log.open("a", encoding="utf-8") as log, PictureWriter() as pictures:
             for index in range(first, self.frames):
@@ -104,7 +107,7 @@ class Run:
                 log.write(json.dumps(row) + "\n")
                 log.flush()
                 report(row)
-                if index % self._output.checkpoint_every == 0 or index == self.frames - 1:
+                if self._output.states or index % self._output.checkpoint_every == 0 or index == self.frames - 1:
                     pictures.finish()
                     self._save(world, index)
         self._finish()
@@ -190,6 +193,8 @@ class Run:
                 (self.folder / old).mkdir()
             for old in ("preview.mp4", "scene.usdc", "points.pvd"):
                 (self.folder / old).unlink(missing_ok=True)
+            for drawn in self.folder.glob("render-*"):
+                shutil.rmtree(drawn) if drawn.is_dir() else drawn.unlink()
         except OSError as error:
             raise PhyxelError(
                 f"{self.folder}: cannot be written ({error.strerror}); give another with --out"
@@ -198,10 +203,14 @@ class Run:
             file.write(self.scene.source.encode())
         return 0
 
+    def _note_scene(self) -> None:
+        with whole_file(self.folder / "checkpoints" / SCENE_NOTE) as file:
+            file.write(json.dumps(self.scene.state()).encode())
+
     def _save(self, world: World, index: int) -> None:
         folder = self.folder / "checkpoints"
         world.save(folder / f"{index:04d}.npz", note=self.scene.fingerprint())
-        for old in sorted(folder.glob("*.npz"))[:-KEPT_CHECKPOINTS]:
+        for old in [] if self._output.states else sorted(folder.glob("*.npz"))[:-KEPT_CHECKPOINTS]:
             old.unlink()
 
     def _go_on(self, world: World) -> int:

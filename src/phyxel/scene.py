@@ -146,6 +146,23 @@ class Scene:
         content = _validated(self.content.model_copy(update=update).model_dump(exclude_none=True), self._shown)
         return Scene(content, self.name, self.folder, self.source, self._shown)
 
+    def state(self) -> dict[str, Any]:
+        """All of it, for `restored`."""
+        content = self.content.model_dump(exclude_none=True)
+        return {"name": self.name, "folder": str(self.folder.resolve()), "source": self.source, "content": content}
+
+    @staticmethod
+    def restored(state: dict[str, Any]) -> Scene:
+        """From what `state` gave."""
+        shown = f"{state['name']}.toml"
+        return Scene(_validated(state["content"], shown), state["name"], Path(state["folder"]), state["source"], shown)
+
+    def with_output(self, **changes: Any) -> Scene:
+        """The same scene with other keys of [output]; None takes one away."""
+        output = {**self.content.output.model_dump(), **changes}
+        content = {**self.content.model_dump(exclude_none=True), "output": _without_none(output)}
+        return Scene(_validated(content, self._shown), self.name, self.folder, self.source, self._shown)
+
     def fingerprint(self) -> str:
         """What decides how it moves, as a hash: everything but the length and the output."""
         kept = self.content.model_dump_json(exclude={"seconds", "output", "camera", "title"})
@@ -282,6 +299,10 @@ def _validated(content: Any, shown: str) -> SceneFile:
             place = tuple(part for part in one["loc"] if isinstance(part, int) or str(part).isidentifier())
             lines.setdefault(str(place), f"{shown}: {_explained({**one, 'loc': place})}")
         raise SceneError("\n".join(lines.values())) from error
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if value is not None}
 
 
 def _with_file(part: BodyPart, file: Path, name: str) -> BodyPart:

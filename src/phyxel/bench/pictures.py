@@ -17,6 +17,8 @@ from phyxel.points.load import load
 from phyxel.surface.discs import disc_radii
 
 PICTURES = 15
+EDGE = 100
+"""Gauss points along the edge of a cube."""
 SIZES = {"720p": (1280, 720, 100.0), "1080p": (1920, 1080, None)}
 """Width, height [pixels] and the most milliseconds a picture should take on two cores."""
 
@@ -52,3 +54,31 @@ def picture(setting: Setting) -> Iterator[Result]:
             "megabytes": round((resident_bytes() - before) / 1e6),
         }
         yield Result(f"picture-134k-{name}", statistics.median(milliseconds[1:]), "ms", details=details)
+
+
+def volume(setting: Setting) -> Iterator[Result]:
+    """A cube of a million Gauss points as fog, 1280 × 720: projected, sorted and laid over each other anew for each
+    picture, seen through to the far side (half the light is left) and dense."""
+    from phyxel.render.camera import Camera
+    from phyxel.render.haze import HazeLayer, Puffs
+    from phyxel.render.insight import SPREAD
+    from phyxel.render.tiles import make_grid, pixel_count
+    from phyxel.render.view import make_view
+
+    device = pick(setting.device)
+    h = 1 / EDGE
+    along = (np.arange(EDGE) + 0.5) * h
+    x = np.stack(np.meshgrid(along, along, along, indexing="ij"), axis=-1).reshape(-1, 3)
+    axes = np.broadcast_to(SPREAD * h * np.eye(3), (len(x), 3, 3))
+    camera = Camera.framing((0, 0, 0), (1, 1, 1))
+    grid = make_grid(camera.width, camera.height, device)
+    layer, nothing = HazeLayer(grid, device), wp.zeros(pixel_count(grid), dtype=float, device=device)
+    for name, extinction in (("clear", 0.7), ("dense", 20.0)):
+        puffs = Puffs(x, axes, np.full(len(x), extinction * h**3), x).on(device)
+        milliseconds = []
+        for _ in range(PICTURES + 1):
+            start = time.perf_counter()
+            layer.draw(puffs, make_view(camera), nothing)
+            milliseconds.append(1e3 * (time.perf_counter() - start))
+        details = {"puffs": len(x), "target": 1000.0}
+        yield Result(f"volume-1M-{name}", statistics.median(milliseconds[1:]), "ms", details=details)

@@ -21,6 +21,7 @@ MODULES = {
     "mold": "phyxel.bench.mold",
     "surface": "phyxel.bench.m04",
     "picture": "phyxel.bench.pictures",
+    "volume": "phyxel.bench.pictures",
     "million": "phyxel.bench.steps",
     "g05": "phyxel.bench.g05",
     "g04": "phyxel.bench.g05",

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from phyxel.cracks.crack import STEEPEST, Crack
 from phyxel.cracks.cracks import Cracks
-from phyxel.cracks.front import Front
+from phyxel.cracks.front import Front, unit
 from phyxel.cracks.grid import LEVEL_SPACING, Floats, Grid
-from phyxel.cracks.samples import Samples
+from phyxel.cracks.samples import Samples, largest_principal
 
 BIRTH_RADIUS = 1.0
 """Of a new crack, in node spacings."""
@@ -31,7 +32,7 @@ BRANCHING = 3.0
 NEAR = 3.0
 """Distance from a crack in node spacings."""
 CLEAR = 1.0
-"""Distance from a crack in node spacings within which none starts: slivers."""
+"""Distance in node spacings from a crack, and from a surface along it, within which none starts: slivers."""
 MOST_AT_ONCE = 3
 """New cracks in one call."""
 LIMIT = 0.5
@@ -40,12 +41,10 @@ GAIN = 2.0
 """Share of the fastest speed per stress excess: a crack runs at its fastest from 1.5 times the strength."""
 LONGEST_WAY = 0.5
 """Of a front in one step, in node spacings."""
-REACH = 2.0
+REACH = 1.5
 """Distance up to which samples count at a front, in node spacings."""
 WIDTH = 0.75
 """Of the Gaussian with which they count."""
-BEHIND = 0.02
-"""Weight of samples behind the front: only where there are none ahead they tell."""
 SMOOTHINGS = 2
 """How often speeds and turns are averaged along a front."""
 
@@ -63,6 +62,8 @@ class Fracture:
         self.cracks = Cracks(Grid.around(lower, upper, level_spacing))
         box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         self._distance = self._whole = distance or (lambda X: np.maximum(box[0] - X, X - box[1]).max(axis=1))
+        self._tree = cKDTree(np.zeros((0, 3)))
+        self._tree_of: Floats | None = None
 
     def of_piece(self, narrowed: Callable[[Floats, Floats], Floats]) -> Fracture:
         """The same cracks, to grow by themselves in a piece of the body: `narrowed` takes places (n, 3) and their
@@ -84,15 +85,16 @@ class Fracture:
     def grow(self, samples: Samples, dt: float) -> bool:
         """Let fronts run for dt [s] and new cracks start; whether anything changed."""
         before = self.cracks.revision
-        tree = cKDTree(samples.points)
+        if self._tree_of is not samples.points:
+            self._tree, self._tree_of = cKDTree(samples.points), samples.points
         for number, crack in enumerate(self.cracks):
-            self._run(number, crack, samples, tree, dt)
+            self._run(number, crack, samples, dt)
         self._start(samples)
         return self.cracks.revision != before
 
     def longest_step(self, samples: Samples) -> float:
         """[s], in which no front can go farther than `LONGEST_WAY`; inf while none can run."""
-        if not any(self._unfinished(crack).any() for crack in self.cracks):
+        if not any(self._unfinished(crack).any() for crack in self.cracks) or samples.load().max(initial=0) <= 1:
             return np.inf
         return float(LONGEST_WAY / (LIMIT * np.max(samples.speed)))
 
@@ -106,15 +108,20 @@ class Fracture:
 
     def _start(self, samples: Samples) -> None:
         """New cracks where stress exceeds what is borne, the most loaded place first."""
-        load = samples.load()
+        loaded = np.flatnonzero(samples.load() > (SECONDARY if len(self.cracks) else 1.0))
         for _ in range(MOST_AT_ONCE):
-            excess = load / self._thresholds(samples.points) if load.max(initial=0) > 1 else load
-            at = int(np.argmax(excess))
-            if not excess[at] > 1:
+            excess = samples.load()[loaded] / self._thresholds(samples.points[loaded])
+            if not excess.max(initial=0) > 1:
                 return
+            at = loaded[np.argmax(excess)]
             _, axes = np.linalg.eigh(samples.stress[at])
-            normal = samples.deformation[at].T @ axes[:, 2]
-            self.cracks.add(Crack.disc(self.grid, samples.points[at], normal, BIRTH_RADIUS))
+            normal = unit(samples.deformation[at].T @ axes[:, 2])
+            self.cracks.add(Crack.disc(self.grid, self._off_skin(samples.points[at], normal), normal, BIRTH_RADIUS))
+
+    def _off_skin(self, at: Floats, normal: Floats) -> Floats:
+        """A place for a crack across `normal`, moved inwards where it would peel off a skin, as at a surface held."""
+        above, below = self._distance(at + CLEAR * np.array([normal, -normal])) > 0
+        return at + CLEAR * (float(below) - float(above)) * normal
 
     def _thresholds(self, points: Floats) -> Floats:
         """Stress over strength that starts a crack at places (n, 3), shape (n,)."""
@@ -132,17 +139,17 @@ class Fracture:
             return np.zeros(0, bool)
         return self._distance(crack.front.points) < 0.5 * self.grid.spacing
 
-    def _run(self, number: int, crack: Crack, samples: Samples, tree: cKDTree, dt: float) -> None:
+    def _run(self, number: int, crack: Crack, samples: Samples, dt: float) -> None:
         inside = self._unfinished(crack)
         if not inside.any():
             return
         t, f, n = crack.front.frames()
         P = crack.front.points
-        pull = _pull(P[inside], f[inside], samples, tree, self.cracks)
+        pull = _pull(P[inside], f[inside], samples, self._tree, self.cracks)
         turn, speed = np.zeros(len(P)), np.zeros(len(P))
         turn[inside], speed[inside] = pull.turns(t[inside], f[inside], n[inside]), pull.speeds()
         # A web too thin to hold a sample bears nothing: it goes with what is beside it, as the front outside does.
-        thin = ~pull.ahead & (self._distance(P[inside] + f[inside]) > 0)
+        thin = ~pull.known & (self._distance(P[inside] + f[inside]) > 0)
         known = np.flatnonzero(inside)[~thin]
         if len(known):
             _, nearest = cKDTree(P[known]).query(P)
@@ -150,15 +157,16 @@ class Fracture:
         else:
             turn[:], speed[:] = 0.0, LIMIT * np.max(samples.speed)
         turn, speed = _smoothed(crack.front, turn), _smoothed(crack.front, speed)
-        speed = np.where(self._met(number, crack, f), 0.0, np.minimum(speed, LONGEST_WAY / dt))
+        speed = np.where(self._met(crack, f), 0.0, np.minimum(speed, LONGEST_WAY / dt))
         if speed.any():
             self.cracks.run(number, np.cos(turn)[:, None] * f + np.sin(turn)[:, None] * n, speed, dt)
 
-    def _met(self, number: int, crack: Crack, forwards: Floats) -> NDArray[np.bool_]:
-        """Which points of a front have just run through another crack, (k,): there it ends."""
+    def _met(self, crack: Crack, forwards: Floats) -> NDArray[np.bool_]:
+        """Which points of a front have just run through another crack by half a cell, (k,): there it ends."""
         others = Cracks(self.grid, [other for other in self.cracks if other is not crack])
-        back = LONGEST_WAY + self.grid.spacing
-        return ~others.sees(crack.front.points - back * forwards, crack.front.points)
+        h = self.grid.spacing
+        start, end = crack.front.points - (LONGEST_WAY + h) * forwards, crack.front.points - 0.5 * h * forwards
+        return ~others.sees(start, end)
 
 
 @dataclass(frozen=True)
@@ -167,10 +175,11 @@ class _Pull:
 
     stress: Floats
     deformation: Floats
-    strength: Floats
+    weakness: Floats
+    """of one over the strength"""
     speed: Floats
-    ahead: NDArray[np.bool_]
-    """whether there are samples ahead at all"""
+    known: NDArray[np.bool_]
+    """whether there are samples at all; means of none are 0"""
 
     def turns(self, t: Floats, f: Floats, n: Floats) -> Floats:
         """Angles (k,) by which the front turns towards its normals n: to the way v̂ = ±N × t with v̂·f > 0."""
@@ -183,32 +192,25 @@ class _Pull:
 
     def speeds(self) -> Floats:
         """[spacings/s], shape (k,)."""
-        load = np.linalg.eigvalsh(self.stress)[:, 2] / self.strength
+        load = largest_principal(self.stress) * self.weakness
         return LIMIT * self.speed * np.clip(GAIN * (load - 1), 0, 1)
 
 
 def _pull(points: Floats, forwards: Floats, samples: Samples, tree: cKDTree, cracks: Cracks) -> _Pull:
-    """Means over the samples that are seen from places just ahead of a front's points (k, 3), nearly all ahead."""
+    """Means over the samples ahead of a front's points (k, 3) that are seen from there."""
     near = cKDTree(points).sparse_distance_matrix(tree, REACH, output_type="ndarray")
+    near = near[np.sum((samples.points[near["j"]] - points[near["i"]]) * forwards[near["i"]], axis=1) > 0]
     i, j = near["i"], near["j"]
-    way = samples.points[j] - points[i]
-    ahead = np.sum(way * forwards[i], axis=1) > 0
-    weight = np.exp(-0.5 * (near["v"] / WIDTH) ** 2) * np.where(ahead, 1.0, BEHIND)
+    weight = np.exp(-0.5 * (near["v"] / WIDTH) ** 2)
     weight *= cracks.sees(points[i] + 0.5 * cracks.grid.spacing * forwards[i], samples.points[j])
-
-    def sums(values: Floats) -> Floats:
-        return np.bincount(i, weight * values, len(points)).astype(np.float64, copy=False)
-
-    total = np.maximum(sums(np.ones(len(i))), 1e-300)
-    means = [sums(part[j]) / total for part in samples.stress.reshape(-1, 9).T]
-    shapes = [sums(part[j]) / total for part in samples.deformation.reshape(-1, 9).T]
-    weakness = sums(1 / samples.strength[j]) / total
+    total = np.bincount(i, weight, len(points))
+    shares = csr_matrix((weight / np.maximum(total, 1e-300)[i], (i, j)), (len(points), len(samples.points)))
     return _Pull(
-        stress=np.stack(means, axis=1).reshape(-1, 3, 3),
-        deformation=np.stack(shapes, axis=1).reshape(-1, 3, 3),
-        strength=1 / np.maximum(weakness, 1e-300),
-        speed=sums(samples.speed[j]) / total,
-        ahead=np.bincount(i, weight * ahead, len(points)) > 0,
+        stress=(shares @ samples.stress.reshape(-1, 9)).reshape(-1, 3, 3),
+        deformation=(shares @ samples.deformation.reshape(-1, 9)).reshape(-1, 3, 3),
+        weakness=shares @ (1 / samples.strength),
+        speed=shares @ samples.speed,
+        known=total > 0,
     )
 
 

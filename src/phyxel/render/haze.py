@@ -5,11 +5,12 @@ A puff at x with axes A (3 × 3) is the density exp(−|A⁻¹(y − x)|²/2). O
 Σ = T Tᵀ, T the projected axes [pixels], widened by a third of a pixel so that none falls between pixels. What a puff
 takes of the light behind it is 1 − e^−τ, with the optical depth
 
-    τ(p) = weight · (focal / depth)² · k(q) / (2π √det Σ),   q = (p − p₀)ᵀ Σ⁻¹ (p − p₀),
+    τ(p) = weight · (focal / depth)² / cos θ · k(q) / (2π √det Σ),   q = (p − p₀)ᵀ Σ⁻¹ (p − p₀),
 
-so that ∫ τ over the area at its depth is the weight [m²]: extinction [1/m] times volume of a piece of fog, optical
-depth times area of a piece of film. Depths add up: behind puffs that fill a slab with extinction κ the light is
-e^−κs over the way s, whatever their number. k(q) = (e^−q/2 − e^−3) / (1 − 4 e^−3) is a Gaussian that ends at q = 6.
+θ the angle between ray and axis, so that ∫ τ over the area across the rays is the weight [m²]: extinction [1/m] times
+volume of a piece of fog, optical depth times area of a piece of film. Depths add up: behind puffs that fill a slab with
+extinction κ the light is e^−κs over the way s, whatever their number. k(q) = (e^−q/2 − e^−3) / (1 − 4 e^−3) is a
+Gaussian that ends at q = 6.
 """
 
 from __future__ import annotations
@@ -140,7 +141,8 @@ def project_puffs(
     end_x = wp.min(int(wp.floor(wp.clamp(x + wide - 0.5, -1.0, 1.0e6))) + 1, grid.width)
     top = wp.max(int(wp.ceil(wp.clamp(y - tall - 0.5, -1.0, 1.0e6))), 0)
     end_y = wp.min(int(wp.floor(wp.clamp(y + tall - 0.5, -1.0, 1.0e6))) + 1, grid.height)
-    thick = weights[j] * per_depth * per_depth * PEAK / wp.sqrt(det)
+    slant = wp.sqrt(1.0 + right * right + up * up)
+    thick = weights[j] * per_depth * per_depth * slant * PEAK / wp.sqrt(det)
     if not (left < end_x and top < end_y and thick < 1.0e18):
         return
     rects[i] = wp.vec4i(left, top, end_x, end_y)
@@ -163,8 +165,10 @@ def project_puffs(
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
     enum { W = 1, H = 1 };
+    #define PHYXEL_AS_FLOAT(bits) __int_as_float(bits)
 #else
     enum { W = 16, H = 16 };
+    #define PHYXEL_AS_FLOAT(bits) __builtin_bit_cast(float, bits)
 #endif
     float through[W * H], red[W * H], green[W * H], blue[W * H];
     for (int k = 0; k < W * H; ++k) {
@@ -188,7 +192,7 @@ def project_puffs(
                 float r = z - (float)whole;
                 float power = 1.0f + r * (0.693147182f + r * (0.240226507f + r * (0.0555041f
                     + r * (0.00961813f + r * 0.00133336f))));
-                const float bell = power * __builtin_bit_cast(float, (whole + 127) << 23) - 0.049787068f;
+                const float bell = power * PHYXEL_AS_FLOAT((whole + 127) << 23) - 0.049787068f;
                 float tau = f[6] * (bell > 0.0f ? bell : 0.0f);
                 tau = near[k] > f[5] ? 0.0f : tau;
                 tau = tau < 60.0f ? tau : 60.0f;
@@ -197,7 +201,7 @@ def project_puffs(
                 r = z - (float)whole;
                 power = 1.0f + r * (0.693147182f + r * (0.240226507f + r * (0.0555041f
                     + r * (0.00961813f + r * 0.00133336f))));
-                const float left = T[k] * power * __builtin_bit_cast(float, (whole + 127) << 23);
+                const float left = T[k] * power * PHYXEL_AS_FLOAT((whole + 127) << 23);
                 const float taken = T[k] - left;
                 R[k] += taken * f[7];
                 G[k] += taken * f[8];

@@ -17,10 +17,9 @@ from phyxel.render.cast import Actor
 from phyxel.render.haze import HazeLayer, Puffs, laid_over
 from phyxel.render.lattice import Lattice, Sight, shape_of
 from phyxel.render.legend import Legend, Limits
-from phyxel.render.panes import Pane, Seen, painted, see
+from phyxel.render.panes import Cut, Pane, Panes
 from phyxel.render.pen import over
 from phyxel.render.splat import averaged
-from phyxel.render.tiles import untiled
 from phyxel.render.view import make_view
 from phyxel.world import World
 
@@ -30,28 +29,29 @@ if TYPE_CHECKING:
 Floats = NDArray[np.floating]
 Pixels = NDArray[np.uint8]
 
-PLACES = 40_000
-"""of the lattices of all bodies together; fog is made of eight times as many."""
-FEWEST = 3_000
+PIXELS_PER_PLACE, PLACES = 20, (4_000, 40_000)
+"""Pixels of a picture for each place of the lattices of all bodies together, and how many there are at least and at
+most; fog is made of eight times as many."""
+FEWEST = 500
 """Places of a small body among large ones."""
-SPREAD = 0.7
-"""Standard deviation of a puff over its distance to the next: their sum is even to a hundredth."""
+SPREAD = 0.6
+"""Standard deviation of a puff over its distance to the next: their sum is even to 1.4 %."""
 DENSE = 7.0
-"""Extinction of the densest fog, over one by the cube root of a body's volume."""
+"""Extinction of the densest fog, over one by the cube root of the largest body's volume when it was first seen."""
 CLEAR = 0.08
 """Share of the colour scale below which fog is clear, unless it is told."""
 SURFEL_AREA = 0.6
 """Area that a surfel stands for, over the product of its half axes: they overlap."""
 FILM, FILM_COLOR = 0.035, (0.45, 0.52, 0.62)
 """Optical depth and light of the glass that shows where the surface is; seen aslant it is thicker."""
+FILM_SPREAD = 0.8
+"""Standard deviation of a surfel's puff over its half axes."""
 EDGE_ON = 0.12
 """Cosine below which it is not thicker any more."""
 FILM_SHADE = (0.30, 0.33, 0.38)
 """Its light before a bright background."""
 SHEET = (0.25, 0.9)
 """Optical depth of iso-surfaces from the lowest to the highest on the scale."""
-PARALLEL = 0.99
-"""Cosine between the normals of slices above which they lie behind each other."""
 PLASTER = (0.80, 0.79, 0.77)
 """Of what is left of a body that is cut."""
 MATTE = list(LOOKS).index("matte")
@@ -67,6 +67,8 @@ class Insight:
         self._lattices: dict[Body, tuple[object, Lattice]] = {}
         self._panes: dict[Body, tuple[object, list[Pane]]] = {}
         self._haze: HazeLayer | None = None
+        self._size = 0.0
+        """cube root of the volume of the largest body when it was first seen [m]: pieces are as dense"""
         self._bar: tuple[object, Floats] | None = None
 
     # What there is to be seen
@@ -77,11 +79,15 @@ class Insight:
             self._limits.see(sight.values[sight.lattice.inside])
 
     def _sights(self, world: World) -> list[Sight]:
-        total = sum(float(body.volumes.sum()) for body in world.bodies)
+        volumes = [float(body.volumes.sum()) for body in world.bodies]
+        total, self._size = sum(volumes), self._size or float(np.cbrt(max(volumes)))
+
+        camera = self._stage.camera
+        places = float(np.clip(camera.width * camera.height / PIXELS_PER_PLACE, *PLACES))
 
         def lattice(body: Body) -> Lattice:
             volume = float(body.volumes.sum())
-            return Lattice(body, (volume / max(PLACES * volume / total, FEWEST)) ** (1 / 3))
+            return Lattice(body, (volume / max(places * volume / total, FEWEST)) ** (1 / 3))
 
         self._lattices = {body: self._kept(self._lattices.get(body), body, lattice) for body in world.bodies}
         return [lattice.look(self._quantity) for _, lattice in self._lattices.values()]
@@ -122,41 +128,36 @@ class Insight:
         return self._solid(world, actors, fine)
 
     def _sliced(self, world: World, sights: Sequence[Sight], legend: Legend, fine: int) -> Pixels:
-        halves, films = [], []
+        halves, films, cuts = [], [], []
         for sight in sights:
-            before = self._before_panes(sight, world)
-            body = sight.lattice.body
+            body, cut = sight.lattice.body, self._cut(sight, world)
+            before = cut.before(sight.traced(body.surface.positions)[0])
             plaster = self._vectors(np.broadcast_to(PLASTER, (len(body.surface), 3)))
             halves.append(self._part(self._actor(sight, world)._replace(color=plaster), ~before))
             films.append(self._film(body, world, FILM_SHADE, before))
+            cuts.append(cut)
         picture = self._solid(world, halves, fine, [self._actor(sight, world) for sight in sights])
         grid, front = self._stage.renderer.solid
-        seen = self._see_panes(world, sights, grid, fine)
-        near, solid = (untiled(grid, each.numpy()) for each in (seen.near, front))
+        panes = self._placed_panes(world, cuts, grid, fine)
         # Surfels that end at a pane may reach a little over it.
         overlap = max(float(np.abs(half.axis_a.numpy()).max(initial=0)) for half in halves)
-        visible = (near > 0) & (near >= solid / (1 + overlap * solid))
-        picture = np.rint(255 * over(picture / 255.0, painted(seen, visible, legend))).astype(np.uint8)
-        nearest = wp.array(np.maximum(seen.near.numpy(), front.numpy()), dtype=float, device=front.device)
-        return self._through(picture, Puffs.joined(films), nearest, fine)
+        front = panes.painted_on(picture, front, legend, overlap)
+        return self._through(picture, Puffs.joined(films), front, fine)
 
-    def _before_panes(self, sight: Sight, world: World) -> NDArray[np.bool_]:
-        """Which surfels of a body lie before all of its slices, shape (m,)."""
-        surface, panes = sight.lattice.body.surface, self._panes_of(sight.lattice.body)
-        if any(abs(a.normal @ b.normal) > PARALLEL for k, a in enumerate(panes) for b in panes[:k]):
-            return np.ones(len(surface), bool)  # of slices behind each other one would hide the next: all is glass
-        X = sight.traced(surface.positions)[0]
-        sides = [(X @ pane.normal - pane.place) * self._side(pane, sight, world) > 0 for pane in panes]
-        return np.all(sides, axis=0)
+    def _cut(self, sight: Sight, world: World) -> Cut:
+        panes = self._panes_of(sight.lattice.body)
+        return Cut(panes, [self._side(pane, sight, world) for pane in panes])
 
-    def _see_panes(self, world: World, sights: Sequence[Sight], grid: Any, fine: int) -> Seen:
-        panes = [pane for sight in sights for pane in self._panes_of(sight.lattice.body)]
+    def _placed_panes(self, world: World, cuts: Sequence[Cut], grid: Any, fine: int) -> Panes:
+        panes = [pane for cut in cuts for pane in cut.panes]
         looks = [pane.look(self._quantity) for pane in panes]
-        starts = np.cumsum([0, *(len(x) for x, _ in looks)])
-        return see(
-            self._placed(np.concatenate([x for x, _ in looks]), world),
-            np.concatenate([pane.triangles + start for pane, start in zip(panes, starts[:-1], strict=True)]),
-            np.stack([np.concatenate([values for _, values in looks]), np.concatenate([p.distance for p in panes])], 1),
+        starts = np.cumsum([0, *(len(x) for x, _ in looks)])[:-1]
+        x, values = (np.concatenate(parts) for parts in zip(*looks, strict=True))
+        distances = np.concatenate([cut.distance(pane) for cut in cuts for pane in cut.panes])
+        return Panes(
+            self._placed(x, world),
+            np.concatenate([pane.triangles + start for pane, start in zip(panes, starts, strict=True)]),
+            np.stack([values, distances], axis=1),
             self._stage.seen_from.scaled(fine),
             grid,
             self._stage.renderer.device,
@@ -209,8 +210,8 @@ class Insight:
         owner, offset = owner[kept], offset[kept]
         J, turn = sight.J[owner], self._stage.turn(world)
         x = sight.x[owner] + np.einsum("nab,nb->na", J, offset)
-        extinction = DENSE / np.cbrt(lattice.volume) * share[kept]
-        weights = extinction * volume[kept] * np.abs(np.linalg.det(J))
+        extinction = DENSE / self._size * share[kept]
+        weights = extinction * volume[kept] * np.abs(np.linalg.det(sight.J))[owner]
         colors = self.inside.brightness * legend.light(values[kept])
         return Puffs(self._placed(x, world), 0.5 * SPREAD * lattice.spacing * (turn @ J), weights, colors)
 
@@ -223,7 +224,7 @@ class Insight:
         """A body's surface as thin glass."""
         surface, turn = body.surface, self._stage.turn(world)
         a, b = (axis.numpy()[which] for axis in (surface.axis_a, surface.axis_b))
-        axes = 0.5 * np.stack([a, b, np.zeros_like(a)], axis=2)
+        axes = FILM_SPREAD * np.stack([a, b, np.zeros_like(a)], axis=2)
         normal = np.cross(a, b)
         area = np.maximum(np.linalg.norm(normal, axis=1), 1e-300)
         x = self._placed(surface.positions[which], world)

@@ -36,10 +36,19 @@ def reference_box(body: Body) -> tuple[Floats, Floats]:
     return places.min(axis=0) - margin, places.max(axis=0) + margin
 
 
-def shape_of(body: Body) -> object:
+def shape_of(body: Body) -> tuple[int, ...]:
     """What is another whenever the reference shape of a body is, or what carries its places."""
-    world = body._in_world("picture")
-    return (body.reshaped, world.phyxels.pool.absorptions) if body.model == "phyxel" else body.space
+    pool = body._in_world("picture").phyxels.pool
+    cracks = 0 if body.fracture is None else body.fracture.cracks.revision
+    return len(body.birth), cracks, pool.absorptions if body.reshaped else -1
+
+
+def uncracked(body: Body, one: Floats, other: Floats) -> NDArray[np.bool_]:
+    """Whether no crack lies between reference positions (n, 3) and (n, 3) [m], shape (n,)."""
+    if body.fracture is None or body.reshaped or not len(body.fracture.cracks):
+        return np.ones(len(one), bool)
+    born = body.born
+    return body.fracture.cracks.sees((one - born.centre) / born.unit, (other - born.centre) / born.unit)
 
 
 class Lattice:
@@ -63,13 +72,10 @@ class Lattice:
         self._next = np.empty((len(self.X), 3), np.int64)
         number[cells[kept] @ strides] = np.arange(len(self.X))
         for axis in range(3):
-            self._next[:, axis] = number[cells[kept] @ strides + strides[axis]]
+            after = number[cells[kept] @ strides + strides[axis]]
+            parted = ~uncracked(body, self.X, self.X[after])
+            self._next[:, axis] = np.where(parted, -1, after)
         self.probe = body.probe(self.X)
-
-    @property
-    def volume(self) -> float:
-        """[m³]"""
-        return float(self.inside.sum()) * self.spacing**3
 
     def __len__(self) -> int:
         return len(self.X)

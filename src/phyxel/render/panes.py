@@ -16,7 +16,7 @@ from phyxel.inside import Plane
 from phyxel.points.frames import tangents
 from phyxel.quantities import Quantity
 from phyxel.render.camera import Camera
-from phyxel.render.lattice import reference_box, signed_distance
+from phyxel.render.lattice import reference_box, signed_distance, uncracked
 from phyxel.render.legend import Legend
 from phyxel.render.pen import INK, layer_of, over
 from phyxel.render.tiles import (
@@ -39,6 +39,8 @@ CELLS = 200
 """Along the longer side of a slice."""
 LINE_OPACITY, LINE_WIDTH = 0.45, 0.6
 """Of iso-lines; half their width [pixels]."""
+PARALLEL = 0.99
+"""Cosine between the normals of panes above which they lie behind each other."""
 FLAT = 1e-4
 """Marks of the scale from a pixel to the next below which there is no line, but an even colour."""
 EDGE_WIDTH = 1.1
@@ -69,17 +71,50 @@ class Pane:
             used[quads[:, 0] + i, quads[:, 1] + j] = True
         number[used] = np.arange(used.sum())
         a, b, c, d = (number[quads[:, 0] + i, quads[:, 1] + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)))
-        self.triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
-        """numbers of corners, (t, 3)"""
+        triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+        ends = [(X[used][triangles[:, k]], X[used][triangles[:, k - 1]]) for k in range(3)]
+        self.triangles = triangles[np.all([uncracked(body, *side) for side in ends], axis=0)]
+        """numbers of corners, (t, 3): cracks gape between them"""
         self.distance = distance[used]
         """of the corners from the surface [m], negative inside, shape (m,)"""
+        self.X = X[used]
+        """of the corners [m], shape (m, 3)"""
         self.probe = body.probe(X[used]) if used.any() else None
 
     def look(self, quantity: Quantity) -> tuple[Floats, Floats]:
         """Where its corners are now [m], (m, 3), and the values there (m,)."""
         if self.probe is None:
             return np.zeros((0, 3)), np.zeros(0)
-        return self.probe.X + self.probe.displacement(), np.asarray(quantity.at(self.probe), float)
+        return self.X + self.probe.displacement(), np.asarray(quantity.at(self.probe), float)
+
+
+class Cut(NamedTuple):
+    """How panes part a body: what lies before all of them, toward the eye, is taken away. Of panes behind each other
+    one would hide the next: then all is taken away but them."""
+
+    panes: list[Pane]
+    sides: list[float]
+    """1 or -1: on which side of each the eye is"""
+
+    @property
+    def stacked(self) -> bool:
+        """Whether some lie behind each other."""
+        normals = np.array([pane.normal for pane in self.panes])
+        return bool((np.abs(np.triu(normals @ normals.T, 1)) > PARALLEL).any())
+
+    def before(self, X: Floats) -> NDArray[np.bool_]:
+        """Which of (n, 3) reference positions [m] are taken away, shape (n,)."""
+        away = [(X @ pane.normal - pane.place) * side > 0 for pane, side in zip(self.panes, self.sides, strict=True)]
+        return np.ones(len(X), bool) if self.stacked else np.all(away, axis=0)
+
+    def distance(self, pane: Pane) -> Floats:
+        """Of a pane's corners from the edge of what is seen of it [m], negative within, shape (m,)."""
+        beyond = [
+            (other.place - pane.X @ other.normal) * side
+            for other, side in zip(self.panes, self.sides, strict=True)
+            if other is not pane and not self.stacked
+        ]
+        return np.max([pane.distance, *beyond], axis=0)
 
 
 def _least_of_corners(field: Floats) -> Floats:
@@ -106,11 +141,13 @@ def paint_triangles(
     rects: wp.array(dtype=wp.vec4i),
     starts: wp.array(dtype=int),
     items: wp.array(dtype=int),
+    farthest: float,
     near: wp.array(dtype=float),
     values: wp.array(dtype=wp.vec2),
 ):
     """The nearest triangle in the middle of each pixel of a thread. Corners are (column, row, one over the depth), and
-    what is linear in space is so on the screen when divided by the depth."""
+    what is linear in space is so on the screen when divided by the depth. Where the second number is not below
+    `farthest` there is nothing."""
     i = first + wp.tid()
     begin = first_pixel(grid, i)
     stop = past_pixel(grid, i)
@@ -144,9 +181,10 @@ def paint_triangles(
                 q = begin + (y - corner[1]) * 16 + x - corner[0]
                 # A hair beyond its sides: no pixel falls between two triangles.
                 if wp.min(at_a, wp.min(at_b, at_c)) >= -1.0e-4 and here > near[q]:
-                    near[q] = here
                     mixed = at_a * a[2] * numbers[t, 0] + at_b * b[2] * numbers[t, 1] + at_c * c[2] * numbers[t, 2]
-                    values[q] = mixed / here
+                    if mixed[1] < farthest * here:
+                        near[q] = here
+                        values[q] = mixed / here
                 x += 1
             y += 1
         k += 1
@@ -177,36 +215,67 @@ def bound_triangles(
     counts[t] = tiles_touched(rects[t])
 
 
-def see(x: Floats, triangles: Floats, numbers: Floats, camera: Camera, grid: Any, device: wp.Device) -> Seen:
-    """What a camera sees of triangles (t, 3) between corners (m, 3) [m] that have two numbers each, (m, 2)."""
-    right, up, depth = camera.axes @ (x - np.asarray(camera.eye)).T
-    near = np.where(depth > 1e-9, 1 / np.maximum(depth, 1e-9), -1.0)
-    column, row = camera.width / 2 + camera.focal * right * near, camera.height / 2 - camera.focal * up * near
-    corners = np.stack([column, row, near], axis=1).astype(np.float32)[triangles]
-    count = len(triangles)
-    placed = wp.array(corners, dtype=wp.vec3, device=device)
-    pairs = wp.array(np.asarray(numbers, np.float32)[triangles], dtype=wp.vec2, device=device)
-    rects, lists = wp.empty(count, dtype=wp.vec4i, device=device), TileLists(grid.width, grid.height, device)
-    launch(bound_triangles, count, [placed, grid, rects, lists.counts_for(count)], device)
-    lists.fill(rects, count)
-    front = wp.zeros(pixel_count(grid), dtype=float, device=device)
-    found = wp.zeros(pixel_count(grid), dtype=wp.vec2, device=device)
-    inputs = [grid, placed, pairs, rects, lists.starts, lists.items, front, found]
-    launch_over(paint_triangles, grid, inputs, device)
-    value, distance = np.moveaxis(untiled(grid, found.numpy()), -1, 0)
-    return Seen(front, value, distance)
+class Panes:
+    """Triangles (t, 3) between corners (m, 3) [m] that have a value and a distance from the surface each, (m, 2), as a
+    camera sees them."""
+
+    def __init__(
+        self, x: Floats, triangles: NDArray[np.integer], numbers: Floats, camera: Camera, grid: Any, device: wp.Device
+    ) -> None:
+        right, up, depth = camera.axes @ (x - np.asarray(camera.eye)).T
+        near = np.where(depth > 1e-9, 1 / np.maximum(depth, 1e-9), -1.0)
+        column, row = camera.width / 2 + camera.focal * right * near, camera.height / 2 - camera.focal * up * near
+        corners = np.stack([column, row, near], axis=1).astype(np.float32)[triangles]
+        self._corners = wp.array(corners, dtype=wp.vec3, device=device)
+        self._numbers = wp.array(np.asarray(numbers, np.float32)[triangles], dtype=wp.vec2, device=device)
+        self._rects = wp.empty(len(triangles), dtype=wp.vec4i, device=device)
+        self._lists, self._grid, self._device = TileLists(grid.width, grid.height, device), grid, device
+        inputs = [self._corners, grid, self._rects, self._lists.counts_for(len(triangles))]
+        launch(bound_triangles, len(triangles), inputs, device)
+        self._lists.fill(self._rects, len(triangles))
+
+    def seen(self, farthest: float) -> Seen:
+        """The nearest of them in each pixel, where it is not `farthest` [m] or more outside the surface."""
+        count = pixel_count(self._grid)
+        near = wp.zeros(count, dtype=float, device=self._device)
+        found = wp.zeros(count, dtype=wp.vec2, device=self._device)
+        lists = [self._corners, self._numbers, self._rects, self._lists.starts, self._lists.items]
+        launch_over(paint_triangles, self._grid, [self._grid, *lists, farthest, near, found], self._device)
+        value, distance = np.moveaxis(untiled(self._grid, found.numpy()), -1, 0)
+        return Seen(near, value, distance)
+
+    def painted_on(self, picture: NDArray[np.uint8], front: wp.array, legend: Legend, overlap: float) -> wp.array:
+        """Paint them on a picture whose pixels are one over `front` [m] away, but for what lies more than `overlap` [m]
+        behind that. Returns `front` with all before them left out: their colours are to be read."""
+        solid = front.numpy()
+        before = solid.copy()
+        # First what is inside the solid, wholly; then over it all with soft edges, for another pane may be behind them.
+        for farthest in (0.0, np.inf):
+            seen = self.seen(farthest)
+            near = seen.near.numpy()
+            shown = (near > 0) & (near >= solid / (1 + overlap * solid))
+            if farthest == 0:
+                before[shown] = np.inf
+            visible = untiled(self._grid, shown)
+            if visible.any():
+                rows, columns = (np.flatnonzero(visible.any(axis=axis)) for axis in (1, 0))
+                part = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+                layer = painted(seen.value[part], seen.distance[part], visible[part], legend, farthest > 0)
+                picture[part] = np.rint(255 * over(picture[part] / 255.0, layer))
+        return wp.array(before, dtype=float, device=self._device)
 
 
-def painted(seen: Seen, visible: NDArray[np.bool_], legend: Legend) -> Floats:
-    """Colours, thin lines at the marks of the scale and a strong one along the surface, (height, width, 4)."""
-    inside = -seen.distance / _slope(seen.distance, visible)
-    level = seen.value / legend.step
+def painted(value: Floats, distance: Floats, visible: NDArray[np.bool_], legend: Legend, soft: bool) -> Floats:
+    """Colours, thin lines at the marks of the scale and a strong one along the surface, with a soft or a hard edge,
+    (height, width, 4)."""
+    inside = -distance / _slope(distance, visible)
+    level = value / legend.step
     steep = _slope(level, visible)
     beside = np.where(steep > FLAT, np.abs(level - np.round(level)) / steep, np.inf)
-    picture = layer_of(legend.colors(seen.value), np.ones(level.shape))
+    picture = layer_of(legend.colors(value), np.ones(level.shape))
     picture = over(picture, layer_of(INK, LINE_OPACITY * np.clip(LINE_WIDTH + 0.5 - beside, 0, 1)))
     picture = over(picture, layer_of(INK, 0.8 * np.clip(EDGE_WIDTH + 0.5 - inside, 0, 1)))
-    picture[..., 3] *= visible * np.clip(inside + 0.5, 0, 1)
+    picture[..., 3] *= visible * np.clip(inside + 0.5, 0, 1) if soft else visible
     return picture
 
 

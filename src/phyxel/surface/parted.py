@@ -25,9 +25,9 @@ KNOWN = 64
 """Cracks whose faces are remembered."""
 SLACK = 1.5
 """Longest half axis of a part over the radius it is judged by when it is stretched: parts may be slim."""
-_LONG = np.array([5.0, 7.0, 11.0])[:, None, None]
-WAVES = 2 * np.pi * np.random.default_rng(4).normal(size=(3, 3, 3)) / _LONG
-"""Three sets of three wave vectors, times the spacing of surfels: the grain of what has broken."""
+_LONG = np.array([9.0, 12.0, 16.0, 21.0, 28.0, 40.0])[:, None, None]
+WAVES = 2 * np.pi * np.random.default_rng(4).normal(size=(len(_LONG), 3, 3)) / _LONG
+"""Sets of three wave vectors, times the spacing of surfels: the grain of what has broken."""
 
 
 @dataclass(frozen=True)
@@ -174,10 +174,13 @@ def faces_of(crack: Crack, cracks: Sequence[Crack], whole: Whole, rough: float, 
 
 
 def tilted(discs: Ellipses, normals: Floats, rough: float, spacing: float) -> Ellipses:
-    """Discs that look as if there were waves on the plane of their normals (m, 3), by about `rough` [rad] at most."""
+    """Discs that look as if there were waves on the plane of their normals (m, 3), by about `rough` [rad] in the
+    mean."""
     if rough == 0:
         return discs
-    waves = sum(np.sin(discs.points @ (wave / spacing) + phase) for phase, wave in enumerate(WAVES))
+    waves = np.sqrt(2 / len(WAVES)) * sum(
+        np.sin(discs.points @ (wave / spacing) + phase) for phase, wave in enumerate(WAVES)
+    )
     return discs._replace(
         axis_a=discs.axis_a + rough * _rise(waves, discs.axis_a) * normals,
         axis_b=discs.axis_b + rough * _rise(waves, discs.axis_b) * normals,
