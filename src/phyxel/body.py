@@ -1003,6 +1003,8 @@ class Body:
                 np.arange(len(self.cloud)),
             )
         self._own_points = self._own_points[points]
+        if self.fracture is not None:
+            self.whole_surface.falls_apart(self.fracture.cracks)
         self.cloud = self.cloud.part(points)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
