@@ -91,15 +91,21 @@ def test_no_skin_is_peeled_off():
 
 def test_further_cracks_need_more():
     """A second crack starts from SECONDARY times the strength, near the first from BRANCHING times."""
-    for place, threshold in (((3.25, 0.25, 0.25), SECONDARY), ((-0.75, 0.25, 0.25), BRANCHING)):
-        for share, more in ((0.95, 0), (1.05, 1)):
+    for near, threshold in ((False, SECONDARY), (True, BRANCHING)):
+        for share, more in ((0.99, False), (1.01, True)):
             fracture = Fracture(LOWER, UPPER)
-            fracture.cut(Crack.plane(fracture.grid, (-NEAR + 0.5, 0, 0), (1, 0, 0)))
+            fracture.cut(Crack.plane(fracture.grid, (-2.5, 0, 0), (1, 0, 0)))
             samples = pulled(np.zeros((3, 3)))
-            at = np.argmin(np.linalg.norm(samples.points - place, axis=1))
-            samples.stress[at] = along((0, 1, 0), share * threshold * 1e6)
+            away = np.abs(samples.points[:, 0] + 2.5)
+            samples.stress[away < NEAR if near else away > NEAR] = along((0, 1, 0), share * threshold * 1e6)
             fracture.grow(samples, 0.01)
-            assert len(fracture.cracks) == 1 + more
+            assert (len(fracture.cracks) > 1) == more
+    # A single sample that is off, as beside a crack, starts none.
+    samples.stress[:] = 0
+    samples.stress[len(away) // 2] = along((0, 1, 0), 9e6)
+    fracture = Fracture(LOWER, UPPER)
+    fracture.cut(Crack.plane(fracture.grid, (-2.5, 0, 0), (1, 0, 0)))
+    assert not fracture.grow(replace(samples), 0.01)
 
 
 def test_the_front_runs_as_its_law_says():
