@@ -214,7 +214,7 @@ def test_pieces_have_together_what_the_whole_had():
     world.advance(1e-6)
     assert len(world.bodies) == 4
     shapes = [piece.surfels.carried.shape for piece in world.bodies]
-    rows = [np.concatenate([s.points, s.axis_a, s.axis_b, s.colors], axis=1) for s in (whole, *shapes)]
+    rows = [np.concatenate([s.points, s.axis_a, s.axis_b, s.colors], axis=1, dtype="f4") for s in (whole, *shapes)]
     before, after = rows[0], np.concatenate(rows[1:])
     for table in (before, after):
         table[:] = table[np.lexsort(table.T)]
