@@ -572,7 +572,13 @@ class Body:
             self.volumes = np.bincount(space.owner, space.weights, len(nodes)) * self.unit**3
         self._skin = self.guide = self._surfels = None
         if self.fracture is not None:
-            self.fracture = self.fracture.of_piece(self._narrowed)
+            self.fracture = self.fracture.of_piece(self._roughly())
+
+    def _roughly(self) -> Callable[[Floats, Floats], Floats]:
+        """Takes places at birth (k, 3) and their distance (k,) from the surface of what it was once part of to one that
+        tells whether they are in it, by the nearest node: cracks ask often, and need not know better."""
+        tree, count = cKDTree(np.concatenate([self.birth_places, self._lost])), len(self.birth)
+        return lambda places, distance: np.where(tree.query(places)[1] < count, distance, np.maximum(distance, 1.0))
 
     def _narrowed(self, places: NDArray[np.floating], distance: Floats) -> Floats:
         """The distance (k,) of places at birth from the surface of what it was once part of, as one from its own."""
@@ -926,11 +932,6 @@ class Body:
         """Where the nodes that carry surfels are in the reference shape, in units, shape (n, 3)."""
         return self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
 
-    def outdate_surface(self) -> None:
-        """Its cracks are others than those that were shown, whatever their revision."""
-        if not self.reshaped:
-            self._surfels, self._surfels_at = None, -1
-
     def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
         """Let surfels be parted by cracks that have come or grown since they were last."""
         if self._cracks_shown == cracks.revision:
@@ -997,6 +998,8 @@ class Body:
                 np.arange(len(self.cloud)),
             )
         self._own_points = self._own_points[points]
+        if self.fracture is not None:
+            self.whole_surface.falls_apart(self.fracture.cracks)
         self.cloud = self.cloud.part(points)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:

@@ -83,7 +83,8 @@ class Cracking:
                 own = self._phyxels.nodes_of(body)
                 assert body.fracture is not None
                 samples = Samples(body.birth_places, stress[own], J[own], body.strength, _speeds(body))
-                body.fracture.grow(samples, since)
+                if samples.load().max() >= 1:
+                    body.fracture.grow(samples, since)
             self.follow()
         elif ratio < 1:
             self._since = 0.0

@@ -64,14 +64,15 @@ class Fracture:
         self.cracks = Cracks(Grid.around(lower, upper, level_spacing))
         self._box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         self._within = distance
+        self._narrowed: Callable[[Floats, Floats], Floats] | None = None
         self._tree = cKDTree(np.zeros((0, 3)))
         self._tree_of: Floats | None = None
 
     def of_piece(self, narrowed: Callable[[Floats, Floats], Floats]) -> Fracture:
         """The same cracks, to grow by themselves in a piece of the body: `narrowed` takes places (n, 3) and their
         distance (n,) from the body's surface to that from the piece's."""
-        piece, distance = copy(self), self._distance
-        piece._within = lambda X: narrowed(X, distance(X))
+        piece = copy(self)
+        piece._narrowed = narrowed
         piece.restore(self.state())
         return piece
 
@@ -111,7 +112,8 @@ class Fracture:
     def _distance(self, X: Floats) -> Floats:
         """Signed distance (n,) of places (n, 3) from the surface; far outside, from the box."""
         beyond = np.maximum(self._box[0] - X, X - self._box[1]).max(axis=1)
-        return beyond if self._within is None else np.maximum(beyond, self._within(X))
+        distance = beyond if self._within is None else np.maximum(beyond, self._within(X))
+        return distance if self._narrowed is None else self._narrowed(X, distance)
 
     def _start(self, samples: Samples) -> None:
         """New cracks where stress exceeds what is borne, the most loaded place first."""
