@@ -157,7 +157,7 @@ class Insight:
         return Panes(
             self._placed(x, world),
             np.concatenate([pane.triangles + start for pane, start in zip(panes, starts, strict=True)]),
-            np.stack([values, distances], axis=1),
+            np.stack([values, distances, np.repeat(np.arange(len(panes)), [len(pane.X) for pane in panes])], axis=1),
             self._stage.seen_from.scaled(fine),
             grid,
             self._stage.renderer.device,
