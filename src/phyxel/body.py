@@ -497,8 +497,15 @@ class Body:
             raise PhyxelError(f"{self.name}: {key} = {value}: give a direction, not zero")
         return way
 
+    def outdate_surface(self) -> None:
+        """Other nodes carry the surfels than before."""
+        if not self.reshaped:
+            self._surfels, self._surfels_at = None, -1
+
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
+        if self.model == "rigid":
+            return False
         now = 0 if self.fracture is None else self.fracture.cracks.revision
         before, self._parted_at = self._parted_at, now
         return now != before and not self.reshaped
@@ -513,6 +520,7 @@ class Body:
     def piece(self, name: str, nodes: NDArray[np.int64], points: NDArray[np.int64], cracks: Cracks) -> Body:
         """A body of its own, of some nodes (k,) and points of its surface (m,) that `cracks` have parted from the rest,
         where they are."""
+        self._whole = self.whole_surface  # all pieces share it
         piece = copy(self)
         piece.name, piece.handles = name, []
         piece.anchor = Anchor(self.unit, self.centre, self.origin.copy())
@@ -536,6 +544,11 @@ class Body:
                 body.handles.append(part)
         self._become(nodes, points, cracks)
 
+    def crumble(self) -> None:
+        """Be a crumb, which cannot bend, from now on."""
+        self.model = "rigid"
+        self.__dict__.pop("space", None)
+
     def _nearest_part(self, place: Floats, parts: Sequence[NDArray[np.int64]]) -> int:
         """Which part has the node nearest to a place [m] in the reference shape."""
         away = np.linalg.norm(self.birth - place, axis=1)
@@ -556,6 +569,7 @@ class Body:
         self.__dict__.pop("space", None)
         if space is not None:
             self.__dict__["space"] = space
+            self.volumes = np.bincount(space.owner, space.weights, len(nodes)) * self.unit**3
         self._skin = self.guide = self._surfels = None
         if self.fracture is not None:
             self.fracture = self.fracture.of_piece(self._narrowed)

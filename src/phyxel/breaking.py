@@ -34,19 +34,22 @@ class Break:
     """which part each of its nodes went with, 0 for that which keeps the name, shape (n,)"""
     points: Integers
     """the same of the points of its surface, shape (m,)"""
+    crumbs: NDArray[np.bool_]
+    """which of the parts cannot bend: they are rigid from then on"""
     cracks: State
     """of the body, as they were then"""
 
     def state(self) -> State:
         """All of it, as arrays."""
-        own = {name: np.array(getattr(self, name)) for name in ("name", "events", "nodes", "points")}
+        own = {name: np.array(getattr(self, name)) for name in ("name", "events", "nodes", "points", "crumbs")}
         return own | {f"cracks.{name}": array for name, array in self.cracks.items()}
 
     @staticmethod
     def restored(state: State) -> Break:
         """From what `state` gave."""
         cracks = {name.removeprefix("cracks."): array for name, array in state.items() if name.startswith("cracks.")}
-        return Break(str(state["name"]), int(state["events"]), state["nodes"], state["points"], cracks)
+        arrays = (state[name] for name in ("nodes", "points", "crumbs"))
+        return Break(str(state["name"]), int(state["events"]), *arrays, cracks)
 
     def same(self, other: Break) -> bool:
         """Whether it is the same."""
@@ -61,15 +64,17 @@ def break_apart(world: World) -> bool:
 
 
 def _look_at(world: World, body: Body) -> bool:
-    label = world.mover_of(body).parts_of(body)
+    mover = world.mover_of(body)
+    label = mover.parts_of(body)
     if label.max() == 0:
         return False
     assert body.fracture is not None
     weight = np.bincount(label, body.masses)
     rank = np.argsort(np.argsort(-weight, kind="stable"), kind="stable")
     nodes = rank[label].astype(np.int64)
+    crumbs = mover.crumbs_of(body, _chosen(nodes, len(weight)))
     cracks = {name: np.array(array) for name, array in body.fracture.cracks.state().items()}
-    divide(world, Break(body.name, world.past_events, nodes, nodes[body.homes_of_points()], cracks))
+    divide(world, Break(body.name, world.past_events, nodes, nodes[body.homes_of_points()], crumbs, cracks))
     return True
 
 
@@ -77,14 +82,24 @@ def divide(world: World, what: Break) -> None:
     """Let a body fall apart."""
     body = next(one for one in world.bodies if one.name == what.name)
     assert body.fracture is not None
-    cracks = Cracks.restored(body.fracture.cracks.grid, what.cracks)
+    mover, cracks = world.mover_of(body), Cracks.restored(body.fracture.cracks.grid, what.cracks)
+    nodes, points = (_chosen(of, len(what.crumbs)) for of in (what.nodes, what.points))
+    thrown = [(k, body.positions[nodes[k]], *mover.momenta_of(body, nodes[k])) for k in np.flatnonzero(what.crumbs)]
     names = {one.name for one in world.bodies}
     fresh = (name for k in range(2, 10**6) if (name := f"{body.whole}-{k}") not in names)
-    nodes, points = ([np.flatnonzero(of == k) for k in range(what.nodes.max() + 1)] for of in (what.nodes, what.points))
     others = [body.piece(next(fresh), *chosen, cracks) for chosen in zip(nodes[1:], points[1:], strict=True)]
-    mover = world.mover_of(body)
     body.keep(nodes[0], points[0], cracks, list(zip(others, nodes[1:], strict=True)))
-    mover.divide(body, others, nodes)
+    pieces = [body, *others]
+    whole = np.flatnonzero(~what.crumbs)
+    mover.divide(body, [pieces[k] for k in whole], [nodes[k] for k in whole])
+    for k, *motion in thrown:
+        pieces[k].crumble()
+        world.company.add_crumb(pieces[k], *motion)
     world.bodies.extend(others)
     world.breaks.append(what)
     world.revision += 1
+
+
+def _chosen(label: Integers, count: int) -> list[Integers]:
+    """What has each label."""
+    return [np.flatnonzero(label == k) for k in range(count)]

@@ -86,6 +86,10 @@ def _break_apart(world: World, content: State, path: str | os.PathLike[str]) -> 
         raise CheckpointError(f"{path}: bodies have fallen apart here that had not then; build the world anew")
     for one in breaks[known:]:
         world.replay(max(one.events, world.past_events))
+        body = next(body for body in world.bodies if body.name == one.name)
+        assert body.fracture is not None
+        body.fracture.restore(one.cracks)
+        world.mover_of(body).cut(body)
         divide(world, one)
 
 

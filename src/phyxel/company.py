@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.checkpoint import below, under
 from phyxel.material import Mixture
-from phyxel.models.encounters import Outline, Party, longest_step, meet
+from phyxel.mls.moments import THINNEST
+from phyxel.models.encounters import Meeting, Outline, Party
 from phyxel.mover import Piece, State
 from phyxel.probes import Probe
 from phyxel.solo import Solo
@@ -40,12 +41,18 @@ class Company:
         self.bodies.append(body)
         self._solos[body] = Solo(self.world, body)
 
-    def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
-        whole = self._solos[body]
-        for piece, own in zip([body, *others], nodes, strict=True):
-            self._solos[piece] = whole.parted(piece, own)
-        self.bodies += others
+    def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+        whole = self._solos.pop(body)
+        self.bodies.remove(body)
         self._outlines.pop(body, None)
+        for piece, own in zip(pieces, nodes, strict=True):
+            self._solos[piece] = whole.parted(piece, own)
+        self.bodies += pieces
+
+    def add_crumb(self, body: Body, positions: Floats, momentum: Floats, spin: Floats) -> None:
+        """Move a crumb from now on: see `Solo.throw`."""
+        self.add(body)
+        self._solos[body].throw(positions, momentum, spin)
 
     def cut(self, body: Body) -> None:
         """A body got a crack."""
@@ -53,6 +60,12 @@ class Company:
 
     def parts_of(self, body: Body) -> NDArray[np.int32]:
         return self._solos[body].parts_of(body)
+
+    def crumbs_of(self, body: Body, parts: list[NDArray[np.int64]]) -> NDArray[np.bool_]:
+        return np.array([is_flat(body.space.nodes[own]) for own in parts])
+
+    def momenta_of(self, body: Body, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        return self._solos[body].momenta_of(nodes)
 
     # What has changed
 
@@ -81,15 +94,15 @@ class Company:
             solo.set_down()
         start, left = self.world.time, dt
         while left > 0:
-            parties = self._parties()
-            longest = min(longest_step(parties), *(solo.longest_step() for solo in solos))
+            meeting = Meeting(self._parties(), min(solo.longest_step() for solo in solos))
+            longest = meeting.longest_step
             substeps = max(1, math.ceil(left / longest * (1 - 1e-9)))
             step, left = left / substeps, left * (substeps - 1) / substeps
             end = start + dt - left
             for solo in solos:
                 solo.step(step, end)
             with dev.one_blas_thread():
-                meet(parties, step)
+                meeting.resolve(step)
             self.steps += 1
             for solo in solos:
                 solo.finish(step, end)
@@ -152,3 +165,9 @@ class Company:
     def restore(self, state: State) -> None:
         for k, solo in enumerate(self._solos.values()):
             solo.restore(under(f"body{k}.", state))
+
+
+def is_flat(places: Floats) -> bool:
+    """Whether places (n, 3) are so few, or lie so nearly in a plane, that they determine no linear field."""
+    spread = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
+    return len(places) < 4 or bool(spread[2] ** 2 < THINNEST * spread[0] ** 2)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.cracks.front import Front
 from phyxel.cracks.samples import Samples
 from phyxel.material import Mixture
+from phyxel.models.cuts import Extent
 from phyxel.models.galerkin import GalerkinModel
 
 if TYPE_CHECKING:
@@ -20,7 +24,7 @@ Floats = NDArray[np.float64]
 
 TENSE = 0.8
 """Largest stress over the strength from which on steps are short, if there is a front that could run."""
-BESIDE = 1.0
+BESIDE = 0.7
 """How far from where fronts were and are new parts of a crack can lie, in spacings."""
 
 
@@ -39,9 +43,11 @@ class Fracturing:
         model.space.look_by(self._sees)
         self.follow()
 
-    def _sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
+    def _sees(
+        self, one: NDArray[np.floating], other: NDArray[np.floating], within: Extent | None = None
+    ) -> NDArray[np.bool_]:
         fracture = self._body.fracture
-        return np.ones(len(one), bool) if fracture is None else fracture.cracks.sees(one, other)
+        return np.ones(len(one), bool) if fracture is None else fracture.cracks.sees(one, other, within)
 
     def advance(self, dt: float) -> None:
         """A step of dt [s] is done: let cracks start and run."""
@@ -51,26 +57,25 @@ class Fracturing:
         samples = self._samples()
         load = float(samples.load().max())
         if load > 1:
-            fronts = self._fronts()
+            before = [crack.front for crack in fracture.cracks]
             if fracture.grow(samples, dt):
-                self.follow(np.concatenate([fronts, self._fronts()]))
+                self.follow(before)
         self.longest = fracture.longest_step(samples) if load > TENSE else math.inf
 
-    def follow(self, fronts: Floats | None = None) -> None:
-        """Cut the space where cracks have come to lie: between fronts (k, 3) as they were and are, if these are given."""
+    def follow(self, before: Sequence[Front] | None = None) -> None:
+        """Cut the space where cracks have come to lie: only beside fronts that have moved, if those before are given."""
         fracture = self._body.fracture
         if fracture is None or fracture.cracks.revision == self._known:
             return
         self._known = fracture.cracks.revision
-        box = None if fronts is None else (fronts.min(axis=0) - BESIDE, fronts.max(axis=0) + BESIDE)
+        boxes = None
+        if before is not None:
+            fronts = zip_longest((crack.front for crack in fracture.cracks), before)
+            boxes = [_around(now, then) for now, then in fronts if now is not then]
         with dev.one_blas_thread():
-            changed = self._model.crack(box)
+            changed = self._model.crack(boxes)
         if changed:
             self._body.space = self._model.space
-
-    def _fronts(self) -> Floats:
-        assert self._body.fracture is not None
-        return np.concatenate([np.zeros((0, 3)), *(crack.front.points for crack in self._body.fracture.cracks)])
 
     def _samples(self) -> Samples:
         """What pulls at the quadrature points."""
@@ -92,3 +97,9 @@ class Fracturing:
         self._known, self.longest = int(state["known"]), float(state["longest"])
         self._body.space = self._model.space
         self._body.outdate_surface()
+
+
+def _around(now: Front, then: Front | None) -> Extent:
+    """The box of what a crack has got."""
+    points = now.points if then is None else np.concatenate([now.points, then.points])
+    return points.min(axis=0) - BESIDE, points.max(axis=0) + BESIDE

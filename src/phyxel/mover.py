@@ -58,13 +58,20 @@ class Mover(Protocol):
     def cut(self, body: Body) -> None:
         """A body got a crack."""
 
-    def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
-        """A body has fallen apart: it keeps the first of these nodes of it, the others have the rest; nothing moves."""
+    def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+        """A body has fallen apart: move these pieces, each of which has so many of its nodes, in place of it. It may be
+        one of them. Nothing jumps."""
 
     # Reading
 
     def parts_of(self, body: Body) -> NDArray[np.int32]:
         """Number of the part of a body that each of its nodes belongs to, shape (n,): what cracks have not parted."""
+
+    def crumbs_of(self, body: Body, parts: list[NDArray[np.int64]]) -> NDArray[np.bool_]:
+        """Which parts of a body with these nodes are too small or too flat to bend, shape (parts,)."""
+
+    def momenta_of(self, body: Body, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Momentum [kg m/s] and angular momentum about the body's origin [kg m²/s] of some nodes."""
 
     def field(self, body: Body, name: str) -> Floats:
         """What a body's nodes have, in its units about its origin: "u", "v" (n, 3), "gradient" ∇u (n, 3, 3), ..."""

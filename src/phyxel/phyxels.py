@@ -48,6 +48,8 @@ ROOM_TO_SHRINK = 0.9
 """Size over the limit that is chosen when the old one no longer fits."""
 HOPELESS = 1e-4
 """Step over the period of the fastest vibration below which something is going wrong."""
+MOSTLY = 0.5
+"""Share of a part's phyxels without a gradient from which on it cannot bend."""
 SETTLING_STEPS = 50
 """Steps between two looks at how fast a settling world still moves."""
 SETTLING_STAGES = 8
@@ -88,28 +90,34 @@ class Phyxels:
         if self._model is not None:
             self._rebuild([np.arange(low, high) for low, high in self._model.ranges])
 
-    def divide(self, body: Body, others: list[Body], nodes: list[NDArray[np.int64]]) -> None:
-        """A body has fallen apart: it keeps the first of these nodes of it, the others have the rest."""
-        for other in others:
-            self.cracking.take_after(other, body)
-        self.bodies += others
+    def cut(self, body: Body) -> None:
+        if self._model is not None:
+            self.cracking.follow()
+
+    def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+        at = self.bodies.index(body)
+        for piece in pieces:
+            self.cracking.take_after(piece, body)
+        self.bodies[at : at + 1] = pieces
         self._energies.forget()
         if self._model is not None:
-            at = self.bodies.index(body)
             order = [np.arange(low, high) for low, high in self._model.ranges]
-            kept, *parted = (order[at][own] for own in nodes)
-            self._rebuild([*order[:at], kept, *order[at + 1 :], *parted])
-            self.model.relaid = True
+            order[at : at + 1] = [order[at][own] for own in nodes]
+            self._rebuild(order)
+        if self._model is not None:
+            self._model.relaid = True
 
     def _rebuild(self, order: list[NDArray[np.int64]]) -> None:
         """Another model, whose first bodies have these phyxels of the old one, and are where they were."""
         assert self._model is not None
         old, self._model = self._model, None
+        self.world.revision += 1
+        if not order:
+            return
         pairs, support = old.matter.near.pairs(), old.matter.support.numpy()
         self._make([(support[own], pairs.taken(own)) for own in order])
         self.model.take_over(old, np.concatenate(order))
         self.pool.set_melt()
-        self.world.revision += 1
 
     @property
     def model(self) -> PhyxelModel:
@@ -466,6 +474,14 @@ class Phyxels:
 
     def parts_of(self, body: Body) -> NDArray[np.int32]:
         return cutting.components(self.model, self.bodies.index(body))
+
+    def crumbs_of(self, body: Body, parts: list[NDArray[np.int64]]) -> NDArray[np.bool_]:
+        flat = self.model.matter.moments.degenerate[self.nodes_of(body)]
+        return np.array([flat[own].mean() > MOSTLY for own in parts])
+
+    def momenta_of(self, body: Body, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        carried = body.masses[nodes, None] * body.velocities[nodes]
+        return carried.sum(axis=0), np.cross(body.positions[nodes] - body.origin, carried).sum(axis=0)
 
     def pieces(self) -> list[Piece]:
         """Bodies that have flowed together are one piece, one that has flowed apart is several."""

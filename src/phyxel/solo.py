@@ -19,6 +19,7 @@ from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.fracturing import Fracturing
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
+from phyxel.models.encounters import scattered
 from phyxel.models.galerkin import GalerkinModel
 from phyxel.models.lone import Goal, Hold, LoneModel
 from phyxel.models.modal import ModalModel
@@ -84,8 +85,25 @@ class Solo:
         assert isinstance(self.model, GalerkinModel)
         solo = Solo(self.world, body)
         solo._arrived = False
-        solo._take(self.model.part(body.space, nodes, body.outermost))
+        faces = body.surfels.carried.shape.points[len(body.cloud) :]
+        if len(faces):
+            chosen, count = scattered(np.asarray(faces, np.float64))
+            faces = faces[chosen[:count]]
+        solo._take(self.model.part(body.space, nodes, body.outermost, faces))
         return solo
+
+    def throw(self, positions: Floats, momentum: Floats, spin: Floats) -> None:
+        """Let a crumb start with nodes at about these positions [m], (n, 3), with this momentum [kg m/s] and angular
+        momentum about its origin [kg m²/s]."""
+        body, model = self.body, self.model
+        assert isinstance(model, RigidModel)
+        self._arrived = False
+        model.throw((positions - body.origin) / body.unit, momentum, spin)
+
+    def momenta_of(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Momentum [kg m/s] and angular momentum about the body's origin [kg m²/s] of some nodes."""
+        assert isinstance(self.model, GalerkinModel)
+        return self.model.momenta(nodes)
 
     def _made(self) -> LoneModel:
         body = self.body

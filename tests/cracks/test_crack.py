@@ -149,7 +149,8 @@ def pieces_of(crack):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_wavy_crack_cuts_clean(seed):
-    """A disc whose front turns and runs unevenly until it is out of the body: two pieces, no gaps and no crumbs."""
+    """A disc whose front turns and runs unevenly until it is out of the body: two pieces, no gaps and no crumbs. What
+    was looked at again only where it changed is the same as all looked at at once."""
     rng = np.random.default_rng(seed)
     phase, pace = rng.uniform(0, 6, 4), rng.uniform(0.3, 1.2, 2)
     crack = Crack.disc(GRID, rng.uniform(-0.7, 0.7, 3), (1, *rng.uniform(-0.3, 0.3, 2)), 1.0)
@@ -167,6 +168,10 @@ def test_a_wavy_crack_cuts_clean(seed):
     assert step < 59
     pieces = pieces_of(crack)
     assert len(pieces) == 2 and pieces.min() > 0.15 * pieces.sum()
+    afresh = Crack.restored(GRID, crack.state())
+    assert np.array_equal(afresh.sight.cut, crack.sight.cut)
+    one, other = rng.uniform(LOWER, UPPER, (2, 5000, 3))
+    assert np.array_equal(afresh.sees(one, other), crack.sees(one, other))
 
 
 def test_a_front_that_parts_meets_itself():

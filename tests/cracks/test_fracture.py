@@ -78,6 +78,17 @@ def test_it_starts_where_it_is_pulled_most():
     assert np.linalg.norm(front.points - samples.points[weak], axis=1) == pytest.approx(BIRTH_RADIUS)
 
 
+def test_no_skin_is_peeled_off():
+    """A crack along a surface that is held starts a spacing below it; one that runs into the surface starts there."""
+    for pull, depth in (((1, 0, 0), 1.25), ((0, 1, 0), 0.25)):
+        samples = pulled(np.zeros((3, 3)))
+        at = np.argmin(np.linalg.norm(samples.points - [UPPER[0], 0.25, 0.25], axis=1))
+        samples.stress[at] = along(pull, 1.1e6)
+        fracture = Fracture(LOWER, UPPER)
+        fracture.grow(samples, 0.1)
+        assert fracture.cracks[0].front.points.mean(axis=0) == pytest.approx([UPPER[0] - depth, 0.25, 0.25])
+
+
 def test_further_cracks_need_more():
     """A second crack starts from SECONDARY times the strength, near the first from BRANCHING times."""
     for place, threshold in (((3.25, 0.25, 0.25), SECONDARY), ((-0.75, 0.25, 0.25), BRANCHING)):

@@ -95,8 +95,9 @@ class Crack:
         turn = np.where(ways > 0, np.clip(turn, -STEEPEST, STEEPEST), 0.0)[:, None]
         ahead = np.cos(turn) * f + np.sin(turn) * n
         normals = np.cross(t, ahead)
-        run_crack(self.grid, self.psi1, self.psi2, self.front, ahead, normals, ways)
-        self._sight = None
+        changed = run_crack(self.grid, self.psi1, self.psi2, self.front, ahead, normals, ways)
+        if self._sight is not None:
+            self._sight.refresh(*changed)
         moved = self.front.moved(self.front.points + ways[:, None] * ahead, ahead, normals)
         self.front = self._unswallowed(moved).inside(self.grid).even(self.grid.spacing)
 

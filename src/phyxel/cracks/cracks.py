@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phyxel.cracks.crack import Crack
-from phyxel.cracks.grid import Grid, vectors
+from phyxel.cracks.grid import Floats, Grid, vectors
 
 
 class Cracks:
@@ -40,14 +40,19 @@ class Cracks:
         self._cracks[number].run(directions, speeds, dt)
         self.revision += 1
 
-    def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether the straight ways between places (n, 3) and (n, 3) cross no crack, (n,).
+    def sees(
+        self,
+        one: NDArray[np.floating],
+        other: NDArray[np.floating],
+        within: tuple[Floats, Floats] | None = None,
+    ) -> NDArray[np.bool_]:
+        """Whether the straight ways between places (n, 3) and (n, 3) cross no crack, (n,); or none in a box.
 
         A place on a crack belongs to the side where ψ1 > 0."""
         one, other = vectors(one), vectors(other)
         seen = np.ones(len(one), bool)
         for crack in self._cracks:
-            crack.sight.look(one, other, seen)
+            crack.sight.look(one, other, seen, within)
         return seen
 
     def state(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.cracks.crack import STEEPEST, Crack
 from phyxel.cracks.cracks import Cracks
-from phyxel.cracks.front import Front
+from phyxel.cracks.front import Front, unit
 from phyxel.cracks.grid import LEVEL_SPACING, Floats, Grid
 from phyxel.cracks.samples import Samples, largest_principal
 
@@ -32,7 +32,7 @@ BRANCHING = 3.0
 NEAR = 3.0
 """Distance from a crack in node spacings."""
 CLEAR = 1.0
-"""Distance from a crack in node spacings within which none starts: slivers."""
+"""Distance in node spacings from a crack, and from a surface along it, within which none starts: slivers."""
 MOST_AT_ONCE = 3
 """New cracks in one call."""
 LIMIT = 0.5
@@ -41,7 +41,7 @@ GAIN = 2.0
 """Share of the fastest speed per stress excess: a crack runs at its fastest from 1.5 times the strength."""
 LONGEST_WAY = 0.5
 """Of a front in one step, in node spacings."""
-REACH = 2.0
+REACH = 1.5
 """Distance up to which samples count at a front, in node spacings."""
 WIDTH = 0.75
 """Of the Gaussian with which they count."""
@@ -62,6 +62,8 @@ class Fracture:
         self.cracks = Cracks(Grid.around(lower, upper, level_spacing))
         box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         self._distance = distance or (lambda X: np.maximum(box[0] - X, X - box[1]).max(axis=1))
+        self._tree = cKDTree(np.zeros((0, 3)))
+        self._tree_of: Floats | None = None
 
     def of_piece(self, narrowed: Callable[[Floats, Floats], Floats]) -> Fracture:
         """The same cracks, to grow by themselves in a piece of the body: `narrowed` takes places (n, 3) and their
@@ -83,9 +85,10 @@ class Fracture:
     def grow(self, samples: Samples, dt: float) -> bool:
         """Let fronts run for dt [s] and new cracks start; whether anything changed."""
         before = self.cracks.revision
-        tree = cKDTree(samples.points)
+        if self._tree_of is not samples.points:
+            self._tree, self._tree_of = cKDTree(samples.points), samples.points
         for number, crack in enumerate(self.cracks):
-            self._run(number, crack, samples, tree, dt)
+            self._run(number, crack, samples, dt)
         self._start(samples)
         return self.cracks.revision != before
 
@@ -105,15 +108,20 @@ class Fracture:
 
     def _start(self, samples: Samples) -> None:
         """New cracks where stress exceeds what is borne, the most loaded place first."""
-        load = samples.load()
+        loaded = np.flatnonzero(samples.load() > (SECONDARY if len(self.cracks) else 1.0))
         for _ in range(MOST_AT_ONCE):
-            excess = load / self._thresholds(samples.points) if load.max(initial=0) > 1 else load
-            at = int(np.argmax(excess))
-            if not excess[at] > 1:
+            excess = samples.load()[loaded] / self._thresholds(samples.points[loaded])
+            if not excess.max(initial=0) > 1:
                 return
+            at = loaded[np.argmax(excess)]
             _, axes = np.linalg.eigh(samples.stress[at])
-            normal = samples.deformation[at].T @ axes[:, 2]
-            self.cracks.add(Crack.disc(self.grid, samples.points[at], normal, BIRTH_RADIUS))
+            normal = unit(samples.deformation[at].T @ axes[:, 2])
+            self.cracks.add(Crack.disc(self.grid, self._off_skin(samples.points[at], normal), normal, BIRTH_RADIUS))
+
+    def _off_skin(self, at: Floats, normal: Floats) -> Floats:
+        """A place for a crack across `normal`, moved inwards where it would peel off a skin, as at a surface held."""
+        above, below = self._distance(at + CLEAR * np.array([normal, -normal])) > 0
+        return at + CLEAR * (float(below) - float(above)) * normal
 
     def _thresholds(self, points: Floats) -> Floats:
         """Stress over strength that starts a crack at places (n, 3), shape (n,)."""
@@ -131,13 +139,13 @@ class Fracture:
             return np.zeros(0, bool)
         return self._distance(crack.front.points) < 0.5 * self.grid.spacing
 
-    def _run(self, number: int, crack: Crack, samples: Samples, tree: cKDTree, dt: float) -> None:
+    def _run(self, number: int, crack: Crack, samples: Samples, dt: float) -> None:
         inside = self._unfinished(crack)
         if not inside.any():
             return
         t, f, n = crack.front.frames()
         P = crack.front.points
-        pull = _pull(P[inside], f[inside], samples, tree, self.cracks)
+        pull = _pull(P[inside], f[inside], samples, self._tree, self.cracks)
         turn, speed = np.zeros(len(P)), np.zeros(len(P))
         turn[inside], speed[inside] = pull.turns(t[inside], f[inside], n[inside]), pull.speeds()
         # A web too thin to hold a sample bears nothing: it goes with what is beside it, as the front outside does.

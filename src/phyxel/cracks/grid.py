@@ -95,6 +95,14 @@ def at(lattice: Lattice, i: int, j: int, k: int):
 
 
 @wp.func
+def within(low: wp.vec3i, high: wp.vec3i, n: int):
+    """The n-th grid point of those from `low` to `high`, both included."""
+    rows = high[1] - low[1] + 1
+    columns = high[2] - low[2] + 1
+    return low[0] + n // (rows * columns), low[1] + (n // columns) % rows, low[2] + n % columns
+
+
+@wp.func
 def cell_of(lattice: Lattice, X: wp.vec3d):
     """The cell that holds X, by its lowest corner, and where in it X lies, each 0..1. Outside: the nearest place."""
     place = wp.vec3d()

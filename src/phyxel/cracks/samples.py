@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +27,10 @@ class Samples:
 
     def load(self) -> Floats:
         """Largest principal stress over strength, shape (q,): above 1 it cracks (Rankine)."""
+        return self._load
+
+    @cached_property
+    def _load(self) -> Floats:
         return largest_principal(self.stress) / self.strength
 
 

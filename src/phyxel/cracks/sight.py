@@ -8,9 +8,11 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.cracks.grid import Floats, Grid, Lattice, at, between, cell_of, on_cpu, value_at
+from phyxel.cracks.grid import Floats, Grid, Lattice, at, between, cell_of, on_cpu, value_at, within
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Indices = NDArray[np.int64]
 
 HALVINGS = 12
 """How often the place of a crossing is halved: to a 4000th of half a cell."""
@@ -59,27 +61,22 @@ def mark_cut_cells(
     psi1: wp.array(dtype=wp.float64),
     psi2: wp.array(dtype=wp.float64),
     lattice: Lattice,
+    low: wp.vec3i,
+    high: wp.vec3i,
     cut: wp.array(dtype=wp.int8),
 ):
-    """Which cells may hold a part of the crack: ψ1 has both signs at their corners, and ψ2 is somewhere below 0.
-
-    A cell is known by the number of its lowest corner."""
-    o = first + wp.tid()
-    k = o % lattice.count[2]
-    j = (o // lattice.count[2]) % lattice.count[1]
-    i = o // (lattice.count[2] * lattice.count[1])
-    cut[o] = wp.int8(0)
-    if i < lattice.count[0] - 1 and j < lattice.count[1] - 1 and k < lattice.count[2] - 1:
-        above = int(0)
-        behind = int(0)
-        for c in range(8):
-            corner = at(lattice, i + (c >> 2), j + ((c >> 1) & 1), k + (c & 1))
-            if psi1[corner] >= wp.float64(0.0):
-                above += 1
-            if psi2[corner] < wp.float64(0.0):
-                behind += 1
-        if above > 0 and above < 8 and behind > 0:
-            cut[o] = wp.int8(1)
+    """Which cells from `low` to `high` may hold a part of the crack: ψ1 has both signs at their corners, and ψ2 is
+    somewhere below 0. A cell is known by the number of its lowest corner."""
+    i, j, k = within(low, high, first + wp.tid())
+    above = int(0)
+    behind = int(0)
+    for c in range(8):
+        corner = at(lattice, i + (c >> 2), j + ((c >> 1) & 1), k + (c & 1))
+        if psi1[corner] >= wp.float64(0.0):
+            above += 1
+        if psi2[corner] < wp.float64(0.0):
+            behind += 1
+    cut[at(lattice, i, j, k)] = wp.int8(wp.where(above > 0 and above < 8 and behind > 0, 1, 0))
 
 
 @wp.func
@@ -159,31 +156,49 @@ def see(
 
 
 class Sight:
-    """Where a crack is: the cells near it and their box, found once for level sets that have changed."""
+    """Where a crack is: the cells near it and their box."""
 
     def __init__(self, grid: Grid, psi1: Floats, psi2: Floats) -> None:
-        self._lattice = grid.lattice()
+        self._grid, self._lattice = grid, grid.lattice()
         self._psi1, self._psi2 = on_cpu(psi1.reshape(-1), wp.float64), on_cpu(psi2.reshape(-1), wp.float64)
-        cut = np.zeros(grid.shape, np.int8)
-        marked = on_cpu(cut.reshape(-1), wp.int8)
-        dev.launch(mark_cut_cells, grid.size, [self._psi1, self._psi2, self._lattice, marked], dev.pick("cpu"))
-        self.cut = cut
+        self.cut = np.zeros(grid.shape, np.int8)
         """which cells may hold a part of the crack, by their lowest corners, shape (nx, ny, nz)"""
-        self._near = on_cpu(_grown(cut).reshape(-1), wp.int8)
-        spans = [np.flatnonzero(cut.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
+        self._near = np.zeros(grid.shape, np.int8)
+        self._marked, self._walked = (on_cpu(cells.reshape(-1), wp.int8) for cells in (self.cut, self._near))
+        self.refresh(np.zeros(3, int), np.array(grid.shape) - 1)
+
+    def refresh(self, low: Indices, high: Indices) -> None:
+        """Look again at level sets that have changed at grid points from `low` to `high`, both (3,)."""
+        last = np.array(self._grid.shape) - 2
+        low, high = np.maximum(low - 1, 0), np.minimum(high, last)
+        box = [wp.vec3i(*low), wp.vec3i(*high)]
+        count = int(np.prod(high - low + 1))
+        levels = [self._psi1, self._psi2, self._lattice]
+        dev.launch(mark_cut_cells, count, [*levels, *box, self._marked], dev.pick("cpu"), split=False)
+        # What is near depends on the cells beside it, and these on the next ones.
+        first, start = np.maximum(low - 1, 0), np.maximum(low - 2, 0)
+        end, stop = np.minimum(high + 1, last + 1), np.minimum(high + 2, last + 1)
+        self._near[_block(first, end)] = _grown(self.cut[_block(start, stop)])[_block(first - start, end - start)]
+        spans = [np.flatnonzero(self.cut.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
         self.empty = len(spans[0]) == 0
         """whether nothing is cut"""
         if not self.empty:
-            self.lower = grid.origin + grid.spacing * np.array([span[0] - 1 for span in spans])
-            self.upper = grid.origin + grid.spacing * np.array([span[-1] + 2 for span in spans])
+            self.lower = self._grid.origin + self._grid.spacing * np.array([span[0] - 1 for span in spans])
+            self.upper = self._grid.origin + self._grid.spacing * np.array([span[-1] + 2 for span in spans])
 
-    def look(self, one: Floats, other: Floats, seen: NDArray[np.bool_]) -> None:
-        """Set `seen` (n,) to False for ways between `one` and `other` (n, 3) that cross the crack."""
+    def look(
+        self, one: Floats, other: Floats, seen: NDArray[np.bool_], within: tuple[Floats, Floats] | None = None
+    ) -> None:
+        """Set `seen` (n,) to False for ways between `one` and `other` (n, 3) that cross the crack, in a box if one is
+        given."""
         if self.empty or len(one) == 0:
             return
+        lower, upper = (self.lower, self.upper) if within is None else _common((self.lower, self.upper), within)
+        if (lower > upper).any():
+            return
         ways = [on_cpu(one, wp.vec3d), on_cpu(other, wp.vec3d)]
-        levels = [self._psi1, self._psi2, self._near, self._lattice, wp.vec3d(*self.lower), wp.vec3d(*self.upper)]
-        dev.launch(see, len(one), [*ways, *levels, on_cpu(seen, wp.bool)], dev.pick("cpu"), split=len(one) > 5000)
+        levels = [self._psi1, self._psi2, self._walked, self._lattice, wp.vec3d(*lower), wp.vec3d(*upper)]
+        dev.launch(see, len(one), [*ways, *levels, on_cpu(seen, wp.bool)], dev.pick("cpu"), split=len(one) > 30000)
 
     def levels(self, X: Floats) -> tuple[Floats, Floats]:
         """ψ1 and ψ2 at places (n, 3), each of shape (n,)."""
@@ -200,6 +215,16 @@ class Sight:
         read = [on_cpu(X, wp.vec3d), psi, self._lattice, on_cpu(out, wp.vec3d)]
         dev.launch(read_slopes, len(X), read, dev.pick("cpu"), split=len(X) > 10000)
         return out
+
+
+def _common(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """What two boxes have in common."""
+    return np.maximum(one[0], other[0]), np.minimum(one[1], other[1])
+
+
+def _block(low: Indices, high: Indices) -> tuple[slice, slice, slice]:
+    """Cells from `low` to `high`, both included."""
+    return slice(low[0], high[0] + 1), slice(low[1], high[1] + 1), slice(low[2], high[2] + 1)
 
 
 def _grown(cells: NDArray[np.int8]) -> NDArray[np.int8]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import warp as wp
+from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.cracks.front import Front
-from phyxel.cracks.grid import Floats, Grid, Lattice, at, on_cpu
+from phyxel.cracks.grid import Floats, Grid, Lattice, at, on_cpu, within
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -132,12 +133,7 @@ def run_levels(
     quite across the front. What is cut stays cut: there ψ2 only falls, and ψ1 keeps its side. Behind the front ψ2 falls
     to the same r·v̂ − Δt|v|, so that it stays a distance.
     """
-    n = first + wp.tid()
-    rows = high[1] - low[1] + 1
-    columns = high[2] - low[2] + 1
-    i = low[0] + n // (rows * columns)
-    j = low[1] + (n // columns) % rows
-    k = low[2] + n % columns
+    i, j, k = within(low, high, first + wp.tid())
     o = at(lattice, i, j, k)
     s = nearest[o]
     if s < 0:
@@ -173,9 +169,9 @@ def run_levels(
 
 def run_crack(
     grid: Grid, psi1: Floats, psi2: Floats, front: Front, directions: Floats, normals: Floats, ways: Floats
-) -> None:
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Let ψ1 and ψ2 follow a front whose points go `ways` (k,) along `directions` (k, 3); `normals` (k, 3) are those of
-    the surface it then leaves behind."""
+    the surface it then leaves behind. They change between two grid points, both (3,), that it returns."""
     places = (front.points - grid.origin) / grid.spacing
     last = np.array(grid.shape) - 1
     low = np.clip(np.floor(places.min(axis=0) - BAND), 0, last).astype(int)
@@ -190,4 +186,5 @@ def run_crack(
     curve = [points, before, after, *(on_cpu(v, wp.vec3d) for v in (directions, normals)), on_cpu(ways, wp.float64)]
     levels = [on_cpu(v.reshape(-1), wp.float64) for v in (psi1, psi2)]
     count = int(np.prod(high - low + 1))
-    dev.launch(run_levels, count, [*curve, nearest, lattice, *box, *levels], device, split=count > 20000)
+    dev.launch(run_levels, count, [*curve, nearest, lattice, *box, *levels], device, split=count > 50000)
+    return low, high

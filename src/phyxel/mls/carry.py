@@ -149,6 +149,8 @@ class Carriers:
     @staticmethod
     def found(points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees | None = None) -> Carriers:
         """The nearest nodes of each of (m, 3) points among (n, 3) nodes; those that `sees` denies have no share."""
+        if len(nodes) == 1 or len(points) == 0:
+            return Carriers._alone(len(points), len(nodes))
         k = min(CARRIERS, len(nodes) - 1)
         distance, index = nearest(points, nodes, k + 1)
         share = np.maximum(1 - (distance[:, :k] / distance[:, k:]) ** 2, 1e-9) ** 3
@@ -159,12 +161,20 @@ class Carriers:
         return Carriers(index[:, :k].astype(np.int32), share.astype(np.float32))
 
     @staticmethod
+    def _alone(points: int, nodes: int) -> Carriers:
+        """Of no points, or by one node."""
+        each = (points, max(min(CARRIERS, nodes - 1), 1))
+        return Carriers(np.zeros(each, np.int32), np.full(each, 1 / each[1], np.float32))
+
+    @staticmethod
     def beside_cracks(
         points: NDArray[np.floating], nodes: NDArray[np.floating], sees: Sees, past_cracks: Sees
     ) -> Carriers:
         """As `found`, but of points beside cracks, of which `sees` knows too: nodes must also be seen `past_cracks`
         from the points themselves, or near a crack's tip its two faces would share some. Each has as many nodes on its
         own side as others have around them; where nothing is hidden it is the same."""
+        if len(nodes) == 1 or len(points) == 0:
+            return Carriers._alone(len(points), len(nodes))
         k, most = min(CARRIERS, len(nodes) - 1), min(BESIDE, len(nodes))
         distance, index = nearest(points, nodes, most)
         owner = np.repeat(np.arange(len(points)), most)

@@ -46,28 +46,19 @@ def homes(
     (m,)."""
     first = min(HOMES, asked, len(nodes))
     _, candidates = nearest(points, nodes, first)
-    home, lost = candidates[:, 0].copy(), np.arange(len(points))
-    lost = _ask(candidates, points, nodes, sees, home, lost)
-    if len(lost) and asked > first:
-        _, candidates = nearest(points[lost], nodes, min(asked, len(nodes)))
-        _ask(candidates[:, first:], points, nodes, sees, home, lost)
-    return home
-
-
-def _ask(
-    candidates: NDArray[np.integer],
-    points: NDArray[np.floating],
-    nodes: NDArray[np.floating],
-    sees: Sees,
-    home: NDArray[np.int64],
-    lost: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Ask candidates (k, c) of points that are `lost`, (k,), one after the other, and write down the first that sees
-    each; who is lost then."""
-    for k in range(candidates.shape[1]):
+    home = candidates[:, 0].copy()
+    lost = np.arange(len(points))
+    for candidate in candidates.T:
+        found = sees(points[lost], nodes[candidate[lost]])
+        home[lost[found]] = candidate[lost[found]]
+        lost = lost[~found]
         if len(lost) == 0:
-            break
-        found = sees(points[lost], nodes[candidates[:, k]])
-        home[lost[found]] = candidates[found, k]
-        lost, candidates = lost[~found], candidates[~found]
-    return lost
+            return home
+    if asked > first:
+        # Few are left: they ask all others at once.
+        _, candidates = nearest(points[lost], nodes, min(asked, len(nodes)))
+        many = candidates.shape[1]
+        seen = sees(np.repeat(points[lost], many, axis=0), nodes[candidates.reshape(-1)]).reshape(-1, many)
+        some = seen.any(axis=1)
+        home[lost[some]] = candidates[some, seen[some].argmax(axis=1)]
+    return home

@@ -272,9 +272,10 @@ def fill_shape_functions(
 
 
 # Both bases at once: a module compiled for one only would be compiled again for the other.
-for _, _matrix in TERMS.values():
-    for _kernel in (invert_moments, fill_shape_functions):
-        wp.overload(_kernel, {"inverse": wp.array(dtype=_matrix)})
+KERNELS = {
+    basis: [wp.overload(kernel, {"inverse": wp.array(dtype=matrix)}) for kernel in (invert_moments, fill_shape_functions)]
+    for basis, (_, matrix) in TERMS.items()
+}
 
 
 @dataclass(frozen=True)
@@ -461,7 +462,7 @@ class ShapeFunctions:
         phi = wp.empty(pairs, dtype=wp.float64, device=self._device)
         dphi = wp.empty(pairs, dtype=wp.vec3d, device=self._device)
         per_length = wp.float64(1 / self._unit)
-        self._launch(fill_shape_functions, covered, [unit, inverse, per_length, phi, dphi])
+        self._launch(KERNELS[self.basis][1], covered, [unit, inverse, per_length, phi, dphi])
         return ShapeValues(covered.start, covered.index, phi, dphi, condition.numpy(), len(self.nodes))
 
     def condition(self, points: ArrayLike) -> NDArray[np.float64]:
@@ -483,7 +484,7 @@ class ShapeFunctions:
         unit = wp.ones(m, dtype=wp.float64, device=self._device)
         inverse = wp.empty(m, dtype=TERMS[self.basis][1], device=self._device)
         condition = wp.empty(m, dtype=wp.float64, device=self._device)
-        self._launch(invert_moments, covered, [unit, inverse, condition])
+        self._launch(KERNELS[self.basis][0], covered, [unit, inverse, condition])
         return unit, inverse, condition
 
     def _covered(self, points: NDArray[np.float64]) -> _Covered:

@@ -8,14 +8,13 @@ alone carries what is around it without strain.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import ShapeValues
 
 if TYPE_CHECKING:
@@ -24,13 +23,27 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Indices = NDArray[np.integer]
 
+Extent = tuple[Floats, Floats]
+"""The lower and the upper corner of a box."""
+
+
+class Cracked(Protocol):
+    """Whether cracks leave the straight ways between places (n, 3) and (n, 3) free, or those in a box do, (n,)."""
+
+    def __call__(
+        self, one: NDArray[np.floating], other: NDArray[np.floating], within: Extent | None = None
+    ) -> NDArray[np.bool_]: ...
+
+
 WELL = 1e4
 """cond(A) up to which nodes determine a field."""
+FEWEST = 4
+"""Nodes without which there is no linear field."""
 WIDER = (1.25, 1.6, 2.0, 2.5, 3.2, 4.0)
 """How far covers are widened, one after the other."""
 
 
-def cut_values(space: Space, whole: ShapeValues, X: Floats, sees: Sees) -> ShapeValues:
+def cut_values(space: Space, whole: ShapeValues, X: Floats, sees: Cracked) -> ShapeValues:
     """φ and ∇φ at places X (m, 3), of which `whole` are those without cracks. Where too few nodes are seen they are
     zero, and the condition infinite."""
     owner, index = whole.owner, whole.index.numpy()
@@ -43,7 +56,7 @@ def cut_values(space: Space, whole: ShapeValues, X: Floats, sees: Sees) -> Shape
     return whole.with_rows(changed, rebuilt(space, X[changed], rank[owner[kept]], index[kept], sees))
 
 
-def rebuilt(space: Space, X: Floats, owner: Indices, index: Indices, sees: Sees) -> ShapeValues:
+def rebuilt(space: Space, X: Floats, owner: Indices, index: Indices, sees: Cracked) -> ShapeValues:
     """φ and ∇φ at places X (m, 3) from nodes that they see, given as pairs (p,), (p,) of a place and a node, both
     ascending; from more nodes where these are not enough."""
     found = space.on(X, owner, index)
@@ -52,15 +65,18 @@ def rebuilt(space: Space, X: Floats, owner: Indices, index: Indices, sees: Sees)
         return found
     wide, nodes = _seen_around(space, X[bad], *_of(bad, owner, index, len(X)), sees)
     reach = space.reach_to(X[bad][wide], nodes)
+    found = found.with_rows(bad, space.on(X[bad], wide[:0], nodes[:0]))
     for wider in WIDER:
+        hopeless = np.bincount(wide, minlength=len(bad)) < FEWEST
+        bad, wide, nodes, reach = _without(hopeless, bad, wide, nodes, reach)
+        if len(bad) == 0:
+            break
         near = reach < wider
         more = space.on(X[bad], wide[near], nodes[near], wider)
         helped = more.condition < WELL
         found = found.with_rows(bad[helped], more.rows(np.flatnonzero(helped)))
         bad, wide, nodes, reach = _without(helped, bad, wide, nodes, reach)
-        if len(bad) == 0:
-            break
-    return found.with_rows(bad, space.on(X[bad], np.zeros(0, int), np.zeros(0, int)))
+    return found
 
 
 def _of(places: Indices, owner: Indices, index: Indices, count: int) -> tuple[Indices, Indices]:
@@ -81,7 +97,7 @@ def _without(
     return places[left], rank[owner[kept]], index[kept], reach[kept]
 
 
-def _seen_around(space: Space, X: Floats, owner: Indices, index: Indices, sees: Sees) -> tuple[Indices, Indices]:
+def _seen_around(space: Space, X: Floats, owner: Indices, index: Indices, sees: Cracked) -> tuple[Indices, Indices]:
     """Nodes that places see beyond their covers, as pairs: neighbours of neighbours. That these lie in the same part of
     the solid is known, without a look at it."""
     lists = csr_array((np.ones(len(owner), bool), (owner, index)), (len(X), len(space)))
@@ -105,7 +121,7 @@ def alone(values: ShapeValues) -> ShapeValues:
     return values.with_rows(lost, ShapeValues.restored(lonely, values.node_count, values.start.device))
 
 
-def continued(space: Space, values: ShapeValues, X: Floats, sees: Sees | None) -> ShapeValues:
+def continued(space: Space, values: ShapeValues, X: Floats, sees: Cracked | None) -> ShapeValues:
     """With fields that go on straight from the nearest node that X (m, 3) sees where no function reaches it, or from
     the nearest of all."""
     lost = np.flatnonzero(~np.isfinite(values.condition))
@@ -119,7 +135,7 @@ def continued(space: Space, values: ShapeValues, X: Floats, sees: Sees | None) -
     return values.with_rows(lost, there)
 
 
-def _homes(X: Floats, nodes: Floats, sees: Sees | None) -> Indices:
+def _homes(X: Floats, nodes: Floats, sees: Cracked | None) -> Indices:
     if sees is None:
         return nearest(X, nodes, 1)[1][:, 0]
     near = nearest(X, nodes, min(HOMES, len(nodes)))[1]

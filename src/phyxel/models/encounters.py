@@ -96,9 +96,10 @@ def scattered(positions: Floats) -> tuple[Indices, int]:
     `POINTS` apart."""
     cells = np.floor(positions / (0.5 * PLANES)).astype(np.int64)
     few = np.sort(np.unique(cells, axis=0, return_index=True)[1])
-    x = positions[few]
+    x, chosen, points = positions[few], [], 0
+    if not len(x):
+        return few, 0
     distance = np.full(len(x), np.inf)
-    chosen, points = [], 0
     k = int(np.argmax(np.square(x - x.mean(axis=0)).sum(axis=1)))
     while distance[k] > PLANES**2:
         points += bool(distance[k] > POINTS**2)
@@ -119,6 +120,9 @@ class Party:
         self.before = model.u
         """coefficients of the displacement when the step began, in the body's units, shape (n, 3)"""
         self._look(self.before)
+        v = unit * model.v
+        self.slowest, self.fastest = v.min(axis=0), v.max(axis=0)
+        """of each component of its velocity, shape (3,)"""
 
     def _look(self, u: Floats) -> None:
         self.x = self.origin + self.unit * (self.model.space.nodes + u)
@@ -128,7 +132,6 @@ class Party:
     def go(self, dt: float) -> None:
         """A step was taken: look at where the velocity that it left leads in its time. A free fall goes by the mean of
         velocities, and would be stopped with half its speed."""
-        self.model.unload(dt)
         self._look(self.before + dt * self.model.v)
         self.way = dt * self.unit * self.model.v
 
@@ -168,48 +171,53 @@ class Contacts:
     friction: float
 
 
-# Who is near whom
+class Meeting:
+    """Bodies at the beginning of a step, those that may come to touch each other in it."""
+
+    def __init__(self, parties: Sequence[Party], longest: float) -> None:
+        """In a step of `longest` [s] at most."""
+        self._parties, self._pairs = parties, []
+        self.longest_step = longest
+        """[s], in which no two of them come much nearer"""
+        if len(parties) < 2:
+            return
+        speed = _closing_speeds(parties)
+        lower, upper, unit = (np.array([getattr(one, name) for one in parties]) for name in ("lower", "upper", "unit"))
+        before = (lower[:, None] - upper < longest * speed[:, :, None]).all(axis=2)
+        self._pairs = np.argwhere(np.triu(before & before.T, 1)).tolist()
+        for a, b in self._pairs:
+            step = CLOSER * min(unit[a], unit[b]) / max(speed[a, b], 1e-30)
+            self.longest_step = min(self.longest_step, max(step, SHORTEST))
+
+    def resolve(self, dt: float) -> None:
+        """Let bodies that have gone a step of dt [s] each push each other apart."""
+        for party in self._parties:
+            party.model.unload(dt)
+        for a in {a for pair in self._pairs for a in pair}:
+            self._parties[a].go(dt)
+        found = [one for pair in self._pairs for one in _contacts_of(self._parties, *pair)]
+        for contacts in _islands(found, len(self._parties)):
+            _resolve(self._parties, contacts, dt)
 
 
-def longest_step(parties: Sequence[Party]) -> float:
-    """Step [s] in which no two bodies that are near each other come much nearer."""
-    longest = math.inf
-    if len(parties) > 1:
-        middles = [party.unit * party.model.v.mean(axis=0) for party in parties]
-        spreads = [
-            float(np.linalg.norm(party.unit * party.model.v - middle, axis=1).max())
-            for party, middle in zip(parties, middles, strict=True)
-        ]
-        for a, b in combinations(range(len(parties)), 2):
-            speed = float(np.linalg.norm(middles[a] - middles[b])) + spreads[a] + spreads[b]
-            unit = min(parties[a].unit, parties[b].unit)
-            step = max(CLOSER * unit / max(speed, 1e-30), SHORTEST)
-            # as far as it would go in the steps that are taken at most
-            if step < longest and _near(parties[a], parties[b], LOOKED_AHEAD * speed):
-                longest = step
-    return longest
-
-
-LOOKED_AHEAD = 0.01
-"""[s]"""
-
-
-def _near(one: Party, other: Party, margin: float = 0.0) -> bool:
-    return bool((one.lower - margin < other.upper).all() and (other.lower - margin < one.upper).all())
+def _closing_speeds(parties: Sequence[Party]) -> Floats:
+    """The largest speed [m/s] that two of n bodies can have against each other, shape (n, n)."""
+    slowest, fastest = (np.array([getattr(one, name) for one in parties]) for name in ("slowest", "fastest"))
+    most = fastest[:, None] - slowest
+    return np.asarray(np.linalg.norm(np.maximum(most, np.swapaxes(most, 0, 1)), axis=2))
 
 
 # What touches
 
 
-def _found(parties: Sequence[Party]) -> list[Contacts]:
-    found = []
-    for a, b in combinations(range(len(parties)), 2):
-        if _near(parties[a], parties[b]):
-            both = [_points_in(parties, a, b), _points_in(parties, b, a)]
-            touching = [one for one in both if one is not None]
-            count = sum(len(one.gap) for one in touching)
-            found += touching if count <= MOST else [_fewer(one, MOST * len(one.gap) // count) for one in touching]
-    return found
+def _contacts_of(parties: Sequence[Party], a: int, b: int) -> list[Contacts]:
+    one, other = parties[a], parties[b]
+    if (one.lower > other.upper).any() or (other.lower > one.upper).any():
+        return []
+    both = [_points_in(parties, a, b), _points_in(parties, b, a)]
+    found = [one for one in both if one is not None]
+    count = sum(len(one.gap) for one in found)
+    return found if count <= MOST else [_fewer(one, MOST * len(one.gap) // count) for one in found]
 
 
 def _points_in(parties: Sequence[Party], a: int, b: int) -> Contacts | None:
@@ -277,17 +285,6 @@ def _fewer(contacts: Contacts, count: int) -> Contacts:
 
 
 # What it does
-
-
-def meet(parties: Sequence[Party], dt: float) -> None:
-    """Let bodies that have gone a step of dt [s] each push each other apart."""
-    if not parties:
-        return
-    for party in parties:
-        party.go(dt)
-    found = _found(parties)
-    for contacts in _islands(found, len(parties)):
-        _resolve(parties, contacts, dt)
 
 
 def _islands(found: list[Contacts], count: int) -> Iterator[list[Contacts]]:

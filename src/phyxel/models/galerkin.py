@@ -27,8 +27,8 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.cuts import Cracked, Extent
 from phyxel.models.crossing import FAINT, TRIES, Motion, fitted, rigid_part
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
@@ -132,7 +132,7 @@ class GalerkinModel:
     """Moves one body by its Galerkin space (`lone.LoneModel`).
 
     `unit` [m] is the body's length; `velocities` (n, 3) [1/s] are coefficients. Nodes `contact` (c,) can touch
-    colliders: those on the surface.
+    colliders: those on the surface; and so can `faces` (k, 3), places on cracks that have parted it from others.
     """
 
     def __init__(
@@ -142,6 +142,7 @@ class GalerkinModel:
         velocities: Floats,
         contact: NDArray[np.integer],
         device: wp.Device,
+        faces: Floats | None = None,
     ) -> None:
         self.space, self.device = space, device
         self._unit = unit
@@ -149,7 +150,8 @@ class GalerkinModel:
         self.v: Floats = np.array(velocities, np.float64).reshape(-1, 3)
         self._forces = PointForces(space)
         self._contact = np.asarray(contact)
-        self._footing = Footing(csr_array(space.at_nodes.values[contact]), space.nodes[contact])
+        self._faces = np.zeros((0, 3)) if faces is None else faces
+        self._footing = Footing(self._contact_rows(), np.concatenate([space.nodes[contact], self._faces]))
         self._held = _Held.of(space, ())
         self._system: RestSystem | None = None
         self._tuned, self._tuned_in = math.nan, space
@@ -158,7 +160,7 @@ class GalerkinModel:
         """what the last step took"""
         self._borne: Floats | None = None
         """forces of other bodies in the last step, if it is not free: the next one foresees them, shape (n, 3)"""
-        self.cracks: Sees | None = None
+        self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
     # What it is made of, and what has hold of it
@@ -176,23 +178,29 @@ class GalerkinModel:
         self._forces.set_laws(self._rows, self._law)
         hardness = np.array([row.stiffness.max() + row.k_v for row in self._rows])
         self._hardest = float(hardness.max())
-        self._footing.stiffness = CONTACT * hardness[mixture.which[self._contact]]
+        of = np.concatenate([self._contact, nearest(self._faces, self.space.nodes, 1)[1][:, 0]])
+        self._footing.stiffness = CONTACT * hardness[mixture.which[of]]
         self._system = None
 
-    def _weigh(self) -> None:
-        self._mass = self.space.mass(self._density)
+    def _weigh(self, known: csr_array | None = None) -> None:
+        self._mass = self.space.mass(self._density, known)
         self._drag = self.space.mass(self._resistance) if self._resistance.any() else 0 * self._mass
         self._pace = math.nan, self._mass
+
+    def _contact_rows(self) -> csr_array:
+        nodes = csr_array(self.space.at_nodes.values[self._contact])
+        return csr_array(vstack([nodes, self.space.at(self._faces).values])) if len(self._faces) else nodes
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """What is held from now on; nothing jumps."""
         self._held = _Held.of(self.space, holds)
         self._system = None
 
-    def crack(self, box: tuple[Floats, Floats] | None = None) -> bool:
-        """Cut the space where `cracks` deny sight, in a box if new cuts lie in one; whether that changed anything."""
+    def crack(self, boxes: Sequence[Extent] | None = None) -> bool:
+        """Cut the space where `cracks` deny sight, which are new in boxes if these are given; whether that changed
+        anything."""
         assert self.cracks is not None
-        space = self.space.cut(self.cracks, box)
+        space = self.space.cut(self.cracks, boxes)
         if space is self.space:
             return False
         self._go_over(space)
@@ -201,32 +209,35 @@ class GalerkinModel:
     def _go_over(self, space: Space) -> None:
         """Go on in a space with other cracks: fields as `crossing` has them, permanent strain where it was.
 
-        Momentum and angular momentum are kept: the rigid motion that is missing is added. Elastic and kinetic energy
-        together do not grow. Should the elastic energy, the strain about the nearest rigid motion is scaled down till
-        it does not; what is above the old sum then is taken from vibration, and from the spin if that is not enough.
+        The middle of mass, momentum and angular momentum are kept: the rigid motion that is missing is added. Elastic
+        and kinetic energy together do not grow. Should the elastic one, the strain about the nearest rigid motion is
+        scaled down till it does not; what is above the old sum then is taken from vibration, and from the spin if that
+        is not enough.
         """
         elastic, kinetic = (energy / self._unit**3 for energy in self.energies())
         gradient = self._forces.J - np.eye(3)
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
-        motion = Motion(self._mass, self.space.nodes + self.u, self.v)
-        self._enter(space)
+        motion, middle = Motion(self._mass, self.space.nodes + self.u, self.v), self.middle()
+        self._enter(space, self._mass)
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
-        stretching = csr_array(space.slopes() + share * self._mass)
+        stretching = csr_array(space.slopes + share * self._mass)
         self.u = fitted(stretching, strain_load + share * u_load, self.u)
+        self.u += middle - self.middle()
         left = self._calmed(elastic)
         moved = Motion(self._mass, space.nodes + self.u, fitted(self._mass, v_load, self.v))
         moved.with_momenta(*motion.momenta)
         moved.with_at_most(kinetic + elastic - left)
         self.v = moved.v
 
-    def _enter(self, space: Space) -> None:
-        """Another space with the same points; coefficients are still those of the old one."""
+    def _enter(self, space: Space, known: csr_array | None = None) -> None:
+        """Another space with the same points; coefficients are still those of the old one. The mass is `known` there
+        where the last cut has not changed it."""
         self.space = space
         self._forces.follow(space)
-        self._weigh()
-        self._footing.follow(csr_array(space.at_nodes.values[self._contact]))
+        self._weigh(known)
+        self._footing.follow(self._contact_rows())
         held = _Held.of(space, self._held.holds)
         if not np.array_equal(held.basis, self._held.basis):
             self._held = held
@@ -264,15 +275,18 @@ class GalerkinModel:
         self._forces.begin(self.u, 0 * self._beta)
         return self._forces.at(self.u)[0]
 
-    def part(self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer]) -> GalerkinModel:
+    def part(
+        self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer], faces: Floats
+    ) -> GalerkinModel:
         """A model of a piece of the body that has these nodes (k,), and its own space; where it is. What it is made of
         and what has hold of it is for its body to say."""
-        piece = GalerkinModel(space, self._unit, self.v[nodes], contact, self.device)
+        piece = GalerkinModel(space, self._unit, self.v[nodes], contact, self.device, faces)
         piece.u = self.u[nodes].copy()
         piece._forces.plastic = self._forces.plastic[self.space.points_of(space)]
         piece._turns = self._turns[nodes].copy()
-        rows = np.searchsorted(self._contact, nodes[contact])
-        piece._footing.anchor, piece._footing.pressure = self._footing.anchor[rows], self._footing.pressure[rows]
+        rows, count = np.searchsorted(self._contact, nodes[contact]), len(contact)
+        footing = piece._footing
+        footing.anchor[:count], footing.pressure[:count] = self._footing.anchor[rows], self._footing.pressure[rows]
         return piece
 
     # Motion
@@ -522,10 +536,11 @@ class GalerkinModel:
             0.5 * float(np.vdot(self.v, self._mass @ self.v)) * self._unit**3,
         )
 
-    def momenta(self) -> tuple[Floats, Floats]:
-        """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
-        carried = self._mass @ self.v
-        turning = np.cross(self.space.nodes + self.u, carried).sum(axis=0)
+    def momenta(self, nodes: NDArray[np.integer] | slice = slice(None)) -> tuple[Floats, Floats]:
+        """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each; or what some
+        nodes have of them."""
+        carried = (self._mass @ self.v)[nodes]
+        turning = np.cross((self.space.nodes + self.u)[nodes], carried).sum(axis=0)
         return carried.sum(axis=0) * self._unit**2, turning * self._unit**3
 
     def middle(self) -> Floats:

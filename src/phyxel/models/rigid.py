@@ -120,6 +120,16 @@ class RigidModel:
             self._c = self._c + self._R @ (self._middle - before)
             self._L = self._R @ self._inertia @ self._R.T @ spin
 
+    def throw(self, x: Floats, momentum: Floats, spin: Floats) -> None:
+        """Start where nodes are at x (n, 3), as nearly as a rigid motion gets them there, with this momentum [kg m/s] and
+        angular momentum about where the body counts from [kg m²/s]."""
+        self._c = self._masses @ x / self._mass
+        arm, there = self.space.points - self._middle, x - self._c
+        U, _, Vt = np.linalg.svd((self._masses[:, None] * there).T @ arm)
+        self._R = U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt if len(x) > 1 else np.eye(3)
+        self._v = momentum / self._unit**2 / self._mass
+        self._L = spin / self._unit**3 - self._mass * np.cross(self._c, self._v)
+
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """What is held from now on."""
         self._holds = holds

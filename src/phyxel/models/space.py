@@ -29,7 +29,7 @@ from phyxel import device as dev
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import Basis, ShapeFunctions, ShapeValues, entries_of
-from phyxel.models.cuts import alone, continued, cut_values, rebuilt
+from phyxel.models.cuts import Cracked, Extent, alone, continued, cut_values, rebuilt
 from phyxel.models.elasticity import hooke
 from phyxel.models.laws import Row
 from phyxel.solid.fabric import Fabric
@@ -84,8 +84,11 @@ class Pairs:
     def with_values(self, phi: Floats, dphi: Floats) -> Pairs:
         """The same with other φ (pairs,) and ∇φ (pairs, 3)."""
         device = self.phi.device
-        phi, dphi = wp.array(phi, dtype=wp.float64, device=device), wp.array(dphi, dtype=wp.vec3d, device=device)
-        return replace(self, phi=phi, dphi=dphi)
+        return replace(
+            self,
+            phi=wp.array(phi, dtype=wp.float64, device=device, copy=False),
+            dphi=wp.array(dphi, dtype=wp.vec3d, device=device, copy=False),
+        )
 
 
 @dataclass(frozen=True)
@@ -138,11 +141,14 @@ class Space:
         """φ and ∇φ at the nodes: a node's coefficient is not its displacement"""
         self._whole = self
         """this space before there were cracks"""
-        self._cracks: Sees | None = None
+        self._cracks: Cracked | None = None
         self._seen = np.ones(self.values.nnz, bool)
         """whether the point and the node of an entry see each other, shape (pairs,)"""
         self._cut_off, self._lost = np.zeros(len(self.points), bool), np.zeros(len(self.points), bool)
         """points that have been cut off from nodes, and those that see too few; shape (q,) each"""
+        self._touched = np.zeros(0, np.int32)
+        """nodes whose functions the last cut has changed"""
+        self._slopes_before: csr_array | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -218,15 +224,13 @@ class Space:
 
     # Cracks
 
-    def cut(self, sees: Sees, box: tuple[Floats, Floats] | None = None) -> Space:
+    def cut(self, sees: Cracked, boxes: Sequence[Extent] | None = None) -> Space:
         """The same space without pairs that do not see each other any more; this one where there are none.
 
-        `sees` takes positions in the body's coordinates, and is asked again at later times. Where pairs are cut now the
-        crack lies in the `box`, if one is given.
+        `sees` takes positions in the body's coordinates, and is asked again at later times. What is new of the cracks
+        lies in the `boxes`, if these are given.
         """
-        point = self._point
-        asked = np.flatnonzero(self._seen if box is None else self._seen & self._near(box)[point])
-        struck = asked[~sees(self.points[point[asked]], self.nodes[self.values.indices[asked]])]
+        struck = np.unique(np.concatenate([self._struck(sees, box) for box in (boxes or [None])]))
         if len(struck) == 0:
             return self
         _ = self._shape, self.around, self._neighbours  # what all spaces of a body share
@@ -235,16 +239,26 @@ class Space:
         new._cracks, new._seen = sees, self._seen.copy()
         new._seen[struck] = False
         new.at_nodes = alone(cut_values(self, self._whole.at_nodes, self.nodes, sees))
-        changed = self._lost.copy()
-        changed[point[struck]] = True
-        new._rebuild(np.flatnonzero(changed), sees)
+        changed = np.zeros(len(self.points), bool)
+        changed[self._point[struck]] = True
+        new._rebuild(np.flatnonzero(changed | self._lost), sees)
         return new
+
+    def _struck(self, sees: Cracked, box: Extent | None) -> NDArray[np.int64]:
+        """Entries whose point and node do not see each other any more, for something in a box if there is one."""
+        asked = np.flatnonzero(self._seen)
+        if box is not None:
+            near = np.flatnonzero(self._near(box))
+            asked = entries_of(self.values.indptr, near)[1]
+            asked = asked[self._seen[asked]]
+        return asked[~sees(self.points[self._point[asked]], self.nodes[self.values.indices[asked]], box)]
 
     def _forget(self) -> None:
         """What was found for other cracks."""
+        self._slopes_before = self.__dict__.pop("slopes", None)
         self.__dict__.pop("at_skin", None)
 
-    def _near(self, box: tuple[Floats, Floats]) -> NDArray[np.bool_]:
+    def _near(self, box: Extent) -> NDArray[np.bool_]:
         """Points whose ways to their nodes may lead through a box, shape (q,)."""
         far = np.sqrt(3) * self._fabric.covers.max() / self._placing.length
         return ((self.points > box[0] - far) & (self.points < box[1] + far)).all(axis=1)
@@ -254,13 +268,14 @@ class Space:
         """The point of each entry, shape (pairs,)."""
         return np.repeat(np.arange(len(self.points), dtype=np.int32), np.diff(self.values.indptr))
 
-    def _rebuild(self, rows: NDArray[np.integer], sees: Sees) -> None:
+    def _rebuild(self, rows: NDArray[np.integer], sees: Cracked) -> None:
         """Find the functions of some points, ascending, anew."""
         starts, entries = entries_of(self.values.indptr, rows)
         owner, index, seen = np.repeat(np.arange(len(rows)), np.diff(starts)), self.values.indices, self._seen
         kept = seen[entries]
         X = self.points[rows]
-        found = rebuilt(self, X, owner[kept], index[entries[kept]], sees)
+        listed = kept & ~self._lost[rows][owner]  # what has seen too few does not see more now
+        found = rebuilt(self, X, owner[listed], index[entries[listed]], sees)
         lost = ~np.isfinite(found.condition)
         found = continued(self, found, X, sees)
         # The lists as they were, and what is new in them.
@@ -283,8 +298,8 @@ class Space:
         """Other functions at some points."""
         rows = state["rows"]
         starts, entries = entries_of(self.values.indptr, rows)
-        arrays = {"index": self.values.indices, "phi": self.values.data, "dphi": self.gradients, "seen": self._seen}
-        start = self.values.indptr
+        arrays = {"phi": self.values.data, "dphi": self.gradients, "seen": self._seen}
+        start, index = self.values.indptr, self.values.indices
         if np.array_equal(np.diff(starts), state["count"]):
             arrays = {name: array.copy() for name, array in arrays.items()}
             for name, array in arrays.items():
@@ -296,12 +311,14 @@ class Space:
             both = np.concatenate([start, start[-1] + np.cumsum(state["count"])])
             start, entries = entries_of(both.astype(np.int32), order)
             arrays = {name: np.concatenate([array, state[name]])[entries] for name, array in arrays.items()}
+            index = np.concatenate([index, state["index"].astype(np.int32)])[entries]
             for name in ("pairs", "_point", "_neighbours"):
                 self.__dict__.pop(name, None)
-        self.values = csr_array((arrays["phi"], arrays["index"].astype(np.int32), start), self.values.shape)
+        self.values = csr_array((arrays["phi"], index, start), self.values.shape)
         self.gradients, self._seen = arrays["dphi"], arrays["seen"]
         self._lost, self._cut_off = self._lost.copy(), self._cut_off.copy()
         self._lost[rows], self._cut_off[rows] = state["lost"], True
+        self._touched = np.unique(state["index"]).astype(np.int32)
 
     # Pieces
 
@@ -337,7 +354,7 @@ class Space:
         """Which points are those of a piece of it, (k,)."""
         return np.searchsorted(self._own.points, piece._own.points)
 
-    def look_by(self, sees: Sees) -> None:
+    def look_by(self, sees: Cracked) -> None:
         """Ask others what cracks leave free."""
         self._cracks = sees
 
@@ -366,7 +383,7 @@ class Space:
             np.array_equal(self.values.indptr, other.values.indptr) and np.array_equal(self._seen, other._seen)
         )
 
-    def restored(self, state: dict[str, NDArray[Any]], sees: Sees | None) -> Space:
+    def restored(self, state: dict[str, NDArray[Any]], sees: Cracked | None) -> Space:
         """The space of which `state` tells, with cracks through which one `sees` as then."""
         own = Own(state["nodes"], state["points"], state["skin"])
         new = copy.copy(self._whole)
@@ -377,36 +394,49 @@ class Space:
         assert sees is not None
         new._whole = copy.copy(new)
         new._forget()
-        new._cracks = sees
+        new._slopes_before, new._cracks = None, sees
         new.at_nodes = alone(cut_values(new, new.at_nodes, new.nodes, sees))
         new._take(state)
         return new
 
-    def mass(self, density: Floats) -> csr_array:
-        """M_IJ = ∫ ρ φ_I φ_J for densities (q,) at the points, shape (n, n)."""
-        return self._products(assemble_mass, self.pairs.phi, self.weights * density)
+    def mass(self, density: Floats, known: csr_array | None = None) -> csr_array:
+        """M_IJ = ∫ ρ φ_I φ_J for densities (q,) at the points, shape (n, n); `known` is that of the space of which this
+        one was cut."""
+        return self._products(assemble_mass, self.pairs.phi, self.weights * density, known)
 
+    @cached_property
     def slopes(self) -> csr_array:
         """∫ ∇φ_I · ∇φ_J, shape (n, n)."""
-        return self._products(assemble_slopes, self.pairs.dphi, self.weights)
+        return self._products(assemble_slopes, self.pairs.dphi, self.weights, self._slopes_before)
 
-    def _products(self, kernel: wp.Kernel, factor: wp.array, weights: Floats) -> csr_array:
+    def _products(
+        self, kernel: wp.Kernel, factor: wp.array, weights: Floats, known: csr_array | None
+    ) -> csr_array:
+        """Sums over the points for all pairs of nodes; only those in the rows of nodes that have been touched by the
+        last cut where others are `known`, which gives the same bits."""
         start, index = self._neighbours
-        entries = wp.zeros(len(index), dtype=wp.float64, device=self.device)
+        known = known if known is not None and known.indices is index else None
+        rows = np.arange(len(self), dtype=np.int32) if known is None else self._touched
+        entries = np.zeros(len(index)) if known is None else known.data.copy()
+        entries[entries_of(start, rows)[1]] = 0
+        sums = wp.array(entries, dtype=wp.float64, device=self.device)
         pairs = self.pairs
         dev.launch(
             kernel,
-            len(self),
+            len(rows),
             [
+                wp.array(rows, dtype=wp.int32, device=self.device),
                 pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, factor,
                 wp.array(weights, dtype=wp.float64, device=self.device),
                 wp.array(start, dtype=wp.int32, device=self.device),
                 wp.array(index, dtype=wp.int32, device=self.device),
-                entries,
+                sums,
             ],
             self.device,
         )  # fmt: skip
-        return csr_array((entries.numpy(), index, start), shape=(len(self), len(self)))
+        matrix = csr_array((len(self), len(self)))
+        matrix.data, matrix.indices, matrix.indptr = sums.numpy(), index, start
+        return matrix
 
     def fit(self, density: Floats) -> Callable[[Floats], Floats]:
         """Takes what holds around each node, a (n, k), to coefficients p of the nearest field: M p = ∫ ρ φ a, with a of
@@ -482,6 +512,7 @@ def _paired(values: csr_array, gradients: Floats, device: wp.Device) -> Pairs:
 @wp.kernel
 def assemble_mass(
     first: int,
+    rows: wp.array(dtype=wp.int32),
     start_of_node: wp.array(dtype=wp.int32),
     pair: wp.array(dtype=wp.int32),
     point: wp.array(dtype=wp.int32),
@@ -497,7 +528,7 @@ def assemble_mass(
 
     All lists ascend: a pointer that walks along the row finds the column of each J.
     """
-    I = first + wp.tid()
+    I = rows[first + wp.tid()]
     for entry in range(start_of_node[I], start_of_node[I + 1]):
         q = point[entry]
         share = weight[q] * phi[pair[entry]]
@@ -511,6 +542,7 @@ def assemble_mass(
 @wp.kernel
 def assemble_slopes(
     first: int,
+    rows: wp.array(dtype=wp.int32),
     start_of_node: wp.array(dtype=wp.int32),
     pair: wp.array(dtype=wp.int32),
     point: wp.array(dtype=wp.int32),
@@ -523,7 +555,7 @@ def assemble_slopes(
     product: wp.array(dtype=wp.float64),
 ):
     """The same of Σ_q w ∇φ_I · ∇φ_J."""
-    I = first + wp.tid()
+    I = rows[first + wp.tid()]
     for entry in range(start_of_node[I], start_of_node[I + 1]):
         q = point[entry]
         share = weight[q] * dphi[pair[entry]]

@@ -51,8 +51,8 @@ class Ellipses(NamedTuple):
     owner: NDArray[np.int64]
     """what each was made of, shape (m,)"""
 
-    def some(self, chosen: NDArray[np.generic]) -> Ellipses:
-        """Those that are chosen, by a mask or their numbers."""
+    def some(self, chosen: NDArray[np.generic] | slice) -> Ellipses:
+        """Those that are chosen."""
         return Ellipses(*(field[chosen] for field in self))
 
     def joined(self, *others: Ellipses) -> Ellipses:
@@ -152,14 +152,16 @@ def sevenths(discs: Ellipses) -> Ellipses:
 
 def shrunk(discs: Ellipses, field: Field) -> Ellipses:
     """Discs made so small that they reach nowhere where a field is negative; without those whose centres do."""
+    done = discs.some(slice(0))
     for _ in range(SHRUNK):
-        centre, rim = seen_at(discs, field)
-        kept = centre > TOUCH * discs.longest
-        discs, centre, least = discs.some(kept), centre[kept], rim[kept].min(axis=1)
-        if (least >= 0).all():
+        if not len(discs.points):
             break
-        discs = discs.scaled(np.where(least < 0, centre / (centre - np.minimum(least, 0)), 1.0))
-    return discs
+        centre, rim = seen_at(discs, field)
+        least = rim.min(axis=1)
+        done = done.joined(discs.some((least >= 0) & (centre > 0)))
+        large = (least < 0) & (centre > TOUCH * discs.longest)
+        discs = discs.some(large).scaled(centre[large] / (centre[large] - least[large]))
+    return done.joined(discs)
 
 
 def split(discs: Ellipses, field: Field) -> Ellipses:

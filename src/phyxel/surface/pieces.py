@@ -321,6 +321,8 @@ def pairs(positions: Floats, normals: Floats) -> tuple[NDArray[np.int32], Floats
     """Each point's partner, or itself if it is left over, and the distance to it: the nearest that face the same way
     find each other first. Both (m,)."""
     m = len(positions)
+    if m < 2:
+        return np.arange(m, dtype=np.int32), np.zeros(m)
     distance, near = nearest(positions, positions, min(7, m))
     distance, near = distance[:, 1:], near[:, 1:]
     chance = np.random.default_rng(0).random(m)

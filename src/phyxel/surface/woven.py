@@ -266,7 +266,7 @@ def _weights(
     values: ShapeValues, pairs: csr_array, blocks: csr_array, axis_a: Floats, axis_b: Floats
 ) -> NDArray[np.float32]:
     """φ, a·∇φ and b·∇φ of all surfels of a block for each of its nodes, shape (entries, 3, width)."""
-    width = pairs.shape[0] // blocks.shape[0]
+    width = pairs.shape[0] // max(blocks.shape[0], 1)
     place, block = (np.repeat(np.arange(lists.shape[0]), np.diff(lists.indptr)) for lists in (pairs, blocks))
     entry = np.searchsorted(
         block * values.node_count + blocks.indices, place // width * values.node_count + pairs.indices
