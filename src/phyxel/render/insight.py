@@ -140,7 +140,7 @@ class Insight:
         grid, front = self._stage.renderer.solid
         panes = self._placed_panes(world, cuts, grid, fine)
         # Surfels that end at a pane may reach a little over it.
-        overlap = max(float(np.abs(half.axis_a.numpy()).max(initial=0)) for half in halves)
+        overlap = 2 * max(float(np.abs(half.axis_a.numpy()).max(initial=0)) for half in halves)
         front = panes.painted_on(picture, front, legend, overlap)
         return self._through(picture, Puffs.joined(films), front, fine)
 
