@@ -12,7 +12,7 @@ from phyxel.body import Body
 from phyxel.mls.neighbours import nearest
 from phyxel.quantities import Quantity
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 OUTSIDE = 0.5
 """Spacings up to which places outside the surface are kept: part of their cell is inside."""

@@ -72,9 +72,8 @@ class Pane:
         number[used] = np.arange(used.sum())
         a, b, c, d = (number[quads[:, 0] + i, quads[:, 1] + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)))
         triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
-        ends = [(X[used][triangles[:, k]], X[used][triangles[:, k - 1]]) for k in range(3)]
-        self.triangles = triangles[np.all([uncracked(body, *side) for side in ends], axis=0)]
-        """numbers of corners, (t, 3): cracks gape between them"""
+        self.triangles = triangles[_whole(body, X[used][triangles], distance[used][triangles])]
+        """numbers of corners, (t, 3)"""
         self.distance = distance[used]
         """of the corners from the surface [m], negative inside, shape (m,)"""
         self.X = X[used]
@@ -86,6 +85,12 @@ class Pane:
         if self.probe is None:
             return np.zeros((0, 3)), np.zeros(0)
         return self.X + self.probe.displacement(), np.asarray(quantity.at(self.probe), float)
+
+
+def _whole(body: Body, X: Floats, distance: Floats) -> NDArray[np.bool_]:
+    """Which triangles (t, 3, 3) no crack goes through, (t,); those that reach out of the body end at its surface."""
+    torn = [~uncracked(body, X[:, k], X[:, k - 1]) & (distance[:, k] < 0) & (distance[:, k - 1] < 0) for k in range(3)]
+    return ~np.any(torn, axis=0)
 
 
 class Cut(NamedTuple):
