@@ -20,14 +20,19 @@ FINER = np.stack(np.meshgrid(*[(-0.25, 0.25)] * 3, indexing="ij"), axis=-1).resh
 """Middles of the eight parts of a cell, in spacings from its own."""
 BLOCK = 4
 """Cells along a block that is looked at as one."""
-BALL = 0.65
-"""Radius around a node, in node spacings, that counts as inside where a body has no longer the shape of its solid."""
+CROWD, REACH = 24, 1.6
+"""Nodes of a melt that are counted around a place, by (1 − r²/R²)³ within so many node spacings R."""
+SKIN, THINNING = 1.33, 2.3
+"""That sum half a spacing beyond the outermost nodes, and how much less it is a spacing farther out."""
 
 
 def signed_distance(body: Body, X: Floats) -> Floats:
     """Of (m, 3) reference positions [m] from the body's surface [m], negative inside, shape (m,)."""
     if body.reshaped:
-        return nearest(X, body.reference, 1)[0][:, 0] - BALL * body.unit
+        count = min(CROWD, len(body.birth))
+        near = nearest(X, body.reference, count)[0] / (REACH * body.unit)
+        crowd = (np.maximum(1 - near**2, 0) ** 3).sum(axis=1)
+        return body.unit * np.maximum((SKIN - crowd) / THINNING, near[:, 0] * REACH - 1)
     return body.born.unit * body.solid_distance((X - body.born.centre) / body.born.unit)
 
 

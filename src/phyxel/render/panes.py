@@ -107,10 +107,13 @@ class Cut(NamedTuple):
         normals = np.array([pane.normal for pane in self.panes])
         return bool((np.abs(np.triu(normals @ normals.T, 1)) > PARALLEL).any())
 
-    def before(self, X: Floats) -> NDArray[np.bool_]:
-        """Which of (n, 3) reference positions [m] are taken away, shape (n,)."""
-        away = [(X @ pane.normal - pane.place) * side > 0 for pane, side in zip(self.panes, self.sides, strict=True)]
-        return np.ones(len(X), bool) if self.stacked else np.all(away, axis=0)
+    def left(self, X: Floats) -> NDArray[np.float64]:
+        """How far (n, 3) reference positions [m] are behind the foremost pane [m], below 0 for what is taken away,
+        shape (n,)."""
+        if self.stacked:
+            return np.full(len(X), -np.inf)
+        depths = [(pane.place - X @ pane.normal) * side for pane, side in zip(self.panes, self.sides, strict=True)]
+        return np.asarray(np.max(depths, axis=0), np.float64)
 
     def distance(self, pane: Pane) -> Floats:
         """Of a pane's corners from the edge of what is seen of it [m], negative within, shape (m,)."""
