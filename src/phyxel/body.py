@@ -497,11 +497,6 @@ class Body:
             raise PhyxelError(f"{self.name}: {key} = {value}: give a direction, not zero")
         return way
 
-    def outdate_surface(self) -> None:
-        """Other nodes carry the surfels than before."""
-        if not self.reshaped:
-            self._surfels, self._surfels_at = None, -1
-
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
         if self.model == "rigid":
@@ -569,10 +564,16 @@ class Body:
         self.__dict__.pop("space", None)
         if space is not None:
             self.__dict__["space"] = space
-            self.volumes = np.bincount(space.owner, space.weights, len(nodes)) * self.unit**3
+            self.volumes = self.unit**3 * np.bincount(space.owner, space.weights, len(nodes)).astype(np.float64)
         self._skin = self.guide = self._surfels = None
         if self.fracture is not None:
-            self.fracture = self.fracture.of_piece(self._narrowed)
+            self.fracture = self.fracture.of_piece(self._roughly())
+
+    def _roughly(self) -> Callable[[Floats, Floats], Floats]:
+        """Takes places at birth (k, 3) and their distance (k,) from the surface of what it was once part of to one that
+        tells whether they are in it, by the nearest node: cracks ask often, and need not know better."""
+        tree, count = cKDTree(np.concatenate([self.birth_places, self._lost])), len(self.birth)
+        return lambda places, distance: np.where(tree.query(places)[1] < count, distance, np.maximum(distance, 1.0))
 
     def _narrowed(self, places: NDArray[np.floating], distance: Floats) -> Floats:
         """The distance (k,) of places at birth from the surface of what it was once part of, as one from its own."""
@@ -584,7 +585,7 @@ class Body:
         return distance
 
     def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""
+        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that parted it, (k,)."""
         assert self._parted_by is not None
         both = np.concatenate([self.birth_places, self._lost])
         return homes(places, both, self._parted_by.sees, ASKED) < len(self.birth)
@@ -926,11 +927,6 @@ class Body:
         """Where the nodes that carry surfels are in the reference shape, in units, shape (n, 3)."""
         return self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
 
-    def outdate_surface(self) -> None:
-        """Its cracks are others than those that were shown, whatever their revision."""
-        if not self.reshaped:
-            self._surfels, self._surfels_at = None, -1
-
     def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
         """Let surfels be parted by cracks that have come or grown since they were last."""
         if self._cracks_shown == cracks.revision:
@@ -997,6 +993,8 @@ class Body:
                 np.arange(len(self.cloud)),
             )
         self._own_points = self._own_points[points]
+        if self.fracture is not None:
+            self.whole_surface.falls_apart(self.fracture.cracks)
         self.cloud = self.cloud.part(points)
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:

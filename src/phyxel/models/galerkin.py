@@ -182,8 +182,8 @@ class GalerkinModel:
         self._footing.stiffness = CONTACT * hardness[mixture.which[of]]
         self._system = None
 
-    def _weigh(self, known: csr_array | None = None) -> None:
-        self._mass = self.space.mass(self._density, known)
+    def _weigh(self, known: tuple[csr_array, csr_array] | None = None) -> None:
+        self._mass, self._slopes = self.space.products(self._density, known)
         self._drag = self.space.mass(self._resistance) if self._resistance.any() else 0 * self._mass
         self._pace = math.nan, self._mass
 
@@ -219,10 +219,10 @@ class GalerkinModel:
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
         motion, middle = Motion(self._mass, self.space.nodes + self.u, self.v), self.middle()
-        self._enter(space, self._mass)
+        self._enter(space, (self._mass, self._slopes))
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
-        stretching = csr_array(space.slopes + share * self._mass)
+        stretching = csr_array(self._slopes + share * self._mass)
         self.u = fitted(stretching, strain_load + share * u_load, self.u)
         self.u += middle - self.middle()
         left = self._calmed(elastic)
@@ -231,9 +231,9 @@ class GalerkinModel:
         moved.with_at_most(kinetic + elastic - left)
         self.v = moved.v
 
-    def _enter(self, space: Space, known: csr_array | None = None) -> None:
-        """Another space with the same points; coefficients are still those of the old one. The mass is `known` there
-        where the last cut has not changed it."""
+    def _enter(self, space: Space, known: tuple[csr_array, csr_array] | None = None) -> None:
+        """Another space with the same points; coefficients are still those of the old one. Its products are `known`
+        where the last cut has not changed them."""
         self.space = space
         self._forces.follow(space)
         self._weigh(known)

@@ -148,7 +148,6 @@ class Space:
         """points that have been cut off from nodes, and those that see too few; shape (q,) each"""
         self._touched = np.zeros(0, np.int32)
         """nodes whose functions the last cut has changed"""
-        self._slopes_before: csr_array | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -242,7 +241,19 @@ class Space:
         changed = np.zeros(len(self.points), bool)
         changed[self._point[struck]] = True
         new._rebuild(np.flatnonzero(changed | self._lost), sees)
+        new._lead_orphans()
         return new
+
+    def _lead_orphans(self) -> None:
+        """Nodes that no point depends on any more have no motion of their own: the nearest that has leads them."""
+        orphans = np.setdiff1d(np.arange(len(self)), self.felt())
+        if len(orphans):
+            lost = self.at_nodes.rows(orphans).unknown()
+            self.at_nodes = self.at_nodes.with_rows(orphans, continued(self, lost, self.nodes[orphans], None))
+
+    def felt(self) -> NDArray[np.int64]:
+        """Nodes that points depend on, ascending."""
+        return np.flatnonzero(np.bincount(self.values.indices, self.values.data != 0, len(self)))
 
     def _struck(self, sees: Cracked, box: Extent | None) -> NDArray[np.int64]:
         """Entries whose point and node do not see each other any more, for something in a box if there is one."""
@@ -255,7 +266,6 @@ class Space:
 
     def _forget(self) -> None:
         """What was found for other cracks."""
-        self._slopes_before = self.__dict__.pop("slopes", None)
         self.__dict__.pop("at_skin", None)
 
     def _near(self, box: Extent) -> NDArray[np.bool_]:
@@ -301,9 +311,12 @@ class Space:
         arrays = {"phi": self.values.data, "dphi": self.gradients, "seen": self._seen}
         start, index = self.values.indptr, self.values.indices
         if np.array_equal(np.diff(starts), state["count"]):
+            others = (arrays["phi"][entries] != state["phi"]) | (arrays["dphi"][entries] != state["dphi"]).any(axis=1)
             arrays = {name: array.copy() for name, array in arrays.items()}
             for name, array in arrays.items():
                 array[entries] = state[name]
+            other = np.unique(np.repeat(np.arange(len(rows)), state["count"])[others])
+            self._touched = np.unique(index[entries_of(start, rows[other])[1]])
             self.pairs = self.pairs.with_values(arrays["phi"], arrays["dphi"])
         else:
             order = np.arange(len(self.points))
@@ -318,7 +331,6 @@ class Space:
         self.gradients, self._seen = arrays["dphi"], arrays["seen"]
         self._lost, self._cut_off = self._lost.copy(), self._cut_off.copy()
         self._lost[rows], self._cut_off[rows] = state["lost"], True
-        self._touched = np.unique(state["index"]).astype(np.int32)
 
     # Pieces
 
@@ -330,6 +342,9 @@ class Space:
         both = csr_array((linked.data, linked.indices + points, linked.indptr), (points, points + nodes))
         both.resize(points + nodes, points + nodes)
         label = connected_components(both, directed=False)[1][points:]
+        felt = self.felt()
+        orphans = np.setdiff1d(np.arange(nodes), felt)
+        label[orphans] = label[felt[nearest(self.nodes[orphans], self.nodes[felt], 1)[1][:, 0]]]
         return np.unique(label, return_inverse=True)[1].astype(np.int32)
 
     def homes_of_skin(self) -> NDArray[np.int64]:
@@ -389,53 +404,54 @@ class Space:
         new = copy.copy(self._whole)
         if not all(np.array_equal(getattr(own, name), part) for name, part in vars(self._own).items()):
             new = Space(self._fabric, self._placing, self._all_skin, self._sees, self.device, own)
-        if len(state["rows"]) == 0:
+        if sees is None:
             return new
-        assert sees is not None
         new._whole = copy.copy(new)
         new._forget()
-        new._slopes_before, new._cracks = None, sees
+        new._cracks = sees
         new.at_nodes = alone(cut_values(new, new.at_nodes, new.nodes, sees))
         new._take(state)
+        new._lead_orphans()
         return new
 
-    def mass(self, density: Floats, known: csr_array | None = None) -> csr_array:
-        """M_IJ = ∫ ρ φ_I φ_J for densities (q,) at the points, shape (n, n); `known` is that of the space of which this
-        one was cut."""
-        return self._products(assemble_mass, self.pairs.phi, self.weights * density, known)
+    def mass(self, density: Floats) -> csr_array:
+        """M_IJ = ∫ ρ φ_I φ_J for densities (q,) at the points, shape (n, n)."""
+        return self.products(density)[0]
 
-    @cached_property
-    def slopes(self) -> csr_array:
-        """∫ ∇φ_I · ∇φ_J, shape (n, n)."""
-        return self._products(assemble_slopes, self.pairs.dphi, self.weights, self._slopes_before)
-
-    def _products(
-        self, kernel: wp.Kernel, factor: wp.array, weights: Floats, known: csr_array | None
-    ) -> csr_array:
-        """Sums over the points for all pairs of nodes; only those in the rows of nodes that have been touched by the
-        last cut where others are `known`, which gives the same bits."""
+    def products(
+        self, density: Floats, known: tuple[csr_array, csr_array] | None = None
+    ) -> tuple[csr_array, csr_array]:
+        """M_IJ = ∫ ρ φ_I φ_J and ∫ ∇φ_I · ∇φ_J, shape (n, n) each. Where those of the space that this one was cut from
+        are `known` only the rows of nodes that the cut has touched are summed up, which gives the same bits."""
         start, index = self._neighbours
-        known = known if known is not None and known.indices is index else None
-        rows = np.arange(len(self), dtype=np.int32) if known is None else self._touched
-        entries = np.zeros(len(index)) if known is None else known.data.copy()
-        entries[entries_of(start, rows)[1]] = 0
-        sums = wp.array(entries, dtype=wp.float64, device=self.device)
+        same = known is not None and known[0].indices is index
+        rows = self._touched if same else np.arange(len(self), dtype=np.int32)
+        before = [part.data.copy() for part in known] if known is not None and same else np.zeros((2, len(index)))
+        for part in before:
+            part[entries_of(start, rows)[1]] = 0
+        sums = [wp.array(part, dtype=wp.float64, device=self.device) for part in before]
         pairs = self.pairs
         dev.launch(
-            kernel,
+            assemble_products,
             len(rows),
             [
                 wp.array(rows, dtype=wp.int32, device=self.device),
-                pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, factor,
-                wp.array(weights, dtype=wp.float64, device=self.device),
+                pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, pairs.phi, pairs.dphi,
+                wp.array(self.weights, dtype=wp.float64, device=self.device),
+                wp.array(density, dtype=wp.float64, device=self.device),
                 wp.array(start, dtype=wp.int32, device=self.device),
                 wp.array(index, dtype=wp.int32, device=self.device),
-                sums,
+                *sums,
             ],
             self.device,
         )  # fmt: skip
+        mass, slopes = (self._square(part.numpy()) for part in sums)
+        return mass, slopes
+
+    def _square(self, entries: Floats) -> csr_array:
         matrix = csr_array((len(self), len(self)))
-        matrix.data, matrix.indices, matrix.indptr = sums.numpy(), index, start
+        matrix.indptr, matrix.indices = self._neighbours  # by reference: whose lists are the same can be told
+        matrix.data = entries
         return matrix
 
     def fit(self, density: Floats) -> Callable[[Floats], Floats]:
@@ -510,7 +526,7 @@ def _paired(values: csr_array, gradients: Floats, device: wp.Device) -> Pairs:
 
 
 @wp.kernel
-def assemble_mass(
+def assemble_products(
     first: int,
     rows: wp.array(dtype=wp.int32),
     start_of_node: wp.array(dtype=wp.int32),
@@ -519,51 +535,29 @@ def assemble_mass(
     start: wp.array(dtype=wp.int32),
     node: wp.array(dtype=wp.int32),
     phi: wp.array(dtype=wp.float64),
+    dphi: wp.array(dtype=wp.vec3d),
     weight: wp.array(dtype=wp.float64),
+    density: wp.array(dtype=wp.float64),
     row_start: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
     mass: wp.array(dtype=wp.float64),
+    slopes: wp.array(dtype=wp.float64),
 ):
-    """The row of M that belongs to a node: M_IJ = Σ_q w φ_I φ_J, `weight` with the density in it.
+    """The rows of M and of the products of gradients that belong to a node: Σ_q w ρ φ_I φ_J and Σ_q w ∇φ_I · ∇φ_J.
 
     All lists ascend: a pointer that walks along the row finds the column of each J.
     """
     I = rows[first + wp.tid()]
     for entry in range(start_of_node[I], start_of_node[I + 1]):
         q = point[entry]
-        share = weight[q] * phi[pair[entry]]
+        share = weight[q] * density[q] * phi[pair[entry]]
+        slope = weight[q] * dphi[pair[entry]]
         at = row_start[I]
         for other in range(start[q], start[q + 1]):
             while column[at] < node[other]:
                 at += 1
             mass[at] += share * phi[other]
-
-
-@wp.kernel
-def assemble_slopes(
-    first: int,
-    rows: wp.array(dtype=wp.int32),
-    start_of_node: wp.array(dtype=wp.int32),
-    pair: wp.array(dtype=wp.int32),
-    point: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    weight: wp.array(dtype=wp.float64),
-    row_start: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    product: wp.array(dtype=wp.float64),
-):
-    """The same of Σ_q w ∇φ_I · ∇φ_J."""
-    I = rows[first + wp.tid()]
-    for entry in range(start_of_node[I], start_of_node[I + 1]):
-        q = point[entry]
-        share = weight[q] * dphi[pair[entry]]
-        at = row_start[I]
-        for other in range(start[q], start[q + 1]):
-            while column[at] < node[other]:
-                at += 1
-            product[at] += wp.dot(share, dphi[other])
+            slopes[at] += wp.dot(slope, dphi[other])
 
 
 @wp.kernel

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ class Piece:
 
     def near(self, discs: Ellipses) -> NDArray[np.bool_]:
         """Discs that may have to do with it, (m,)."""
-        return ((discs.points > self.lower) & (discs.points < self.upper)).all(axis=1)
+        return np.all((discs.points > self.lower) & (discs.points < self.upper), axis=1)
 
 
 @dataclass(frozen=True)
@@ -82,15 +83,25 @@ class Whole:
         """how far apart its surfels are"""
         self.birth = Shape.at_birth(rest)
         self._faces: OrderedDict[bytes, tuple[Ellipses, Floats]] = OrderedDict()
+        self._dealt: tuple[bytes, Dealt | None] = b"", None
+        """the cracks by which it fell apart last, and what they made of it"""
 
-    @property
-    def discs(self) -> Ellipses:
-        """Its surfels; each owns itself."""
-        return Ellipses(*(np.asarray(field, np.float64) for field in self.birth[:3]), np.arange(len(self.birth.points)))
+    def falls_apart(self, cracks: Iterable[Crack]) -> None:
+        """Several pieces will ask what these cracks made of it."""
+        if self._dealt[0] != (known := _digest(cracks)):
+            self._dealt = known, None
+
+    def dealt(self, cracks: Sequence[Crack], rough: float, piece: Piece | None) -> Dealt:
+        """What cracks make of it, or of what is near a piece of it."""
+        if piece is not None and self._dealt[0] == _digest(cracks):
+            found = self._dealt[1] or dealt_out(self, cracks, rough, None)
+            self._dealt = self._dealt[0], found
+            return found
+        return dealt_out(self, cracks, rough, piece)
 
     def face_of(self, crack: Crack) -> tuple[Ellipses, Floats]:
         """See `faces.face_of`."""
-        known = blake2b(crack.psi1.tobytes() + crack.psi2.tobytes()).digest()
+        known = _digest([crack])
         found = self._faces.pop(known, None) or face_of(crack, self.inside, self.spacing)
         self._faces[known] = found
         if len(self._faces) > KNOWN:
@@ -98,25 +109,47 @@ class Whole:
         return found
 
 
+class Dealt(NamedTuple):
+    """Discs as cracks part them."""
+
+    own: Ellipses
+    """surfels that it came with, each its own owner, ascending"""
+    was_cut: NDArray[np.bool_]
+    """of each of these"""
+    new: Ellipses
+    """parts of them, and faces, which have no owner: −1"""
+
+
+def _digest(cracks: Iterable[Crack]) -> bytes:
+    """The same for the same cracks."""
+    return blake2b(b"".join(crack.psi1.tobytes() + crack.psi2.tobytes() for crack in cracks)).digest()
+
+
 def parted(whole: Whole, cracks: Iterable[Crack], inner: Inner, piece: Piece | None = None) -> Parted:
     """The surfels of a body, or of a piece of it, as cracks part them."""
-    cracks, discs = list(cracks), whole.discs
-    points = discs.owner if piece is None else piece.points
+    own, was_cut, new = whole.dealt(list(cracks), inner.rough, piece)
     if piece is not None:
-        own = np.zeros(len(discs.owner), bool)
-        own[points] = True
-        discs = discs.some(own | piece.near(discs))
-    rows = np.searchsorted(discs.owner, points)
-    kept, was_cut, parts = cut(discs, cracks)
-    kept, was_cut = kept.some(rows), was_cut[rows]
-    new = parts.joined(*(faces_of(crack, cracks, whole, inner.rough, piece) for crack in cracks))
-    if piece is not None:
+        rows = np.searchsorted(own.owner, piece.points)
+        own, was_cut, new = own.some(rows), was_cut[rows], new.some(piece.near(new))
         new = new.some(piece.has(new.points))
-    found = kept.joined(new)
+    found, m = own.joined(new), len(own.points)
     colors = np.where(found.owner[:, None] < 0, inner.color, np.asarray(whole.birth.colors, np.float64)[found.owner])
     radii = found.longest / SLACK
-    radii[: len(points)] = np.where(was_cut, radii[: len(points)], whole.rest.radii[points])
+    radii[:m] = np.where(was_cut, radii[:m], whole.rest.radii[own.owner])
     return Parted(Shape(found.points, found.axis_a, found.axis_b, colors), radii, was_cut, found.owner)
+
+
+def dealt_out(whole: Whole, cracks: Sequence[Crack], rough: float, piece: Piece | None) -> Dealt:
+    """What cracks make of a body, or at least of all that is near a piece of it."""
+    points, axis_a, axis_b = (np.asarray(field, np.float64) for field in whole.birth[:3])
+    discs = Ellipses(points, axis_a, axis_b, np.arange(len(points)))
+    if piece is not None:
+        near = piece.near(discs)
+        near[piece.points] = True
+        discs = discs.some(near)
+    own, was_cut, parts = cut(discs, cracks)
+    faces = (faces_of(crack, cracks, whole, rough, piece) for crack in cracks)
+    return Dealt(own, was_cut, parts.joined(*faces))
 
 
 def cut(discs: Ellipses, cracks: Sequence[Crack]) -> tuple[Ellipses, NDArray[np.bool_], Ellipses]:
@@ -140,7 +173,12 @@ def split_along(discs: Ellipses, crack: Crack) -> Ellipses:
     """Discs with parts in place of those that reach across a crack."""
     across = np.zeros(len(discs.points), bool)
     across[reaching_across(discs, crack)] = True
-    return discs.some(~across).joined(split(discs.some(across), lambda x: crack.values(x)[0]))
+    return discs.some(~across).joined(split(discs.some(across), height_over(crack)))
+
+
+def height_over(crack: Crack, side: int = 1) -> Field:
+    """ψ1, or −ψ1, as a field."""
+    return lambda x: side * crack.values(x)[0]
 
 
 def kept_apart(discs: Ellipses, cracks: Sequence[Crack]) -> Ellipses:
@@ -151,10 +189,8 @@ def kept_apart(discs: Ellipses, cracks: Sequence[Crack]) -> Ellipses:
         across[reaching_across(discs, crack)] = True
         parts = discs.some(across)
         above = crack.values(parts.points)[0] > 0
-        discs = discs.some(~across).joined(
-            shrunk(parts.some(above), lambda x, crack=crack: crack.values(x)[0]),
-            shrunk(parts.some(~above), lambda x, crack=crack: -crack.values(x)[0]),
-        )
+        own_side = (shrunk(parts.some(above == up), height_over(crack, 1 if up else -1)) for up in (True, False))
+        discs = discs.some(~across).joined(*own_side)
     return discs
 
 

@@ -1,0 +1,141 @@
+"""Bodies that fall apart: what they have, nobody gains or loses."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import phyxel as px
+from phyxel.body import Body
+from phyxel.breaking import break_apart
+from phyxel.world import World
+
+MODELS = ("phyxel", "galerkin")
+
+
+def bar(model: str = "phyxel", sides: tuple[float, ...] = (0.4, 0.1, 0.1), **given: object) -> Body:
+    """A bar with these sides [m] about the origin."""
+    points = px.load("box", points=3000).positions
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    cloud = px.PointCloud((points - middle) / np.ptp(points, axis=0) * sides, name="bar")
+    material = px.Material(young=1e6, poisson=0.3, density=1000.0)
+    return px.Body(cloud, **({"model": model, "material": material, "nodes": 120} | given))
+
+
+def total(world: World, name: str) -> np.ndarray:
+    return np.sum([body.diagnostics()[name] for body in world.bodies], axis=0)
+
+
+def energy(world: World) -> float:
+    return float(sum(total(world, name) for name in ("kinetic", "elastic", "potential")))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_pieces_share_out_what_the_body_had(model: str) -> None:
+    """A restriction of block-diagonal fields: mass, momenta and energy are sums over the pieces, to rounding (phyxels:
+    positions and velocities are single precision, their sums are not)."""
+    body = bar(model, spin=(3.0, 2.0, 1.0), velocity=(0.3, -0.2, 0.1), at=(0.0, 1.0, 0.0))
+    world = px.World(gravity=(0, 0, 0))
+    world.add(body)
+    world.advance(0.05)
+    before = {name: total(world, name) for name in ("mass", "momentum", "angular_momentum", "kinetic", "elastic")}
+    body.cut((0.03, 1.0, 0.0), (1.0, 0.4, 0.0))
+    cut = total(world, "elastic")
+    assert cut <= before["elastic"] * (1 + 1e-6)
+    assert break_apart(world)
+    assert [one.name for one in world.bodies] == ["bar", "bar-2"]
+    heavy, light = (one.masses.sum() for one in world.bodies)
+    assert heavy > light > 0.3 * heavy
+    for name in ("mass", "momentum", "angular_momentum", "kinetic"):
+        size = np.abs(before[name]).max()
+        np.testing.assert_allclose(total(world, name), before[name], rtol=1e-12, atol=1e-12 * size)
+    assert total(world, "elastic") == pytest.approx(cut, rel=1e-5, abs=1e-12)
+    momentum = total(world, "momentum")
+    world.advance(0.05)
+    np.testing.assert_allclose(total(world, "momentum"), momentum, atol=1e-6 * np.linalg.norm(momentum))
+    assert energy(world) <= before["kinetic"] + before["elastic"] + 1e-6 * before["kinetic"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_pieces_fall_and_lie_on_each_other(model: str) -> None:
+    """Two halves of a block, cut across: they fall by ½gt², and then lie on each other, each as high as it is. They sag
+    by ρgh²/2E < 1e-4 h under their weight."""
+    damped = px.Material(young=1e6, poisson=0.3, density=1000.0, damping=2e-3)
+    body = bar(model, nodes=100, sides=(0.2, 0.2, 0.2), at=(0.0, 0.16, 0.0), material=damped)
+    body.cut((0.0, 0.16, 0.0), (0.05, 1.0, 0.05))
+    world = px.World()
+    world.add(body)
+    world.add(px.Ground())
+    start = total(world, "potential")
+    world.advance(0.1)
+    assert len(world.bodies) == 2
+    fallen = (start - total(world, "potential")) / (total(world, "mass") * 9.81)
+    assert fallen == pytest.approx(0.5 * 9.81 * 0.1**2, rel=1e-4)
+    world.advance(0.5)
+    low, high = sorted(world.bodies, key=lambda one: one.positions[:, 1].mean())
+    below, above = low.surface.positions[:, 1], high.surface.positions[:, 1]
+    assert below.min() == pytest.approx(0, abs=0.02 * body.unit)
+    assert np.median(above[above < 0.15]) == pytest.approx(0.1, abs=0.2 * body.unit)
+    assert above.max() == pytest.approx(0.2, abs=0.2 * body.unit)
+    assert max(np.abs(one.velocities).max() for one in world.bodies) < 0.1
+
+
+def test_holds_go_with_their_pieces() -> None:
+    body = bar()
+    world = px.World()
+    world.add(body)
+    left = body.fix(lambda X: X[:, 0] < -0.15)
+    both = body.drag(lambda X: np.abs(X[:, 2]) > 0.03, turn=lambda t: (0.0, 0.0, 90 * t))
+    held, about = len(both.nodes), both.taken.mean(axis=0)
+    body.cut((0.02, 0.0, 0.0), (1.0, 0.0, 0.0))
+    world.advance(1 / 60)
+    one, other = world.bodies
+    assert left.body is one and left in one.handles and both.body is one
+    parts = [both, *other.handles]
+    assert len(parts) == 2 and sum(len(part.nodes) for part in parts) == held
+    for part in parts:
+        # They go on turning about what was their middle, together.
+        angle = np.radians(90 * world.time)
+        turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+        goals = about + (part.taken - about) @ turn.T
+        np.testing.assert_allclose(part.body.positions[part.nodes], goals, atol=1e-6)
+    one.release(left)
+    with pytest.raises(px.PhyxelError, match="another body"):
+        one.release(parts[1])
+
+
+def test_the_same_world_breaks_the_same_way_again(tmp_path: Path) -> None:
+    """A brittle bar is torn: with the same seed into the same pieces, and on from a checkpoint with the same bits,
+    through an event after it broke."""
+
+    def torn(seed: int) -> World:
+        material = px.Material(young=1e6, poisson=0.3, density=1000.0, strength=4e4, strength_scatter=0.05)
+        body = bar(material=material, seed=seed)
+        body.fix(lambda X: X[:, 0] < -0.15)
+        body.drag(lambda X: X[:, 0] > 0.15, to=lambda t: (1.0 * t, 0.0, 0.0))
+        world = px.World()
+        world.add(body)
+        world.at(0.035, lambda world: body.fix(lambda X: X[:, 0] == X[:, 0].min()))
+        return world
+
+    whole, first, again = torn(1), torn(1), torn(1)
+    assert not np.array_equal(whole.bodies[0].strength, torn(2).bodies[0].strength)
+    for world in (first, again):
+        world.advance(0.03)
+    pieces, others = ([one.birth for one in world.bodies] for world in (first, again))
+    assert len(pieces) > 1
+    assert [len(one) for one in pieces] == [len(one) for one in others]
+    np.testing.assert_array_equal(np.concatenate(pieces), np.concatenate(others))
+    whole.save(tmp_path / "whole.npz")
+    with pytest.raises(px.PhyxelError, match="fallen apart"):
+        again.restore(tmp_path / "whole.npz")
+    first.advance(0.01)
+    first.save(tmp_path / "broken.npz")
+    whole.restore(tmp_path / "broken.npz")
+    for world in (first, whole):
+        world.advance(0.01)
+    assert [one.name for one in first.bodies] == [one.name for one in whole.bodies]
+    for one, two in zip(first.bodies, whole.bodies, strict=True):
+        assert np.isfinite(one.velocities).all()
+        np.testing.assert_array_equal(one.positions, two.positions)
+        np.testing.assert_array_equal(one.velocities, two.velocities)
