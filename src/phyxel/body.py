@@ -497,11 +497,6 @@ class Body:
             raise PhyxelError(f"{self.name}: {key} = {value}: give a direction, not zero")
         return way
 
-    def outdate_surface(self) -> None:
-        """Other nodes carry the surfels than before."""
-        if not self.reshaped:
-            self._surfels, self._surfels_at = None, -1
-
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
         if self.model == "rigid":
@@ -569,7 +564,7 @@ class Body:
         self.__dict__.pop("space", None)
         if space is not None:
             self.__dict__["space"] = space
-            self.volumes = np.bincount(space.owner, space.weights, len(nodes)) * self.unit**3
+            self.volumes = self.unit**3 * np.bincount(space.owner, space.weights, len(nodes)).astype(np.float64)
         self._skin = self.guide = self._surfels = None
         if self.fracture is not None:
             self.fracture = self.fracture.of_piece(self._roughly())
@@ -590,7 +585,7 @@ class Body:
         return distance
 
     def _side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that have parted it, (k,)."""
+        """Whether places (k, 3) at birth, in body units, are on its own side of the cracks that parted it, (k,)."""
         assert self._parted_by is not None
         both = np.concatenate([self.birth_places, self._lost])
         return homes(places, both, self._parted_by.sees, ASKED) < len(self.birth)

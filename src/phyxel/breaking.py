@@ -48,8 +48,8 @@ class Break:
     def restored(state: State) -> Break:
         """From what `state` gave."""
         cracks = {name.removeprefix("cracks."): array for name, array in state.items() if name.startswith("cracks.")}
-        arrays = (state[name] for name in ("nodes", "points", "crumbs"))
-        return Break(str(state["name"]), int(state["events"]), *arrays, cracks)
+        arrays = {name: state[name] for name in ("nodes", "points", "crumbs")}
+        return Break(str(state["name"]), int(state["events"]), **arrays, cracks=cracks)
 
     def same(self, other: Break) -> bool:
         """Whether it is the same."""
@@ -59,8 +59,8 @@ class Break:
 
 def break_apart(world: World) -> bool:
     """Make bodies of all parts of bodies that hang together no longer; whether there were any."""
-    broken = [body for body in world.bodies if body.may_have_parted()]
-    return any([_look_at(world, body) for body in broken])
+    looked_at = [_look_at(world, body) for body in list(world.bodies) if body.may_have_parted()]
+    return any(looked_at)
 
 
 def _look_at(world: World, body: Body) -> bool:

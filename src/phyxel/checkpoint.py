@@ -78,7 +78,7 @@ def restore(world: World, path: str | os.PathLike[str], note: str) -> None:
 
 def _break_apart(world: World, content: State, path: str | os.PathLike[str]) -> None:
     """Let the same bodies fall apart as had then, each after as many events."""
-    breaks = []
+    breaks: list[Break] = []
     while found := under(f"break{len(breaks)}.", content):
         breaks.append(Break.restored(found))
     known = len(world.breaks)

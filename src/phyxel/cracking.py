@@ -78,7 +78,8 @@ class Cracking:
         self.longest = math.inf if ratio < TENSE else WAY / max(float(_speeds(body).max()) for body in brittle)
         if ratio >= 1 and self._since >= self.longest * (1 - 1e-9):
             since, self._since = self._since, 0.0
-            stress, J = self._phyxels.model.stress(), self._phyxels.model.forces.gradient.numpy() + np.eye(3)
+            model = self._phyxels.model
+            stress, J = model.stress().astype(np.float64), np.eye(3) + model.forces.gradient.numpy()
             for body in brittle:
                 own = self._phyxels.nodes_of(body)
                 assert body.fracture is not None

@@ -140,7 +140,8 @@ class Run:
             export.usd(frame, self._frame_file(index, ".usdc"), fps=self.scene.fps, **which)
         if output.mesh in ("obj", "ply"):
             for body in world.bodies:
-                label = "" if len(world.bodies) == 1 else f"-{body.name}"
+                alone = len({one.whole for one in world.bodies}) == 1 and body.name == body.whole
+                label = "" if alone else f"-{body.name}"
                 export.mesh(body, self._frame_file(index, f"{label}-mesh.{output.mesh}"))
 
     def _frame_file(self, index: int, ending: str) -> Path:

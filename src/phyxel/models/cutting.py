@@ -101,7 +101,7 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees)
     if kept.all():
         return
     model.synchronise()
-    energy, trace = model.measure()[0], model.matter.moments.trace.numpy().astype(np.float64)
+    energy, trace = model.measure()[0].astype(np.float64), model.matter.moments.trace.numpy().astype(np.float64)
     affected = np.unique(links.owner[~kept])
     X, support = model.matter.X.numpy().astype(np.float64), model.matter.support.numpy()
     links = _with_more(links.part(kept), X, support, affected, low, places, sees)
