@@ -123,7 +123,10 @@ class Fracture:
                 return
             _, axes = np.linalg.eigh(samples.stress[at])
             normal = unit(samples.deformation[at].T @ axes[:, 2])
-            self.cracks.add(Crack.disc(self.grid, self._off_skin(samples.points[at], normal), normal, BIRTH_RADIUS))
+            place = self._off_skin(samples.points[at], normal)
+            if np.isinf(self._thresholds(place[None])[0]):
+                return
+            self.cracks.add(Crack.disc(self.grid, place, normal, BIRTH_RADIUS))
 
     def _overloaded(self, samples: Samples) -> int | None:
         """The sample that exceeds what is borne there by most, if any does. Beside cracks single samples are noisy: in
@@ -171,7 +174,8 @@ class Fracture:
         turn, speed = np.zeros(len(P)), np.zeros(len(P))
         turn[inside], speed[inside] = pull.turns(t[inside], f[inside], n[inside]), pull.speeds()
         # A web too thin to hold a sample bears nothing: it goes with what is beside it, as the front outside does.
-        thin = ~pull.known & (self._distance(P[inside] + f[inside]) > 0)
+        thin = ~pull.known
+        thin[thin] = self._distance((P + f)[inside][thin]) > 0
         known = np.flatnonzero(inside)[~thin]
         if len(known):
             _, nearest = cKDTree(P[known]).query(P)

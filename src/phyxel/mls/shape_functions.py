@@ -330,6 +330,10 @@ class ShapeValues:
         numbers = wp.array(np.asarray(index, np.int32), dtype=wp.int32, device=self.index.device)
         return replace(self, index=numbers, node_count=node_count)
 
+    def unknown(self) -> ShapeValues:
+        """The same points, of which nothing is known."""
+        return replace(self, condition=np.full(len(self.condition), np.inf))
+
     def only(self, place: NDArray[np.integer], node_count: int) -> ShapeValues:
         """The same for some nodes only, called by the numbers that `place` (n,) says, or not at all where it says −1.
         Where that leaves out any the condition is infinite."""

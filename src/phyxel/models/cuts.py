@@ -127,7 +127,8 @@ def continued(space: Space, values: ShapeValues, X: Floats, sees: Cracked | None
     lost = np.flatnonzero(~np.isfinite(values.condition))
     if len(lost) == 0:
         return values
-    home = _homes(X[lost], space.nodes, sees)
+    felt = space.felt()
+    home = felt[_homes(X[lost], space.nodes[felt], sees)]
     at_home = space.at_nodes.rows(home)
     away = np.repeat(X[lost] - space.nodes[home], np.diff(at_home.start.numpy()), axis=0)
     rise = np.einsum("pa,pa->p", at_home.dphi.numpy(), away)

@@ -241,7 +241,19 @@ class Space:
         changed = np.zeros(len(self.points), bool)
         changed[self._point[struck]] = True
         new._rebuild(np.flatnonzero(changed | self._lost), sees)
+        new._lead_orphans()
         return new
+
+    def _lead_orphans(self) -> None:
+        """Nodes that no point depends on any more have no motion of their own: the nearest that has leads them."""
+        orphans = np.setdiff1d(np.arange(len(self)), self.felt())
+        if len(orphans):
+            lost = self.at_nodes.rows(orphans).unknown()
+            self.at_nodes = self.at_nodes.with_rows(orphans, continued(self, lost, self.nodes[orphans], None))
+
+    def felt(self) -> NDArray[np.int64]:
+        """Nodes that points depend on, ascending."""
+        return np.flatnonzero(np.bincount(self.values.indices, self.values.data != 0, len(self)))
 
     def _struck(self, sees: Cracked, box: Extent | None) -> NDArray[np.int64]:
         """Entries whose point and node do not see each other any more, for something in a box if there is one."""
@@ -330,6 +342,9 @@ class Space:
         both = csr_array((linked.data, linked.indices + points, linked.indptr), (points, points + nodes))
         both.resize(points + nodes, points + nodes)
         label = connected_components(both, directed=False)[1][points:]
+        felt = self.felt()
+        orphans = np.setdiff1d(np.arange(nodes), felt)
+        label[orphans] = label[felt[nearest(self.nodes[orphans], self.nodes[felt], 1)[1][:, 0]]]
         return np.unique(label, return_inverse=True)[1].astype(np.int32)
 
     def homes_of_skin(self) -> NDArray[np.int64]:
@@ -389,14 +404,14 @@ class Space:
         new = copy.copy(self._whole)
         if not all(np.array_equal(getattr(own, name), part) for name, part in vars(self._own).items()):
             new = Space(self._fabric, self._placing, self._all_skin, self._sees, self.device, own)
-        if len(state["rows"]) == 0:
+        if sees is None:
             return new
-        assert sees is not None
         new._whole = copy.copy(new)
         new._forget()
         new._cracks = sees
         new.at_nodes = alone(cut_values(new, new.at_nodes, new.nodes, sees))
         new._take(state)
+        new._lead_orphans()
         return new
 
     def mass(self, density: Floats) -> csr_array:
