@@ -425,6 +425,12 @@ class Body:
         return (self.birth - self.born.centre) / self.born.unit
 
     @property
+    def held_places(self) -> Floats:
+        """What is held, at birth and in body units, shape (k, 3)."""
+        held = [np.zeros((0, 3)), *(handle.points for handle in self.handles)]
+        return (np.concatenate(held) - self.born.centre) / self.born.unit
+
+    @property
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
         return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self._luck)

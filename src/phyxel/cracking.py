@@ -83,7 +83,9 @@ class Cracking:
             for body in brittle:
                 own = self._phyxels.nodes_of(body)
                 assert body.fracture is not None
-                samples = Samples(body.birth_places, stress[own], J[own], body.strength, _speeds(body))
+                samples = Samples(
+                    body.birth_places, stress[own], J[own], body.strength, _speeds(body), body.held_places
+                )
                 if samples.load().max() >= 1:
                     body.fracture.grow(samples, since)
             self.follow()

@@ -84,7 +84,7 @@ class Fracturing:
             self._strength = body.strength[space.owner]
             self._speed = (np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit)[space.owner]
         stress, J = self._model.point_stress()
-        return Samples(space.points, stress, J, self._strength, self._speed)
+        return Samples(space.points, stress, J, self._strength, self._speed, body.held_places)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of it."""

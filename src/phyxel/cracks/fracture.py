@@ -33,13 +33,16 @@ NEAR = 3.0
 """Distance from a crack in node spacings."""
 CLEAR = 1.0
 """Distance in node spacings from a crack, and from a surface along it, within which none starts: slivers."""
+OFF_SKIN = 1.5
+"""How deep a crack starts that would peel off a skin, in node spacings: between two layers of nodes."""
 MOST_AT_ONCE = 3
 """New cracks in one call."""
 LIMIT = 0.5
 """Fastest crack over the speed of shear waves."""
-RUNNING = 0.5
-"""Mean stress ahead of a front over the strength from which on it runs. Nodes a spacing apart blur what a tip sees: of a
-round crack as large as at birth, pulled by the strength, about half is left."""
+RUNNING = 0.25
+"""Mean stress ahead of a front over the strength from which on it runs. A crack as large as at birth, pulled by the
+strength, has somewhat more than that before its tip, but nodes a spacing apart blur it: a bar that bends and is three
+spacings thick has a quarter left. With more, cracks would creep through what is brittle."""
 GAIN = 2.0
 """Share of the fastest speed per excess of that: a crack runs at its fastest from 1.5 times what lets it run."""
 LONGEST_WAY = 0.5
@@ -50,8 +53,10 @@ WIDTH = 0.6
 """Of the Gaussian with which they count."""
 ASKED = 8
 """Most loaded places that are looked at closer in a body with cracks."""
-SMOOTHINGS = 2
-"""How often speeds and turns are averaged along a front."""
+SMOOTHINGS = 10
+"""How often speeds and turns are averaged along a front, over about a node spacing then."""
+EAGER = 0.5
+"""Share of the way to where the stress says that a front turns in a step: the rest would follow noise."""
 
 Distance = Callable[[Floats], Floats]
 
@@ -155,8 +160,8 @@ class Fracture:
 
     def _off_skin(self, at: Floats, normal: Floats) -> Floats:
         """A place for a crack across `normal`, moved inwards where it would peel off a skin, as at a surface held."""
-        above, below = self._distance(at + CLEAR * np.array([normal, -normal])) > 0
-        return at + CLEAR * (float(below) - float(above)) * normal
+        above, below, here = self._distance(at + CLEAR * np.array([normal, -normal, 0 * normal]))
+        return at + (OFF_SKIN + min(here, 0)) * (float(below > 0) - float(above > 0)) * normal
 
     def _thresholds(self, points: Floats) -> Floats:
         """Stress over strength that starts a crack at places (n, 3), shape (n,)."""
@@ -183,16 +188,16 @@ class Fracture:
         pull = _pull(P[inside], f[inside], samples, self._tree, self.cracks)
         turn, speed = np.zeros(len(P)), np.zeros(len(P))
         turn[inside], speed[inside] = pull.turns(t[inside], f[inside], n[inside]), pull.speeds()
-        # A web too thin to hold a sample bears nothing: it goes with what is beside it, as the front outside does.
-        thin = ~pull.known
-        thin[thin] = self._distance((P + f)[inside][thin]) > 0
+        # A web thinner than a spacing is more than nodes can tell: it goes with what is beside it, as the front outside.
+        thin = self._distance((P + f)[inside]) > 0
         known = np.flatnonzero(inside)[~thin]
         if len(known):
             _, nearest = cKDTree(P[known]).query(P)
             turn, speed = turn[known[nearest]], speed[known[nearest]]
         else:
             turn[:], speed[:] = 0.0, LIMIT * np.max(samples.speed)
-        turn, speed = _smoothed(crack.front, turn), _smoothed(crack.front, speed)
+        turn = _past_holds(_smoothed(crack.front, turn), P, f, n, samples.held)
+        speed = _smoothed(crack.front, speed)
         speed = np.where(self._met(crack, f), 0.0, np.minimum(speed, LONGEST_WAY / dt))
         if speed.any():
             self.cracks.run(number, np.cos(turn)[:, None] * f + np.sin(turn)[:, None] * n, speed, dt)
@@ -218,13 +223,13 @@ class _Pull:
     """whether there are samples at all; means of none are 0"""
 
     def turns(self, t: Floats, f: Floats, n: Floats) -> Floats:
-        """Angles (k,) by which the front turns towards its normals n: to the way v̂ = ±N × t with v̂·f > 0."""
+        """Angles (k,) by which the front turns towards its normals n: nearer to the way v̂ = ±N × t with v̂·f > 0."""
         _, axes = np.linalg.eigh(self.stress)
         N = np.einsum("kba,kb->ka", self.deformation, axes[:, :, 2])
         way = np.cross(N, t)
         along, aside = np.sum(way * f, axis=1), np.sum(way * n, axis=1)
         aside = np.where(along < 0, -aside, aside)
-        return np.clip(np.arctan2(aside, np.abs(along)), -STEEPEST, STEEPEST)
+        return EAGER * np.clip(np.arctan2(aside, np.abs(along)), -STEEPEST, STEEPEST)
 
     def speeds(self) -> Floats:
         """[spacings/s], shape (k,)."""
@@ -256,6 +261,22 @@ def _pull(points: Floats, forwards: Floats | None, samples: Samples, tree: cKDTr
         speed=shares @ samples.speed,
         known=total > 0,
     )
+
+
+def _past_holds(turns: Floats, points: Floats, forwards: Floats, normals: Floats, held: Floats) -> Floats:
+    """Turns (k,) of a front that runs past what is held, at a distance: what holds a body holds it together, and a
+    crack that left through a held face would leave the rest hanging there."""
+    if not len(held):
+        return turns
+    near, which = cKDTree(held).query(points)
+    toward = (held[which] - points) / np.maximum(near, 1e-9)[:, None]
+    ahead, aside = (np.sum(toward * axis, axis=1) for axis in (forwards, normals))
+    size = np.maximum(np.hypot(ahead, aside), 1e-9)
+    nearing = (np.cos(turns) * ahead + np.sin(turns) * aside) / size
+    # Across the way to the hold, on the side that the front turns to anyway.
+    across = np.where(np.cos(turns) * -aside + np.sin(turns) * ahead > 0, 1.0, -1.0)
+    past = np.arctan2(across * ahead, across * -aside)
+    return np.where((near < CLEAR) & (nearing > 0), np.clip(past, -STEEPEST, STEEPEST), turns)
 
 
 def _smoothed(front: Front, values: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,8 @@ class Samples:
     """largest principal stress it bears [Pa], inf: any, shape (q,)"""
     speed: Floats
     """of shear waves [spacings/s], shape (q,)"""
+    held: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    """places that something has hold of, shape (k, 3)"""
 
     def load(self) -> Floats:
         """Largest principal stress over strength, shape (q,): above 1 it cracks (Rankine)."""

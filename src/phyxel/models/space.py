@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csc_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
+from scipy.spatial import cKDTree
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import nearest
@@ -39,6 +40,10 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 Floats = NDArray[np.float64]
 SAME = 1e-9
 """Distance in spacings within which two places are one."""
+FEW = 4
+"""Nodes that a linear field needs."""
+BESIDE = 1.6
+"""Spacings within which nodes of crumbs are neighbours."""
 mat66d = wp.types.matrix((6, 6), wp.float64)
 
 
@@ -346,7 +351,18 @@ class Space:
         felt = self.felt()
         orphans = np.setdiff1d(np.arange(nodes), felt)
         label[orphans] = label[felt[nearest(self.nodes[orphans], self.nodes[felt], 1)[1][:, 0]]]
-        return np.unique(label, return_inverse=True)[1].astype(np.int32)
+        label = np.unique(label, return_inverse=True)[1]
+        return label if self._cracks is None else self._with_crumbs_joined(label, self._cracks)
+
+    def _with_crumbs_joined(self, label: NDArray[np.integer], cracks: Cracked) -> NDArray[np.int32]:
+        """Parts (n,) of which those too small to bend, as in a sheet that a crack leaves at a held face, are one where
+        their nodes are neighbours and see each other."""
+        crumbs = np.flatnonzero(np.bincount(label)[label] < FEW)
+        one, other = crumbs[cKDTree(self.nodes[crumbs]).query_pairs(BESIDE, output_type="ndarray")].T
+        seen = cracks(self.nodes[one], self.nodes[other])
+        count = int(label.max()) + 1
+        links = csr_array((seen.astype(float), (label[one], label[other])), (count, count))
+        return connected_components(links, directed=False)[1][label]
 
     def homes_of_skin(self) -> NDArray[np.int64]:
         """The node that counts most at each surfel, shape (m,)."""
