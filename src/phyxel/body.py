@@ -927,6 +927,11 @@ class Body:
         """Where the nodes that carry surfels are in the reference shape, in units, shape (n, 3)."""
         return self.space.nodes if self.model == "rigid" else (self.reference - self.centre) / self.unit
 
+    def outdate_surface(self) -> None:
+        """Its cracks are others than those that were shown, whatever their revision."""
+        if not self.reshaped:
+            self._surfels, self._surfels_at = None, -1
+
     def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
         """Let surfels be parted by cracks that have come or grown since they were last."""
         if self._cracks_shown == cracks.revision:

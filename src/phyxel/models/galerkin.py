@@ -343,21 +343,22 @@ class GalerkinModel:
         if not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
             self._tuned, self._system = dt, None
         if self._system is None:
-            self._system, self._tuned_in = self._rest_system(), self.space
+            self._system, self._tuned_in = self._rest_system(self._held.basis), self.space
         turns = self._forces.turns(self.u)
         if np.square(turns - self._turns).sum(axis=(1, 2)).max() > TURNED**2:
             self._turns = turns
             self._system.turn(turns)
         return self._system
 
-    def _rest_system(self) -> RestSystem:
+    def _rest_system(self, held: Floats) -> RestSystem:
+        """That of the space as it is now, with springs for what is held, V (n, r)."""
         lag = 1 + self._beta / self._tuned
         rows = [
             replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
             for row, more in zip(self._rows, lag, strict=True)
         ]
         stiffness = self.space.stiffness(rows, self._law)
-        system = RestSystem(self._inertia(self._tuned), stiffness, self._held.basis, self.device)
+        system = RestSystem(self._inertia(self._tuned), stiffness, held, self.device)
         system.turn(self._turns)
         return system
 
@@ -567,6 +568,7 @@ class GalerkinModel:
                 "pressure": self._footing.pressure.copy(),
                 "turns": self._turns.copy(),
                 "tuned": np.array(self._tuned),
+                "tuned_held": self._held.basis if self._system is None else self._system.springs,
             }
             | ({} if self._borne is None else {"borne": self._borne})
         )
@@ -583,8 +585,10 @@ class GalerkinModel:
         self._system = None
         if not (now.same_as(tuned) or math.isnan(self._tuned)):
             self._renew(tuned)
-            self._system, self._tuned_in = self._rest_system(), tuned
+            self._system, self._tuned_in = self._rest_system(state["tuned_held"]), tuned
         self._renew(now)
+        if self._system is not None:
+            self._system.hold(self._held.basis)
         self.u, self.v = state["u"].copy(), state["v"].copy()
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
