@@ -39,6 +39,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 Floats = NDArray[np.float64]
 SAME = 1e-9
 """Distance in spacings within which two places are one."""
+ROOM = 4_000_000
+"""Numbers of whole rows of a matrix that are summed up at a time."""
 mat66d = wp.types.matrix((6, 6), wp.float64)
 
 
@@ -173,8 +175,8 @@ class Space:
         return self._cut(self._part_of(self._shape.at(self._placing.cloud(X))), X)
 
     def on(self, X: Floats, owner: NDArray[np.integer], index: NDArray[np.integer], wider: float = 1.0) -> ShapeValues:
-        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, ascending; with covers
-        so many times as wide."""
+        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, ascending; with
+        covers so many times as wide."""
         shape = self._shape if wider == 1 else self._shape.with_covers(wider * self._fabric.covers)
         found = self._turned(shape.on(self._placing.cloud(X), owner, self._own.nodes[index]))
         return found.with_nodes(index, len(self))
@@ -382,7 +384,7 @@ class Space:
     def _state_of(
         self, rows: NDArray[np.integer], names: NDArray[np.integer], place: NDArray[np.integer]
     ) -> dict[str, NDArray[Any]]:
-        """Functions at points `rows`, to be called `names`, of nodes that are to be called `place` if that is not −1."""
+        """Functions at points `rows`, to be called `names`, of nodes to be called `place`, where that is not −1."""
         starts, entries = entries_of(self.values.indptr, rows)
         owner = np.repeat(np.arange(len(rows)), np.diff(starts))
         kept = place[self.values.indices[entries]] >= 0
@@ -428,26 +430,31 @@ class Space:
         same = known is not None and known[0].indices is index
         rows = self._touched if same else np.arange(len(self), dtype=np.int32)
         before = [part.data.copy() for part in known] if known is not None and same else np.zeros((2, len(index)))
-        for part in before:
-            part[entries_of(start, rows)[1]] = 0
-        sums = [wp.array(part, dtype=wp.float64, device=self.device) for part in before]
-        pairs = self.pairs
+        for some in np.array_split(rows, 1 + len(rows) * len(self) // ROOM):
+            starts, entries = entries_of(start, some)
+            owner = np.repeat(np.arange(len(some)), np.diff(starts))
+            for part, found in zip(before, self._summed(density, some), strict=True):
+                part[entries] = found[owner, index[entries]]
+        mass, slopes = (self._square(part) for part in before)
+        return mass, slopes
+
+    def _summed(self, density: Floats, rows: NDArray[np.int32]) -> list[Floats]:
+        """Whole rows of these two matrices, shape (k, n) each."""
+        pairs, device = self.pairs, self.device
+        sums = [wp.zeros((len(rows), len(self)), dtype=wp.float64, device=device) for _ in range(2)]
         dev.launch(
             assemble_products,
             len(rows),
             [
-                wp.array(rows, dtype=wp.int32, device=self.device),
+                wp.array(rows, dtype=wp.int32, device=device),
                 pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, pairs.phi, pairs.dphi,
-                wp.array(self.weights, dtype=wp.float64, device=self.device),
-                wp.array(density, dtype=wp.float64, device=self.device),
-                wp.array(start, dtype=wp.int32, device=self.device),
-                wp.array(index, dtype=wp.int32, device=self.device),
+                wp.array(self.weights, dtype=wp.float64, device=device),
+                wp.array(density, dtype=wp.float64, device=device),
                 *sums,
             ],
-            self.device,
+            device,
         )  # fmt: skip
-        mass, slopes = (self._square(part.numpy()) for part in sums)
-        return mass, slopes
+        return [part.numpy() for part in sums]
 
     def _square(self, entries: Floats) -> csr_array:
         matrix = csr_array((len(self), len(self)))
@@ -539,26 +546,20 @@ def assemble_products(
     dphi: wp.array(dtype=wp.vec3d),
     weight: wp.array(dtype=wp.float64),
     density: wp.array(dtype=wp.float64),
-    row_start: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    mass: wp.array(dtype=wp.float64),
-    slopes: wp.array(dtype=wp.float64),
+    mass: wp.array2d(dtype=wp.float64),
+    slopes: wp.array2d(dtype=wp.float64),
 ):
-    """The rows of M and of the products of gradients that belong to a node: Σ_q w ρ φ_I φ_J and Σ_q w ∇φ_I · ∇φ_J.
-
-    All lists ascend: a pointer that walks along the row finds the column of each J.
-    """
-    I = rows[first + wp.tid()]
+    """The rows of M and of the products of gradients that belong to a node: Σ_q w ρ φ_I φ_J and Σ_q w ∇φ_I · ∇φ_J."""
+    k = first + wp.tid()
+    I = rows[k]
     for entry in range(start_of_node[I], start_of_node[I + 1]):
         q = point[entry]
         share = weight[q] * density[q] * phi[pair[entry]]
         slope = weight[q] * dphi[pair[entry]]
-        at = row_start[I]
         for other in range(start[q], start[q + 1]):
-            while column[at] < node[other]:
-                at += 1
-            mass[at] += share * phi[other]
-            slopes[at] += wp.dot(slope, dphi[other])
+            J = node[other]
+            mass[k, J] += share * phi[other]
+            slopes[k, J] += wp.dot(slope, dphi[other])
 
 
 @wp.kernel
@@ -577,7 +578,10 @@ def assemble_stiffness(
     column: wp.array(dtype=wp.int32),
     block: wp.array(dtype=wp.mat33d),
 ):
-    """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d."""
+    """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d.
+
+    All lists ascend: a pointer that walks along the row finds the column of each J.
+    """
     I = first + wp.tid()
     for entry in range(start_of_node[I], start_of_node[I + 1]):
         q = point[entry]
