@@ -148,8 +148,8 @@ class Space:
         """whether the point and the node of an entry see each other, shape (pairs,)"""
         self._cut_off, self._lost = np.zeros(len(self.points), bool), np.zeros(len(self.points), bool)
         """points that have been cut off from nodes, and those that see too few; shape (q,) each"""
-        self._touched = np.zeros(0, np.int32)
-        """nodes whose functions the last cut has changed"""
+        self._changed = np.zeros(0, np.int64)
+        """points whose functions the last cut has changed"""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -319,7 +319,7 @@ class Space:
             for name, array in arrays.items():
                 array[entries] = state[name]
             other = np.unique(np.repeat(np.arange(len(rows)), state["count"])[others])
-            self._touched = np.unique(index[entries_of(start, rows[other])[1]])
+            self._changed = rows[other]
             self.pairs = self.pairs.with_values(arrays["phi"], arrays["dphi"])
         else:
             order = np.arange(len(self.points))
@@ -421,22 +421,48 @@ class Space:
         """M_IJ = ∫ ρ φ_I φ_J for densities (q,) at the points, shape (n, n)."""
         return self.products(density)[0]
 
-    def products(
-        self, density: Floats, known: tuple[csr_array, csr_array] | None = None
-    ) -> tuple[csr_array, csr_array]:
-        """M_IJ = ∫ ρ φ_I φ_J and ∫ ∇φ_I · ∇φ_J, shape (n, n) each. Where those of the space that this one was cut from
-        are `known` only the rows of nodes that the cut has touched are summed up, which gives the same bits."""
+    def products(self, density: Floats) -> tuple[csr_array, csr_array]:
+        """M_IJ = ∫ ρ φ_I φ_J and ∫ ∇φ_I · ∇φ_J, shape (n, n) each."""
         start, index = self._neighbours
-        same = known is not None and known[0].indices is index
-        rows = self._touched if same else np.arange(len(self), dtype=np.int32)
-        before = [part.data.copy() for part in known] if known is not None and same else np.zeros((2, len(index)))
+        both = np.zeros((2, len(index)))
+        rows = np.arange(len(self), dtype=np.int32)
         for some in np.array_split(rows, 1 + len(rows) * len(self) // ROOM):
             starts, entries = entries_of(start, some)
             owner = np.repeat(np.arange(len(some)), np.diff(starts))
-            for part, found in zip(before, self._summed(density, some), strict=True):
+            for part, found in zip(both, self._summed(density, some), strict=True):
                 part[entries] = found[owner, index[entries]]
-        mass, slopes = (self._square(part) for part in before)
-        return mass, slopes
+        return self.square(both[0]), self.square(both[1])
+
+    def products_from(
+        self, before: Space, density: Floats, known: tuple[csr_array, csr_array]
+    ) -> tuple[csr_array, csr_array]:
+        """The same where they are known of the space that this one was cut from: only points that the cut has changed
+        are looked at."""
+        start, index = self._neighbours
+        if known[0].indices is not index:
+            return self.products(density)
+        rows = self._changed
+        starts, entries = entries_of(self.values.indptr, rows)
+        owner, node = np.repeat(np.arange(len(rows)), np.diff(starts)), self.values.indices[entries]
+        nodes, place = np.unique(node, return_inverse=True)
+        weights = np.column_stack([density, np.ones((len(density), 3))])[rows] * self.weights[rows, None]
+
+        def squares(space: Space) -> Floats:
+            terms = np.zeros((4, len(rows), len(nodes)))
+            terms[:, owner, place] = np.column_stack([space.values.data[entries], space.gradients[entries]]).T
+            return np.swapaxes(terms, 1, 2) @ (weights.T[:, :, None] * terms)
+
+        change = squares(self) - squares(before)
+        changes = change[0], change[1:].sum(axis=0)
+        local = np.full(len(self), -1)
+        local[nodes] = np.arange(len(nodes))
+        starts, entries = entries_of(start, nodes)
+        row, column = np.repeat(np.arange(len(nodes)), np.diff(starts)), local[index[entries]]
+        kept = column >= 0
+        both = [part.data.copy() for part in known]
+        for part, added in zip(both, changes, strict=True):
+            part[entries[kept]] += added[row[kept], column[kept]]
+        return self.square(both[0]), self.square(both[1])
 
     def _summed(self, density: Floats, rows: NDArray[np.int32]) -> list[Floats]:
         """Whole rows of these two matrices, shape (k, n) each."""
@@ -456,7 +482,8 @@ class Space:
         )  # fmt: skip
         return [part.numpy() for part in sums]
 
-    def _square(self, entries: Floats) -> csr_array:
+    def square(self, entries: Floats) -> csr_array:
+        """A matrix of nodes that meet, shape (n, n), by its entries."""
         matrix = csr_array((len(self), len(self)))
         matrix.indptr, matrix.indices = self._neighbours  # by reference: whose lists are the same can be told
         matrix.data = entries
