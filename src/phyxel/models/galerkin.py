@@ -54,7 +54,7 @@ TURNED = 0.2
 """Change of a rotation (Frobenius) from which on it counts."""
 LONG, MOST_SETTLING = 100, 400
 """Steps towards equilibrium: how long the last ones are, in times that sound takes, and how many there are at most."""
-SLOW = 12
+SLOW = 25
 """Iterations of conjugate gradients in a step from which on the system at rest is inverted anew, with all cracks."""
 TINY = 1e-9
 """Share of the strain that is taken away beyond what must be."""

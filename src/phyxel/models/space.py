@@ -235,7 +235,7 @@ class Space:
         struck = np.unique(np.concatenate([self._struck(sees, box) for box in looked_at]))
         if len(struck) == 0:
             return self
-        _ = self._shape, self.around, self._neighbours  # what all spaces of a body share
+        _ = self._shape, self.around, self._neighbours, self._spans  # what all spaces of a body share
         new = copy.copy(self)
         new._forget()
         new._cracks, new._seen = sees, self._seen.copy()
@@ -273,8 +273,15 @@ class Space:
 
     def _near(self, box: Extent) -> NDArray[np.bool_]:
         """Points whose ways to their nodes may lead through a box, shape (q,)."""
-        far = np.sqrt(3) * self._fabric.covers.max() / self._placing.length
-        return ((self.points > box[0] - far) & (self.points < box[1] + far)).all(axis=1)
+        lower, upper = self._spans
+        return ((lower < box[1]) & (upper > box[0])).all(axis=1)
+
+    @cached_property
+    def _spans(self) -> Extent:
+        """The box around each point and its nodes, shape (q, 3) each."""
+        nodes, start = self.nodes[self.values.indices], self.values.indptr[:-1]
+        lower, upper = np.minimum.reduceat(nodes, start), np.maximum.reduceat(nodes, start)
+        return np.minimum(lower, self.points), np.maximum(upper, self.points)
 
     @cached_property
     def _point(self) -> NDArray[np.int32]:
@@ -328,7 +335,7 @@ class Space:
             start, entries = entries_of(both.astype(np.int32), order)
             arrays = {name: np.concatenate([array, state[name]])[entries] for name, array in arrays.items()}
             index = np.concatenate([index, state["index"].astype(np.int32)])[entries]
-            for name in ("pairs", "_point", "_neighbours"):
+            for name in ("pairs", "_point", "_spans", "_neighbours"):
                 self.__dict__.pop(name, None)
         self.values = csr_array((arrays["phi"], index, start), self.values.shape)
         self.gradients, self._seen = arrays["dphi"], arrays["seen"]
