@@ -37,8 +37,11 @@ MOST_AT_ONCE = 3
 """New cracks in one call."""
 LIMIT = 0.5
 """Fastest crack over the speed of shear waves."""
+RUNNING = 0.5
+"""Mean stress ahead of a front over the strength from which on it runs. Nodes a spacing apart blur what a tip sees: of a
+round crack as large as at birth, pulled by the strength, about half is left."""
 GAIN = 2.0
-"""Share of the fastest speed per stress excess: a crack runs at its fastest from 1.5 times the strength."""
+"""Share of the fastest speed per excess of that: a crack runs at its fastest from 1.5 times what lets it run."""
 LONGEST_WAY = 0.5
 """Of a front in one step, in node spacings."""
 REACH = 1.5
@@ -65,6 +68,7 @@ class Fracture:
         self._box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         self._within = distance
         self._narrowed: Callable[[Floats, Floats], Floats] | None = None
+        self._running = False
         self._tree = cKDTree(np.zeros((0, 3)))
         self._tree_of: Floats | None = None
 
@@ -93,11 +97,17 @@ class Fracture:
         for number, crack in enumerate(self.cracks):
             self._run(number, crack, samples, dt)
         self._start(samples)
-        return self.cracks.revision != before
+        self._running = self.cracks.revision != before
+        return self._running
+
+    @property
+    def least(self) -> float:
+        """Largest stress over strength below which nothing can happen."""
+        return RUNNING if len(self.cracks) else 1.0
 
     def longest_step(self, samples: Samples) -> float:
-        """[s], in which no front can go farther than `LONGEST_WAY`; inf while none can run."""
-        if not any(self._unfinished(crack).any() for crack in self.cracks) or samples.load().max(initial=0) <= 1:
+        """[s], in which no front can go farther than `LONGEST_WAY`; inf if none did at last."""
+        if not self._running:
             return np.inf
         return float(LONGEST_WAY / (LIMIT * np.max(samples.speed)))
 
@@ -218,7 +228,7 @@ class _Pull:
 
     def speeds(self) -> Floats:
         """[spacings/s], shape (k,)."""
-        return LIMIT * self.speed * np.clip(GAIN * (self.loads() - 1), 0, 1)
+        return LIMIT * self.speed * np.clip(GAIN * (self.loads() / RUNNING - 1), 0, 1)
 
     def loads(self) -> Floats:
         """Largest principal stress over strength, shape (k,)."""

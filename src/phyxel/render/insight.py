@@ -15,7 +15,7 @@ from phyxel.look import LOOKS
 from phyxel.quantities import quantity
 from phyxel.render.cast import Actor
 from phyxel.render.haze import HazeLayer, Puffs, laid_over
-from phyxel.render.lattice import Lattice, Sight, shape_of
+from phyxel.render.lattice import Lattice, Sight, inverses, shape_of
 from phyxel.render.legend import Legend, Limits
 from phyxel.render.panes import Cut, Pane, Panes
 from phyxel.render.pen import over
@@ -76,15 +76,16 @@ class Insight:
 
     # What there is to be seen
 
-    def watch(self, world: World) -> None:
-        """Widen the scale of colours to what there is now, without a picture."""
-        for sight in self._sights(world):
+    def watch(self, world: World) -> list[Sight]:
+        """Look at what there is now, and widen the scale of colours to it."""
+        sights = [lattice.look(self._quantity) for lattice in self._lattices_in(world)]
+        for sight in sights:
             self._limits.see(sight.values[sight.lattice.inside])
+        return sights
 
-    def _sights(self, world: World) -> list[Sight]:
+    def _lattices_in(self, world: World) -> list[Lattice]:
         volumes = [float(body.volumes.sum()) for body in world.bodies]
         total, self._size = sum(volumes), self._size or float(np.cbrt(max(volumes)))
-
         camera = self._stage.camera
         places = float(np.clip(camera.width * camera.height / PIXELS_PER_PLACE, *PLACES))
 
@@ -93,7 +94,8 @@ class Insight:
             return Lattice(body, (volume / max(places * volume / total, FEWEST)) ** (1 / 3))
 
         self._lattices = {body: self._kept(self._lattices.get(body), body, lattice) for body in world.bodies}
-        return [lattice.look(self._quantity) for _, lattice in self._lattices.values()]
+        self._panes = {body: panes for body, panes in self._panes.items() if body in self._lattices}
+        return [lattice for _, lattice in self._lattices.values()]
 
     def _panes_of(self, body: Body) -> list[Pane]:
         def panes(body: Body) -> list[Pane]:
@@ -112,9 +114,7 @@ class Insight:
 
     def draw(self, world: World, supersample: int = 1) -> Pixels:
         """A picture of the world as it is now, with a colour bar, (height, width, 4) bytes."""
-        sights = self._sights(world)
-        for sight in sights:
-            self._limits.see(sight.values[sight.lattice.inside])
+        sights = self.watch(world)
         legend = self._limits.legend()
         modes = {"surface": self._on_surface, "slice": self._sliced, "iso": self._iso, "volume": self._fog}
         picture = modes[self.inside.mode](world, sights, legend, supersample)
@@ -181,7 +181,7 @@ class Insight:
     def _side(self, pane: Pane, sight: Sight, world: World) -> float:
         """1 or -1: on which side of a pane, bent as it is, the eye is."""
         near = np.argsort(np.abs(sight.lattice.X @ pane.normal - pane.place))[: max(len(sight.x) // 50, 8)]
-        normals = np.linalg.inv(np.swapaxes(sight.J[near], 1, 2)) @ pane.normal
+        normals = np.swapaxes(inverses(sight.J[near]), 1, 2) @ pane.normal
         to_eye = np.asarray(self._stage.seen_from.eye) - self._placed(sight.x[near], world)
         return float(np.sign(np.sum(to_eye * (normals @ self._stage.turn(world).T)))) or 1.0
 
@@ -203,7 +203,7 @@ class Insight:
         normal = slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
         area = h * h / np.maximum(np.abs(normal).sum(axis=1), 1.0)
         flat = SPREAD * h * (np.eye(3) - normal[:, :, None] * normal[:, None, :])
-        turned = np.einsum("nab,nb->na", np.linalg.inv(np.swapaxes(J, 1, 2)), normal) @ self._stage.turn(world).T
+        turned = np.einsum("nba,nb->na", inverses(J), normal) @ self._stage.turn(world).T
         stretch = np.abs(np.linalg.det(J)) * np.linalg.norm(turned, axis=1)  # of areas, by Nanson
         color = self.inside.brightness * _lit(legend, np.array(level), turned)
         thick = SHEET[0] + (SHEET[1] - SHEET[0]) * float(legend.share(np.array(level)))

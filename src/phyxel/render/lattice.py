@@ -69,7 +69,7 @@ class Lattice:
         cells = _near_cells(body, first, counts, spacing)
         X = (first + cells + 0.5) * spacing
         distance = signed_distance(body, X)
-        kept = distance < OUTSIDE * spacing
+        kept = distance < max(OUTSIDE * spacing, 1.001 * distance.min())  # of a splinter one place at least
         self.X: Floats = X[kept]
         """[m], shape (m, 3)"""
         self.distance: Floats = distance[kept]
@@ -137,7 +137,8 @@ def _near_cells(
     for to ask a scan for distances takes long."""
     blocks = _grid_of(-(-counts // BLOCK))
     middles = (first + BLOCK * (blocks + 0.5)) * spacing
-    near = signed_distance(body, middles) < (0.5 * np.sqrt(3) * BLOCK + OUTSIDE) * spacing
+    distance = signed_distance(body, middles)
+    near = distance <= max((0.5 * np.sqrt(3) * BLOCK + OUTSIDE) * spacing, distance.min())
     return (BLOCK * blocks[near][:, None] + _grid_of(np.full(3, BLOCK))).reshape(-1, 3)
 
 
