@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -51,8 +50,8 @@ SHORTEST = 1e-4
 """[s]: steps are not made shorter for speed."""
 TAKEN_BACK = 0.05
 """[s] in which a depth is taken back."""
-MUCH = 0.01
-"""Gain of energy in a step, over what there was, that is too much: a little is lent by the springs of colliders."""
+MUCH = 1.0
+"""[1/s]: rate of gain, over the energy there is, that is too much. A little is lent by the springs of colliders."""
 EASED = 6
 """How often bodies may give way less than the impulses would have it, in a step."""
 SHALLOW = 1e-6
@@ -337,10 +336,10 @@ def _resolve(parties: Sequence[Party], contacts: list[Contacts], dt: float) -> N
         per_unit = sign[:, None] / parties[body].unit ** 2
         party = parties[body]
         party.model.push(rows, per_unit * pushes[which], per_unit * moves[which], party.before, dt)
-    _calm([parties[body] for body, _, _, _ in shares])
+    _calm([parties[body] for body, _, _, _ in shares], dt)
 
 
-def _calm(parties: Sequence[Party]) -> None:
+def _calm(parties: Sequence[Party], dt: float) -> None:
     """Bodies that are bent far are stiffer than at rest, as which the impulses took them: what they got more than there
     was is taken from their vibration; if that is not enough, they do not give way as far."""
     for _ in range(EASED):
@@ -350,7 +349,7 @@ def _calm(parties: Sequence[Party]) -> None:
             if above <= 0:
                 return
             above -= parties[k].model.calm(above)
-        if above <= MUCH * sum(one.energy for one in parties):
+        if above <= MUCH * dt * sum(one.energy for one in parties):
             return
         parties[int(np.argmax(gained))].model.ease()
 

@@ -121,8 +121,8 @@ class RigidModel:
             self._L = self._R @ self._inertia @ self._R.T @ spin
 
     def throw(self, x: Floats, momentum: Floats, spin: Floats) -> None:
-        """Start where nodes are at x (n, 3), as nearly as a rigid motion gets them there, with this momentum [kg m/s] and
-        angular momentum about where the body counts from [kg m²/s]."""
+        """Start where nodes are at x (n, 3), as nearly as a rigid motion gets them there, with this momentum [kg m/s]
+        and angular momentum about where the body counts from [kg m²/s]."""
         self._c = self._masses @ x / self._mass
         arm, there = self.space.points - self._middle, x - self._c
         U, _, Vt = np.linalg.svd((self._masses[:, None] * there).T @ arm)
