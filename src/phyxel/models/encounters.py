@@ -270,7 +270,8 @@ def _contacts(
 ) -> Contacts:
     one, other = parties[a], parties[b]
     place = one.skin[points]
-    beside: Floats = np.linalg.solve(other.deformation[surfels], (place - other.skin[surfels])[:, :, None])[:, :, 0]
+    away = (place - other.skin[surfels])[:, :, None]
+    beside = np.asarray(np.linalg.solve(other.deformation[surfels], away)[:, :, 0], np.float64)
     rows = one.outline.rows(points), other.outline.rows(surfels, beside)
     axes = axes_of(normal)
     moved = rows[0] @ one.way - rows[1] @ other.way

@@ -222,7 +222,7 @@ class RigidModel:
         system = np.zeros((6, 6))
         system[:3, :3] = self._mass * np.eye(3)
         system[3:, 3:] = self._R @ self._inertia @ self._R.T
-        return np.linalg.inv(system + STIFF * self._mass * self._grip)
+        return np.asarray(np.linalg.inv(system + STIFF * self._mass * self._grip), np.float64)
 
     @property
     def margin(self) -> float:
