@@ -109,7 +109,31 @@ def modes() -> np.ndarray:
     return Modes(found, (0.5, 0.3, 1.0)).sheet()
 
 
-OTHERS: dict[str, Callable[[], np.ndarray]] = {"shapes": shapes, "looks": looks, "sample": sample, "modes": modes}
+def inside() -> np.ndarray:
+    """Stress in a bent bar and distance in a bear, on slices and as fog."""
+    bar = px.gallery("stress-bar").world()
+    bar.advance(0.35)
+    bear = px.World()
+    bear.add(px.Body(px.load("bear", points=40_000), nodes=400))
+    bear.add(px.Ground())
+    views = [
+        (bar, px.Inside("stress", "volume"), (0.4, 0.25, 1.0)),
+        (bar, px.Inside("stress", "slice"), (0.4, 0.25, 1.0)),
+        (bear, px.Inside("distance", "volume"), (0.5, 0.3, 1.0)),
+        (bear, px.Inside("distance", "slice", slice=["z", "y"]), (0.5, 0.6, 1.0)),
+    ]
+    size = {"width": 720, "height": 480}
+    pictures = [px.stage(world, look, direction=way, **size).draw(world, supersample=2) for world, look, way in views]
+    return np.concatenate([np.concatenate(pictures[:2], axis=1), np.concatenate(pictures[2:], axis=1)])
+
+
+OTHERS: dict[str, Callable[[], np.ndarray]] = {
+    "shapes": shapes,
+    "looks": looks,
+    "sample": sample,
+    "modes": modes,
+    "inside": inside,
+}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What lets cracks run in a Galerkin body: after each step its stress is looked at, cracks grow, and its space is cut."""
+"""What lets cracks run in a Galerkin body: after each step its stress is looked at, they grow, and its space is cut."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-TENSE = 0.8
-"""Largest stress over the strength from which on steps are short, if there is a front that could run."""
 BESIDE = 0.7
 """How far from where fronts were and are new parts of a crack can lie, in spacings."""
 
@@ -55,15 +53,15 @@ class Fracturing:
         if fracture is None:
             return
         samples = self._samples()
-        load = float(samples.load().max())
-        if load > 1:
+        self.longest = math.inf
+        if samples.load().max() > fracture.least:
             before = [crack.front for crack in fracture.cracks]
             if fracture.grow(samples, dt):
                 self.follow(before)
-        self.longest = fracture.longest_step(samples) if load > TENSE else math.inf
+            self.longest = fracture.longest_step(samples)
 
     def follow(self, before: Sequence[Front] | None = None) -> None:
-        """Cut the space where cracks have come to lie: only beside fronts that have moved, if those before are given."""
+        """Cut the space where cracks have come to lie; if fronts are given, only beside those that are others now."""
         fracture = self._body.fracture
         if fracture is None or fracture.cracks.revision == self._known:
             return

@@ -233,17 +233,17 @@ class Material:
     @staticmethod
     def ice() -> Material:
         """Freshwater ice at -5 °C."""
-        return Material(young=9.3e9, poisson=0.33, density=917.0, strength=1.4e6, strength_scatter=0.2)
+        return Material(young=9.3e9, poisson=0.33, density=917.0)
 
     @staticmethod
     def concrete() -> Material:
         """Ordinary concrete, C30."""
-        return Material(young=3.3e10, poisson=0.2, density=2400.0, strength=2.9e6, strength_scatter=0.15)
+        return Material(young=3.3e10, poisson=0.2, density=2400.0)
 
     @staticmethod
     def glass() -> Material:
         """Soda-lime glass."""
-        return Material(young=7.0e10, poisson=0.22, density=2500.0, strength=4.5e7, strength_scatter=0.2)
+        return Material(young=7.0e10, poisson=0.22, density=2500.0)
 
     @staticmethod
     def stone() -> Material:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -39,12 +40,29 @@ class Probe(Protocol):
     def plastic(self) -> Floats:
         """Permanent strain, shape (m, 3, 3)."""
 
+    @property
+    def distance(self) -> Floats:
+        """To the surface of the first reference shape [m], negative inside, shape (m,)."""
 
-class LoneProbe:
+
+class _Places:
+    """Places of a body's reference shape."""
+
+    def __init__(self, body: Body, X: Floats) -> None:
+        self.body, self.X = body, X
+
+    @cached_property
+    def distance(self) -> Floats:
+        born = self.body.born
+        return born.unit * self.body.solid_distance((self.X - born.centre) / born.unit)
+
+
+class LoneProbe(_Places):
     """Places in a Galerkin or modal body: shape functions carry them."""
 
     def __init__(self, body: Body, model: LoneModel, X: Floats) -> None:
-        self.body, self.X, self._model = body, X, model
+        super().__init__(body, X)
+        self._model = model
         self._at = model.space.at((X - body.centre) / body.unit)
         self._owner = nearest(X, body.birth, 1)[1][:, 0]
 
@@ -66,11 +84,11 @@ class LoneProbe:
         return self._model.plastic(self._at)
 
 
-class CarriedProbe:
+class CarriedProbe(_Places):
     """Places in a phyxel body: the phyxels around carry them, and they have the mean of what these have."""
 
     def __init__(self, body: Body, X: Floats) -> None:
-        self.body, self.X = body, X
+        super().__init__(body, X)
         self._points, self._nodes = ((places - body.centre) / body.unit for places in (X, body.reference))
         self._carriers = Carriers.found(self._points, self._nodes, None if body.reshaped else body.sees)
         self._shares = self._carriers.matrix(len(self._nodes))

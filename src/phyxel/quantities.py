@@ -50,19 +50,13 @@ def _square(tensors: Floats) -> Floats:
     return np.einsum("mab,mab->m", tensors, tensors)
 
 
-def distance(probe: Probe) -> Floats:
-    """To the surface in the reference shape [m], negative inside, shape (m,)."""
-    born = probe.body.born
-    return born.unit * probe.body.solid_distance((probe.X - born.centre) / born.unit)
-
-
 QUANTITIES = {
     "stress": Quantity("von Mises stress", "Pa", lambda at: von_mises(at.stress())),
     "principal": Quantity("largest principal stress", "Pa", lambda at: np.linalg.eigvalsh(at.stress())[:, 2], False),
     "strain": Quantity("equivalent strain", "", lambda at: equivalent_strain(at.gradient())),
     "plastic": Quantity("plastic strain", "", lambda at: np.sqrt(_square(at.plastic()))),
     "speed": Quantity("speed", "m/s", lambda at: np.linalg.norm(at.velocity(), axis=1)),
-    "distance": Quantity("distance to the surface", "m", distance, from_zero=False, inward=True),
+    "distance": Quantity("distance to the surface", "m", lambda at: at.distance, from_zero=False, inward=True),
 }
 
 

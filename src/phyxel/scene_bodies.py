@@ -164,6 +164,15 @@ class PaintPart(RegionPart):
     color: Triple
 
 
+class CutPart(Part):
+    """A crack that is there from the start: a disc, a slit or all through."""
+
+    at: Triple
+    normal: Triple
+    radius: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    ahead: Triple | None = None
+
+
 class OtherPart(RegionPart):
     """Where a body is of another material."""
 
@@ -193,6 +202,8 @@ class SolidifyPart(RegionPart):
 class BodyPart(SourcePart):
     color: Triple | None = None
     paint: list[PaintPart] = Field(default=[])
+    cut: list[CutPart] = Field(default=[])
+    seed: int = Field(default=0, ge=0)
     nodes: int = Field(default=800, ge=8)
     model: Literal["phyxel", "galerkin", "modal"] = "phyxel"
     basis: Literal["linear", "quadratic"] = "linear"
@@ -246,6 +257,7 @@ class BodyPart(SourcePart):
             "closing",
             "friction",
             "look",
+            "seed",
             "inside",
         }
         options = self.model_dump(include=keys)
@@ -260,6 +272,8 @@ class BodyPart(SourcePart):
         )
         for part in self.paint:
             body.paint(part.box, part.color)
+        for crack in self.cut:
+            body.cut(crack.at, crack.normal, crack.radius, crack.ahead)
         return body
 
 

@@ -219,8 +219,9 @@ class Solo:
         if body.handles or not self.world.colliders:
             return
         for ground in (one for one in self.world.colliders if isinstance(one, Ground)):
-            up = np.array(ground.normal)
-            depth = ground.height - float((body.surface.carried.positions @ up).min())
+            up, skin = np.array(ground.normal), body.placed_cloud()
+            # Not the surfels: these are shown on the ground where they are in it.
+            depth = ground.height - float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf))
             if depth > 0:
                 body.origin = body.origin + depth * up
                 self.world.revision += 1

@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 import phyxel as px
 from phyxel.cracks.crack import Crack
-from phyxel.cracks.fracture import BIRTH_RADIUS, BRANCHING, GAIN, LIMIT, LONGEST_WAY, NEAR, SECONDARY, Fracture
+from phyxel.cracks.fracture import BIRTH_RADIUS, BRANCHING, GAIN, LIMIT, LONGEST_WAY, NEAR, RUNNING, SECONDARY, Fracture
 from phyxel.cracks.samples import Samples, largest_principal, strengths
 from phyxel.errors import MaterialError
 
 LOWER, UPPER = np.array([-4.0, -2.0, -1.0]), np.array([4.0, 2.0, 1.0])
 WAVES = 10.0
+SHEAR = 5.0e5 * np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
 
 
 def pulled(stress, strength=1.0e6, deformation=((1, 0, 0), (0, 1, 0), (0, 0, 1))) -> Samples:
@@ -79,13 +81,15 @@ def test_it_starts_where_it_is_pulled_most():
 
 
 def test_no_skin_is_peeled_off():
-    """A crack along a surface that is held starts a spacing below it; one that runs into the surface starts there."""
+    """A crack along a surface that is held starts a spacing below it, once; one across it starts there."""
     for pull, depth in (((1, 0, 0), 1.25), ((0, 1, 0), 0.25)):
         samples = pulled(np.zeros((3, 3)))
         at = np.argmin(np.linalg.norm(samples.points - [UPPER[0], 0.25, 0.25], axis=1))
-        samples.stress[at] = along(pull, 1.1e6)
+        samples.stress[np.linalg.norm(samples.points - samples.points[at], axis=1) < 1.6] = along(pull, 4.0e6)
+        samples.stress[at] *= 1.1
         fracture = Fracture(LOWER, UPPER)
         fracture.grow(samples, 0.1)
+        assert len(fracture.cracks) == 1
         assert fracture.cracks[0].front.points.mean(axis=0) == pytest.approx([UPPER[0] - depth, 0.25, 0.25])
 
 
@@ -98,6 +102,9 @@ def test_further_cracks_need_more():
             samples = pulled(np.zeros((3, 3)))
             away = np.abs(samples.points[:, 0] + 2.5)
             samples.stress[away < NEAR if near else away > NEAR] = along((0, 1, 0), share * threshold * 1e6)
+            samples.stress[:] *= (
+                1 - 1e-3 * np.abs(samples.points - [-1 if near else 2, 0, 0]).sum(axis=1)[:, None, None]
+            )
             fracture.grow(samples, 0.01)
             assert (len(fracture.cracks) > 1) == more
     # A single sample that is off, as beside a crack, starts none.
@@ -109,13 +116,13 @@ def test_further_cracks_need_more():
 
 
 def test_the_front_runs_as_its_law_says():
-    """A slit across an even pull σ runs at LIMIT·GAIN·(σ/S − 1) of the shear waves' speed; below S not at all."""
-    for load in (0.9, 1.2, 3.0):
+    """A slit across an even pull σ runs at LIMIT·GAIN·(σ/(RUNNING·S) − 1) of the speed of shear waves, if above 0."""
+    for load in (0.45, 0.6, 3.0):
         fracture = Fracture(LOWER, UPPER)
         fracture.cut(Crack.slit(fracture.grid, (0, 1.0, 0), (1, 0, 0), (0, -1, 0)))
         samples = pulled(along((1, 0, 0), load * 1e6))
         fracture.grow(samples, 0.02)
-        speed = LIMIT * WAVES * np.clip(GAIN * (load - 1), 0, 1)
+        speed = LIMIT * WAVES * np.clip(GAIN * (load / RUNNING - 1), 0, 1)
         assert fracture.cracks[0].front.points[:, 1] == pytest.approx(1.0 - 0.02 * speed, abs=1e-9)
     assert fracture.longest_step(samples) == pytest.approx(LONGEST_WAY / (LIMIT * WAVES))
 
@@ -166,3 +173,18 @@ def test_the_same_cracks_from_a_checkpoint():
 def test_wrong_strengths_are_refused(wrong):
     with pytest.raises(MaterialError, match=f"material.{next(iter(wrong))}"):
         px.Material(**wrong)
+
+
+def test_finer_level_sets_move_a_crack_little():
+    """Halving the grid's spacing moves the surface by less than one old spacing, all through a shear that turns it."""
+    samples = pulled(lambda X: along((1, 0, 0), 1.4e6) + np.sin(X[:, 1])[:, None, None] * SHEAR)
+    sheets = []
+    for spacing in (1 / 3, 1 / 6):
+        fracture = Fracture(LOWER, UPPER, level_spacing=spacing)
+        fracture.cut(Crack.slit(fracture.grid, (0.2, 1.5, 0), (1, 0, 0), (0, -1, 0)))
+        run(fracture, samples)
+        middle = fracture.cracks[0].sheet().mean(axis=1)
+        sheets.append(middle[((middle > LOWER) & (middle < UPPER)).all(axis=1)])
+    assert np.ptp(sheets[0][:, 0]) > 0.3
+    assert cKDTree(sheets[1]).query(sheets[0])[0].max() < 1 / 3
+    assert cKDTree(sheets[0]).query(sheets[1])[0].max() < 1 / 3

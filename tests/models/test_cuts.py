@@ -36,14 +36,16 @@ def test_nothing_is_felt_through_a_crack():
     fracture.cut(slit)
     fracture.cut(Crack.disc(fracture.grid, (-4.0, 0.2, 0.1), (1.0, 0.0, -0.3), 1.3))
     space = whole.cut(fracture.cracks.sees)
-    felt = space.values.data != 0
-    assert (space._seen.sum() < len(felt)) & (space._cut_off.sum() > 100)
+    assert space._cut_off.sum() > 100
+    felt = np.flatnonzero((space.values.data != 0) & space._cut_off[space._point])[::3]
     assert behind(fracture, space.points, space._point[felt], space, space.values.indices[felt]) == 0
     skin = space.at_skin
-    reached = np.flatnonzero(skin.phi.numpy())[::7]
+    reached = np.flatnonzero(skin.phi.numpy())[::29]
     assert behind(fracture, space._skin, skin.owner[reached], space, skin.index.numpy()[reached]) == 0
     field = np.column_stack([np.ones(len(space)), space.nodes])
-    np.testing.assert_allclose(space.values @ field, np.column_stack([np.ones(len(space.points)), space.points]), atol=1e-9)
+    np.testing.assert_allclose(
+        space.values @ field, np.column_stack([np.ones(len(space.points)), space.points]), atol=1e-9
+    )
     at = space.at(np.array([[0.31, 1.2, 0.4], [-4.1, 0.3, 0.2], [0.1, 1.5, -1.0]]))
     for axis, slope in enumerate(at.gradients):
         np.testing.assert_allclose(slope @ field, np.tile(np.eye(4)[axis + 1], (3, 1)), atol=1e-9)
@@ -52,7 +54,7 @@ def test_nothing_is_felt_through_a_crack():
     side = np.array([[0.0, 1.2, 0.4], [0.0, 1.6, -0.7]])
     side[:, 0] = 0.3 - (0.2 * (side[:, 1] + 0.4) + 0.1 * side[:, 2])
     for way, value in ((0.02, 3.0), (-0.02, -5.0)):
-        np.testing.assert_allclose(space.at(side + [way, 0, 0]).values @ two, value, atol=1e-9)
+        np.testing.assert_allclose(space.at(side + np.array([way, 0, 0])).values @ two, value, atol=1e-9)
 
 
 def test_state_brings_back_the_same_bits():
@@ -117,7 +119,7 @@ def test_cuts_keep_what_nature_keeps():
 def test_pieces_move_as_the_whole_did():
     """Cut through, a bar's two halves are spaces of their own: together they have its points and mass, and u, v and
     their energies are those they had in the whole."""
-    space, _, unit = space_of("bar", 64)
+    space, _, _ = space_of("bar", 64)
     X = space.nodes
     model = model_of("bar", 64, SOFT, 30 * np.sin(X[:, ::-1]))
     model.u = 0.05 * np.cos(X)
@@ -132,7 +134,7 @@ def test_pieces_move_as_the_whole_did():
     for part in range(2):
         nodes = np.flatnonzero(label == part)
         own = model.space.part(nodes, np.flatnonzero(label[homes] == part))
-        piece = model.part(own, nodes, np.arange(3))
+        piece = model.part(own, nodes, np.zeros(0, int), np.zeros((0, 3)))
         piece.set_material(type(model._mixture).even(SOFT, len(nodes)), np.eye(3))
         points += len(own.points)
         energies += piece.energies()

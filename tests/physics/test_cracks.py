@@ -29,7 +29,7 @@ def graded(low: float, high: float, at: float, fine: float) -> np.ndarray:
 
 def stress_intensity(a: float, fine: float) -> tuple[float, float]:
     """K_I of an edge crack of length a in a plate 1 wide and 2 long under unit tension, in plane strain, by the
-    J integral as an integral over a ring, r < 6 `fine`: K² = E' J, J = ∫ (σ_ij u_i,y − W δ_yj) q_,j; and the handbook's."""
+    J integral over a ring, 3 to 6 `fine` wide: K² = E' J, J = ∫ (σ_ij u_i,y − W δ_yj) q_,j; and the handbook's."""
     x, y, z = graded(-1, 1, 0.0, fine), graded(0, 1, a, fine), np.array([0.0, fine])
     fracture = Fracture((-1, 0, 0), (1, 1, fine), level_spacing=fine / 2)
     fracture.cut(Crack.slit(fracture.grid, (0, a, 0), (1, 0, 0), (0, 1, 0)))

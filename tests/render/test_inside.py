@@ -8,6 +8,7 @@ from phyxel.inside import Plane
 from phyxel.quantities import QUANTITIES, quantity
 from phyxel.render.camera import Camera
 from phyxel.render.haze import light_of_bytes
+from phyxel.render.lattice import Lattice
 from phyxel.render.legend import Legend, Limits, shades
 from phyxel.render.stage import Stage
 
@@ -58,8 +59,8 @@ def test_the_surface_has_the_colour_of_the_field_there(ball):
 
 
 def test_iso_surfaces_lie_where_the_field_has_their_value(ball):
-    """Of the distance, marked at −0.4 … −0.1, the outermost is a ball of radius 0.4: there the brightness jumps, to half a
-    spacing of the lattice of 480²/20 places, ½ (0.524 / 11,520)^⅓ = 1.8 cm = 5 pixels."""
+    """Of the distance, marked at −0.4 … −0.1, the outermost is a ball of radius 0.4: there the brightness jumps, to
+    half a spacing of the lattice of 480²/20 places, ½ (0.524 / 11,520)^⅓ = 1.8 cm = 5 pixels."""
     inside = px.Inside("distance", "iso", range=(-0.5, 0.0))
     seen = picture(ball, inside, (0.0, 0.0, 0.0)).sum(axis=2)
     rise = np.diff(seen[240, 240:380])
@@ -183,3 +184,26 @@ def test_a_function_of_ones_own(ball):
     assert own.at(body.probe(MIDDLE[None])) == pytest.approx([4.0])
     with pytest.raises(px.PhyxelError, match="one number for each"):
         quantity(lambda X: X).at(body.probe(MIDDLE[None]))
+
+
+def test_pieces_share_the_lattice_of_what_they_were():
+    """A ball cut in two: each half gets its own places, together they fill the ball's volume and no more. A lattice of
+    8,000 places in a ball has them 1/16 of the diameter apart and weighs parts of cells: 1 %."""
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    body = px.Body(px.load("sphere", points=1000), nodes=100, size=2 * RADIUS)
+    world.add(body)
+    body.cut(at=(0.1, 0.0, 0.0), normal=(1.0, 0.0, 0.0))
+    world.advance(1e-3)
+    assert len(world.bodies) == 2
+    spacing = float(np.cbrt(np.pi / 6 / 8000))
+    volumes, ends = [], []
+    for piece in world.bodies:
+        lattice = Lattice(piece, spacing)
+        owner, offset, volume = lattice.parts
+        volumes.append(volume.sum())
+        x = (lattice.X[owner] + offset)[volume > 0.5 * volume.max(), 0]
+        ends.append((x.min(), x.max()))
+    cap = np.pi * (RADIUS - 0.1) ** 2 * (3 * RADIUS - (RADIUS - 0.1)) / 3
+    assert sorted(volumes) == pytest.approx([cap, np.pi / 6 - cap], rel=0.01)
+    (_, high), (low, _) = sorted(ends)
+    assert high < 0.1 + spacing / 2 and low > 0.1 - spacing / 2

@@ -202,3 +202,31 @@ def test_the_first_surfels_are_the_clouds():
     m = len(body.cloud)
     np.testing.assert_allclose(surfels.positions[:m], places, atol=1e-7)
     np.testing.assert_allclose(surfels.normals[:m], normals, atol=1e-5)
+
+
+def test_pieces_have_together_what_the_whole_had():
+    body = px.Body(px.load("bar", points=3000), nodes=200, inside=(0.9, 0.1, 0.2))
+    body.cut(body.born.centre, (1, 0.2, 0))
+    body.cut(body.born.centre + [0.1, 0, 0], (0.5, 1, 0))
+    world = px.World(gravity=(0, 0, 0), device="cpu")
+    world.add(body)
+    whole = body.surfels.carried.shape
+    world.advance(1e-6)
+    assert len(world.bodies) == 4
+    shapes = [piece.surfels.carried.shape for piece in world.bodies]
+    rows = [np.concatenate([s.points, s.axis_a, s.axis_b, s.colors], axis=1, dtype="f4") for s in (whole, *shapes)]
+    before, after = rows[0], np.concatenate(rows[1:])
+    for table in (before, after):
+        table[:] = table[np.lexsort(table.T)]
+    np.testing.assert_array_equal(before, after)
+    for piece, shape in zip(world.bodies, shapes, strict=True):
+        for crack in piece.fracture.cracks:
+            nodes, surfels = (np.sign(crack.values(X)[0]) for X in (piece.birth_places, shape.points))
+            assert (surfels == nodes[0]).all()  # none has gone with another
+            assert (nodes == nodes[0]).all()
+        assert (piece.surface.colors == np.float32([0.9, 0.1, 0.2])).all(axis=1).sum() > 100
+
+
+def test_an_impossible_color_is_refused():
+    with pytest.raises(px.PhyxelError, match="inside"):
+        px.Body(px.load("bar", points=500), nodes=50, inside=(1.2, 0, 0))

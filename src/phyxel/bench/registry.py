@@ -25,6 +25,7 @@ MODULES = {
     "million": "phyxel.bench.steps",
     "g05": "phyxel.bench.g05",
     "g04": "phyxel.bench.g05",
+    "levels": "phyxel.bench.cracks",
     "modes": "phyxel.bench.g05",
     "solid": "phyxel.bench.solids",
     "growth": "phyxel.bench.solids",

@@ -37,8 +37,11 @@ MOST_AT_ONCE = 3
 """New cracks in one call."""
 LIMIT = 0.5
 """Fastest crack over the speed of shear waves."""
+RUNNING = 0.5
+"""Mean stress ahead of a front over the strength from which on it runs. Nodes a spacing apart blur what a tip sees: of a
+round crack as large as at birth, pulled by the strength, about half is left."""
 GAIN = 2.0
-"""Share of the fastest speed per stress excess: a crack runs at its fastest from 1.5 times the strength."""
+"""Share of the fastest speed per excess of that: a crack runs at its fastest from 1.5 times what lets it run."""
 LONGEST_WAY = 0.5
 """Of a front in one step, in node spacings."""
 REACH = 1.5
@@ -65,6 +68,7 @@ class Fracture:
         self._box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         self._within = distance
         self._narrowed: Callable[[Floats, Floats], Floats] | None = None
+        self._running = False
         self._tree = cKDTree(np.zeros((0, 3)))
         self._tree_of: Floats | None = None
 
@@ -93,11 +97,17 @@ class Fracture:
         for number, crack in enumerate(self.cracks):
             self._run(number, crack, samples, dt)
         self._start(samples)
-        return self.cracks.revision != before
+        self._running = self.cracks.revision != before
+        return self._running
+
+    @property
+    def least(self) -> float:
+        """Largest stress over strength below which nothing can happen."""
+        return RUNNING if len(self.cracks) else 1.0
 
     def longest_step(self, samples: Samples) -> float:
-        """[s], in which no front can go farther than `LONGEST_WAY`; inf while none can run."""
-        if not any(self._unfinished(crack).any() for crack in self.cracks) or samples.load().max(initial=0) <= 1:
+        """[s], in which no front can go farther than `LONGEST_WAY`; inf if none did at last."""
+        if not self._running:
             return np.inf
         return float(LONGEST_WAY / (LIMIT * np.max(samples.speed)))
 
@@ -123,7 +133,10 @@ class Fracture:
                 return
             _, axes = np.linalg.eigh(samples.stress[at])
             normal = unit(samples.deformation[at].T @ axes[:, 2])
-            self.cracks.add(Crack.disc(self.grid, self._off_skin(samples.points[at], normal), normal, BIRTH_RADIUS))
+            place = self._off_skin(samples.points[at], normal)
+            if np.isinf(self._thresholds(place[None])[0]):
+                return
+            self.cracks.add(Crack.disc(self.grid, place, normal, BIRTH_RADIUS))
 
     def _overloaded(self, samples: Samples) -> int | None:
         """The sample that exceeds what is borne there by most, if any does. Beside cracks single samples are noisy: in
@@ -171,7 +184,8 @@ class Fracture:
         turn, speed = np.zeros(len(P)), np.zeros(len(P))
         turn[inside], speed[inside] = pull.turns(t[inside], f[inside], n[inside]), pull.speeds()
         # A web too thin to hold a sample bears nothing: it goes with what is beside it, as the front outside does.
-        thin = ~pull.known & (self._distance(P[inside] + f[inside]) > 0)
+        thin = ~pull.known
+        thin[thin] = self._distance((P + f)[inside][thin]) > 0
         known = np.flatnonzero(inside)[~thin]
         if len(known):
             _, nearest = cKDTree(P[known]).query(P)
@@ -214,7 +228,7 @@ class _Pull:
 
     def speeds(self) -> Floats:
         """[spacings/s], shape (k,)."""
-        return LIMIT * self.speed * np.clip(GAIN * (self.loads() - 1), 0, 1)
+        return LIMIT * self.speed * np.clip(GAIN * (self.loads() / RUNNING - 1), 0, 1)
 
     def loads(self) -> Floats:
         """Largest principal stress over strength, shape (k,)."""

@@ -39,19 +39,21 @@ class Triangles:
         """The faces that are chosen, (m,), and the points that they have."""
         points, faces = np.unique(self.faces[chosen], return_inverse=True)
         uv = None if self.uv is None else self.uv[chosen]
-        some = (field[points] for field in (self.points, self.normals, self.colors))
-        return Triangles(*some, faces.reshape(-1, 3), uv)
+        x, n, color = (field[points] for field in self.fields)
+        return Triangles(x, n, color, faces.reshape(-1, 3), uv)
 
     def joined(self, other: Triangles) -> Triangles:
         """Both; if only one has texture coordinates the other's are 0."""
-        pairs = zip(self._fields(), other._fields(), strict=True)
+        x, n, color = (np.concatenate(pair) for pair in zip(self.fields, other.fields, strict=True))
         faces = np.concatenate([self.faces, len(self.points) + other.faces])
         uv = None
         if self.uv is not None or other.uv is not None:
             uv = np.concatenate([np.zeros((len(t.faces), 3, 2)) if t.uv is None else t.uv for t in (self, other)])
-        return Triangles(*(np.concatenate(pair) for pair in pairs), faces, uv)
+        return Triangles(x, n, color, faces, uv)
 
-    def _fields(self) -> tuple[Floats, Floats, Floats]:
+    @property
+    def fields(self) -> tuple[Floats, Floats, Floats]:
+        """What points have."""
         return self.points, self.normals, self.colors
 
 
@@ -87,7 +89,7 @@ def cut_by(mesh: Triangles, crack: Crack, offset: float) -> Triangles:
     """A mesh cut where a crack goes through its faces."""
     height = crack.values(mesh.points)[0]
     above = height[mesh.faces] >= 0
-    chosen = above.any(axis=1) & ~above.all(axis=1)
+    chosen = np.any(above, axis=1) & ~np.all(above, axis=1)
     mixed = np.flatnonzero(chosen)
     h, corners = height[mesh.faces[mixed]], mesh.points[mesh.faces[mixed]]
     next_h, next_corners = np.roll(h, -1, axis=1), np.roll(corners, -1, axis=1)
@@ -99,10 +101,10 @@ def cut_by(mesh: Triangles, crack: Crack, offset: float) -> Triangles:
     whole, mesh = len(mesh.points), cut(mesh, height, chosen)
     # New points come in two halves: first those where ψ1 > 0.
     points = mesh.points.copy()
-    above, below = np.split(np.arange(whole, len(points)), 2)
-    way = offset * crack.normals(points[above])
-    points[above] += way
-    points[below] -= way
+    first, second = np.split(np.arange(whole, len(points)), 2)
+    way = offset * crack.normals(points[first])
+    points[first] += way
+    points[second] -= way
     return replace(mesh, points=points)
 
 
@@ -122,7 +124,7 @@ def cut(mesh: Triangles, values: Floats, chosen: NDArray[np.bool_]) -> Triangles
     edges, which = np.unique(ends, axis=0, return_inverse=True)
     which = which.reshape(-1, 2)
     share = (values[edges[:, 0]] / (values[edges[:, 0]] - values[edges[:, 1]]))[:, None]
-    new = [field[edges[:, 0]] + share * (field[edges[:, 1]] - field[edges[:, 0]]) for field in mesh._fields()]
+    new = [field[edges[:, 0]] + share * (field[edges[:, 1]] - field[edges[:, 0]]) for field in mesh.fields]
     first = len(mesh.points) + np.where(above[faces[:, :1]], 0, len(edges)) + which
     other = len(mesh.points) + np.where(above[faces[:, :1]], len(edges), 0) + which
     parts = [
@@ -140,5 +142,5 @@ def cut(mesh: Triangles, values: Floats, chosen: NDArray[np.bool_]) -> Triangles
         one, two, three = np.moveaxis(corners, 1, 0)
         cut_uv = [np.stack(three_of, axis=1) for three_of in ((one, p, q), (p, two, three), (p, three, q))]
         uv = np.concatenate([uv[kept], *cut_uv])
-    fields = (np.concatenate([field, more, more]) for field, more in zip(mesh._fields(), new, strict=True))
-    return Triangles(*fields, np.concatenate([mesh.faces[kept], *parts]), uv)
+    x, n, color = (np.concatenate([field, more, more]) for field, more in zip(mesh.fields, new, strict=True))
+    return Triangles(x, n, color, np.concatenate([mesh.faces[kept], *parts]), uv)

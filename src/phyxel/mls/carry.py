@@ -184,7 +184,8 @@ class Carriers:
         # If none is seen at all, the nearest must do.
         seen[:, 0] |= ~seen.any(axis=1)
         order = np.argsort(~seen, axis=1, kind="stable")[:, : k + 1]
-        distance, index, seen = (np.take_along_axis(array, order, axis=1) for array in (distance, index, seen))
+        distance, index = np.take_along_axis(distance, order, axis=1), np.take_along_axis(index, order, axis=1)
+        seen = np.take_along_axis(seen, order, axis=1)
         last = np.where(seen, distance, 0).max(axis=1, keepdims=True)
         # Beyond the last of those seen, a little: it still has a share if there are no more.
         reach = np.where(seen[:, k:], distance[:, k:], 1.1 * last + 1e-6)

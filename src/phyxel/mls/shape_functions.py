@@ -273,7 +273,9 @@ def fill_shape_functions(
 
 # Both bases at once: a module compiled for one only would be compiled again for the other.
 KERNELS = {
-    basis: [wp.overload(kernel, {"inverse": wp.array(dtype=matrix)}) for kernel in (invert_moments, fill_shape_functions)]
+    basis: [
+        wp.overload(kernel, {"inverse": wp.array(dtype=matrix)}) for kernel in (invert_moments, fill_shape_functions)
+    ]
     for basis, (_, matrix) in TERMS.items()
 }
 
@@ -329,6 +331,10 @@ class ShapeValues:
         """The same with the nodes called by other numbers, (pairs,)."""
         numbers = wp.array(np.asarray(index, np.int32), dtype=wp.int32, device=self.index.device)
         return replace(self, index=numbers, node_count=node_count)
+
+    def unknown(self) -> ShapeValues:
+        """The same points, of which nothing is known."""
+        return replace(self, condition=np.full(len(self.condition), np.inf))
 
     def only(self, place: NDArray[np.integer], node_count: int) -> ShapeValues:
         """The same for some nodes only, called by the numbers that `place` (n,) says, or not at all where it says −1.

@@ -60,7 +60,7 @@ def rebuilt(space: Space, X: Floats, owner: Indices, index: Indices, sees: Crack
     """φ and ∇φ at places X (m, 3) from nodes that they see, given as pairs (p,), (p,) of a place and a node, both
     ascending; from more nodes where these are not enough."""
     found = space.on(X, owner, index)
-    bad = np.flatnonzero(~(found.condition < WELL))
+    bad: Indices = np.flatnonzero(~(found.condition < WELL))
     if len(bad) == 0:
         return found
     wide, nodes = _seen_around(space, X[bad], *_of(bad, owner, index, len(X)), sees)
@@ -127,7 +127,8 @@ def continued(space: Space, values: ShapeValues, X: Floats, sees: Cracked | None
     lost = np.flatnonzero(~np.isfinite(values.condition))
     if len(lost) == 0:
         return values
-    home = _homes(X[lost], space.nodes, sees)
+    felt = space.felt()
+    home = felt[_homes(X[lost], space.nodes[felt], sees)]
     at_home = space.at_nodes.rows(home)
     away = np.repeat(X[lost] - space.nodes[home], np.diff(at_home.start.numpy()), axis=0)
     rise = np.einsum("pa,pa->p", at_home.dphi.numpy(), away)

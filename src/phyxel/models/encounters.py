@@ -25,6 +25,7 @@ from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from phyxel.mls.shape_functions import entries_of
 from phyxel.models.impulses import SINGULAR, sweep_contacts
 from phyxel.models.lone import Tangible
 
@@ -78,13 +79,14 @@ class Outline:
             for slope in values.gradients
         ]
 
-    def rows(self, surfels: Indices, beside: Floats) -> csr_array:
-        """φ at places that lie beside surfels by (k, 3), in the reference shape, and go on straight from them."""
-        rows = csr_array(self.phi[surfels])
-        counts = np.diff(rows.indptr)
-        for slope, along in zip(self.slopes, beside.T, strict=True):
-            rows.data = rows.data + np.repeat(along, counts) * slope[surfels].data
-        return rows
+    def rows(self, surfels: Indices, beside: Floats | None = None) -> csr_array:
+        """φ at surfels, or at places that lie beside them by (k, 3), in the reference shape: fields go straight on."""
+        start, entries = entries_of(self.phi.indptr, surfels)
+        data = self.phi.data[entries]
+        if beside is not None:
+            for slope, along in zip(self.slopes, beside.T, strict=True):
+                data = data + np.repeat(along, np.diff(start)) * slope.data[entries]
+        return csr_array((data, self.phi.indices[entries], start), (len(surfels), self.phi.shape[1]))
 
 
 def _with_data(matrix: csr_array, data: Floats) -> csr_array:
@@ -144,14 +146,19 @@ class Party:
         """Where the surfels are, shape (m, 3)."""
         return np.asarray(self.outline.phi @ self.x)
 
-    def deformation(self, surfels: Indices) -> Floats:
-        """F at surfels times the unit, shape (k, 3, 3)."""
-        return np.stack([slope[surfels] @ self.x for slope in self.outline.slopes], axis=2)
+    @cached_property
+    def deformation(self) -> Floats:
+        """F at the surfels times the unit, shape (m, 3, 3)."""
+        return np.stack([slope @ self.x for slope in self.outline.slopes], axis=2)
 
-    def normals(self, surfels: Indices) -> Floats:
-        """Of surfels (k,) in the present shape, F⁻ᵀ N, shape (k, 3)."""
-        turned = np.linalg.solve(np.swapaxes(self.deformation(surfels), 1, 2), self.outline.normals[surfels, :, None])
-        return turned[:, :, 0] / np.linalg.norm(turned[:, :, 0], axis=1)[:, None]
+    @cached_property
+    def normals(self) -> Floats:
+        """Of the surfels in the present shape, F⁻ᵀ N, shape (m, 3)."""
+        F = self.deformation
+        turned = sum(
+            self.outline.normals[:, [a]] * np.cross(F[:, :, (a + 1) % 3], F[:, :, (a + 2) % 3]) for a in range(3)
+        )
+        return np.asarray(turned / np.linalg.norm(turned, axis=1)[:, None])
 
 
 @dataclass(frozen=True)
@@ -237,15 +244,14 @@ def _points_in(parties: Sequence[Party], a: int, b: int) -> Contacts | None:
     points, place, away, near = points[close], place[close], away[close], near[close]
     if not len(points):
         return None
-    surfels, which = np.unique(near, return_inverse=True)
-    normals = other.normals(surfels)[which.reshape(near.shape)]
+    normals = other.normals[near]
     height = np.einsum("kca,kca->kc", normals, place[:, None] - other.skin[near])
     # Outside of an edge is what is outside of one of its faces; those farther around are not about this place.
     height[away**2 > (away[:, :1] ** 2 + (PLANES * other.unit) ** 2)] = -np.inf
     best = np.argmax(height, axis=1)
     every = np.arange(len(points))
     gap, normal, surfel = height[every, best], normals[every, best], near[every, best]
-    facing = np.einsum("ka,ka->k", one.normals(points), normal)
+    facing = np.einsum("ka,ka->k", one.normals[points], normal)
     touching = (gap > -DEEPEST * unit) & (gap < NEAR * unit) & (facing < FACING)
     if not touching.any():
         return None
@@ -257,9 +263,8 @@ def _contacts(
 ) -> Contacts:
     one, other = parties[a], parties[b]
     place = one.skin[points]
-    F = other.deformation(surfels)
-    beside = np.linalg.solve(F, (place - other.skin[surfels])[:, :, None])[:, :, 0]
-    rows = csr_array(one.outline.phi[points]), other.outline.rows(surfels, beside)
+    beside = np.linalg.solve(other.deformation[surfels], (place - other.skin[surfels])[:, :, None])[:, :, 0]
+    rows = one.outline.rows(points), other.outline.rows(surfels, beside)
     axes = axes_of(normal)
     moved = rows[0] @ one.way - rows[1] @ other.way
     way = np.einsum("kab,kb->ka", axes, moved)

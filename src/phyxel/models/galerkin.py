@@ -28,8 +28,8 @@ from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.cuts import Cracked, Extent
 from phyxel.models.crossing import FAINT, TRIES, Motion, fitted, rigid_part
+from phyxel.models.cuts import Cracked, Extent
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
 from phyxel.models.lone import Floats, Goal, Hold, check_solid
@@ -255,7 +255,7 @@ class GalerkinModel:
         self._enter(space)
 
     def _calmed(self, most: float) -> float:
-        """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`; what it is then."""
+        """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`; what it is."""
         energy = self._elastic()
         weight = np.asarray(self._mass.sum(axis=0)).reshape(-1)
         for _ in range(TRIES):
@@ -557,15 +557,19 @@ class GalerkinModel:
         """All that a checkpoint must keep. How the preconditioner was tuned goes with it: it decides the last bits."""
         spaces = {"space": self.space, "tuned": self.space if self._system is None else self._tuned_in}
         cut = {f"{name}.{key}": part for name, space in spaces.items() for key, part in space.state().items()}
-        return cut | {
-            "u": self.u.copy(),
-            "v": self.v.copy(),
-            "plastic": self._forces.plastic,
-            "anchor": self._footing.anchor.copy(),
-            "pressure": self._footing.pressure.copy(),
-            "turns": self._turns.copy(),
-            "tuned": np.array(self._tuned),
-        } | ({} if self._borne is None else {"borne": self._borne})
+        return (
+            cut
+            | {
+                "u": self.u.copy(),
+                "v": self.v.copy(),
+                "plastic": self._forces.plastic,
+                "anchor": self._footing.anchor.copy(),
+                "pressure": self._footing.pressure.copy(),
+                "turns": self._turns.copy(),
+                "tuned": np.array(self._tuned),
+            }
+            | ({} if self._borne is None else {"borne": self._borne})
+        )
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave; of what was cut, `cracks` know already."""

@@ -214,7 +214,8 @@ def _inverted(inertia: csr_array, stiffness: bsr_array, held: Floats) -> Floats:
     springs = inertia.toarray() + (STIFFER * system.diagonal().max()) * (held @ held.T)
     for a in range(3):
         system[a::3, a::3] += springs
-    system.flat[:: len(system) + 1] *= 1 + ROUNDING
+    diagonal = system.diagonal()
+    system.flat[:: len(system) + 1] = np.maximum((1 + ROUNDING) * diagonal, ROUNDING * diagonal.mean())
     factor, failed = lapack.dpotrf(system.T, lower=0, overwrite_a=1)
     if failed:
         raise np.linalg.LinAlgError("the system at rest is not positive")

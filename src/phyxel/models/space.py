@@ -173,8 +173,8 @@ class Space:
         return self._cut(self._part_of(self._shape.at(self._placing.cloud(X))), X)
 
     def on(self, X: Floats, owner: NDArray[np.integer], index: NDArray[np.integer], wider: float = 1.0) -> ShapeValues:
-        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, both ascending; with
-        covers that many times as wide."""
+        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, ascending; with covers
+        so many times as wide."""
         shape = self._shape if wider == 1 else self._shape.with_covers(wider * self._fabric.covers)
         found = self._turned(shape.on(self._placing.cloud(X), owner, self._own.nodes[index]))
         return found.with_nodes(index, len(self))
@@ -229,7 +229,8 @@ class Space:
         `sees` takes positions in the body's coordinates, and is asked again at later times. What is new of the cracks
         lies in the `boxes`, if these are given.
         """
-        struck = np.unique(np.concatenate([self._struck(sees, box) for box in (boxes or [None])]))
+        looked_at: Sequence[Extent | None] = boxes or [None]
+        struck = np.unique(np.concatenate([self._struck(sees, box) for box in looked_at]))
         if len(struck) == 0:
             return self
         _ = self._shape, self.around, self._neighbours  # what all spaces of a body share
@@ -241,7 +242,19 @@ class Space:
         changed = np.zeros(len(self.points), bool)
         changed[self._point[struck]] = True
         new._rebuild(np.flatnonzero(changed | self._lost), sees)
+        new._lead_orphans()
         return new
+
+    def _lead_orphans(self) -> None:
+        """Nodes that no point depends on any more have no motion of their own: the nearest that has leads them."""
+        orphans = np.setdiff1d(np.arange(len(self)), self.felt())
+        if len(orphans):
+            lost = self.at_nodes.rows(orphans).unknown()
+            self.at_nodes = self.at_nodes.with_rows(orphans, continued(self, lost, self.nodes[orphans], None))
+
+    def felt(self) -> NDArray[np.int64]:
+        """Nodes that points depend on, ascending."""
+        return np.flatnonzero(np.bincount(self.values.indices, self.values.data != 0, len(self)))
 
     def _struck(self, sees: Cracked, box: Extent | None) -> NDArray[np.int64]:
         """Entries whose point and node do not see each other any more, for something in a box if there is one."""
@@ -330,6 +343,9 @@ class Space:
         both = csr_array((linked.data, linked.indices + points, linked.indptr), (points, points + nodes))
         both.resize(points + nodes, points + nodes)
         label = connected_components(both, directed=False)[1][points:]
+        felt = self.felt()
+        orphans = np.setdiff1d(np.arange(nodes), felt)
+        label[orphans] = label[felt[nearest(self.nodes[orphans], self.nodes[felt], 1)[1][:, 0]]]
         return np.unique(label, return_inverse=True)[1].astype(np.int32)
 
     def homes_of_skin(self) -> NDArray[np.int64]:
@@ -366,7 +382,7 @@ class Space:
     def _state_of(
         self, rows: NDArray[np.integer], names: NDArray[np.integer], place: NDArray[np.integer]
     ) -> dict[str, NDArray[Any]]:
-        """Functions at points `rows` that are to be called `names`, of nodes that are to be called `place` if not −1."""
+        """Functions at points `rows`, to be called `names`, of nodes that are to be called `place` if that is not −1."""
         starts, entries = entries_of(self.values.indptr, rows)
         owner = np.repeat(np.arange(len(rows)), np.diff(starts))
         kept = place[self.values.indices[entries]] >= 0
@@ -389,14 +405,14 @@ class Space:
         new = copy.copy(self._whole)
         if not all(np.array_equal(getattr(own, name), part) for name, part in vars(self._own).items()):
             new = Space(self._fabric, self._placing, self._all_skin, self._sees, self.device, own)
-        if len(state["rows"]) == 0:
+        if sees is None:
             return new
-        assert sees is not None
         new._whole = copy.copy(new)
         new._forget()
         new._cracks = sees
         new.at_nodes = alone(cut_values(new, new.at_nodes, new.nodes, sees))
         new._take(state)
+        new._lead_orphans()
         return new
 
     def mass(self, density: Floats) -> csr_array:

@@ -15,12 +15,13 @@ from phyxel.look import LOOKS
 from phyxel.quantities import quantity
 from phyxel.render.cast import Actor
 from phyxel.render.haze import HazeLayer, Puffs, laid_over
-from phyxel.render.lattice import Lattice, Sight, shape_of
+from phyxel.render.lattice import Lattice, Sight, inverses, shape_of
 from phyxel.render.legend import Legend, Limits
 from phyxel.render.panes import Cut, Pane, Panes
 from phyxel.render.pen import over
 from phyxel.render.splat import averaged
 from phyxel.render.view import make_view
+from phyxel.surface.cutting import Ellipses, within
 from phyxel.world import World
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ FILM_SHADE = (0.30, 0.33, 0.38)
 """Its light before a bright background."""
 SHEET = (0.25, 0.9)
 """Optical depth of iso-surfaces from the lowest to the highest on the scale."""
+ACROSS, OVERLAP = 2.0, 0.3
+"""Radii of a surfel within which a slice may cut it, and by which one may stand out before a slice."""
 PLASTER = (0.80, 0.79, 0.77)
 """Of what is left of a body that is cut."""
 MATTE = list(LOOKS).index("matte")
@@ -73,15 +76,16 @@ class Insight:
 
     # What there is to be seen
 
-    def watch(self, world: World) -> None:
-        """Widen the scale of colours to what there is now, without a picture."""
-        for sight in self._sights(world):
+    def watch(self, world: World) -> list[Sight]:
+        """Look at what there is now, and widen the scale of colours to it."""
+        sights = [lattice.look(self._quantity) for lattice in self._lattices_in(world)]
+        for sight in sights:
             self._limits.see(sight.values[sight.lattice.inside])
+        return sights
 
-    def _sights(self, world: World) -> list[Sight]:
+    def _lattices_in(self, world: World) -> list[Lattice]:
         volumes = [float(body.volumes.sum()) for body in world.bodies]
         total, self._size = sum(volumes), self._size or float(np.cbrt(max(volumes)))
-
         camera = self._stage.camera
         places = float(np.clip(camera.width * camera.height / PIXELS_PER_PLACE, *PLACES))
 
@@ -90,7 +94,8 @@ class Insight:
             return Lattice(body, (volume / max(places * volume / total, FEWEST)) ** (1 / 3))
 
         self._lattices = {body: self._kept(self._lattices.get(body), body, lattice) for body in world.bodies}
-        return [lattice.look(self._quantity) for _, lattice in self._lattices.values()]
+        self._panes = {body: panes for body, panes in self._panes.items() if body in self._lattices}
+        return [lattice for _, lattice in self._lattices.values()]
 
     def _panes_of(self, body: Body) -> list[Pane]:
         def panes(body: Body) -> list[Pane]:
@@ -109,9 +114,7 @@ class Insight:
 
     def draw(self, world: World, supersample: int = 1) -> Pixels:
         """A picture of the world as it is now, with a colour bar, (height, width, 4) bytes."""
-        sights = self._sights(world)
-        for sight in sights:
-            self._limits.see(sight.values[sight.lattice.inside])
+        sights = self.watch(world)
         legend = self._limits.legend()
         modes = {"surface": self._on_surface, "slice": self._sliced, "iso": self._iso, "volume": self._fog}
         picture = modes[self.inside.mode](world, sights, legend, supersample)
@@ -128,21 +131,33 @@ class Insight:
         return self._solid(world, actors, fine)
 
     def _sliced(self, world: World, sights: Sequence[Sight], legend: Legend, fine: int) -> Pixels:
-        halves, films, cuts = [], [], []
-        for sight in sights:
-            body, cut = sight.lattice.body, self._cut(sight, world)
-            before = cut.before(sight.traced(body.surface.positions)[0])
-            plaster = self._vectors(np.broadcast_to(PLASTER, (len(body.surface), 3)))
-            halves.append(self._part(self._actor(sight, world)._replace(color=plaster), ~before))
-            films.append(self._film(body, world, FILM_SHADE, before))
-            cuts.append(cut)
+        cuts = [self._cut(sight, world) for sight in sights]
+        halves, films = [], []
+        for sight, cut in zip(sights, cuts, strict=True):
+            left = cut.left(sight.traced(sight.lattice.body.surface.positions)[0])
+            halves.append(self._half(sight, cut, left, world))
+            films.append(self._film(sight.lattice.body, world, FILM_SHADE, left < 0))
         picture = self._solid(world, halves, fine, [self._actor(sight, world) for sight in sights])
         grid, front = self._stage.renderer.solid
         panes = self._placed_panes(world, cuts, grid, fine)
-        # Surfels that end at a pane may reach a little over it.
-        overlap = max(float(np.abs(half.axis_a.numpy()).max(initial=0)) for half in halves)
-        front = panes.painted_on(picture, front, legend, overlap)
+        narrow = max(float(np.abs(half.axis_a.numpy()).max(initial=0)) for half in halves)
+        front = panes.painted_on(picture, front, legend, OVERLAP * narrow)
         return self._through(picture, Puffs.joined(films), front, fine)
+
+    def _half(self, sight: Sight, cut: Cut, left: Floats, world: World) -> Actor:
+        """What is left of a body's surface that is cut; `left` is how far behind its surfels are [m], shape (m,)."""
+        surface = sight.lattice.body.surface
+        a, b = (axis.numpy().astype(np.float64) for axis in (surface.axis_a, surface.axis_b))
+        discs = Ellipses(surface.positions, a, b, np.arange(len(surface)))
+        beside = np.abs(left) < ACROSS * discs.longest
+        parted = within(discs.some(beside), lambda x: cut.left(sight.traced(x)[0]))
+        discs = discs.some((left > 0) & ~beside).joined(parted)
+        return self._actor(sight, world)._replace(
+            position=self._vectors(discs.points - surface.origin),
+            axis_a=self._vectors(discs.axis_a),
+            axis_b=self._vectors(discs.axis_b),
+            color=self._vectors(np.broadcast_to(PLASTER, discs.points.shape)),
+        )
 
     def _cut(self, sight: Sight, world: World) -> Cut:
         panes = self._panes_of(sight.lattice.body)
@@ -157,7 +172,7 @@ class Insight:
         return Panes(
             self._placed(x, world),
             np.concatenate([pane.triangles + start for pane, start in zip(panes, starts, strict=True)]),
-            np.stack([values, distances], axis=1),
+            np.stack([values, distances, np.repeat(np.arange(len(panes)), [len(pane.X) for pane in panes])], axis=1),
             self._stage.seen_from.scaled(fine),
             grid,
             self._stage.renderer.device,
@@ -166,7 +181,7 @@ class Insight:
     def _side(self, pane: Pane, sight: Sight, world: World) -> float:
         """1 or -1: on which side of a pane, bent as it is, the eye is."""
         near = np.argsort(np.abs(sight.lattice.X @ pane.normal - pane.place))[: max(len(sight.x) // 50, 8)]
-        normals = np.linalg.inv(np.swapaxes(sight.J[near], 1, 2)) @ pane.normal
+        normals = np.swapaxes(inverses(sight.J[near]), 1, 2) @ pane.normal
         to_eye = np.asarray(self._stage.seen_from.eye) - self._placed(sight.x[near], world)
         return float(np.sign(np.sum(to_eye * (normals @ self._stage.turn(world).T)))) or 1.0
 
@@ -188,7 +203,7 @@ class Insight:
         normal = slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
         area = h * h / np.maximum(np.abs(normal).sum(axis=1), 1.0)
         flat = SPREAD * h * (np.eye(3) - normal[:, :, None] * normal[:, None, :])
-        turned = np.einsum("nab,nb->na", np.linalg.inv(np.swapaxes(J, 1, 2)), normal) @ self._stage.turn(world).T
+        turned = np.einsum("nba,nb->na", inverses(J), normal) @ self._stage.turn(world).T
         stretch = np.abs(np.linalg.det(J)) * np.linalg.norm(turned, axis=1)  # of areas, by Nanson
         color = self.inside.brightness * _lit(legend, np.array(level), turned)
         thick = SHEET[0] + (SHEET[1] - SHEET[0]) * float(legend.share(np.array(level)))
@@ -267,10 +282,6 @@ class Insight:
 
     def _actor(self, sight: Sight, world: World) -> Actor:
         return self._stage.actor(sight.lattice.body, world)._replace(row=MATTE)
-
-    def _part(self, actor: Actor, kept: NDArray[np.bool_]) -> Actor:
-        names = ("position", "axis_a", "axis_b", "color")
-        return actor._replace(**{name: self._vectors(getattr(actor, name).numpy()[kept]) for name in names})
 
     def _vectors(self, values: Floats) -> wp.array:
         return wp.array(np.asarray(values, np.float32), dtype=wp.vec3, device=self._stage.renderer.device)

@@ -12,20 +12,27 @@ from phyxel.body import Body
 from phyxel.mls.neighbours import nearest
 from phyxel.quantities import Quantity
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 OUTSIDE = 0.5
 """Spacings up to which places outside the surface are kept: part of their cell is inside."""
 FINER = np.stack(np.meshgrid(*[(-0.25, 0.25)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
 """Middles of the eight parts of a cell, in spacings from its own."""
-BALL = 0.65
-"""Radius around a node, in node spacings, that counts as inside where a body has no longer the shape of its solid."""
+BLOCK = 4
+"""Cells along a block that is looked at as one."""
+CROWD, REACH = 24, 1.6
+"""Nodes of a melt that are counted around a place, by (1 − r²/R²)³ within so many node spacings R."""
+SKIN, THINNING = 1.33, 2.3
+"""That sum half a spacing beyond the outermost nodes, and how much less it is a spacing farther out."""
 
 
 def signed_distance(body: Body, X: Floats) -> Floats:
     """Of (m, 3) reference positions [m] from the body's surface [m], negative inside, shape (m,)."""
     if body.reshaped:
-        return nearest(X, body.reference, 1)[0][:, 0] - BALL * body.unit
+        count = min(CROWD, len(body.birth))
+        near = nearest(X, body.reference, count)[0] / (REACH * body.unit)
+        crowd = (np.maximum(1 - near**2, 0) ** 3).sum(axis=1)
+        return body.unit * np.maximum((SKIN - crowd) / THINNING, near[:, 0] * REACH - 1)
     return body.born.unit * body.solid_distance((X - body.born.centre) / body.born.unit)
 
 
@@ -59,16 +66,17 @@ class Lattice:
         lower, upper = reference_box(body)
         first = np.floor(lower / spacing).astype(int)
         counts = np.ceil(upper / spacing).astype(int) - first + 1
-        cells = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, 3)
+        cells = _near_cells(body, first, counts, spacing)
         X = (first + cells + 0.5) * spacing
         distance = signed_distance(body, X)
-        kept = distance < OUTSIDE * spacing
+        kept = distance < max(OUTSIDE * spacing, 1.001 * distance.min())  # of a splinter one place at least
         self.X: Floats = X[kept]
         """[m], shape (m, 3)"""
         self.distance: Floats = distance[kept]
         """from the surface [m], negative inside, shape (m,)"""
-        number = np.full(np.prod(counts + 1), -1)
-        strides = np.array([(counts[1] + 1) * (counts[2] + 1), counts[2] + 1, 1])
+        number = np.full(np.prod(counts + BLOCK + 1), -1)
+        rows, columns = counts[1:] + BLOCK + 1
+        strides = np.array([rows * columns, columns, 1])
         self._next = np.empty((len(self.X), 3), np.int64)
         number[cells[kept] @ strides] = np.arange(len(self.X))
         for axis in range(3):
@@ -120,6 +128,22 @@ class Lattice:
         x = self.X + self.probe.displacement()
         values = np.asarray(quantity.at(self.probe), np.float64)
         return Sight(self, x, np.eye(3) + self.probe.gradient(), values, self.slopes(values))
+
+
+def _near_cells(
+    body: Body, first: NDArray[np.integer], counts: NDArray[np.integer], spacing: float
+) -> NDArray[np.integer]:
+    """Cells of a lattice that may touch a body, (k, 3), counted from the first: whole blocks that are not too far off,
+    for to ask a scan for distances takes long."""
+    blocks = _grid_of(-(-counts // BLOCK))
+    middles = (first + BLOCK * (blocks + 0.5)) * spacing
+    distance = signed_distance(body, middles)
+    near = distance <= max((0.5 * np.sqrt(3) * BLOCK + OUTSIDE) * spacing, distance.min())
+    return (BLOCK * blocks[near][:, None] + _grid_of(np.full(3, BLOCK))).reshape(-1, 3)
+
+
+def _grid_of(counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    return np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, 3)
 
 
 class Sight(NamedTuple):

@@ -72,9 +72,8 @@ class Pane:
         number[used] = np.arange(used.sum())
         a, b, c, d = (number[quads[:, 0] + i, quads[:, 1] + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)))
         triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
-        ends = [(X[used][triangles[:, k]], X[used][triangles[:, k - 1]]) for k in range(3)]
-        self.triangles = triangles[np.all([uncracked(body, *side) for side in ends], axis=0)]
-        """numbers of corners, (t, 3): cracks gape between them"""
+        self.triangles = triangles[_whole(body, X[used][triangles], distance[used][triangles])]
+        """numbers of corners, (t, 3)"""
         self.distance = distance[used]
         """of the corners from the surface [m], negative inside, shape (m,)"""
         self.X = X[used]
@@ -86,6 +85,12 @@ class Pane:
         if self.probe is None:
             return np.zeros((0, 3)), np.zeros(0)
         return self.X + self.probe.displacement(), np.asarray(quantity.at(self.probe), float)
+
+
+def _whole(body: Body, X: Floats, distance: Floats) -> NDArray[np.bool_]:
+    """Which triangles (t, 3, 3) no crack goes through, (t,); those that reach out of the body end at its surface."""
+    torn = [~uncracked(body, X[:, k], X[:, k - 1]) & (distance[:, k] < 0) & (distance[:, k - 1] < 0) for k in range(3)]
+    return ~np.any(torn, axis=0)
 
 
 class Cut(NamedTuple):
@@ -102,10 +107,13 @@ class Cut(NamedTuple):
         normals = np.array([pane.normal for pane in self.panes])
         return bool((np.abs(np.triu(normals @ normals.T, 1)) > PARALLEL).any())
 
-    def before(self, X: Floats) -> NDArray[np.bool_]:
-        """Which of (n, 3) reference positions [m] are taken away, shape (n,)."""
-        away = [(X @ pane.normal - pane.place) * side > 0 for pane, side in zip(self.panes, self.sides, strict=True)]
-        return np.ones(len(X), bool) if self.stacked else np.all(away, axis=0)
+    def left(self, X: Floats) -> NDArray[np.float64]:
+        """How far (n, 3) reference positions [m] are behind the foremost pane [m], below 0 for what is taken away,
+        shape (n,)."""
+        if self.stacked:
+            return np.full(len(X), -np.inf)
+        depths = [(pane.place - X @ pane.normal) * side for pane, side in zip(self.panes, self.sides, strict=True)]
+        return np.asarray(np.max(depths, axis=0), np.float64)
 
     def distance(self, pane: Pane) -> Floats:
         """Of a pane's corners from the edge of what is seen of it [m], negative within, shape (m,)."""
@@ -130,6 +138,8 @@ class Seen(NamedTuple):
     """(height, width)"""
     distance: Floats
     """from the surface [m], negative inside, (height, width)"""
+    which: Floats
+    """number of the pane, (height, width)"""
 
 
 @wp.kernel
@@ -137,13 +147,13 @@ def paint_triangles(
     first: int,
     grid: Grid,
     corners: wp.array2d(dtype=wp.vec3),
-    numbers: wp.array2d(dtype=wp.vec2),
+    numbers: wp.array2d(dtype=wp.vec3),
     rects: wp.array(dtype=wp.vec4i),
     starts: wp.array(dtype=int),
     items: wp.array(dtype=int),
     farthest: float,
     near: wp.array(dtype=float),
-    values: wp.array(dtype=wp.vec2),
+    values: wp.array(dtype=wp.vec3),
 ):
     """The nearest triangle in the middle of each pixel of a thread. Corners are (column, row, one over the depth), and
     what is linear in space is so on the screen when divided by the depth. Where the second number is not below
@@ -216,8 +226,8 @@ def bound_triangles(
 
 
 class Panes:
-    """Triangles (t, 3) between corners (m, 3) [m] that have a value and a distance from the surface each, (m, 2), as a
-    camera sees them."""
+    """Triangles (t, 3) between corners (m, 3) [m] as a camera sees them. Each corner has a value, a distance from the
+    surface and the number of its pane, (m, 3)."""
 
     def __init__(
         self, x: Floats, triangles: NDArray[np.integer], numbers: Floats, camera: Camera, grid: Any, device: wp.Device
@@ -227,7 +237,7 @@ class Panes:
         column, row = camera.width / 2 + camera.focal * right * near, camera.height / 2 - camera.focal * up * near
         corners = np.stack([column, row, near], axis=1).astype(np.float32)[triangles]
         self._corners = wp.array(corners, dtype=wp.vec3, device=device)
-        self._numbers = wp.array(np.asarray(numbers, np.float32)[triangles], dtype=wp.vec2, device=device)
+        self._numbers = wp.array(np.asarray(numbers, np.float32)[triangles], dtype=wp.vec3, device=device)
         self._rects = wp.empty(len(triangles), dtype=wp.vec4i, device=device)
         self._lists, self._grid, self._device = TileLists(grid.width, grid.height, device), grid, device
         inputs = [self._corners, grid, self._rects, self._lists.counts_for(len(triangles))]
@@ -238,11 +248,11 @@ class Panes:
         """The nearest of them in each pixel, where it is not `farthest` [m] or more outside the surface."""
         count = pixel_count(self._grid)
         near = wp.zeros(count, dtype=float, device=self._device)
-        found = wp.zeros(count, dtype=wp.vec2, device=self._device)
+        found = wp.zeros(count, dtype=wp.vec3, device=self._device)
         lists = [self._corners, self._numbers, self._rects, self._lists.starts, self._lists.items]
         launch_over(paint_triangles, self._grid, [self._grid, *lists, farthest, near, found], self._device)
-        value, distance = np.moveaxis(untiled(self._grid, found.numpy()), -1, 0)
-        return Seen(near, value, distance)
+        value, distance, which = np.moveaxis(untiled(self._grid, found.numpy()), -1, 0)
+        return Seen(near, value, distance, np.rint(which))
 
     def painted_on(self, picture: NDArray[np.uint8], front: wp.array, legend: Legend, overlap: float) -> wp.array:
         """Paint them on a picture whose pixels are one over `front` [m] away, but for what lies more than `overlap` [m]
@@ -260,38 +270,35 @@ class Panes:
             if visible.any():
                 rows, columns = (np.flatnonzero(visible.any(axis=axis)) for axis in (1, 0))
                 part = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-                layer = painted(seen.value[part], seen.distance[part], visible[part], legend, farthest > 0)
+                pane = np.where(visible, seen.which, -1)[part]
+                layer = painted(seen.value[part], seen.distance[part], pane, legend, farthest > 0)
                 picture[part] = np.rint(255 * over(picture[part] / 255.0, layer))
         return wp.array(before, dtype=float, device=self._device)
 
 
-def painted(value: Floats, distance: Floats, visible: NDArray[np.bool_], legend: Legend, soft: bool) -> Floats:
+def painted(value: Floats, distance: Floats, pane: Floats, legend: Legend, soft: bool) -> Floats:
     """Colours, thin lines at the marks of the scale and a strong one along the surface, with a soft or a hard edge,
-    (height, width, 4)."""
-    inside = -distance / _slope(distance, visible)
+    (height, width, 4). Where `pane` is below 0 there is nothing."""
+    inside = -distance / _slope(distance, pane)
     level = value / legend.step
-    steep = _slope(level, visible)
+    steep = _slope(level, pane)
     beside = np.where(steep > FLAT, np.abs(level - np.round(level)) / steep, np.inf)
     picture = layer_of(legend.colors(value), np.ones(level.shape))
     picture = over(picture, layer_of(INK, LINE_OPACITY * np.clip(LINE_WIDTH + 0.5 - beside, 0, 1)))
     picture = over(picture, layer_of(INK, 0.8 * np.clip(EDGE_WIDTH + 0.5 - inside, 0, 1)))
-    picture[..., 3] *= visible * np.clip(inside + 0.5, 0, 1) if soft else visible
+    picture[..., 3] *= (pane >= 0) * (np.clip(inside + 0.5, 0, 1) if soft else 1.0)
     return picture
 
 
-def _slope(field: Floats, visible: NDArray[np.bool_]) -> Floats:
-    """Change from a pixel to the next, never quite 0; across the end of what is visible that of the other side."""
+def _slope(field: Floats, pane: Floats) -> Floats:
+    """Change from a pixel to the next of the same pane, never quite 0; to the nearer of the two beside it, for between
+    others it jumps."""
     total = np.zeros(field.shape)
     for axis in (0, 1):
-        rise = np.diff(field, axis=axis) ** 2
-        known = np.take(visible, range(1, field.shape[axis]), axis) & np.take(
-            visible, range(field.shape[axis] - 1), axis
-        )
-        rise = np.where(known, rise, np.inf)
-        pad = [(0, 0), (0, 0)]
-        pad[axis] = (1, 1)
-        padded = np.pad(rise, pad, constant_values=np.inf)
-        one, other = (np.take(padded, range(s, s + field.shape[axis]), axis) for s in (0, 1))
-        least = np.minimum(one, other)
+        rise, same = np.diff(field, axis=axis) ** 2, np.diff(pane, axis=axis) == 0
+        pad = [(int(side == axis), int(side == axis)) for side in (0, 1)]
+        steps = np.pad(np.where(same, rise, np.inf), pad, constant_values=np.inf)
+        before, after = np.delete(steps, -1, axis), np.delete(steps, 0, axis)
+        least = np.minimum(before, after)
         total += np.where(np.isfinite(least), least, 0.0)
     return np.sqrt(np.maximum(total, 1e-18))

@@ -53,11 +53,12 @@ class Ellipses(NamedTuple):
 
     def some(self, chosen: NDArray[np.generic] | slice) -> Ellipses:
         """Those that are chosen."""
-        return Ellipses(*(field[chosen] for field in self))
+        return Ellipses(self.points[chosen], self.axis_a[chosen], self.axis_b[chosen], self.owner[chosen])
 
     def joined(self, *others: Ellipses) -> Ellipses:
         """These and then others."""
-        return Ellipses(*(np.concatenate(fields) for fields in zip(self, *others, strict=True)))
+        points, axis_a, axis_b, owner = (np.concatenate(fields) for fields in zip(self, *others, strict=True))
+        return Ellipses(points, axis_a, axis_b, owner)
 
     def at(self, s: Floats, t: Floats) -> Floats:
         """Places p + s a + t b, for s and t of shape (m, k) or (k,), shape (m, k, 3)."""
@@ -146,8 +147,8 @@ def _placed(discs: Ellipses, n: Floats, along: Floats, across: Floats, high: Flo
 def sevenths(discs: Ellipses) -> Ellipses:
     """Seven smaller discs for each."""
     points = discs.at(*SEVEN.T).reshape(-1, 3)
-    a, b, owner = (np.repeat(field, len(SEVEN), axis=0) for field in discs[1:])
-    return Ellipses(points, SEVENTH * a, SEVENTH * b, owner)
+    a, b = (SEVENTH * np.repeat(axis, len(SEVEN), axis=0) for axis in discs[1:3])
+    return Ellipses(points, a, b, np.repeat(discs.owner, len(SEVEN)))
 
 
 def shrunk(discs: Ellipses, field: Field) -> Ellipses:

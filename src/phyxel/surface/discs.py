@@ -47,8 +47,8 @@ class Rest:
 
     def part(self, chosen: NDArray[np.integer]) -> Rest:
         """Some of them, as large as they are."""
-        kept = (array[chosen] for array in (self.positions, self.normals, self.colors))
-        return Rest(*kept, self.unit, self.radii[chosen])
+        x, n, color = (array[chosen] for array in (self.positions, self.normals, self.colors))
+        return Rest(x, n, color, self.unit, self.radii[chosen])
 
 
 class Shape(NamedTuple):

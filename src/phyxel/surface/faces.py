@@ -45,7 +45,8 @@ def face_of(crack: Crack, inside: Field, spacing: float) -> tuple[Ellipses, Floa
         triangles = triangles[inside(middle) > -size - OVERLAP * spacing]
     found = [discs_along(crack, triangles, way, spacing) for way in WAYS] if len(triangles) else []
     if not found:
-        return Ellipses(*np.zeros((3, 0, 3)), np.zeros(0, np.int64)), np.zeros((0, 3))
+        none = np.zeros((0, 3))
+        return Ellipses(none, none, none, np.zeros(0, np.int64)), none
     whole = Ellipses.joined(*found)
     whole = whole._replace(owner=np.arange(len(whole.points)))
     normals = crack.normals(whole.points)

@@ -59,7 +59,7 @@ class Piece:
 
     def near(self, discs: Ellipses) -> NDArray[np.bool_]:
         """Discs that may have to do with it, (m,)."""
-        return ((discs.points > self.lower) & (discs.points < self.upper)).all(axis=1)
+        return np.all((discs.points > self.lower) & (discs.points < self.upper), axis=1)
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,8 @@ def parted(whole: Whole, cracks: Iterable[Crack], inner: Inner, piece: Piece | N
 
 def dealt_out(whole: Whole, cracks: Sequence[Crack], rough: float, piece: Piece | None) -> Dealt:
     """What cracks make of a body, or at least of all that is near a piece of it."""
-    fields = (np.asarray(field, np.float64) for field in whole.birth[:3])
-    discs = Ellipses(*fields, np.arange(len(whole.birth.points)))
+    points, axis_a, axis_b = (np.asarray(field, np.float64) for field in whole.birth[:3])
+    discs = Ellipses(points, axis_a, axis_b, np.arange(len(points)))
     if piece is not None:
         near = piece.near(discs)
         near[piece.points] = True
@@ -173,7 +173,12 @@ def split_along(discs: Ellipses, crack: Crack) -> Ellipses:
     """Discs with parts in place of those that reach across a crack."""
     across = np.zeros(len(discs.points), bool)
     across[reaching_across(discs, crack)] = True
-    return discs.some(~across).joined(split(discs.some(across), lambda x: crack.values(x)[0]))
+    return discs.some(~across).joined(split(discs.some(across), height_over(crack)))
+
+
+def height_over(crack: Crack, side: int = 1) -> Field:
+    """ψ1, or −ψ1, as a field."""
+    return lambda x: side * crack.values(x)[0]
 
 
 def kept_apart(discs: Ellipses, cracks: Sequence[Crack]) -> Ellipses:
@@ -184,10 +189,8 @@ def kept_apart(discs: Ellipses, cracks: Sequence[Crack]) -> Ellipses:
         across[reaching_across(discs, crack)] = True
         parts = discs.some(across)
         above = crack.values(parts.points)[0] > 0
-        discs = discs.some(~across).joined(
-            shrunk(parts.some(above), lambda x, crack=crack: crack.values(x)[0]),
-            shrunk(parts.some(~above), lambda x, crack=crack: -crack.values(x)[0]),
-        )
+        own_side = (shrunk(parts.some(above == up), height_over(crack, 1 if up else -1)) for up in (True, False))
+        discs = discs.some(~across).joined(*own_side)
     return discs
 
 
