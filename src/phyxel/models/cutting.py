@@ -198,8 +198,8 @@ def _ratios(X: Floats, support: Floats, nodes: Integers, links: _Links) -> Float
 
 
 def _numb(model: PhyxelModel, nodes: Integers, before: NDArray[np.floating]) -> None:
-    """Leave no stress of their own to those of some phyxels that see quite another ∇u than `before` (n, 3, 3) in the few
-    neighbours they have left: they stand for no volume, and go where the others take them."""
+    """Leave no stress of their own to those of some phyxels that see quite another ∇u than `before` (n, 3, 3) in the
+    few neighbours they have left: they stand for no volume, and go where the others take them."""
     model.ensure_forces()
     now = model.forces.gradient.numpy()[nodes].astype(np.float64)
     unlike = np.abs(now - before[nodes]).max(axis=(1, 2)) > UNLIKE
