@@ -107,8 +107,8 @@ class Body:
 
     `model` is what moves it: "phyxel" (does everything: dents, melts, meets other bodies), "galerkin" (accurate: stress
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
-    vibration, bent as far as you like). The latter two are for solids, meet colliders but no other bodies, and have
-    their outermost nodes on the surface.
+    vibration, bent as far as you like). The latter two are for solids and have their outermost nodes on the surface;
+    they meet colliders, and Galerkin bodies each other.
 
     What has a `strength` cracks where its stress exceeds it (not "modal"); `seed` is what its scatter is drawn with.
     """

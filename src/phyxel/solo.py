@@ -89,7 +89,7 @@ class Solo:
         if len(faces):
             chosen, count = scattered(np.asarray(faces, np.float64))
             faces = faces[chosen[:count]]
-        solo._take(self.model.part(body.space, nodes, body.outermost, faces))
+        solo._take(self.model.part(body.space, nodes, body.outermost, np.asarray(faces, np.float64)))
         return solo
 
     def throw(self, positions: Floats, momentum: Floats, spin: Floats) -> None:

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -51,6 +50,10 @@ SHORTEST = 1e-4
 """[s]: steps are not made shorter for speed."""
 TAKEN_BACK = 0.05
 """[s] in which a depth is taken back."""
+MUCH = 1.0
+"""[1/s]: rate of gain, over the energy there is, that is too much. A little is lent by the springs of colliders."""
+EASED = 6
+"""How often bodies may give way less than the impulses would have it, in a step."""
 SHALLOW = 1e-6
 """Depth [spacings] that may stay."""
 
@@ -121,6 +124,8 @@ class Party:
         self.unit, self.origin, self.friction = unit, origin, friction
         self.before = model.u
         """coefficients of the displacement when the step began, in the body's units, shape (n, 3)"""
+        self.energy = 0.0
+        """elastic and kinetic, when the step began [J]"""
         self._look(self.before)
         v = unit * model.v
         self.slowest, self.fastest = v.min(axis=0), v.max(axis=0)
@@ -195,6 +200,8 @@ class Meeting:
         for a, b in self._pairs:
             step = CLOSER * min(unit[a], unit[b]) / max(speed[a, b], 1e-30)
             self.longest_step = min(self.longest_step, max(step, SHORTEST))
+        for a in {a for pair in self._pairs for a in pair}:
+            parties[a].energy = sum(parties[a].model.energies())
 
     def resolve(self, dt: float) -> None:
         """Let bodies that have gone a step of dt [s] each push each other apart."""
@@ -263,7 +270,8 @@ def _contacts(
 ) -> Contacts:
     one, other = parties[a], parties[b]
     place = one.skin[points]
-    beside = np.linalg.solve(other.deformation[surfels], (place - other.skin[surfels])[:, :, None])[:, :, 0]
+    away = (place - other.skin[surfels])[:, :, None]
+    beside = np.asarray(np.linalg.solve(other.deformation[surfels], away)[:, :, 0], np.float64)
     rows = one.outline.rows(points), other.outline.rows(surfels, beside)
     axes = axes_of(normal)
     moved = rows[0] @ one.way - rows[1] @ other.way
@@ -329,6 +337,22 @@ def _resolve(parties: Sequence[Party], contacts: list[Contacts], dt: float) -> N
         per_unit = sign[:, None] / parties[body].unit ** 2
         party = parties[body]
         party.model.push(rows, per_unit * pushes[which], per_unit * moves[which], party.before, dt)
+    _calm([parties[body] for body, _, _, _ in shares], dt)
+
+
+def _calm(parties: Sequence[Party], dt: float) -> None:
+    """Bodies that are bent far are stiffer than at rest, as which the impulses took them: what they got more than there
+    was is taken from their vibration; if that is not enough, they do not give way as far."""
+    for _ in range(EASED):
+        gained = [sum(one.model.energies()) - one.energy - one.model.work(one.before) for one in parties]
+        above = sum(gained)
+        for k in np.argsort(gained)[::-1]:
+            if above <= 0:
+                return
+            above -= parties[k].model.calm(above)
+        if above <= MUCH * dt * sum(one.energy for one in parties):
+            return
+        parties[int(np.argmax(gained))].model.ease()
 
 
 def _shares(contacts: list[Contacts]) -> Iterator[tuple[int, Floats, csr_array, Indices]]:

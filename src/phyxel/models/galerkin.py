@@ -160,6 +160,8 @@ class GalerkinModel:
         """what the last step took"""
         self._borne: Floats | None = None
         """forces of other bodies in the last step, if it is not free: the next one foresees them, shape (n, 3)"""
+        self._unpushed = self.u
+        """where the last step would have ended without them"""
         self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
@@ -301,6 +303,7 @@ class GalerkinModel:
         start = start + system.lift(self._held.aims(goals) - self._held.basis.T @ start)
         pushed, moving = (float(np.vdot(w, self._mass @ w)) for w in (dt * push, (start - self.u) / dt))
         enough = PUSHED * pushed + MOVING * moving + ROUNDED * self._hardest
+        self._push = push
         load = self._mass @ (self.v / dt + push)
         if self._borne is not None:
             load = load + self._borne
@@ -424,7 +427,7 @@ class GalerkinModel:
             return
         change, shift = (self._responded(rows.T @ part, dt) for part in (impulses, shifts))
         x, v = self.space.nodes + self.u, self.v
-        start = before + dt * v
+        start = self._unpushed = before + dt * v
         self.u, self.v = start + change + shift, v + change / dt
         if self._held.holds or self._footing.touching:
             self._borne = rows.T @ impulses / dt
@@ -441,6 +444,31 @@ class GalerkinModel:
         matrix = np.stack([momenta(arm, resisting @ field) for field in fields], axis=1)
         amounts = np.linalg.solve(matrix, target - momenta(arm, resisting @ self.v))
         self.v = self.v + np.einsum("k,kna->na", amounts, np.stack(fields))
+
+    def work(self, before: Floats) -> float:
+        """What the pushes of the last step have done since u was `before` (n, 3) [J]."""
+        return float(np.vdot(self._mass @ self._push, self.u - before)) * self._unit**3
+
+    def calm(self, energy: float) -> float:
+        """Take some energy of vibration away, as far as there is any; how much that was [J]. Momenta stay."""
+        x = self.space.nodes + self.u
+        rigid = Motion(self._mass, x, np.zeros_like(x))
+        rigid.with_momenta(*Motion(self._mass, x, self.v).momenta)
+        vibration = self.v - rigid.v
+        there = 0.5 * float(np.vdot(vibration, self._mass @ vibration)) * self._unit**3
+        taken = min(energy, there)
+        self.v = rigid.v + math.sqrt(1 - taken / max(there, 1e-300)) * vibration
+        return taken
+
+    def ease(self) -> None:
+        """Take half of what the last impulses have moved back, and leave velocities such that momenta stay."""
+        x = self.space.nodes + self.u
+        momentum, spin = Motion(self._mass, x, self.v).momenta
+        middle = self.middle()
+        self.u = 0.5 * (self.u + self._unpushed)
+        eased = Motion(self._mass, self.space.nodes + self.u, self.v)
+        eased.with_momenta(momentum, spin + np.cross(middle - self.middle(), momentum))
+        self.v = eased.v
 
     # Equilibrium
 

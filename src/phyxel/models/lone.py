@@ -20,7 +20,6 @@ from phyxel.contact.feel import Feel
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.space import Space
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +65,9 @@ def check_solid(model: str, materials: Iterable[Material]) -> None:
 class LoneModel(Protocol):
     """Moves one body."""
 
-    space: Space
+    @property
+    def space(self) -> Any:
+        """A `Space`, or what a crumb has of one."""
 
     @property
     def u(self) -> Floats:
@@ -153,3 +154,15 @@ class Tangible(Protocol):
     def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
         """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
         the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
+
+    def energies(self) -> tuple[float, float]:
+        """Elastic and kinetic energy [J]."""
+
+    def work(self, before: Floats) -> float:
+        """What the pushes of the last step have done since u was `before` (n, 3) [J]."""
+
+    def calm(self, energy: float) -> float:
+        """Take some energy of vibration away, as far as there is any; how much that was [J]. Momenta stay."""
+
+    def ease(self) -> None:
+        """Take half of what the last impulses have moved back, and leave velocities such that momenta stay."""

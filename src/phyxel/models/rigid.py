@@ -92,8 +92,8 @@ class RigidModel:
         self.space, self.device = space, device
         self._unit, self._velocities = unit, np.asarray(velocities, np.float64)
         self._c, self._R = np.zeros(3), np.eye(3)
-        self._v, self._L = np.zeros(3), np.zeros(3)
-        self._mass = 0.0
+        self._v, self._L, self._a = np.zeros(3), np.zeros(3), np.zeros(3)
+        self._mass, self._middle = 0.0, np.zeros(3)
         self._holds: Sequence[Hold] = ()
         self._grip: Floats = np.zeros((6, 6))
         """JᵀJ of what of it lies on colliders"""
@@ -101,7 +101,7 @@ class RigidModel:
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of; it goes on as fast as before."""
         first = self._mass == 0
-        before, spin = (np.zeros(3), np.zeros(3)) if first else (self._middle, self._spin)
+        before, spin = (self._middle, np.zeros(3)) if first else (self._middle, self._spin)
         space = self.space
         self._masses = self._unit**2 * mixture.number("density") * space.weights
         self._mass = float(self._masses.sum())
@@ -151,7 +151,7 @@ class RigidModel:
             self._follow(goals, dt)
             return
         forces = self._masses[:, None] * push
-        a = forces.sum(axis=0) / self._mass
+        a = self._a = forces.sum(axis=0) / self._mass
         torque = np.cross((self.space.points - self._middle) @ self._R.T, forces).sum(axis=0)
         pace = rigid_pace(self._drag, dt)
         old = self.v
@@ -200,7 +200,8 @@ class RigidModel:
         goal[:, 0] = gap + (W @ impulses.reshape(-1))[::3]
         shifts = solved(W, goal, np.zeros(len(near)))
         back = np.swapaxes(axes, 1, 2)
-        self.push(rows, *((back @ part[:, :, None])[:, :, 0] for part in (impulses, shifts)), before, dt)
+        pushes, moves = ((back @ part[:, :, None])[:, :, 0] for part in (impulses, shifts))
+        self.push(rows, pushes, moves, before, dt)
         pressed = impulses[:, 0] > 0
         sticks = pressed & (np.linalg.norm(impulses[:, 1:], axis=1) < touch.friction[near] * impulses[:, 0])
         kept = np.where(sticks[:, None], True, pressed[:, None] & np.array([True, False, False]))
@@ -221,7 +222,7 @@ class RigidModel:
         system = np.zeros((6, 6))
         system[:3, :3] = self._mass * np.eye(3)
         system[3:, 3:] = self._R @ self._inertia @ self._R.T
-        return np.linalg.inv(system + STIFF * self._mass * self._grip)
+        return np.asarray(np.linalg.inv(system + STIFF * self._mass * self._grip), np.float64)
 
     @property
     def margin(self) -> float:
@@ -235,7 +236,7 @@ class RigidModel:
         """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, 4), move these points
         until its end, shape (3k, 3k)."""
         J = self._rows_of(rows)
-        return dt * (J @ self._response(dt) @ J.T)
+        return np.asarray(dt * (J @ self._response(dt) @ J.T), np.float64)
 
     def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
         """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
@@ -255,6 +256,18 @@ class RigidModel:
         self._L = self._R @ self._inertia @ self._R.T @ spin
         if not self._grip.any() and not self._holds:
             self._L = total - self._mass * np.cross(self._c, self._v)
+
+    def work(self, before: Floats) -> float:
+        """What the pushes of the last step have done since u was `before` (4, 3) [J]."""
+        way = self._c - self._pose_of(self.space.nodes + before)[0]
+        return self._mass * float(self._a @ way) * self._unit**3
+
+    def calm(self, energy: float) -> float:
+        """It does not vibrate."""
+        return 0.0
+
+    def ease(self) -> None:
+        """It does not bend."""
 
     def _pose_of(self, nodes: Floats) -> tuple[Floats, Floats]:
         """Where the middle of mass is, and the turn, when the four nodes are here (4, 3)."""
