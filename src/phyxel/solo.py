@@ -305,7 +305,8 @@ class Solo:
         return model | cracks | {"origin": self.body.origin}
 
     def restore(self, state: State) -> None:
-        self.model.restore(under("model.", state))
+        with dev.one_blas_thread():  # as in a step: what it has inverted has the same bits
+            self.model.restore(under("model.", state))
         if self._fracturing is not None:
             self._fracturing.restore(under("fracturing.", state))
         self.body.origin = state["origin"]

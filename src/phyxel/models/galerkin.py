@@ -184,8 +184,12 @@ class GalerkinModel:
         self._footing.stiffness = CONTACT * hardness[mixture.which[of]]
         self._system = None
 
-    def _weigh(self, known: tuple[csr_array, csr_array] | None = None) -> None:
-        self._mass, self._slopes = self.space.products(self._density, known)
+    def _weigh(self, before: Space | None = None) -> None:
+        if before is None:
+            self._mass, self._slopes = self.space.products(self._density)
+        else:
+            known = self._mass, self._slopes
+            self._mass, self._slopes = self.space.products_from(before, self._density, known)
         self._drag = self.space.mass(self._resistance) if self._resistance.any() else 0 * self._mass
         self._pace = math.nan, self._mass
 
@@ -221,7 +225,7 @@ class GalerkinModel:
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
         motion, middle = Motion(self._mass, self.space.nodes + self.u, self.v), self.middle()
-        self._enter(space, (self._mass, self._slopes))
+        self._enter(space, self.space)
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
         stretching = csr_array(self._slopes + share * self._mass)
@@ -233,12 +237,12 @@ class GalerkinModel:
         moved.with_at_most(kinetic + elastic - left)
         self.v = moved.v
 
-    def _enter(self, space: Space, known: tuple[csr_array, csr_array] | None = None) -> None:
-        """Another space with the same points; coefficients are still those of the old one. Its products are `known`
-        where the last cut has not changed them."""
+    def _enter(self, space: Space, before: Space | None = None) -> None:
+        """Another space with the same points, cut from that `before`, if it was; coefficients are still those of the
+        old one."""
         self.space = space
         self._forces.follow(space)
-        self._weigh(known)
+        self._weigh(before)
         self._footing.follow(self._contact_rows())
         held = _Held.of(space, self._held.holds)
         if not np.array_equal(held.basis, self._held.basis):
@@ -346,21 +350,23 @@ class GalerkinModel:
         if not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
             self._tuned, self._system = dt, None
         if self._system is None:
-            self._system, self._tuned_in = self._rest_system(), self.space
+            self._system, self._tuned_in = self._rest_system(self._held.basis), self.space
+            self._tuned_mass = self._mass
         turns = self._forces.turns(self.u)
         if np.square(turns - self._turns).sum(axis=(1, 2)).max() > TURNED**2:
             self._turns = turns
             self._system.turn(turns)
         return self._system
 
-    def _rest_system(self) -> RestSystem:
+    def _rest_system(self, held: Floats) -> RestSystem:
+        """That of the space as it is now, with springs for what is held, V (n, r)."""
         lag = 1 + self._beta / self._tuned
         rows = [
             replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
             for row, more in zip(self._rows, lag, strict=True)
         ]
         stiffness = self.space.stiffness(rows, self._law)
-        system = RestSystem(self._inertia(self._tuned), stiffness, self._held.basis, self.device)
+        system = RestSystem(self._inertia(self._tuned), stiffness, held, self.device)
         system.turn(self._turns)
         return system
 
@@ -595,6 +601,10 @@ class GalerkinModel:
                 "pressure": self._footing.pressure.copy(),
                 "turns": self._turns.copy(),
                 "tuned": np.array(self._tuned),
+                "mass": self._mass.data,
+                "slopes": self._slopes.data,
+                "tuned_mass": self._mass.data if self._system is None else self._tuned_mass.data,
+                "tuned_held": self._held.basis if self._system is None else self._system.springs,
             }
             | ({} if self._borne is None else {"borne": self._borne})
         )
@@ -611,8 +621,13 @@ class GalerkinModel:
         self._system = None
         if not (now.same_as(tuned) or math.isnan(self._tuned)):
             self._renew(tuned)
-            self._system, self._tuned_in = self._rest_system(), tuned
+            self._mass = self._tuned_mass = tuned.square(state["tuned_mass"])
+            self._system, self._tuned_in = self._rest_system(state["tuned_held"]), tuned
         self._renew(now)
+        self._mass, self._slopes = now.square(state["mass"]), now.square(state["slopes"])
+        self._pace = math.nan, self._mass
+        if self._system is not None:
+            self._system.hold(self._held.basis)
         self.u, self.v = state["u"].copy(), state["v"].copy()
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()

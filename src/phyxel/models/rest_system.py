@@ -88,7 +88,8 @@ class RestSystem:
     """An approximate inverse of H."""
 
     def __init__(self, inertia: csr_array, stiffness: bsr_array, held: Floats, device: wp.Device) -> None:
-        self._held = held
+        self._held = self.springs = held
+        """V now, and when it was inverted"""
         count = inertia.shape[0]
         self._turn = Shared(count, wp.mat33d, device)
         self._residual, self._found = Shared(count, wp.vec3d, device), Shared(count, wp.vec3d, device)

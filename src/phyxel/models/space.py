@@ -39,6 +39,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 Floats = NDArray[np.float64]
 SAME = 1e-9
 """Distance in spacings within which two places are one."""
+ROOM = 4_000_000
+"""Numbers of whole rows of a matrix that are summed up at a time."""
 mat66d = wp.types.matrix((6, 6), wp.float64)
 
 
@@ -146,8 +148,8 @@ class Space:
         """whether the point and the node of an entry see each other, shape (pairs,)"""
         self._cut_off, self._lost = np.zeros(len(self.points), bool), np.zeros(len(self.points), bool)
         """points that have been cut off from nodes, and those that see too few; shape (q,) each"""
-        self._touched = np.zeros(0, np.int32)
-        """nodes whose functions the last cut has changed"""
+        self._changed = np.zeros(0, np.int64)
+        """points whose functions the last cut has changed"""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -173,8 +175,8 @@ class Space:
         return self._cut(self._part_of(self._shape.at(self._placing.cloud(X))), X)
 
     def on(self, X: Floats, owner: NDArray[np.integer], index: NDArray[np.integer], wider: float = 1.0) -> ShapeValues:
-        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, ascending; with covers
-        so many times as wide."""
+        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, ascending; with
+        covers so many times as wide."""
         shape = self._shape if wider == 1 else self._shape.with_covers(wider * self._fabric.covers)
         found = self._turned(shape.on(self._placing.cloud(X), owner, self._own.nodes[index]))
         return found.with_nodes(index, len(self))
@@ -317,7 +319,7 @@ class Space:
             for name, array in arrays.items():
                 array[entries] = state[name]
             other = np.unique(np.repeat(np.arange(len(rows)), state["count"])[others])
-            self._touched = np.unique(index[entries_of(start, rows[other])[1]])
+            self._changed = rows[other]
             self.pairs = self.pairs.with_values(arrays["phi"], arrays["dphi"])
         else:
             order = np.arange(len(self.points))
@@ -382,7 +384,7 @@ class Space:
     def _state_of(
         self, rows: NDArray[np.integer], names: NDArray[np.integer], place: NDArray[np.integer]
     ) -> dict[str, NDArray[Any]]:
-        """Functions at points `rows`, to be called `names`, of nodes that are to be called `place` if that is not −1."""
+        """Functions at points `rows`, to be called `names`, of nodes to be called `place`, where that is not −1."""
         starts, entries = entries_of(self.values.indptr, rows)
         owner = np.repeat(np.arange(len(rows)), np.diff(starts))
         kept = place[self.values.indices[entries]] >= 0
@@ -419,37 +421,69 @@ class Space:
         """M_IJ = ∫ ρ φ_I φ_J for densities (q,) at the points, shape (n, n)."""
         return self.products(density)[0]
 
-    def products(
-        self, density: Floats, known: tuple[csr_array, csr_array] | None = None
-    ) -> tuple[csr_array, csr_array]:
-        """M_IJ = ∫ ρ φ_I φ_J and ∫ ∇φ_I · ∇φ_J, shape (n, n) each. Where those of the space that this one was cut from
-        are `known` only the rows of nodes that the cut has touched are summed up, which gives the same bits."""
+    def products(self, density: Floats) -> tuple[csr_array, csr_array]:
+        """M_IJ = ∫ ρ φ_I φ_J and ∫ ∇φ_I · ∇φ_J, shape (n, n) each."""
         start, index = self._neighbours
-        same = known is not None and known[0].indices is index
-        rows = self._touched if same else np.arange(len(self), dtype=np.int32)
-        before = [part.data.copy() for part in known] if known is not None and same else np.zeros((2, len(index)))
-        for part in before:
-            part[entries_of(start, rows)[1]] = 0
-        sums = [wp.array(part, dtype=wp.float64, device=self.device) for part in before]
-        pairs = self.pairs
+        both = np.zeros((2, len(index)))
+        rows = np.arange(len(self), dtype=np.int32)
+        for some in np.array_split(rows, 1 + len(rows) * len(self) // ROOM):
+            starts, entries = entries_of(start, some)
+            owner = np.repeat(np.arange(len(some)), np.diff(starts))
+            for part, found in zip(both, self._summed(density, some), strict=True):
+                part[entries] = found[owner, index[entries]]
+        return self.square(both[0]), self.square(both[1])
+
+    def products_from(
+        self, before: Space, density: Floats, known: tuple[csr_array, csr_array]
+    ) -> tuple[csr_array, csr_array]:
+        """The same where they are known of the space that this one was cut from: only points that the cut has changed
+        are looked at."""
+        start, index = self._neighbours
+        if known[0].indices is not index:
+            return self.products(density)
+        rows = self._changed
+        starts, entries = entries_of(self.values.indptr, rows)
+        owner, node = np.repeat(np.arange(len(rows)), np.diff(starts)), self.values.indices[entries]
+        nodes, place = np.unique(node, return_inverse=True)
+        weights = np.column_stack([density, np.ones((len(density), 3))])[rows] * self.weights[rows, None]
+
+        def squares(space: Space) -> Floats:
+            terms = np.zeros((4, len(rows), len(nodes)))
+            terms[:, owner, place] = np.column_stack([space.values.data[entries], space.gradients[entries]]).T
+            return np.swapaxes(terms, 1, 2) @ (weights.T[:, :, None] * terms)
+
+        change = squares(self) - squares(before)
+        changes = change[0], change[1:].sum(axis=0)
+        local = np.full(len(self), -1)
+        local[nodes] = np.arange(len(nodes))
+        starts, entries = entries_of(start, nodes)
+        row, column = np.repeat(np.arange(len(nodes)), np.diff(starts)), local[index[entries]]
+        kept = column >= 0
+        both = [part.data.copy() for part in known]
+        for part, added in zip(both, changes, strict=True):
+            part[entries[kept]] += added[row[kept], column[kept]]
+        return self.square(both[0]), self.square(both[1])
+
+    def _summed(self, density: Floats, rows: NDArray[np.int32]) -> list[Floats]:
+        """Whole rows of these two matrices, shape (k, n) each."""
+        pairs, device = self.pairs, self.device
+        sums = [wp.zeros((len(rows), len(self)), dtype=wp.float64, device=device) for _ in range(2)]
         dev.launch(
             assemble_products,
             len(rows),
             [
-                wp.array(rows, dtype=wp.int32, device=self.device),
+                wp.array(rows, dtype=wp.int32, device=device),
                 pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, pairs.phi, pairs.dphi,
-                wp.array(self.weights, dtype=wp.float64, device=self.device),
-                wp.array(density, dtype=wp.float64, device=self.device),
-                wp.array(start, dtype=wp.int32, device=self.device),
-                wp.array(index, dtype=wp.int32, device=self.device),
+                wp.array(self.weights, dtype=wp.float64, device=device),
+                wp.array(density, dtype=wp.float64, device=device),
                 *sums,
             ],
-            self.device,
+            device,
         )  # fmt: skip
-        mass, slopes = (self._square(part.numpy()) for part in sums)
-        return mass, slopes
+        return [part.numpy() for part in sums]
 
-    def _square(self, entries: Floats) -> csr_array:
+    def square(self, entries: Floats) -> csr_array:
+        """A matrix of nodes that meet, shape (n, n), by its entries."""
         matrix = csr_array((len(self), len(self)))
         matrix.indptr, matrix.indices = self._neighbours  # by reference: whose lists are the same can be told
         matrix.data = entries
@@ -539,26 +573,20 @@ def assemble_products(
     dphi: wp.array(dtype=wp.vec3d),
     weight: wp.array(dtype=wp.float64),
     density: wp.array(dtype=wp.float64),
-    row_start: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    mass: wp.array(dtype=wp.float64),
-    slopes: wp.array(dtype=wp.float64),
+    mass: wp.array2d(dtype=wp.float64),
+    slopes: wp.array2d(dtype=wp.float64),
 ):
-    """The rows of M and of the products of gradients that belong to a node: Σ_q w ρ φ_I φ_J and Σ_q w ∇φ_I · ∇φ_J.
-
-    All lists ascend: a pointer that walks along the row finds the column of each J.
-    """
-    I = rows[first + wp.tid()]
+    """The rows of M and of the products of gradients that belong to a node: Σ_q w ρ φ_I φ_J and Σ_q w ∇φ_I · ∇φ_J."""
+    k = first + wp.tid()
+    I = rows[k]
     for entry in range(start_of_node[I], start_of_node[I + 1]):
         q = point[entry]
         share = weight[q] * density[q] * phi[pair[entry]]
         slope = weight[q] * dphi[pair[entry]]
-        at = row_start[I]
         for other in range(start[q], start[q + 1]):
-            while column[at] < node[other]:
-                at += 1
-            mass[at] += share * phi[other]
-            slopes[at] += wp.dot(slope, dphi[other])
+            J = node[other]
+            mass[k, J] += share * phi[other]
+            slopes[k, J] += wp.dot(slope, dphi[other])
 
 
 @wp.kernel
@@ -577,7 +605,10 @@ def assemble_stiffness(
     column: wp.array(dtype=wp.int32),
     block: wp.array(dtype=wp.mat33d),
 ):
-    """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d."""
+    """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d.
+
+    All lists ascend: a pointer that walks along the row finds the column of each J.
+    """
     I = first + wp.tid()
     for entry in range(start_of_node[I], start_of_node[I + 1]):
         q = point[entry]
