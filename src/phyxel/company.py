@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from phyxel.checkpoint import below, under
 from phyxel.material import Mixture
 from phyxel.mls.moments import THINNEST
 from phyxel.models.encounters import Meeting, Outline, Party
+from phyxel.models.rigid import RigidSpace
 from phyxel.mover import Piece, State
 from phyxel.probes import Probe
 from phyxel.solo import Solo
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
     from phyxel.world import World
 
 Floats = NDArray[np.float64]
+
+FEW = 4
+"""Nodes below which what is left of a body is a crumb, whatever its shape."""
+_ways = np.array([way for way in itertools.product((-1, 0, 1), repeat=3) if any(way)], np.float64)
+AROUND: Floats = _ways / np.linalg.norm(_ways, axis=1, keepdims=True)
+"""Directions all around, shape (26, 3)."""
 
 
 class Company:
@@ -117,6 +125,8 @@ class Company:
         return Party(model, lambda: self._outline(body), body.unit, body.origin, body.friction)
 
     def _outline(self, body: Body) -> Outline:
+        if body not in self._outlines and len(body.birth) < FEW:
+            self._outlines[body] = _ball(body.space)
         if body not in self._outlines:
             shape = body.surfels.carried.shape
             normals = np.cross(shape.axis_a, shape.axis_b)
@@ -167,7 +177,13 @@ class Company:
             solo.restore(under(f"body{k}.", state))
 
 
+def _ball(space: RigidSpace) -> Outline:
+    """That of a ball in place of a crumb, with its volume: faces of the smallest crumbs are not worth finding."""
+    radius = np.cbrt(0.75 / np.pi * space.weights.sum())
+    return Outline(space.nodes[0] + radius * AROUND, AROUND)
+
+
 def is_flat(places: Floats) -> bool:
     """Whether places (n, 3) are so few, or lie so nearly in a plane, that they determine no linear field."""
     spread = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
-    return len(places) < 4 or bool(spread[2] ** 2 < THINNEST * spread[0] ** 2)
+    return len(places) < FEW or bool(spread[2] ** 2 < THINNEST * spread[0] ** 2)

@@ -53,12 +53,12 @@ class Cracking:
 
     def follow(self) -> None:
         """Part what cracks have come to lie between."""
-        phyxels = self._phyxels
-        changed = [body for body in phyxels.bodies if self._known.get(body) != _revision(body)]
+        changed = [body for body in self._phyxels.bodies if self._known.get(body) != _revision(body)]
         for body in changed:
             self._part(body)
         if changed:
-            phyxels.neighbours_changed()
+            self.outdate()
+            self._phyxels.neighbours_changed()
 
     def _part(self, body: Body) -> None:
         self.laid_out(body)
@@ -108,7 +108,9 @@ class Cracking:
         if self._strength is None:
             bodies, model = self._phyxels.bodies, self._phyxels.model
             given = [body.strength if body.is_brittle else np.full(len(body.birth), np.inf) for body in bodies]
-            self._strength = wp.array(np.concatenate(given), dtype=model.real, device=model.device)
+            numb = model.matter.volume.numpy() == 0
+            strength = np.where(numb, np.inf, np.concatenate(given))
+            self._strength = wp.array(strength, dtype=model.real, device=model.device)
         return self._strength
 
 

@@ -49,7 +49,7 @@ ROOM_TO_SHRINK = 0.9
 HOPELESS = 1e-4
 """Step over the period of the fastest vibration below which something is going wrong."""
 MOSTLY = 0.5
-"""Share of a part's phyxels without a gradient from which on it cannot bend."""
+"""Share of a part's phyxels without a stress of their own from which on it cannot bend."""
 SETTLING_STEPS = 50
 """Steps between two looks at how fast a settling world still moves."""
 SETTLING_STAGES = 8
@@ -476,8 +476,9 @@ class Phyxels:
         return cutting.components(self.model, self.bodies.index(body))
 
     def crumbs_of(self, body: Body, parts: list[NDArray[np.int64]]) -> NDArray[np.bool_]:
-        flat = self.model.matter.moments.degenerate[self.nodes_of(body)]
-        return np.array([flat[own].mean() > MOSTLY for own in parts])
+        matter, own = self.model.matter, self.nodes_of(body)
+        flat = (matter.moments.degenerate | (matter.volume.numpy() == 0))[own]
+        return np.array([flat[part].mean() > MOSTLY for part in parts])
 
     def momenta_of(self, body: Body, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
         carried = body.masses[nodes, None] * body.velocities[nodes]

@@ -21,7 +21,7 @@ from scipy.spatial import cKDTree
 
 from phyxel import device as dev
 from phyxel.device import Launch
-from phyxel.mls.moments import GROWTH, MOST_GROWTHS, THINNEST, extreme_eigenvalues
+from phyxel.mls.moments import GROWTH, MOST_GROWTHS, extreme_eigenvalues
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
 from phyxel.models.elasticity import first_stress
@@ -36,6 +36,10 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
 
+THIN = 0.1
+"""Ratio of a moment matrix' eigenvalues below which a phyxel beside a crack looks farther: such fits are noisy."""
+UNLIKE, CRUSHED = 0.3, 0.3
+"""Change of ∇u by a cut, and volume ratio after it, from which on a phyxel's fit is not believed."""
 ROUNDED = 1e-10
 """Energy of a phyxel over E v that single precision makes of rigid motion: no gain."""
 
@@ -101,6 +105,7 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees)
     if kept.all():
         return
     model.synchronise()
+    before = model.forces.gradient.numpy()
     energy, trace = model.measure()[0].astype(np.float64), model.matter.moments.trace.numpy().astype(np.float64)
     affected = np.unique(links.owner[~kept])
     X, support = model.matter.X.numpy().astype(np.float64), model.matter.support.numpy()
@@ -110,6 +115,7 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees)
     now = model.matter.moments.trace.numpy().astype(np.float64)
     thinner = np.divide(now, trace, out=np.ones_like(now), where=(trace > 0) & (now > 0))
     model.loosen(affected, thinner[affected])  # c_i stays: of what is left of a fit, no tie gets stiffer
+    _numb(model, affected, before)
     _store_excess(model, affected, energy)
 
 
@@ -158,7 +164,7 @@ def _with_more(
     chosen = np.zeros(len(X), bool)
     chosen[nodes] = True
     own = links.part(chosen[links.owner])
-    thin = nodes[_ratios(X, support, nodes, own) < THINNEST]
+    thin = nodes[_ratios(X, support, nodes, own) < THIN]
     tree, wider = cKDTree(X[low : low + len(places)]), support.copy()
     for _ in range(MOST_GROWTHS):
         if not len(thin):
@@ -173,7 +179,7 @@ def _with_more(
         seen = sees(places[i - low], places[j - low])
         known = links.part(np.isin(links.owner, thin))
         found = _Links(np.concatenate([known.owner, i[seen]]), np.concatenate([known.index, j[seen]])).once()
-        solid = thin[_ratios(X, wider, thin, found) >= THINNEST]
+        solid = thin[_ratios(X, wider, thin, found) >= THIN]
         support[solid] = wider[solid]
         done = np.isin(found.owner, solid)
         links = links.joined(found.owner[done], found.index[done])
@@ -191,9 +197,23 @@ def _ratios(X: Floats, support: Floats, nodes: Integers, links: _Links) -> Float
     return np.divide(values[:, 0], values[:, 2], out=np.zeros(len(nodes)), where=values[:, 2] > 0)
 
 
+def _numb(model: PhyxelModel, nodes: Integers, before: NDArray[np.floating]) -> None:
+    """Leave no stress of their own to those of some phyxels that see quite another ∇u than `before` (n, 3, 3) in the
+    few neighbours they have left: they stand for no volume, and go where the others take them."""
+    model.ensure_forces()
+    now = model.forces.gradient.numpy()[nodes].astype(np.float64)
+    unlike = np.abs(now - before[nodes]).max(axis=(1, 2)) > UNLIKE
+    crushed = np.linalg.det(now + np.eye(3)) < CRUSHED
+    volume = model.matter.volume.numpy()
+    volume[nodes[unlike | crushed]] = 0
+    model.matter.volume.assign(volume)
+    model.loosen(nodes[:0], np.zeros(0))
+
+
 def _store_excess(model: PhyxelModel, nodes: Integers, before: Floats) -> None:
     """Let no phyxel of some have more energy than `before` (n,): with f² = before/now it keeps the share f of its
     elastic strain and of its change of volume, and f² of its hourglass stiffness."""
+    nodes = nodes[model.matter.volume.numpy()[nodes] > 0]
     now, matter = model.measure()[0][nodes], model.matter
     noise = ROUNDED / HOURGLASS * model.grip.numpy().astype(np.float64) * matter.volume.numpy()
     rising = now > before[nodes] + noise[nodes]
@@ -206,8 +226,7 @@ def _store_excess(model: PhyxelModel, nodes: Integers, before: Floats) -> None:
     strain, ratio = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3)), np.linalg.det(J)
     plastic, swell, rest = matter.plastic.numpy(), matter.swell.numpy(), matter.rest_volume.numpy()
     plastic[nodes] = strain - kept[:, None, None] * (strain - plastic[nodes])
-    upright = np.flatnonzero(ratio > 0)  # what is turned inside out has no volume to go back to
-    swell[nodes[upright]] = ((1 + kept * (swell[nodes] * ratio - 1)) / np.where(ratio > 0, ratio, 1.0))[upright]
+    swell[nodes] = (1 + kept * (swell[nodes] * ratio - 1)) / ratio
     rest[nodes] = matter.volume.numpy()[nodes] / swell[nodes]
     for array, values in ((matter.plastic, plastic), (matter.swell, swell), (matter.rest_volume, rest)):
         array.assign(values)

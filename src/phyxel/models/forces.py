@@ -316,6 +316,7 @@ def measure_stiffening(
     plastic: wp.array(dtype=Any),
     swell: wp.array(dtype=Any),
     shear_norm: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
     gradient: wp.array(dtype=Any),
     n: int,
     largest: wp.array(dtype=wp.float64),
@@ -332,7 +333,8 @@ def measure_stiffening(
         if wp.isnan(value):
             found = value
             break
-        found = wp.max(found, value)
+        if volume[i] > volume.dtype(0.0):
+            found = wp.max(found, value)
         i += 1
     largest[c] = found
 
@@ -346,7 +348,7 @@ class Matter:
     X: wp.array
     """shape (n,) of vectors"""
     volume: wp.array
-    """of the reference shape, shape (n,)"""
+    """of the reference shape, shape (n,); 0 for what has too few neighbours left to have a stress of its own"""
     rest_volume: wp.array
     """shape (n,)"""
     hourglass: wp.array
@@ -467,5 +469,6 @@ class Forces:
 
     def stiffening(self, largest: wp.array) -> Launch:
         """Largest stiffening of each chunk at the gradient of the last force."""
-        inputs = [*self.matter.law, self.matter.laws.shear_norm, self.gradient, len(self.matter.X), largest]
+        known = [*self.matter.law, self.matter.laws.shear_norm, self.matter.volume]
+        inputs = [*known, self.gradient, len(self.matter.X), largest]
         return Launch(measure_stiffening, len(largest), inputs, work=CHUNK // 4)

@@ -607,7 +607,7 @@ class PhyxelModel:
         stress = wp.zeros(len(self), dtype=self.forces.gradient.dtype, device=self.device)
         item = self.forces.stress(stress)
         dev.launch(item.kernel, item.count, item.inputs, self.device)
-        return stress.numpy()
+        return stress.numpy() * (self.matter.volume.numpy() > 0)[:, None, None]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that varies, so that a restored run goes on with the same bits."""
