@@ -23,6 +23,8 @@ TENSE = 0.8
 """Largest stress over the strength from which on it is looked at often."""
 WAY = 0.5
 """Spacings that a shear wave goes between two looks at what is tense."""
+RESTING_WAY = 2.0
+"""The same while no crack runs."""
 
 
 class Cracking:
@@ -35,6 +37,8 @@ class Cracking:
         self._strength: wp.array | None = None
         self._since = 0.0
         """time since cracks last could run [s]"""
+        self._running = False
+        """whether any crack did, when they last could"""
         self.longest = math.inf
         """time after which to look again [s]"""
 
@@ -74,33 +78,40 @@ class Cracking:
         if not brittle:
             return
         self._since += dt
-        ratio = cutting.overload(self._phyxels.model, self._strengths())
-        self.longest = math.inf if ratio < TENSE else WAY / max(float(_speeds(body).max()) for body in brittle)
-        if ratio >= 1 and self._since >= self.longest * (1 - 1e-9):
-            since, self._since = self._since, 0.0
-            model = self._phyxels.model
-            stress, J = model.stress().astype(np.float64), np.eye(3) + model.forces.gradient.numpy()
-            for body in brittle:
-                own = self._phyxels.nodes_of(body)
-                assert body.fracture is not None
-                samples = Samples(
-                    body.birth_places, stress[own], J[own], body.strength, _speeds(body), body.held_places
-                )
-                if samples.load().max() >= 1:
-                    body.fracture.grow(samples, since)
-            self.follow()
-        elif ratio < 1:
+        least = min(body.fracture.least for body in brittle if body.fracture is not None)
+        ratio = cutting.overload(self._phyxels.model, self._strengths()) / least
+        way = WAY if self._running else RESTING_WAY
+        self.longest = math.inf if ratio < TENSE else way / max(float(_speeds(body).max()) for body in brittle)
+        if ratio < 1:
             self._since = 0.0
+        elif self._since >= self.longest * (1 - 1e-9):
+            self._running = self._grow(brittle)
+            self._since = 0.0
+            self.follow()
+
+    def _grow(self, brittle: list[Body]) -> bool:
+        """Let the cracks of bodies start and run; whether any did."""
+        model = self._phyxels.model
+        stress, J = model.stress().astype(np.float64), np.eye(3) + model.forces.gradient.numpy()
+        grown = False
+        for body in brittle:
+            own = self._phyxels.nodes_of(body)
+            assert body.fracture is not None
+            samples = Samples(body.birth_places, stress[own], J[own], body.strength, _speeds(body), body.held_places)
+            if samples.load().max() > body.fracture.least:
+                grown |= body.fracture.grow(samples, self._since)
+        return grown
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of it."""
         known = [self._known.get(body, -1) for body in self._phyxels.bodies]
-        return {"known": np.array(known), "times": np.array([self._since, self.longest])}
+        return {"known": np.array(known), "times": np.array([self._since, self.longest, self._running])}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         self._known = dict(zip(self._phyxels.bodies, state["known"].tolist(), strict=True))
-        self._since, self.longest = state["times"].tolist()
+        self._since, self.longest, running = state["times"].tolist()
+        self._running = bool(running)
         self.outdate()
 
     def _strengths(self) -> wp.array:
