@@ -279,7 +279,7 @@ class Space:
     def _near(self, box: Extent) -> NDArray[np.bool_]:
         """Points whose ways to their nodes may lead through a box, shape (q,)."""
         lower, upper = self._spans
-        return ((lower < box[1]) & (upper > box[0])).all(axis=1)
+        return np.asarray(((lower < box[1]) & (upper > box[0])).all(axis=1))
 
     @cached_property
     def _spans(self) -> Extent:
