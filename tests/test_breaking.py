@@ -80,6 +80,27 @@ def test_pieces_fall_and_lie_on_each_other(model: str) -> None:
     assert max(np.abs(one.velocities).max() for one in world.bodies) < 0.1
 
 
+def test_what_is_too_small_to_bend_is_a_crumb() -> None:
+    """A corner of one node is rigid from then on: it takes its mass and momenta along, and falls as all does."""
+    body = bar(spin=(3.0, 2.0, 1.0), velocity=(0.3, -0.2, 0.1))
+    world = px.World()
+    world.add(body)
+    world.advance(0.01)
+    corner = body.birth[np.argmax(body.birth @ np.ones(3))]
+    names = ("mass", "momentum", "angular_momentum")
+    before = {name: total(world, name) for name in names}
+    body.cut(corner - 0.2 * body.unit, (1.0, 1.0, 1.0))
+    assert break_apart(world)
+    crumb = world.bodies[-1]
+    assert (crumb.model, len(crumb.birth)) == ("rigid", 1)
+    for name in names:
+        np.testing.assert_allclose(total(world, name), before[name], atol=1e-12 * np.abs(before[name]).max())
+    before = crumb.diagnostics()["momentum"]
+    world.advance(0.1)
+    fallen = (crumb.diagnostics()["momentum"] - before) / crumb.masses.sum()
+    np.testing.assert_allclose(fallen, (0.0, -0.981, 0.0), atol=1e-9)
+
+
 def test_holds_go_with_their_pieces() -> None:
     body = bar()
     world = px.World()
