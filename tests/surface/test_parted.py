@@ -207,7 +207,7 @@ def test_the_first_surfels_are_the_clouds():
 def test_pieces_have_together_what_the_whole_had():
     body = px.Body(px.load("bar", points=3000), nodes=200, inside=(0.9, 0.1, 0.2))
     body.cut(body.born.centre, (1, 0.2, 0))
-    body.cut(body.born.centre + [0.1, 0, 0], (0.5, 1, 0))
+    body.cut(body.born.centre + np.array((0.1, 0, 0)), (0.5, 1, 0))
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     whole = body.surfels.carried.shape

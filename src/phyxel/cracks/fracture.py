@@ -188,7 +188,7 @@ class Fracture:
         pull = _pull(P[inside], f[inside], samples, self._tree, self.cracks)
         turn, speed = np.zeros(len(P)), np.zeros(len(P))
         turn[inside], speed[inside] = pull.turns(t[inside], f[inside], n[inside]), pull.speeds()
-        # A web thinner than a spacing is more than nodes can tell: it goes with what is beside it, as the front outside.
+        # A web thinner than a spacing is more than nodes can tell: it goes with what is beside it, as outside.
         thin = self._distance((P + f)[inside]) > 0
         known = np.flatnonzero(inside)[~thin]
         if len(known):

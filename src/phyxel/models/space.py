@@ -360,7 +360,7 @@ class Space:
         felt = self.felt()
         orphans = np.setdiff1d(np.arange(nodes), felt)
         label[orphans] = label[felt[nearest(self.nodes[orphans], self.nodes[felt], 1)[1][:, 0]]]
-        label = np.unique(label, return_inverse=True)[1]
+        label = np.unique(label, return_inverse=True)[1].astype(np.int32)
         return label if self._cracks is None else self._with_crumbs_joined(label, self._cracks)
 
     def _with_crumbs_joined(self, label: NDArray[np.integer], cracks: Cracked) -> NDArray[np.int32]:
