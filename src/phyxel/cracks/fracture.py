@@ -199,7 +199,7 @@ class Fracture:
         else:
             turn[:], speed[:] = 0.0, LIMIT * np.max(samples.speed)
         turn = _past_holds(_smoothed(crack.front, turn), P, f, n, samples.held)
-        speed = _smoothed(crack.front, speed)
+        turn, speed = _smoothed(crack.front, turn), _smoothed(crack.front, speed)
         speed = np.where(self._met(crack, f), 0.0, np.minimum(speed, LONGEST_WAY / dt))
         if speed.any():
             self.cracks.run(number, np.cos(turn)[:, None] * f + np.sin(turn)[:, None] * n, speed, dt)

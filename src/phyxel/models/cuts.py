@@ -56,14 +56,26 @@ def cut_values(space: Space, whole: ShapeValues, X: Floats, sees: Cracked) -> Sh
     return whole.with_rows(changed, rebuilt(space, X[changed], rank[owner[kept]], index[kept], sees))
 
 
-def rebuilt(space: Space, X: Floats, owner: Indices, index: Indices, sees: Cracked) -> ShapeValues:
+def rebuilt(
+    space: Space,
+    X: Floats,
+    owner: Indices,
+    index: Indices,
+    sees: Cracked,
+    parted: tuple[Indices, Indices] | None = None,
+) -> ShapeValues:
     """φ and ∇φ at places X (m, 3) from nodes that they see, given as pairs (p,), (p,) of a place and a node, both
-    ascending; from more nodes where these are not enough."""
+    ascending; from more nodes where these are not enough. Pairs that have been `parted` stay so, even where a crack
+    that turns leaves a gap between them later."""
     found = space.on(X, owner, index)
     bad: Indices = np.flatnonzero(~(found.condition < WELL))
     if len(bad) == 0:
         return found
     wide, nodes = _seen_around(space, X[bad], *_of(bad, owner, index, len(X)), sees)
+    if parted is not None:
+        one, other = _of(bad, *parted, len(X))
+        whole = ~np.isin(wide * len(space) + nodes, one * len(space) + other)
+        wide, nodes = wide[whole], nodes[whole]
     reach = space.reach_to(X[bad][wide], nodes)
     found = found.with_rows(bad, space.on(X[bad], wide[:0], nodes[:0]))
     for wider in WIDER:

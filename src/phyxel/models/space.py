@@ -300,7 +300,8 @@ class Space:
         kept = seen[entries]
         X = self.points[rows]
         listed = kept & ~self._lost[rows][owner]  # what has seen too few does not see more now
-        found = rebuilt(self, X, owner[listed], index[entries[listed]], sees)
+        parted = owner[~kept], index[entries[~kept]]
+        found = rebuilt(self, X, owner[listed], index[entries[listed]], sees, parted)
         lost = ~np.isfinite(found.condition)
         found = continued(self, found, X, sees)
         # The lists as they were, and what is new in them.
