@@ -73,7 +73,7 @@ def test_the_bar_breaks_at_the_load_that_beam_theory_says():
 
 
 def test_distance_is_seen_on_slices_and_in_fog():
-    """What is deep in the bear has the colour of the far end of the scale, on a slice and in a fog that starts there."""
+    """What is deep in the bear has the colour of the far end of the scale, on a slice and in fog."""
     scene = px.gallery("distance").changed(points=1500, nodes=150)
     world = scene.world("cpu")
     bear = world.bodies[0]
