@@ -35,6 +35,8 @@ CLEAR = 1.0
 """Distance in node spacings from a crack, and from a surface along it, within which none starts: slivers."""
 OFF_SKIN = 1.5
 """How deep a crack starts that would peel off a skin, in node spacings: between two layers of nodes."""
+AROUND = 4
+"""Held places that say where what is held lies."""
 MOST_AT_ONCE = 3
 """New cracks in one call."""
 LIMIT = 0.5
@@ -268,8 +270,11 @@ def _past_holds(turns: Floats, points: Floats, forwards: Floats, normals: Floats
     crack that left through a held face would leave the rest hanging there."""
     if not len(held):
         return turns
-    near, which = cKDTree(held).query(points)
-    toward = (held[which] - points) / np.maximum(near, 1e-9)[:, None]
+    # Of several held places the mean: single ones of a held face lie this way and that.
+    _, which = cKDTree(held).query(points, min(AROUND, len(held)))
+    toward = (held[which.reshape(len(points), -1)] - points[:, None]).mean(axis=1)
+    near = np.linalg.norm(toward, axis=1)
+    toward = toward / np.maximum(near, 1e-9)[:, None]
     ahead, aside = (np.sum(toward * axis, axis=1) for axis in (forwards, normals))
     size = np.maximum(np.hypot(ahead, aside), 1e-9)
     nearing = (np.cos(turns) * ahead + np.sin(turns) * aside) / size

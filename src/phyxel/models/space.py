@@ -238,7 +238,7 @@ class Space:
         """
         looked_at: Sequence[Extent | None] = boxes or [None]
         struck = np.unique(np.concatenate([self._struck(sees, box) for box in looked_at]))
-        if len(struck) == 0:
+        if len(struck) == 0 and not self._lost.any():  # what is lost goes by what nodes see of each other
             return self
         _ = self._shape, self.around, self._neighbours, self._spans  # what all spaces of a body share
         new = copy.copy(self)
