@@ -14,16 +14,6 @@ from numpy.typing import NDArray
 
 from phyxel import asked
 from phyxel.appearance import Appearance
-from phyxel.asked import (
-    MODES,
-    check_choices,
-    check_kinds,
-    check_model,
-    check_support,
-    checked_seed,
-    name_for,
-    start_velocities,
-)
 from phyxel.cracks.fracture import Fracture
 from phyxel.cracks.samples import scattered
 from phyxel.errors import PhyxelError
@@ -80,7 +70,7 @@ class Body:
     `model` is what moves it: "phyxel" (does everything: dents, melts, meets other bodies), "galerkin" (accurate: stress
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
     vibration, bent as far as you like). The latter two are for solids and have their outermost nodes on the surface;
-    they meet colliders, and Galerkin bodies each other.
+    they meet colliders, and Galerkin bodies each other, but no phyxel body.
 
     What has a `strength` cracks where its stress exceeds it (not "modal"); `seed` is what its scatter is drawn with.
     """
@@ -108,20 +98,20 @@ class Body:
         friction: float = 0.5,
         look: str = "gummy",
         basis: Basis = "linear",
-        modes: int = MODES,
+        modes: int = asked.MODES,
         inside: Vector | None = None,
         seed: int = 0,
     ) -> None:
-        self.name = name_for(cloud, material, name)
-        check_kinds(self.name, refine=refine, parts=parts, vary=vary or {})
-        check_choices(self.name, model=model, integrator=integrator, surface=surface, basis=basis)
-        check_model(self.name, model, integrator, basis, modes)
+        self.name = asked.name_for(cloud, material, name)
+        asked.check_kinds(self.name, refine=refine, parts=parts, vary=vary or {})
+        asked.check_choices(self.name, model=model, integrator=integrator, surface=surface, basis=basis)
+        asked.check_model(self.name, model, integrator, basis, modes)
         self.model = model
         """what moves it"""
         self.integrator, self.basis, self.modes = integrator, basis, modes
         self.blends = surface != "carried"
         """whether the surface is blended with an implicit skin while the body flows"""
-        check_support(self.name, support)
+        asked.check_support(self.name, support)
         self.friction = friction
         self.look = look
         self._given, self._closing = cloud, closing
@@ -141,7 +131,7 @@ class Body:
         self.has_melted = False
         self.hull = Hull()
         """what wind presses on"""
-        self.start_velocities: Floats = start_velocities(self.name, self.birth - centre, velocity, spin)
+        self.start_velocities: Floats = asked.start_velocities(self.name, self.birth - centre, velocity, spin)
         """[m/s], shape (n, 3)"""
         recipe = Recipe(self, material or Material.rubber(), parts, vary or {})
         check_moves(self.name, model, recipe, recipe.base)
@@ -152,7 +142,7 @@ class Body:
         self.support = support
         self.fracture: Fracture | None = None
         """its cracks and the rules by which they run; none if it cannot crack"""
-        self.seed = checked_seed(self.name, seed)
+        self.seed = asked.checked_seed(self.name, seed)
         self.luck: Floats = np.random.default_rng(seed).standard_normal(len(self.birth))
         """by how many standard deviations nodes are stronger than their material, shape (n,)"""
         self._may_crack()
@@ -239,9 +229,6 @@ class Body:
         self.anchor = Anchor(born.unit, born.centre, born.origin.copy())
         self.appearance.outdate()
         self.reshaped = self.has_melted = False
-
-    def _vector(self, key: str, value: Vector) -> Floats:
-        return as_vector(f"{self.name}: {key}", value)
 
     # Placement: cloud coordinates -> world
 
@@ -332,12 +319,6 @@ class Body:
     def birth_places(self) -> Floats:
         """X at birth in body units, shape (n, 3): what cracks count in."""
         return self.in_units(self.birth)
-
-    @property
-    def held_places(self) -> Floats:
-        """What is held, at birth and in body units, shape (k, 3)."""
-        held = [np.zeros((0, 3)), *(handle.points for handle in self.handles)]
-        return self.in_units(np.concatenate(held))
 
     @property
     def strength(self) -> Floats:
@@ -506,7 +487,7 @@ class Body:
 
     @force.setter
     def force(self, force: Vector) -> None:
-        self._force = self._vector("force", force)
+        self._force = as_vector(f"{self.name}: force", force)
         if self._world is not None:
             self._world.mover_of(self).force_changed(self)
 
@@ -627,11 +608,6 @@ class Body:
     def surfels(self) -> Surfels:
         """The surfels, where they were last carried."""
         return self.appearance.last_carried(self._in_world("surface"))
-
-    def outdate_surface(self) -> None:
-        """Its cracks are others than those that were shown, whatever their revision."""
-        if not self.reshaped:
-            self.appearance.outdate()
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""

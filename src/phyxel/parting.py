@@ -122,6 +122,17 @@ def reach_beside_cracks(body: Body) -> Floats:
     return np.minimum(reach, cleft(body.fracture.cracks, body.birth_places) * body.born.unit / body.unit)
 
 
+def held_places(body: Body) -> Floats:
+    """What is held of a body, at birth and in body units, shape (k, 3)."""
+    return body.in_units(np.concatenate([np.zeros((0, 3)), *(handle.points for handle in body.handles)]))
+
+
+def shear_speeds(body: Body) -> Floats:
+    """Of shear waves √(μ/ρ) at the nodes of a body [spacings/s], shape (n,)."""
+    young, poisson, density = (body.mixture.number(name) for name in ("young", "poisson", "density"))
+    return np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit
+
+
 def homes_of_points(body: Body) -> NDArray[np.int64]:
     """The node that each point of a body's cloud goes with, shape (m,)."""
     if body.model != "phyxel":
