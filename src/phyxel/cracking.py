@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.cracks.samples import Samples
 from phyxel.models import cutting
+from phyxel.parting import held_places, shear_speeds
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -81,7 +82,7 @@ class Cracking:
         least = min(body.fracture.least for body in brittle if body.fracture is not None)
         ratio = cutting.overload(self._phyxels.model, self._strengths()) / least
         way = WAY if self._running else RESTING_WAY
-        self.longest = math.inf if ratio < TENSE else way / max(float(_speeds(body).max()) for body in brittle)
+        self.longest = math.inf if ratio < TENSE else way / max(float(shear_speeds(body).max()) for body in brittle)
         if ratio < 1:
             self._since = 0.0
         elif self._since >= self.longest * (1 - 1e-9):
@@ -97,7 +98,9 @@ class Cracking:
         for body in brittle:
             own = self._phyxels.nodes_of(body)
             assert body.fracture is not None
-            samples = Samples(body.birth_places, stress[own], J[own], body.strength, _speeds(body), body.held_places)
+            samples = Samples(
+                body.birth_places, stress[own], J[own], body.strength, shear_speeds(body), held_places(body)
+            )
             if samples.load().max() > body.fracture.least:
                 grown |= body.fracture.grow(samples, self._since)
         return grown
@@ -127,9 +130,3 @@ class Cracking:
 
 def _revision(body: Body) -> int:
     return 0 if body.fracture is None else body.fracture.cracks.revision
-
-
-def _speeds(body: Body) -> Floats:
-    """Of shear waves √(μ/ρ) [spacings/s], shape (n,)."""
-    young, poisson, density = (body.mixture.number(name) for name in ("young", "poisson", "density"))
-    return np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit

@@ -16,6 +16,7 @@ from phyxel.cracks.samples import Samples
 from phyxel.material import Mixture
 from phyxel.models.cuts import Extent
 from phyxel.models.galerkin import GalerkinModel
+from phyxel.parting import held_places, shear_speeds
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -90,11 +91,10 @@ class Fracturing:
         body, space = self._body, self._model.space
         if self._of is not body.mixture:
             self._of = body.mixture
-            young, poisson, density = (body.mixture.number(name) for name in ("young", "poisson", "density"))
             self._strength = body.strength[space.owner]
-            self._speed = (np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit)[space.owner]
+            self._speed = shear_speeds(body)[space.owner]
         stress, J = self._model.point_stress()
-        return Samples(space.points, stress, J, self._strength, self._speed, body.held_places)
+        return Samples(space.points, stress, J, self._strength, self._speed, held_places(body))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of it."""
@@ -105,7 +105,8 @@ class Fracturing:
         known, beside_fronts = state["known"].tolist()
         self._known, self._beside_fronts, self.longest = int(known), bool(beside_fronts), float(state["longest"])
         self._body.space = self._model.space
-        self._body.outdate_surface()
+        if not self._body.reshaped:
+            self._body.appearance.outdate()
 
 
 def _around(now: Front, then: Front | None) -> Extent:

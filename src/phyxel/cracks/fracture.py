@@ -221,8 +221,6 @@ class _Pull:
     weakness: Floats
     """of one over the strength"""
     speed: Floats
-    known: NDArray[np.bool_]
-    """whether there are samples at all; means of none are 0"""
 
     def turns(self, t: Floats, f: Floats, n: Floats) -> Floats:
         """Angles (k,) by which the front turns towards its normals n: nearer to the way v̂ = ±N × t with v̂·f > 0."""
@@ -261,7 +259,6 @@ def _pull(points: Floats, forwards: Floats | None, samples: Samples, tree: cKDTr
         deformation=(shares @ samples.deformation.reshape(-1, 9)).reshape(-1, 3, 3),
         weakness=shares @ (1 / samples.strength),
         speed=shares @ samples.speed,
-        known=total > 0,
     )
 
 
