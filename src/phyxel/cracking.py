@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 TENSE = 0.8
 """Largest stress over the strength from which on it is looked at often."""
-WAY = 0.5
+WAY = 1.0
 """Spacings that a shear wave goes between two looks at what is tense."""
 RESTING_WAY = 2.0
 """The same while no crack runs."""
