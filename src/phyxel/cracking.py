@@ -27,6 +27,10 @@ RESTING_WAY = 2.0
 """The same while no crack runs."""
 
 
+FEWEST = 40
+"""Phyxels of a body that can crack: with fewer, all of them are at a surface, and a crack is as large as the body."""
+
+
 class Cracking:
     """Lets the cracks of all phyxel bodies of a world run."""
 
@@ -74,7 +78,7 @@ class Cracking:
 
     def advance(self, dt: float) -> None:
         """Let cracks run after dt [s] more, if anything is near its strength."""
-        brittle = [body for body in self._phyxels.bodies if body.is_brittle]
+        brittle = [body for body in self._phyxels.bodies if body.is_brittle and len(body.birth) >= FEWEST]
         if not brittle:
             return
         self._since += dt
@@ -118,7 +122,8 @@ class Cracking:
         """[Pa], shape (n,); infinite where nothing cracks."""
         if self._strength is None:
             bodies, model = self._phyxels.bodies, self._phyxels.model
-            given = [body.strength if body.is_brittle else np.full(len(body.birth), np.inf) for body in bodies]
+            breaks = [body.is_brittle and len(body.birth) >= FEWEST for body in bodies]
+            given = [b.strength if yes else np.full(len(b.birth), np.inf) for b, yes in zip(bodies, breaks, strict=True)]
             numb = model.matter.volume.numpy() == 0
             strength = np.where(numb, np.inf, np.concatenate(given))
             self._strength = wp.array(strength, dtype=model.real, device=model.device)

@@ -137,7 +137,9 @@ def find_impulses(
             apart = wp.max(contacts.gap[i], 0.0) / clock[drift]
         push = wp.max(approach - apart, 0.0) / gives_n
         rub = wp.min(sliding / gives_t, wp.sqrt(frames.friction[body[i]] * frames.friction[b]) * push)
-        if shifting == 1:
+        # Faces that have just parted fit into each other: what coarse nodes take for a depth there is none.
+        family = frames.family[body[i]]
+        if shifting == 1 and (family < 0 or family != frames.family[b]):
             depth = PUSHED_OUT * wp.max(-contacts.gap[i], 0.0) / gives_n
     contacts.impulse[i] = push * n - rub * t
     contacts.twist[i] = push * turn_n - rub * turn_t
@@ -203,6 +205,9 @@ class BodyContact:
         units = np.array([body.unit for body in bodies])
         sees = [None if body in melted else body.sees for body in bodies]
         self.candidates = Candidates(model, units, sees, np.array([flows and body in melted for body in bodies]))
+        wholes = {name: number for number, name in enumerate(dict.fromkeys(body.whole for body in bodies))}
+        family = [wholes[body.whole] if body.has_cracked else -1 for body in bodies]
+        self.candidates.frames.family = wp.array(family, dtype=wp.int32, device=model.device)
         device = model.device
         self.contacts = Contacts()
         self._make_room(1)  # until something is near

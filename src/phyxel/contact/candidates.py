@@ -63,6 +63,8 @@ class Frames:
     """[m], shape (bodies,)"""
     friction: wp.array(dtype=float)
     """shape (bodies,)"""
+    family: wp.array(dtype=wp.int32)
+    """the same for all that has cracked off one body, shape (bodies,); -1 for what has no crack"""
     margin: float
     """what may move before lists are made anew, in spacings"""
     melted: wp.array(dtype=wp.int32)
