@@ -23,6 +23,7 @@ from phyxel import device as dev
 from phyxel.contact.candidates import WORK, Candidates, Frames
 from phyxel.contact.meeting import Contacts, against_patch, find_contacts, pair_weight
 from phyxel.device import Launch
+from phyxel.mls.seen import Sees
 from phyxel.solid.guide import Guide, laid_guide
 
 if TYPE_CHECKING:
@@ -197,13 +198,19 @@ def take_impulses(
         y[k] = u[k] + damping[k] * v[k]
 
 
+def _sees(body: Body) -> Sees:
+    """What tells which parts of a body can come to touch. One that cracks is asked anew after each cut, and only for
+    what its cracks hide, which is soon told: legs that it has besides are near each other by their nodes."""
+    return body.sees if body.fracture is None or not body.has_cracked else body.fracture.cracks.sees
+
+
 class BodyContact:
     """Contact between the bodies of a phyxel model, and of each with itself."""
 
     def __init__(self, model: PhyxelModel, bodies: Sequence[Body], melted: Sequence[Body], flows: bool) -> None:
         self._model, self._bodies = model, bodies
         units = np.array([body.unit for body in bodies])
-        sees = [None if body in melted else body.sees for body in bodies]
+        sees = [None if body in melted else _sees(body) for body in bodies]
         self.candidates = Candidates(model, units, sees, np.array([flows and body in melted for body in bodies]))
         wholes = {name: number for number, name in enumerate(dict.fromkeys(body.whole for body in bodies))}
         family = [wholes[body.whole] if body.has_cracked else -1 for body in bodies]

@@ -21,7 +21,7 @@ from scipy.spatial import cKDTree
 
 from phyxel import device as dev
 from phyxel.device import Launch
-from phyxel.mls.moments import GROWTH, MOST_GROWTHS, extreme_eigenvalues
+from phyxel.mls.moments import GROWTH, extreme_eigenvalues
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
 from phyxel.models.elasticity import first_stress
@@ -38,6 +38,8 @@ Integers = NDArray[np.integer]
 
 THIN = 0.1
 """Ratio of a moment matrix' eigenvalues below which a phyxel beside a crack looks farther: such fits are noisy."""
+WIDENINGS = 2
+"""How often it does: what is much farther away says little about it."""
 UNLIKE, CRUSHED = 0.3, 0.3
 """Change of ∇u by a cut, and volume ratio after it, from which on a phyxel's fit is not believed."""
 SPLINTER = 6
@@ -169,6 +171,7 @@ def _with_splinters(links: _Links, kept: NDArray[np.bool_], low: int, high: int)
     label = links.part(kept).components(low, high)
     count = np.bincount(label)
     small = count < SPLINTER
+    small[count.argmax()] = False
     if not small.any():
         return kept
     lost = np.flatnonzero(~kept)
@@ -192,7 +195,7 @@ def _with_more(
     own = links.part(chosen[links.owner])
     thin = nodes[_ratios(X, support, nodes, own) < THIN]
     tree, wider = cKDTree(X[low : low + len(places)]), support.copy()
-    for _ in range(MOST_GROWTHS):
+    for _ in range(WIDENINGS):
         if not len(thin):
             break
         wider[thin] *= GROWTH
