@@ -165,7 +165,7 @@ def _uncrossed(links: _Links, low: int, high: int, places: Floats, cracks: Sees)
 
 def _with_splinters(links: _Links, kept: NDArray[np.bool_], low: int, high: int) -> NDArray[np.bool_]:
     """Which links to keep so that no part of fewer than `SPLINTER` phyxels comes off: cracks closer together than
-    nodes can tell. It stays with the large part that most of its links lead to."""
+    nodes can tell. It stays with the part, a large one if it can be, that most of its links lead to."""
     if kept.all():
         return kept
     label = links.part(kept).components(low, high)
@@ -178,8 +178,10 @@ def _with_splinters(links: _Links, kept: NDArray[np.bool_], low: int, high: int)
     one, other = label[links.owner[lost] - low], label[links.index[lost] - low]
     stays_with = np.full(len(count), -1)
     for part in np.flatnonzero(small):
-        ways = np.bincount(other[(one == part) & ~small[other]], minlength=len(count))
-        stays_with[part] = ways.argmax() if ways.any() else -1
+        led = other[(one == part) & (other != part)]
+        led = led[~small[led]] if (~small[led]).any() else led
+        if len(led):
+            stays_with[part] = np.bincount(led).argmax()
     kept = kept.copy()
     kept[lost[(stays_with[one] == other) | (stays_with[other] == one)]] = True
     return kept
