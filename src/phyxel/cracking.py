@@ -123,7 +123,9 @@ class Cracking:
         if self._strength is None:
             bodies, model = self._phyxels.bodies, self._phyxels.model
             breaks = [body.is_brittle and len(body.birth) >= FEWEST for body in bodies]
-            given = [b.strength if yes else np.full(len(b.birth), np.inf) for b, yes in zip(bodies, breaks, strict=True)]
+            given = [
+                b.strength if yes else np.full(len(b.birth), np.inf) for b, yes in zip(bodies, breaks, strict=True)
+            ]
             numb = model.matter.volume.numpy() == 0
             strength = np.where(numb, np.inf, np.concatenate(given))
             self._strength = wp.array(strength, dtype=model.real, device=model.device)

@@ -365,7 +365,8 @@ class Candidates:
         )
         known = near.pairs()
         one, other = (
-            np.repeat(np.arange(len(X)), pairs.count) * len(X) + pairs.index.astype(np.int64) for pairs in (every, known)
+            np.repeat(np.arange(len(X)), pairs.count) * len(X) + pairs.index.astype(np.int64)
+            for pairs in (every, known)
         )
         both = np.stack(np.divmod(np.setdiff1d(one, other), len(X)), axis=1)
         both = both[both[:, 0] < both[:, 1]]
