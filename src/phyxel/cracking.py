@@ -22,10 +22,14 @@ Floats = NDArray[np.float64]
 
 TENSE = 0.8
 """Largest stress over the strength from which on it is looked at often."""
-WAY = 0.5
+WAY = 1.0
 """Spacings that a shear wave goes between two looks at what is tense."""
 RESTING_WAY = 2.0
 """The same while no crack runs."""
+
+
+FEWEST = 40
+"""Phyxels of a body that can crack: with fewer, all of them are at a surface, and a crack is as large as the body."""
 
 
 class Cracking:
@@ -75,7 +79,7 @@ class Cracking:
 
     def advance(self, dt: float) -> None:
         """Let cracks run after dt [s] more, if anything is near its strength."""
-        brittle = [body for body in self._phyxels.bodies if body.is_brittle]
+        brittle = [body for body in self._phyxels.bodies if body.is_brittle and len(body.birth) >= FEWEST]
         if not brittle:
             return
         self._since += dt
@@ -121,7 +125,10 @@ class Cracking:
         """[Pa], shape (n,); infinite where nothing cracks."""
         if self._strength is None:
             bodies, model = self._phyxels.bodies, self._phyxels.model
-            given = [body.strength if body.is_brittle else np.full(len(body.birth), np.inf) for body in bodies]
+            breaks = [body.is_brittle and len(body.birth) >= FEWEST for body in bodies]
+            given = [
+                b.strength if yes else np.full(len(b.birth), np.inf) for b, yes in zip(bodies, breaks, strict=True)
+            ]
             numb = model.matter.volume.numpy() == 0
             strength = np.where(numb, np.inf, np.concatenate(given))
             self._strength = wp.array(strength, dtype=model.real, device=model.device)

@@ -76,6 +76,8 @@ class Fracture:
         self._within = distance
         self._narrowed: Callable[[Floats, Floats], Floats] | None = None
         self._running = False
+        self._done: set[Crack] = set()
+        """cracks whose fronts have left the solid, for good"""
         self._tree = cKDTree(np.zeros((0, 3)))
         self._tree_of: Floats | None = None
 
@@ -83,7 +85,7 @@ class Fracture:
         """The same cracks, to grow by themselves in a piece of the body: `narrowed` takes places (n, 3) and their
         distance (n,) from the body's surface to that from the piece's."""
         piece = copy(self)
-        piece._narrowed = narrowed
+        piece._narrowed, piece._done = narrowed, set()
         piece.restore(self.state())
         return piece
 
@@ -124,7 +126,7 @@ class Fracture:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take the cracks from `state()` of a fracture of the same body."""
-        self.cracks = Cracks.restored(self.grid, state)
+        self.cracks, self._done = Cracks.restored(self.grid, state), set()
 
     def _distance(self, X: Floats) -> Floats:
         """Signed distance (n,) of places (n, 3) from the surface; far outside, from the box."""
@@ -182,8 +184,11 @@ class Fracture:
         return self._distance(crack.front.points) < 0.5 * self.grid.spacing
 
     def _run(self, number: int, crack: Crack, samples: Samples, dt: float) -> None:
+        if crack in self._done:
+            return
         inside = self._unfinished(crack)
         if not inside.any():
+            self._done.add(crack)
             return
         t, f, n = crack.front.frames()
         P = crack.front.points
