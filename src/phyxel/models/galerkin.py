@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import bsr_array, csr_array, vstack
 
 from phyxel.contact.feel import Feel
 from phyxel.errors import PhyxelError
@@ -54,8 +54,10 @@ TURNED = 0.2
 """Change of a rotation (Frobenius) from which on it counts."""
 LONG, MOST_SETTLING = 100, 400
 """Steps towards equilibrium: how long the last ones are, in times that sound takes, and how many there are at most."""
-SLOW = 25
-"""Iterations of conjugate gradients in a step from which on the system at rest is inverted anew, with all cracks."""
+FRESH = 4
+"""Iterations of conjugate gradients that a step takes with a system at rest that has all cracks."""
+SETUP, MANY = 4.0, 80.0
+"""What it takes to invert that system anew, in such iterations: so many, and the square of nodes over MANY."""
 TINY = 1e-9
 """Share of the strain that is taken away beyond what must be."""
 FLOWED = 1e9
@@ -155,6 +157,11 @@ class GalerkinModel:
         self._held = _Held.of(space, ())
         self._system: RestSystem | None = None
         self._tuned, self._tuned_in = math.nan, space
+        self._stiffness: bsr_array | None = None
+        """K₀ in the space `_tuned_in`, for laws that are scaled as `_scales` (k,) says"""
+        self._scales = np.zeros(0)
+        self._owed = 0
+        """iterations that steps have taken for cracks that are not in the system at rest"""
         self._turns = np.tile(np.eye(3), (len(space), 1, 1))
         self.effort = Effort()
         """what the last step took"""
@@ -182,7 +189,7 @@ class GalerkinModel:
         self._hardest = float(hardness.max())
         of = np.concatenate([self._contact, nearest(self._faces, self.space.nodes, 1)[1][:, 0]])
         self._footing.stiffness = CONTACT * hardness[mixture.which[of]]
-        self._system = None
+        self._system = self._stiffness = None
 
     def _weigh(self, before: Space | None = None) -> None:
         if before is None:
@@ -200,7 +207,7 @@ class GalerkinModel:
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """What is held from now on; nothing jumps."""
         self._held = _Held.of(self.space, holds)
-        self._system = None
+        self._system = self._stiffness = None
 
     def crack(self, boxes: Sequence[Extent] | None = None) -> bool:
         """Cut the space where `cracks` deny sight, which are new in boxes if these are given; whether that changed
@@ -278,8 +285,7 @@ class GalerkinModel:
 
     def _elastic(self) -> float:
         """Elastic energy in the body's units."""
-        self._forces.begin(self.u, 0 * self._beta)
-        return self._forces.at(self.u)[0]
+        return self._forces.energy(self.u)
 
     def part(
         self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer], faces: Floats
@@ -320,8 +326,8 @@ class GalerkinModel:
         if not self._held.holds and not self._footing.touching and self._borne is None:
             end, v = self._with_momenta(end, v, dt, push)
         self.u, self.v = end, v
-        if self.effort.cg > SLOW and self._tuned_in is not self.space:
-            self._system = None
+        if self._tuned_in is not self.space:
+            self._owed += max(self.effort.cg - FRESH, 0)
         self._footing.end()
         if self._forces.flows:
             self._forces.flow(dt)
@@ -349,9 +355,8 @@ class GalerkinModel:
         """The preconditioner for steps of about dt."""
         if not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
             self._tuned, self._system = dt, None
-        if self._system is None:
-            self._system, self._tuned_in = self._rest_system(self._held.basis), self.space
-            self._tuned_mass = self._mass
+        if self._system is None or self._owed > SETUP + (len(self.space) / MANY) ** 2:
+            self._system = self._rest_system(self._held.basis)
         turns = self._forces.turns(self.u)
         if np.square(turns - self._turns).sum(axis=(1, 2)).max() > TURNED**2:
             self._turns = turns
@@ -361,14 +366,23 @@ class GalerkinModel:
     def _rest_system(self, held: Floats) -> RestSystem:
         """That of the space as it is now, with springs for what is held, V (n, r)."""
         lag = 1 + self._beta / self._tuned
-        rows = [
-            replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
-            for row, more in zip(self._rows, lag, strict=True)
-        ]
-        stiffness = self.space.stiffness(rows, self._law)
-        system = RestSystem(self._inertia(self._tuned), stiffness, held, self.device)
+        scales = lag / lag[0]
+        if self._stiffness is None or not np.array_equal(scales, self._scales):
+            self._stiffness = self.space.stiffness(self._scaled(scales), self._law)
+        elif self._tuned_in is not self.space:
+            known = self._tuned_in, self._stiffness
+            self._stiffness = self.space.stiffness_from(*known, self._scaled(scales), self._law)
+        self._scales, self._tuned_in, self._tuned_mass, self._owed = scales, self.space, self._mass, 0
+        system = RestSystem(self._inertia(self._tuned), lag[0] * self._stiffness, held, self.device)
         system.turn(self._turns)
         return system
+
+    def _scaled(self, scales: Floats) -> list[Row]:
+        """The laws, (k,) times as stiff."""
+        return [
+            replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
+            for row, more in zip(self._rows, scales, strict=True)
+        ]
 
     def _inertia(self, dt: float) -> csr_array:
         """A = M/Δt² + αM/Δt"""
@@ -605,7 +619,9 @@ class GalerkinModel:
                 "slopes": self._slopes.data,
                 "tuned_mass": self._mass.data if self._system is None else self._tuned_mass.data,
                 "tuned_held": self._held.basis if self._system is None else self._system.springs,
+                "owed": np.array(self._owed),
             }
+            | ({} if self._system is None or self._stiffness is None else {"stiffness": self._stiffness.data})
             | ({} if self._borne is None else {"borne": self._borne})
         )
 
@@ -617,12 +633,18 @@ class GalerkinModel:
             return self.space.restored(kept, self.cracks)
 
         now, tuned = cut("space"), cut("tuned")
+        if now.same_as(tuned):
+            tuned = now
         self._turns, self._tuned = state["turns"].copy(), float(state["tuned"])
         self._system = None
-        if not (now.same_as(tuned) or math.isnan(self._tuned)):
+        if "stiffness" in state:
             self._renew(tuned)
-            self._mass = self._tuned_mass = tuned.square(state["tuned_mass"])
-            self._system, self._tuned_in = self._rest_system(state["tuned_held"]), tuned
+            self._mass = tuned.square(state["tuned_mass"])
+            lag = 1 + self._beta / self._tuned
+            self._scales, self._tuned_in = lag / lag[0], self.space
+            self._stiffness = self.space.blocks(state["stiffness"])
+            self._system = self._rest_system(state["tuned_held"])
+        self._owed = int(state["owed"])
         self._renew(now)
         self._mass, self._slopes = now.square(state["mass"]), now.square(state["slopes"])
         self._pace = math.nan, self._mass
