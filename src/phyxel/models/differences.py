@@ -45,14 +45,17 @@ class Difference:
         """Of a space that was cut from that `before`, at once or by and by."""
         rows = space.changed_from(before)
         starts, entries = entries_of(space.values.indptr, rows)
-        nodes = np.unique(space.values.indices[entries])
+        nodes = np.flatnonzero(np.bincount(space.values.indices[entries], minlength=len(space)))
+        rank = np.zeros(len(space), int)
+        rank[nodes] = np.arange(len(nodes))
         functions = np.zeros((4, 2 * len(rows), len(nodes)))
         for one, first in ((space, 0), (before, len(rows))):
             starts, entries = entries_of(one.values.indptr, rows)
             owner = first + np.repeat(np.arange(len(rows)), np.diff(starts))
-            place = np.searchsorted(nodes, one.values.indices[entries])
-            functions[0, owner, place] = one.values.data[entries]
-            functions[1:, owner, place] = one.gradients[entries].T
+            place = owner * len(nodes) + rank[one.values.indices[entries]]
+            slopes = one.gradients[entries]
+            for part, values in zip(functions, (one.values.data[entries], *slopes.T), strict=True):
+                part.reshape(-1)[place] = values
         weights = space.weights[rows]
         return Difference(np.tile(rows, 2), nodes, functions, np.concatenate([weights, -weights]))
 

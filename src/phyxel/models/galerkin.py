@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from scipy.sparse import bsr_array, csr_array, vstack
+from scipy.sparse import bsr_array, csr_array, diags_array, vstack
 
 from phyxel.contact.feel import Feel
 from phyxel.errors import PhyxelError
@@ -28,7 +28,7 @@ from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.crossing import FAINT, TRIES, Motion, fitted, rigid_part
+from phyxel.models.crossing import FAINT, TRIES, Kept, Motion
 from phyxel.models.cuts import Cracked, Extent
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
@@ -58,8 +58,8 @@ FRESH = 4
 """Iterations of conjugate gradients that a step takes with a system at rest that has all cracks."""
 SETUP, MANY = 4.0, 80.0
 """What it takes to invert that system anew, in such iterations: so many, and the square of nodes over MANY."""
-TINY = 1e-9
-"""Share of the strain that is taken away beyond what must be."""
+SPARE = 0.2
+"""Share by which more energy is aimed to be taken away than must be."""
 FLOWED = 1e9
 """[s]: all that can flow has flowed."""
 
@@ -73,18 +73,22 @@ class _Held:
     """V, shape (n, r)"""
     pull: Floats
     """S⁻¹ Uᵀ: what Vᵀu has to be is `pull` @ goals, shape (r, rows)"""
+    rows: csr_array
+    """G, shape (rows, n)"""
 
     @staticmethod
     def of(space: Space, holds: Sequence[Hold]) -> _Held:
         parts: list[csr_array] = []
         for hold in holds:
-            at = space.at(hold.points)
-            parts += [at.values, *(at.gradients if hold.turns else ())]
+            at, own = space.at(hold.points), diags_array((~space.led(hold.points)).astype(float))
+            # What others lead has nothing of its own to hold: it would only pull at them.
+            parts += [own @ part for part in (at.values, *(at.gradients if hold.turns else ()))]
         if not parts:
-            return _Held((), np.zeros((len(space), 0)), np.zeros((0, 0)))
-        U, S, Vt = np.linalg.svd(vstack(parts).toarray(), full_matrices=False)
+            return _Held((), np.zeros((len(space), 0)), np.zeros((0, 0)), csr_array((0, len(space))))
+        rows = csr_array(vstack(parts))
+        U, S, Vt = np.linalg.svd(rows.toarray(), full_matrices=False)
         kept = DEPENDENT * S[0] < S
-        return _Held(tuple(holds), Vt[kept].T.copy(), U[:, kept].T / S[kept, None])
+        return _Held(tuple(holds), Vt[kept].T.copy(), U[:, kept].T / S[kept, None], rows)
 
     def aims(self, goals: Sequence[Goal]) -> Floats:
         """What Vᵀu has to be, shape (r, 3)."""
@@ -155,6 +159,8 @@ class GalerkinModel:
         self._faces = np.zeros((0, 3)) if faces is None else faces
         self._footing = Footing(self._contact_rows(), np.concatenate([space.nodes[contact], self._faces]))
         self._held = _Held.of(space, ())
+        self._goals: Sequence[Goal] | None = None
+        """where the last step has brought what is held"""
         self._system: RestSystem | None = None
         self._tuned, self._tuned_in = math.nan, space
         self._stiffness: bsr_array | None = None
@@ -207,6 +213,7 @@ class GalerkinModel:
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """What is held from now on; nothing jumps."""
         self._held = _Held.of(self.space, holds)
+        self._goals = None
         self._system = self._stiffness = None
 
     def crack(self, boxes: Sequence[Extent] | None = None) -> bool:
@@ -222,26 +229,32 @@ class GalerkinModel:
     def _go_over(self, space: Space) -> None:
         """Go on in a space with other cracks: fields as `crossing` has them, permanent strain where it was.
 
-        The middle of mass, momentum and angular momentum are kept: the rigid motion that is missing is added. Elastic
-        and kinetic energy together do not grow. Should the elastic one, the strain about the nearest rigid motion is
-        scaled down till it does not; what is above the old sum then is taken from vibration, and from the spin if that
-        is not enough.
+        What is held stays there, and so does the middle of mass; a body that nothing holds keeps its momenta: the rigid
+        motion that is missing is added. Elastic and kinetic energy together do not grow. Should the elastic one, the
+        body goes along its elastic forces till it does not; what is above the old sum then is taken from vibration, and
+        from the spin if that is not enough.
         """
         elastic, kinetic = (energy / self._unit**3 for energy in self.energies())
         gradient = self._forces.J - np.eye(3)
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
         motion, middle = Motion(self._mass, self.space.nodes + self.u, self.v), self.middle()
+        there, moving = self._held.rows @ self.u, self._held.rows @ self.v
         self._enter(space, self.space)
+        goals = self._held.pull @ there if self._goals is None else self._held.aims(self._goals)
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
         stretching = csr_array(self._slopes + share * self._mass)
-        self.u = fitted(stretching, strain_load + share * u_load, self.u)
-        self.u += middle - self.middle()
-        left = self._calmed(elastic)
-        moved = Motion(self._mass, space.nodes + self.u, fitted(self._mass, v_load, self.v))
-        moved.with_momenta(*motion.momenta)
-        moved.with_at_most(kinetic + elastic - left)
+        held, amount = self._held.basis, np.asarray(self._mass.sum(axis=0)).reshape(-1, 1)
+        kept = Kept.of(np.hstack([held, amount / amount.sum()]))
+        aims = np.vstack([goals, middle - amount[:, 0] @ space.nodes / amount.sum()])
+        self.u = kept.imposed(stretching, strain_load + share * u_load, self.u, aims)
+        left = self._calmed(elastic, kept)
+        v = Kept.of(held).imposed(self._mass, v_load, self.v, self._held.pull @ moving)
+        moved = Motion(self._mass, space.nodes + self.u, v)
+        if not self._held.holds:
+            moved.with_momenta(*motion.momenta)
+        moved.with_at_most(kinetic + elastic - left, bool(self._held.holds))
         self.v = moved.v
 
     def _enter(self, space: Space, before: Space | None = None) -> None:
@@ -267,20 +280,24 @@ class GalerkinModel:
             self._system = system
         self._enter(space)
 
-    def _calmed(self, most: float) -> float:
-        """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`; what it is."""
+    def _calmed(self, most: float, kept: Kept) -> float:
+        """Go along elastic forces, but not in what is kept, till elastic energy is not above `most`; what it is."""
         energy = self._elastic()
-        weight = np.asarray(self._mass.sum(axis=0)).reshape(-1)
         for _ in range(TRIES):
-            if energy <= most:
+            if energy <= most or math.isnan(self._tuned):
                 break
-            x = self.space.nodes + self.u
-            rigid = rigid_part(x, self.space.nodes, weight)
-            kept, self.u = self.u, rigid + (1 - TINY) * math.sqrt(most / energy) * (x - rigid) - self.space.nodes
-            before, energy = energy, self._elastic()
-            if energy > before:
-                self.u, energy = kept, before
-                break
+            self._forces.begin(self.u, 0 * self._beta)
+            force = kept.free(self._forces.at(self.u)[1])
+            way = kept.free(self._at_hand(self._tuned).apply(force))
+            gain = max(float(np.vdot(force, way)), 1e-300)
+            length = min(1.0, (1 + SPARE) * (energy - most) / gain)
+            start, before = self.u, energy
+            for _ in range(TRIES):
+                self.u = start + length * way
+                energy = self._elastic()
+                if energy < before:
+                    break
+                self.u, energy, length = start, before, length / 4
         return energy
 
     def _elastic(self) -> float:
@@ -313,7 +330,7 @@ class GalerkinModel:
         start = start + system.lift(self._held.aims(goals) - self._held.basis.T @ start)
         pushed, moving = (float(np.vdot(w, self._mass @ w)) for w in (dt * push, (start - self.u) / dt))
         enough = PUSHED * pushed + MOVING * moving + ROUNDED * self._hardest
-        self._push = push
+        self._push, self._goals = push, goals
         load = self._mass @ (self.v / dt + push)
         if self._borne is not None:
             load = load + self._borne

@@ -253,10 +253,20 @@ class Space:
 
     def _lead_orphans(self) -> None:
         """Nodes that no point depends on any more have no motion of their own: the nearest that has leads them."""
-        orphans = np.setdiff1d(np.arange(len(self)), self.felt())
+        orphans = self._orphans()
         if len(orphans):
             lost = self.at_nodes.rows(orphans).unknown()
             self.at_nodes = self.at_nodes.with_rows(orphans, continued(self, lost, self.nodes[orphans], None))
+
+    def _orphans(self) -> NDArray[np.int64]:
+        return np.setdiff1d(np.arange(len(self)), self.felt())
+
+    def led(self, X: Floats) -> NDArray[np.bool_]:
+        """Which places (m, 3) are those of nodes that others lead, (m,)."""
+        orphans = self._orphans()
+        if len(orphans) == 0:
+            return np.zeros(len(X), bool)
+        return np.asarray(nearest(X, self.nodes[orphans], 1)[0][:, 0] < SAME)
 
     def felt(self) -> NDArray[np.int64]:
         """Nodes that points depend on, ascending."""
@@ -357,14 +367,16 @@ class Space:
     def parts(self) -> NDArray[np.int32]:
         """Number of the part that each node belongs to, shape (n,): those that share a point are in one."""
         nodes, strong = len(self), self.values.data != 0
-        point, node = self._point[strong], self.values.indices[strong]
-        # Every point joins its nodes to the first of them.
-        first = np.zeros(len(self.points), np.int32)
-        first[point[::-1]] = node[::-1]
-        links = csr_array((np.ones(len(node), bool), (first[point], node)), (nodes, nodes))
+        strongest = _strongest(self.values)
+        # Every point joins its nodes to the one that counts most.
+        order = np.argsort(strongest, kind="stable")
+        entries = entries_of(self.values.indptr, order)[1]
+        joined = np.where(strong, self.values.indices, strongest[self._point])[entries]
+        count = np.bincount(strongest, np.diff(self.values.indptr), nodes).astype(np.int64)
+        links = csr_array((np.ones(len(joined)), joined, np.concatenate([[0], np.cumsum(count)])), (nodes, nodes))
         label = connected_components(links, directed=False)[1]
         felt = self.felt()
-        orphans = np.setdiff1d(np.arange(nodes), felt)
+        orphans = self._orphans()
         label[orphans] = label[felt[nearest(self.nodes[orphans], self.nodes[felt], 1)[1][:, 0]]]
         label = np.unique(label, return_inverse=True)[1].astype(np.int32)
         return label if self._cracks is None else self._with_crumbs_joined(label, self._cracks)
