@@ -270,7 +270,13 @@ class Space:
 
     def felt(self) -> NDArray[np.int64]:
         """Nodes that points depend on, ascending."""
-        return np.flatnonzero(np.bincount(self.values.indices, self.values.data != 0, len(self)))
+        return self._felt
+
+    @cached_property
+    def _felt(self) -> NDArray[np.int64]:
+        felt = np.zeros(len(self), bool)
+        felt[self.values.indices[self.values.data != 0]] = True
+        return np.flatnonzero(felt)
 
     def _struck(self, sees: Cracked, box: Extent | None) -> NDArray[np.int64]:
         """Entries whose point and node do not see each other any more, for something in a box if there is one."""
@@ -283,7 +289,8 @@ class Space:
 
     def _forget(self) -> None:
         """What was found for other cracks."""
-        self.__dict__.pop("at_skin", None)
+        for name in ("at_skin", "_felt"):
+            self.__dict__.pop(name, None)
 
     def _near(self, box: Extent) -> NDArray[np.bool_]:
         """Points whose ways to their nodes may lead through a box, shape (q,)."""
@@ -349,6 +356,7 @@ class Space:
             for name in ("pairs", "_point", "_spans"):
                 self.__dict__.pop(name, None)
         self.values = csr_array((arrays["phi"], index, start), self.values.shape)
+        self.__dict__.pop("_felt", None)
         if "_neighbours" in self.__dict__ and start is not before:
             self._neighbours = self._joined(rows)
         self.gradients, self._seen = arrays["dphi"], arrays["seen"]
@@ -366,15 +374,12 @@ class Space:
 
     def parts(self) -> NDArray[np.int32]:
         """Number of the part that each node belongs to, shape (n,): those that share a point are in one."""
-        nodes, strong = len(self), self.values.data != 0
-        strongest = _strongest(self.values)
-        # Every point joins its nodes to the one that counts most.
-        order = np.argsort(strongest, kind="stable")
-        entries = entries_of(self.values.indptr, order)[1]
-        joined = np.where(strong, self.values.indices, strongest[self._point])[entries]
-        count = np.bincount(strongest, np.diff(self.values.indptr), nodes).astype(np.int64)
-        links = csr_array((np.ones(len(joined)), joined, np.concatenate([[0], np.cumsum(count)])), (nodes, nodes))
-        label = connected_components(links, directed=False)[1]
+        linked = csr_array(self.values, copy=True)
+        linked.eliminate_zeros()
+        points, nodes = linked.shape
+        both = csr_array((linked.data, linked.indices + points, linked.indptr), (points, points + nodes))
+        both.resize(points + nodes, points + nodes)
+        label = connected_components(both, directed=False)[1][points:]
         felt = self.felt()
         orphans = self._orphans()
         label[orphans] = label[felt[nearest(self.nodes[orphans], self.nodes[felt], 1)[1][:, 0]]]
