@@ -1,15 +1,17 @@
-"""G04 Table 1, its last column: the update of a crack's level sets."""
+"""G04 Table 1, its last columns: a step in which a crack runs, and the update of its level sets."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from phyxel.bench.g05 import G04
+from phyxel.bench.g05 import G04, JELLY, held, pulled_axis
 from phyxel.bench.registry import Result, Setting
+from phyxel.body import Body
 from phyxel.cracks.fracture import Fracture
 from phyxel.cracks.samples import Samples
 from phyxel.world import World
@@ -21,6 +23,58 @@ WAVES = 100.0
 """Speed of shear waves [spacings/s]."""
 STEP = 2.0e-3
 """[s]: a front goes a tenth of a spacing at most"""
+CRACKING = {"bar": (0.27145, 27e-3), "max": (0.84713, 85e-3)}
+"""[s]: theirs, and our aim"""
+BRITTLE = replace(JELLY, strength=1e5)
+PULL = 1.0
+"""How fast a body is pulled apart, in its sizes per second."""
+LONGEST = 400
+"""Steps until which it is through."""
+
+
+def steps(setting: Setting) -> Iterator[Result]:
+    """A body held by its lowest tenth and pulled by its highest until it is in two: steps in which a crack ran, and
+    what the level sets took of them. Medians."""
+    for row in G04:
+        body = row.body(setting, "galerkin", BRITTLE)
+        world = held(body, setting)
+        _pull(body)
+        nodes = len(body.birth)
+        times = [time_of for _ in range(LONGEST) if len(world.bodies) == 1 and (time_of := _cracked(world, body))]
+        whole, levels = (statistics.median(part) for part in zip(*times[:-1], strict=True))  # the last one parts it
+        paper, aim = CRACKING[row.name]
+        sizes = {"nodes": nodes, "points": len(body.space.points), "steps": len(times), "aim": aim}
+        yield Result(f"g04-{row.name}-crack", whole, "s/step", paper=paper, details=sizes)
+        paper, aim = PAPER[row.name]
+        yield Result(f"g04-{row.name}-levels", levels, "s/step", paper=paper, details=sizes | {"aim": aim})
+
+
+def _pull(body: Body) -> None:
+    axis = pulled_axis(body)
+    size = np.ptp(body.birth[:, axis])
+    top, speed = body.birth[:, axis].max() - 0.1 * size, PULL * size * np.eye(3)[axis]
+    body.drag(lambda X: X[:, axis] > top, to=lambda time: time * speed)
+
+
+def _cracked(world: World, body: Body) -> tuple[float, float] | None:
+    """What a step took if a crack ran in it [s], and what the growth of its level sets did."""
+    assert body.fracture is not None
+    fracture, before = body.fracture, body.fracture.cracks.revision
+    grow, levels = fracture.grow, [0.0]
+
+    def timed(samples: Samples, dt: float) -> bool:
+        start = time.perf_counter()
+        changed = grow(samples, dt)
+        levels[0] += time.perf_counter() - start
+        return changed
+
+    fracture.grow = timed  # type: ignore[method-assign]
+    start = time.perf_counter()
+    world.advance(STEP)
+    world.synchronize()
+    whole = time.perf_counter() - start
+    fracture.grow = grow  # type: ignore[method-assign]
+    return (whole, levels[0]) if fracture.cracks.revision != before else None
 
 
 def levels(setting: Setting) -> Iterator[Result]:

@@ -44,11 +44,11 @@ class Row:
     aim: float | None = None
     """[s]"""
 
-    def body(self, setting: Setting, model: str) -> Body:
+    def body(self, setting: Setting, model: str, material: Material = JELLY) -> Body:
         path = None if self.scan is None else setting.model(self.scan)
         options = {"modes": self.modes} if model == "modal" else {}
         cloud = load(self.shape if path is None else str(path), points=self.points)
-        return Body(cloud, material=JELLY, nodes=self.nodes, model=model, size=1.0, **options)  # type: ignore[arg-type]
+        return Body(cloud, material=material, nodes=self.nodes, model=model, size=1.0, **options)  # type: ignore[arg-type]
 
 
 G05 = (
@@ -68,14 +68,17 @@ def g05(setting: Setting) -> Iterator[Result]:
     """Modal bodies that swing about where they are held: a step and all surfels."""
     for row in G05:
         start = time.perf_counter()
-        world = _held(row.body(setting, "modal"), setting)
+        world = held(row.body(setting, "modal"), setting)
         yield _measured(f"g05-{row.name}", world, row, {"start [s]": round(time.perf_counter() - start, 1)})
 
 
 def g04(setting: Setting) -> Iterator[Result]:
-    """Galerkin bodies, the same way."""
+    """Galerkin bodies, the same way; and then such that crack."""
+    from phyxel.bench.cracks import steps
+
     for row in G04:
-        yield _measured(f"g04-{row.name}", _held(row.body(setting, "galerkin"), setting), row, {})
+        yield _measured(f"g04-{row.name}", held(row.body(setting, "galerkin"), setting), row, {})
+    yield from steps(setting)
 
 
 def modes(setting: Setting) -> Iterator[Result]:
@@ -104,14 +107,19 @@ def modes(setting: Setting) -> Iterator[Result]:
                 )
 
 
-def _held(body: Body, setting: Setting) -> World:
+def held(body: Body, setting: Setting) -> World:
     """A body held by its lowest tenth, or a bar by its end, let go."""
     world = World(device=setting.device)
     world.add(body)
-    axis = 0 if body.name.startswith("bar") else 1
+    axis = pulled_axis(body)
     lowest, extent = body.birth[:, axis].min(), float(body.birth[:, axis].max() - body.birth[:, axis].min())
     body.fix(lambda X: X[:, axis] < lowest + 0.1 * extent)
     return world
+
+
+def pulled_axis(body: Body) -> int:
+    """The long one."""
+    return 0 if body.name.startswith("bar") else 1
 
 
 def _measured(name: str, world: World, row: Row, details: dict[str, float]) -> Result:

@@ -8,6 +8,8 @@ nothing joins any more, and what no gradient tells, ∫ρ|u' − u|² does.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
@@ -23,28 +25,49 @@ UNSEEN = 1e-10
 more would be anything."""
 FAINT = 1e-3
 """Weight of the displacement itself beside its gradient, per square of a spacing."""
+DEPENDENT = 1e-9
+"""Share of the largest below which a condition is no other than those before."""
 TRIES = 6
 
 
-def fitted(matrix: csr_array, load: Floats, before: Floats) -> Floats:
-    """Coefficients (n, 3) with matrix @ them = load, near those from `before` where the matrix says nothing."""
-    kept = UNSEEN * matrix.diagonal().mean()
-    given = load + kept * before
+@dataclass(frozen=True)
+class Kept:
+    """What a field has to keep: sums Aᵀu of its coefficients, with columns A (n, r)."""
+
+    basis: Floats
+    """orthonormal columns that span those of A, shape (n, k)"""
+    columns: Floats
+
+    @staticmethod
+    def of(columns: Floats) -> Kept:
+        basis, size, _ = np.linalg.svd(columns, full_matrices=False)
+        return Kept(basis[:, size > DEPENDENT * size.max(initial=0)], columns)
+
+    def free(self, field: Floats) -> Floats:
+        """What of a field (n, 3) changes none of the sums."""
+        return field - self.basis @ (self.basis.T @ field)
+
+    def imposed(self, matrix: csr_array, load: Floats, before: Floats, sums: Floats) -> Floats:
+        """Coefficients (n, 3) with matrix @ them = load as far as they can with Aᵀu = sums (r, 3), near those from
+        `before` where the matrix says nothing."""
+        kept = UNSEEN * matrix.diagonal().mean()
+        found = _solved(matrix, kept, np.hstack([load + kept * before, self.columns]))
+        u, response = found[:, :3], found[:, 3:]
+        give = self.columns.T @ response
+        size = 1 / np.sqrt(give.diagonal())[:, None]  # what no point sees gives way without end, the rest hardly
+        amounts = np.linalg.lstsq(size * give * size.T, size * (sums - self.columns.T @ u), rcond=DEPENDENT)[0]
+        return np.asarray(u + response @ (size * amounts), np.float64)
+
+
+def _solved(matrix: csr_array, raised: float, loads: Floats) -> Floats:
+    """(matrix + raised I)⁻¹ loads."""
     if matrix.shape[0] <= DENSE:
         whole = matrix.toarray()
-        whole.flat[:: len(whole) + 1] += kept
-        return np.asarray(cho_solve(cho_factor(whole, overwrite_a=True, check_finite=False), given), np.float64)
+        whole.flat[:: len(whole) + 1] += raised
+        return np.asarray(cho_solve(cho_factor(whole, overwrite_a=True, check_finite=False), loads), np.float64)
     whole = csc_array(matrix)
-    whole.setdiag(whole.diagonal() + kept)
-    return np.asarray(splu(whole).solve(given), np.float64)
-
-
-def rigid_part(x: Floats, X: Floats, weight: Floats) -> Floats:
-    """Where the rigid motion nearest to x (n, 3) takes X (n, 3), with weights (n,), shape (n, 3)."""
-    x_mean, X_mean = (weight @ one / weight.sum() for one in (x, X))
-    U, _, Vt = np.linalg.svd((weight[:, None] * (x - x_mean)).T @ (X - X_mean))
-    flip = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
-    return x_mean + (X - X_mean) @ ((U * flip) @ Vt).T
+    whole.setdiag(whole.diagonal() + raised)
+    return np.asarray(splu(whole).solve(loads), np.float64)
 
 
 class Motion:
@@ -77,9 +100,13 @@ class Motion:
         amounts = np.linalg.solve(self._inertia, spin - turned)
         self.v = self.v + (momentum - now) / self._total + np.einsum("k,kna->na", amounts, self._turning)
 
-    def with_at_most(self, energy: float) -> None:
-        """Take away what is above some energy: of vibration first, then of all motion about the middle of mass."""
+    def with_at_most(self, energy: float, held: bool = False) -> None:
+        """Take away what is above some energy: of vibration first, then of all motion about the middle of mass; of all
+        motion at once in a body that is held."""
         if self.energy <= energy:
+            return
+        if held:
+            self.v = np.sqrt(max(energy, 0.0) / max(self.energy, 1e-300)) * self.v
             return
         momentum, spin = self.momenta
         drift = momentum / self._total

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import bsr_array, csr_array, diags_array, vstack
 
 from phyxel.contact.feel import Feel
 from phyxel.errors import PhyxelError
@@ -28,7 +28,7 @@ from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.crossing import FAINT, TRIES, Motion, fitted, rigid_part
+from phyxel.models.crossing import FAINT, TRIES, Kept, Motion
 from phyxel.models.cuts import Cracked, Extent
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
@@ -54,10 +54,12 @@ TURNED = 0.2
 """Change of a rotation (Frobenius) from which on it counts."""
 LONG, MOST_SETTLING = 100, 400
 """Steps towards equilibrium: how long the last ones are, in times that sound takes, and how many there are at most."""
-SLOW = 25
-"""Iterations of conjugate gradients in a step from which on the system at rest is inverted anew, with all cracks."""
-TINY = 1e-9
-"""Share of the strain that is taken away beyond what must be."""
+FRESH = 4
+"""Iterations of conjugate gradients that a step takes with a system at rest that has all cracks."""
+SETUP, MANY = 4.0, 80.0
+"""What it takes to invert that system anew, in such iterations: so many, and the square of nodes over MANY."""
+SPARE = 0.2
+"""Share by which more energy is aimed to be taken away than must be."""
 FLOWED = 1e9
 """[s]: all that can flow has flowed."""
 
@@ -71,18 +73,22 @@ class _Held:
     """V, shape (n, r)"""
     pull: Floats
     """S⁻¹ Uᵀ: what Vᵀu has to be is `pull` @ goals, shape (r, rows)"""
+    rows: csr_array
+    """G, shape (rows, n)"""
 
     @staticmethod
     def of(space: Space, holds: Sequence[Hold]) -> _Held:
         parts: list[csr_array] = []
         for hold in holds:
-            at = space.at(hold.points)
-            parts += [at.values, *(at.gradients if hold.turns else ())]
+            at, own = space.at(hold.points), diags_array((~space.led(hold.points)).astype(float))
+            # What others lead has nothing of its own to hold: it would only pull at them.
+            parts += [own @ part for part in (at.values, *(at.gradients if hold.turns else ()))]
         if not parts:
-            return _Held((), np.zeros((len(space), 0)), np.zeros((0, 0)))
-        U, S, Vt = np.linalg.svd(vstack(parts).toarray(), full_matrices=False)
+            return _Held((), np.zeros((len(space), 0)), np.zeros((0, 0)), csr_array((0, len(space))))
+        rows = csr_array(vstack(parts))
+        U, S, Vt = np.linalg.svd(rows.toarray(), full_matrices=False)
         kept = DEPENDENT * S[0] < S
-        return _Held(tuple(holds), Vt[kept].T.copy(), U[:, kept].T / S[kept, None])
+        return _Held(tuple(holds), Vt[kept].T.copy(), U[:, kept].T / S[kept, None], rows)
 
     def aims(self, goals: Sequence[Goal]) -> Floats:
         """What Vᵀu has to be, shape (r, 3)."""
@@ -153,8 +159,15 @@ class GalerkinModel:
         self._faces = np.zeros((0, 3)) if faces is None else faces
         self._footing = Footing(self._contact_rows(), np.concatenate([space.nodes[contact], self._faces]))
         self._held = _Held.of(space, ())
+        self._goals: Sequence[Goal] | None = None
+        """where the last step has brought what is held"""
         self._system: RestSystem | None = None
         self._tuned, self._tuned_in = math.nan, space
+        self._stiffness: bsr_array | None = None
+        """K₀ in the space `_tuned_in`, for laws that are scaled as `_scales` (k,) says"""
+        self._scales = np.zeros(0)
+        self._owed = 0
+        """iterations that steps have taken for cracks that are not in the system at rest"""
         self._turns = np.tile(np.eye(3), (len(space), 1, 1))
         self.effort = Effort()
         """what the last step took"""
@@ -182,7 +195,7 @@ class GalerkinModel:
         self._hardest = float(hardness.max())
         of = np.concatenate([self._contact, nearest(self._faces, self.space.nodes, 1)[1][:, 0]])
         self._footing.stiffness = CONTACT * hardness[mixture.which[of]]
-        self._system = None
+        self._system = self._stiffness = None
 
     def _weigh(self, before: Space | None = None) -> None:
         if before is None:
@@ -200,7 +213,8 @@ class GalerkinModel:
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """What is held from now on; nothing jumps."""
         self._held = _Held.of(self.space, holds)
-        self._system = None
+        self._goals = None
+        self._system = self._stiffness = None
 
     def crack(self, boxes: Sequence[Extent] | None = None) -> bool:
         """Cut the space where `cracks` deny sight, which are new in boxes if these are given; whether that changed
@@ -215,26 +229,32 @@ class GalerkinModel:
     def _go_over(self, space: Space) -> None:
         """Go on in a space with other cracks: fields as `crossing` has them, permanent strain where it was.
 
-        The middle of mass, momentum and angular momentum are kept: the rigid motion that is missing is added. Elastic
-        and kinetic energy together do not grow. Should the elastic one, the strain about the nearest rigid motion is
-        scaled down till it does not; what is above the old sum then is taken from vibration, and from the spin if that
-        is not enough.
+        What is held stays there, and so does the middle of mass; a body that nothing holds keeps its momenta: the rigid
+        motion that is missing is added. Elastic and kinetic energy together do not grow. Should the elastic one, the
+        body goes along its elastic forces till it does not; what is above the old sum then is taken from vibration, and
+        from the spin if that is not enough.
         """
         elastic, kinetic = (energy / self._unit**3 for energy in self.energies())
         gradient = self._forces.J - np.eye(3)
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
         motion, middle = Motion(self._mass, self.space.nodes + self.u, self.v), self.middle()
+        there, moving = self._held.rows @ self.u, self._held.rows @ self.v
         self._enter(space, self.space)
+        goals = self._held.pull @ there if self._goals is None else self._held.aims(self._goals)
         share = FAINT / self._density.mean()
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
         stretching = csr_array(self._slopes + share * self._mass)
-        self.u = fitted(stretching, strain_load + share * u_load, self.u)
-        self.u += middle - self.middle()
-        left = self._calmed(elastic)
-        moved = Motion(self._mass, space.nodes + self.u, fitted(self._mass, v_load, self.v))
-        moved.with_momenta(*motion.momenta)
-        moved.with_at_most(kinetic + elastic - left)
+        held, amount = self._held.basis, np.asarray(self._mass.sum(axis=0)).reshape(-1, 1)
+        kept = Kept.of(np.hstack([held, amount / amount.sum()]))
+        aims = np.vstack([goals, middle - amount[:, 0] @ space.nodes / amount.sum()])
+        self.u = kept.imposed(stretching, strain_load + share * u_load, self.u, aims)
+        left = self._calmed(elastic, kept)
+        v = Kept.of(held).imposed(self._mass, v_load, self.v, self._held.pull @ moving)
+        moved = Motion(self._mass, space.nodes + self.u, v)
+        if not self._held.holds:
+            moved.with_momenta(*motion.momenta)
+        moved.with_at_most(kinetic + elastic - left, bool(self._held.holds))
         self.v = moved.v
 
     def _enter(self, space: Space, before: Space | None = None) -> None:
@@ -260,26 +280,29 @@ class GalerkinModel:
             self._system = system
         self._enter(space)
 
-    def _calmed(self, most: float) -> float:
-        """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`; what it is."""
+    def _calmed(self, most: float, kept: Kept) -> float:
+        """Go along elastic forces, but not in what is kept, till elastic energy is not above `most`; what it is."""
         energy = self._elastic()
-        weight = np.asarray(self._mass.sum(axis=0)).reshape(-1)
         for _ in range(TRIES):
-            if energy <= most:
+            if energy <= most or math.isnan(self._tuned):
                 break
-            x = self.space.nodes + self.u
-            rigid = rigid_part(x, self.space.nodes, weight)
-            kept, self.u = self.u, rigid + (1 - TINY) * math.sqrt(most / energy) * (x - rigid) - self.space.nodes
-            before, energy = energy, self._elastic()
-            if energy > before:
-                self.u, energy = kept, before
-                break
+            self._forces.begin(self.u, 0 * self._beta)
+            force = kept.free(self._forces.at(self.u)[1])
+            way = kept.free(self._at_hand(self._tuned).apply(force))
+            gain = max(float(np.vdot(force, way)), 1e-300)
+            length = min(1.0, (1 + SPARE) * (energy - most) / gain)
+            start, before = self.u, energy
+            for _ in range(TRIES):
+                self.u = start + length * way
+                energy = self._elastic()
+                if energy < before:
+                    break
+                self.u, energy, length = start, before, length / 4
         return energy
 
     def _elastic(self) -> float:
         """Elastic energy in the body's units."""
-        self._forces.begin(self.u, 0 * self._beta)
-        return self._forces.at(self.u)[0]
+        return self._forces.energy(self.u)
 
     def part(
         self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer], faces: Floats
@@ -307,7 +330,7 @@ class GalerkinModel:
         start = start + system.lift(self._held.aims(goals) - self._held.basis.T @ start)
         pushed, moving = (float(np.vdot(w, self._mass @ w)) for w in (dt * push, (start - self.u) / dt))
         enough = PUSHED * pushed + MOVING * moving + ROUNDED * self._hardest
-        self._push = push
+        self._push, self._goals = push, goals
         load = self._mass @ (self.v / dt + push)
         if self._borne is not None:
             load = load + self._borne
@@ -320,8 +343,8 @@ class GalerkinModel:
         if not self._held.holds and not self._footing.touching and self._borne is None:
             end, v = self._with_momenta(end, v, dt, push)
         self.u, self.v = end, v
-        if self.effort.cg > SLOW and self._tuned_in is not self.space:
-            self._system = None
+        if self._tuned_in is not self.space:
+            self._owed += max(self.effort.cg - FRESH, 0)
         self._footing.end()
         if self._forces.flows:
             self._forces.flow(dt)
@@ -349,9 +372,8 @@ class GalerkinModel:
         """The preconditioner for steps of about dt."""
         if not (dt == self._tuned or 1 / OFTEN < dt / self._tuned < OFTEN):
             self._tuned, self._system = dt, None
-        if self._system is None:
-            self._system, self._tuned_in = self._rest_system(self._held.basis), self.space
-            self._tuned_mass = self._mass
+        if self._system is None or self._owed > SETUP + (len(self.space) / MANY) ** 2:
+            self._system = self._rest_system(self._held.basis)
         turns = self._forces.turns(self.u)
         if np.square(turns - self._turns).sum(axis=(1, 2)).max() > TURNED**2:
             self._turns = turns
@@ -361,14 +383,23 @@ class GalerkinModel:
     def _rest_system(self, held: Floats) -> RestSystem:
         """That of the space as it is now, with springs for what is held, V (n, r)."""
         lag = 1 + self._beta / self._tuned
-        rows = [
-            replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
-            for row, more in zip(self._rows, lag, strict=True)
-        ]
-        stiffness = self.space.stiffness(rows, self._law)
-        system = RestSystem(self._inertia(self._tuned), stiffness, held, self.device)
+        scales = lag / lag[0]
+        if self._stiffness is None or not np.array_equal(scales, self._scales):
+            self._stiffness = self.space.stiffness(self._scaled(scales), self._law)
+        elif self._tuned_in is not self.space:
+            known = self._tuned_in, self._stiffness
+            self._stiffness = self.space.stiffness_from(*known, self._scaled(scales), self._law)
+        self._scales, self._tuned_in, self._tuned_mass, self._owed = scales, self.space, self._mass, 0
+        system = RestSystem(self._inertia(self._tuned), lag[0] * self._stiffness, held, self.device)
         system.turn(self._turns)
         return system
+
+    def _scaled(self, scales: Floats) -> list[Row]:
+        """The laws, (k,) times as stiff."""
+        return [
+            replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
+            for row, more in zip(self._rows, scales, strict=True)
+        ]
 
     def _inertia(self, dt: float) -> csr_array:
         """A = M/Δt² + αM/Δt"""
@@ -605,7 +636,9 @@ class GalerkinModel:
                 "slopes": self._slopes.data,
                 "tuned_mass": self._mass.data if self._system is None else self._tuned_mass.data,
                 "tuned_held": self._held.basis if self._system is None else self._system.springs,
+                "owed": np.array(self._owed),
             }
+            | ({} if self._system is None or self._stiffness is None else {"stiffness": self._stiffness.data})
             | ({} if self._borne is None else {"borne": self._borne})
         )
 
@@ -617,12 +650,18 @@ class GalerkinModel:
             return self.space.restored(kept, self.cracks)
 
         now, tuned = cut("space"), cut("tuned")
+        if now.same_as(tuned):
+            tuned = now
         self._turns, self._tuned = state["turns"].copy(), float(state["tuned"])
         self._system = None
-        if not (now.same_as(tuned) or math.isnan(self._tuned)):
+        if "stiffness" in state:
             self._renew(tuned)
-            self._mass = self._tuned_mass = tuned.square(state["tuned_mass"])
-            self._system, self._tuned_in = self._rest_system(state["tuned_held"]), tuned
+            self._mass = tuned.square(state["tuned_mass"])
+            lag = 1 + self._beta / self._tuned
+            self._scales, self._tuned_in = lag / lag[0], self.space
+            self._stiffness = self.space.blocks(state["stiffness"])
+            self._system = self._rest_system(state["tuned_held"])
+        self._owed = int(state["owed"])
         self._renew(now)
         self._mass, self._slopes = now.square(state["mass"]), now.square(state["slopes"])
         self._pace = math.nan, self._mass

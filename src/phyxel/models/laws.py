@@ -63,6 +63,13 @@ class Row:
         )
 
     @property
+    def at_rest(self) -> Floats:
+        """C of small strains [Pa], 6 × 6."""
+        C = self.stiffness.copy()
+        C[:3, :3] += self.k_v
+        return C
+
+    @property
     def flows(self) -> bool:
         return self.yield_strain < LARGEST
 

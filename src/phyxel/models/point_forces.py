@@ -187,6 +187,24 @@ def find_cauchy(
 
 
 @wp.kernel
+def find_energies(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=mat66d),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    plastic: wp.array(dtype=wp.mat33d),
+    energy: wp.array(dtype=wp.float64),
+):
+    """w W(J) of each point, without damping."""
+    q = first + wp.tid()
+    row = law[q]
+    energy[q] = weight[q] * energy_density(J[q], plastic[q], wp.float64(1.0), stiffness[row], k_v[row], k_b[row])
+
+
+@wp.kernel
 def find_turns(
     first: int,
     start: wp.array(dtype=wp.int32),
@@ -277,6 +295,7 @@ class PointForces:
             around = [pairs.start_of_node, pairs.pair, pairs.point, self._dphi]
             return Launch(gather, nodes, [*around, stress, self._total.array], work)
 
+        elastic = [laws.of, laws.stiffness, laws.k_v, laws.k_b]
         yields = [laws.of, laws.yield_strain, laws.creep, laws.max_strain, self._dt.array]
         change = gradients(0.0, self._change)
         return {
@@ -304,11 +323,11 @@ class PointForces:
                 gathered(self._change),
             ],
             "cauchy": [
-                Launch(
-                    find_cauchy,
-                    points,
-                    [laws.of, laws.stiffness, laws.k_v, laws.k_b, self._J, self._plastic, self._stress],
-                )
+                Launch(find_cauchy, points, [*elastic, self._J, self._plastic, self._stress]),
+            ],
+            "energy": [
+                gradients(1.0, self._J),
+                Launch(find_energies, points, [*elastic, self._weight, self._J, self._plastic, self._energy.array]),
             ],
             "spread": [gathered(self._stress)],
             "flow": [Launch(flow, points, [*yields, self._J, self._plastic])],
@@ -331,6 +350,11 @@ class PointForces:
         """Energy [Pa] and force (n, 3) [Pa] at u (n, 3), damping included, in the body's lengths."""
         force = -self._run("force", u)
         return float(self._energy.pull().sum()), force
+
+    def energy(self, u: Floats) -> float:
+        """Elastic energy [Pa] at u (n, 3), in the body's lengths."""
+        self._run("energy", u)
+        return float(self._energy.pull().sum())
 
     def tangent(self, p: Floats, positive: bool = False) -> Floats:
         """K p at the last u that was asked for, (n, 3)."""

@@ -30,6 +30,10 @@ MOST_INVERTED = 3000
 """Unknowns up to which the inverse is kept as a matrix (72 MB, twice); beyond, blocks of single nodes have to do."""
 STIFFER = 1e3
 """Springs that stand for what is held, over the largest stiffness of a node."""
+NOTHING = 1e-10
+"""Spacings by which what is held may be lifted in any way."""
+BLOCK = 256
+"""Rows of a matrix that are mirrored at a time."""
 ROUNDING = 1e-10
 """Share by which the diagonal is raised: what nothing holds at all would have no inverse."""
 
@@ -189,6 +193,8 @@ class RestSystem:
 
     def lift(self, amounts: Floats) -> Floats:
         """The field with Vᵀ u = amounts (r, 3) that costs least at rest, shape (n, 3)."""
+        if np.abs(amounts).max(initial=0) < NOTHING:
+            return self._held @ amounts
         found = (self._lift @ amounts.reshape(-1)).reshape(-1, 3)
         return found + self._held @ (amounts - self._held.T @ found)
 
@@ -221,8 +227,12 @@ def _inverted(inertia: csr_array, stiffness: bsr_array, held: Floats) -> Floats:
     if failed:
         raise np.linalg.LinAlgError("the system at rest is not positive")
     inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    upper = np.triu(inverse)
-    return np.ascontiguousarray(upper + np.triu(upper, 1).T)
+    for first in range(0, len(inverse), BLOCK):  # the part below the diagonal is not written
+        last = first + BLOCK
+        own = np.triu(inverse[first:last, first:last])
+        inverse[first:last, first:last] = own + np.triu(own, 1).T
+        inverse[last:, first:last] = inverse[first:last, last:].T
+    return np.ascontiguousarray(inverse.T)
 
 
 def _in_groups(matrix: Floats) -> Floats:

@@ -31,6 +31,7 @@ from phyxel.mls.neighbours import nearest
 from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import Basis, ShapeFunctions, ShapeValues, entries_of
 from phyxel.models.cuts import Cracked, Extent, alone, continued, cut_values, rebuilt
+from phyxel.models.differences import Difference, Lists, met
 from phyxel.models.elasticity import hooke
 from phyxel.models.laws import Row
 from phyxel.solid.fabric import Fabric
@@ -153,8 +154,6 @@ class Space:
         """whether the point and the node of an entry see each other, shape (pairs,)"""
         self._cut_off, self._lost = np.zeros(len(self.points), bool), np.zeros(len(self.points), bool)
         """points that have been cut off from nodes, and those that see too few; shape (q,) each"""
-        self._changed = np.zeros(0, np.int64)
-        """points whose functions the last cut has changed"""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -254,14 +253,30 @@ class Space:
 
     def _lead_orphans(self) -> None:
         """Nodes that no point depends on any more have no motion of their own: the nearest that has leads them."""
-        orphans = np.setdiff1d(np.arange(len(self)), self.felt())
+        orphans = self._orphans()
         if len(orphans):
             lost = self.at_nodes.rows(orphans).unknown()
             self.at_nodes = self.at_nodes.with_rows(orphans, continued(self, lost, self.nodes[orphans], None))
 
+    def _orphans(self) -> NDArray[np.int64]:
+        return np.setdiff1d(np.arange(len(self)), self.felt())
+
+    def led(self, X: Floats) -> NDArray[np.bool_]:
+        """Which places (m, 3) are those of nodes that others lead, (m,)."""
+        orphans = self._orphans()
+        if len(orphans) == 0:
+            return np.zeros(len(X), bool)
+        return np.asarray(nearest(X, self.nodes[orphans], 1)[0][:, 0] < SAME)
+
     def felt(self) -> NDArray[np.int64]:
         """Nodes that points depend on, ascending."""
-        return np.flatnonzero(np.bincount(self.values.indices, self.values.data != 0, len(self)))
+        return self._felt
+
+    @cached_property
+    def _felt(self) -> NDArray[np.int64]:
+        felt = np.zeros(len(self), bool)
+        felt[self.values.indices[self.values.data != 0]] = True
+        return np.flatnonzero(felt)
 
     def _struck(self, sees: Cracked, box: Extent | None) -> NDArray[np.int64]:
         """Entries whose point and node do not see each other any more, for something in a box if there is one."""
@@ -274,7 +289,8 @@ class Space:
 
     def _forget(self) -> None:
         """What was found for other cracks."""
-        self.__dict__.pop("at_skin", None)
+        for name in ("at_skin", "_felt"):
+            self.__dict__.pop(name, None)
 
     def _near(self, box: Extent) -> NDArray[np.bool_]:
         """Points whose ways to their nodes may lead through a box, shape (q,)."""
@@ -325,14 +341,11 @@ class Space:
         rows = state["rows"]
         starts, entries = entries_of(self.values.indptr, rows)
         arrays = {"phi": self.values.data, "dphi": self.gradients, "seen": self._seen}
-        start, index = self.values.indptr, self.values.indices
+        start, index = before, _ = self.values.indptr, self.values.indices
         if np.array_equal(np.diff(starts), state["count"]):
-            others = (arrays["phi"][entries] != state["phi"]) | (arrays["dphi"][entries] != state["dphi"]).any(axis=1)
             arrays = {name: array.copy() for name, array in arrays.items()}
             for name, array in arrays.items():
                 array[entries] = state[name]
-            other = np.unique(np.repeat(np.arange(len(rows)), state["count"])[others])
-            self._changed = rows[other]
             self.pairs = self.pairs.with_values(arrays["phi"], arrays["dphi"])
         else:
             order = np.arange(len(self.points))
@@ -341,12 +354,22 @@ class Space:
             start, entries = entries_of(both.astype(np.int32), order)
             arrays = {name: np.concatenate([array, state[name]])[entries] for name, array in arrays.items()}
             index = np.concatenate([index, state["index"].astype(np.int32)])[entries]
-            for name in ("pairs", "_point", "_spans", "_neighbours"):
+            for name in ("pairs", "_point", "_spans"):
                 self.__dict__.pop(name, None)
         self.values = csr_array((arrays["phi"], index, start), self.values.shape)
+        self.__dict__.pop("_felt", None)
+        if "_neighbours" in self.__dict__ and start is not before:
+            self._neighbours = self._joined(rows)
         self.gradients, self._seen = arrays["dphi"], arrays["seen"]
         self._lost, self._cut_off = self._lost.copy(), self._cut_off.copy()
         self._lost[rows], self._cut_off[rows] = state["lost"], True
+
+    def _joined(self, rows: NDArray[np.integer]) -> Lists:
+        """The nodes that share a point with each node, where some points, (k,), have longer lists than before."""
+        start, index = self._neighbours
+        known = csr_array((np.ones(len(index), np.float32), index, start), (len(self), len(self)))
+        both = csr_array(known + met(csr_array(self.values[rows])))
+        return both.indptr.astype(np.int32), both.indices.astype(np.int32)
 
     # Pieces
 
@@ -359,7 +382,7 @@ class Space:
         both.resize(points + nodes, points + nodes)
         label = connected_components(both, directed=False)[1][points:]
         felt = self.felt()
-        orphans = np.setdiff1d(np.arange(nodes), felt)
+        orphans = self._orphans()
         label[orphans] = label[felt[nearest(self.nodes[orphans], self.nodes[felt], 1)[1][:, 0]]]
         label = np.unique(label, return_inverse=True)[1].astype(np.int32)
         return label if self._cracks is None else self._with_crumbs_joined(label, self._cracks)
@@ -457,36 +480,27 @@ class Space:
                 part[entries] = found[owner, index[entries]]
         return self.square(both[0]), self.square(both[1])
 
+    def changed_from(self, before: Space) -> NDArray[np.int64]:
+        """Points whose functions were others in a space that this one was cut from, ascending."""
+        rows = np.flatnonzero(self._cut_off)
+        (starts, entries), (others, olds) = (entries_of(space.values.indptr, rows) for space in (self, before))
+        counts, old_counts = np.diff(starts), np.diff(others)
+        same = counts == old_counts
+        entries, olds = entries[np.repeat(same, counts)], olds[np.repeat(same, old_counts)]
+        differs = self.values.data[entries] != before.values.data[olds]
+        differs |= (self.gradients[entries] != before.gradients[olds]).any(axis=1)
+        owner = np.repeat(np.flatnonzero(same), counts[same])
+        return np.asarray(rows[~same | (np.bincount(owner[differs], minlength=len(rows)) > 0)], np.int64)
+
     def products_from(
         self, before: Space, density: Floats, known: tuple[csr_array, csr_array]
     ) -> tuple[csr_array, csr_array]:
         """The same where they are known of the space that this one was cut from: only points that the cut has changed
         are looked at."""
-        start, index = self._neighbours
-        if known[0].indices is not index:
-            return self.products(density)
-        rows = self._changed
-        starts, entries = entries_of(self.values.indptr, rows)
-        owner, node = np.repeat(np.arange(len(rows)), np.diff(starts)), self.values.indices[entries]
-        nodes, place = np.unique(node, return_inverse=True)
-        weights = np.column_stack([density, np.ones((len(density), 3))])[rows] * self.weights[rows, None]
-
-        def squares(space: Space) -> Floats:
-            terms = np.zeros((4, len(rows), len(nodes)))
-            terms[:, owner, place] = np.column_stack([space.values.data[entries], space.gradients[entries]]).T
-            return np.swapaxes(terms, 1, 2) @ (weights.T[:, :, None] * terms)
-
-        change = squares(self) - squares(before)
-        changes = change[0], change[1:].sum(axis=0)
-        local = np.full(len(self), -1)
-        local[nodes] = np.arange(len(nodes))
-        starts, entries = entries_of(start, nodes)
-        row, column = np.repeat(np.arange(len(nodes)), np.diff(starts)), local[index[entries]]
-        kept = column >= 0
-        both = [part.data.copy() for part in known]
-        for part, added in zip(both, changes, strict=True):
-            part[entries[kept]] += added[row[kept], column[kept]]
-        return self.square(both[0]), self.square(both[1])
+        change = Difference.between(before, self)
+        lists = before._neighbours, self._neighbours
+        mass = change.added(change.mass(density), known[0].data, *lists)
+        return self.square(mass), self.square(change.added(change.slopes(), known[1].data, *lists))
 
     def _summed(self, density: Floats, rows: NDArray[np.int32]) -> list[Floats]:
         """Whole rows of these two matrices, shape (k, n) each."""
@@ -525,7 +539,7 @@ class Space:
         """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
         start, index = self._neighbours
         blocks = wp.zeros(len(index), dtype=wp.mat33d, device=self.device)
-        laws = np.array([row.stiffness + row.k_v * _ONES for row in rows])
+        laws = np.array([row.at_rest for row in rows])
         pairs = self.pairs
         dev.launch(
             assemble_stiffness,
@@ -541,16 +555,25 @@ class Space:
             ],
             self.device,
         )  # fmt: skip
-        return bsr_array((blocks.numpy(), index, start), shape=(3 * len(self), 3 * len(self)))
+        return self.blocks(blocks.numpy())
+
+    def stiffness_from(
+        self, before: Space, known: bsr_array, rows: Sequence[Row], which: NDArray[np.integer]
+    ) -> bsr_array:
+        """The same where it is known of a space that this one was cut from."""
+        change = Difference.between(before, self)
+        added = change.stiffness([row.at_rest for row in rows], which)
+        return self.blocks(change.added(added, known.data, before._neighbours, self._neighbours))
+
+    def blocks(self, entries: Floats) -> bsr_array:
+        """A matrix of nodes that meet by its 3 × 3 blocks, shape (3n, 3n)."""
+        start, index = self._neighbours
+        return bsr_array((entries, index, start), shape=(3 * len(self), 3 * len(self)))
 
     @cached_property
-    def _neighbours(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _neighbours(self) -> Lists:
         """Where the lists of nodes that share a point with each node start, and the lists, ascending."""
-        meets = csr_array(
-            (np.ones(self.values.nnz, np.float32), self.values.indices, self.values.indptr), self.values.shape
-        )
-        common = csr_array(meets.T @ meets)
-        common.sort_indices()
+        common = met(self.values)
         return common.indptr.astype(np.int32), common.indices.astype(np.int32)
 
 
@@ -560,10 +583,6 @@ def _strongest(values: csr_array) -> NDArray[np.int64]:
     chosen = np.abs(values.data) == np.repeat(most, np.diff(values.indptr))
     first = np.flatnonzero(chosen)
     return values.indices[first[np.searchsorted(first, values.indptr[:-1])]].astype(np.int64)
-
-
-_ONES = np.zeros((6, 6))
-_ONES[:3, :3] = 1.0
 
 
 def _paired(values: csr_array, gradients: Floats, device: wp.Device) -> Pairs:
