@@ -90,6 +90,9 @@ def divide(world: World, what: Break) -> None:
     others = [body.piece(next(fresh), *chosen, cracks) for chosen in zip(nodes[1:], points[1:], strict=True)]
     body.keep(nodes[0], points[0], cracks, list(zip(others, nodes[1:], strict=True)))
     pieces = [body, *others]
+    mass, force = sum(piece.masses.sum() for piece in pieces), body.force
+    for piece in pieces:
+        piece._force = force * (piece.masses.sum() / mass)
     whole = np.flatnonzero(~what.crumbs)
     mover.divide(body, [pieces[k] for k in whole], [nodes[k] for k in whole])
     for k, *motion in thrown:
