@@ -60,8 +60,8 @@ def test_holds_and_forces_are_shared_out_among_pieces(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_displacement_jumps_across_a_slit(model: str) -> None:
-    """Two cantilevers that lie on each other slip along the slit as they bend, and the bar before it does not. Some nodes
-    of the phyxel body lie in the slit."""
+    """Two cantilevers that lie on each other slip along the slit as they bend, and the bar before it does not. Some
+    nodes of the phyxel body lie in the slit."""
     body = bar(model, 150)
     body.fix(px.Box((-1, -1, -1), (0.1, 1, 1)))
     body.cut((0.5, 0.0, 0.0), (0.0, 1.0, 0.0), ahead=(-1.0, 0.0, 0.0))

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 FEW = 4
 """Nodes below which what is left of a body is a crumb, whatever its shape."""
 THINNEST = 0.25
-"""Root mean square distance of nodes from the plane that is nearest to them all, over that between neighbours, below which
+"""Root mean square distance of nodes from the plane nearest to them all, over that between neighbours, below which
 they are a crumb: two layers have a half."""
 _ways = np.array([way for way in itertools.product((-1, 0, 1), repeat=3) if any(way)], np.float64)
 AROUND: Floats = _ways / np.linalg.norm(_ways, axis=1, keepdims=True)

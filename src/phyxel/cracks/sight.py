@@ -17,8 +17,8 @@ Indices = NDArray[np.int64]
 HALVINGS = 12
 """How often the place of a crossing is halved: to a 4000th of half a cell."""
 UPPER = wp.constant(wp.float64(-1e-9))
-"""ψ1 from which on a place is on the upper side. Nodes often lie in a crack's plane: there ψ1 is 0 but for rounding, which
-differs from way to way, and must not let them see both sides."""
+"""ψ1 from which on a place is on the upper side. Nodes often lie in a crack's plane: there ψ1 is 0 but for rounding,
+which differs from way to way and must not let them see both sides."""
 
 
 @wp.kernel
