@@ -548,11 +548,14 @@ class Body:
         return picked(self, at, radius)
 
     def release(self, handle: Handle) -> None:
-        """Let go of what `fix` or `drag` held."""
-        if handle not in self.handles:
+        """Let go of what `fix` or `drag` held, also where it has parted from this body since."""
+        pieces = [self] if self._world is None else [one for one in self._world.bodies if one.whole == self.whole]
+        held = [(piece, own) for piece in pieces for own in piece.handles if own.grip is handle.grip]
+        if not held:
             raise PhyxelError(f"{self.name}: this handle is not held; it was released before or is another body's")
-        self.handles.remove(handle)
-        self._holds_changed()
+        for piece, own in held:
+            piece.handles.remove(own)
+            piece._holds_changed()
 
     def _holds_changed(self) -> None:
         if self._world is not None:

@@ -92,6 +92,9 @@ def divide(world: World, what: Break) -> None:
     pieces = [body, *others]
     deal_out_holds(list(zip(pieces, nodes, strict=True)))
     narrow(body, nodes[0], points[0], cracks)
+    mass, force = sum(piece.masses.sum() for piece in pieces), body.force
+    for piece in pieces:
+        piece._force = force * (piece.masses.sum() / mass)
     whole = np.flatnonzero(~what.crumbs)
     mover.divide(body, [pieces[k] for k in whole], [nodes[k] for k in whole])
     for k, *motion in thrown:
