@@ -55,8 +55,8 @@ WIDTH = 0.6
 """Of the Gaussian with which they count."""
 ASKED = 8
 """Most loaded places that are looked at closer in a body with cracks."""
-SMOOTHINGS = 10
-"""How often speeds and turns are averaged along a front, over about a node spacing then."""
+SMOOTHINGS = 3
+"""How often speeds and turns are averaged along a front, over about half a node spacing."""
 EAGER = 0.5
 """Share of the way to where the stress says that a front turns in a step: the rest would follow noise."""
 
