@@ -60,22 +60,22 @@ class Cracking:
         """Materials have changed, or bodies."""
         self._strength = None
 
-    def follow(self) -> None:
-        """Part what cracks have come to lie between."""
+    def follow(self, fewest: int = 1) -> None:
+        """Part what cracks have come to lie between, but for parts of less than `fewest` phyxels."""
         changed = [body for body in self._phyxels.bodies if self._known.get(body) != _revision(body)]
         for body in changed:
-            self._part(body)
+            self._part(body, fewest)
         if changed:
             self.outdate()
             self._phyxels.neighbours_changed()
 
-    def _part(self, body: Body) -> None:
+    def _part(self, body: Body, fewest: int) -> None:
         self.laid_out(body)
         if body.fracture is None or body.has_melted:
             return
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
         dev.write(model.reach, model.ranges[index][0], body.part().reach)
-        cutting.cut(model, index, body.birth_places, body.fracture.cracks.sees, body.sees)
+        cutting.cut(model, index, body.birth_places, body.fracture.cracks.sees, body.sees, fewest)
 
     def advance(self, dt: float) -> None:
         """Let cracks run after dt [s] more, if anything is near its strength."""
@@ -92,7 +92,7 @@ class Cracking:
         elif self._since >= self.longest * (1 - 1e-9):
             self._running = self._grow(brittle)
             self._since = 0.0
-            self.follow()
+            self.follow(cutting.SPLINTER)
 
     def _grow(self, brittle: list[Body]) -> bool:
         """Let the cracks of bodies start and run; whether any did."""

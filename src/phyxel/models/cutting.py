@@ -93,15 +93,15 @@ def components(model: PhyxelModel, body: int) -> NDArray[np.int32]:
     return _Links.of(model.matter.near.pairs()).components(*model.ranges[body])
 
 
-def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees) -> None:
+def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees, fewest: int = 1) -> None:
     """Part the neighbours of a body between which cracks run, as `cracks` says.
 
     `places` (n, 3) are those of its phyxels at birth. New neighbours, where the old ones are too few, are those that
-    `sees` allows.
+    `sees` allows. No part of less than `fewest` phyxels comes off.
     """
     low, high = model.ranges[body]
     links = _Links.of(model.matter.near.pairs())
-    kept = _with_splinters(links, _uncrossed(links, low, high, places, cracks), low, high)
+    kept = _with_splinters(links, _uncrossed(links, low, high, places, cracks), low, high, fewest)
     if kept.all():
         return
     model.synchronise()
@@ -163,14 +163,14 @@ def _uncrossed(links: _Links, low: int, high: int, places: Floats, cracks: Sees)
     return ~np.isin(links.owner * n + links.index, gone)
 
 
-def _with_splinters(links: _Links, kept: NDArray[np.bool_], low: int, high: int) -> NDArray[np.bool_]:
-    """Which links to keep so that no part of fewer than `SPLINTER` phyxels comes off: cracks closer together than
+def _with_splinters(links: _Links, kept: NDArray[np.bool_], low: int, high: int, fewest: int) -> NDArray[np.bool_]:
+    """Which links to keep so that no part of less than `fewest` phyxels comes off: cracks closer together than
     nodes can tell. It stays with the part, a large one if it can be, that most of its links lead to."""
     if kept.all():
         return kept
     label = links.part(kept).components(low, high)
     count = np.bincount(label)
-    small = count < SPLINTER
+    small = count < fewest
     small[count.argmax()] = False
     if not small.any():
         return kept
