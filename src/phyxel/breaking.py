@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.cracks.cracks import Cracks
+from phyxel.parting import deal_out_holds, homes_of_points, narrow, piece_of
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -74,7 +75,7 @@ def _look_at(world: World, body: Body) -> bool:
     nodes = rank[label].astype(np.int64)
     crumbs = mover.crumbs_of(body, _chosen(nodes, len(weight)))
     cracks = {name: np.array(array) for name, array in body.fracture.cracks.state().items()}
-    divide(world, Break(body.name, world.past_events, nodes, nodes[body.homes_of_points()], crumbs, cracks))
+    divide(world, Break(body.name, world.past_events, nodes, nodes[homes_of_points(body)], crumbs, cracks))
     return True
 
 
@@ -87,9 +88,13 @@ def divide(world: World, what: Break) -> None:
     thrown = [(k, body.positions[nodes[k]], *mover.momenta_of(body, nodes[k])) for k in np.flatnonzero(what.crumbs)]
     names = {one.name for one in world.bodies}
     fresh = (name for k in range(2, 10**6) if (name := f"{body.whole}-{k}") not in names)
-    others = [body.piece(next(fresh), *chosen, cracks) for chosen in zip(nodes[1:], points[1:], strict=True)]
-    body.keep(nodes[0], points[0], cracks, list(zip(others, nodes[1:], strict=True)))
+    others = [piece_of(body, next(fresh), *chosen, cracks) for chosen in zip(nodes[1:], points[1:], strict=True)]
     pieces = [body, *others]
+    deal_out_holds(list(zip(pieces, nodes, strict=True)))
+    narrow(body, nodes[0], points[0], cracks)
+    mass, force = sum(piece.masses.sum() for piece in pieces), body.force
+    for piece in pieces:
+        piece._force = force * (piece.masses.sum() / mass)
     whole = np.flatnonzero(~what.crumbs)
     mover.divide(body, [pieces[k] for k in whole], [nodes[k] for k in whole])
     for k, *motion in thrown:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from phyxel import device as dev
 from phyxel.checkpoint import below, under
 from phyxel.material import Mixture
-from phyxel.mls.moments import THINNEST
 from phyxel.models.encounters import Meeting, Outline, Party
 from phyxel.models.rigid import RigidSpace
 from phyxel.mover import Piece, State
@@ -28,6 +28,9 @@ Floats = NDArray[np.float64]
 
 FEW = 4
 """Nodes below which what is left of a body is a crumb, whatever its shape."""
+THINNEST = 0.25
+"""Root mean square distance of nodes from the plane nearest to them all, over that between neighbours, below which
+they are a crumb: two layers have a half."""
 _ways = np.array([way for way in itertools.product((-1, 0, 1), repeat=3) if any(way)], np.float64)
 AROUND: Floats = _ways / np.linalg.norm(_ways, axis=1, keepdims=True)
 """Directions all around, shape (26, 3)."""
@@ -185,5 +188,8 @@ def _ball(space: RigidSpace) -> Outline:
 
 def is_flat(places: Floats) -> bool:
     """Whether places (n, 3) are so few, or lie so nearly in a plane, that they determine no linear field."""
+    if len(places) < FEW:
+        return True
     spread = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
-    return len(places) < FEW or bool(spread[2] ** 2 < THINNEST * spread[0] ** 2)
+    apart = np.median(cKDTree(places).query(places, 2)[0][:, 1])
+    return bool(spread[2] < THINNEST * apart * np.sqrt(len(places)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.cracks.samples import Samples
 from phyxel.models import cutting
+from phyxel.parting import held_places, shear_speeds
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -21,10 +22,14 @@ Floats = NDArray[np.float64]
 
 TENSE = 0.8
 """Largest stress over the strength from which on it is looked at often."""
-WAY = 0.5
+WAY = 1.0
 """Spacings that a shear wave goes between two looks at what is tense."""
 RESTING_WAY = 2.0
 """The same while no crack runs."""
+
+
+FEWEST = 40
+"""Phyxels of a body that can crack: with fewer, all of them are at a surface, and a crack is as large as the body."""
 
 
 class Cracking:
@@ -74,14 +79,14 @@ class Cracking:
 
     def advance(self, dt: float) -> None:
         """Let cracks run after dt [s] more, if anything is near its strength."""
-        brittle = [body for body in self._phyxels.bodies if body.is_brittle]
+        brittle = [body for body in self._phyxels.bodies if body.is_brittle and len(body.birth) >= FEWEST]
         if not brittle:
             return
         self._since += dt
         least = min(body.fracture.least for body in brittle if body.fracture is not None)
         ratio = cutting.overload(self._phyxels.model, self._strengths()) / least
         way = WAY if self._running else RESTING_WAY
-        self.longest = math.inf if ratio < TENSE else way / max(float(_speeds(body).max()) for body in brittle)
+        self.longest = math.inf if ratio < TENSE else way / max(float(shear_speeds(body).max()) for body in brittle)
         if ratio < 1:
             self._since = 0.0
         elif self._since >= self.longest * (1 - 1e-9):
@@ -97,7 +102,9 @@ class Cracking:
         for body in brittle:
             own = self._phyxels.nodes_of(body)
             assert body.fracture is not None
-            samples = Samples(body.birth_places, stress[own], J[own], body.strength, _speeds(body), body.held_places)
+            samples = Samples(
+                body.birth_places, stress[own], J[own], body.strength, shear_speeds(body), held_places(body)
+            )
             if samples.load().max() > body.fracture.least:
                 grown |= body.fracture.grow(samples, self._since)
         return grown
@@ -118,7 +125,10 @@ class Cracking:
         """[Pa], shape (n,); infinite where nothing cracks."""
         if self._strength is None:
             bodies, model = self._phyxels.bodies, self._phyxels.model
-            given = [body.strength if body.is_brittle else np.full(len(body.birth), np.inf) for body in bodies]
+            breaks = [body.is_brittle and len(body.birth) >= FEWEST for body in bodies]
+            given = [
+                b.strength if yes else np.full(len(b.birth), np.inf) for b, yes in zip(bodies, breaks, strict=True)
+            ]
             numb = model.matter.volume.numpy() == 0
             strength = np.where(numb, np.inf, np.concatenate(given))
             self._strength = wp.array(strength, dtype=model.real, device=model.device)
@@ -127,9 +137,3 @@ class Cracking:
 
 def _revision(body: Body) -> int:
     return 0 if body.fracture is None else body.fracture.cracks.revision
-
-
-def _speeds(body: Body) -> Floats:
-    """Of shear waves √(μ/ρ) [spacings/s], shape (n,)."""
-    young, poisson, density = (body.mixture.number(name) for name in ("young", "poisson", "density"))
-    return np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit

@@ -323,6 +323,8 @@ NODES_PER_THREAD = 400
 """Fewest nodes that are worth a thread of their own: some 50 µs of work between two barriers."""
 LONGEST_BLOCK = 16
 """Most repetitions of a program in one captured graph."""
+WORN_IN = 64
+"""Repetitions from which on blocks of several are worth being captured: programs of bodies that crack serve few."""
 
 
 class Program:
@@ -338,6 +340,7 @@ class Program:
         self._threads = 1 if device.is_cuda else max(1, min(thread_count(), biggest // NODES_PER_THREAD))
         self._gate = wp.zeros(64, dtype=wp.int32, device=device)
         self._graphs: dict[int, list[Any]] = {}
+        self._repeated = 0
 
     def _capture(self, rank: int, times: int) -> Any:
         with wp.ScopedCapture(device=self._device) as capture:
@@ -367,8 +370,10 @@ class Program:
 
         In blocks of 16, 8, 4, 2, 1: between two calls of a graph the threads would wait for Python's one lock.
         """
-        blocks = [LONGEST_BLOCK] * (times // LONGEST_BLOCK)
-        blocks += [1 << bit for bit in reversed(range(LONGEST_BLOCK.bit_length() - 1)) if times >> bit & 1]
+        longest = LONGEST_BLOCK if self._repeated + times >= WORN_IN else 1
+        self._repeated += times
+        blocks = [longest] * (times // longest)
+        blocks += [1 << bit for bit in reversed(range(longest.bit_length() - 1)) if times >> bit & 1]
         graphs = [self._graphs_of(block) for block in blocks]
 
         def replay(rank: int) -> None:

@@ -16,6 +16,7 @@ from phyxel.cracks.samples import Samples
 from phyxel.material import Mixture
 from phyxel.models.cuts import Extent
 from phyxel.models.galerkin import GalerkinModel
+from phyxel.parting import held_places, shear_speeds
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -35,6 +36,8 @@ class Fracturing:
         """revision of the cracks that the space goes by"""
         self._of: Mixture | None = None
         """the mixture for which strengths and speeds of the points are known"""
+        self._beside_fronts = False
+        """whether the space was cut beside fronts only since all of it was looked at"""
         self.longest = math.inf
         """of a step [s]: fronts go a part of a spacing in it"""
         model.cracks = self._sees
@@ -53,12 +56,17 @@ class Fracturing:
         if fracture is None:
             return
         samples = self._samples()
-        self.longest = math.inf
-        if samples.load().max() > fracture.least:
-            before = [crack.front for crack in fracture.cracks]
-            if fracture.grow(samples, dt):
-                self.follow(before)
+        before = [crack.front for crack in fracture.cracks]
+        if samples.load().max() > fracture.least and fracture.grow(samples, dt):
+            self.follow(before)
+            self._beside_fronts = True
             self.longest = fracture.longest_step(samples)
+            return
+        self.longest = math.inf
+        if self._beside_fronts:
+            # Level sets shift a little behind a front that turns: what that parts is found once it has come to rest.
+            self._beside_fronts = False
+            self._cut(None)
 
     def follow(self, before: Sequence[Front] | None = None) -> None:
         """Cut the space where cracks have come to lie; if fronts are given, only beside those that are others now."""
@@ -70,6 +78,9 @@ class Fracturing:
         if before is not None:
             fronts = zip_longest((crack.front for crack in fracture.cracks), before)
             boxes = [_around(now, then) for now, then in fronts if now is not then]
+        self._cut(boxes)
+
+    def _cut(self, boxes: list[Extent] | None) -> None:
         with dev.one_blas_thread():
             changed = self._model.crack(boxes)
         if changed:
@@ -80,21 +91,22 @@ class Fracturing:
         body, space = self._body, self._model.space
         if self._of is not body.mixture:
             self._of = body.mixture
-            young, poisson, density = (body.mixture.number(name) for name in ("young", "poisson", "density"))
             self._strength = body.strength[space.owner]
-            self._speed = (np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit)[space.owner]
+            self._speed = shear_speeds(body)[space.owner]
         stress, J = self._model.point_stress()
-        return Samples(space.points, stress, J, self._strength, self._speed, body.held_places)
+        return Samples(space.points, stress, J, self._strength, self._speed, held_places(body))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of it."""
-        return {"known": np.array(self._known), "longest": np.array(self.longest)}
+        return {"known": np.array([self._known, self._beside_fronts]), "longest": np.array(self.longest)}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave; model and cracks are as they were then already."""
-        self._known, self.longest = int(state["known"]), float(state["longest"])
+        known, beside_fronts = state["known"].tolist()
+        self._known, self._beside_fronts, self.longest = int(known), bool(beside_fronts), float(state["longest"])
         self._body.space = self._model.space
-        self._body.outdate_surface()
+        if not self._body.reshaped:
+            self._body.appearance.outdate()
 
 
 def _around(now: Front, then: Front | None) -> Extent:

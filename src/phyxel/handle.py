@@ -52,6 +52,8 @@ class Handle:
     """what it turns about, where it was then [m], shape (3,); its middle if left out"""
     moved: Floats = field(default_factory=lambda: np.zeros(3))
     """how far the middle has gone [m], shape (3,)"""
+    grip: object = field(default_factory=object)
+    """what it shares with the holds that came of it when its body fell apart"""
 
     def dealt_out(self, whose: Sequence[tuple[Body, NDArray[np.int64]]]) -> list[tuple[Body, Handle]]:
         """This hold when its body has fallen into some with these nodes of it: one on each that it has hold of, this

@@ -114,7 +114,10 @@ class Inside:
 
 
 def _two(key: str, given: Sequence[float]) -> tuple[float, float]:
-    values = np.asarray(given, float)
+    try:
+        values = np.asarray(given, float)
+    except (TypeError, ValueError):
+        values = np.full(2, np.nan)
     if values.shape != (2,) or not np.isfinite(values).all() or values[0] == values[1]:
         raise PhyxelError(f"{key} = {given}: give two different numbers, in the unit of the field")
     return float(values[0]), float(values[1])

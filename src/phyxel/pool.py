@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.body import Anchor, Body
+from phyxel.body import Body
 from phyxel.checkpoint import under
+from phyxel.hull import Hull
 from phyxel.material import Mixture
 from phyxel.models import reshape
 from phyxel.models.laws import Row
+from phyxel.placement import Anchor
 from phyxel.skins import Skins
 from phyxel.surface.surfels import Surfels
 
@@ -169,7 +171,7 @@ class Pool:
             f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surfels.state().items()
         }
         surfaces |= {
-            f"skin.{body.name}.{name}": array for body in self.bodies for name, array in body.skin_state().items()
+            f"skin.{body.name}.{name}": array for body in self.bodies for name, array in body.hull.state().items()
         }
         stiffness = [self._stiffness.get(body, 0.0) for body in self._phyxels.bodies]
         counts = {
@@ -190,7 +192,7 @@ class Pool:
                 body.anchor.centre = state[f"centre.{body.name}"]
                 body.surfels.restore(under(f"surface.{body.name}.", state), body.unit)
         for body in self.bodies:
-            body.restore_skin(under(f"skin.{body.name}.", state))
+            body.hull = Hull.restored(under(f"skin.{body.name}.", state))
 
 
 def is_fluid(body: Body) -> bool:

@@ -90,7 +90,11 @@ class CarriedProbe(_Places):
     def __init__(self, body: Body, X: Floats) -> None:
         super().__init__(body, X)
         self._points, self._nodes = ((places - body.centre) / body.unit for places in (X, body.reference))
-        self._carriers = Carriers.found(self._points, self._nodes, None if body.reshaped else body.sees)
+        if body.fracture is not None and body.has_cracked and not body.reshaped:
+            past_cracks = body.fracture.cracks.sees
+            self._carriers = Carriers.beside_cracks(self._points, self._nodes, body.sees, past_cracks)
+        else:
+            self._carriers = Carriers.found(self._points, self._nodes, None if body.reshaped else body.sees)
         self._shares = self._carriers.matrix(len(self._nodes))
 
     def displacement(self) -> Floats:

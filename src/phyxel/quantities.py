@@ -70,13 +70,21 @@ def quantity(field: str | Callable[..., NDArray[np.floating]]) -> Quantity:
         raise PhyxelError(f"field = {field!r}: give one of {', '.join(QUANTITIES)}, or a function f(X) or f(body, X)")
     name = getattr(field, "__name__", "field")
     title = "field" if name == "<lambda>" else name.replace("_", " ")
-    with_body = len(inspect.signature(field).parameters) > 1
+    wanted = len(inspect.signature(field).parameters)
+    if wanted not in (1, 2):
+        raise PhyxelError(f"{title}: a function of {wanted} arguments; give f(X) or f(body, X)")
+    with_body = wanted == 2
 
     def asked(probe: Probe) -> Floats:
         found = np.asarray(field(probe.body, probe.X) if with_body else field(probe.X), np.float64)
         if found.shape != (len(probe.X),):
             raise PhyxelError(
                 f"{title}: gave shape {found.shape} for {len(probe.X)} positions; give one number for each"
+            )
+        if not (known := np.isfinite(found)).all():
+            raise PhyxelError(
+                f"{title}: gave {found[~known][0]} at {probe.X[~known][0]} m in {probe.body.name}; "
+                "give a finite number everywhere in the bodies"
             )
         return found
 

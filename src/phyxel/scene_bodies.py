@@ -8,7 +8,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from phyxel.body import MODES, MOST_MODES, Body
+from phyxel.asked import MODES, MOST_MODES
+from phyxel.body import Body
 from phyxel.contact.colliders import Box
 from phyxel.errors import PhyxelError
 from phyxel.fields import Attraction, ForceField, Wind

@@ -265,7 +265,7 @@ def test_a_squeezed_ring_meets_itself():
     world.advance(0.5)
     at_middle = np.abs(ring.reference[:, 2]) < 0.06
     left = at_middle & (ring.reference[:, 0] < 0)
-    over = (ring.positions[left, 0] + ring._reach[left]).max()
+    over = (ring.positions[left, 0] + ring.reach[left]).max()
     print(f"the left side reaches {over / ring.unit:.2f} spacings over the middle, unit {ring.unit:.3f} m")
     assert (world.phyxels.contact.contacts.target.numpy() >= 0).sum() > 6
     assert over < 0.4 * ring.unit

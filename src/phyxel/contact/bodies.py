@@ -23,6 +23,7 @@ from phyxel import device as dev
 from phyxel.contact.candidates import WORK, Candidates, Frames
 from phyxel.contact.meeting import Contacts, against_patch, find_contacts, pair_weight
 from phyxel.device import Launch
+from phyxel.mls.seen import Sees
 from phyxel.solid.guide import Guide, laid_guide
 
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ def find_impulses(
             apart = wp.max(contacts.gap[i], 0.0) / clock[drift]
         push = wp.max(approach - apart, 0.0) / gives_n
         rub = wp.min(sliding / gives_t, wp.sqrt(frames.friction[body[i]] * frames.friction[b]) * push)
-        if shifting == 1:
+        # Faces that have just parted fit into each other: what coarse nodes take for a depth there is none.
+        family = frames.family[body[i]]
+        if shifting == 1 and (family < 0 or family != frames.family[b]):
             depth = PUSHED_OUT * wp.max(-contacts.gap[i], 0.0) / gives_n
     contacts.impulse[i] = push * n - rub * t
     contacts.twist[i] = push * turn_n - rub * turn_t
@@ -195,14 +198,23 @@ def take_impulses(
         y[k] = u[k] + damping[k] * v[k]
 
 
+def _sees(body: Body) -> Sees:
+    """What tells which parts of a body can come to touch. One that cracks is asked anew after each cut, and only for
+    what its cracks hide, which is soon told: legs that it has besides are near each other by their nodes."""
+    return body.sees if body.fracture is None or not body.has_cracked else body.fracture.cracks.sees
+
+
 class BodyContact:
     """Contact between the bodies of a phyxel model, and of each with itself."""
 
     def __init__(self, model: PhyxelModel, bodies: Sequence[Body], melted: Sequence[Body], flows: bool) -> None:
         self._model, self._bodies = model, bodies
         units = np.array([body.unit for body in bodies])
-        sees = [None if body in melted else body.sees for body in bodies]
+        sees = [None if body in melted else _sees(body) for body in bodies]
         self.candidates = Candidates(model, units, sees, np.array([flows and body in melted for body in bodies]))
+        wholes = {name: number for number, name in enumerate(dict.fromkeys(body.whole for body in bodies))}
+        family = [wholes[body.whole] if body.has_cracked else -1 for body in bodies]
+        self.candidates.frames.family = wp.array(family, dtype=wp.int32, device=model.device)
         device = model.device
         self.contacts = Contacts()
         self._make_room(1)  # until something is near

@@ -63,6 +63,8 @@ class Frames:
     """[m], shape (bodies,)"""
     friction: wp.array(dtype=float)
     """shape (bodies,)"""
+    family: wp.array(dtype=wp.int32)
+    """the same for all that has cracked off one body, shape (bodies,); -1 for what has no crack"""
     margin: float
     """what may move before lists are made anew, in spacings"""
     melted: wp.array(dtype=wp.int32)
@@ -361,14 +363,13 @@ class Candidates:
         every = PairList.joined(
             [find_pairs(X[low:high], support[low:high], model.device) for low, high in model.ranges]
         )
-        cut = np.flatnonzero(every.count > near.count.numpy())
-        pairs = [every.index[every.start[i] : every.start[i] + every.count[i]] for i in cut]
-        seen = near.start.numpy(), near.count.numpy(), near.index.numpy()
-        found = []
-        for i, others in zip(cut, pairs, strict=True):
-            kept = seen[2][seen[0][i] + near.stride * np.arange(seen[1][i])]
-            found += [(i, k) for k in np.setdiff1d(others, kept) if i < k]
-        both = np.array(found, np.int64).reshape(-1, 2)
+        known = near.pairs()
+        one, other = (
+            np.repeat(np.arange(len(X)), pairs.count) * len(X) + pairs.index.astype(np.int64)
+            for pairs in (every, known)
+        )
+        both = np.stack(np.divmod(np.setdiff1d(one, other), len(X)), axis=1)
+        both = both[both[:, 0] < both[:, 1]]
         return both[(model.reach.numpy() < SKIN)[both].all(axis=1)]
 
     def _divided(self, sees: Sequence[Sees | None]) -> list[Groups]:

@@ -36,6 +36,8 @@ class Crack:
         away = grid.points() - at
         height = away @ normal
         aside = np.linalg.norm(away - height[..., None] * normal, axis=-1)
+        if not aside.min() < radius < aside.max():  # its edge is beyond the body, and may be too long to be sampled
+            return Crack(grid, height, aside - radius, Front.none())
         front = Front.circle(at, normal, radius, grid.spacing)
         return Crack(grid, height, aside - radius, front.inside(grid))
 

@@ -35,6 +35,8 @@ CLEAR = 1.0
 """Distance in node spacings from a crack, and from a surface along it, within which none starts: slivers."""
 OFF_SKIN = 1.5
 """How deep a crack starts that would peel off a skin, in node spacings: between two layers of nodes."""
+AROUND = 4
+"""Held places that say where what is held lies."""
 MOST_AT_ONCE = 3
 """New cracks in one call."""
 LIMIT = 0.5
@@ -74,6 +76,8 @@ class Fracture:
         self._within = distance
         self._narrowed: Callable[[Floats, Floats], Floats] | None = None
         self._running = False
+        self._done: set[Crack] = set()
+        """cracks whose fronts have left the solid, for good"""
         self._tree = cKDTree(np.zeros((0, 3)))
         self._tree_of: Floats | None = None
 
@@ -81,7 +85,7 @@ class Fracture:
         """The same cracks, to grow by themselves in a piece of the body: `narrowed` takes places (n, 3) and their
         distance (n,) from the body's surface to that from the piece's."""
         piece = copy(self)
-        piece._narrowed = narrowed
+        piece._narrowed, piece._done = narrowed, set()
         piece.restore(self.state())
         return piece
 
@@ -122,7 +126,7 @@ class Fracture:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take the cracks from `state()` of a fracture of the same body."""
-        self.cracks = Cracks.restored(self.grid, state)
+        self.cracks, self._done = Cracks.restored(self.grid, state), set()
 
     def _distance(self, X: Floats) -> Floats:
         """Signed distance (n,) of places (n, 3) from the surface; far outside, from the box."""
@@ -180,8 +184,11 @@ class Fracture:
         return self._distance(crack.front.points) < 0.5 * self.grid.spacing
 
     def _run(self, number: int, crack: Crack, samples: Samples, dt: float) -> None:
+        if crack in self._done:
+            return
         inside = self._unfinished(crack)
         if not inside.any():
+            self._done.add(crack)
             return
         t, f, n = crack.front.frames()
         P = crack.front.points
@@ -197,7 +204,7 @@ class Fracture:
         else:
             turn[:], speed[:] = 0.0, LIMIT * np.max(samples.speed)
         turn = _past_holds(_smoothed(crack.front, turn), P, f, n, samples.held)
-        speed = _smoothed(crack.front, speed)
+        turn, speed = _smoothed(crack.front, turn), _smoothed(crack.front, speed)
         speed = np.where(self._met(crack, f), 0.0, np.minimum(speed, LONGEST_WAY / dt))
         if speed.any():
             self.cracks.run(number, np.cos(turn)[:, None] * f + np.sin(turn)[:, None] * n, speed, dt)
@@ -219,8 +226,6 @@ class _Pull:
     weakness: Floats
     """of one over the strength"""
     speed: Floats
-    known: NDArray[np.bool_]
-    """whether there are samples at all; means of none are 0"""
 
     def turns(self, t: Floats, f: Floats, n: Floats) -> Floats:
         """Angles (k,) by which the front turns towards its normals n: nearer to the way v̂ = ±N × t with v̂·f > 0."""
@@ -259,7 +264,6 @@ def _pull(points: Floats, forwards: Floats | None, samples: Samples, tree: cKDTr
         deformation=(shares @ samples.deformation.reshape(-1, 9)).reshape(-1, 3, 3),
         weakness=shares @ (1 / samples.strength),
         speed=shares @ samples.speed,
-        known=total > 0,
     )
 
 
@@ -268,8 +272,11 @@ def _past_holds(turns: Floats, points: Floats, forwards: Floats, normals: Floats
     crack that left through a held face would leave the rest hanging there."""
     if not len(held):
         return turns
-    near, which = cKDTree(held).query(points)
-    toward = (held[which] - points) / np.maximum(near, 1e-9)[:, None]
+    # Of several held places the mean: single ones of a held face lie this way and that.
+    _, which = cKDTree(held).query(points, min(AROUND, len(held)))
+    toward = (held[which.reshape(len(points), -1)] - points[:, None]).mean(axis=1)
+    near = np.linalg.norm(toward, axis=1)
+    toward = toward / np.maximum(near, 1e-9)[:, None]
     ahead, aside = (np.sum(toward * axis, axis=1) for axis in (forwards, normals))
     size = np.maximum(np.hypot(ahead, aside), 1e-9)
     nearing = (np.cos(turns) * ahead + np.sin(turns) * aside) / size

@@ -16,6 +16,9 @@ Indices = NDArray[np.int64]
 
 HALVINGS = 12
 """How often the place of a crossing is halved: to a 4000th of half a cell."""
+UPPER = wp.constant(wp.float64(-1e-9))
+"""ψ1 from which on a place is on the upper side. Nodes often lie in a crack's plane: there ψ1 is 0 but for rounding,
+which differs from way to way and must not let them see both sides."""
 
 
 @wp.kernel
@@ -72,7 +75,7 @@ def mark_cut_cells(
     behind = int(0)
     for c in range(8):
         corner = at(lattice, i + (c >> 2), j + ((c >> 1) & 1), k + (c & 1))
-        if psi1[corner] >= wp.float64(0.0):
+        if psi1[corner] >= UPPER:
             above += 1
         if psi2[corner] < wp.float64(0.0):
             behind += 1
@@ -139,12 +142,12 @@ def see(
             known = 0
         else:
             height = between(psi1, lattice, corner, place)
-            if known == 1 and (height >= zero) != (side >= zero):
+            if known == 1 and (height >= UPPER) != (side >= UPPER):
                 low = t - stride
                 high = t + zero
                 for _ in range(wp.static(HALVINGS)):
                     middle = half * (low + high)
-                    if (value_at(psi1, lattice, a + middle * way) >= zero) == (side >= zero):
+                    if (value_at(psi1, lattice, a + middle * way) >= UPPER) == (side >= UPPER):
                         low = middle
                     else:
                         high = middle

@@ -116,10 +116,12 @@ def _skin_mesh(body: Body) -> BodyMesh:
 
 
 def _found_skin(body: Body) -> _Skin:
-    mesh, whole = _mesh_at_birth(body), body.whole_surface
+    mesh, whole = _mesh_at_birth(body), body.appearance.whole_surface
     if body.has_cracked:
         assert body.fracture is not None
-        mesh = opened(mesh, list(body.fracture.cracks), whole.inside, body.inner_color, OFFSET * whole.spacing)
+        mesh = opened(
+            mesh, list(body.fracture.cracks), whole.inside, body.appearance.inner_color, OFFSET * whole.spacing
+        )
         mesh = mesh.kept(body.has_side(mesh.middles))
     places = body.born.centre + body.born.unit * mesh.points
     return _Skin(Follower(body, places), mesh.normals, mesh.colors, mesh.faces, parting_of(body), mesh.uv)
@@ -128,7 +130,7 @@ def _found_skin(body: Body) -> _Skin:
 def _mesh_at_birth(body: Body) -> Triangles:
     """The file's mesh, of which the body's points are a part; or that of the solid which they enclose. Of a piece, that
     of the whole."""
-    cloud, solid = body.whole_cloud, body.solid
+    cloud, solid = body.appearance.whole_cloud, body.solid
     uv = None if cloud.uv is None or cloud.uv_faces is None else cloud.uv[cloud.uv_faces].astype(np.float64)
     if cloud.faces is not None:
         vertices, faces = np.asarray(cloud.positions, np.float64), cloud.faces
@@ -139,7 +141,7 @@ def _mesh_at_birth(body: Body) -> Triangles:
         lower, upper = solid.lower - 2 * cell, solid.upper + 2 * cell
         vertices, faces = isosurface(solid.distance, lower, upper, cell, near=cloud.positions)
     normals = _unit(np.asarray(solid.gradient(vertices), np.float64)) @ body.rotation.T
-    rest = body.whole_surface.rest
+    rest = body.appearance.whole_surface.rest
     points = (body.placed(vertices) - body.born.centre) / body.born.unit
     colors = np.asarray(rest.colors, np.float64)[nearest(points, rest.positions, 1)[1][:, 0]]
     return Triangles(points, normals, colors, np.asarray(faces, np.int64), uv)

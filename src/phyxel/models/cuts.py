@@ -56,14 +56,26 @@ def cut_values(space: Space, whole: ShapeValues, X: Floats, sees: Cracked) -> Sh
     return whole.with_rows(changed, rebuilt(space, X[changed], rank[owner[kept]], index[kept], sees))
 
 
-def rebuilt(space: Space, X: Floats, owner: Indices, index: Indices, sees: Cracked) -> ShapeValues:
+def rebuilt(
+    space: Space,
+    X: Floats,
+    owner: Indices,
+    index: Indices,
+    sees: Cracked,
+    parted: tuple[Indices, Indices] | None = None,
+) -> ShapeValues:
     """φ and ∇φ at places X (m, 3) from nodes that they see, given as pairs (p,), (p,) of a place and a node, both
-    ascending; from more nodes where these are not enough."""
+    ascending; from more nodes where these are not enough. Pairs that have been `parted` stay so, even where a crack
+    that turns leaves a gap between them later."""
     found = space.on(X, owner, index)
     bad: Indices = np.flatnonzero(~(found.condition < WELL))
     if len(bad) == 0:
         return found
     wide, nodes = _seen_around(space, X[bad], *_of(bad, owner, index, len(X)), sees)
+    if parted is not None:
+        one, other = _of(bad, *parted, len(X))
+        whole = ~np.isin(wide * len(space) + nodes, one * len(space) + other)
+        wide, nodes = wide[whole], nodes[whole]
     reach = space.reach_to(X[bad][wide], nodes)
     found = found.with_rows(bad, space.on(X[bad], wide[:0], nodes[:0]))
     for wider in WIDER:
@@ -127,8 +139,7 @@ def continued(space: Space, values: ShapeValues, X: Floats, sees: Cracked | None
     lost = np.flatnonzero(~np.isfinite(values.condition))
     if len(lost) == 0:
         return values
-    felt = space.felt()
-    home = felt[_homes(X[lost], space.nodes[felt], sees)]
+    home = _homes(X[lost], space, sees)
     at_home = space.at_nodes.rows(home)
     away = np.repeat(X[lost] - space.nodes[home], np.diff(at_home.start.numpy()), axis=0)
     rise = np.einsum("pa,pa->p", at_home.dphi.numpy(), away)
@@ -136,12 +147,16 @@ def continued(space: Space, values: ShapeValues, X: Floats, sees: Cracked | None
     return values.with_rows(lost, there)
 
 
-def _homes(X: Floats, nodes: Floats, sees: Cracked | None) -> Indices:
+def _homes(X: Floats, space: Space, sees: Cracked | None) -> Indices:
+    """The nearest node that each place sees, or the nearest that any point depends on where none of the first few is
+    seen."""
+    felt = space.felt()
+    home = felt[nearest(X, space.nodes[felt], 1)[1][:, 0]]
     if sees is None:
-        return nearest(X, nodes, 1)[1][:, 0]
-    near = nearest(X, nodes, min(HOMES, len(nodes)))[1]
-    seen = sees(np.repeat(X, near.shape[1], axis=0), nodes[near.reshape(-1)]).reshape(near.shape)
-    return near[np.arange(len(X)), seen.argmax(axis=1)]
+        return home
+    near = nearest(X, space.nodes, min(HOMES, len(space)))[1]
+    seen = sees(np.repeat(X, near.shape[1], axis=0), space.nodes[near.reshape(-1)]).reshape(near.shape)
+    return np.where(seen.any(axis=1), near[np.arange(len(X)), seen.argmax(axis=1)], home)
 
 
 HOMES = 16

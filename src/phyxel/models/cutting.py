@@ -21,7 +21,7 @@ from scipy.spatial import cKDTree
 
 from phyxel import device as dev
 from phyxel.device import Launch
-from phyxel.mls.moments import GROWTH, MOST_GROWTHS, extreme_eigenvalues
+from phyxel.mls.moments import GROWTH, extreme_eigenvalues
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.seen import Sees
 from phyxel.models.elasticity import first_stress
@@ -38,8 +38,13 @@ Integers = NDArray[np.integer]
 
 THIN = 0.1
 """Ratio of a moment matrix' eigenvalues below which a phyxel beside a crack looks farther: such fits are noisy."""
+WIDENINGS = 2
+"""How often it does: what is much farther away says little about it."""
 UNLIKE, CRUSHED = 0.3, 0.3
 """Change of ∇u by a cut, and volume ratio after it, from which on a phyxel's fit is not believed."""
+SPLINTER = 6
+"""Fewest phyxels of what parts from a body: fewer have no stress of their own, and a crack's way is not known better
+than to a spacing."""
 ROUNDED = 1e-10
 """Energy of a phyxel over E v that single precision makes of rigid motion: no gain."""
 
@@ -85,12 +90,7 @@ def overload(model: PhyxelModel, strength: wp.array) -> float:
 
 def components(model: PhyxelModel, body: int) -> NDArray[np.int32]:
     """Number of the part of a body that each of its phyxels belongs to, shape (n,): neighbours are in one."""
-    low, high = model.ranges[body]
-    links = _Links.of(model.matter.near.pairs())
-    own = (links.owner >= low) & (links.owner < high)
-    ends = links.owner[own] - low, links.index[own] - low
-    graph = coo_array((np.ones(own.sum()), ends), shape=(high - low, high - low))
-    return connected_components(graph, directed=False)[1]
+    return _Links.of(model.matter.near.pairs()).components(*model.ranges[body])
 
 
 def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees) -> None:
@@ -101,7 +101,7 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees)
     """
     low, high = model.ranges[body]
     links = _Links.of(model.matter.near.pairs())
-    kept = _uncrossed(links, low, high, places, cracks)
+    kept = _with_splinters(links, _uncrossed(links, low, high, places, cracks), low, high)
     if kept.all():
         return
     model.synchronise()
@@ -141,6 +141,13 @@ class _Links:
         _, first = np.unique(self.owner * (self.index.max(initial=0) + 1) + self.index, return_index=True)
         return self.part(np.sort(first))
 
+    def components(self, low: int, high: int) -> NDArray[np.int32]:
+        """Number of the part that each phyxel of a range belongs to, shape (high - low,)."""
+        own = (self.owner >= low) & (self.owner < high)
+        ends = self.owner[own] - low, self.index[own] - low
+        graph = coo_array((np.ones(own.sum()), ends), shape=(high - low, high - low))
+        return connected_components(graph, directed=False)[1]
+
     def pairs(self, n: int) -> PairList:
         order = np.argsort(self.owner, kind="stable")
         return PairList(np.bincount(self.owner, minlength=n).astype(np.int32), self.index[order].astype(np.int32))
@@ -156,6 +163,30 @@ def _uncrossed(links: _Links, low: int, high: int, places: Floats, cracks: Sees)
     return ~np.isin(links.owner * n + links.index, gone)
 
 
+def _with_splinters(links: _Links, kept: NDArray[np.bool_], low: int, high: int) -> NDArray[np.bool_]:
+    """Which links to keep so that no part of fewer than `SPLINTER` phyxels comes off: cracks closer together than
+    nodes can tell. It stays with the part, a large one if it can be, that most of its links lead to."""
+    if kept.all():
+        return kept
+    label = links.part(kept).components(low, high)
+    count = np.bincount(label)
+    small = count < SPLINTER
+    small[count.argmax()] = False
+    if not small.any():
+        return kept
+    lost = np.flatnonzero(~kept)
+    one, other = label[links.owner[lost] - low], label[links.index[lost] - low]
+    stays_with = np.full(len(count), -1)
+    for part in np.flatnonzero(small):
+        led = other[(one == part) & (other != part)]
+        led = led[~small[led]] if (~small[led]).any() else led
+        if len(led):
+            stays_with[part] = np.bincount(led).argmax()
+    kept = kept.copy()
+    kept[lost[(stays_with[one] == other) | (stays_with[other] == one)]] = True
+    return kept
+
+
 def _with_more(
     links: _Links, X: Floats, support: Floats, nodes: Integers, low: int, places: Floats, sees: Sees
 ) -> _Links:
@@ -166,7 +197,7 @@ def _with_more(
     own = links.part(chosen[links.owner])
     thin = nodes[_ratios(X, support, nodes, own) < THIN]
     tree, wider = cKDTree(X[low : low + len(places)]), support.copy()
-    for _ in range(MOST_GROWTHS):
+    for _ in range(WIDENINGS):
         if not len(thin):
             break
         wider[thin] *= GROWTH

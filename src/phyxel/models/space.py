@@ -237,7 +237,7 @@ class Space:
         """
         looked_at: Sequence[Extent | None] = boxes or [None]
         struck = np.unique(np.concatenate([self._struck(sees, box) for box in looked_at]))
-        if len(struck) == 0:
+        if len(struck) == 0 and not self._lost.any():  # what is lost goes by what nodes see of each other
             return self
         _ = self._shape, self.around, self._neighbours, self._spans  # what all spaces of a body share
         new = copy.copy(self)
@@ -316,7 +316,8 @@ class Space:
         kept = seen[entries]
         X = self.points[rows]
         listed = kept & ~self._lost[rows][owner]  # what has seen too few does not see more now
-        found = rebuilt(self, X, owner[listed], index[entries[listed]], sees)
+        parted = owner[~kept], index[entries[~kept]]
+        found = rebuilt(self, X, owner[listed], index[entries[listed]], sees, parted)
         lost = ~np.isfinite(found.condition)
         found = continued(self, found, X, sees)
         # The lists as they were, and what is new in them.

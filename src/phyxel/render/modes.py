@@ -115,7 +115,7 @@ class Modes:
     def _surfels(self, mode: int | None) -> Surfels:
         """In the colours of how far a mode moves them; of none, a ghost's."""
         body, space = self.found.body, self.found.body.space
-        rest = body.rest_surfels()
+        rest = body.appearance.rest()
         colors = np.broadcast_to(GHOST_COLOR, rest.positions.shape)
         if mode is not None:
             way = np.linalg.norm(space.at_skin.values @ self.found.coefficients[:, :, mode], axis=1)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.skin import skin_of
+from phyxel.errors import PhyxelError
 from phyxel.inside import Inside
 from phyxel.look import LOOKS
 from phyxel.points.frames import tangents
@@ -216,6 +217,8 @@ def stage(
 
 def visible_box(world: World) -> tuple[Floats, Floats]:
     """The box around all bodies, the ground under them and colliders that are not much larger [m]."""
+    if not world.bodies:
+        raise PhyxelError("stage: there is no body to look at; call world.add(body) first")
     # What another hides may have no surfels at all.
     positions = [body.surface.positions if len(body.surface) else body.positions for body in world.bodies]
     lower = np.min([points.min(axis=0) for points in positions], axis=0)
