@@ -70,6 +70,14 @@ def _solved(matrix: csr_array, raised: float, loads: Floats) -> Floats:
     return np.asarray(splu(whole).solve(loads), np.float64)
 
 
+def rigid_part(x: Floats, X: Floats, weight: Floats) -> Floats:
+    """Where the rigid motion nearest to x (n, 3) takes X (n, 3), with weights (n,), shape (n, 3)."""
+    x_mean, X_mean = (weight @ one / weight.sum() for one in (x, X))
+    U, _, Vt = np.linalg.svd((weight[:, None] * (x - x_mean)).T @ (X - X_mean))
+    flip = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
+    return x_mean + (X - X_mean) @ ((U * flip) @ Vt).T
+
+
 class Motion:
     """Velocities (n, 3) at x (n, 3) with a mass matrix, parted into rigid motion and the rest."""
 

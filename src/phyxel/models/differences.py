@@ -66,7 +66,7 @@ class Difference:
 
     def slopes(self) -> Floats:
         """Of ∫ ∇φ_I · ∇φ_J, shape (m, m)."""
-        flat = self.functions[1:].reshape(-1, len(self.nodes))
+        flat = self.functions[1:].reshape(3 * len(self.points), len(self.nodes))
         return np.asarray(flat.T @ (np.tile(self.weights, 3)[:, None] * flat))
 
     def stiffness(self, laws: Sequence[Floats], which: Indices) -> Floats:
@@ -76,10 +76,10 @@ class Difference:
         total = np.zeros((9, count * count))
         for number in np.unique(law):
             own = law == number
-            slopes = self.functions[1:, own].transpose(1, 0, 2).reshape(-1, 3 * count)
+            slopes = self.functions[1:, own].transpose(1, 0, 2).reshape(own.sum(), 3 * count)
             sums = (slopes.T @ (self.weights[own, None] * slopes)).reshape(3, count, 3, count)
             C = laws[number][_PLACE[:, :, None, None], _PLACE]  # (a, c, b, d)
-            total += C.transpose(0, 2, 1, 3).reshape(9, 9) @ sums.transpose(0, 2, 1, 3).reshape(9, -1)
+            total += C.transpose(0, 2, 1, 3).reshape(9, 9) @ sums.transpose(0, 2, 1, 3).reshape(9, count * count)
         return np.ascontiguousarray(total.reshape(3, 3, count, count).transpose(2, 3, 0, 1))
 
     def added(self, change: Floats, entries: Floats, known: Lists, lists: Lists) -> Floats:

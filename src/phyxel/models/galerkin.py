@@ -28,7 +28,7 @@ from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.crossing import FAINT, TRIES, Kept, Motion
+from phyxel.models.crossing import FAINT, TRIES, Kept, Motion, rigid_part
 from phyxel.models.cuts import Cracked, Extent
 from phyxel.models.footing import Footing
 from phyxel.models.laws import Row
@@ -58,6 +58,8 @@ FRESH = 4
 """Iterations of conjugate gradients that a step takes with a system at rest that has all cracks."""
 SETUP, MANY = 4.0, 80.0
 """What it takes to invert that system anew, in such iterations: so many, and the square of nodes over MANY."""
+TINY = 1e-9
+"""Share of the strain that is taken away beyond what must be."""
 SPARE = 0.2
 """Share by which more energy is aimed to be taken away than must be."""
 FLOWED = 1e9
@@ -231,7 +233,8 @@ class GalerkinModel:
 
         What is held stays there, and so does the middle of mass; a body that nothing holds keeps its momenta: the rigid
         motion that is missing is added. Elastic and kinetic energy together do not grow. Should the elastic one, the
-        body goes along its elastic forces till it does not; what is above the old sum then is taken from vibration, and
+        strain about the nearest rigid motion is scaled down till it does not, or what is held goes along its elastic
+        forces; what is above the old sum then is taken from vibration, and
         from the spin if that is not enough.
         """
         elastic, kinetic = (energy / self._unit**3 for energy in self.energies())
@@ -249,7 +252,7 @@ class GalerkinModel:
         kept = Kept.of(np.hstack([held, amount / amount.sum()]))
         aims = np.vstack([goals, middle - amount[:, 0] @ space.nodes / amount.sum()])
         self.u = kept.imposed(stretching, strain_load + share * u_load, self.u, aims)
-        left = self._calmed(elastic, kept)
+        left = self._eased(elastic, kept) if self._held.holds else self._calmed(elastic)
         v = Kept.of(held).imposed(self._mass, v_load, self.v, self._held.pull @ moving)
         moved = Motion(self._mass, space.nodes + self.u, v)
         if not self._held.holds:
@@ -280,7 +283,23 @@ class GalerkinModel:
             self._system = system
         self._enter(space)
 
-    def _calmed(self, most: float, kept: Kept) -> float:
+    def _calmed(self, most: float) -> float:
+        """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`; what it is."""
+        energy = self._elastic()
+        weight = np.asarray(self._mass.sum(axis=0)).reshape(-1)
+        for _ in range(TRIES):
+            if energy <= most:
+                break
+            x = self.space.nodes + self.u
+            rigid = rigid_part(x, self.space.nodes, weight)
+            kept, self.u = self.u, rigid + (1 - TINY) * math.sqrt(most / energy) * (x - rigid) - self.space.nodes
+            before, energy = energy, self._elastic()
+            if energy > before:
+                self.u, energy = kept, before
+                break
+        return energy
+
+    def _eased(self, most: float, kept: Kept) -> float:
         """Go along elastic forces, but not in what is kept, till elastic energy is not above `most`; what it is."""
         energy = self._elastic()
         for _ in range(TRIES):
