@@ -9,7 +9,8 @@ import phyxel as px
 
 SIZEABLE = 0.05
 """Share of the mass from which on a piece counts."""
-NODES = 200
+NODES, FAST = 200, 9.0
+"""Size of the bear, and a speed [m/s] well above what shatters it."""
 
 
 class Drop:
@@ -56,7 +57,7 @@ class Drop:
 
 @pytest.fixture(scope="module")
 def shattered() -> Drop:
-    return Drop(speed=6.0)
+    return Drop(speed=FAST)
 
 
 def test_shatters_into_sizeable_pieces_and_keeps_mass_without_gaining_energy(shattered: Drop) -> None:
@@ -65,17 +66,17 @@ def test_shatters_into_sizeable_pieces_and_keeps_mass_without_gaining_energy(sha
     # Nothing outside does work: the ground rests. Single precision may round by 1e-4 of what was there at first.
     rises = np.diff(shattered.energies)
     assert rises.max() < 1e-4 * shattered.energies[0]
-    # Nothing is flung off faster than it came; Hertz' contact of a light piece could at most double it.
-    assert max(np.linalg.norm(body.velocities, axis=1).max() for body in shattered.world.bodies) < 2 * 6.0
+    # A light piece that a heavy one hits elastically leaves at twice its speed at most.
+    assert max(np.linalg.norm(body.velocities, axis=1).max() for body in shattered.world.bodies) < 2 * FAST
 
 
 def test_stays_in_one_piece_below_the_threshold() -> None:
-    """Between 1 m/s, which leaves no more than cracks, and 6 m/s."""
+    """Stress is about ρcv: 4.5e5 Pa at 1 m/s, 1.5 times the strength, which leaves no more than cracks."""
     assert len(Drop(speed=1.0).world.bodies) == 1
 
 
 def test_same_seed_same_pieces_another_seed_others(shattered: Drop) -> None:
-    again, other = Drop(speed=6.0, seconds=1 / 60), Drop(speed=6.0, seed=2, seconds=1 / 60)
+    again, other = Drop(speed=FAST, seconds=1 / 60), Drop(speed=FAST, seed=2, seconds=1 / 60)
     first = shattered.history[1]
     assert len(first) > 1
     assert all(np.array_equal(a, b) for a, b in zip(first, again.pieces(), strict=True))
