@@ -163,7 +163,7 @@ class Party:
         turned = sum(
             self.outline.normals[:, [a]] * np.cross(F[:, :, (a + 1) % 3], F[:, :, (a + 2) % 3]) for a in range(3)
         )
-        return np.asarray(turned / np.linalg.norm(turned, axis=1)[:, None])
+        return np.asarray(turned / np.maximum(np.linalg.norm(turned, axis=1), 1e-300)[:, None])  # none where F is 0
 
 
 @dataclass(frozen=True)
