@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from phyxel import __version__
 from phyxel.errors import PhyxelError
@@ -109,7 +109,7 @@ def summary(run: Any, rows: list[dict[str, Any]], seconds: float) -> None:
     if not rows:
         console.print(f"nothing left to do; the run is complete in {run.folder}", markup=False)
         return
-    table = Table(show_header=False, box=None)
+    table = Table("", Column(overflow="fold"), show_header=False, box=None)  # long paths whole, not cut off
     table.add_row("frames", f"{len(rows)} in {seconds:.1f} s, simulated {rows[-1]['time']:.2f} s")
     stages = {name: sum(row["milliseconds"][name] for row in rows) / len(rows) for name in rows[0]["milliseconds"]}
     table.add_row("a frame", ", ".join(f"{name} {ms:.1f} ms" for name, ms in stages.items()))

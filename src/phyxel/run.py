@@ -99,7 +99,8 @@ class Run:
         self._check_output(world)
         self._check_folder(resume)
         first = self._go_on(world) if resume else self._begin()
-        self._note_scene()
+        if first < self.frames:
+            self._note_scene()
         stage = self._stage(world) if self._output.video else None
         with self.log.open("a", encoding="utf-8") as log, PictureWriter() as pictures:
             for index in range(first, self.frames):
