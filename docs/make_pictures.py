@@ -65,7 +65,7 @@ STRIPS = {
     "stress-bar": Strip((0, 14, 30, 180)),
     "crack-bar": Strip((2, 6, 12, 18, 30), width=384),
     "stress-head": Strip((0, 20, 60), width=640),
-    "distance": Strip((0,), width=640),
+    "distance": Strip((1,), width=640),
 }
 IGEA = Strip((6, 13, 26, 48, 84, 103), {"eye": (0.79, 1.0, 2.15), "target": (0.03, 0.68, 0.0)}, width=320)
 
