@@ -51,13 +51,9 @@ def largest_principal(stress: Floats) -> Floats:
     return mean + 2 * r * np.cos(np.arccos(cosine) / 3)
 
 
-def strengths(strength: Floats, scatter: Floats, seed: int) -> Floats:
-    """Strengths (q,) of places whose material has the given mean [Pa] (NaN: it never cracks) and relative standard
-    deviation, both (q,): lognormal, the same for the same seed and order of places. Those that never crack bear inf."""
-    return scattered(strength, scatter, np.random.default_rng(seed).standard_normal(len(strength)))
-
-
 def scattered(strength: Floats, scatter: Floats, draws: Floats) -> Floats:
-    """The same for given draws (q,) of a standard normal distribution."""
+    """Strengths (q,) of places whose material has the given mean [Pa] (NaN: it never cracks) and relative standard
+    deviation, both (q,), for `draws` (q,) of a standard normal distribution: lognormal. Those that never crack bear
+    inf."""
     width = np.sqrt(np.log1p(np.asarray(scatter, np.float64) ** 2))
     return np.where(np.isnan(strength), np.inf, strength) * np.exp(width * draws - 0.5 * width**2)
