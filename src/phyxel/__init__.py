@@ -14,7 +14,7 @@ from phyxel.body import Body
 from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import PhyxelError
-from phyxel.fields import Attraction, Field, Wind
+from phyxel.fields import Attraction, Field, Filling, Push, Wind, Wrap
 from phyxel.handle import Handle
 from phyxel.inside import Inside
 from phyxel.material import Material
@@ -37,6 +37,7 @@ __all__ = [
     "Capsule",
     "Channel",
     "Field",
+    "Filling",
     "Frame",
     "Funnel",
     "Ground",
@@ -46,6 +47,7 @@ __all__ = [
     "Mold",
     "PhyxelError",
     "PointCloud",
+    "Push",
     "Skeleton",
     "Solid",
     "Sphere",
@@ -54,6 +56,7 @@ __all__ = [
     "Vibrations",
     "Wind",
     "World",
+    "Wrap",
     "load",
     "modes",
     "settle",

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from phyxel.asked import MODES, MOST_MODES
 from phyxel.body import Body
-from phyxel.contact.colliders import Box
-from phyxel.errors import PhyxelError
-from phyxel.fields import Attraction, ForceField, Wind
+from phyxel.contact.colliders import Box, Collider, Ground
+from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.fields import Attraction, Filling, ForceField, Push, Wind, Wrap
 from phyxel.handle import Handle, Motion, turn_of, way_of
 from phyxel.inside import Inside
 from phyxel.look import NAMES
 from phyxel.material import PRESETS, Material
-from phyxel.mixing import VARYING, Channel
+from phyxel.mixing import CHANNELS, VARYING, Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
 from phyxel.scene_parts import COLLIDERS, Part, SourcePart, Triple
@@ -95,12 +96,31 @@ class BonePart(Part):
         return Bone(self.name, self.joint, self.parent, _turns(self.path) or None, _places(self.path) or None)
 
 
-class HoldPart(RegionPart):
-    """Nodes to hold: those in the box, or around a surfel."""
+class PlacePart(RegionPart):
+    """Where on a body: nodes in the box, or around a surfel."""
 
     surfel: int | None = Field(default=None, ge=0)
     near: Triple | None = None
     radius: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        boxed = bool(np.isfinite([self.lower, self.upper]).any())
+        if boxed + (self.surfel is not None) + (self.near is not None) > 1:
+            raise ValueError("give a box (lower, upper), a surfel, or a place it is near; not two of them")
+        if self.radius is not None and self.surfel is None and self.near is None:
+            raise ValueError("radius needs a surfel, or a place it is near")
+        return self
+
+    @property
+    def where(self) -> Where:
+        picked = self.surfel if self.near is None else self.near
+        return self.box if picked is None else Spot(picked, self.radius)
+
+
+class HoldPart(PlacePart):
+    """Nodes to hold."""
+
     to: Triple = (0.0, 0.0, 0.0)
     turn: Triple = (0.0, 0.0, 0.0)
     over: float = Field(default=0.0, ge=0)
@@ -109,23 +129,13 @@ class HoldPart(RegionPart):
     name: str | None = None
 
     @model_validator(mode="after")
-    def _one_place_one_way(self) -> HoldPart:
-        boxed = bool(np.isfinite([self.lower, self.upper]).any())
-        if boxed + (self.surfel is not None) + (self.near is not None) > 1:
-            raise ValueError("give a box (lower, upper), a surfel, or a place it is near; not two of them")
-        if self.radius is not None and self.surfel is None and self.near is None:
-            raise ValueError("radius needs a surfel, or a place it is near")
+    def _one_way(self) -> HoldPart:
         goes = any(self.to) or any(self.turn) or bool(self.over)
         if self.path and goes:
             raise ValueError("give to and turn (and over) or a path, not both")
         if self.bone is not None and (self.path or goes):
             raise ValueError("a bone says where it goes; give no to, turn, over or path beside it")
         return self
-
-    @property
-    def where(self) -> Where:
-        picked = self.surfel if self.near is None else self.near
-        return self.box if picked is None else Spot(picked, self.radius)
 
     def way(self, time: float) -> Motion:
         """By `to` [m] in `over` [s] from `time` on, or along the path."""
@@ -183,7 +193,7 @@ class OtherPart(RegionPart):
 class VaryPart(Part):
     """A number of the material that follows a colour or an axis."""
 
-    channel: Literal["red", "green", "blue", "brightness", "x", "y", "z"]
+    channel: Literal[CHANNELS]  # type: ignore[valid-type]
     low: float
     high: float
 
@@ -278,31 +288,84 @@ class BodyPart(SourcePart):
         return body
 
 
-class WindPart(Part):
+class FieldPart(Part):
+    """What all fields have."""
+
+    bodies: list[str] | None = None
+    name: str | None = None
+    during: tuple[float, float] | None = None
+
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        """The field, in a world with these colliders."""
+        raise NotImplementedError
+
+    def _given(self, *without: str) -> dict[str, Any]:
+        return self.model_dump(exclude={"kind", *without})
+
+
+class WindPart(FieldPart):
     kind: Literal["wind"]
     velocity: Triple
     density: float = Wind.density
     drag: float = Wind.drag
-    bodies: list[str] | None = None
-    name: str | None = None
 
-    def field(self) -> ForceField:
-        return Wind(**self.model_dump(exclude={"kind"}))
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        return Wind(**self._given())
 
 
-class AttractionPart(Part):
+class AttractionPart(FieldPart):
     kind: Literal["attraction"]
     centre: Triple
     strength: float
     radius: float = Attraction.radius
-    bodies: list[str] | None = None
-    name: str | None = None
+    power: float = Attraction.power
+    axis: Triple | None = None
 
-    def field(self) -> ForceField:
-        return Attraction(**self.model_dump(exclude={"kind"}))
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        return Attraction(**self._given())
 
 
-KINDS: dict[str, type[Part]] = {"wind": WindPart, "attraction": AttractionPart, **COLLIDERS}
+class PushPart(FieldPart, PlacePart):
+    kind: Literal["push"]
+    force: Triple
+    channel: Literal[CHANNELS] | None = None  # type: ignore[valid-type]
+
+    @model_validator(mode="after")
+    def _channel_or_place(self) -> PushPart:
+        if self.channel is not None and self.where != RegionPart().box:
+            raise ValueError("give a channel or a place (lower, upper, surfel, near), not both")
+        return self
+
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        where = self.where if self.channel is None else Channel(self.channel, 0.0, 1.0)
+        return Push(self.force, where, bodies=self.bodies, name=self.name, during=self.during)
+
+
+class FillingPart(FieldPart):
+    kind: Literal["filling"]
+    bulk: float
+    amount: float = Filling.amount
+
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        return Filling(**self._given())
+
+
+class WrapPart(FieldPart):
+    kind: Literal["wrap"]
+    collider: str
+    pressure: float
+
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        if self.collider not in colliders:
+            hint = did_you_mean(self.collider, colliders)
+            raise PhyxelError(f'collider = "{self.collider}": no collider has this name{hint}')
+        return Wrap(colliders[self.collider], **self._given("collider"))
+
+
+AnyFieldPart = WindPart | AttractionPart | PushPart | FillingPart | WrapPart
+KINDS: dict[str, type[Part]] = {
+    get_args(part.model_fields["kind"].annotation)[0]: part for part in get_args(AnyFieldPart)
+} | COLLIDERS
 """Tables of which there are several kinds: the validator names the kind like a key."""
 
 

@@ -192,7 +192,7 @@ class Solo:
         """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3)."""
         body = self.body
         even = (self.world.gravity + body.force / self._mass) / body.unit
-        fields = [field for field in self.world.fields if field.acts_on(body)]
+        fields = [field for field in self.world.acting if field.acts_on(body)]
         if not np.array_equal(self._even[0], even):
             self._even = np.tile(even, (len(body.birth), 1))
         if not fields:
