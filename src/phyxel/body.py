@@ -640,7 +640,7 @@ class Body:
 
     def needs_solid(self, what: str) -> None:
         """Refuse what only a solid can do or has."""
-        if self.sheet is not None:
+        if self.model == "particles":
             raise PhyxelError(
                 f'{self.name}: {what}: model = "particles" is a thin surface, which neither cracks nor melts and has '
                 'no inside; "phyxel" and "galerkin" make it a solid'
