@@ -18,6 +18,7 @@ from phyxel.fields import Attraction, Field, Filling, Push, Wind, Wrap
 from phyxel.handle import Handle
 from phyxel.inside import Inside
 from phyxel.material import Material
+from phyxel.membrane import Membrane
 from phyxel.mixing import Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
@@ -44,6 +45,7 @@ __all__ = [
     "Handle",
     "Inside",
     "Material",
+    "Membrane",
     "Mold",
     "PhyxelError",
     "PointCloud",

@@ -19,11 +19,11 @@ from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.hull import Hull
 from phyxel.look import look_named
+from phyxel.making import Pose, filled, sheeted
 from phyxel.material import Material, Mixture
 from phyxel.membrane import Membrane
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
-from phyxel.making import Pose, filled, sheeted
 from phyxel.models.phyxel import Part
 from phyxel.parting import Remnant, put_in, reach_beside_cracks, unbroken
 from phyxel.picking import picked, surfel_at
@@ -640,10 +640,10 @@ class Body:
 
     def needs_solid(self, what: str) -> None:
         """Refuse what only a solid can do or has."""
-        if self.sheet is not None:
+        if self.model == "particles":
             raise PhyxelError(
-                f'{self.name}: {what}: model = "particles" is a thin surface, which neither cracks nor melts and has no '
-                'inside; "phyxel" and "galerkin" make it a solid'
+                f'{self.name}: {what}: model = "particles" is a thin surface, which neither cracks nor melts and has '
+                'no inside; "phyxel" and "galerkin" make it a solid'
             )
 
     def _in_world(self, what: str) -> World:

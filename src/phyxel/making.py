@@ -1,4 +1,4 @@
-"""What a body is made of before it moves: nodes in the solid that a cloud encloses, or the points of the cloud itself."""
+"""What a body has at birth: nodes in the solid that a cloud encloses, or the points of the cloud itself."""
 
 from __future__ import annotations
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from phyxel.asked import MODES, MOST_MODES
+from phyxel.asked import MODES, MOST_LINKS, MOST_MODES, WARP
 from phyxel.body import Body
 from phyxel.contact.colliders import Box, Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
@@ -18,6 +18,7 @@ from phyxel.handle import Handle, Motion, turn_of, way_of
 from phyxel.inside import Inside
 from phyxel.look import NAMES
 from phyxel.material import PRESETS, Material
+from phyxel.membrane import MEMBRANES, Membrane
 from phyxel.mixing import CHANNELS, VARYING, Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
@@ -37,7 +38,7 @@ class RegionPart(Part):
 
 
 class MaterialPart(Part):
-    preset: Literal[PRESETS] | None = None  # type: ignore[valid-type]
+    preset: Literal[(*PRESETS, *MEMBRANES)] | None = None  # type: ignore[valid-type]
     young: float | None = None
     poisson: float | None = None
     density: float | None = None
@@ -51,12 +52,19 @@ class MaterialPart(Part):
     strength: float | None = None
     strength_scatter: float | None = None
     stiffness: list[list[float]] | None = None
+    thickness: float | None = None
+    foundation: float | None = None
+    plasticity: float | None = None
+    elastic_limit: float | None = None
+    weft: float | None = None
+    shear: float | None = None
+    bending: float | None = None
 
     def over(self, base: Material) -> Material:
         """This material, with what it leaves open taken from `base` (or from its own preset)."""
         given = self.model_dump(exclude={"preset"}, exclude_none=True)
         if self.preset is not None:
-            base = Material.preset(self.preset)
+            base = (Membrane if self.preset in MEMBRANES else Material).preset(self.preset)
         if {"young", "poisson"} & set(given) and base.stiffness is not None:
             given.setdefault("stiffness", None)
         return base.but(**given)
@@ -216,7 +224,9 @@ class BodyPart(SourcePart):
     cut: list[CutPart] = Field(default=[])
     seed: int = Field(default=0, ge=0)
     nodes: int = Field(default=800, ge=8)
-    model: Literal["phyxel", "galerkin", "modal"] = "phyxel"
+    model: Literal["phyxel", "galerkin", "modal", "particles"] = "phyxel"
+    links: Literal["edges", "weave", "none"] | Annotated[int, Field(ge=1, le=MOST_LINKS)] | None = None
+    warp: Triple = WARP
     basis: Literal["linear", "quadratic"] = "linear"
     modes: int = Field(default=MODES, ge=1, le=MOST_MODES)
     integrator: Literal["leapfrog", "implicit"] | None = None
@@ -270,9 +280,11 @@ class BodyPart(SourcePart):
             "look",
             "seed",
             "inside",
+            "links",
+            "warp",
         }
         options = self.model_dump(include=keys)
-        material = self.material.over(Material.rubber())
+        material = self.material.over(Membrane.latex() if self.model == "particles" else Material.rubber())
         body = Body(
             cloud,
             material=material,

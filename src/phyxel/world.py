@@ -20,6 +20,7 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError
 from phyxel.fields import ForceField
 from phyxel.material import Mixture
+from phyxel.membranes import Membranes
 from phyxel.mover import Mover, Piece
 from phyxel.phyxels import Phyxels
 from phyxel.region import Vector, as_vector
@@ -53,8 +54,10 @@ class World:
         self.phyxels = Phyxels(self)
         """the mover of all phyxel bodies"""
         self.company = Company(self)
-        """the mover of all others"""
-        self._movers: list[Mover] = [self.phyxels, self.company]
+        """the mover of Galerkin, modal and rigid ones"""
+        self.membranes = Membranes(self)
+        """the mover of all particle surfaces"""
+        self._movers: list[Mover] = [self.phyxels, self.company, self.membranes]
         self._events: list[tuple[float, Callable[[World], None]]] = []
         self.past_events = 0
         """how many events have happened"""
@@ -210,8 +213,11 @@ class World:
 
     @property
     def integrator(self) -> str:
-        """ "leapfrog" or "implicit": what moves the phyxel bodies; all others take implicit steps."""
-        return self.phyxels.integrator if self.phyxels.bodies else "implicit"
+        """ "leapfrog" or "implicit": what moves the phyxel bodies; Galerkin and modal ones take implicit steps; or
+        "exact", if there are only particle surfaces."""
+        if self.phyxels.bodies:
+            return self.phyxels.integrator
+        return "implicit" if self.company.bodies else "exact"
 
     @property
     def steps(self) -> int:
@@ -264,7 +270,8 @@ class World:
 
 def mover_for(body: Body, world: World) -> Mover:
     """What moves a body that comes into a world, by its model."""
-    mover = world.phyxels if body.model == "phyxel" else world.company
+    movers = {"phyxel": world.phyxels, "particles": world.membranes}
+    mover = movers.get(body.model, world.company)
     mover.add(body)
     return mover
 
