@@ -13,7 +13,7 @@ from phyxel.checkpoint import below, under
 from phyxel.contact.colliders import Collider, Funnel
 from phyxel.contact.mold import Mold
 from phyxel.contact.table import ColliderTable, top_speed
-from phyxel.errors import BlowUpError
+from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.fields import ForceField, SurfaceField, drawn_to, filled_with
 from phyxel.handle import DRAG_TIME
 from phyxel.material import Mixture
@@ -32,8 +32,6 @@ Floats = NDArray[np.float64]
 
 LONGEST_VARYING, LONGEST_LINKED = 1 / 60, 1 / 240
 """Longest step in which something may change, and with links [s]; with neither, a step has any length."""
-SHARE_OF_PERIOD = 1 / 16
-"""Longest step of what dents, over the period of its particles: it must not miss how far they went."""
 CROSSED = 0.5
 """Share of the way through a collider, where it is thin, that a particle may go in one step."""
 RESOLVED = 4
@@ -128,14 +126,7 @@ class Film:
         assert body.sheet is not None
         if len(body.sheet.elements):
             longest = LONGEST_LINKED
-        return min(longest, self._dented_within(), self._crossed_within(time, min(left, longest)))
-
-    def _dented_within(self) -> float:
-        """Part of the shortest period of particles that keep dents [s]: T = 2π √(m/K)."""
-        number = self.body.mixture.number
-        dents = (number("plasticity") > 0) & (number("foundation") > 0)
-        weight, foundation = number("density") * number("thickness"), number("foundation")
-        return SHARE_OF_PERIOD * 2 * math.pi * math.sqrt((weight[dents] / foundation[dents]).min(initial=math.inf))
+        return min(longest, self._crossed_within(time, min(left, longest)))
 
     def _crossed_within(self, time: float, step: float) -> float:
         """Time in which no particle gets through a collider [s]. Only the ground has no far side."""
@@ -184,7 +175,11 @@ class Film:
         time, colliders = self.world.time, self.world.colliders
         self._act(time, 0.0)
         self._colliders.write(colliders, self.body.origin[None], (time, time), time)
-        self.model.settle(self._goals(time + DRAG_TIME), self._colliders if colliders else None, tolerance)
+        goals = self._goals(time + DRAG_TIME)
+        try:
+            self.model.settle(goals, self._colliders if colliders else None, tolerance)
+        except PhyxelError as error:
+            raise PhyxelError(f"{self.body.name}: settle: {error}") from None
 
     # Reading
 

@@ -96,3 +96,30 @@ def test_particles_without_a_ring_of_their_own_look_at_the_nearest():
     gradient = ring.gradient(X @ (AFFINE - np.eye(3)).T)
     along = np.array([[1.0, 0, 0], [0, 0, 1]])
     assert np.abs((gradient - (AFFINE - np.eye(3))) @ along.T).max() < 1e-10
+
+
+@pytest.mark.parametrize("faces", ["quads", "triangles"])
+def test_discs_cover_the_sheet_and_hardly_stick_out_of_it(faces):
+    """Every place of an even square of 9 × 9 is in some disc; none is more than half a spacing beyond the rim, where a
+    round one would be by a whole one."""
+    x, z = (axis.reshape(-1).astype(float) for axis in np.meshgrid(np.arange(9), np.arange(9), indexing="ij"))
+    X, quads = np.stack([x, 0 * x, z], axis=1), grid(9, flat)[2]
+    given = quads if faces == "quads" else np.concatenate([quads[:, :3], quads[:, [0, 2, 3]]])
+    ring = Ring.around(X, np.tile([0.0, 1.0, 0.0], (81, 1)), given, CPU)
+    shape = Shape.at_birth(Rest(X, ring.normals, np.ones(X.shape), 1.0, ring.radii, ring.axes))
+    assert np.abs(np.cross(*ring.axes) @ [0, 1, 0] / np.linalg.norm(np.cross(*ring.axes), axis=1) - 1).max() < 1e-12
+    places = np.random.default_rng(2).uniform(0, 8, size=(4000, 2))
+    axes = np.linalg.inv(np.stack([shape.axis_a[:, [0, 2]], shape.axis_b[:, [0, 2]]], axis=2))
+    within = np.einsum("nij,pnj->pni", axes, places[:, None] - X[None][..., [0, 2]])
+    assert (np.linalg.norm(within, axis=2).min(axis=1) < 1).all()
+    reach = np.hypot(shape.axis_a, shape.axis_b)
+    assert (X + reach)[:, [0, 2]].max() < 8.7 and (X - reach)[:, [0, 2]].min() > -0.7
+
+
+def test_what_is_closed_has_no_rim():
+    tetrahedron = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], float)
+    faces = np.array([[0, 1, 2], [0, 3, 1], [0, 2, 3], [1, 3, 2]])
+    ring = Ring.around(tetrahedron, tetrahedron / np.sqrt(3), faces, CPU)
+    assert not ring.is_open
+    assert Ring.around(tetrahedron, tetrahedron / np.sqrt(3), faces[:3], CPU).is_open
+    assert np.abs(ring.normals - tetrahedron / np.sqrt(3)).max() < 1e-12

@@ -36,6 +36,8 @@ DOME = 0.13
 EAR, EAR_BACK, EAR_FRONT = 0.125, -0.012, 0.125 / np.tan(FAN)
 """[m]: how far the two ears beside the hinge reach to the side, backward and forward."""
 RIBS = 21
+REACH = 0.45
+"""Share of a spacing within which a place moves onto the outline: more than half of what is between two rows."""
 
 
 # --- cloth ---------------------------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ def scallop(points: int) -> PointCloud:
     spacing = np.median(np.linalg.norm(plan[faces[:, 0]] - plan[faces[:, 1]], axis=1))
     # Across bays of the outline there are triangles that do not belong to it.
     faces = faces[scallop_outline(*plan[faces].mean(axis=1).T) < -0.05 * spacing]
-    (u, v) = (plan[faces[:, k]] - plan[faces[:, 0]] for k in (1, 2))
+    u, v = (plan[faces[:, k]] - plan[faces[:, 0]] for k in (1, 2))
     downward = u[:, 0] * v[:, 1] > u[:, 1] * v[:, 0]
     faces[downward] = faces[downward, ::-1]
     return _made("scallop", np.stack([x, scallop_height(x, z), z], axis=1), faces=faces, colors=scallop_color(x, z))
@@ -210,7 +212,7 @@ def rib(x: Floats, z: Floats) -> Floats:
 def scallop_height(x: Floats, z: Floats) -> Floats:
     """[m]"""
     outward, angle = _fan(x, z)
-    dome = DOME * np.sin(np.pi * outward**0.85) * (1 - angle**2)
+    dome = DOME * np.sin(np.pi * outward**0.95) * (1 - angle**2)
     wide = 2 * FAN / RIBS * np.hypot(x, z)
     return dome + 0.24 * wide * rib(x, z) * (1 - angle**6)
 
@@ -298,20 +300,19 @@ def _filled(
 ) -> tuple[Floats, Floats]:
     """About so many places in even triangles inside an outline (negative inside, between two corners [m]), those
     nearest to it on it."""
-    room = np.subtract(upper, lower)
-    spacing = float(np.sqrt(room.prod() / points))
-    for _ in range(6):
+    wanted = float(np.sqrt(np.subtract(upper, lower).prod() / points))
+    for _ in range(7):
+        spacing = wanted
         x, z = _lattice(spacing, lower, upper)
-        near = outline(x, z) < 0.4 * spacing
-        spacing *= float(near.sum() / points) ** 0.5
-    x, z = _lattice(spacing, lower, upper)
-    near = outline(x, z) < 0.4 * spacing
+        near = outline(x, z) < REACH * spacing
+        wanted = spacing * float(near.sum() / points) ** 0.5
     x, z = x[near], z[near]
-    for _ in range(3):
+    on_rim = outline(x, z) > -REACH * spacing
+    for _ in range(4):
         off, step = outline(x, z), 1e-6
-        slope = [(outline(x + step, z) - off) / step, (outline(x, z + step) - off) / step]
-        move = np.where(off > -0.4 * spacing, off / np.maximum(slope[0] ** 2 + slope[1] ** 2, 0.25), 0)
-        x, z = x - move * slope[0], z - move * slope[1]
+        slope = np.stack([outline(x + step, z) - off, outline(x, z + step) - off]) / step
+        move = np.where(on_rim, off / np.maximum((slope**2).sum(axis=0), 0.25), 0) * slope
+        x, z = x - move[0], z - move[1]
     return x, z
 
 
