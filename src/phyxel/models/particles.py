@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.colliders import rebound
 from phyxel.contact.table import ColliderTable, distance_to, table_type
+from phyxel.contact.wrapping import draw_to_colliders
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.arrival import Arrival, no_arrival
@@ -308,6 +309,8 @@ class ParticleModel:
         self._clock = dev.Shared(1, wp.float64, device)
         self._force = dev.Shared(n, wp.vec3d, device)
         self._goals = dev.Shared(0, wp.vec3d, device)
+        self._pressures = dev.Shared(0, wp.float64, device)
+        """with which it is drawn to each collider, times the unit [Pa m]; none if it is to none"""
         self._walls = ColliderTable([unit], wp.float64, device)
         self._tension = Tension(sheet, device) if len(sheet.elements) else None
         self._filling: Filling | None = None
@@ -399,6 +402,17 @@ class ParticleModel:
         if self._filling is not None:
             self._filling.set(bulk, amount)
 
+    def set_wraps(self, pressures: Floats) -> None:
+        """Pressure [Pa] times area at rest with which particles outside of each collider are drawn to it from now on,
+        shape (k,)."""
+        drawn = pressures if pressures.any() else np.zeros(0)
+        if len(drawn) != len(self._pressures.host):
+            self._pressures = dev.Shared(len(drawn), wp.float64, self.device)
+            self._particles.force = self._vectors(True) if len(drawn) else self._force.array
+            self._program = None
+        self._pressures.host[:] = self.unit * drawn
+        self._pressures.push()
+
     # Stepping
 
     def step(self, dt: float, goals: Floats | None = None, colliders: ColliderTable | None = None) -> None:
@@ -438,19 +452,26 @@ class ParticleModel:
             end = dev.Launch(land_among, n, [stuff, p, clock, table, arrival], 0.5 * table.count)
         else:
             end = dev.Launch(land, n, [stuff, p, clock, arrival], 0.1)
-        launches = [way, *press, *pull, end]
+        launches = [*self._drawing(table), way, *press, *pull, end]
         if not (press or pull or table.count or self._plastic):  # nothing is left to do where they arrive
             launches = [dev.Launch(arrive, n, [stuff, p, clock, self._arrived_at_once()], 0.1)]
         self._program = dev.Program(launches, self.device)
         self._met = table
         self._find_paces()
 
-    def _arrived_at_once(self) -> Arrival:
+    def _arrived_at_once(self) -> Any:
         """An arrival at where the particles are."""
         arrival: Any = Arrival()
         arrival.x, arrival.v = self._particles.u, self._particles.v
         arrival.A, arrival.B, arrival.H = self._arrival.A, self._arrival.B, self._arrival.H
         return arrival
+
+    def _drawing(self, table: Any) -> list[dev.Launch]:
+        if not len(self._pressures.host):
+            return []
+        p, areas = self._particles, wp.array(self.sheet.areas, dtype=wp.float64, device=self.device)
+        inputs = [table, self._pressures.array, p.X, p.u, areas, self._force.array, p.force]
+        return [dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)]
 
     def settle(
         self, goals: Floats | None = None, colliders: ColliderTable | None = None, tolerance: float = 1e-6
