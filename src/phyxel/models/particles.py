@@ -23,7 +23,7 @@ from phyxel.contact.wrapping import draw_to_colliders
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.arrival import Arrival, no_arrival
-from phyxel.models.dents import Flight, dent_of, flown, fly
+from phyxel.models.dents import Flight, Pull, dent_of, flown, fly, may_yield
 from phyxel.models.filling import Filling, enclosed, is_closed
 from phyxel.models.oscillator import response
 from phyxel.models.sheet import Sheet
@@ -168,13 +168,19 @@ def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype
     start.u = p.u[i]
     start.v = p.v[i]
     inner = (p.pull[i] + p.pressed[i]) / p.mass[i]
-    f = p.force[i] / p.mass[i] + inner
-    w = stuff.stiffness[k]
     rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
-    end = flown(start, f, rest, w * steeper, p.pace[i])
-    if wp.length(end.u) > wp.max(wp.length(p.peak[i]), stuff.limit[k]):
-        yielded, peak = fly(start, p.peak[i], f, stuff.drag[k], w, stuff.plasticity[k], stuff.limit[k], dt)
-        end = yielded
+    line = Pull()
+    line.f = p.force[i] / p.mass[i] + inner
+    line.rest = rest
+    line.w = steeper * stuff.stiffness[k]
+    line.d = stuff.drag[k]
+    end = flown(start, line, p.pace[i])
+    reach = wp.max(wp.length(p.peak[i]), stuff.limit[k])
+    if line.w > wp.float64(0.0) and stuff.plasticity[k] > wp.float64(0.0) and may_yield(start, line, reach):
+        virgin = line
+        virgin.rest = wp.vec3d()
+        virgin.w = stuff.stiffness[k]
+        end, peak = fly(start, p.peak[i], virgin, stuff.plasticity[k], stuff.limit[k], dt)
         remember(stuff, p, i, peak, dt)
     arrival.x[i] = end.u - end.a * inner
     arrival.v[i] = end.v - end.b * inner
