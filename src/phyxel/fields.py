@@ -300,20 +300,23 @@ def _key(body: Body) -> tuple[str, bytes]:
 
 @dataclass(frozen=True, eq=False)
 class SurfaceField(ForceField):
-    """What acts on particle surfaces alone; their model finds its forces."""
+    """What acts on particle surfaces alone; their model finds its forces. Without `bodies`, on all that it can."""
 
     def enter(self, world: World) -> None:
         super().enter(world)
         given = [body for body in world.bodies if ForceField.acts_on(self, body)]
-        others = [body for body in given if body.model != "particles"]
-        if others and (self.bodies is not None or len(others) == len(given)):
-            raise PhyxelError(
-                f'{self.label}: {others[0].name} has model = "{others[0].model}"; it acts on particle surfaces only, '
-                'model = "particles"'
-            )
+        unfit = [reason for body in given if (reason := self._unfit(body))]
+        if unfit and (self.bodies is not None or len(unfit) == len(given)):
+            raise PhyxelError(f"{self.label}: {unfit[0]}")
 
     def acts_on(self, body: Body) -> bool:
-        return body.model == "particles" and super().acts_on(body)
+        return super().acts_on(body) and self._unfit(body) is None
+
+    def _unfit(self, body: Body) -> str | None:
+        """Why it cannot act on a body, if so."""
+        if body.sheet is None:
+            return f'{body.name} has model = "{body.model}"; it acts on particle surfaces only, model = "particles"'
+        return None
 
     def _check_pressure(self, key: str) -> None:
         value = getattr(self, key)
@@ -336,6 +339,11 @@ class Filling(SurfaceField):
         self._check_pressure("bulk")
         if not (np.isfinite(self.amount) and self.amount >= 0):
             raise PhyxelError(f"{self.label}: amount = {self.amount}: give 0 or more; 1 just fills it at rest")
+
+    def _unfit(self, body: Body) -> str | None:
+        if body.sheet is not None and not body.sheet.closed:
+            return f"{body.name} is open or has no faces; only a closed surface can be filled"
+        return super()._unfit(body)
 
 
 def filled_with(fields: Iterable[ForceField]) -> Filling | None:

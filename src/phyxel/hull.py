@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.models.filling import is_closed
 from phyxel.models.sheet import Sheet
 from phyxel.surface.skin import Skin
 
@@ -52,6 +51,6 @@ def _found(body: Body) -> Skin:
 def _of_sheet(sheet: Sheet, unit: float) -> Skin:
     """A piece for each particle; of an open surface one for each of its two sides."""
     node, area = np.arange(len(sheet.X)), (unit**2 * sheet.areas)[:, None] * sheet.normals
-    if sheet.faces is not None and is_closed(sheet.faces):
+    if sheet.closed:
         return Skin(node, area)
     return Skin(np.tile(node, 2), np.concatenate([area, -area]))

@@ -149,9 +149,9 @@ class Film:
         self.model.set_filling(*(0.0, 1.0) if filling is None else (filling.bulk, filling.amount))
         masses = body.masses
         even = world.gravity + body.force / masses.sum()
+        self.model.set_wraps(drawn_to(world.colliders, acting))
         pushing = [field for field in acting if not isinstance(field, SurfaceField)]
-        drawn = drawn_to(world.colliders, acting)
-        if not (pushing or drawn.any()):
+        if not pushing:
             if not np.array_equal(even, self._even):
                 self._even = even
                 self.model.set_force(masses[:, None] * even)
@@ -161,12 +161,7 @@ class Film:
         v, u = self.model.v, self.model.u
         x = body.origin + (body.birth - body.centre) + body.unit * (u + 0.5 * dt * v)
         accelerations = [field.acceleration(body, x, body.unit * v, time + 0.5 * dt) for field in pushing]
-        force = masses[:, None] * np.sum([np.broadcast_to(even, x.shape), *accelerations], axis=0)
-        if drawn.any():
-            assert body.sheet is not None
-            self._setting.place(time, time)
-            force += (body.unit**2 * body.sheet.areas)[:, None] * self._setting.around.draw(body.sheet.X + u, drawn)
-        self.model.set_force(force)
+        self.model.set_force(masses[:, None] * (even + np.sum(accelerations, axis=0)))
 
     def _goals(self, time: float) -> Floats:
         """Displacements of what is held at a time [s], in units, shape (k, 3)."""

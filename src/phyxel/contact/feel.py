@@ -69,26 +69,6 @@ def find_nearest(
             which[i] = k
 
 
-@wp.kernel
-def draw_places(
-    first: int,
-    colliders: Any,
-    x: wp.array(dtype=wp.vec3d),
-    pressure: wp.array(dtype=wp.float64),
-    pull: wp.array(dtype=wp.vec3d),
-):
-    """Sum of pressures towards each collider's surface, where a place is outside of it."""
-    i = first + wp.tid()
-    pull[i] = wp.vec3d()
-    for k in range(colliders.count):
-        arm = colliders.place[k] + x[i]
-        distance, outward = signed_distance(
-            colliders.kind[k], colliders.turn[k] * arm, colliders.size[k], colliders.layout[k], colliders.values
-        )
-        if distance > wp.float64(0.0):
-            pull[i] = pull[i] - pressure[k] * (wp.transpose(colliders.turn[k]) * outward)
-
-
 class Surroundings:
     """The colliders around one body, in its units about its origin."""
 
@@ -119,11 +99,3 @@ class Surroundings:
             for name in ("friction", "restitution")
         )
         return Touch(gap.numpy(), normal.numpy(), velocity.numpy(), friction, restitution)
-
-    def draw(self, places: Floats, pressures: Floats) -> Floats:
-        """How places (n, 3) are drawn to the colliders by pressures (k,) towards each [Pa], shape (n, 3)."""
-        x = wp.array(places, dtype=wp.vec3d, device=self._device)
-        pressure = wp.array(pressures, dtype=wp.float64, device=self._device)
-        pull = wp.zeros(len(places), dtype=wp.vec3d, device=self._device)
-        dev.launch(draw_places, len(places), [self._table.table, x, pressure, pull], self._device, split=False)
-        return pull.numpy()

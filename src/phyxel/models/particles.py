@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.colliders import rebound
 from phyxel.contact.table import ColliderTable, distance_to, table_type
+from phyxel.contact.wrapping import draw_to_colliders
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.arrival import Arrival, no_arrival
@@ -264,6 +265,8 @@ class ParticleModel:
         self._clock = dev.Shared(1, wp.float64, device)
         self._force = dev.Shared(n, wp.vec3d, device)
         self._goals = dev.Shared(0, wp.vec3d, device)
+        self._pressures = dev.Shared(0, wp.float64, device)
+        """with which it is drawn to each collider, times the unit [Pa m]; none if it is to none"""
         self._walls = ColliderTable([unit], wp.float64, device)
         self._tension = Tension(sheet, device) if len(sheet.elements) else None
         self._filling: Filling | None = None
@@ -353,6 +356,17 @@ class ParticleModel:
         if self._filling is not None:
             self._filling.set(bulk, amount)
 
+    def set_wraps(self, pressures: Floats) -> None:
+        """Pressure [Pa] times area at rest with which particles outside of each collider are drawn to it from now on,
+        shape (k,)."""
+        drawn = pressures if pressures.any() else np.zeros(0)
+        if len(drawn) != len(self._pressures.host):
+            self._pressures = dev.Shared(len(drawn), wp.float64, self.device)
+            self._particles.force = self._vectors(True) if len(drawn) else self._force.array
+            self._program = None
+        self._pressures.host[:] = self.unit * drawn
+        self._pressures.push()
+
     # Stepping
 
     def step(self, dt: float, goals: Floats | None = None, colliders: ColliderTable | None = None) -> None:
@@ -382,12 +396,18 @@ class ParticleModel:
         way = dev.Launch(arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
         if not self._plastic:
             way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
+        draw = [] if not len(self._pressures.host) else [self._drawing(table)]
         press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
         pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
         end = dev.Launch(land, n, [stuff, p, clock, table, arrival], 0.1 + 0.5 * table.count)
-        self._program = dev.Program([way, *press, *pull, end], self.device)
+        self._program = dev.Program([*draw, way, *press, *pull, end], self.device)
         self._met = table
         self._find_paces()
+
+    def _drawing(self, table: Any) -> dev.Launch:
+        p, areas = self._particles, wp.array(self.sheet.areas, dtype=wp.float64, device=self.device)
+        inputs = [table, self._pressures.array, p.X, p.u, areas, self._force.array, p.force]
+        return dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)
 
     def settle(
         self, goals: Floats | None = None, colliders: ColliderTable | None = None, tolerance: float = 1e-6
