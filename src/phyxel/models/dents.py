@@ -120,6 +120,8 @@ def turning(flight: Flight, pull: Pull, t: wp.float64):
 def crossing(flight: Flight, pull: Pull, reach: wp.float64, t: wp.float64):
     """When it gets `reach` out, if it is farther out at t."""
     low = wp.float64(0.0)
+    if wp.dot(flight.u, flight.v) > low and wp.length(flight.u) >= reach * (wp.float64(1.0) - wp.float64(1.0e-12)):
+        return low  # as in most steps of a load that grows
     high = t
     for _ in range(HALVINGS):
         middle = wp.float64(0.5) * (low + high)
