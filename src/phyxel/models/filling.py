@@ -45,7 +45,9 @@ def is_closed(faces: NDArray[np.integer]) -> bool:
 
 
 @wp.kernel
-def look_ahead(first: int, X: wp.array(dtype=wp.vec3d), arrival: Arrival, P: wp.array(dtype=wp.vec3d), y: wp.array(dtype=wp.vec3d)):
+def look_ahead(
+    first: int, X: wp.array(dtype=wp.vec3d), arrival: Arrival, P: wp.array(dtype=wp.vec3d), y: wp.array(dtype=wp.vec3d)
+):
     """y_free: where each particle gets if links pull as they last did."""
     i = first + wp.tid()
     y[i] = X[i] + ahead(arrival, i) + arrival.H[i] * P[i]

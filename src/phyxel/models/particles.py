@@ -104,7 +104,9 @@ def arrive_held(p: Particles, i: int, dt: wp.float64, arrival: Arrival):
 
 
 @wp.func
-def arrive_with(p: Particles, i: int, a: wp.float64, b: wp.float64, damping: wp.float64, dt: wp.float64, arrival: Arrival):
+def arrive_with(
+    p: Particles, i: int, a: wp.float64, b: wp.float64, damping: wp.float64, dt: wp.float64, arrival: Arrival
+):
     """How far a force leads, and how far ahead of the step links look: at least half of one, which calms what it cannot
     resolve."""
     arrival.A[i] = a / p.mass[i]
@@ -242,7 +244,9 @@ def show(first: int, u: wp.array(dtype=wp.vec3d), shown: wp.array(dtype=wp.vec3)
 
 
 @wp.kernel
-def find_rests(first: int, stuff: Stuff, p: Particles, rest: wp.array(dtype=wp.vec3d), steeper: wp.array(dtype=wp.float64)):
+def find_rests(
+    first: int, stuff: Stuff, p: Particles, rest: wp.array(dtype=wp.vec3d), steeper: wp.array(dtype=wp.float64)
+):
     """u₀ and K'/K of each particle."""
     i = first + wp.tid()
     k = p.kind[i]
@@ -504,7 +508,9 @@ class ParticleModel:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a checkpoint must keep."""
-        kept = {name: np.array(getattr(self._particles, name).numpy()) for name in ("u", "v", "peak", "pull", "pressed")}
+        kept = {
+            name: np.array(getattr(self._particles, name).numpy()) for name in ("u", "v", "peak", "pull", "pressed")
+        }
         return {name: values for name, values in kept.items() if len(values)}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
