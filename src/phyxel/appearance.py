@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from phyxel.cracks.cracks import Cracks
 from phyxel.errors import PhyxelError
+from phyxel.mls.shape_functions import ShapeValues
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Vector, Where, as_vector, select
 from phyxel.surface.discs import Rest
@@ -85,12 +86,22 @@ class Appearance:
         """The surfels, where they were last carried."""
         body = self._body
         if self._surfels is None:
-            values = None if body.model == "phyxel" else body.space.at_skin
+            values = None if body.model == "phyxel" else self._values
             self._surfels = Surfels(self.rest(), self._carrying, world.device, body.sees_in_solid, values)
             self._cracks_shown = 0
         if body.fracture is not None and not body.reshaped:
             self._show_cracks(self._surfels, body.fracture.cracks)
         return self._surfels
+
+    @property
+    def _values(self) -> ShapeValues:
+        """Of the shape functions that carry surfels."""
+        return self._body.space.at_skin if self._body.sheet is None else self._body.ring.values
+
+    @property
+    def is_sheet(self) -> bool:
+        """Whether both sides of its surface can be seen."""
+        return self._body.sheet is not None and self._body.ring.is_open
 
     @property
     def _carrying(self) -> Floats:
@@ -130,6 +141,9 @@ class Appearance:
             return self.whole_surface.rest.part(self._own_points)
         body, cloud = self._body, self._body.cloud
         assert cloud.normals is not None
+        if body.sheet is not None:
+            ring = body.ring
+            return Rest(body.sheet.X, ring.normals, _colors(cloud), body.unit, ring.radii, ring.axes)
         positions = (body.placed_cloud() - body.centre) / body.unit
         return Rest(positions, cloud.normals @ body.rotation.T, _colors(cloud), body.unit)
 

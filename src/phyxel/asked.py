@@ -17,10 +17,15 @@ Floats = NDArray[np.float64]
 
 MODES, MOST_MODES = 64, 256
 """Modes of a modal body, unless it is told, and at most."""
+LINKS = ("edges", "weave", "none")
+MOST_LINKS = 32
+"""What links a particle surface, and the most nearest points that a particle can be linked to."""
+WARP = (1.0, 0.0, 0.0)
+"""Direction of warp threads, unless it is told."""
 LIGHT = 3.0e8
 """[m/s]"""
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "model": ("phyxel", "galerkin", "modal"),
+    "model": ("phyxel", "galerkin", "modal", "particles"),
     "integrator": (None, "leapfrog", "implicit"),
     "surface": (None, "carried", "blended"),
     "basis": ("linear", "quadratic"),
@@ -67,14 +72,34 @@ def check_choices(name: str, **given: Any) -> None:
 
 def check_model(name: str, model: str, integrator: str | None, basis: str, modes: int) -> None:
     """Refuse what a model knows nothing of."""
+    if model == "particles" and integrator is not None:
+        raise PhyxelError(f'{name}: integrator = "{integrator}": model = "particles" takes exact steps; leave it out')
     if model != "phyxel" and integrator == "leapfrog":
         raise PhyxelError(f'{name}: integrator = "leapfrog": model = "{model}" takes implicit steps only')
-    if model == "phyxel" and basis != "linear":
+    if model in ("phyxel", "particles") and basis != "linear":
         raise PhyxelError(f'{name}: basis = "{basis}": needs model = "galerkin" or "modal"')
     if not (_is_whole(modes) and 1 <= modes <= MOST_MODES):
         raise PhyxelError(f"{name}: modes = {modes}: give a whole number from 1 to {MOST_MODES}")
     if model != "modal" and modes != MODES:
         raise PhyxelError(f'{name}: modes = {modes}: needs model = "modal"')
+
+
+def check_sheet(name: str, model: str, links: str | int | None, warp: Vector, surface: str | None, refine: Any) -> None:
+    """Refuse what only a particle surface has in what is none, and what it cannot have."""
+    if model != "particles":
+        if links is not None or tuple(warp) != WARP:
+            raise PhyxelError(f'{name}: links and warp are of a particle surface: they need model = "particles"')
+        return
+    if surface == "blended":
+        raise PhyxelError(f'{name}: surface = "blended": model = "particles" never flows; leave it out')
+    if len(refine):
+        raise PhyxelError(f'{name}: refine: the nodes of model = "particles" are the points; load more of them')
+    if not (links is None or links in LINKS or (_is_whole(links) and 1 <= int(links) <= MOST_LINKS)):
+        raise PhyxelError(
+            f'{name}: links = {links!r}: give "edges", "weave", "none" or a number of nearest points up to {MOST_LINKS}'
+        )
+    if not as_vector(f"{name}: warp", warp).any():
+        raise PhyxelError(f"{name}: warp = {warp}: give the direction of the warp threads; it has no length")
 
 
 def check_support(name: str, support: float) -> None:

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ class Material:
         if not np.allclose(matrix, matrix.T, rtol=1e-6) or np.linalg.eigvalsh(matrix).min() <= 0:
             raise MaterialError("material.stiffness: C must be symmetric and positive definite, or energy is not kept")
 
-    def but(self, **changes: Any) -> Material:
+    def but(self, **changes: Any) -> Self:
         """The same material with some numbers changed."""
         unknown = set(changes) - set(self.__dataclass_fields__)
         if unknown:
@@ -309,6 +309,8 @@ class Mixture:
 
     def where(self, chosen: NDArray[np.bool_], other: Mixture) -> Mixture:
         """Another mixture, with what `other` has at the chosen nodes, (n,)."""
+        if chosen.all():
+            return other
         both = zip(self.which.tolist(), other.which.tolist(), chosen.tolist(), strict=True)
         return Mixture.of([other.materials[k] if take else self.materials[j] for j, k, take in both])
 

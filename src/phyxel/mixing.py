@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 CHANNELS = ("red", "green", "blue", "brightness", "x", "y", "z")
-VARYING = ("young", "poisson", "density", "damping", "drag", "yield_strain", "yield_stress", "creep", "viscosity")
+VARYING = (
+    "young", "poisson", "density", "damping", "drag", "yield_strain", "yield_stress", "creep", "viscosity",
+    "thickness", "foundation", "plasticity", "elastic_limit", "weft", "shear", "bending",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,11 @@ class Recipe:
             if not (isinstance(entry, tuple | list) and len(entry) == 2 and isinstance(entry[1], Material)):
                 raise MaterialError(f"{body.name}: part {entry!r}: give a place and a Material")
         self._parts = [(select(where, body.birth, f"{body.name}: part"), material) for where, material in parts]
-        values = {name: _values(body, name, variation) for name, variation in vary.items()}
-        means = {name: float(np.mean(some)) for name, some in values.items() if getattr(base, name) is None}
+        values = {name: _values(body, base, name, variation) for name, variation in vary.items()}
+        means = {name: float(np.mean(some)) for name, some in values.items() if not getattr(base, name)}
         self.base = base.but(**means) if means else base
-        """the basic material; a number it did not have is the mean of its variation"""
-        self._factors = {name: some / getattr(self.base, name) for name, some in values.items()}
+        """the basic material; a number it did not have, or that was 0, is the mean of its variation"""
+        self._factors = {name: some / (getattr(self.base, name) or 1.0) for name, some in values.items()}
 
     def part(self, nodes: NDArray[np.integer]) -> Recipe:
         """That of some nodes, (k,) ascending."""
@@ -111,9 +114,11 @@ def _instead(new: Material, old: Material) -> Material:
     return new
 
 
-def _values(body: Body, name: str, variation: Variation) -> Floats:
+def _values(body: Body, base: Material, name: str, variation: Variation) -> Floats:
     if name not in VARYING:
         raise MaterialError(f'{body.name}: vary "{name}": cannot vary{did_you_mean(name, VARYING)}')
+    if not hasattr(base, name):
+        raise MaterialError(f'{body.name}: vary "{name}": only a Membrane has it, of a body with model = "particles"')
     found = variation.over(body) if isinstance(variation, Channel) else np.asarray(variation(body.birth), np.float64)
     if found.shape != (len(body.birth),) or not np.isfinite(found).all():
         raise MaterialError(

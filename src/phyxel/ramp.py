@@ -8,7 +8,7 @@ from typing import Any
 
 from phyxel.material import Material
 
-GEOMETRIC = ("young", "yield_strain", "yield_stress", "creep")
+GEOMETRIC = ("young", "yield_strain", "yield_stress", "creep", "foundation", "weft", "shear", "bending")
 """Numbers that span decades: they go the same factor, not the same step, in the same time."""
 
 
@@ -37,7 +37,7 @@ class Ramp:
         start, end = self.start, self.end
         numbers = {
             entry.name: _between(entry.name, getattr(start, entry.name), getattr(end, entry.name), share)
-            for entry in fields(Material)
+            for entry in fields(end)
         }
         if start.stiffness != end.stiffness:
             numbers["stiffness"] = tuple(map(tuple, (1 - share) * start.elasticity + share * end.elasticity))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
+from phyxel.membrane import Membrane
 from phyxel.mixing import Recipe
 from phyxel.models.lone import check_solid
 from phyxel.ramp import Ramp
@@ -99,8 +100,20 @@ def melt_of(solid: Material, viscosity: float | None, height: float) -> Material
 
 def check_moves(name: str, model: str, recipe: Recipe, material: Material) -> None:
     """Refuse a basic material with which the model of a body of this name cannot move it."""
-    if model != "phyxel":
+    materials = recipe.mixed(material).materials
+    membranes = [isinstance(one, Membrane) for one in materials]
+    if model == "particles" and not all(membranes):
+        raise PhyxelError(
+            f'{name}: model = "particles" is a thin surface: give a Membrane, which has a thickness, for example '
+            "px.Membrane.cotton()"
+        )
+    if model != "particles" and any(membranes):
+        raise PhyxelError(
+            f'{name}: a Membrane is for model = "particles"; model = "{model}" is a solid: give a Material, for '
+            "example px.Material.rubber()"
+        )
+    if model not in ("phyxel", "particles"):
         try:
-            check_solid(model, recipe.mixed(material).materials)
+            check_solid(model, materials)
         except PhyxelError as error:
             raise PhyxelError(f"{name}: {error}") from None

@@ -19,7 +19,7 @@ import warp as wp
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.render.shade import Studio, body_light
 from phyxel.render.shadow import GroundMap
-from phyxel.render.stuff import Stuff, row_of, speck
+from phyxel.render.stuff import Stuff, has_two_sides, row_of, speck
 from phyxel.render.tiles import Grid, tiles_touched
 from phyxel.render.view import View, linear_from_srgb
 
@@ -83,7 +83,8 @@ def project_discs(
     counts: wp.array(dtype=int),
 ):
     """Put each surfel on the screen and light its body. One that shows its back, is too close to the eye or is not
-    finite gets an empty rectangle: all tests are written so that NaN fails them."""
+    finite gets an empty rectangle: all tests are written so that NaN fails them. Of a sheet the back is turned to the
+    front, and lit as such."""
     i = first + wp.tid()
     rects[i] = wp.vec4i(0, 0, 0, 0)
     counts[i] = 0
@@ -93,6 +94,10 @@ def project_discs(
     normal = wp.cross(a_world, b_world)
     area = wp.length(normal)
     facing = -wp.dot(normal, offset)
+    if has_two_sides(marks[i]) and facing < 0.0:
+        b_world = -b_world
+        normal = -normal
+        facing = -facing
     if not facing > 1.0e-4 * area * wp.length(offset):
         return
     c = wp.vec3(wp.dot(offset, view.right), wp.dot(offset, view.up), wp.dot(offset, view.forward))

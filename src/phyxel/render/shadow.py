@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.render.stuff import Stuff, row_of
+from phyxel.render.stuff import Stuff, has_two_sides, row_of
 from phyxel.render.surfels import Surfels
 from phyxel.render.tiles import (
     SPLIT_FROM,
@@ -106,11 +106,13 @@ def place_footprints(
     positions: wp.array(dtype=wp.vec3),
     axes_a: wp.array(dtype=wp.vec3),
     axes_b: wp.array(dtype=wp.vec3),
+    marks: wp.array(dtype=int),
     ground: GroundMap,
     rects: wp.array(dtype=wp.vec4i),
     counts: wp.array(dtype=int),
 ):
-    """Texels each surfel covers along the light (if it faces it), and after all these, straight down (if it is low)."""
+    """Texels each surfel covers along the light (if it faces it, or is a sheet), and after all these, straight down (if
+    it is low)."""
     i = first + wp.tid()
     below = len(positions) + i
     rects[i] = wp.vec4i(0, 0, 0, 0)
@@ -122,7 +124,7 @@ def place_footprints(
     b = axes_b[i] / ground.texel
     if not wp.length_sq(a) + wp.length_sq(b) + wp.length_sq(p) < 1.0e30:
         return
-    if wp.dot(wp.cross(a, b), ground.to_light) > 0.0:
+    if has_two_sides(marks[i]) or wp.dot(wp.cross(a, b), ground.to_light) > 0.0:
         ax = a[0] - ground.slope[0] * a[1]
         az = a[2] - ground.slope[1] * a[1]
         bx = b[0] - ground.slope[0] * b[1]
@@ -278,7 +280,7 @@ class ShadowMap:
         positions, axes_a, axes_b, colors, marks = surfels
         count = len(positions)
         self._rects = grown(self._rects, 2 * count)
-        inputs = [positions, axes_a, axes_b, place, self._rects, self._lists.counts_for(2 * count)]
+        inputs = [positions, axes_a, axes_b, marks, place, self._rects, self._lists.counts_for(2 * count)]
         launch(place_footprints, count, inputs, self.device, count > SPLIT_FROM)
         self._lists.fill(self._rects, 2 * count)
         lists = [self._rects, self._lists.starts, self._lists.items]

@@ -24,6 +24,7 @@ from phyxel.render.cast import Actor, Cast
 from phyxel.render.insight import Insight
 from phyxel.render.legend import ROOM, bar_scale
 from phyxel.render.splat import Renderer, averaged
+from phyxel.render.stuff import SHEET
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World
 
@@ -104,7 +105,8 @@ class Stage:
 
     def actor(self, body: Body, world: World) -> Actor:
         """A body as it is plainly seen."""
-        return self._body(body.surface, self.turn(world), ROWS[body.look])
+        row = ROWS[body.look] + (SHEET if body.appearance.is_sheet else 0)
+        return self._body(body.surface, self.turn(world), row)
 
     def draw_surfels(self, surfels: Surfels, supersample: int = 1) -> NDArray[np.uint8]:
         """A picture of surfels alone, (height, width, 4) bytes."""

@@ -1,8 +1,9 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
 """Looks inside kernels: a table of what there is, and a mark on every surfel that says which it has.
 
-A mark is one whole number: its lowest byte is the row of the table, the rest tells the surfels of a body apart. From
-that comes the grain of stone, so that a grain stays with its surfel.
+A mark is one whole number: its lowest seven bits are the row of the table, the next says whether it is a sheet, which is
+seen from both sides, the rest tells the surfels of a body apart. From that comes the grain of stone, so that a grain
+stays with its surfel.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from phyxel.device import KERNEL_OPTIONS
 from phyxel.look import Look
 
 wp.set_module_options(KERNEL_OPTIONS)
+
+SHEET = 128
+"""Added to the row of what is seen from both sides."""
+_SHEET = wp.constant(SHEET)
 
 
 @wp.struct
@@ -58,7 +63,13 @@ def marks(rows: NDArray[np.integer] | int, count: int) -> NDArray[np.int32]:
 @wp.func
 def row_of(mark: int) -> int:
     """Which look a surfel has."""
-    return mark & 255
+    return mark & (_SHEET - 1)
+
+
+@wp.func
+def has_two_sides(mark: int) -> bool:
+    """Whether a surfel is part of a sheet."""
+    return (mark & _SHEET) != 0
 
 
 @wp.func

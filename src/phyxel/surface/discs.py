@@ -39,6 +39,8 @@ class Rest:
     """how long the node spacing is [m]"""
     known_radii: Floats | None = None
     """of discs that are there already, shape (m,)"""
+    axes: tuple[Floats, Floats] | None = None
+    """half axes over the radius of discs that need not be round, each (m, 3)"""
 
     @cached_property
     def radii(self) -> Floats:
@@ -48,7 +50,8 @@ class Rest:
     def part(self, chosen: NDArray[np.integer]) -> Rest:
         """Some of them, as large as they are."""
         x, n, color = (array[chosen] for array in (self.positions, self.normals, self.colors))
-        return Rest(x, n, color, self.unit, self.radii[chosen])
+        axes = None if self.axes is None else (self.axes[0][chosen], self.axes[1][chosen])
+        return Rest(x, n, color, self.unit, self.radii[chosen], axes)
 
 
 class Shape(NamedTuple):
@@ -62,9 +65,9 @@ class Shape(NamedTuple):
 
     @staticmethod
     def at_birth(rest: Rest) -> Shape:
-        """Round, and so large that they cover the surface."""
+        """Round unless they are said to be slim, and so large that they cover the surface."""
         radius = rest.radii[:, None]
-        axis_a, axis_b = tangents(rest.normals)
+        axis_a, axis_b = tangents(rest.normals) if rest.axes is None else rest.axes
         return Shape(rest.positions, radius * axis_a, radius * axis_b, rest.colors)
 
 

@@ -1,0 +1,53 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Where the particles of a surface get within a step, and how much further a force takes them.
+
+Lengths are in body units, masses in kg and time in s, so a force of F [N] counts as F/unit [kg unit/s²]; stiffness
+[N/m] and compliance [m/N] are the same in any unit of length.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from phyxel import device as dev
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+
+@wp.struct
+class Arrival:
+    """What links and a filling add to: a force P held over the step leads to x + A P and v + B P.
+
+    They take P of where they will be, at y = x' + βv' (β adds damping), so that y = (x + βv) + H P(y), H = A + βB.
+    What is held has A = B = H = 0 and is at x whatever pulls. Each array has shape (n,)."""
+
+    x: wp.array(dtype=wp.vec3d)
+    """displacement from X at the end of the step without P [units]"""
+    v: wp.array(dtype=wp.vec3d)
+    """velocity at the end of the step without P [units/s]"""
+    A: wp.array(dtype=wp.float64)
+    """[m/N]"""
+    B: wp.array(dtype=wp.float64)
+    """[m/(s N)]"""
+    H: wp.array(dtype=wp.float64)
+    """A + βB [m/N]"""
+
+
+@wp.func
+def ahead(arrival: Arrival, i: int) -> wp.vec3d:
+    """x + βv: where without P the particle is seen by what pulls at it."""
+    B = arrival.B[i]
+    if B > wp.float64(0.0):
+        return arrival.x[i] + ((arrival.H[i] - arrival.A[i]) / B) * arrival.v[i]
+    return arrival.x[i]
+
+
+def no_arrival(n: int, device: wp.Device) -> Arrival:
+    """Room for that of n particles."""
+    arrival = Arrival()
+    arrival.x = wp.zeros(n, dtype=wp.vec3d, device=device)
+    arrival.v = wp.zeros(n, dtype=wp.vec3d, device=device)
+    arrival.A = wp.zeros(n, dtype=wp.float64, device=device)
+    arrival.B = wp.zeros(n, dtype=wp.float64, device=device)
+    arrival.H = wp.zeros(n, dtype=wp.float64, device=device)
+    return arrival
