@@ -104,11 +104,11 @@ def test_the_balloon_is_an_even_ball_and_holds_a_jack():
 
 
 def test_the_forehead_lies_over_its_bone_with_wrinkles():
-    """Nowhere inside the ball, at most 6 mm off it. Furrows go across: along a line down its middle the depth has four
+    """Nowhere inside the ball, 0.5 to 6 mm off it. Furrows go across: along a line down its middle the depth has four
     peaks of 1 mm or more, along the third furrow it stays; the frown lines are crossed between the brows."""
     cloud = made("forehead", 20_000)
     off = np.linalg.norm(cloud.positions, axis=1) - BONE_RADIUS
-    assert off.min() > 0 and 0.005 < off.max() < 0.008
+    assert off.min() > 5e-4 and 0.004 < off.max() < 0.006
     assert (cloud.normals[:, 2] > 0).mean() > 0.95
     height = np.linspace(0.0, 0.065, 600)
     depth = furrowed(0 * height + 0.01, height)
