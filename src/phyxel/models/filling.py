@@ -1,10 +1,11 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
 """The pressure of what a closed surface encloses, p = bulk (amount − V/V₀), of where the surface will be.
 
-A pressure moves each particle by H_i p a_i (a_i = ∂V/∂x_i, its vector of area), and so the volume by p Σ H_i |a_i|²:
-with y_free where all else leads,
+A pressure moves each particle by H_i p a_i (a_i = ∂V/∂x_i, its vector of area), and so the volume by p Σ H_i |a_i|².
+It is seen from y, where all leads if the filling goes on pressing with f as in the last step, so that areas and volume
+are those at the end of the step once it has come to rest:
 
-    p = bulk (amount − V(y_free)/V₀) / (1 + bulk/V₀ Σ H_i |a_i|²)
+    p = bulk (amount − (V(y) − Σ H_i a_i·f_i)/V₀) / (1 + bulk/V₀ Σ H_i |a_i|²)
 
 is what is left of it then: one number, found on the device, however stiff the filling is. Its forces add up to nothing,
 and neither do they turn the surface.
@@ -45,10 +46,17 @@ def is_closed(faces: NDArray[np.integer]) -> bool:
 
 
 @wp.kernel
-def look_ahead(first: int, X: wp.array(dtype=wp.vec3d), arrival: Arrival, P: wp.array(dtype=wp.vec3d), y: wp.array(dtype=wp.vec3d)):
-    """y_free: where each particle gets if links pull as they last did."""
+def look_ahead(
+    first: int,
+    X: wp.array(dtype=wp.vec3d),
+    arrival: Arrival,
+    P: wp.array(dtype=wp.vec3d),
+    pressed: wp.array(dtype=wp.vec3d),
+    y: wp.array(dtype=wp.vec3d),
+):
+    """Where each particle gets if links pull and the filling presses as they last did."""
     i = first + wp.tid()
-    y[i] = X[i] + ahead(arrival, i) + arrival.H[i] * P[i]
+    y[i] = X[i] + ahead(arrival, i) + arrival.H[i] * (P[i] + pressed[i])
 
 
 @wp.kernel
@@ -74,14 +82,16 @@ def sum_chunks(
     H: wp.array(dtype=wp.float64),
     y: wp.array(dtype=wp.vec3d),
     area: wp.array(dtype=wp.vec3d),
+    pressed: wp.array(dtype=wp.vec3d),
     partial: wp.array(dtype=wp.vec2d),
 ):
-    """V = Σ y·a/3, about the first particle, and Σ H |a|², of CHUNK particles each."""
+    """V = Σ y·a/3, about the first particle, less what the filling had pressed it to; and Σ H |a|², of CHUNK particles
+    each."""
     chunk = first + wp.tid()
     volume = wp.float64(0.0)
     give = wp.float64(0.0)
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        volume += wp.dot(y[i] - y[0], area[i]) / wp.float64(3.0)
+        volume += wp.dot(y[i] - y[0], area[i]) / wp.float64(3.0) - H[i] * wp.dot(area[i], pressed[i])
         give += H[i] * wp.dot(area[i], area[i])
     partial[chunk] = wp.vec2d(volume, give)
 
@@ -151,12 +161,13 @@ class Filling:
         self._numbers.push()
 
     def launches(self, arrival: Arrival, P: wp.array, pressed: wp.array) -> list[dev.Launch]:
-        """Find p and add what it does to `arrival`; its forces p a_i, (n,) of vec3d [N/unit], are left in `pressed`."""
+        """Find p and add what it does to `arrival`. `pressed` holds its forces p a_i, (n,) of vec3d [N/unit], in the
+        step before and then in this one."""
         n, chunks = len(self._y), len(self._partial)
         return [
-            dev.Launch(look_ahead, n, [self._X, arrival, P, self._y], 0.1),
+            dev.Launch(look_ahead, n, [self._X, arrival, P, pressed, self._y], 0.1),
             dev.Launch(find_areas, n, [self._start, self._ring, self._y, self._area], 0.3),
-            dev.Launch(sum_chunks, chunks, [n, arrival.H, self._y, self._area, self._partial], 5),
+            dev.Launch(sum_chunks, chunks, [n, arrival.H, self._y, self._area, pressed, self._partial], 5),
             dev.Launch(find_pressure, 1, [self._numbers.array, self._partial, self._pressure]),
             dev.Launch(press, n, [self._pressure, self._area, arrival, pressed], 0.1),
         ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.models.elements import Elements
-from phyxel.solid.mesh import open_edges
+from phyxel.models.filling import is_closed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -31,8 +31,8 @@ class Sheet:
 
     @cached_property
     def closed(self) -> bool:
-        """Whether its faces enclose something: every edge is passed as often one way as the other."""
-        return self.faces is not None and open_edges(self.faces) == 0
+        """Whether it has faces, and these enclose something."""
+        return self.faces is not None and is_closed(self.faces)
 
     @staticmethod
     def made(
