@@ -57,9 +57,7 @@ def tessellated(cloud: PointCloud) -> PointCloud:
             f"{4 * len(cloud)}"
         )
     x, normals, faces = _evened(shape, points[kept], faces)
-    return replace(
-        cloud.part(kept), positions=x, normals=normals.astype(np.float32), faces=faces.astype(np.int32)
-    )
+    return replace(cloud.part(kept), positions=x, normals=normals.astype(np.float32), faces=faces.astype(np.int32))
 
 
 def _uncrowded(points: Floats) -> Indices:
@@ -163,18 +161,19 @@ def _delaunay(points: Floats, normals: Floats, faces: Indices) -> Indices:
         one, two = _half_edges(faces)
         partner = _partners(faces, count)
         tip = np.roll(faces, 1, axis=1).T.reshape(-1)
-        far = tip[partner]
         angle = _angles(points[one] - points[tip], points[two] - points[tip])
-        new, edge = (np.minimum(a, b) * count + np.maximum(a, b) for a, b in ((tip, far), (one, two)))
-        wanted = (one < two) & ~np.isin(new, edge)
-        lean = _lean(points, normals, (one, two, tip))
-        now = np.minimum(lean, lean[partner])
-        then = np.minimum(_lean(points, normals, (tip, one, far)), _lean(points, normals, (far, two, tip)))
-        wide = (angle + angle[partner] > np.pi + SLACK) & (then > np.minimum(now, UPRIGHT))
-        chosen = _apart(np.flatnonzero(wanted & (wide | ((now < 0) & (then > 0)))), partner, m, new)
+        lean = _lean(points, normals, (faces[:, 0], faces[:, 1], faces[:, 2]))
+        now = np.minimum(lean[np.arange(3 * m) % m], lean[partner % m])
+        wide = angle + angle[partner] > np.pi + SLACK
+        some = np.flatnonzero((one < two) & (wide | (now < 0)))
+        a, b, c, d = one[some], two[some], tip[some], tip[partner[some]]
+        new, edge = (np.minimum(p, q) * count + np.maximum(p, q) for p, q in ((c, d), (one, two)))
+        then = np.minimum(_lean(points, normals, (c, a, d)), _lean(points, normals, (d, b, c)))
+        better = np.where(wide[some], then > np.minimum(now[some], UPRIGHT), then > 0) & ~np.isin(new, edge)
+        chosen = _apart(some, partner, m, new, better)
         if not len(chosen):
             break
-        a, b, c, d = one[chosen], two[chosen], tip[chosen], far[chosen]
+        a, b, c, d = one[chosen], two[chosen], tip[chosen], tip[partner[chosen]]
         faces = faces.copy()
         faces[chosen % m], faces[partner[chosen] % m] = np.stack([c, a, d], axis=1), np.stack([d, b, c], axis=1)
     return faces
@@ -187,13 +186,13 @@ def _lean(points: Floats, normals: Floats, corners: tuple[Indices, Indices, Indi
     return np.einsum("ei,ei->e", unit(np.cross(b - a, c - a)), unit(mean))
 
 
-def _apart(edges: Indices, partner: Indices, m: int, new: Indices) -> Indices:
-    """Some of the half edges (k,), no two of which have a face, or would become the same edge."""
-    first = np.full(m, len(partner))
+def _apart(edges: Indices, partner: Indices, m: int, new: Indices, chosen: NDArray[np.bool_]) -> Indices:
+    """Some of the chosen half edges (k,), no two of which have a face, or would become the same of the new ones."""
+    edges, new, first = edges[chosen], new[chosen], np.full(m, len(partner))
     for half in (edges, partner[edges]):
         np.minimum.at(first, half % m, edges)
-    alone = edges[(first[edges % m] == edges) & (first[partner[edges] % m] == edges)]
-    return alone[np.unique(new[alone], return_index=True)[1]]
+    alone = (first[edges % m] == edges) & (first[partner[edges] % m] == edges)
+    return edges[alone][np.unique(new[alone], return_index=True)[1]]
 
 
 def _angles(one: Floats, two: Floats) -> Floats:
