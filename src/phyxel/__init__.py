@@ -14,10 +14,11 @@ from phyxel.body import Body
 from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import PhyxelError
-from phyxel.fields import Attraction, Field, Wind
+from phyxel.fields import Attraction, Field, Filling, Push, Wind, Wrap
 from phyxel.handle import Handle
 from phyxel.inside import Inside
 from phyxel.material import Material
+from phyxel.membrane import Membrane
 from phyxel.mixing import Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
@@ -37,15 +38,18 @@ __all__ = [
     "Capsule",
     "Channel",
     "Field",
+    "Filling",
     "Frame",
     "Funnel",
     "Ground",
     "Handle",
     "Inside",
     "Material",
+    "Membrane",
     "Mold",
     "PhyxelError",
     "PointCloud",
+    "Push",
     "Skeleton",
     "Solid",
     "Sphere",
@@ -54,6 +58,7 @@ __all__ = [
     "Vibrations",
     "Wind",
     "World",
+    "Wrap",
     "load",
     "modes",
     "settle",

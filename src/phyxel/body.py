@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import asked
@@ -20,25 +19,25 @@ from phyxel.errors import PhyxelError
 from phyxel.handle import Handle, Motion, stays, turn_of, way_of
 from phyxel.hull import Hull
 from phyxel.look import look_named
+from phyxel.making import Pose, filled, sheeted
 from phyxel.material import Material, Mixture
+from phyxel.membrane import Membrane
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.phyxel import Part
 from phyxel.parting import Remnant, put_in, reach_beside_cracks, unbroken
 from phyxel.picking import picked, surfel_at
-from phyxel.placement import Anchor, Placement
+from phyxel.placement import Anchor
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
-from phyxel.preparation import prepared
 from phyxel.ramp import Ramp
 from phyxel.region import Spot, Vector, Where, as_vector, select
-from phyxel.solid.fabric import Fabric
 from phyxel.solid.guide import Guide
-from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.spaces import space_of
 from phyxel.substance import Substance, check_moves, melt_of
+from phyxel.surface.ring import Ring
 from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
 
@@ -70,7 +69,10 @@ class Body:
     `model` is what moves it: "phyxel" (does everything: dents, melts, meets other bodies), "galerkin" (accurate: stress
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
     vibration, bent as far as you like). The latter two are for solids and have their outermost nodes on the surface;
-    they meet colliders, and Galerkin bodies each other, but no phyxel body.
+    they meet colliders, and Galerkin bodies each other, but no phyxel body. "particles" is for thin surfaces, open or
+    closed, of a `Membrane`: the points of the cloud are its nodes, whatever `nodes` says, and meet colliders only.
+    `links` between them are "edges" of its mesh, the "weave" of quads with the `warp` along a direction of the cloud,
+    so many nearest points, or "none"; left out, what the cloud has of these.
 
     What has a `strength` cracks where its stress exceeds it (not "modal"); `seed` is what its scatter is drawn with.
     """
@@ -101,11 +103,14 @@ class Body:
         modes: int = asked.MODES,
         inside: Vector | None = None,
         seed: int = 0,
+        links: str | int | None = None,
+        warp: Vector = asked.WARP,
     ) -> None:
         self.name = asked.name_for(cloud, material, name)
         asked.check_kinds(self.name, refine=refine, parts=parts, vary=vary or {})
         asked.check_choices(self.name, model=model, integrator=integrator, surface=surface, basis=basis)
         asked.check_model(self.name, model, integrator, basis, modes)
+        asked.check_sheet(self.name, model, links, warp, surface, refine)
         self.model = model
         """what moves it"""
         self.integrator, self.basis, self.modes = integrator, basis, modes
@@ -116,27 +121,30 @@ class Body:
         self.look = look
         self._given, self._closing = cloud, closing
         self._force = np.zeros(3)
-        sampled = self._sample(nodes, refine, at, rotate, size)
-        self.birth: Floats = self.placed(sampled.positions)
+        pose, base = Pose(self.name, at, rotate, size), material
+        if model == "particles":
+            made, base = sheeted(pose, cloud, links, warp), base or Membrane.latex()
+        else:
+            made = filled(pose, cloud, lambda: self.solid, model, basis, nodes, closing, refine)
+        self.cloud, self.placement, self.fabric, self.sheet = made.cloud, made.placement, made.fabric, made.sheet
+        self.birth: Floats = made.X
         """X in the first reference shape [m], shape (n, 3)"""
-        self.volumes: Floats = sampled.volumes * self.placement.scale**3
+        self.volumes: Floats = made.volumes
         """[m³], shape (n,)"""
-        self.reach: Floats = sampled.reach * self.placement.scale
+        self.reach: Floats = made.reach
         """how far nodes are from the surface at birth [m], shape (n,)"""
-        centre = self._middle_of(sampled)
-        self.anchor = Anchor(sampled.spacing * self.placement.scale, centre, centre.copy())
-        self.born = Anchor(self.anchor.unit, centre, centre)
+        self.anchor = Anchor(made.unit, made.middle, made.middle.copy())
+        self.born = Anchor(made.unit, made.middle, made.middle)
         self.reshaped = False
         """whether the reference shape is not that of birth"""
         self.has_melted = False
         self.hull = Hull()
         """what wind presses on"""
-        self.start_velocities: Floats = asked.start_velocities(self.name, self.birth - centre, velocity, spin)
+        self.start_velocities: Floats = asked.start_velocities(self.name, made.X - made.middle, velocity, spin)
         """[m/s], shape (n, 3)"""
-        recipe = Recipe(self, material or Material.rubber(), parts, vary or {})
+        recipe = Recipe(self, base or Material.rubber(), parts, vary or {})
         check_moves(self.name, model, recipe, recipe.base)
-        self.substance = Substance.at_birth(recipe)
-        """what it is made of"""
+        self._consist_of(Substance.at_birth(recipe))
         self.first_mixture = self.mixture
         """what each node was made of at birth"""
         self.support = support
@@ -164,34 +172,8 @@ class Body:
     @cached_property
     def solid(self) -> Solid:
         """What the cloud encloses."""
+        self.needs_solid("solid")
         return Solid(self._given, closing=self._closing)
-
-    def _sample(
-        self, count: int, refine: Sequence[Region], at: Vector, rotate: Vector | None, size: float | None
-    ) -> Nodes:
-        """Nodes in the cloud's coordinates; finds the points of the surface and where all of it is placed."""
-
-        def sampled() -> tuple[Solid, Nodes]:
-            self.placement = Placement.asked(self.name, self.solid.lower, self.solid.upper, at, rotate, size)
-            regions = [self.placement.region_in_cloud(entry) for entry in refine]
-            return self.solid, self.solid.sample(count, regions, self.model != "phyxel", self.basis)
-
-        if self.model == "phyxel":
-            solid, nodes = sampled()
-            self.cloud, self._sampled = solid.skin, nodes
-            return nodes
-        placing = (at, rotate, size) if refine else ()
-        made = prepared(self._given, sampled, self.basis, (count, self._closing, *placing), refine)
-        self.cloud, self._fabric = made.skin, made.fabric
-        self.placement = Placement.asked(self.name, made.lower, made.upper, at, rotate, size)
-        return made.nodes
-
-    def _middle_of(self, nodes: Nodes) -> Floats:
-        """The middle of the volume as its model sees it [m], shape (3,): free bodies spin about it."""
-        if self.model == "phyxel":
-            return np.average(self.birth, axis=0, weights=self.volumes)
-        within = nodes.quadrature
-        return self.placed(np.average(within.points, axis=0, weights=within.weights))
 
     @property
     def unit(self) -> float:
@@ -264,6 +246,8 @@ class Body:
 
     def sees_in_solid(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         """The same as if there were no cracks."""
+        if self.sheet is not None:
+            return np.ones(len(one), bool)
         return self.solid.sees(self._in_cloud(one), self._in_cloud(other))
 
     def depth_in_whole(self, positions: NDArray[np.floating]) -> Floats:
@@ -283,11 +267,11 @@ class Body:
         has a `RigidSpace`."""
         return space_of(self, self._in_world("space").device)
 
-    def fabric(self, device: wp.Device) -> Fabric:
-        """What its fields are made of."""
-        if self.model == "phyxel":
-            return Fabric.woven(self.solid, self._sampled, self.basis, device)
-        return Fabric.restored(self._fabric, self.basis, device)
+    @cached_property
+    def ring(self) -> Ring:
+        """How the particles of a surface carry what is seen of it."""
+        assert self.sheet is not None
+        return Ring.around(self.sheet.X, self.sheet.normals, self.sheet.faces, self._in_world("ring").device)
 
     @property
     def outermost(self) -> NDArray[np.int64]:
@@ -310,6 +294,8 @@ class Body:
 
     def _signature(self) -> bytes:
         digest = hashlib.sha256(f"{self.model} {self.basis} {self.modes}".encode())
+        if self.sheet is not None:
+            digest.update(self.sheet.elements.index.tobytes() + self.sheet.elements.kind.tobytes())
         digest.update(np.ascontiguousarray(self.birth).tobytes())
         digest.update(np.ascontiguousarray(self.volumes).tobytes())
         digest.update(self.mixture.signature())
@@ -343,6 +329,7 @@ class Body:
     def cut(self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None) -> None:
         """Put in a crack through `at` [m] across `normal`, in the reference shape: a disc of a `radius` [m]; with
         `ahead`, all that lies behind its straight front through `at`, which looks there; else all through."""
+        self.needs_solid("cut")
         put_in(self, at, normal, radius, ahead)
         if self._world is not None:
             self._world.mover_of(self).cut(self)
@@ -407,8 +394,15 @@ class Body:
         self.check_material(material)
         self._become_of(replace(self.substance.made_of(material), ramp=None))
 
+    def _consist_of(self, substance: Substance) -> None:
+        self.substance = substance
+        """what it is made of"""
+        if self.sheet is not None:
+            self.volumes = self.unit**2 * self.sheet.areas * self.mixture.number("thickness")
+
     def _become_of(self, substance: Substance) -> None:
-        before, self.substance = self.mixture, substance
+        before = self.mixture
+        self._consist_of(substance)
         self._may_crack()
         if self._world is not None:
             self._world.material_changed(self, before)
@@ -427,6 +421,7 @@ class Body:
 
     def check_melts(self) -> None:
         """Refuse to melt what its model cannot move then."""
+        self.needs_solid("melt")
         self.check_material(melt_of(self.material, None, self._height))
 
     @property
@@ -530,7 +525,7 @@ class Body:
     def held(self, where: Where) -> tuple[NDArray[np.int64], Floats]:
         """The nodes that `fix` and `drag` would hold, and their reference positions [m], shape (k, 3). Of a spot
         without a radius, on a body whose model has a displacement everywhere: no nodes, but the surfel itself."""
-        if self.model != "phyxel" and isinstance(where, Spot) and where.radius is None:
+        if self.model not in ("phyxel", "particles") and isinstance(where, Spot) and where.radius is None:
             return np.zeros(0, np.int64), surfel_at(self, where.at)[None]
         nodes = self._nodes(where)
         return nodes, self.reference[nodes]
@@ -642,6 +637,14 @@ class Body:
             shape = (len(self.birth), 3, 3) if name == "gradient" else (len(self.birth), 3)
             return np.zeros(shape)
         return self._world.field(self, name)
+
+    def needs_solid(self, what: str) -> None:
+        """Refuse what only a solid can do or has."""
+        if self.model == "particles":
+            raise PhyxelError(
+                f'{self.name}: {what}: model = "particles" is a thin surface, which neither cracks nor melts and has '
+                'no inside; "phyxel" and "galerkin" make it a solid'
+            )
 
     def _in_world(self, what: str) -> World:
         if self._world is None:

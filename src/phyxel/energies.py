@@ -49,7 +49,7 @@ class Energies:
 
     def _gained_by(self, party: frozenset[Body], met_before: bool, world: World) -> tuple[Body, float] | None:
         """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall."""
-        if any(body.force.any() or any(field.acts_on(body) for field in world.fields) for body in party):
+        if any(body.force.any() or any(field.acts_on(body) for field in world.acting) for body in party):
             return None
         now = {body: body.diagnostics() for body in party}
         lively = sum(one["kinetic"] + one["elastic"] for one in now.values())

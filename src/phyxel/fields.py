@@ -1,39 +1,64 @@
 """Force fields: what pushes bodies from outside, not the same everywhere.
 
 A field gives every node an acceleration [m/s²], that is a force per mass [N/kg]. It is asked on the host, in double,
-once a step or once every 2 ms, whichever is longer (and at least every ten steps).
+once a step or once every 2 ms, whichever is longer (and at least every ten steps). Fillings and wraps are for particle
+surfaces alone, which find their forces themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
+from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.region import Vector, as_vector
+from phyxel.mixing import Channel
+from phyxel.region import Spot, Vector, Where, as_vector, select
 from phyxel.surface.skin import summed
 
 if TYPE_CHECKING:
     from phyxel.body import Body
+    from phyxel.world import World
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, float], NDArray[np.floating]]
 
 
+ROUNDING = 1e-11
+"""Share of a time by which a clock that went there in many steps may be off."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ForceField:
-    """What all fields have: the bodies it acts on (names or bodies; all if left out) and a name of its own."""
+    """What all fields have: the bodies it acts on (names or bodies; all if left out), a name of its own, and the time
+    during which it acts, (start, end) [s] (always if left out): steps end where it comes and goes."""
 
     bodies: Sequence[Body | str] | None = None
     name: str | None = None
+    during: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.bodies, str):
             raise PhyxelError(f'{self.label}: bodies = "{self.bodies}": give a list, ["{self.bodies}"]')
+        if self.during is not None:
+            object.__setattr__(self, "during", self._span_of(self.during))
+
+    def _span_of(self, during: Any) -> tuple[float, float]:
+        try:
+            start, end = map(float, during)
+        except (TypeError, ValueError):
+            start = end = math.nan
+        if not start < end:
+            raise PhyxelError(
+                f"{self.label}: during = {during}: give the times [s] when it begins and ends, (1.0, 2.5)"
+            )
+        return start, end
 
     @property
     def label(self) -> str:
@@ -41,14 +66,29 @@ class ForceField:
         kind = type(self).__name__.lower()
         return f'{kind} "{self.name}"' if self.name else kind
 
-    def check_bodies(self, known: Sequence[Body]) -> None:
-        """Refuse bodies that are not among those known: a slip of the pen would make a field that does nothing."""
-        names = [body.name for body in known]
+    def enter(self, world: World) -> None:
+        """Come into a world; bodies that are not there are refused: a slip of the pen would make a field that does
+        nothing."""
+        names = [body.name for body in world.bodies]
         for given in self.bodies or ():
-            if given not in known and given not in names:
+            if given not in world.bodies and given not in names:
                 name = given if isinstance(given, str) else given.name
                 hint = did_you_mean(name, names)
                 raise PhyxelError(f'{self.label}: bodies: "{name}" is not in the world; add it first{hint}')
+
+    def meet(self, body: Body) -> None:
+        """A body has come into its world."""
+
+    def is_on(self, time: float) -> bool:
+        """Whether it acts from a time [s] on, as it says in `during`."""
+        if self.during is None:
+            return True
+        start, end = self.during
+        return not _is_later(start, time) and _is_later(end, time)
+
+    def switches(self, since: float, until: float) -> list[float]:
+        """When it comes or goes between two times [s]."""
+        return [time for time in self.during or () if _is_later(time, since) and _is_later(until, time)]
 
     def acts_on(self, body: Body) -> bool:
         """Whether it pushes a body at all."""
@@ -73,6 +113,7 @@ class Field(ForceField):
     function: Function
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not callable(self.function):
             raise PhyxelError(f"field: {self.function!r}: give a function of positions, velocities and the time")
 
@@ -92,17 +133,24 @@ class Field(ForceField):
 
 @dataclass(frozen=True, eq=False)
 class Attraction(ForceField):
-    """Pull towards a centre, as a ball of even mass pulls: a = −s R² d / max(|d|, R)³, d = x − centre.
+    """Pull towards a centre, or straight to an axis through it: a = −s (|d|/R)ᵖ d/|d|, d leading from there to x.
 
-    Outside the ball it falls with the square of the distance, inside it falls to zero at the centre.
+    With the power p = −2 a ball of even mass pulls so, and with p = −1 a rod along an axis. Within the radius R it
+    falls to zero at the centre, a = −s d/R.
     """
 
     centre: Vector
     """[m]"""
     strength: float
-    """acceleration s at the ball's surface, its largest [m/s²]; below 0 it pushes away"""
+    """acceleration s at the distance R [m/s²]; below 0 it pushes away"""
     radius: float = 1.0
-    """R of the ball [m], above 0"""
+    """R [m], above 0"""
+    power: float = -2.0
+    """p: how it changes with the distance outside the radius; 0: it does not"""
+    axis: Vector | None = None
+    """direction of the axis; of any length"""
+    _axis: Floats | None = field(init=False, repr=False, default=None)
+    """of length 1"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,11 +159,20 @@ class Attraction(ForceField):
             raise PhyxelError(f"{self.label}: strength = {self.strength}: give a finite acceleration [m/s²]")
         if not (np.isfinite(self.radius) and self.radius > 0):
             raise PhyxelError(f"{self.label}: radius = {self.radius}: give a length above 0 m")
+        if not np.isfinite(self.power):
+            raise PhyxelError(f"{self.label}: power = {self.power}: give a finite number, such as -2")
+        if self.axis is not None:
+            axis = as_vector(f"{self.label}: axis", self.axis)
+            if not axis.any():
+                raise PhyxelError(f"{self.label}: axis = {self.axis}: give a direction, not zero")
+            object.__setattr__(self, "_axis", axis / np.linalg.norm(axis))
 
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
-        away = positions - np.asarray(self.centre, np.float64)
+        away = (positions - np.asarray(self.centre, np.float64)) / self.radius
+        if self._axis is not None:
+            away -= (away @ self._axis)[:, None] * self._axis
         distance = np.linalg.norm(away, axis=1, keepdims=True)
-        return -self.strength * self.radius**2 * away / np.maximum(distance, self.radius) ** 3
+        return -self.strength * away * np.maximum(distance, 1.0) ** (self.power - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,3 +209,186 @@ class Wind(ForceField):
         against = np.maximum(-((self._wind - velocities[nodes]) * normals).sum(axis=1), 0.0)
         pressed = -(0.5 * self.density * self.drag * size * against**2)[:, None] * normals
         return summed(nodes, pressed, len(positions)) / body.masses[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Push(ForceField):
+    """A force on some place of a body, shared out by mass: a = F w / Σ w m, with w = 1 there and 0 elsewhere.
+
+    `where` is looked for once, in the shape at birth: those nodes are pushed wherever they go. A function or a channel
+    may also give w itself, 0 or more: `px.Channel("red", 0, 1)` pushes where the points are painted red. Left out, it
+    is all of the body. Each body gets all of the force, and what falls apart shares it.
+    """
+
+    force: Vector
+    """F on a body, in all [N]"""
+    where: Where | Channel | None = None
+    _force: Floats = field(init=False, repr=False)
+    _paint: dict[tuple[str, bytes], _Paint] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "_force", as_vector(f"{self.label}: force", self.force, "N"))
+
+    def enter(self, world: World) -> None:
+        super().enter(world)
+        missed = [error for body in world.bodies if (error := self._miss(body))]
+        if missed and (self.bodies is not None or len(missed) == len(world.bodies)):
+            raise missed[0]
+
+    def meet(self, body: Body) -> None:
+        self._miss(body)
+
+    def _miss(self, body: Body) -> PhyxelError | None:
+        """Find the place on a body that it acts on, or say why there is none."""
+        if super().acts_on(body):
+            try:
+                self._paint[_key(body)] = _Paint(body, self._weights(body))
+            except PhyxelError as error:
+                return error
+        return None
+
+    def acts_on(self, body: Body) -> bool:
+        return _key(body) in self._paint
+
+    def _weights(self, body: Body) -> Floats:
+        where, label, count = self.where, f"{self.label}: {body.name}", len(body.birth)
+        if isinstance(where, Channel) or callable(where):
+            given = where.over(body) if isinstance(where, Channel) else np.asarray(where(body.birth))
+            if given.shape != (count,) or not (np.isfinite(given).all() and (given >= 0).all()):
+                raise PhyxelError(f"{label}: give each of its {count} nodes a finite weight of 0 or more, or a mask")
+            if given.any():
+                return given.astype(np.float64)
+        if where is None:
+            return np.ones(count)
+        if isinstance(where, Channel):
+            raise PhyxelError(f'{label}: channel "{where.name}" is 0 everywhere')
+        if isinstance(where, Spot) and body.has_melted:
+            raise PhyxelError(f"{label}: it has melted, and spots are of its first shape; give a box or a ball")
+        chosen = body.pick(where.at, where.radius) if isinstance(where, Spot) else select(where, body.birth, label)
+        weights = np.zeros(count)
+        weights[chosen] = 1.0
+        return weights
+
+    def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
+        paint = self._paint[_key(body)]
+        pieces = [one for one in body._in_world(self.label).bodies if _key(one) == _key(body)]
+        total = sum(float(paint.on(piece) @ piece.masses) for piece in pieces)
+        return np.outer(paint.on(body) / total, self._force)
+
+
+class _Paint:
+    """Weights of the nodes of a body, which they keep when it falls apart."""
+
+    def __init__(self, body: Body, weights: Floats) -> None:
+        self._birth, self._weights = body.birth, weights
+        self._known: dict[Body, tuple[Floats, Floats]] = {body: (body.birth, weights)}
+
+    def on(self, piece: Body) -> Floats:
+        """Those of the body or of a piece of it, shape (n,)."""
+        birth, weights = self._known.get(piece, (None, self._weights))
+        if birth is not piece.birth:
+            weights = self._weights[cKDTree(self._birth).query(piece.birth)[1]]
+            self._known[piece] = piece.birth, weights
+        return weights
+
+
+def _key(body: Body) -> tuple[str, bytes]:
+    """What a body and all its pieces are known by."""
+    return body.whole, body.certificate
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceField(ForceField):
+    """What acts on particle surfaces alone; their model finds its forces. Without `bodies`, on all that it can."""
+
+    def enter(self, world: World) -> None:
+        super().enter(world)
+        given = [body for body in world.bodies if ForceField.acts_on(self, body)]
+        unfit = [reason for body in given if (reason := self._unfit(body))]
+        if unfit and (self.bodies is not None or len(unfit) == len(given)):
+            raise PhyxelError(f"{self.label}: {unfit[0]}")
+
+    def acts_on(self, body: Body) -> bool:
+        return super().acts_on(body) and self._unfit(body) is None
+
+    def _unfit(self, body: Body) -> str | None:
+        """Why it cannot act on a body, if so."""
+        if body.sheet is None:
+            return f'{body.name} has model = "{body.model}"; it acts on particle surfaces only, model = "particles"'
+        return None
+
+    def _check_pressure(self, key: str) -> None:
+        value = getattr(self, key)
+        if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0):
+            raise PhyxelError(f"{self.label}: {key} = {value}: give a pressure above 0 Pa")
+
+
+@dataclass(frozen=True, eq=False)
+class Filling(SurfaceField):
+    """What closed particle surfaces are filled with: it presses with p = B (amount − V/V₀), V being the volume within
+    and V₀ that at rest."""
+
+    bulk: float
+    """B: pressure for every part of the volume at rest that is missing [Pa]"""
+    amount: float = 1.0
+    """volume of it without pressure, over V₀: more blows the surface up, less lets it sag"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_pressure("bulk")
+        if not (np.isfinite(self.amount) and self.amount >= 0):
+            raise PhyxelError(f"{self.label}: amount = {self.amount}: give 0 or more; 1 just fills it at rest")
+
+    def _unfit(self, body: Body) -> str | None:
+        if body.sheet is not None and not body.sheet.closed:
+            return f"{body.name} is open or has no faces; only a closed surface can be filled"
+        return super()._unfit(body)
+
+
+def filled_with(fields: Iterable[ForceField]) -> Filling | None:
+    """One filling that presses as all among some fields do together."""
+    fillings = [field for field in fields if isinstance(field, Filling)]
+    if not fillings:
+        return None
+    bulk = sum(one.bulk for one in fillings)
+    return Filling(bulk, sum(one.bulk * one.amount for one in fillings) / bulk)
+
+
+@dataclass(frozen=True, eq=False)
+class Wrap(SurfaceField):
+    """Draws particle surfaces onto a collider: pressure × area, straight to the nearest point of its solid.
+
+    The area of a particle is that at rest. In the collider there is no pull: contact stops the surface on it. If the
+    collider is taken away, so is the pull.
+    """
+
+    collider: Ground | Collider
+    """in the same world"""
+    pressure: float
+    """[Pa]"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.collider, Ground | Collider):
+            raise PhyxelError(f"{self.label}: {self.collider!r}: give a collider, for example px.Sphere(0.5)")
+        self._check_pressure("pressure")
+
+    def enter(self, world: World) -> None:
+        super().enter(world)
+        if not any(one is self.collider for one in world.colliders):
+            raise PhyxelError(f"{self.label}: the {_named(self.collider)} is not in the world; add it first")
+
+
+def drawn_to(colliders: Sequence[Ground | Collider], fields: Iterable[ForceField]) -> Floats:
+    """Pressure with which wraps among some fields draw to each of some colliders [Pa], shape (k,)."""
+    wraps = [field for field in fields if isinstance(field, Wrap)]
+    return np.array([sum(wrap.pressure for wrap in wraps if wrap.collider is one) for one in colliders], np.float64)
+
+
+def _named(collider: Ground | Collider) -> str:
+    return "ground" if isinstance(collider, Ground) else collider.label
+
+
+def _is_later(time: float, than: float) -> bool:
+    return time > than and not math.isclose(time, than, rel_tol=ROUNDING)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel.models.sheet import Sheet
 from phyxel.surface.skin import Skin
 
 if TYPE_CHECKING:
@@ -38,8 +39,18 @@ class Hull:
 
 
 def _found(body: Body) -> Skin:
+    if body.sheet is not None:
+        return _of_sheet(body.sheet, body.unit)
     if body.has_melted:
         carried = body.surface.carried
         return Skin.found(carried.positions, carried.normals.astype(np.float64), body.positions)
     assert body.cloud.normals is not None
     return Skin.found(body.placed_cloud(), body.cloud.normals.astype(np.float64) @ body.rotation.T, body.birth)
+
+
+def _of_sheet(sheet: Sheet, unit: float) -> Skin:
+    """A piece for each particle; of an open surface one for each of its two sides."""
+    node, area = np.arange(len(sheet.X)), (unit**2 * sheet.areas)[:, None] * sheet.normals
+    if sheet.closed:
+        return Skin(node, area)
+    return Skin(np.tile(node, 2), np.concatenate([area, -area]))

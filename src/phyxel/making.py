@@ -1,9 +1,10 @@
-"""What a body is made of before it moves: nodes in the solid that a cloud encloses, or the points of the cloud itself."""
+"""What a body has at birth: nodes in the solid that a cloud encloses, or the points of the cloud itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import warp as wp
@@ -38,7 +39,8 @@ class Pose:
 
     def of(self, lower: NDArray[np.floating], upper: NDArray[np.floating]) -> Placement:
         """The placement of a cloud with these corners."""
-        return Placement.asked(self.name, np.asarray(lower, np.float64), upper, self.at, self.rotate, self.size)
+        low, high = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
+        return Placement.asked(self.name, low, high, self.at, self.rotate, self.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +87,17 @@ def filled(
         placement, skin = pose.of(inside.lower, inside.upper), inside.skin
         X = placement.placed(nodes.positions)
         middle = np.average(X, axis=0, weights=nodes.volumes)
-        woven = lambda device: Fabric.woven(inside, nodes, basis, device)  # noqa: E731
+        fabric = partial(Fabric.woven, inside, nodes, basis)
     else:
         placing = (pose.at, pose.rotate, pose.size) if refine else ()
         ready = prepared(cloud, sampled, basis, (count, closing, *placing), refine)
         placement, skin, nodes = pose.of(ready.lower, ready.upper), ready.skin, ready.nodes
         X, within = placement.placed(nodes.positions), nodes.quadrature
         middle = placement.placed(np.average(within.points, axis=0, weights=within.weights))
-        woven = lambda device: Fabric.restored(ready.fabric, basis, device)  # noqa: E731
+        fabric = partial(Fabric.restored, ready.fabric, basis)
     scale = placement.scale
     return Made(
-        skin, placement, X, nodes.volumes * scale**3, nodes.reach * scale, nodes.spacing * scale, middle, woven
+        skin, placement, X, nodes.volumes * scale**3, nodes.reach * scale, nodes.spacing * scale, middle, fabric
     )
 
 

@@ -33,7 +33,8 @@ class Mover(Protocol):
     # Moving
 
     def advance(self, dt: float) -> None:
-        """Go on by `dt` [s] from the world's time, above 0; no event happens meanwhile."""
+        """Go on by `dt` [s] from the world's time, above 0; no event happens meanwhile, and the fields that act
+        (`World.acting`) stay the same."""
 
     def set_clock(self, time: float) -> None:
         """It is `time` [s], to the bit; what depends on the time alone follows: a resumed run must find the same."""

@@ -226,7 +226,7 @@ class Phyxels:
             most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
             longest = min(self.contact.longest_step(), self.cracking.longest if implicit else math.inf)
             substeps = self._implicit_substeps(left, longest) if implicit else self._stable_substeps(left, longest)
-            if self.world.fields:
+            if self.world.acting:
                 most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
             if self.pool.flows:
                 most = min(most, self.model.steps_until_flowed(left / substeps))
@@ -355,11 +355,12 @@ class Phyxels:
     def _write_fields(self, ahead: float) -> None:
         """Accelerations by the fields, as they will be a little ahead [s]: in the middle of the kicks they are for, or
         they would lag and drive what circles a centre outward."""
-        model = self.model
-        extra = np.zeros((len(model) if self.world.fields else 0, 3))
+        model, acting_now = self.model, self.world.acting
+        extra = np.zeros((len(model) if acting_now else 0, 3))
         for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
-            fields = [field for field in self.world.fields if field.acts_on(body)]
+            fields = [field for field in acting_now if field.acts_on(body)]
             if fields:
+                self._energies.forget(body)
                 velocities = body.velocities
                 positions, time = body.positions + ahead * velocities, self.time + ahead
                 acting = [field.acceleration(body, positions, velocities, time) for field in fields]

@@ -22,12 +22,11 @@ from phyxel.points.load import load
 from phyxel.region import select
 from phyxel.scene_bodies import (
     KINDS,
-    AttractionPart,
+    AnyFieldPart,
     BodyPart,
     CameraPart,
     EventPart,
     OutputPart,
-    WindPart,
 )
 from phyxel.scene_parts import ColliderPart, Part, Triple
 from phyxel.skeleton import Skeleton
@@ -41,7 +40,7 @@ class SceneFile(Part):
     gravity: Triple = (0.0, -9.81, 0.0)
     body: list[BodyPart] = Field(min_length=1)
     collider: list[Annotated[ColliderPart, Field(discriminator="kind")]] = Field(default=[])
-    field: list[Annotated[WindPart | AttractionPart, Field(discriminator="kind")]] = Field(default=[])
+    field: list[Annotated[AnyFieldPart, Field(discriminator="kind")]] = Field(default=[])
     event: list[EventPart] = Field(default=[])
     camera: CameraPart = CameraPart()
     output: OutputPart = OutputPart()
@@ -192,7 +191,7 @@ class Scene:
         fields: dict[str, ForceField] = {}
         for index, blowing in enumerate(content.field):
             with self._blaming(f"field[{index}]"):
-                field = fields[blowing.name or f"#{index}"] = blowing.field()
+                field = fields[blowing.name or f"#{index}"] = blowing.field(colliders)
                 world.add(field)
         removable: dict[str, Ground | Collider | ForceField] = {**colliders, **fields}
         self._rehearse(world, set(handles), set(removable), skeletons)

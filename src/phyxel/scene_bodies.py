@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from phyxel.asked import MODES, MOST_MODES
+from phyxel.asked import MODES, MOST_LINKS, MOST_MODES, WARP
 from phyxel.body import Body
-from phyxel.contact.colliders import Box
-from phyxel.errors import PhyxelError
-from phyxel.fields import Attraction, ForceField, Wind
+from phyxel.contact.colliders import Box, Collider, Ground
+from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.fields import Attraction, Filling, ForceField, Push, Wind, Wrap
 from phyxel.handle import Handle, Motion, turn_of, way_of
 from phyxel.inside import Inside
 from phyxel.look import NAMES
 from phyxel.material import PRESETS, Material
-from phyxel.mixing import VARYING, Channel
+from phyxel.membrane import MEMBRANES, Membrane
+from phyxel.mixing import CHANNELS, VARYING, Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
 from phyxel.scene_parts import COLLIDERS, Part, SourcePart, Triple
@@ -36,7 +38,7 @@ class RegionPart(Part):
 
 
 class MaterialPart(Part):
-    preset: Literal[PRESETS] | None = None  # type: ignore[valid-type]
+    preset: Literal[(*PRESETS, *MEMBRANES)] | None = None  # type: ignore[valid-type]
     young: float | None = None
     poisson: float | None = None
     density: float | None = None
@@ -50,12 +52,19 @@ class MaterialPart(Part):
     strength: float | None = None
     strength_scatter: float | None = None
     stiffness: list[list[float]] | None = None
+    thickness: float | None = None
+    foundation: float | None = None
+    plasticity: float | None = None
+    elastic_limit: float | None = None
+    weft: float | None = None
+    shear: float | None = None
+    bending: float | None = None
 
     def over(self, base: Material) -> Material:
         """This material, with what it leaves open taken from `base` (or from its own preset)."""
         given = self.model_dump(exclude={"preset"}, exclude_none=True)
         if self.preset is not None:
-            base = Material.preset(self.preset)
+            base = (Membrane if self.preset in MEMBRANES else Material).preset(self.preset)
         if {"young", "poisson"} & set(given) and base.stiffness is not None:
             given.setdefault("stiffness", None)
         return base.but(**given)
@@ -95,12 +104,31 @@ class BonePart(Part):
         return Bone(self.name, self.joint, self.parent, _turns(self.path) or None, _places(self.path) or None)
 
 
-class HoldPart(RegionPart):
-    """Nodes to hold: those in the box, or around a surfel."""
+class PlacePart(RegionPart):
+    """Where on a body: nodes in the box, or around a surfel."""
 
     surfel: int | None = Field(default=None, ge=0)
     near: Triple | None = None
     radius: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        boxed = bool(np.isfinite([self.lower, self.upper]).any())
+        if boxed + (self.surfel is not None) + (self.near is not None) > 1:
+            raise ValueError("give a box (lower, upper), a surfel, or a place it is near; not two of them")
+        if self.radius is not None and self.surfel is None and self.near is None:
+            raise ValueError("radius needs a surfel, or a place it is near")
+        return self
+
+    @property
+    def where(self) -> Where:
+        picked = self.surfel if self.near is None else self.near
+        return self.box if picked is None else Spot(picked, self.radius)
+
+
+class HoldPart(PlacePart):
+    """Nodes to hold."""
+
     to: Triple = (0.0, 0.0, 0.0)
     turn: Triple = (0.0, 0.0, 0.0)
     over: float = Field(default=0.0, ge=0)
@@ -109,23 +137,13 @@ class HoldPart(RegionPart):
     name: str | None = None
 
     @model_validator(mode="after")
-    def _one_place_one_way(self) -> HoldPart:
-        boxed = bool(np.isfinite([self.lower, self.upper]).any())
-        if boxed + (self.surfel is not None) + (self.near is not None) > 1:
-            raise ValueError("give a box (lower, upper), a surfel, or a place it is near; not two of them")
-        if self.radius is not None and self.surfel is None and self.near is None:
-            raise ValueError("radius needs a surfel, or a place it is near")
+    def _one_way(self) -> HoldPart:
         goes = any(self.to) or any(self.turn) or bool(self.over)
         if self.path and goes:
             raise ValueError("give to and turn (and over) or a path, not both")
         if self.bone is not None and (self.path or goes):
             raise ValueError("a bone says where it goes; give no to, turn, over or path beside it")
         return self
-
-    @property
-    def where(self) -> Where:
-        picked = self.surfel if self.near is None else self.near
-        return self.box if picked is None else Spot(picked, self.radius)
 
     def way(self, time: float) -> Motion:
         """By `to` [m] in `over` [s] from `time` on, or along the path."""
@@ -183,7 +201,7 @@ class OtherPart(RegionPart):
 class VaryPart(Part):
     """A number of the material that follows a colour or an axis."""
 
-    channel: Literal["red", "green", "blue", "brightness", "x", "y", "z"]
+    channel: Literal[CHANNELS]  # type: ignore[valid-type]
     low: float
     high: float
 
@@ -206,7 +224,9 @@ class BodyPart(SourcePart):
     cut: list[CutPart] = Field(default=[])
     seed: int = Field(default=0, ge=0)
     nodes: int = Field(default=800, ge=8)
-    model: Literal["phyxel", "galerkin", "modal"] = "phyxel"
+    model: Literal["phyxel", "galerkin", "modal", "particles"] = "phyxel"
+    links: Literal["edges", "weave", "none"] | Annotated[int, Field(ge=1, le=MOST_LINKS)] | None = None
+    warp: Triple = WARP
     basis: Literal["linear", "quadratic"] = "linear"
     modes: int = Field(default=MODES, ge=1, le=MOST_MODES)
     integrator: Literal["leapfrog", "implicit"] | None = None
@@ -260,9 +280,11 @@ class BodyPart(SourcePart):
             "look",
             "seed",
             "inside",
+            "links",
+            "warp",
         }
         options = self.model_dump(include=keys)
-        material = self.material.over(Material.rubber())
+        material = self.material.over(Membrane.latex() if self.model == "particles" else Material.rubber())
         body = Body(
             cloud,
             material=material,
@@ -278,31 +300,84 @@ class BodyPart(SourcePart):
         return body
 
 
-class WindPart(Part):
+class FieldPart(Part):
+    """What all fields have."""
+
+    bodies: list[str] | None = None
+    name: str | None = None
+    during: tuple[float, float] | None = None
+
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        """The field, in a world with these colliders."""
+        raise NotImplementedError
+
+    def _given(self, *without: str) -> dict[str, Any]:
+        return self.model_dump(exclude={"kind", *without})
+
+
+class WindPart(FieldPart):
     kind: Literal["wind"]
     velocity: Triple
     density: float = Wind.density
     drag: float = Wind.drag
-    bodies: list[str] | None = None
-    name: str | None = None
 
-    def field(self) -> ForceField:
-        return Wind(**self.model_dump(exclude={"kind"}))
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        return Wind(**self._given())
 
 
-class AttractionPart(Part):
+class AttractionPart(FieldPart):
     kind: Literal["attraction"]
     centre: Triple
     strength: float
     radius: float = Attraction.radius
-    bodies: list[str] | None = None
-    name: str | None = None
+    power: float = Attraction.power
+    axis: Triple | None = None
 
-    def field(self) -> ForceField:
-        return Attraction(**self.model_dump(exclude={"kind"}))
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        return Attraction(**self._given())
 
 
-KINDS: dict[str, type[Part]] = {"wind": WindPart, "attraction": AttractionPart, **COLLIDERS}
+class PushPart(FieldPart, PlacePart):
+    kind: Literal["push"]
+    force: Triple
+    channel: Literal[CHANNELS] | None = None  # type: ignore[valid-type]
+
+    @model_validator(mode="after")
+    def _channel_or_place(self) -> PushPart:
+        if self.channel is not None and self.where != RegionPart().box:
+            raise ValueError("give a channel or a place (lower, upper, surfel, near), not both")
+        return self
+
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        where = self.where if self.channel is None else Channel(self.channel, 0.0, 1.0)
+        return Push(self.force, where, bodies=self.bodies, name=self.name, during=self.during)
+
+
+class FillingPart(FieldPart):
+    kind: Literal["filling"]
+    bulk: float
+    amount: float = Filling.amount
+
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        return Filling(**self._given())
+
+
+class WrapPart(FieldPart):
+    kind: Literal["wrap"]
+    collider: str
+    pressure: float
+
+    def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
+        if self.collider not in colliders:
+            hint = did_you_mean(self.collider, colliders)
+            raise PhyxelError(f'collider = "{self.collider}": no collider has this name{hint}')
+        return Wrap(colliders[self.collider], **self._given("collider"))
+
+
+AnyFieldPart = WindPart | AttractionPart | PushPart | FillingPart | WrapPart
+KINDS: dict[str, type[Part]] = {
+    get_args(part.model_fields["kind"].annotation)[0]: part for part in get_args(AnyFieldPart)
+} | COLLIDERS
 """Tables of which there are several kinds: the validator names the kind like a key."""
 
 

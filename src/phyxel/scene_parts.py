@@ -14,6 +14,7 @@ from phyxel.look import NAMES
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import OPACITY, load
 from phyxel.points.shapes import SHAPES
+from phyxel.points.sheets import SURFACES
 from phyxel.solid.solid import CLOSING, Solid
 
 Triple = tuple[float, float, float]
@@ -46,8 +47,9 @@ class SourcePart(Part):
         return self
 
     def _built_in(self) -> PointCloud:
-        if self.shape not in SHAPES:
-            raise SceneError(f'shape = "{self.shape}": no built-in shape{did_you_mean(str(self.shape), SHAPES)}')
+        known = [*SHAPES, *SURFACES]
+        if self.shape not in known:
+            raise SceneError(f'shape = "{self.shape}": no built-in shape{did_you_mean(str(self.shape), known)}')
         return load(self.shape, points=self.points)
 
     def cloud(self, folder: Path) -> PointCloud:

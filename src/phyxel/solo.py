@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.checkpoint import below, under
-from phyxel.contact.colliders import Collider, Ground
-from phyxel.contact.feel import Feel, Surroundings
-from phyxel.contact.table import ColliderTable
+from phyxel.contact.colliders import Collider
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.fracturing import Fracturing
 from phyxel.handle import DRAG_TIME, Handle
@@ -26,6 +22,7 @@ from phyxel.models.modal import ModalModel
 from phyxel.models.rigid import RigidModel
 from phyxel.mover import State
 from phyxel.probes import LoneProbe, Probe
+from phyxel.setting import Setting
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -40,14 +37,6 @@ CROSSED = 0.5
 """Node spacings that a body may go in one step where there is something with a far side."""
 
 
-@dataclass(frozen=True)
-class _Displaced:
-    """What surfels follow."""
-
-    u: wp.array
-    colliders: Any
-
-
 class Solo:
     """Moves one body among colliders; what it does to other bodies is for the company it is in."""
 
@@ -55,9 +44,7 @@ class Solo:
         self.world, self.body = world, body
         self._model: LoneModel | None = None
         self._fracturing: Fracturing | None = None
-        self._surroundings = Surroundings(body.unit)
-        self._walls = ColliderTable([body.unit], wp.float32, world.device)
-        self._arrived = True
+        self._setting = Setting(world, body)
         self._mass = float(body.masses.sum())
         self._even = np.full((1, 3), np.nan)
         """acceleration of all nodes by gravity and force [1/s²], shape (n, 3)"""
@@ -84,7 +71,7 @@ class Solo:
         """What moves a piece that has these nodes (k,) of its body from now on; its body may be that piece."""
         assert isinstance(self.model, GalerkinModel)
         solo = Solo(self.world, body)
-        solo._arrived = False
+        solo._setting.arrived = False
         faces = body.surfels.carried.shape.points[len(body.cloud) :]
         if len(faces):
             chosen, count = scattered(np.asarray(faces, np.float64))
@@ -97,7 +84,7 @@ class Solo:
         momentum about its origin [kg m²/s]."""
         body, model = self.body, self.model
         assert isinstance(model, RigidModel)
-        self._arrived = False
+        self._setting.arrived = False
         model.throw((positions - body.origin) / body.unit, momentum, spin)
 
     def momenta_of(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -137,8 +124,8 @@ class Solo:
         self._fit = None
 
     def surroundings_changed(self, collider_came: bool) -> None:
-        self._place_colliders((self.world.time, self.world.time))
-        self._arrived |= collider_came
+        self._setting.place_now()
+        self._setting.arrived |= collider_came
 
     def _holds(self) -> list[Hold]:
         body = self.body
@@ -159,15 +146,15 @@ class Solo:
     # Stepping
 
     def set_clock(self, time: float) -> None:
-        self._place_colliders((time, time))
+        self._setting.place(time, time)
 
     def step(self, dt: float, end: float) -> None:
         """Go on by dt [s] until `end`."""
-        self._place_colliders((end - dt, end))
+        self._setting.place(end - dt, end)
         push, goals = self._push(end), self._goals(end)
         try:
             with dev.one_blas_thread():
-                self.model.step(dt, push, goals, self._feel())
+                self.model.step(dt, push, goals, self._setting.feel)
         except PhyxelError as error:
             raise BlowUpError(
                 f"{self.body.name}: blew up before t = {end:.4g} s: {error}. Try a softer material, more damping, or "
@@ -192,7 +179,7 @@ class Solo:
         """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3)."""
         body = self.body
         even = (self.world.gravity + body.force / self._mass) / body.unit
-        fields = [field for field in self.world.fields if field.acts_on(body)]
+        fields = [field for field in self.world.acting if field.acts_on(body)]
         if not np.array_equal(self._even[0], even):
             self._even = np.tile(even, (len(body.birth), 1))
         if not fields:
@@ -203,39 +190,16 @@ class Solo:
         acting = np.sum([field.acceleration(body, x, v, time) for field in fields], axis=0)
         return self._even + self._fit(acting) / body.unit
 
-    def _feel(self) -> Feel | None:
-        return self._surroundings.feel if self.world.colliders else None
-
-    def _place_colliders(self, span: tuple[float, float]) -> None:
-        colliders, origin = self.world.colliders, self.body.origin
-        self._surroundings.place(colliders, origin, span, span[1])
-
     def set_down(self) -> None:
-        """A free body that starts in the ground is raised until it stands on it; in another collider it is refused."""
-        if not self._arrived:
-            return
-        self._arrived = False
-        body = self.body
-        if body.handles or not self.world.colliders:
-            return
-        for ground in (one for one in self.world.colliders if isinstance(one, Ground)):
-            up, skin = np.array(ground.normal), body.placed_cloud()
-            # Not the surfels: these are shown on the ground where they are in it.
-            depth = ground.height - float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf))
-            if depth > 0:
-                body.origin = body.origin + depth * up
-                self.world.revision += 1
-        self._place_colliders((self.world.time, self.world.time))
-        depth = -float(self._surroundings.feel((body.positions - body.origin) / body.unit).gap.min())
-        if depth > 1:
-            raise PhyxelError(f"{body.name}: starts {depth * body.unit:.3g} m inside a collider; move one of them")
+        """See `Setting.set_down`."""
+        self._setting.set_down()
 
     def settle(self, tolerance: float, most_steps: int) -> None:
         self.set_down()
         time = self.world.time
-        self._place_colliders((time, time))
+        self._setting.place_now()
         with dev.one_blas_thread():
-            self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._feel(), tolerance)
+            self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._setting.feel, tolerance)
 
     # Reading
 
@@ -284,18 +248,10 @@ class Solo:
         }
 
     def carry(self, body: Body, surfels: Surfels) -> None:
-        u, offset = self.model.shown()
-        origin = body.origin + body.unit * offset  # single precision keeps its digits
-        self._write_walls(origin)
-        surfels.follow(_Displaced(u, self._walls.table), 0, body.unit, origin)
+        self._setting.carry(surfels, *self.model.shown())
 
     def walls(self, body: Body) -> tuple[Any, int]:
-        self._write_walls(body.origin)
-        return self._walls.table, 0
-
-    def _write_walls(self, origin: Floats) -> None:
-        time = self.world.time
-        self._walls.write(self.world.colliders, origin[None], (time, time), time)
+        return self._setting.walls()
 
     # Checkpoints
 
@@ -310,5 +266,5 @@ class Solo:
         if self._fracturing is not None:
             self._fracturing.restore(under("fracturing.", state))
         self.body.origin = state["origin"]
-        self._arrived = False
-        self._place_colliders((self.world.time, self.world.time))
+        self._setting.arrived = False
+        self._setting.place_now()

@@ -26,4 +26,5 @@ def space_of(body: Body, device: wp.Device) -> Space | RigidSpace:
     def sees(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         return body.solid.sees(one, other)  # the solid is made only if somebody looks
 
+    assert body.fabric is not None
     return Space(body.fabric(device), placing, skin, sees, device)

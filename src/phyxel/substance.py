@@ -109,8 +109,8 @@ def check_moves(name: str, model: str, recipe: Recipe, material: Material) -> No
         )
     if model != "particles" and any(membranes):
         raise PhyxelError(
-            f'{name}: a Membrane is for model = "particles"; model = "{model}" is a solid: give a Material, for example '
-            "px.Material.rubber()"
+            f'{name}: a Membrane is for model = "particles"; model = "{model}" is a solid: give a Material, for '
+            "example px.Material.rubber()"
         )
     if model not in ("phyxel", "particles"):
         try:

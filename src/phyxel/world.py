@@ -20,6 +20,7 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError
 from phyxel.fields import ForceField
 from phyxel.material import Mixture
+from phyxel.membranes import Membranes
 from phyxel.mover import Mover, Piece
 from phyxel.phyxels import Phyxels
 from phyxel.region import Vector, as_vector
@@ -53,8 +54,10 @@ class World:
         self.phyxels = Phyxels(self)
         """the mover of all phyxel bodies"""
         self.company = Company(self)
-        """the mover of all others"""
-        self._movers: list[Mover] = [self.phyxels, self.company]
+        """the mover of Galerkin, modal and rigid ones"""
+        self.membranes = Membranes(self)
+        """the mover of all particle surfaces"""
+        self._movers: list[Mover] = [self.phyxels, self.company, self.membranes]
         self._events: list[tuple[float, Callable[[World], None]]] = []
         self.past_events = 0
         """how many events have happened"""
@@ -107,7 +110,7 @@ class World:
     def _add_field(self, field: ForceField) -> None:
         if field in self.fields:
             raise PhyxelError(f"{field.label}: this field is in the world already")
-        field.check_bodies(self.bodies)
+        field.enter(self)
         self.fields.append(field)
         self._surroundings_changed()
 
@@ -123,6 +126,13 @@ class World:
         mover = mover_for(body, self)
         if mover not in self._movers:
             self._movers.append(mover)
+        for field in self.fields:
+            field.meet(body)
+
+    @property
+    def acting(self) -> list[ForceField]:
+        """The fields that act now; movers go on while they stay the same, and no further."""
+        return [field for field in self.fields if field.is_on(self.time)]
 
     def mover_of(self, body: Body) -> Mover:
         """What moves a body of this world."""
@@ -156,12 +166,20 @@ class World:
         tiny = 1e-9 * max(dt, 1e-6)
         while self.past_events < len(self._events) and self._events[self.past_events][0] <= end + tiny:
             time, action = self._events[self.past_events]
-            self._advance_quietly(time - self.time)
+            self._advance_to(time)
             self.past_events += 1
             self.set_clock(time)
             action(self)
-        self._advance_quietly(end - self.time)
+        self._advance_to(end)
         self.set_clock(end)
+
+    def _advance_to(self, end: float) -> None:
+        """Let all bodies go on until `end` [s] while nothing happens but that fields come and go; the clock is not set
+        yet."""
+        for switch in sorted({time for field in self.fields for time in field.switches(self.time, end)}):
+            self._advance_quietly(switch - self.time)
+            self.set_clock(switch)
+        self._advance_quietly(end - self.time)
 
     def _advance_quietly(self, dt: float) -> None:
         """Let all bodies go on by a time in which nothing happens; the clock is not set yet."""
@@ -195,8 +213,11 @@ class World:
 
     @property
     def integrator(self) -> str:
-        """ "leapfrog" or "implicit": what moves the phyxel bodies; all others take implicit steps."""
-        return self.phyxels.integrator if self.phyxels.bodies else "implicit"
+        """ "leapfrog" or "implicit": what moves the phyxel bodies; Galerkin and modal ones take implicit steps; or
+        "exact", if there are only particle surfaces."""
+        if self.phyxels.bodies:
+            return self.phyxels.integrator
+        return "implicit" if self.company.bodies else "exact"
 
     @property
     def steps(self) -> int:
@@ -249,7 +270,8 @@ class World:
 
 def mover_for(body: Body, world: World) -> Mover:
     """What moves a body that comes into a world, by its model."""
-    mover = world.phyxels if body.model == "phyxel" else world.company
+    movers: dict[str, Phyxels | Membranes] = {"phyxel": world.phyxels, "particles": world.membranes}
+    mover = movers.get(body.model, world.company)
     mover.add(body)
     return mover
 

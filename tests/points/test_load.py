@@ -574,7 +574,7 @@ def test_xyz_normals_and_colors(put, extra, has_normals, has_colors):
         ("x y z\n", "no points"),
         ("0 0 nan\n1 0 0\n", "not finite"),
         ("0 0 0\n1 0 0\n0 1 0\n", "3 points"),
-        ("0 0 0\n1 0 0\n0 1 0\n1 1 0\n2 3 0\n", "in one plane"),
+        ("0 0 0\n1 2 0\n2 4 0\n3 6 0\n", "on one line"),
     ],
 )
 def test_damaged_xyz(put, text, word):

@@ -367,7 +367,7 @@ def test_too_few_splats_are_opaque_enough(put):
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_hardly_any_splats(put, count):
     columns = {name: column[:count] for name, column in splat_columns().items()}
-    with pytest.raises(LoadError, match=r"splats\.ply: (no|\d) points; a solid needs a closed surface"):
+    with pytest.raises(LoadError, match=r"splats\.ply: (no|\d) points; a surface needs at least 4"):
         load(put(ply(columns)))
 
 

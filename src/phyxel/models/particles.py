@@ -2,7 +2,10 @@
 """Particle surfaces (W96): every point of a surface is a damped oscillator about its place, followed by its exact
 solution, so that no step is too long.
 
-    m ü + c u̇ + K (u − u₀) = F + P
+    m ü + c u̇ + K (u − u₀) = F + P,   m = density · thickness · area,  c = drag · m,  K = foundation · area
+
+A step finds where the particles get without their links (`Arrival`), adds the pressure of a filling and the pull P of
+links, both of where the surface will be at its end, and puts what has come into colliders on their surface.
 """
 
 from __future__ import annotations
@@ -14,39 +17,355 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.contact.table import ColliderTable
+from phyxel.contact.colliders import rebound
+from phyxel.contact.table import ColliderTable, distance_to, table_type
+from phyxel.contact.wrapping import draw_to_colliders
+from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
+from phyxel.models.arrival import Arrival, no_arrival
+from phyxel.models.dents import Flight, dent_of, fly
+from phyxel.models.filling import Filling, enclosed, is_closed
+from phyxel.models.oscillator import response
 from phyxel.models.sheet import Sheet
+from phyxel.models.tension import Tension
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
+Colliders = table_type(wp.float64)
+
+PUSHES = wp.constant(3)
+"""Rounds in which a particle is put on the surface of colliders: the distance to some is exact only there."""
+SETTLING_STEP = 1 / 30
+"""[s]"""
+SETTLING_STEPS = 5000
+
+
+@wp.struct
+class Stuff:
+    """What materials say of a particle's motion, in body units; each array has shape (materials,)."""
+
+    drag: wp.array(dtype=wp.float64)
+    """c/m [1/s]"""
+    stiffness: wp.array(dtype=wp.float64)
+    """K/m [1/s²]"""
+    damping: wp.array(dtype=wp.float64)
+    """of links [s]"""
+    plasticity: wp.array(dtype=wp.float64)
+    limit: wp.array(dtype=wp.float64)
+    """distance from its place from which on it keeps a dent"""
+    clearance: wp.array(dtype=wp.float64)
+    """half the thickness"""
+    pace: wp.array(dtype=wp.vec3d)
+    """response over a step"""
+
+
+@wp.struct
+class Particles:
+    """All that a surface's particles are and do; each array has shape (n,), `goal` that of what is held."""
+
+    X: wp.array(dtype=wp.vec3d)
+    kind: wp.array(dtype=wp.int32)
+    """which material"""
+    mass: wp.array(dtype=wp.float64)
+    """[kg]"""
+    force: wp.array(dtype=wp.vec3d)
+    """F [N/unit]"""
+    hold: wp.array(dtype=wp.int32)
+    """which goal, -1: free"""
+    goal: wp.array(dtype=wp.vec3d)
+    """displacement at the end of the step"""
+    u: wp.array(dtype=wp.vec3d)
+    v: wp.array(dtype=wp.vec3d)
+    peak: wp.array(dtype=wp.vec3d)
+    """the farthest displacement, as far as it is remembered; only where something is plastic"""
+    pull: wp.array(dtype=wp.vec3d)
+    """P of the links in the last step [N/unit]"""
+    pressed: wp.array(dtype=wp.vec3d)
+    """force of the filling in the last step [N/unit]"""
+
+
+@wp.kernel
+def find_paces(first: int, stuff: Stuff, clock: wp.array(dtype=wp.float64)):
+    """The exact step of each material, of dt = clock[0]."""
+    k = first + wp.tid()
+    stuff.pace[k] = response(stuff.drag[k], stuff.stiffness[k], clock[0])
+
+
+@wp.func
+def arrive_held(p: Particles, i: int, dt: wp.float64, arrival: Arrival):
+    """What is held is at its goal, whatever pulls."""
+    goal = p.goal[p.hold[i]]
+    arrival.x[i] = goal
+    arrival.v[i] = (goal - p.u[i]) / dt
+    arrival.A[i] = wp.float64(0.0)
+    arrival.B[i] = wp.float64(0.0)
+    arrival.H[i] = wp.float64(0.0)
+
+
+@wp.func
+def arrive_with(p: Particles, i: int, a: wp.float64, b: wp.float64, damping: wp.float64, dt: wp.float64, arrival: Arrival):
+    """How far a force leads, and how far ahead of the step links look: at least half of one, which calms what it cannot
+    resolve."""
+    arrival.A[i] = a / p.mass[i]
+    arrival.B[i] = b / p.mass[i]
+    arrival.H[i] = (a + wp.max(damping, wp.float64(0.5) * dt) * b) / p.mass[i]
+    if b <= wp.float64(0.0):
+        arrival.H[i] = arrival.A[i]
+
+
+@wp.kernel
+def arrive(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
+    """The exact step without links."""
+    i = first + wp.tid()
+    if p.hold[i] >= 0:
+        arrive_held(p, i, clock[0], arrival)
+        return
+    k = p.kind[i]
+    a, b, h = stuff.pace[k][0], stuff.pace[k][1], stuff.pace[k][2]
+    push = p.force[i] / p.mass[i] - stuff.stiffness[k] * p.u[i]
+    arrival.x[i] = p.u[i] + b * p.v[i] + a * push
+    arrival.v[i] = h * p.v[i] + b * push
+    arrive_with(p, i, a, b, stuff.damping[k], clock[0], arrival)
+
+
+@wp.kernel
+def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
+    """The same of particles that keep dents. Whether they yield on the way is seen with links pulling and the filling
+    pressing as they last did; what they do in this step is then not counted twice."""
+    i = first + wp.tid()
+    if p.hold[i] >= 0:
+        arrive_held(p, i, clock[0], arrival)
+        return
+    k = p.kind[i]
+    start = Flight()
+    start.u = p.u[i]
+    start.v = p.v[i]
+    inner = (p.pull[i] + p.pressed[i]) / p.mass[i]
+    f = p.force[i] / p.mass[i] + inner
+    w = stuff.stiffness[k]
+    end, peak = fly(start, p.peak[i], f, stuff.drag[k], w, stuff.plasticity[k], stuff.limit[k], clock[0])
+    p.peak[i] = peak
+    arrival.x[i] = end.u - end.a * inner
+    arrival.v[i] = end.v - end.b * inner
+    arrive_with(p, i, end.a, end.b, stuff.damping[k], clock[0], arrival)
+
+
+@wp.func
+def gap_to(colliders: Colliders, k: int, arm: wp.vec3d, way: wp.vec3d, clearance: wp.float64):
+    """Distance of a particle from being `clearance` off a collider, and the direction out."""
+    turn = colliders.turn[k]
+    kind, layout = colliders.kind[k], colliders.layout[k]
+    distance, normal = distance_to(kind, turn, colliders.size[k], layout, colliders.values, arm, way)
+    return distance - clearance, normal
+
+
+@wp.func
+def meet(
+    colliders: Colliders,
+    k: int,
+    arm: wp.vec3d,
+    moved: wp.vec3d,
+    before: wp.vec3d,
+    after: wp.vec3d,
+    clearance: wp.float64,
+    time: wp.float64,
+    dt: wp.float64,
+):
+    """What a collider does in a step to a particle that is `arm` away from its origin, has moved there at velocities
+    from `before` to `after`: how far it is shifted, and its velocity.
+
+    `time` is how far a unit of velocity that a force makes in the step has led: what friction has kept from sliding has
+    not slid. Only what it came with bounces back, not what forces have done in this step: what lies there stays."""
+    none = wp.float64(0.0)
+    carried = colliders.drift[k] + wp.cross(colliders.spin[k], arm)
+    way = moved - dt * carried
+    gap, n = gap_to(colliders, k, arm, way, clearance)
+    shift = wp.vec3d()
+    v = after
+    if gap < none:
+        sliding = after - carried
+        inward = wp.dot(sliding, n)
+        bounce = none
+        if inward < none:
+            bounce = colliders.restitution[k] * wp.clamp(wp.dot(before - carried, n) / inward, none, wp.float64(1.0))
+        change = rebound(sliding, n, colliders.friction[k], bounce) - sliding
+        v = after + change
+        shift = time * (change - wp.dot(change, n) * n)
+        for _ in range(PUSHES):
+            gap, n = gap_to(colliders, k, arm + shift, way + shift, clearance)
+            shift -= wp.min(gap, none) * n
+    return shift, v
+
+
+@wp.kernel
+def land(
+    first: int,
+    stuff: Stuff,
+    p: Particles,
+    clock: wp.array(dtype=wp.float64),
+    colliders: Colliders,
+    arrival: Arrival,
+):
+    """The end of a step: links have pulled, and nothing is in a collider."""
+    i = first + wp.tid()
+    k = p.kind[i]
+    A, B = arrival.A[i], arrival.B[i]
+    u = arrival.x[i]
+    v = arrival.v[i]
+    if p.pull.shape[0] > 0:
+        u += A * p.pull[i]
+        v += B * p.pull[i]
+    if colliders.count > 0 and p.hold[i] < 0:
+        time = wp.float64(0.0)
+        if B > wp.float64(0.0):
+            time = A / B
+        rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
+        for c in range(rounds * colliders.count):
+            one = c % colliders.count
+            arm = p.X[i] + u + colliders.place[one]
+            shift, after = meet(colliders, one, arm, u - p.u[i], p.v[i], v, stuff.clearance[k], time, clock[0])
+            u += shift
+            v = after
+    p.u[i] = u
+    p.v[i] = v
+    if p.peak.shape[0] > 0:
+        if wp.length(u) > wp.max(wp.length(p.peak[i]), stuff.limit[k]):
+            p.peak[i] = u
+
+
+@wp.kernel
+def show(first: int, u: wp.array(dtype=wp.vec3d), shown: wp.array(dtype=wp.vec3)):
+    """u less that of the first particle, in single precision."""
+    i = first + wp.tid()
+    shown[i] = wp.vec3(u[i] - u[0])
+
+
+@wp.kernel
+def find_rests(first: int, stuff: Stuff, p: Particles, rest: wp.array(dtype=wp.vec3d), steeper: wp.array(dtype=wp.float64)):
+    """u₀ and K'/K of each particle."""
+    i = first + wp.tid()
+    k = p.kind[i]
+    place, factor = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
+    rest[i] = place
+    steeper[i] = factor
 
 
 class ParticleModel:
     """Moves one surface. Lengths are in body units about the body's origin, axes are the world's, all in double."""
 
+    _stuff: Any
+    _mixture: Mixture
+
     def __init__(self, sheet: Sheet, unit: float, velocities: Floats, device: wp.Device) -> None:
         """`unit` is the body unit [m], `velocities` (n, 3) are those at the start [units/s]."""
         self.sheet, self.unit, self.device = sheet, unit, device
+        n = len(sheet.X)
+        self._count = n
+        self._clock = dev.Shared(1, wp.float64, device)
+        self._force = dev.Shared(n, wp.vec3d, device)
+        self._goals = dev.Shared(0, wp.vec3d, device)
+        self._pressures = dev.Shared(0, wp.float64, device)
+        """with which it is drawn to each collider, times the unit [Pa m]; none if it is to none"""
+        self._walls = ColliderTable([unit], wp.float64, device)
+        self._tension = Tension(sheet, device) if len(sheet.elements) else None
+        self._filling: Filling | None = None
+        self._arrival = no_arrival(n, device)
+        self._shown = wp.zeros(n, dtype=wp.vec3, device=device)
+        p: Any = Particles()
+        p.X = wp.array(sheet.X, dtype=wp.vec3d, device=device)
+        p.kind, p.mass = wp.zeros(n, dtype=wp.int32, device=device), wp.zeros(n, dtype=wp.float64, device=device)
+        p.force, p.goal = self._force.array, self._goals.array
+        p.hold = wp.full(n, -1, dtype=wp.int32, device=device)
+        p.u = wp.zeros(n, dtype=wp.vec3d, device=device)
+        p.v = wp.array(np.asarray(velocities, np.float64), dtype=wp.vec3d, device=device)
+        p.pull = self._vectors(self._tension is not None)
+        p.pressed, p.peak = self._vectors(False), self._vectors(False)
+        self._particles = p
+        self._program: dev.Program | None = None
+        self._met: Any = None
+
+    def _vectors(self, wanted: bool) -> wp.array:
+        return wp.zeros(self._count if wanted else 0, dtype=wp.vec3d, device=self.device)
 
     # What it is made of, what holds it and what acts on it
 
     def set_material(self, mixture: Mixture) -> None:
         """What each particle is made of (membranes); motion goes on from where it is."""
-        raise NotImplementedError
+        self._mixture = mixture
+        self._write_stuff(calm=False)
+        p, device = self._particles, self.device
+        p.kind = wp.array(mixture.which.astype(np.int32), dtype=wp.int32, device=device)
+        self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
+        p.mass = wp.array(self._mass, dtype=wp.float64, device=device)
+        if self._plastic:
+            for name in ("peak", "pull", "pressed"):
+                if not len(getattr(p, name)):
+                    setattr(p, name, self._vectors(True))
+        if self._tension is not None:
+            self._tension.set_stiffness(self.sheet.elements.stiffness(mixture, self.unit))
+
+    def _write_stuff(self, calm: bool) -> None:
+        """`calm`: damped so that it goes straight to rest, critically where a settling step cannot follow the swing or
+        an overshoot would leave a dent, else not at all."""
+        materials: Any = self._mixture.materials
+        stuff: Any = Stuff()
+        stiffness = np.array([one.foundation / (one.density * one.thickness) for one in materials])
+        drag = np.array([one.drag for one in materials])
+        plasticity = np.array([one.plasticity for one in materials])
+        if calm:
+            omega = np.sqrt(stiffness)
+            drag = np.where((omega * SETTLING_STEP > 1) | (plasticity > 0), 2 * omega, 0.0)
+        columns = {
+            "drag": drag,
+            "stiffness": stiffness,
+            "damping": np.array([one.damping for one in materials]),
+            "plasticity": plasticity,
+            "limit": np.array([one.elastic_limit for one in materials]) / self.unit,
+            "clearance": np.array([one.thickness for one in materials]) / (2 * self.unit),
+        }
+        for name, values in columns.items():
+            setattr(stuff, name, wp.array(values, dtype=wp.float64, device=self.device))
+        stuff.pace = wp.zeros(len(materials), dtype=wp.vec3d, device=self.device)
+        self._stuff, self._program = stuff, None
+        self._plastic = bool(((plasticity > 0) & (stiffness > 0)).any())
 
     def set_holds(self, nodes: NDArray[np.integer]) -> None:
         """Which particles are held from now on, (k,) in the order of the goals of a step; nothing jumps."""
-        raise NotImplementedError
+        hold = np.full(self._count, -1, np.int32)
+        hold[nodes] = np.arange(len(nodes))
+        self._particles.hold = wp.array(hold, dtype=wp.int32, device=self.device)
+        self._goals = dev.Shared(len(nodes), wp.vec3d, self.device)
+        self._particles.goal = self._goals.array
+        self._held = np.asarray(nodes, np.int64)
+        self._program = None
 
     def set_force(self, force: Floats | None) -> None:
         """F [N] on each particle from now on, gravity included, shape (n, 3)."""
-        raise NotImplementedError
+        self._force.host[:] = 0.0 if force is None else np.asarray(force, np.float64) / self.unit
+        self._force.push()
 
     def set_filling(self, bulk: float, amount: float = 1.0) -> None:
         """What is enclosed presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: nothing is."""
-        raise NotImplementedError
+        if self._filling is None and bulk > 0:
+            self._filling = Filling(self.sheet.X, self.sheet.faces, self.unit, self.device)
+            for name in ("pull", "pressed"):
+                if not len(getattr(self._particles, name)):
+                    setattr(self._particles, name, self._vectors(True))
+            self._program = None
+        if self._filling is not None:
+            self._filling.set(bulk, amount)
+
+    def set_wraps(self, pressures: Floats) -> None:
+        """Pressure [Pa] times area at rest with which particles outside of each collider are drawn to it from now on,
+        shape (k,)."""
+        drawn = pressures if pressures.any() else np.zeros(0)
+        if len(drawn) != len(self._pressures.host):
+            self._pressures = dev.Shared(len(drawn), wp.float64, self.device)
+            self._particles.force = self._vectors(True) if len(drawn) else self._force.array
+            self._program = None
+        self._pressures.host[:] = self.unit * drawn
+        self._pressures.push()
 
     # Stepping
 
@@ -55,59 +374,143 @@ class ParticleModel:
 
         The table, in double for one body of this unit, is to be written for the end of the step, with the motion over
         it: `write(colliders, origin[None], (end - dt, end), end)`."""
-        raise NotImplementedError
+        table = (self._walls if colliders is None else colliders).table
+        if self._program is None or table is not self._met:
+            self._capture(table)
+        assert self._program is not None
+        if self._clock.host[0] != dt:
+            self._clock.host[0] = dt
+            self._clock.push()
+            self._find_paces()
+        if goals is not None and len(goals):
+            self._goals.host[:] = goals
+            self._goals.push()
+        self._program.run()
+
+    def _find_paces(self) -> None:
+        count = len(self._stuff.pace)
+        dev.launch(find_paces, count, [self._stuff, self._clock.array], self.device, split=False)
+
+    def _capture(self, table: Any) -> None:
+        stuff, p, n, clock, arrival = self._stuff, self._particles, self._count, self._clock.array, self._arrival
+        way = dev.Launch(arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
+        if not self._plastic:
+            way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
+        draw = [] if not len(self._pressures.host) else [self._drawing(table)]
+        press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
+        pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
+        end = dev.Launch(land, n, [stuff, p, clock, table, arrival], 0.1 + 0.5 * table.count)
+        self._program = dev.Program([*draw, way, *press, *pull, end], self.device)
+        self._met = table
+        self._find_paces()
+
+    def _drawing(self, table: Any) -> dev.Launch:
+        p, areas = self._particles, wp.array(self.sheet.areas, dtype=wp.float64, device=self.device)
+        inputs = [table, self._pressures.array, p.X, p.u, areas, self._force.array, p.force]
+        return dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)
 
     def settle(
         self, goals: Floats | None = None, colliders: ColliderTable | None = None, tolerance: float = 1e-6
     ) -> None:
-        """Go to static equilibrium, until nothing moves by more than `tolerance` [units] in a step; it is at rest."""
-        raise NotImplementedError
+        """Go to static equilibrium, to about `tolerance` [units]; it is then at rest.
+
+        Whenever the surface as a whole gets slower it is stopped: it has passed its equilibrium. If nothing has gone
+        farther than the tolerance from stop to stop, that is it."""
+        self._write_stuff(calm=True)
+        v = self._particles.v
+        v.zero_()
+        last, before = 0.0, self.u
+        try:
+            for _ in range(SETTLING_STEPS):
+                self.step(SETTLING_STEP, goals, colliders)
+                kinetic = self.energies()[1]
+                if kinetic <= last:
+                    v.zero_()
+                    now = self.u
+                    if np.abs(now - before).max() <= tolerance:
+                        return
+                    kinetic, before = 0.0, now
+                last = kinetic
+        finally:
+            v.zero_()
+            self._write_stuff(calm=False)
+        raise PhyxelError("the surface does not come to rest; hold it somewhere, or give it a foundation to rest on")
 
     # What it is like
 
     @property
     def u(self) -> Floats:
         """Displacements [units], shape (n, 3)."""
-        raise NotImplementedError
+        return np.array(self._particles.u.numpy())
 
     @property
     def v(self) -> Floats:
         """Velocities [units/s], shape (n, 3)."""
-        raise NotImplementedError
+        return np.array(self._particles.v.numpy())
 
     @property
     def rest(self) -> Floats:
         """u₀: displacements of the places they are pulled to, which plasticity moves [units], shape (n, 3)."""
-        raise NotImplementedError
+        return self._rests()[0]
+
+    def _rests(self) -> tuple[Floats, Floats]:
+        """u₀ (n, 3), and how many times stiffer the pull to it is than the foundation, (n,)."""
+        if not self._plastic:
+            return np.zeros((self._count, 3)), np.ones(self._count)
+        rest, steeper = self._vectors(True), wp.zeros(self._count, dtype=wp.float64, device=self.device)
+        dev.launch(find_rests, self._count, [self._stuff, self._particles, rest, steeper], self.device)
+        return rest.numpy(), steeper.numpy()
 
     def shown(self) -> tuple[wp.array, Floats]:
         """u about an even displacement, on the device in single precision, (n,) of vec3; and that even one, (3,)."""
-        raise NotImplementedError
+        u = self._particles.u
+        dev.launch(show, self._count, [u, self._shown], self.device)
+        return self._shown, np.array(u[:1].numpy()[0])
 
     def top_speed(self) -> float:
         """Of the fastest particle [units/s]."""
-        raise NotImplementedError
+        v = self._particles.v.numpy()
+        return float(np.sqrt(np.einsum("na,na->n", v, v).max()))
 
     def energies(self) -> tuple[float, float]:
-        """Elastic (of foundation and links) and kinetic energy [J]."""
-        raise NotImplementedError
+        """Elastic (of foundation, links and filling) and kinetic energy [J]."""
+        p = self._particles
+        u, v = p.u.numpy(), p.v.numpy()
+        rest, steeper = self._rests()
+        foundation = self._mixture.number("foundation") * self.sheet.areas * self.unit**2 * steeper
+        elastic = 0.5 * foundation @ ((u - rest) ** 2).sum(axis=1) * self.unit**2
+        if self._tension is not None:
+            elastic += self._tension.energy(p.u) * self.unit**2
+        if self._filling is not None:
+            elastic += self._filling.energy(self.sheet.X + u)
+        return float(elastic), float(0.5 * self._mass @ (v**2).sum(axis=1) * self.unit**2)
 
     def momenta(self) -> tuple[Floats, Floats]:
         """Σ m v [kg m/s] and Σ m x × v [kg m²/s] about the body's origin, shape (3,) each."""
-        raise NotImplementedError
+        moved = self._mass[:, None] * self.v
+        spin = np.cross(self.sheet.X + self.u, moved).sum(axis=0)
+        return moved.sum(axis=0) * self.unit, spin * self.unit**2
 
     def middle(self) -> Floats:
         """The middle of mass [units], shape (3,)."""
-        raise NotImplementedError
+        return np.asarray(self._mass @ (self.sheet.X + self.u) / self._mass.sum())
 
     def volume(self) -> float:
-        """What the surface encloses [m³]; of an open one or one without faces that of the membrane, area · thickness."""
-        raise NotImplementedError
+        """What the surface encloses [m³]; of an open one that of the membrane itself, area · thickness."""
+        faces = self.sheet.faces
+        if faces is not None and is_closed(faces):
+            return abs(enclosed(self.sheet.X + self.u, faces)) * self.unit**3
+        return float(self._mixture.number("thickness") @ self.sheet.areas) * self.unit**2
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a checkpoint must keep."""
-        raise NotImplementedError
+        kept = {name: np.array(getattr(self._particles, name).numpy()) for name in ("u", "v", "peak", "pull", "pressed")}
+        return {name: values for name, values in kept.items() if len(values)}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
-        raise NotImplementedError
+        for name, values in state.items():
+            if not len(getattr(self._particles, name)):
+                setattr(self._particles, name, self._vectors(True))
+                self._program = None
+            getattr(self._particles, name).assign(values)

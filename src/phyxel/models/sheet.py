@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.models.elements import Elements
+from phyxel.models.filling import is_closed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -26,6 +28,11 @@ class Sheet:
     faces: NDArray[np.int32] | None
     """triangles, shape (m, 3)"""
     elements: Elements
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether it has faces, and these enclose something."""
+        return self.faces is not None and is_closed(self.faces)
 
     @staticmethod
     def made(

@@ -14,6 +14,11 @@ from phyxel.points.splats import Splats
 Floats = NDArray[np.floating]
 Indices = NDArray[np.integer]
 
+FEWEST = 4
+"""points"""
+THIN = 1e-6
+"""reach over the largest one, below which points have no extent in a direction"""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -64,6 +69,8 @@ class PointCloud:
     """red, green, blue in 0..1, shape (N, 3), float32"""
     faces: Indices | None = None
     """triangles, counter-clockwise from outside, shape (M, 3), int32"""
+    quads: Indices | None = None
+    """the four-cornered faces, if all are, shape (Q, 4), int32; rows 2k and 2k + 1 of `faces` are the halves of k"""
     uv: Floats | None = None
     """texture coordinates, shape (T, 2), float32"""
     uv_faces: Indices | None = None
@@ -94,12 +101,22 @@ class PointCloud:
         """Largest extent [m]."""
         return float((self.upper - self.lower).max())
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether all points lie in one plane: a sheet, but never the skin of a solid."""
+        spread = self._spread()
+        return bool(spread[2] <= THIN * spread[0])
+
+    def _spread(self) -> Floats:
+        """How far the points reach along their three principal axes, over any unit, longest first."""
+        return np.linalg.svd(self.positions - self.positions.mean(axis=0), compute_uv=False)
+
     def checked(self) -> PointCloud:
-        """This cloud, or a `LoadError` that says why no solid can ever be made of it."""
+        """This cloud, with triangles if it has quads, or a `LoadError` that says why no surface can be made of it."""
         self._refuse_wrong_arrays()
         x = self.positions
         if len(x) == 0:
-            raise LoadError(f"{self.name}: no points; a solid needs a closed surface")
+            raise LoadError(f"{self.name}: no points; a surface needs at least {FEWEST}")
         bad = ~np.isfinite(x).all(axis=1)
         if bad.any():
             where = int(np.argmax(bad))
@@ -107,26 +124,48 @@ class PointCloud:
                 f"{self.name}: point {where} is {tuple(float(c) for c in x[where])}, and {int(bad.sum())} points "
                 "in all are not finite; remove them from the file"
             )
-        if len(x) < 4:
-            raise LoadError(f"{self.name}: {len(x)} points; a solid needs a closed surface of at least 4")
-        spread = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
-        if spread[2] <= 1e-6 * spread[0]:
-            what = "in one plane" if spread[1] > 1e-6 * spread[0] else "on one line or point"
-            raise LoadError(f"{self.name}: all {len(x)} points lie {what}; a solid needs a surface with room inside")
-        if self.faces is not None and len(self.faces) and (self.faces.min() < 0 or self.faces.max() >= len(x)):
-            raise LoadError(f"{self.name}: a face names point {int(self.faces.max())}, but there are {len(x)} points")
-        return self
+        if len(x) < FEWEST:
+            raise LoadError(f"{self.name}: {len(x)} points; a surface needs at least {FEWEST}")
+        spread = self._spread()
+        if spread[1] <= THIN * spread[0]:
+            raise LoadError(
+                f"{self.name}: all {len(x)} points lie on one line or point; a surface spreads in two directions"
+            )
+        for corners in (self.faces, self.quads):
+            if corners is not None and len(corners) and (corners.min() < 0 or corners.max() >= len(x)):
+                wrong = int(corners.min() if corners.min() < 0 else corners.max())
+                raise LoadError(f"{self.name}: a face names point {wrong}, but there are {len(x)} points")
+        return self._with_halves()
 
     def _refuse_wrong_arrays(self) -> None:
         n = len(self.positions)
-        for what, array in (("positions", self.positions), ("normals", self.normals), ("faces", self.faces)):
+        for what, array, width in (
+            ("positions", self.positions, 3),
+            ("normals", self.normals, 3),
+            ("faces", self.faces, 3),
+            ("quads", self.quads, 4),
+        ):
             if array is None:
                 continue
-            if not np.issubdtype(array.dtype, np.integer if what == "faces" else np.number):
+            is_index = what in ("faces", "quads")
+            if not np.issubdtype(array.dtype, np.integer if is_index else np.number):
                 raise LoadError(f"{self.name}: {what} are {array.dtype}, not numbers")
-            rows = len(array) if what == "faces" else n
-            if array.shape != (rows, 3):
-                raise LoadError(f"{self.name}: {what} have shape {array.shape}; give ({rows}, 3)")
+            rows = len(array) if is_index else n
+            if array.shape != (rows, width):
+                raise LoadError(f"{self.name}: {what} have shape {array.shape}; give ({rows}, {width})")
+
+    def _with_halves(self) -> PointCloud:
+        """This cloud, its quads cut into triangles if that is not done yet."""
+        if self.quads is None:
+            return self
+        if self.faces is None:
+            return replace(self, faces=halves(self.quads))
+        if len(self.faces) != 2 * len(self.quads):
+            raise LoadError(
+                f"{self.name}: {len(self.faces)} faces and {len(self.quads)} quads; give the quads alone, or the two "
+                "halves of each as faces"
+            )
+        return self
 
     def part(self, kept: Indices) -> PointCloud:
         """The points with these indices; the faces are left to `mesh`, and `splats` keeps what it has."""
@@ -136,6 +175,7 @@ class PointCloud:
             normals=None if self.normals is None else self.normals[kept],
             colors=None if self.colors is None else self.colors[kept],
             faces=None,
+            quads=None,
             uv=None,
             uv_faces=None,
             splats=None if self.splats is None else self.splats.part(kept),
@@ -144,3 +184,8 @@ class PointCloud:
     def with_colors(self, colors: Floats) -> PointCloud:
         """The same points in other colours."""
         return replace(self, colors=np.asarray(colors, np.float32))
+
+
+def halves(quads: Indices) -> Indices:
+    """Quads (Q, 4) cut into triangles between their first and third corner, (2 Q, 3)."""
+    return quads[:, [0, 1, 2, 0, 2, 3]].reshape(-1, 3)

@@ -27,6 +27,8 @@ OPACITY = 0.5
 """splats less opaque than this are haze and glow around the object rather than its surface"""
 FARTHEST = 1e30
 """[m]: beyond this the squares and cubes of a coordinate would leave what a double can hold"""
+HALF_SIZE = 0.5
+"""how far from the middle of a cloud its inside may reach, in units of its size"""
 UNIT_CANCELLED = 1e-3
 """a sum of unit normals shorter than this says nothing of a direction"""
 THINNED_FROM = 3
@@ -63,7 +65,7 @@ def load(
         as_given = scale == 1.0 and up == "y" and opacity == OPACITY
         return _built_in(str(path_or_name), path, points, as_given)
     cloud = _turned(_opaque(read_cloud(path), opacity), scale, axes, signs).checked()
-    return _with_points(_completed(cloud), points).checked()
+    return _with_points(completed(cloud), points).checked()
 
 
 def _chosen(field: str, word: str, known: Mapping[str, Value]) -> Value:
@@ -84,14 +86,16 @@ def _is_file(path: Path) -> bool:
 def _built_in(name: str, path: Path, points: int | None, as_given: bool) -> PointCloud:
     from phyxel.points.sampling import sample_shape
     from phyxel.points.shapes import SHAPES
+    from phyxel.points.sheets import SURFACES
 
-    if name not in SHAPES:
-        raise LoadError(_why_neither_file_nor_shape(name, path, SHAPES))
+    if name not in SHAPES and name not in SURFACES:
+        raise LoadError(_why_neither_file_nor_shape(name, path, [*SHAPES, *SURFACES]))
     if not as_given:
         raise PhyxelError(
             f'"{name}" is built in, in metres and y up; units, up and opacity are for files: leave them out'
         )
-    return sample_shape(SHAPES[name], points or BUILT_IN_POINTS)
+    points = points or BUILT_IN_POINTS
+    return SURFACES[name](points) if name in SURFACES else sample_shape(SHAPES[name], points)
 
 
 def _why_neither_file_nor_shape(name: str, path: Path, shapes: Collection[str]) -> str:
@@ -131,7 +135,7 @@ def _turned(cloud: PointCloud, scale: float, axes: tuple[int, ...], signs: tuple
     return replace(turned, normals=cloud.normals[:, axes] * np.array(signs, np.float64))
 
 
-def _completed(cloud: PointCloud) -> PointCloud:
+def completed(cloud: PointCloud) -> PointCloud:
     """The cloud with its faces and the normals of splats outward, with unit normals where it can, and with its mesh."""
     normals = _unit_normals(cloud.normals, cloud.positions)
     if cloud.splats is not None and normals is not None:
@@ -140,19 +144,33 @@ def _completed(cloud: PointCloud) -> PointCloud:
         normals = orient_normals(cloud.positions, normals)
     if cloud.faces is None:
         return replace(cloud, normals=normals)
-    faces, uv_faces = cloud.faces, cloud.uv_faces
+    faces, quads, uv_faces = cloud.faces, cloud.quads, cloud.uv_faces
     x = _centred(cloud)
     areas = _double_areas(x, faces)
-    if (x[faces[:, 0]] * areas).sum() < 0:  # six times the volume inside: the faces look inward
+    if _looks_inward(x, faces, areas):
         areas = -areas
-        faces = np.ascontiguousarray(faces[:, ::-1])
-        uv_faces = None if uv_faces is None else np.ascontiguousarray(uv_faces[:, ::-1])
+        faces = _turned_round(faces)
+        quads = None if quads is None else _turned_round(quads)
+        uv_faces = None if uv_faces is None else _turned_round(uv_faces)
     from_faces = sum_by_index(faces.ravel(), np.repeat(areas, 3, axis=0), len(x))
     if normals is None:
         normals = _unit_normals(from_faces, cloud.positions)
     elif (normals * from_faces).sum() < 0:
         normals = -normals
-    return replace(cloud, normals=normals, faces=faces, uv_faces=uv_faces, mesh=Mesh(cloud.positions, faces))
+    mesh = Mesh(cloud.positions, faces)
+    return replace(cloud, normals=normals, faces=faces, quads=quads, uv_faces=uv_faces, mesh=mesh)
+
+
+def _looks_inward(x: Floats, faces: Indices, areas: Floats) -> bool:
+    """Whether the volume inside is negative from wherever in the cloud it is measured. Of a closed surface that is all
+    one; of an open one only where it goes far enough round an inside: a sheet keeps the sides it has."""
+    six_volumes = (x[faces[:, 0]] * areas).sum()
+    return bool(six_volumes < -HALF_SIZE * np.linalg.norm(areas.sum(axis=0)))
+
+
+def _turned_round(corners: Indices) -> Indices:
+    """Faces seen from the other side."""
+    return np.ascontiguousarray(corners[:, ::-1])
 
 
 def _centred(cloud: PointCloud) -> Floats:
@@ -206,12 +224,12 @@ def _normals_around(positions: Floats, normals: Floats, good: NDArray[np.bool_])
 
 def points_on(mesh: Mesh, fewest: int, name: str) -> PointCloud:
     """The vertices of a mesh with normals, or random points on its faces if there are fewer than asked for."""
-    cloud = _completed(PointCloud(mesh.vertices, faces=mesh.faces, name=name))
+    cloud = completed(PointCloud(mesh.vertices, faces=mesh.faces, name=name))
     if len(cloud) >= fewest or cloud.faces is None:
         return replace(cloud, faces=None, mesh=None)
     # Each face gets corners of its own: its points then look where it looks, up to its sharpest edge.
     apart = np.arange(mesh.faces.size, dtype=np.int32).reshape(-1, 3)
-    cloud = _completed(PointCloud(mesh.vertices[mesh.faces.ravel()], faces=apart, name=name))
+    cloud = completed(PointCloud(mesh.vertices[mesh.faces.ravel()], faces=apart, name=name))
     on_faces = np.arange(len(cloud), len(cloud) + THINNED_FROM * fewest)
     return _thinned(_densified(cloud, len(cloud) + len(on_faces)).part(on_faces), fewest)
 

@@ -47,7 +47,7 @@ def ply_cloud(path: Path) -> PointCloud:
         found = ", ".join(vertex) or "no vertex element"
         raise LoadError(f"{path.name}: vertices need the properties x, y and z; found: {found}")
     colors = _columns(vertex, "red green blue", "diffuse_red diffuse_green diffuse_blue", "r g b")
-    faces, uv, uv_faces = _ply_faces(content, len(positions), path.name)
+    faces, quads, uv, uv_faces = _ply_faces(content, len(positions), path.name)
     vertex_uv = _columns(vertex, "s t", "u v", "texture_u texture_v")
     if uv is None and vertex_uv is not None and faces is not None:
         uv, uv_faces = vertex_uv.astype(np.float32), faces
@@ -56,6 +56,7 @@ def ply_cloud(path: Path) -> PointCloud:
         normals=_columns(vertex, "nx ny nz"),
         colors=None if colors is None else unit_colors(colors, path.name),
         faces=faces,
+        quads=quads,
         uv=uv,
         uv_faces=uv_faces,
         name=path.name,
@@ -79,24 +80,26 @@ def _columns(element: dict[str, Column], *name_sets: str) -> NDArray | None:
 
 def _ply_faces(
     content: dict[str, dict[str, Column]], points: int, name: str
-) -> tuple[Indices | None, Floats | None, Indices | None]:
-    """Triangles of the `face` and `tristrips` elements, and texture coordinates if the corners have their own."""
+) -> tuple[Indices | None, Indices | None, Floats | None, Indices | None]:
+    """Triangles of the `face` and `tristrips` elements, the quads if there is nothing else, and texture coordinates if
+    the corners have their own."""
     parts = []
-    uv = uv_faces = None
+    quads = uv = uv_faces = None
     polygons = _index_lists(content.get("face", {}), name)
     if polygons is not None:
         corners = fan(polygons.counts)
         parts.append(polygons.values[corners])
+        quads = quads_of(polygons.counts, polygons.values)
         uv = _corner_uv(content["face"], polygons.counts)
         uv_faces = None if uv is None else corners.astype(np.int32)
     strips = _index_lists(content.get("tristrips", {}), name)
     if strips is not None:
         parts.append(strip_triangles(strips))
-        uv = uv_faces = None
+        quads = uv = uv_faces = None
     triangles = np.concatenate([np.empty((0, 3), np.int64), *parts])
     if len(triangles) == 0:
-        return None, None, None
-    return checked_indices(triangles, points, "a face names vertex", name), uv, uv_faces
+        return None, None, None, None
+    return checked_indices(triangles, points, "a face names vertex", name), quads, uv, uv_faces
 
 
 def _index_lists(element: dict[str, Column], name: str) -> Ragged | None:
@@ -139,7 +142,7 @@ def obj_cloud(path: Path) -> PointCloud:
     """Vertices in the file's own order, also where texture seams run: `uv_faces` has the corners' own indices."""
     lines = _ObjLines(file_bytes(path), path.name)
     vertices = lines.table("v", 3)
-    faces, uv_faces, normal_faces = lines.faces()
+    faces, uv_faces, normal_faces, quads = lines.faces()
     colors = unit_colors(vertices[:, 3:6], path.name) if vertices.shape[1] >= 6 else None
     normals = lines.table("vn", 3)[:, :3]
     return PointCloud(
@@ -147,6 +150,7 @@ def obj_cloud(path: Path) -> PointCloud:
         normals=_obj_normals(normals, faces, normal_faces, len(vertices)),
         colors=colors,
         faces=faces,
+        quads=quads,
         uv=None if uv_faces is None else lines.table("vt", 2)[:, :2].astype(np.float32),
         uv_faces=uv_faces,
         name=path.name,
@@ -187,13 +191,15 @@ class _ObjLines:
         words = [word for row in rows for word in row[:width]]
         return numbers(words, self.name).reshape(-1, width)
 
-    def faces(self) -> tuple[Indices | None, Indices | None, Indices | None]:
-        """Triangles as indices into v, vt and vn; None for what not every corner has."""
+    def faces(self) -> tuple[Indices | None, Indices | None, Indices | None, Indices | None]:
+        """Triangles as indices into v, vt and vn, None for what not every corner has; the quads if there is nothing
+        else."""
         counts = np.array([len(face) for face in self._faces], np.int64)
         triangles = fan(counts)
         if len(triangles) == 0:
-            return None, None, None
+            return None, None, None, None
         found: list[Indices | None] = []
+        quads = None
         written = self._corner_numbers()
         sizes_before = np.repeat(np.array(self._sizes_before), counts, axis=0)
         for k, kind in enumerate(("v", "vt", "vn")):
@@ -207,7 +213,9 @@ class _ObjLines:
             index = np.where(number > 0, number - 1, number + sizes_before[:, k])
             size = len(self._rows[kind.encode()])
             found.append(checked_indices(index[triangles], size, f'a face names "{kind}"', self.name))
-        return found[0], found[1], found[2]
+            if kind == "v":
+                quads = quads_of(counts, index)
+        return found[0], found[1], found[2], quads
 
     def _corner_numbers(self) -> NDArray[np.int64]:
         """The numbers v, vt, vn of every corner of every face as they are written, 0 for none: (corners, 3)."""
@@ -362,6 +370,18 @@ def fan(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     first = np.repeat(np.cumsum(counts) - counts, triangles)
     second = first + 1 + positions_within(triangles)
     return np.stack([first, second, second + 1], axis=1)
+
+
+def quads_of(counts: NDArray[np.int64], corners: NDArray[np.int64]) -> Indices | None:
+    """The polygons (Q, 4), int32, if each of them has four corners, all different; less than three make no polygon.
+
+    `corners` are those of all polygons in a row, `counts` (polygons,) how many each has.
+    """
+    if (counts[counts >= 3] != 4).any():
+        return None
+    quads = corners[np.repeat(counts == 4, counts)].reshape(-1, 4).astype(np.int32)
+    ordered = np.sort(quads, axis=1)
+    return None if (ordered[:, 1:] == ordered[:, :-1]).any() else quads
 
 
 def checked_indices(indices: NDArray[np.int64], size: int, what: str, name: str) -> Indices:

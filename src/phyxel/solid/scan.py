@@ -53,6 +53,7 @@ VOTES = 9
 """Of them, how many decide on a point."""
 ENCLOSED = 0.8
 """Least mean winding number just inside a closed surface."""
+IF_A_SHEET = 'If it is a sheet, such as cloth, skin or a thin shell: a body of model = "particles" needs no inside'
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ def _closed(cloud: PointCloud, scan: Scan, near: Neighbourhoods, closing: float,
         raise SolidError(
             f"{cloud.name}: the surface is open: {100 * share:.0f} % of it would have to be made up to close "
             f"{made.holes} opening{'s' * (made.holes != 1)}, and {100 * closing:.0f} % are allowed. Close it in a "
-            f"modelling tool, or allow more: closing = {np.ceil(100 * share + 1) / 100:.2f}"
+            f"modelling tool, or allow more: closing = {np.ceil(100 * share + 1) / 100:.2f}. {IF_A_SHEET}"
         )
     whole = replace(
         scan,
@@ -291,5 +292,5 @@ def _refuse_if_nothing_is_enclosed(cloud: PointCloud, scan: Scan, device: wp.Dev
     if inside < ENCLOSED or outside > 1 - ENCLOSED:
         raise SolidError(
             f"{cloud.name}: the points enclose nothing (winding number {inside:.2f} on their inner side, {outside:.2f} "
-            "on the outer; a closed surface has 1 and 0). A solid needs points all around it"
+            f"on the outer; a closed surface has 1 and 0). A solid needs points all around it. {IF_A_SHEET}"
         )

@@ -21,7 +21,7 @@ from phyxel.solid.mesh import MeshSurface, open_edges, welded
 from phyxel.solid.mpu import DEEPEST
 from phyxel.solid.nodes import Nodes, sample_nodes
 from phyxel.solid.octree import Region
-from phyxel.solid.scan import Findings, Scan, read_scan
+from phyxel.solid.scan import IF_A_SHEET, Findings, Scan, read_scan
 from phyxel.solid.visibility import stays_inside
 from phyxel.solid.volume import volume_of
 
@@ -77,6 +77,11 @@ class Solid:
         self._check("depth", depth, 2, DEEPEST)
         self._check("closing", closing, 0.0, 0.9)
         cloud = with_unit_normals(cloud.checked())
+        if cloud.is_flat:
+            raise SolidError(
+                f"{self.name}: all {len(cloud)} points lie in one plane; a solid needs a surface with room inside. "
+                + IF_A_SHEET
+            )
         self.lower: Floats
         """lower corner of the bounding box [m]"""
         self.upper: Floats

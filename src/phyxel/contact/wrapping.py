@@ -1,0 +1,41 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""What draws a surface onto colliders, straight to the nearest point of their solid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+from phyxel import device as dev
+from phyxel.contact.distances import signed_distance
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+
+@wp.kernel
+def draw_to_colliders(
+    first: int,
+    colliders: Any,
+    pressure: wp.array(dtype=wp.float64),
+    X: wp.array(dtype=wp.vec3d),
+    u: wp.array(dtype=wp.vec3d),
+    area: wp.array(dtype=wp.float64),
+    given: wp.array(dtype=wp.vec3d),
+    force: wp.array(dtype=wp.vec3d),
+):
+    """F_i = given_i − Σ_k p_k area_i n_k over the colliders k outside of which X + u lies; n is their outward normal
+    there. On the surface it still draws, or what touches it would let go and be caught again and again; inside it does
+    not. `pressure` is that of each collider, (k), in the unit of force over that of area."""
+    i = first + wp.tid()
+    x = X[i] + u[i]
+    total = given[i]
+    for k in range(colliders.count):
+        if pressure[k] > wp.float64(0.0):
+            arm = colliders.place[k] + x
+            distance, outward = signed_distance(
+                colliders.kind[k], colliders.turn[k] * arm, colliders.size[k], colliders.layout[k], colliders.values
+            )
+            if distance > wp.float64(0.0):
+                total -= (pressure[k] * area[i]) * (wp.transpose(colliders.turn[k]) * outward)
+    force[i] = total

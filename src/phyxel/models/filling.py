@@ -1,0 +1,183 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""The pressure of what a closed surface encloses, p = bulk (amount − V/V₀), of where the surface will be.
+
+A pressure moves each particle by H_i p a_i (a_i = ∂V/∂x_i, its vector of area), and so the volume by p Σ H_i |a_i|².
+It is seen from y, where all leads if the filling goes on pressing with f as in the last step, so that areas and volume
+are those at the end of the step once it has come to rest:
+
+    p = bulk (amount − (V(y) − Σ H_i a_i·f_i)/V₀) / (1 + bulk/V₀ Σ H_i |a_i|²)
+
+is what is left of it then: one number, found on the device, however stiff the filling is. Its forces add up to nothing,
+and neither do they turn the surface.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.errors import PhyxelError
+from phyxel.models.arrival import Arrival, ahead
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.float64]
+
+CHUNK = wp.constant(256)
+"""Particles per partial sum."""
+BULK, PER_VOLUME, AMOUNT = range(3)
+"""Entries of the filling's numbers: bulk [Pa] times the unit [m], 1/V₀ [1/units³], and how much there is."""
+
+
+def enclosed(x: Floats, faces: NDArray[np.integer]) -> float:
+    """V within triangles (m, 3) of points (n, 3): a sixth of Σ a·(b × c), about one of them so that no digits go."""
+    a, b, c = (x[faces[:, corner]] - x[0] for corner in range(3))
+    return float(np.einsum("ma,ma->m", a, np.cross(b, c)).sum() / 6)
+
+
+def is_closed(faces: NDArray[np.integer]) -> bool:
+    """Whether every edge has a face on either side, that goes along it the other way."""
+    start, end = faces.astype(np.int64).reshape(-1), np.roll(faces, -1, axis=1).astype(np.int64).reshape(-1)
+    count = int(faces.max(initial=0)) + 1
+    there, back = np.unique(start * count + end), np.unique(end * count + start)
+    return len(there) == len(start) and np.array_equal(there, back)
+
+
+@wp.kernel
+def look_ahead(
+    first: int,
+    X: wp.array(dtype=wp.vec3d),
+    arrival: Arrival,
+    P: wp.array(dtype=wp.vec3d),
+    pressed: wp.array(dtype=wp.vec3d),
+    y: wp.array(dtype=wp.vec3d),
+):
+    """Where each particle gets if links pull and the filling presses as they last did."""
+    i = first + wp.tid()
+    y[i] = X[i] + ahead(arrival, i) + arrival.H[i] * (P[i] + pressed[i])
+
+
+@wp.kernel
+def find_areas(
+    first: int,
+    start: wp.array(dtype=wp.int32),
+    ring: wp.array(dtype=wp.vec2i),
+    y: wp.array(dtype=wp.vec3d),
+    area: wp.array(dtype=wp.vec3d),
+):
+    """a_i = ∂V/∂y_i = Σ y_j × y_k / 6 over the faces (i, j, k) around i, seen from i."""
+    i = first + wp.tid()
+    total = wp.vec3d()
+    for f in range(start[i], start[i + 1]):
+        total += wp.cross(y[ring[f][0]] - y[i], y[ring[f][1]] - y[i])
+    area[i] = total / wp.float64(6.0)
+
+
+@wp.kernel
+def sum_chunks(
+    first: int,
+    n: int,
+    H: wp.array(dtype=wp.float64),
+    y: wp.array(dtype=wp.vec3d),
+    area: wp.array(dtype=wp.vec3d),
+    pressed: wp.array(dtype=wp.vec3d),
+    partial: wp.array(dtype=wp.vec2d),
+):
+    """V = Σ y·a/3, about the first particle, less what the filling had pressed it to; and Σ H |a|², of CHUNK particles
+    each."""
+    chunk = first + wp.tid()
+    volume = wp.float64(0.0)
+    give = wp.float64(0.0)
+    for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
+        volume += wp.dot(y[i] - y[0], area[i]) / wp.float64(3.0) - H[i] * wp.dot(area[i], pressed[i])
+        give += H[i] * wp.dot(area[i], area[i])
+    partial[chunk] = wp.vec2d(volume, give)
+
+
+@wp.kernel
+def find_pressure(
+    first: int,
+    filling: wp.array(dtype=wp.float64),
+    partial: wp.array(dtype=wp.vec2d),
+    pressure: wp.array(dtype=wp.float64),
+):
+    """p times the unit, so that p a_i is a force in N/unit; one thread."""
+    total = wp.vec2d()
+    for chunk in range(partial.shape[0]):
+        total += partial[chunk]
+    per_volume = filling[PER_VOLUME]
+    lack = filling[AMOUNT] - total[0] * per_volume
+    pressure[0] = filling[BULK] * lack / (wp.float64(1.0) + filling[BULK] * per_volume * total[1])
+
+
+@wp.kernel
+def press(
+    first: int,
+    pressure: wp.array(dtype=wp.float64),
+    area: wp.array(dtype=wp.vec3d),
+    arrival: Arrival,
+    pressed: wp.array(dtype=wp.vec3d),
+):
+    """Let p a_i act over the step."""
+    i = first + wp.tid()
+    force = pressure[0] * area[i]
+    pressed[i] = force
+    arrival.x[i] = arrival.x[i] + arrival.A[i] * force
+    arrival.v[i] = arrival.v[i] + arrival.B[i] * force
+
+
+class Filling:
+    """What is in a closed surface of points X (n, 3) and faces (m, 3) [units]; `unit` in m."""
+
+    def __init__(self, X: Floats, faces: NDArray[np.int32] | None, unit: float, device: wp.Device) -> None:
+        if faces is None or not is_closed(faces):
+            raise PhyxelError(
+                "a filling needs a closed surface, every edge between two faces; this one is open or has no faces"
+            )
+        volume = enclosed(X, faces)
+        if volume < 0:  # faces that look inwards
+            faces, volume = faces[:, ::-1], -volume
+        if not volume > 0:
+            raise PhyxelError("a filling needs a surface that encloses a volume; this one encloses none")
+        self._faces, self._volume, self._unit = faces, volume, unit
+        n = len(X)
+        around = np.argsort(faces.reshape(-1), kind="stable")
+        ring = np.stack([np.roll(faces, -1, axis=1).reshape(-1), np.roll(faces, -2, axis=1).reshape(-1)], axis=1)
+        start = np.searchsorted(faces.reshape(-1)[around], np.arange(n + 1))
+        self._start = wp.array(start.astype(np.int32), dtype=wp.int32, device=device)
+        self._ring = wp.array(ring[around].astype(np.int32), dtype=wp.vec2i, device=device)
+        self._X = wp.array(X, dtype=wp.vec3d, device=device)
+        self._y, self._area = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
+        self._partial = wp.zeros(-(-n // int(CHUNK)), dtype=wp.vec2d, device=device)
+        self._numbers = dev.Shared(3, wp.float64, device)
+        self._pressure = wp.zeros(1, dtype=wp.float64, device=device)
+        self.set(0.0, 1.0)
+
+    def set(self, bulk: float, amount: float) -> None:
+        """bulk [Pa], and how much there is, as a share of what fills it without pressure."""
+        self._numbers.host[:] = bulk * self._unit, 1 / self._volume, amount
+        self._numbers.push()
+
+    def launches(self, arrival: Arrival, P: wp.array, pressed: wp.array) -> list[dev.Launch]:
+        """Find p and add what it does to `arrival`. `pressed` holds its forces p a_i, (n,) of vec3d [N/unit], in the
+        step before and then in this one."""
+        n, chunks = len(self._y), len(self._partial)
+        return [
+            dev.Launch(look_ahead, n, [self._X, arrival, P, pressed, self._y], 0.1),
+            dev.Launch(find_areas, n, [self._start, self._ring, self._y, self._area], 0.3),
+            dev.Launch(sum_chunks, chunks, [n, arrival.H, self._y, self._area, pressed, self._partial], 5),
+            dev.Launch(find_pressure, 1, [self._numbers.array, self._partial, self._pressure]),
+            dev.Launch(press, n, [self._pressure, self._area, arrival, pressed], 0.1),
+        ]
+
+    def pressure(self) -> float:
+        """p of the last step [Pa]."""
+        return float(self._pressure.numpy()[0]) / self._unit
+
+    def energy(self, x: Floats) -> float:
+        """½ bulk V₀ (amount − V/V₀)² at positions x (n, 3) [units] [J]."""
+        bulk, _, amount = self._numbers.host
+        lack = amount - enclosed(x, self._faces) / self._volume
+        return 0.5 * bulk * lack**2 * self._volume * self._unit**2
