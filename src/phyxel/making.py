@@ -39,7 +39,8 @@ class Pose:
 
     def of(self, lower: NDArray[np.floating], upper: NDArray[np.floating]) -> Placement:
         """The placement of a cloud with these corners."""
-        return Placement.asked(self.name, np.asarray(lower, np.float64), upper, self.at, self.rotate, self.size)
+        low, high = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
+        return Placement.asked(self.name, low, high, self.at, self.rotate, self.size)
 
 
 @dataclass(frozen=True, eq=False)

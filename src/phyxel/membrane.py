@@ -33,8 +33,8 @@ class Membrane(Material):
     """A thin surface for `model = "particles"`. Immutable: `membrane.but(young=2e6)` makes another.
 
     Each of its points is a particle: m q̈ + c q̇ + K (q − q₀) = F + P, with m = density · thickness · area,
-    c = drag · m, K = foundation · area, and P by links as stiff as `young` and `thickness` say. Of the numbers of a solid
-    it has `young`, `poisson`, `density`, `damping` (of its links) and `drag`.
+    c = drag · m, K = foundation · area, and P by links as stiff as `young` and `thickness` say. Of the numbers of a
+    solid it has `young`, `poisson`, `density`, `damping` (of its links) and `drag`.
     """
 
     thickness: float = 1.0e-3

@@ -43,7 +43,6 @@ class Film:
 
     def __init__(self, world: World, body: Body) -> None:
         self.world, self.body = world, body
-        self.steps = 0
         self._model: ParticleModel | None = None
         self._setting = Setting(world, body)
         self._colliders = ColliderTable([body.unit], wp.float64, world.device)
@@ -87,19 +86,21 @@ class Film:
 
     # Stepping
 
-    def advance(self, dt: float) -> None:
-        """Go on by dt [s]."""
+    def advance(self, dt: float) -> int:
+        """Go on by dt [s]; in how many steps."""
         self._set_down()
-        start, left = self.world.time, dt
+        start, left, taken = self.world.time, dt, 0
         while left > 0:
             steps = max(1, math.ceil(left / self._longest_step(start + dt - left, left) * (1 - 1e-9)))
             step, left = left / steps, left * (steps - 1) / steps
             self._step(step, start + dt - left)
+            taken += 1
         if not math.isfinite(self.model.top_speed()):
             raise BlowUpError(
                 f"{self.body.name}: blew up before t = {start + dt:.4g} s. Try a softer membrane, more damping, or "
                 "gentler drags; the last good frame is kept"
             )
+        return taken
 
     def _set_down(self) -> None:
         self._setting.set_down(0.5 * float(self.body.mixture.number("thickness").max()))
@@ -109,7 +110,6 @@ class Film:
         colliders = self.world.colliders
         self._colliders.write(colliders, self.body.origin[None], (end - dt, end), end)
         self.model.step(dt, self._goals(end), self._colliders if colliders else None)
-        self.steps += 1
         self.body.follow_ramp(end)
 
     def _longest_step(self, time: float, left: float) -> float:
@@ -237,12 +237,12 @@ class Film:
 
     def state(self) -> State:
         """All that a checkpoint must keep."""
-        return below("model.", self.model.state()) | {"origin": self.body.origin, "steps": np.array(self.steps)}
+        return below("model.", self.model.state()) | {"origin": self.body.origin}
 
     def restore(self, state: State) -> None:
         """Take over what `state` gave."""
         self.model.restore(under("model.", state))
-        self.body.origin, self.steps = state["origin"], int(state["steps"])
+        self.body.origin = state["origin"]
         self._setting.arrived = False
         self._even[:] = np.nan
 
@@ -253,12 +253,8 @@ class Membranes:
     def __init__(self, world: World) -> None:
         self.world = world
         self.bodies: list[Body] = []
+        self.steps = 0
         self._films: dict[Body, Film] = {}
-
-    @property
-    def steps(self) -> int:
-        """Substeps taken so far."""
-        return max((film.steps for film in self._films.values()), default=0)
 
     def add(self, body: Body) -> None:
         """Move one more body from now on."""
@@ -266,8 +262,7 @@ class Membranes:
         self._films[body] = Film(self.world, body)
 
     def advance(self, dt: float) -> None:
-        for film in self._films.values():
-            film.advance(dt)
+        self.steps += max(film.advance(dt) for film in self._films.values())
 
     def set_clock(self, time: float) -> None:
         pass

@@ -270,7 +270,7 @@ class World:
 
 def mover_for(body: Body, world: World) -> Mover:
     """What moves a body that comes into a world, by its model."""
-    movers = {"phyxel": world.phyxels, "particles": world.membranes}
+    movers: dict[str, Phyxels | Membranes] = {"phyxel": world.phyxels, "particles": world.membranes}
     mover = movers.get(body.model, world.company)
     mover.add(body)
     return mover

@@ -41,9 +41,8 @@ class Flight:
 
 
 @wp.func
-def go_on(flight: Flight, f: wp.vec3d, rest: wp.vec3d, d: wp.float64, w: wp.float64, t: wp.float64):
-    """Another t [s] under an acceleration f, pulled to `rest` by w and slowed down by d."""
-    pace = response(d, w, t)
+def flown(flight: Flight, f: wp.vec3d, rest: wp.vec3d, w: wp.float64, pace: wp.vec3d):
+    """A motion that goes on for the time of `pace` under an acceleration f, pulled to `rest` by w."""
     a, b, h = pace[0], pace[1], pace[2]
     push = f - w * (flight.u - rest)
     after = Flight()
@@ -52,6 +51,12 @@ def go_on(flight: Flight, f: wp.vec3d, rest: wp.vec3d, d: wp.float64, w: wp.floa
     after.a = flight.a - w * a * flight.a + b * flight.b + a
     after.b = h * flight.b - w * b * flight.a + b
     return after
+
+
+@wp.func
+def go_on(flight: Flight, f: wp.vec3d, rest: wp.vec3d, d: wp.float64, w: wp.float64, t: wp.float64):
+    """The same for t [s], slowed down by d."""
+    return flown(flight, f, rest, w, response(d, w, t))
 
 
 @wp.func
