@@ -31,13 +31,14 @@ def areas(body: px.Body) -> np.ndarray:
 
 
 def test_a_push_gives_its_force_times_the_time_it_acts():
-    """p = F (t − start) until its end, to rounding: steps end where it comes and goes."""
+    """p = F (t − start) until its end, to rounding: steps end where it comes and goes, and need be no shorter."""
     body, force = balloon(), np.array([3.0, -1, 2])
     world = world_of(body, px.Push(force, px.Ball((0.5, 0, 0), 0.4), during=(0.0137, 0.0531)))
     for time in (0.01, 0.03, 0.1):
         world.advance(time - world.time)
         expected = force * np.clip(time - 0.0137, 0, 0.0531 - 0.0137)
         assert np.abs(body.diagnostics()["momentum"] - expected).max() < 1e-13
+    assert world.steps == 5
 
 
 def test_fields_that_are_even_or_radial_move_particles_by_the_closed_form():
