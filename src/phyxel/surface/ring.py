@@ -27,7 +27,7 @@ from phyxel.mls.shape_functions import ShapeValues
 from phyxel.points.frames import tangents
 from phyxel.surface.discs import disc_radii
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating]
 Indices = NDArray[np.integer]
 
 AROUND = 8
@@ -75,10 +75,10 @@ class Ring:
         axes = _slim_at(rim, upright, positions, owner, other)
         return Ring(values, upright, axes, _radii(positions, faces), len(rim) > 0)
 
-    def gradient(self, u: Floats) -> Floats:
+    def gradient(self, u: Floats) -> NDArray[np.float64]:
         """∇u, (n, 3, 3), of displacements u (n, 3): along the sheet that of the ring; across it such that the normal
         stays one, unit length and upright."""
-        along = np.stack([slope @ u for slope in self.values.gradients], axis=2)
+        along = np.stack([slope @ u for slope in self.values.gradients], axis=2, dtype=np.float64)
         a, b = (axis + np.einsum("nij,nj->ni", along, axis) for axis in tangents(self.normals))
         return along + (_unit(np.cross(a, b)) - self.normals)[:, :, None] * self.normals[:, None, :]
 
@@ -181,7 +181,8 @@ def _slim_at(rim: Indices, normals: Floats, positions: Floats, owner: Indices, o
 def _summed(owner: Indices, values: Floats, count: int) -> Floats:
     """Sums of values (p, ...) by their owner (p,), shape (count, ...)."""
     columns = values.reshape(len(values), int(np.prod(values.shape[1:])))
-    return np.stack([np.bincount(owner, part, count) for part in columns.T], axis=1).reshape(count, *values.shape[1:])
+    sums = np.stack([np.bincount(owner, part, count) for part in columns.T], axis=1, dtype=np.float64)
+    return sums.reshape(count, *values.shape[1:])
 
 
 def _unit(vectors: Floats) -> Floats:
