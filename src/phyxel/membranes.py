@@ -49,8 +49,8 @@ class Film:
         """particles that are held"""
         self._goal_of = np.zeros(0, np.int64)
         """which of the points of all holds says where each of them goes"""
-        self._even = np.full(3, np.nan)
-        """the acceleration that the model knows of, if it is the same everywhere [m/s²], shape (3,)"""
+        self._told: tuple[Any, ...] = ()
+        """the steady forces that the model knows of: the even acceleration [m/s²], and fields"""
 
     @property
     def model(self) -> ParticleModel:
@@ -68,7 +68,7 @@ class Film:
     def take_material(self) -> None:
         """The body got another material."""
         self.model.set_material(self.body.mixture)
-        self._even[:] = np.nan  # the weight of particles may be another
+        self._told = ()  # the weight of particles may be another
 
     def take_hold(self) -> None:
         """Other particles are held from now on. One that several holds have goes with the last of them."""
@@ -116,7 +116,7 @@ class Film:
         body, longest = self.body, math.inf
         ramp = body.substance.ramp
         if (
-            self._acting()
+            any(not field.steady for field in self._acting())
             or self.world.colliders
             or any(not handle.still for handle in body.handles)
             or (ramp is not None and time < ramp.finish)
@@ -150,17 +150,15 @@ class Film:
         even = world.gravity + body.force / masses.sum()
         self.model.set_wraps(drawn_to(world.colliders, acting))
         pushing = [field for field in acting if not isinstance(field, SurfaceField)]
-        if not pushing:
-            if not np.array_equal(even, self._even):
-                self._even = even
-                self.model.set_force(masses[:, None] * even)
+        told = (*even.tolist(), *pushing) if all(field.steady for field in pushing) else ()
+        if told and told == self._told:
             return
-        self._even = np.full(3, np.nan)
+        self._told = told
         # As they will be in the middle of the step, or they would lag and drive what circles a centre outward.
         v, u = self.model.v, self.model.u
         x = body.origin + (body.birth - body.centre) + body.unit * (u + 0.5 * dt * v)
         accelerations = [field.acceleration(body, x, body.unit * v, time + 0.5 * dt) for field in pushing]
-        self.model.set_force(masses[:, None] * (even + np.sum(accelerations, axis=0)))
+        self.model.set_force(masses[:, None] * sum(accelerations, start=even))
 
     def _goals(self, time: float) -> Floats:
         """Displacements of what is held at a time [s], in units, shape (k, 3)."""
@@ -238,7 +236,7 @@ class Film:
         self.model.restore(under("model.", state))
         self.body.origin = state["origin"]
         self._setting.arrived = False
-        self._even[:] = np.nan
+        self._told = ()
 
 
 class Membranes:

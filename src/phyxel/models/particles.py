@@ -23,7 +23,7 @@ from phyxel.contact.wrapping import draw_to_colliders
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.arrival import Arrival, no_arrival
-from phyxel.models.dents import Flight, dent_of, fly
+from phyxel.models.dents import Flight, Pull, dent_of, flown, fly, may_yield
 from phyxel.models.filling import Filling, enclosed, is_closed
 from phyxel.models.oscillator import response
 from phyxel.models.sheet import Sheet
@@ -78,7 +78,9 @@ class Particles:
     u: wp.array(dtype=wp.vec3d)
     v: wp.array(dtype=wp.vec3d)
     peak: wp.array(dtype=wp.vec3d)
-    """the farthest displacement, as far as it is remembered; only where something is plastic"""
+    """the farthest displacement; only where something is plastic"""
+    pace: wp.array(dtype=wp.vec3d)
+    """response over a step, with a dent of that peak; only where something is plastic"""
     pull: wp.array(dtype=wp.vec3d)
     """P of the links in the last step [N/unit]"""
     pressed: wp.array(dtype=wp.vec3d)
@@ -93,40 +95,63 @@ def find_paces(first: int, stuff: Stuff, clock: wp.array(dtype=wp.float64)):
 
 
 @wp.func
+def remember(stuff: Stuff, p: Particles, i: int, peak: wp.vec3d, dt: wp.float64):
+    """The farthest displacement of a particle, and what follows of it."""
+    k = p.kind[i]
+    _, steeper = dent_of(peak, stuff.plasticity[k], stuff.limit[k])
+    p.peak[i] = peak
+    p.pace[i] = response(stuff.drag[k], steeper * stuff.stiffness[k], dt)
+
+
+@wp.kernel
+def find_dented_paces(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64)):
+    """The exact step of each particle, where some have dents."""
+    i = first + wp.tid()
+    remember(stuff, p, i, p.peak[i], clock[0])
+
+
+@wp.func
 def arrive_held(p: Particles, i: int, dt: wp.float64, arrival: Arrival):
     """What is held is at its goal, whatever pulls."""
     goal = p.goal[p.hold[i]]
+    way = goal - p.u[i]
     arrival.x[i] = goal
-    arrival.v[i] = (goal - p.u[i]) / dt
+    arrival.v[i] = way / dt
     arrival.A[i] = wp.float64(0.0)
     arrival.B[i] = wp.float64(0.0)
     arrival.H[i] = wp.float64(0.0)
 
 
 @wp.func
-def arrive_with(p: Particles, i: int, a: wp.float64, b: wp.float64, damping: wp.float64, dt: wp.float64, arrival: Arrival):
-    """How far a force leads, and how far ahead of the step links look: at least half of one, which calms what it cannot
-    resolve."""
-    arrival.A[i] = a / p.mass[i]
-    arrival.B[i] = b / p.mass[i]
-    arrival.H[i] = (a + wp.max(damping, wp.float64(0.5) * dt) * b) / p.mass[i]
-    if b <= wp.float64(0.0):
-        arrival.H[i] = arrival.A[i]
+def arrive_with(
+    i: int, a: wp.float64, b: wp.float64, mass: wp.float64, damping: wp.float64, dt: wp.float64, arrival: Arrival
+):
+    """How far a force leads. Links look ahead of the end of the step by their damping, at least by half a step, which
+    calms what it cannot resolve; not where the particle swings back."""
+    per_mass = wp.float64(1.0) / mass
+    ahead = wp.max(damping, wp.float64(0.5) * dt)
+    arrival.A[i] = a * per_mass
+    arrival.B[i] = b * per_mass
+    arrival.H[i] = (a + ahead * wp.max(b, wp.float64(0.0))) * per_mass
 
 
 @wp.kernel
 def arrive(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The exact step without links."""
+    """The exact step without links. `arrival` may be where the particles are: then they are moved."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
         arrive_held(p, i, clock[0], arrival)
         return
     k = p.kind[i]
-    a, b, h = stuff.pace[k][0], stuff.pace[k][1], stuff.pace[k][2]
-    push = p.force[i] / p.mass[i] - stuff.stiffness[k] * p.u[i]
-    arrival.x[i] = p.u[i] + b * p.v[i] + a * push
-    arrival.v[i] = h * p.v[i] + b * push
-    arrive_with(p, i, a, b, stuff.damping[k], clock[0], arrival)
+    pace = stuff.pace[k]
+    a, b, h = pace[0], pace[1], pace[2]
+    u = p.u[i]
+    v = p.v[i]
+    mass = p.mass[i]
+    push = p.force[i] * (wp.float64(1.0) / mass) - stuff.stiffness[k] * u
+    arrival.x[i] = u + b * v + a * push
+    arrival.v[i] = h * v + b * push
+    arrive_with(i, a, b, mass, stuff.damping[k], clock[0], arrival)
 
 
 @wp.kernel
@@ -138,17 +163,28 @@ def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype
         arrive_held(p, i, clock[0], arrival)
         return
     k = p.kind[i]
+    dt = clock[0]
     start = Flight()
     start.u = p.u[i]
     start.v = p.v[i]
     inner = (p.pull[i] + p.pressed[i]) / p.mass[i]
-    f = p.force[i] / p.mass[i] + inner
-    w = stuff.stiffness[k]
-    end, peak = fly(start, p.peak[i], f, stuff.drag[k], w, stuff.plasticity[k], stuff.limit[k], clock[0])
-    p.peak[i] = peak
+    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
+    line = Pull()
+    line.f = p.force[i] / p.mass[i] + inner
+    line.rest = rest
+    line.w = steeper * stuff.stiffness[k]
+    line.d = stuff.drag[k]
+    end = flown(start, line, p.pace[i])
+    reach = wp.max(wp.length(p.peak[i]), stuff.limit[k])
+    if line.w > wp.float64(0.0) and stuff.plasticity[k] > wp.float64(0.0) and may_yield(start, line, reach):
+        virgin = line
+        virgin.rest = wp.vec3d()
+        virgin.w = stuff.stiffness[k]
+        end, peak = fly(start, p.peak[i], virgin, stuff.plasticity[k], stuff.limit[k], dt)
+        remember(stuff, p, i, peak, dt)
     arrival.x[i] = end.u - end.a * inner
     arrival.v[i] = end.v - end.b * inner
-    arrive_with(p, i, end.a, end.b, stuff.damping[k], clock[0], arrival)
+    arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], dt, arrival)
 
 
 @wp.func
@@ -176,7 +212,8 @@ def meet(
     from `before` to `after`: how far it is shifted, and its velocity.
 
     `time` is how far a unit of velocity that a force makes in the step has led: what friction has kept from sliding has
-    not slid. Only what it came with bounces back, not what forces have done in this step: what lies there stays."""
+    not slid. It is 0 where a particle swings faster than steps follow: it has slid as little as it is slower. Only what
+    it came with bounces back, not what forces have done in this step: what lies there stays."""
     none = wp.float64(0.0)
     carried = colliders.drift[k] + wp.cross(colliders.spin[k], arm)
     way = moved - dt * carried
@@ -185,53 +222,71 @@ def meet(
     v = after
     if gap < none:
         sliding = after - carried
-        inward = wp.dot(sliding, n)
-        bounce = none
-        if inward < none:
-            bounce = colliders.restitution[k] * wp.clamp(wp.dot(before - carried, n) / inward, none, wp.float64(1.0))
-        change = rebound(sliding, n, colliders.friction[k], bounce) - sliding
-        v = after + change
-        shift = time * (change - wp.dot(change, n) * n)
+        press = -wp.dot(sliding, n)
+        if press <= none:  # on its way out, from below the surface: that swing has not happened
+            press = -wp.float64(2.0) * gap / dt
+        along = sliding - wp.dot(sliding, n) * n
+        bounce = colliders.restitution[k] * wp.clamp(-wp.dot(before - carried, n) / press, none, wp.float64(1.0))
+        kept = rebound(along - press * n, n, colliders.friction[k], bounce)
+        v = carried + kept
+        shift = time * (kept - wp.dot(kept, n) * n - along)
+        if time == none:
+            slowed = wp.dot(kept, along) / wp.max(wp.length_sq(along), wp.float64(1.0e-300))
+            shift = (slowed - wp.float64(1.0)) * (way - wp.dot(way, n) * n)
         for _ in range(PUSHES):
             gap, n = gap_to(colliders, k, arm + shift, way + shift, clearance)
             shift -= wp.min(gap, none) * n
     return shift, v
 
 
-@wp.kernel
-def land(
-    first: int,
-    stuff: Stuff,
-    p: Particles,
-    clock: wp.array(dtype=wp.float64),
-    colliders: Colliders,
-    arrival: Arrival,
-):
-    """The end of a step: links have pulled, and nothing is in a collider."""
-    i = first + wp.tid()
-    k = p.kind[i]
-    A, B = arrival.A[i], arrival.B[i]
-    u = arrival.x[i]
-    v = arrival.v[i]
-    if p.pull.shape[0] > 0:
-        u += A * p.pull[i]
-        v += B * p.pull[i]
-    if colliders.count > 0 and p.hold[i] < 0:
-        time = wp.float64(0.0)
-        if B > wp.float64(0.0):
-            time = A / B
-        rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
-        for c in range(rounds * colliders.count):
-            one = c % colliders.count
-            arm = p.X[i] + u + colliders.place[one]
-            shift, after = meet(colliders, one, arm, u - p.u[i], p.v[i], v, stuff.clearance[k], time, clock[0])
-            u += shift
-            v = after
+@wp.func
+def put(stuff: Stuff, p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, dt: wp.float64):
+    """This is where a particle is."""
     p.u[i] = u
     p.v[i] = v
     if p.peak.shape[0] > 0:
-        if wp.length(u) > wp.max(wp.length(p.peak[i]), stuff.limit[k]):
-            p.peak[i] = u
+        if wp.length(u) > wp.max(wp.length(p.peak[i]), stuff.limit[p.kind[i]]):
+            remember(stuff, p, i, u, dt)
+
+
+@wp.kernel
+def land(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
+    """The end of a step: links have pulled."""
+    i = first + wp.tid()
+    u = arrival.x[i]
+    v = arrival.v[i]
+    if p.pull.shape[0] > 0:
+        u += arrival.A[i] * p.pull[i]
+        v += arrival.B[i] * p.pull[i]
+    put(stuff, p, i, u, v, clock[0])
+
+
+@wp.kernel
+def land_among(
+    first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Colliders, arrival: Arrival
+):
+    """The same where there are colliders: nothing is in one."""
+    i = first + wp.tid()
+    u = arrival.x[i]
+    v = arrival.v[i]
+    A = arrival.A[i]
+    B = arrival.B[i]
+    if p.pull.shape[0] > 0:
+        u += A * p.pull[i]
+        v += B * p.pull[i]
+    if p.hold[i] < 0:
+        clearance = stuff.clearance[p.kind[i]]
+        time = wp.float64(0.0)
+        if B * clock[0] > A:
+            time = A / B
+        rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
+        for c in range(rounds * colliders.count):
+            k = c % colliders.count
+            arm = p.X[i] + u + colliders.place[k]
+            shift, after = meet(colliders, k, arm, u - p.u[i], p.v[i], v, clearance, time, clock[0])
+            u += shift
+            v = after
+    put(stuff, p, i, u, v, clock[0])
 
 
 @wp.kernel
@@ -280,13 +335,20 @@ class ParticleModel:
         p.u = wp.zeros(n, dtype=wp.vec3d, device=device)
         p.v = wp.array(np.asarray(velocities, np.float64), dtype=wp.vec3d, device=device)
         p.pull = self._vectors(self._tension is not None)
-        p.pressed, p.peak = self._vectors(False), self._vectors(False)
+        p.pressed, p.peak, p.pace = (self._vectors(False) for _ in range(3))
         self._particles = p
         self._program: dev.Program | None = None
         self._met: Any = None
 
     def _vectors(self, wanted: bool) -> wp.array:
         return wp.zeros(self._count if wanted else 0, dtype=wp.vec3d, device=self.device)
+
+    def _make_room(self, *names: str) -> None:
+        """For numbers of the particles that not all surfaces have."""
+        for name in names:
+            if not len(getattr(self._particles, name)):
+                setattr(self._particles, name, self._vectors(True))
+                self._program = None
 
     # What it is made of, what holds it and what acts on it
 
@@ -299,9 +361,7 @@ class ParticleModel:
         self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
         p.mass = wp.array(self._mass, dtype=wp.float64, device=device)
         if self._plastic:
-            for name in ("peak", "pull", "pressed"):
-                if not len(getattr(p, name)):
-                    setattr(p, name, self._vectors(True))
+            self._make_room("peak", "pace", "pull", "pressed")
         if self._tension is not None:
             self._tension.set_stiffness(self.sheet.elements.stiffness(mixture, self.unit))
 
@@ -349,10 +409,7 @@ class ParticleModel:
         """What is enclosed presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: nothing is."""
         if self._filling is None and bulk > 0:
             self._filling = Filling(self.sheet.X, self.sheet.faces, self.unit, self.device)
-            for name in ("pull", "pressed"):
-                if not len(getattr(self._particles, name)):
-                    setattr(self._particles, name, self._vectors(True))
-            self._program = None
+            self._make_room("pull", "pressed")
         if self._filling is not None:
             self._filling.set(bulk, amount)
 
@@ -390,24 +447,42 @@ class ParticleModel:
     def _find_paces(self) -> None:
         count = len(self._stuff.pace)
         dev.launch(find_paces, count, [self._stuff, self._clock.array], self.device, split=False)
+        if self._plastic:
+            inputs = [self._stuff, self._particles, self._clock.array]
+            dev.launch(find_dented_paces, self._count, inputs, self.device)
 
     def _capture(self, table: Any) -> None:
         stuff, p, n, clock, arrival = self._stuff, self._particles, self._count, self._clock.array, self._arrival
-        way = dev.Launch(arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
-        if not self._plastic:
-            way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
-        draw = [] if not len(self._pressures.host) else [self._drawing(table)]
         press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
         pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
-        end = dev.Launch(land, n, [stuff, p, clock, table, arrival], 0.1 + 0.5 * table.count)
-        self._program = dev.Program([*draw, way, *press, *pull, end], self.device)
+        if self._plastic:
+            way = dev.Launch(arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
+        else:
+            way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
+        if table.count:
+            end = dev.Launch(land_among, n, [stuff, p, clock, table, arrival], 0.5 * table.count)
+        else:
+            end = dev.Launch(land, n, [stuff, p, clock, arrival], 0.1)
+        launches = [*self._drawing(table), way, *press, *pull, end]
+        if not (press or pull or table.count or self._plastic):  # nothing is left to do where they arrive
+            launches = [dev.Launch(arrive, n, [stuff, p, clock, self._arrived_at_once()], 0.1)]
+        self._program = dev.Program(launches, self.device)
         self._met = table
         self._find_paces()
 
-    def _drawing(self, table: Any) -> dev.Launch:
+    def _arrived_at_once(self) -> Any:
+        """An arrival at where the particles are."""
+        arrival: Any = Arrival()
+        arrival.x, arrival.v = self._particles.u, self._particles.v
+        arrival.A, arrival.B, arrival.H = self._arrival.A, self._arrival.B, self._arrival.H
+        return arrival
+
+    def _drawing(self, table: Any) -> list[dev.Launch]:
+        if not len(self._pressures.host):
+            return []
         p, areas = self._particles, wp.array(self.sheet.areas, dtype=wp.float64, device=self.device)
         inputs = [table, self._pressures.array, p.X, p.u, areas, self._force.array, p.force]
-        return dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)
+        return [dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)]
 
     def settle(
         self, goals: Floats | None = None, colliders: ColliderTable | None = None, tolerance: float = 1e-6
@@ -510,7 +585,6 @@ class ParticleModel:
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         for name, values in state.items():
-            if not len(getattr(self._particles, name)):
-                setattr(self._particles, name, self._vectors(True))
-                self._program = None
+            self._make_room(name)
             getattr(self._particles, name).assign(values)
+        self._program = None  # paces follow from peaks
