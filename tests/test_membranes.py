@@ -97,7 +97,7 @@ def test_what_a_surface_cannot_be_is_said(make: Callable[[], object], said: str)
         (lambda body: body.melt(), "melt: "),
         (lambda body: body.stress, "stress: "),
         (lambda body: body.plastic_strain, "plastic strain: "),
-        (lambda body: body.probe(body.reference), "probe: "),
+        (lambda body: body.probe(body.reference).stress(), "stress: "),
         (lambda body: px.modes(body), "modes: "),
         (lambda body: body.change(viscosity=1.0), "cannot melt"),
         (lambda body: setattr(body, "material", px.Material.clay()), "px.Membrane"),

@@ -270,7 +270,8 @@ class Body:
     def ring(self) -> Ring:
         """How the particles of a surface carry what is seen of it."""
         assert self.sheet is not None
-        return Ring.around(self.sheet.X, self.sheet.normals, self.sheet.faces, self._in_world("ring").device)
+        faces = self.cloud.faces if self.cloud.quads is None else self.cloud.quads
+        return Ring.around(self.sheet.X, self.sheet.normals, faces, self._in_world("ring").device)
 
     @property
     def outermost(self) -> NDArray[np.int64]:
