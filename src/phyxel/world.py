@@ -217,7 +217,7 @@ class World:
         "exact", if there are only particle surfaces."""
         if self.phyxels.bodies:
             return self.phyxels.integrator
-        return "implicit" if self.company.bodies else "exact"
+        return "exact" if self.membranes.bodies and not self.company.bodies else "implicit"
 
     @property
     def steps(self) -> int:
@@ -270,7 +270,7 @@ class World:
 
 def mover_for(body: Body, world: World) -> Mover:
     """What moves a body that comes into a world, by its model."""
-    movers = {"phyxel": world.phyxels, "particles": world.membranes}
+    movers: dict[str, Phyxels | Membranes] = {"phyxel": world.phyxels, "particles": world.membranes}
     mover = movers.get(body.model, world.company)
     mover.add(body)
     return mover

@@ -13,6 +13,8 @@ share.) Energy is only lost: what the line holds at the peak is less than what w
 
 from __future__ import annotations
 
+import math
+
 import warp as wp
 
 from phyxel import device as dev
@@ -22,10 +24,12 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 STIFFEST = wp.constant(wp.float64(1.0e3))
 """Most that the line is steeper than w."""
-TURNS = wp.constant(4)
-"""Most times in a step that a particle yields anew; then it goes along the line, which is always safe."""
+SWINGS = wp.constant(16)
+"""Quarters of a swing from the start of a step on in which it is seen whether a particle yields; after them it goes
+along the line, which is always safe, and swings less than before."""
 HALVINGS = wp.constant(40)
-"""of a step, to find when it yields or turns back"""
+"""of a quarter, to find when it yields or turns back"""
+QUARTER = wp.constant(wp.float64(math.pi / 2))
 
 
 @wp.struct
@@ -40,12 +44,22 @@ class Flight:
     """[s]"""
 
 
+@wp.struct
+class Pull:
+    """What acts on it, per mass: f − w (u − rest) − d v."""
+
+    f: wp.vec3d
+    rest: wp.vec3d
+    w: wp.float64
+    d: wp.float64
+
+
 @wp.func
-def go_on(flight: Flight, f: wp.vec3d, rest: wp.vec3d, d: wp.float64, w: wp.float64, t: wp.float64):
-    """Another t [s] under an acceleration f, pulled to `rest` by w and slowed down by d."""
-    pace = response(d, w, t)
+def flown(flight: Flight, pull: Pull, pace: wp.vec3d):
+    """A motion that goes on for the time of `pace`."""
     a, b, h = pace[0], pace[1], pace[2]
-    push = f - w * (flight.u - rest)
+    w = pull.w
+    push = pull.f - w * (flight.u - pull.rest)
     after = Flight()
     after.u = flight.u + b * flight.v + a * push
     after.v = h * flight.v + b * push
@@ -55,86 +69,106 @@ def go_on(flight: Flight, f: wp.vec3d, rest: wp.vec3d, d: wp.float64, w: wp.floa
 
 
 @wp.func
-def kept_of(e: wp.vec3d, plasticity: wp.float64, limit: wp.float64):
-    """How much of a peak e stays."""
-    far = wp.length(e)
-    most = (wp.float64(1.0) - wp.float64(1.0) / STIFFEST) * far
-    return wp.min(plasticity * wp.max(far - limit, wp.float64(0.0)), most)
+def go_on(flight: Flight, pull: Pull, t: wp.float64):
+    """The same for t [s]."""
+    return flown(flight, pull, response(pull.d, pull.w, t))
 
 
 @wp.func
 def dent_of(e: wp.vec3d, plasticity: wp.float64, limit: wp.float64):
     """u₀ and w'/w of a particle whose peak is e."""
-    kept = kept_of(e, plasticity, limit)
+    far = wp.length(e)
+    most = (wp.float64(1.0) - wp.float64(1.0) / STIFFEST) * far
+    kept = wp.min(plasticity * wp.max(far - limit, wp.float64(0.0)), most)
     steeper = wp.float64(1.0)
     rest = wp.vec3d()
     if kept > wp.float64(0.0):
-        far = wp.length(e)
         steeper = far / (far - kept)
         rest = e * (kept / far)
     return rest, steeper
 
 
 @wp.func
-def fly(
-    start: Flight,
-    peak: wp.vec3d,
-    f: wp.vec3d,
-    d: wp.float64,
-    w: wp.float64,
-    plasticity: wp.float64,
-    limit: wp.float64,
-    dt: wp.float64,
-):
-    """The motion over dt [s] and the peak after it.
-
-    What goes beyond its peak yields from the moment on that it gets there to that when it turns back, both found by
-    halving: then no step can be so long that a particle swings back along a way it should have lost energy on."""
-    half = wp.float64(0.5)
-    flight = start
-    e = peak
-    left = dt
-    turn = int(0)
-    while turn < TURNS:
-        rest, steeper = dent_of(e, plasticity, limit)
-        whole = go_on(flight, f, rest, d, w * steeper, left)
-        reach = wp.max(wp.length(e), limit)
-        if wp.length(whole.u) <= reach:
-            return whole, e
-        low = wp.float64(0.0)
-        high = left
-        for _ in range(HALVINGS):
-            t = half * (low + high)
-            if wp.length(go_on(flight, f, rest, d, w * steeper, t).u) <= reach:
-                low = t
-            else:
-                high = t
-        flight = go_on(flight, f, rest, d, w * steeper, low)
-        left -= low
-        whole = go_on(flight, f, wp.vec3d(), d, w, left)
-        if yields(flight, whole):
-            return whole, whole.u
-        low = wp.float64(0.0)
-        high = left
-        for _ in range(HALVINGS):
-            t = half * (low + high)
-            if yields(flight, go_on(flight, f, wp.vec3d(), d, w, t)):
-                low = t
-            else:
-                high = t
-        flight = go_on(flight, f, wp.vec3d(), d, w, low)
-        left -= low
-        if wp.length(flight.u) > reach:
-            e = flight.u
-        turn += 1
-    rest, steeper = dent_of(e, plasticity, limit)
-    flight = go_on(flight, f, rest, d, w * steeper, left)
-    if wp.length(flight.u) > wp.max(wp.length(e), limit):
-        e = flight.u
-    return flight, e
+def may_yield(flight: Flight, pull: Pull, reach: wp.float64):
+    """Whether it has the energy to get farther than `reach` from its place."""
+    balance = pull.rest + pull.f / pull.w
+    swing = wp.length_sq(flight.u - balance) + wp.length_sq(flight.v) / pull.w
+    return wp.length(balance) + wp.sqrt(swing) > reach * (wp.float64(1.0) + wp.float64(1.0e-9))
 
 
 @wp.func
-def yields(before: Flight, now: Flight):
+def recedes(before: Flight, now: Flight):
     """Whether it is farther out than before, and still on its way."""
-    return wp.length(now.u) >= wp.length(before.u) and wp.dot(now.u, now.v) >= wp.float64(0.0)
+    return wp.length_sq(now.u) >= wp.length_sq(before.u) and wp.dot(now.u, now.v) >= wp.float64(0.0)
+
+
+@wp.func
+def turning(flight: Flight, pull: Pull, t: wp.float64):
+    """When it is farthest out, if that is before t."""
+    low = wp.float64(0.0)
+    high = t
+    for _ in range(HALVINGS):
+        middle = wp.float64(0.5) * (low + high)
+        if recedes(flight, go_on(flight, pull, middle)):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@wp.func
+def crossing(flight: Flight, pull: Pull, reach: wp.float64, t: wp.float64):
+    """When it gets `reach` out, if it is farther out at t."""
+    low = wp.float64(0.0)
+    high = t
+    for _ in range(HALVINGS):
+        middle = wp.float64(0.5) * (low + high)
+        if wp.length(go_on(flight, pull, middle).u) <= reach:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@wp.func
+def fly(start: Flight, peak: wp.vec3d, virgin: Pull, plasticity: wp.float64, limit: wp.float64, dt: wp.float64):
+    """The motion over dt [s] and the peak after it, of a particle that may yield.
+
+    It does so from the moment on that it gets beyond its peak to that when it turns back, both found by halving: then
+    no step can be so long that it swings back along a way that it should have lost energy on."""
+    none = wp.float64(0.0)
+    flight = start
+    e = peak
+    left = dt
+    swing = int(0)
+    line = virgin
+    while swing < SWINGS and left > none:
+        rest, steeper = dent_of(e, plasticity, limit)
+        line.rest = rest
+        line.w = virgin.w * steeper
+        reach = wp.max(wp.length(e), limit)
+        span = wp.min(left, QUARTER / wp.sqrt(line.w))
+        now = go_on(flight, line, span)
+        t = span
+        beyond = wp.length(now.u) > reach
+        if not beyond and wp.dot(flight.u, flight.v) >= none and wp.dot(now.u, now.v) < none:
+            t = turning(flight, line, span)
+            beyond = wp.length(go_on(flight, line, t).u) > reach
+        if beyond:
+            t = crossing(flight, line, reach, t)
+            flight = go_on(flight, line, t)
+            left -= t
+            span = wp.min(left, QUARTER / wp.sqrt(virgin.w))
+            now = go_on(flight, virgin, span)
+            if not recedes(flight, now):
+                span = turning(flight, virgin, span)
+                now = go_on(flight, virgin, span)
+            if wp.length(now.u) > reach:
+                e = now.u
+        flight = now
+        left -= span
+        swing += 1
+    rest, steeper = dent_of(e, plasticity, limit)
+    line.rest = rest
+    line.w = virgin.w * steeper
+    return go_on(flight, line, wp.max(left, none)), e

@@ -1,4 +1,3 @@
-# mypy: disable-error-code="valid-type,no-untyped-def"
 """Particle surfaces (W96): every point of a surface is a damped oscillator about its place, followed by its exact
 solution, so that no step is too long.
 
@@ -17,242 +16,32 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.contact.colliders import rebound
-from phyxel.contact.table import ColliderTable, distance_to, table_type
+from phyxel.contact.table import ColliderTable
 from phyxel.contact.wrapping import draw_to_colliders
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.arrival import Arrival, no_arrival
-from phyxel.models.dents import Flight, dent_of, fly
-from phyxel.models.filling import Filling, enclosed, is_closed
-from phyxel.models.oscillator import response
+from phyxel.models.filling import Filling, enclosed
+from phyxel.models.flight import (
+    Particles,
+    Stuff,
+    arrive,
+    arrive_plastic,
+    find_dented_paces,
+    find_paces,
+    find_rests,
+    land,
+    land_among,
+    show,
+)
 from phyxel.models.sheet import Sheet
 from phyxel.models.tension import Tension
 
-wp.set_module_options(dev.KERNEL_OPTIONS)
-
 Floats = NDArray[np.float64]
-Colliders = table_type(wp.float64)
 
-PUSHES = wp.constant(3)
-"""Rounds in which a particle is put on the surface of colliders: the distance to some is exact only there."""
 SETTLING_STEP = 1 / 30
 """[s]"""
 SETTLING_STEPS = 5000
-
-
-@wp.struct
-class Stuff:
-    """What materials say of a particle's motion, in body units; each array has shape (materials,)."""
-
-    drag: wp.array(dtype=wp.float64)
-    """c/m [1/s]"""
-    stiffness: wp.array(dtype=wp.float64)
-    """K/m [1/s²]"""
-    damping: wp.array(dtype=wp.float64)
-    """of links [s]"""
-    plasticity: wp.array(dtype=wp.float64)
-    limit: wp.array(dtype=wp.float64)
-    """distance from its place from which on it keeps a dent"""
-    clearance: wp.array(dtype=wp.float64)
-    """half the thickness"""
-    pace: wp.array(dtype=wp.vec3d)
-    """response over a step"""
-
-
-@wp.struct
-class Particles:
-    """All that a surface's particles are and do; each array has shape (n,), `goal` that of what is held."""
-
-    X: wp.array(dtype=wp.vec3d)
-    kind: wp.array(dtype=wp.int32)
-    """which material"""
-    mass: wp.array(dtype=wp.float64)
-    """[kg]"""
-    force: wp.array(dtype=wp.vec3d)
-    """F [N/unit]"""
-    hold: wp.array(dtype=wp.int32)
-    """which goal, -1: free"""
-    goal: wp.array(dtype=wp.vec3d)
-    """displacement at the end of the step"""
-    u: wp.array(dtype=wp.vec3d)
-    v: wp.array(dtype=wp.vec3d)
-    peak: wp.array(dtype=wp.vec3d)
-    """the farthest displacement, as far as it is remembered; only where something is plastic"""
-    pull: wp.array(dtype=wp.vec3d)
-    """P of the links in the last step [N/unit]"""
-    pressed: wp.array(dtype=wp.vec3d)
-    """force of the filling in the last step [N/unit]"""
-
-
-@wp.kernel
-def find_paces(first: int, stuff: Stuff, clock: wp.array(dtype=wp.float64)):
-    """The exact step of each material, of dt = clock[0]."""
-    k = first + wp.tid()
-    stuff.pace[k] = response(stuff.drag[k], stuff.stiffness[k], clock[0])
-
-
-@wp.func
-def arrive_held(p: Particles, i: int, dt: wp.float64, arrival: Arrival):
-    """What is held is at its goal, whatever pulls."""
-    goal = p.goal[p.hold[i]]
-    arrival.x[i] = goal
-    arrival.v[i] = (goal - p.u[i]) / dt
-    arrival.A[i] = wp.float64(0.0)
-    arrival.B[i] = wp.float64(0.0)
-    arrival.H[i] = wp.float64(0.0)
-
-
-@wp.func
-def arrive_with(
-    p: Particles, i: int, a: wp.float64, b: wp.float64, damping: wp.float64, dt: wp.float64, arrival: Arrival
-):
-    """How far a force leads, and how far ahead of the step links look: at least half of one, which calms what it cannot
-    resolve."""
-    arrival.A[i] = a / p.mass[i]
-    arrival.B[i] = b / p.mass[i]
-    arrival.H[i] = (a + wp.max(damping, wp.float64(0.5) * dt) * b) / p.mass[i]
-    if b <= wp.float64(0.0):
-        arrival.H[i] = arrival.A[i]
-
-
-@wp.kernel
-def arrive(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The exact step without links."""
-    i = first + wp.tid()
-    if p.hold[i] >= 0:
-        arrive_held(p, i, clock[0], arrival)
-        return
-    k = p.kind[i]
-    a, b, h = stuff.pace[k][0], stuff.pace[k][1], stuff.pace[k][2]
-    push = p.force[i] / p.mass[i] - stuff.stiffness[k] * p.u[i]
-    arrival.x[i] = p.u[i] + b * p.v[i] + a * push
-    arrival.v[i] = h * p.v[i] + b * push
-    arrive_with(p, i, a, b, stuff.damping[k], clock[0], arrival)
-
-
-@wp.kernel
-def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The same of particles that keep dents. Whether they yield on the way is seen with links pulling and the filling
-    pressing as they last did; what they do in this step is then not counted twice."""
-    i = first + wp.tid()
-    if p.hold[i] >= 0:
-        arrive_held(p, i, clock[0], arrival)
-        return
-    k = p.kind[i]
-    start = Flight()
-    start.u = p.u[i]
-    start.v = p.v[i]
-    inner = (p.pull[i] + p.pressed[i]) / p.mass[i]
-    f = p.force[i] / p.mass[i] + inner
-    w = stuff.stiffness[k]
-    end, peak = fly(start, p.peak[i], f, stuff.drag[k], w, stuff.plasticity[k], stuff.limit[k], clock[0])
-    p.peak[i] = peak
-    arrival.x[i] = end.u - end.a * inner
-    arrival.v[i] = end.v - end.b * inner
-    arrive_with(p, i, end.a, end.b, stuff.damping[k], clock[0], arrival)
-
-
-@wp.func
-def gap_to(colliders: Colliders, k: int, arm: wp.vec3d, way: wp.vec3d, clearance: wp.float64):
-    """Distance of a particle from being `clearance` off a collider, and the direction out."""
-    turn = colliders.turn[k]
-    kind, layout = colliders.kind[k], colliders.layout[k]
-    distance, normal = distance_to(kind, turn, colliders.size[k], layout, colliders.values, arm, way)
-    return distance - clearance, normal
-
-
-@wp.func
-def meet(
-    colliders: Colliders,
-    k: int,
-    arm: wp.vec3d,
-    moved: wp.vec3d,
-    before: wp.vec3d,
-    after: wp.vec3d,
-    clearance: wp.float64,
-    time: wp.float64,
-    dt: wp.float64,
-):
-    """What a collider does in a step to a particle that is `arm` away from its origin, has moved there at velocities
-    from `before` to `after`: how far it is shifted, and its velocity.
-
-    `time` is how far a unit of velocity that a force makes in the step has led: what friction has kept from sliding has
-    not slid. Only what it came with bounces back, not what forces have done in this step: what lies there stays."""
-    none = wp.float64(0.0)
-    carried = colliders.drift[k] + wp.cross(colliders.spin[k], arm)
-    way = moved - dt * carried
-    gap, n = gap_to(colliders, k, arm, way, clearance)
-    shift = wp.vec3d()
-    v = after
-    if gap < none:
-        sliding = after - carried
-        inward = wp.dot(sliding, n)
-        bounce = none
-        if inward < none:
-            bounce = colliders.restitution[k] * wp.clamp(wp.dot(before - carried, n) / inward, none, wp.float64(1.0))
-        change = rebound(sliding, n, colliders.friction[k], bounce) - sliding
-        v = after + change
-        shift = time * (change - wp.dot(change, n) * n)
-        for _ in range(PUSHES):
-            gap, n = gap_to(colliders, k, arm + shift, way + shift, clearance)
-            shift -= wp.min(gap, none) * n
-    return shift, v
-
-
-@wp.kernel
-def land(
-    first: int,
-    stuff: Stuff,
-    p: Particles,
-    clock: wp.array(dtype=wp.float64),
-    colliders: Colliders,
-    arrival: Arrival,
-):
-    """The end of a step: links have pulled, and nothing is in a collider."""
-    i = first + wp.tid()
-    k = p.kind[i]
-    A, B = arrival.A[i], arrival.B[i]
-    u = arrival.x[i]
-    v = arrival.v[i]
-    if p.pull.shape[0] > 0:
-        u += A * p.pull[i]
-        v += B * p.pull[i]
-    if colliders.count > 0 and p.hold[i] < 0:
-        time = wp.float64(0.0)
-        if B > wp.float64(0.0):
-            time = A / B
-        rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
-        for c in range(rounds * colliders.count):
-            one = c % colliders.count
-            arm = p.X[i] + u + colliders.place[one]
-            shift, after = meet(colliders, one, arm, u - p.u[i], p.v[i], v, stuff.clearance[k], time, clock[0])
-            u += shift
-            v = after
-    p.u[i] = u
-    p.v[i] = v
-    if p.peak.shape[0] > 0:
-        if wp.length(u) > wp.max(wp.length(p.peak[i]), stuff.limit[k]):
-            p.peak[i] = u
-
-
-@wp.kernel
-def show(first: int, u: wp.array(dtype=wp.vec3d), shown: wp.array(dtype=wp.vec3)):
-    """u less that of the first particle, in single precision."""
-    i = first + wp.tid()
-    shown[i] = wp.vec3(u[i] - u[0])
-
-
-@wp.kernel
-def find_rests(
-    first: int, stuff: Stuff, p: Particles, rest: wp.array(dtype=wp.vec3d), steeper: wp.array(dtype=wp.float64)
-):
-    """u₀ and K'/K of each particle."""
-    i = first + wp.tid()
-    k = p.kind[i]
-    place, factor = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
-    rest[i] = place
-    steeper[i] = factor
 
 
 class ParticleModel:
@@ -284,13 +73,20 @@ class ParticleModel:
         p.u = wp.zeros(n, dtype=wp.vec3d, device=device)
         p.v = wp.array(np.asarray(velocities, np.float64), dtype=wp.vec3d, device=device)
         p.pull = self._vectors(self._tension is not None)
-        p.pressed, p.peak = self._vectors(False), self._vectors(False)
+        p.pressed, p.peak, p.pace = (self._vectors(False) for _ in range(3))
         self._particles = p
         self._program: dev.Program | None = None
         self._met: Any = None
 
     def _vectors(self, wanted: bool) -> wp.array:
         return wp.zeros(self._count if wanted else 0, dtype=wp.vec3d, device=self.device)
+
+    def _make_room(self, *names: str) -> None:
+        """For numbers of the particles that not all surfaces have."""
+        for name in names:
+            if not len(getattr(self._particles, name)):
+                setattr(self._particles, name, self._vectors(True))
+                self._program = None
 
     # What it is made of, what holds it and what acts on it
 
@@ -303,9 +99,7 @@ class ParticleModel:
         self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
         p.mass = wp.array(self._mass, dtype=wp.float64, device=device)
         if self._plastic:
-            for name in ("peak", "pull", "pressed"):
-                if not len(getattr(p, name)):
-                    setattr(p, name, self._vectors(True))
+            self._make_room("peak", "pace", "pull", "pressed")
         if self._tension is not None:
             self._tension.set_stiffness(self.sheet.elements.stiffness(mixture, self.unit))
 
@@ -353,10 +147,7 @@ class ParticleModel:
         """What is enclosed presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: nothing is."""
         if self._filling is None and bulk > 0:
             self._filling = Filling(self.sheet.X, self.sheet.faces, self.unit, self.device)
-            for name in ("pull", "pressed"):
-                if not len(getattr(self._particles, name)):
-                    setattr(self._particles, name, self._vectors(True))
-            self._program = None
+            self._make_room("pull", "pressed")
         if self._filling is not None:
             self._filling.set(bulk, amount)
 
@@ -394,24 +185,42 @@ class ParticleModel:
     def _find_paces(self) -> None:
         count = len(self._stuff.pace)
         dev.launch(find_paces, count, [self._stuff, self._clock.array], self.device, split=False)
+        if self._plastic:
+            inputs = [self._stuff, self._particles, self._clock.array]
+            dev.launch(find_dented_paces, self._count, inputs, self.device)
 
     def _capture(self, table: Any) -> None:
         stuff, p, n, clock, arrival = self._stuff, self._particles, self._count, self._clock.array, self._arrival
-        way = dev.Launch(arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
-        if not self._plastic:
-            way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
-        draw = [] if not len(self._pressures.host) else [self._drawing(table)]
         press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
         pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
-        end = dev.Launch(land, n, [stuff, p, clock, table, arrival], 0.1 + 0.5 * table.count)
-        self._program = dev.Program([*draw, way, *press, *pull, end], self.device)
+        if self._plastic:
+            way = dev.Launch(arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
+        else:
+            way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
+        if table.count:
+            end = dev.Launch(land_among, n, [stuff, p, clock, table, arrival], 0.5 * table.count)
+        else:
+            end = dev.Launch(land, n, [stuff, p, clock, arrival], 0.1)
+        launches = [*self._drawing(table), way, *press, *pull, end]
+        if not (press or pull or table.count or self._plastic):  # nothing is left to do where they arrive
+            launches = [dev.Launch(arrive, n, [stuff, p, clock, self._arrived_at_once()], 0.1)]
+        self._program = dev.Program(launches, self.device)
         self._met = table
         self._find_paces()
 
-    def _drawing(self, table: Any) -> dev.Launch:
+    def _arrived_at_once(self) -> Any:
+        """An arrival at where the particles are."""
+        arrival: Any = Arrival()
+        arrival.x, arrival.v = self._particles.u, self._particles.v
+        arrival.A, arrival.B, arrival.H = self._arrival.A, self._arrival.B, self._arrival.H
+        return arrival
+
+    def _drawing(self, table: Any) -> list[dev.Launch]:
+        if not len(self._pressures.host):
+            return []
         p, areas = self._particles, wp.array(self.sheet.areas, dtype=wp.float64, device=self.device)
         inputs = [table, self._pressures.array, p.X, p.u, areas, self._force.array, p.force]
-        return dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)
+        return [dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)]
 
     def settle(
         self, goals: Floats | None = None, colliders: ColliderTable | None = None, tolerance: float = 1e-6
@@ -501,9 +310,9 @@ class ParticleModel:
 
     def volume(self) -> float:
         """What the surface encloses [m³]; of an open one that of the membrane itself, area · thickness."""
-        faces = self.sheet.faces
-        if faces is not None and is_closed(faces):
-            return abs(enclosed(self.sheet.X + self.u, faces)) * self.unit**3
+        if self.sheet.closed:
+            assert self.sheet.faces is not None
+            return abs(enclosed(self.sheet.X + self.u, self.sheet.faces)) * self.unit**3
         return float(self._mixture.number("thickness") @ self.sheet.areas) * self.unit**2
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -516,7 +325,6 @@ class ParticleModel:
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         for name, values in state.items():
-            if not len(getattr(self._particles, name)):
-                setattr(self._particles, name, self._vectors(True))
-                self._program = None
+            self._make_room(name)
             getattr(self._particles, name).assign(values)
+        self._program = None  # paces follow from peaks

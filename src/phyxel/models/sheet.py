@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError
 from phyxel.models.elements import BEND, BEND_WARP, BEND_WEFT, DIAGONAL, SPRING, WARP, WEFT, Elements
+from phyxel.models.filling import is_closed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -37,6 +39,11 @@ class Sheet:
     faces: NDArray[np.int32] | None
     """triangles, shape (m, 3)"""
     elements: Elements
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether it has faces, and these enclose something."""
+        return self.faces is not None and is_closed(self.faces)
 
     @staticmethod
     def made(
