@@ -17,6 +17,7 @@ import phyxel as px
 from phyxel.bench.mold import paper_scene
 from phyxel.look import LOOKS
 from phyxel.points.shapes import SHAPES
+from phyxel.points.sheets import SURFACES
 from phyxel.render.camera import Camera
 from phyxel.render.cutaway import draw
 from phyxel.render.modes import Modes
@@ -71,16 +72,17 @@ IGEA = Strip((6, 13, 26, 48, 84, 103), {"eye": (0.79, 1.0, 2.15), "target": (0.0
 
 
 def shapes() -> np.ndarray:
-    """The built-in shapes in two rows."""
+    """The built-in shapes in two rows, and the surfaces in one."""
     pictures = []
-    for name in SHAPES:
+    for name in [*SHAPES, *SURFACES]:
         world = px.World(gravity=(0, 0, 0))
-        body = px.Body(px.load(name, points=40_000), nodes=100)
+        body = px.Body(px.load(name, points=40_000), nodes=100, model="particles" if name in SURFACES else "phyxel")
         world.add(body)
         world.add(px.Ground(height=float(body.cloud.lower[1])))
-        camera = Camera.framing(body.cloud.lower, body.cloud.upper, (0.5, 0.35, 1.0), 320, 320, 32.0)
+        direction = (0.4, 1.0, 1.0) if name in ("cloth", "scallop") else (0.5, 0.35, 1.0)
+        camera = Camera.framing(body.cloud.lower, body.cloud.upper, direction, 320, 320, 32.0)
         pictures.append(Stage(camera, "studio", None).draw(world, supersample=2))
-    return np.concatenate([np.concatenate(pictures[first : first + 4], axis=1) for first in (0, 4)])
+    return np.concatenate([np.concatenate(pictures[first : first + 4], axis=1) for first in (0, 4, 8)])
 
 
 def looks() -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ class ForceField:
     bodies: Sequence[Body | str] | None = None
     name: str | None = None
     during: tuple[float, float] | None = None
+
+    steady: ClassVar[bool] = False
+    """whether it gives the same forces wherever nodes are, as long as it acts"""
 
     def __post_init__(self) -> None:
         if isinstance(self.bodies, str):
@@ -225,6 +228,8 @@ class Push(ForceField):
     where: Where | Channel | None = None
     _force: Floats = field(init=False, repr=False)
     _paint: dict[tuple[str, bytes], _Paint] = field(init=False, repr=False, default_factory=dict)
+
+    steady: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from phyxel.errors import MaterialError
 from phyxel.material import Material
@@ -55,10 +55,9 @@ class Membrane(Material):
     """bending stiffness per width [N m]; None: that of a plate, young · thickness³/12(1 − poisson²)"""
 
     def __post_init__(self) -> None:
-        for entry in fields(Material):
-            if entry.name in SOLIDS_ONLY and getattr(self, entry.name) != entry.default:
-                value, instead = getattr(self, entry.name), SOLIDS_ONLY[entry.name]
-                raise MaterialError(f"material.{entry.name} = {value}: a particle surface has none; {instead}")
+        for name, instead in SOLIDS_ONLY.items():
+            if (value := getattr(self, name)) != getattr(Material, name):
+                raise MaterialError(f"material.{name} = {value}: a particle surface has none; {instead}")
         super().__post_init__()
         own = ("thickness", "foundation", "plasticity", "elastic_limit")
         for name in (*own, *(name for name in WOVEN if getattr(self, name) is not None)):

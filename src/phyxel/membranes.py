@@ -17,10 +17,9 @@ from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.fields import ForceField, SurfaceField, drawn_to, filled_with
 from phyxel.handle import DRAG_TIME
 from phyxel.material import Mixture
-from phyxel.mls.neighbours import nearest
 from phyxel.models.particles import ParticleModel
 from phyxel.mover import Piece, State
-from phyxel.probes import Probe
+from phyxel.probes import Probe, SheetProbe
 from phyxel.setting import Setting
 from phyxel.surface.surfels import Surfels
 
@@ -50,8 +49,8 @@ class Film:
         """particles that are held"""
         self._goal_of = np.zeros(0, np.int64)
         """which of the points of all holds says where each of them goes"""
-        self._even = np.full(3, np.nan)
-        """the acceleration that the model knows of, if it is the same everywhere [m/s²], shape (3,)"""
+        self._told: tuple[Any, ...] = ()
+        """the steady forces that the model knows of: the even acceleration [m/s²], and fields"""
 
     @property
     def model(self) -> ParticleModel:
@@ -68,8 +67,9 @@ class Film:
 
     def take_material(self) -> None:
         """The body got another material."""
-        self.model.set_material(self.body.mixture)
-        self._even[:] = np.nan  # the weight of particles may be another
+        if self._model is not None:
+            self._model.set_material(self.body.mixture)
+        self._told = ()  # the weight of particles may be another
 
     def take_hold(self) -> None:
         """Other particles are held from now on. One that several holds have goes with the last of them."""
@@ -117,7 +117,7 @@ class Film:
         body, longest = self.body, math.inf
         ramp = body.substance.ramp
         if (
-            self._acting()
+            any(not field.steady for field in self._acting())
             or self.world.colliders
             or any(not handle.still for handle in body.handles)
             or (ramp is not None and time < ramp.finish)
@@ -151,17 +151,15 @@ class Film:
         even = world.gravity + body.force / masses.sum()
         self.model.set_wraps(drawn_to(world.colliders, acting))
         pushing = [field for field in acting if not isinstance(field, SurfaceField)]
-        if not pushing:
-            if not np.array_equal(even, self._even):
-                self._even = even
-                self.model.set_force(masses[:, None] * even)
+        told = (*even.tolist(), *pushing) if all(field.steady for field in pushing) else ()
+        if told and told == self._told:
             return
-        self._even = np.full(3, np.nan)
+        self._told = told
         # As they will be in the middle of the step, or they would lag and drive what circles a centre outward.
         v, u = self.model.v, self.model.u
         x = body.origin + (body.birth - body.centre) + body.unit * (u + 0.5 * dt * v)
         accelerations = [field.acceleration(body, x, body.unit * v, time + 0.5 * dt) for field in pushing]
-        self.model.set_force(masses[:, None] * (even + np.sum(accelerations, axis=0)))
+        self.model.set_force(masses[:, None] * sum(accelerations, start=even))
 
     def _goals(self, time: float) -> Floats:
         """Displacements of what is held at a time [s], in units, shape (k, 3)."""
@@ -200,15 +198,10 @@ class Film:
         raise KeyError(name)
 
     def displacement_at(self, X: Floats) -> Floats:
-        """Displacement [m] of (m, 3) reference positions [m], that of the nearest particle turned and stretched as its
-        surroundings are, shape (m, 3)."""
+        """Displacement [m] of (m, 3) reference positions [m], shape (m, 3)."""
         body = self.body
         even = body.origin - body.centre
-        if self._model is None:
-            return np.broadcast_to(even, X.shape)
-        near = nearest(X, body.birth, 1)[1][:, 0]
-        beside = np.einsum("mab,mb->ma", self.field("gradient")[near], X - body.birth[near])
-        return even + body.unit * self.model.u[near] + beside
+        return np.broadcast_to(even, X.shape) if self._model is None else SheetProbe(body, X).displacement()
 
     def diagnostics(self) -> dict[str, Any]:
         """See `Body.diagnostics`."""
@@ -244,7 +237,7 @@ class Film:
         self.model.restore(under("model.", state))
         self.body.origin = state["origin"]
         self._setting.arrived = False
-        self._even[:] = np.nan
+        self._told = ()
 
 
 class Membranes:
@@ -317,8 +310,7 @@ class Membranes:
         return self._films[body].displacement_at(X)
 
     def probe(self, body: Body, X: Floats) -> Probe:
-        body.needs_solid("probe")
-        raise NotImplementedError
+        return SheetProbe(body, X)
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         return self._films[body].diagnostics()

@@ -66,6 +66,7 @@ def test_a_surface_is_even_and_has_all_that_is_seen(name):
     corner_normals = cloud.normals[cloud.faces].sum(axis=1)
     assert (np.einsum("ij,ij->i", corner_normals, area_vectors(cloud)) > 0).mean() > 0.995
     np.testing.assert_array_equal(cloud.mesh.faces, cloud.faces)
+    assert cloud.faces.dtype == np.int32 and (cloud.quads is None or cloud.quads.dtype == np.int32)
 
 
 def test_the_cloth_is_a_square_metre_with_warp_along_x():
@@ -90,7 +91,7 @@ def test_the_balloon_is_an_even_ball_and_holds_a_jack():
     assert np.linalg.norm(cloud.positions, axis=1) == pytest.approx(0.5, abs=1e-12)
     ends = cloud.positions[edges_of(cloud)[0]]
     lengths = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
-    assert 0.9 < lengths.min() / lengths.mean() and lengths.max() / lengths.mean() < 1.1
+    assert lengths.min() / lengths.mean() > 0.9 and lengths.max() / lengths.mean() < 1.1
     corners = cloud.positions[cloud.faces]
     volume = np.linalg.det(corners).sum() / 6
     sphere = 4 / 3 * np.pi * 0.5**3
@@ -103,11 +104,11 @@ def test_the_balloon_is_an_even_ball_and_holds_a_jack():
 
 
 def test_the_forehead_lies_over_its_bone_with_wrinkles():
-    """Nowhere inside the ball, at most 6 mm off it. Furrows go across: along a line down its middle the depth has four
+    """Nowhere inside the ball, 0.5 to 6 mm off it. Furrows go across: along a line down its middle the depth has four
     peaks of 1 mm or more, along the third furrow it stays; the frown lines are crossed between the brows."""
     cloud = made("forehead", 20_000)
     off = np.linalg.norm(cloud.positions, axis=1) - BONE_RADIUS
-    assert off.min() > 0 and 0.005 < off.max() < 0.008
+    assert off.min() > 5e-4 and 0.004 < off.max() < 0.006
     assert (cloud.normals[:, 2] > 0).mean() > 0.95
     height = np.linspace(0.0, 0.065, 600)
     depth = furrowed(0 * height + 0.01, height)

@@ -2,10 +2,10 @@
 """The pressure of what a closed surface encloses, p = bulk (amount − V/V₀), of where the surface will be.
 
 A pressure moves each particle by H_i p a_i (a_i = ∂V/∂x_i, its vector of area), and so the volume by p Σ H_i |a_i|².
-It is seen from y, where all leads if the filling goes on pressing with f as in the last step, so that areas and volume
-are those at the end of the step once it has come to rest:
+Areas and V are taken where all leads if the filling presses with f as in the last step, so that at rest they are those
+of the surface itself; as seen ahead by βv, the volume is larger by Σ a_i·βv_i:
 
-    p = bulk (amount − (V(y) − Σ H_i a_i·f_i)/V₀) / (1 + bulk/V₀ Σ H_i |a_i|²)
+    p = bulk (amount − (V + Σ a_i·(βv_i − H_i f_i))/V₀) / (1 + bulk/V₀ Σ H_i |a_i|²)
 
 is what is left of it then: one number, found on the device, however stiff the filling is. Its forces add up to nothing,
 and neither do they turn the surface.
@@ -46,17 +46,17 @@ def is_closed(faces: NDArray[np.integer]) -> bool:
 
 
 @wp.kernel
-def look_ahead(
+def find_ends(
     first: int,
     X: wp.array(dtype=wp.vec3d),
     arrival: Arrival,
     P: wp.array(dtype=wp.vec3d),
     pressed: wp.array(dtype=wp.vec3d),
-    y: wp.array(dtype=wp.vec3d),
+    x: wp.array(dtype=wp.vec3d),
 ):
     """Where each particle gets if links pull and the filling presses as they last did."""
     i = first + wp.tid()
-    y[i] = X[i] + ahead(arrival, i) + arrival.H[i] * (P[i] + pressed[i])
+    x[i] = X[i] + arrival.x[i] + arrival.A[i] * (P[i] + pressed[i])
 
 
 @wp.kernel
@@ -64,14 +64,14 @@ def find_areas(
     first: int,
     start: wp.array(dtype=wp.int32),
     ring: wp.array(dtype=wp.vec2i),
-    y: wp.array(dtype=wp.vec3d),
+    x: wp.array(dtype=wp.vec3d),
     area: wp.array(dtype=wp.vec3d),
 ):
-    """a_i = ∂V/∂y_i = Σ y_j × y_k / 6 over the faces (i, j, k) around i, seen from i."""
+    """a_i = ∂V/∂x_i = Σ x_j × x_k / 6 over the faces (i, j, k) around i, seen from i."""
     i = first + wp.tid()
     total = wp.vec3d()
     for f in range(start[i], start[i + 1]):
-        total += wp.cross(y[ring[f][0]] - y[i], y[ring[f][1]] - y[i])
+        total += wp.cross(x[ring[f][0]] - x[i], x[ring[f][1]] - x[i])
     area[i] = total / wp.float64(6.0)
 
 
@@ -79,20 +79,22 @@ def find_areas(
 def sum_chunks(
     first: int,
     n: int,
-    H: wp.array(dtype=wp.float64),
-    y: wp.array(dtype=wp.vec3d),
-    area: wp.array(dtype=wp.vec3d),
+    arrival: Arrival,
+    P: wp.array(dtype=wp.vec3d),
     pressed: wp.array(dtype=wp.vec3d),
+    x: wp.array(dtype=wp.vec3d),
+    area: wp.array(dtype=wp.vec3d),
     partial: wp.array(dtype=wp.vec2d),
 ):
-    """V = Σ y·a/3, about the first particle, less what the filling had pressed it to; and Σ H |a|², of CHUNK particles
-    each."""
+    """V = Σ x·a/3, about the first particle, with Σ a·(βv − H f); and Σ H |a|², of CHUNK particles each."""
     chunk = first + wp.tid()
     volume = wp.float64(0.0)
     give = wp.float64(0.0)
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        volume += wp.dot(y[i] - y[0], area[i]) / wp.float64(3.0) - H[i] * wp.dot(area[i], pressed[i])
-        give += H[i] * wp.dot(area[i], area[i])
+        A, H = arrival.A[i], arrival.H[i]
+        further = ahead(arrival, i) - arrival.x[i] + (H - A) * P[i] - A * pressed[i]
+        volume += wp.dot((x[i] - x[0]) / wp.float64(3.0) + further, area[i])
+        give += H * wp.dot(area[i], area[i])
     partial[chunk] = wp.vec2d(volume, give)
 
 
@@ -149,7 +151,7 @@ class Filling:
         self._start = wp.array(start.astype(np.int32), dtype=wp.int32, device=device)
         self._ring = wp.array(ring[around].astype(np.int32), dtype=wp.vec2i, device=device)
         self._X = wp.array(X, dtype=wp.vec3d, device=device)
-        self._y, self._area = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
+        self._x, self._area = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
         self._partial = wp.zeros(-(-n // int(CHUNK)), dtype=wp.vec2d, device=device)
         self._numbers = dev.Shared(3, wp.float64, device)
         self._pressure = wp.zeros(1, dtype=wp.float64, device=device)
@@ -163,11 +165,11 @@ class Filling:
     def launches(self, arrival: Arrival, P: wp.array, pressed: wp.array) -> list[dev.Launch]:
         """Find p and add what it does to `arrival`. `pressed` holds its forces p a_i, (n,) of vec3d [N/unit], in the
         step before and then in this one."""
-        n, chunks = len(self._y), len(self._partial)
+        n, chunks = len(self._x), len(self._partial)
         return [
-            dev.Launch(look_ahead, n, [self._X, arrival, P, pressed, self._y], 0.1),
-            dev.Launch(find_areas, n, [self._start, self._ring, self._y, self._area], 0.3),
-            dev.Launch(sum_chunks, chunks, [n, arrival.H, self._y, self._area, pressed, self._partial], 5),
+            dev.Launch(find_ends, n, [self._X, arrival, P, pressed, self._x], 0.1),
+            dev.Launch(find_areas, n, [self._start, self._ring, self._x, self._area], 0.3),
+            dev.Launch(sum_chunks, chunks, [n, arrival, P, pressed, self._x, self._area, self._partial], 5),
             dev.Launch(find_pressure, 1, [self._numbers.array, self._partial, self._pressure]),
             dev.Launch(press, n, [self._pressure, self._area, arrival, pressed], 0.1),
         ]

@@ -158,7 +158,8 @@ def meet(
     from `before` to `after`: how far it is shifted, and its velocity.
 
     `time` is how far a unit of velocity that a force makes in the step has led: what friction has kept from sliding has
-    not slid. Only what it came with bounces back, not what forces have done in this step: what lies there stays."""
+    not slid. It is 0 where a particle swings faster than steps follow: it has slid as little as it is slower. Only what
+    it came with bounces back, not what forces have done in this step: what lies there stays."""
     none = wp.float64(0.0)
     carried = colliders.drift[k] + wp.cross(colliders.spin[k], arm)
     way = moved - dt * carried
@@ -167,13 +168,17 @@ def meet(
     v = after
     if gap < none:
         sliding = after - carried
-        inward = wp.dot(sliding, n)
-        bounce = none
-        if inward < none:
-            bounce = colliders.restitution[k] * wp.clamp(wp.dot(before - carried, n) / inward, none, wp.float64(1.0))
-        change = rebound(sliding, n, colliders.friction[k], bounce) - sliding
-        v = after + change
-        shift = time * (change - wp.dot(change, n) * n)
+        press = -wp.dot(sliding, n)
+        if press <= none:  # on its way out, from below the surface: that swing has not happened
+            press = -wp.float64(2.0) * gap / dt
+        along = sliding - wp.dot(sliding, n) * n
+        bounce = colliders.restitution[k] * wp.clamp(-wp.dot(before - carried, n) / press, none, wp.float64(1.0))
+        kept = rebound(along - press * n, n, colliders.friction[k], bounce)
+        v = carried + kept
+        shift = time * (kept - wp.dot(kept, n) * n - along)
+        if time == none:
+            slowed = wp.dot(kept, along) / wp.max(wp.length_sq(along), wp.float64(1.0e-300))
+            shift = (slowed - wp.float64(1.0)) * (way - wp.dot(way, n) * n)
         for _ in range(PUSHES):
             gap, n = gap_to(colliders, k, arm + shift, way + shift, clearance)
             shift -= wp.min(gap, none) * n
@@ -219,7 +224,7 @@ def land_among(
     if p.hold[i] < 0:
         clearance = stuff.clearance[p.kind[i]]
         time = wp.float64(0.0)
-        if b > wp.float64(0.0):
+        if b * clock[0] > a:
             time = a / b
         rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
         for c in range(rounds * colliders.count):

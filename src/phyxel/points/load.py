@@ -45,11 +45,12 @@ def load(
     up: str = "y",
     opacity: float = OPACITY,
 ) -> PointCloud:
-    """A point cloud from a PLY, OBJ, STL or XYZ file, or from a built-in shape.
+    """A point cloud from a PLY, OBJ, STL or XYZ file, or from a built-in shape or surface.
 
     `points` asks for another number of points than the file has: fewer are an evenly spread part of them, more are the
     file's own and then random ones on its faces. `units` and `up` say what the file's numbers mean: one of `UNITS`, and
-    the axis that points upward. A mesh that is inside out is turned; missing normals are made from the faces.
+    the axis that points upward. A mesh that is inside out is turned; missing normals are made from the faces. Built-in
+    surfaces ("cloth", ...) are meshes of about so many vertices.
 
     A PLY file of Gaussian splats gives the centres of those whose opacity (0..1) is at least `opacity`, with their
     shortest axes as normals; all the others stay in `splats`.

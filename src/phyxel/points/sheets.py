@@ -172,7 +172,7 @@ def scallop(points: int) -> PointCloud:
     rests on y = 0; open below."""
     x, z = _filled(scallop_outline, points, (-0.27, -0.03), (0.27, FRONT_MIDDLE + 0.27))
     plan = np.stack([x, z], axis=1)
-    faces = Delaunay(plan).simplices
+    faces = Delaunay(plan).simplices.astype(np.int32)
     spacing = np.median(np.linalg.norm(plan[faces[:, 0]] - plan[faces[:, 1]], axis=1))
     # Across bays of the outline there are triangles that do not belong to it.
     faces = faces[scallop_outline(*plan[faces].mean(axis=1).T) < -0.05 * spacing]
@@ -269,7 +269,7 @@ def _geodesic(parts: int) -> tuple[Floats, Indices]:
     faces = np.concatenate([small + k * len(i) for k in range(len(hull.simplices))])
     # Faces meet in the same places to the last few digits: there vertices are one.
     _, first, index = np.unique(np.round(x, 9), axis=0, return_index=True, return_inverse=True)
-    x, faces = x[first], index.reshape(-1)[faces]
+    x, faces = x[first], index.reshape(-1)[faces].astype(np.int32)
     a, b, c = (x[faces[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", a, np.cross(b, c)) < 0
     faces[inward] = faces[inward, ::-1]
@@ -284,15 +284,13 @@ def _made(
 ) -> PointCloud:
     """A cloud with its normals."""
     colors = np.clip(colors, 0, 1).astype(np.float32)
-    whole = (None if part is None else part.astype(np.int32) for part in (faces, quads))
-    cloud = PointCloud(x, None, colors, *whole, name=name)
-    return completed(cloud.checked())
+    return completed(PointCloud(x, colors=colors, faces=faces, quads=quads, name=name).checked())
 
 
 def _grid(columns: int, rows: int) -> Indices:
     """Quads between vertices in rows, counter-clockwise where rows follow each other to the left of their direction."""
     first = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).reshape(-1, 1)
-    return first + np.array([0, 1, columns + 1, columns])
+    return (first + np.array([0, 1, columns + 1, columns])).astype(np.int32)
 
 
 def _filled(
