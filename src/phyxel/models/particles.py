@@ -39,8 +39,8 @@ from phyxel.models.yielding import arrive_plastic
 
 Floats = NDArray[np.float64]
 
-SETTLING_STEP = 1 / 30
-"""[s]"""
+SETTLING_STEP = 1 / 240
+"""[s]: what lies on a collider pulls at its links as if it could give way in a step, so long ones end elsewhere."""
 SETTLING_STEPS = 5000
 
 
