@@ -19,7 +19,8 @@ from scipy.spatial import cKDTree
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.mixing import Channel
-from phyxel.region import Spot, Vector, Where, as_vector, select
+from phyxel.picking import PICKED, surfel_at
+from phyxel.region import Ball, Spot, Vector, Where, as_vector, select
 from phyxel.surface.skin import summed
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, float], NDArray[np.floating]]
 
 
+FAINTEST = 1e-6
+"""Square root of the least weight of a push that fades: where only one node is pushed, it may lie at the very edge."""
 ROUNDING = 1e-11
 """Share of a time by which a clock that went there in many steps may be off."""
 
@@ -226,6 +229,9 @@ class Push(ForceField):
     force: Vector
     """F on a body, in all [N]"""
     where: Where | Channel | None = None
+    fades: bool = False
+    """whether it is strongest in the middle of a ball, or a spot with a radius, and fades to its edge:
+    w = (1 − r²/R²)²"""
     _force: Floats = field(init=False, repr=False)
     _paint: dict[tuple[str, bytes], _Paint] = field(init=False, repr=False, default_factory=dict)
 
@@ -234,6 +240,8 @@ class Push(ForceField):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "_force", as_vector(f"{self.label}: force", self.force, "N"))
+        if self.fades and not isinstance(self.where, Ball | Spot):
+            raise PhyxelError(f"{self.label}: fades: needs a place with a middle and a radius, px.Ball(...) or px.Spot(...)")
 
     def enter(self, world: World) -> None:
         super().enter(world)
@@ -248,7 +256,7 @@ class Push(ForceField):
         """Find the place on a body that it acts on, or say why there is none."""
         if super().acts_on(body):
             try:
-                self._paint[_key(body)] = _Paint(body, self._weights(body))
+                self._paint[_key(body)] = _Paint(body, self._weights(body) * self._fading(body))
             except PhyxelError as error:
                 return error
         return None
@@ -274,6 +282,16 @@ class Push(ForceField):
         weights = np.zeros(count)
         weights[chosen] = 1.0
         return weights
+
+    def _fading(self, body: Body) -> Floats | float:
+        """How much of the weight of its nodes is left, shape (n,)."""
+        if not self.fades:
+            return 1.0
+        assert isinstance(self.where, Ball | Spot)
+        middle = self.where.centre if isinstance(self.where, Ball) else surfel_at(body, self.where.at)
+        radius = PICKED * body.unit if self.where.radius is None else self.where.radius
+        away = np.linalg.norm(body.birth - np.asarray(middle), axis=1) / radius
+        return np.maximum(1 - away**2, FAINTEST) ** 2
 
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
         paint = self._paint[_key(body)]
