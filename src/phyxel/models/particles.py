@@ -26,7 +26,6 @@ from phyxel.models.flight import (
     Particles,
     Stuff,
     arrive,
-    arrive_plastic,
     find_dented_paces,
     find_paces,
     find_rests,
@@ -36,6 +35,7 @@ from phyxel.models.flight import (
 )
 from phyxel.models.sheet import Sheet
 from phyxel.models.tension import Tension
+from phyxel.models.yielding import arrive_plastic
 
 Floats = NDArray[np.float64]
 
