@@ -67,7 +67,8 @@ class Film:
 
     def take_material(self) -> None:
         """The body got another material."""
-        self.model.set_material(self.body.mixture)
+        if self._model is not None:
+            self._model.set_material(self.body.mixture)
         self._told = ()  # the weight of particles may be another
 
     def take_hold(self) -> None:
