@@ -73,7 +73,9 @@ class Sheet:
             elements = _woven(X, areas, np.asarray(quads), np.asarray(warp, np.float64))
         elif links == "edges":
             if faces is None:
-                raise PhyxelError('links = "edges" needs a mesh; for a bare cloud give a number of neighbours: links = 8')
+                raise PhyxelError(
+                    'links = "edges" needs a mesh; for a bare cloud give a number of neighbours: links = 8'
+                )
             elements = _edged(X, np.asarray(faces))
         elif isinstance(links, int) and not isinstance(links, bool) and links > 0:
             elements = _nearest(X, areas, links)
