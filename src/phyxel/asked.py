@@ -86,8 +86,9 @@ def check_model(name: str, model: str, integrator: str | None, basis: str, modes
 
 def check_sheet(name: str, model: str, links: str | int | None, warp: Vector, surface: str | None, refine: Any) -> None:
     """Refuse what only a particle surface has in what is none, and what it cannot have."""
+    direction = as_vector(f"{name}: warp", warp)
     if model != "particles":
-        if links is not None or tuple(warp) != WARP:
+        if links is not None or tuple(direction) != WARP:
             raise PhyxelError(f'{name}: links and warp are of a particle surface: they need model = "particles"')
         return
     if surface == "blended":
@@ -98,7 +99,7 @@ def check_sheet(name: str, model: str, links: str | int | None, warp: Vector, su
         raise PhyxelError(
             f'{name}: links = {links!r}: give "edges", "weave", "none" or a number of nearest points up to {MOST_LINKS}'
         )
-    if not as_vector(f"{name}: warp", warp).any():
+    if not direction.any():
         raise PhyxelError(f"{name}: warp = {warp}: give the direction of the warp threads; it has no length")
 
 

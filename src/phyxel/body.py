@@ -21,7 +21,6 @@ from phyxel.hull import Hull
 from phyxel.look import look_named
 from phyxel.making import Pose, filled, sheeted
 from phyxel.material import Material, Mixture
-from phyxel.membrane import Membrane
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.phyxel import Part
@@ -36,7 +35,7 @@ from phyxel.solid.guide import Guide
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.spaces import space_of
-from phyxel.substance import Substance, check_moves, melt_of
+from phyxel.substance import Substance, check_moves, melt_of, usual_material
 from phyxel.surface.ring import Ring
 from phyxel.surface.skin import Skin
 from phyxel.surface.surfels import Surfels
@@ -121,9 +120,9 @@ class Body:
         self.look = look
         self._given, self._closing = cloud, closing
         self._force = np.zeros(3)
-        pose, base = Pose(self.name, at, rotate, size), material
+        pose = Pose(self.name, at, rotate, size)
         if model == "particles":
-            made, base = sheeted(pose, cloud, links, warp), base or Membrane.latex()
+            made = sheeted(pose, cloud, links, warp)
         else:
             made = filled(pose, cloud, lambda: self.solid, model, basis, nodes, closing, refine)
         self.cloud, self.placement, self.fabric, self.sheet = made.cloud, made.placement, made.fabric, made.sheet
@@ -142,7 +141,7 @@ class Body:
         """what wind presses on"""
         self.start_velocities: Floats = asked.start_velocities(self.name, made.X - made.middle, velocity, spin)
         """[m/s], shape (n, 3)"""
-        recipe = Recipe(self, base or Material.rubber(), parts, vary or {})
+        recipe = Recipe(self, material or usual_material(model), parts, vary or {})
         check_moves(self.name, model, recipe, recipe.base)
         self._consist_of(Substance.at_birth(recipe))
         self.first_mixture = self.mixture
@@ -271,7 +270,8 @@ class Body:
     def ring(self) -> Ring:
         """How the particles of a surface carry what is seen of it."""
         assert self.sheet is not None
-        return Ring.around(self.sheet.X, self.sheet.normals, self.sheet.faces, self._in_world("ring").device)
+        faces = self.cloud.faces if self.cloud.quads is None else self.cloud.quads
+        return Ring.around(self.sheet.X, self.sheet.normals, faces, self._in_world("ring").device)
 
     @property
     def outermost(self) -> NDArray[np.int64]:

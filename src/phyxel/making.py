@@ -24,6 +24,7 @@ from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import Solid
 from phyxel.surface.skin import summed
+from phyxel.surface.tessellate import tessellated
 
 Floats = NDArray[np.float64]
 
@@ -121,8 +122,6 @@ def sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector
 def _surface(cloud: PointCloud) -> PointCloud:
     """A cloud whose points are all part of a surface, with normals. A built-in shape gets a mesh."""
     if cloud.faces is None and cloud.shape is not None:
-        from phyxel.surface.tessellate import tessellated
-
         cloud = tessellated(cloud)
     cloud = with_unit_normals(cloud.checked())
     if cloud.faces is not None:

@@ -17,10 +17,9 @@ from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.fields import ForceField, SurfaceField, drawn_to, filled_with
 from phyxel.handle import DRAG_TIME
 from phyxel.material import Mixture
-from phyxel.mls.neighbours import nearest
 from phyxel.models.particles import ParticleModel
 from phyxel.mover import Piece, State
-from phyxel.probes import Probe
+from phyxel.probes import Probe, SheetProbe
 from phyxel.setting import Setting
 from phyxel.surface.surfels import Surfels
 
@@ -68,7 +67,8 @@ class Film:
 
     def take_material(self) -> None:
         """The body got another material."""
-        self.model.set_material(self.body.mixture)
+        if self._model is not None:
+            self._model.set_material(self.body.mixture)
         self._told = ()  # the weight of particles may be another
 
     def take_hold(self) -> None:
@@ -198,15 +198,10 @@ class Film:
         raise KeyError(name)
 
     def displacement_at(self, X: Floats) -> Floats:
-        """Displacement [m] of (m, 3) reference positions [m], that of the nearest particle turned and stretched as its
-        surroundings are, shape (m, 3)."""
+        """Displacement [m] of (m, 3) reference positions [m], shape (m, 3)."""
         body = self.body
         even = body.origin - body.centre
-        if self._model is None:
-            return np.broadcast_to(even, X.shape)
-        near = nearest(X, body.birth, 1)[1][:, 0]
-        beside = np.einsum("mab,mb->ma", self.field("gradient")[near], X - body.birth[near])
-        return even + body.unit * self.model.u[near] + beside
+        return np.broadcast_to(even, X.shape) if self._model is None else SheetProbe(body, X).displacement()
 
     def diagnostics(self) -> dict[str, Any]:
         """See `Body.diagnostics`."""
@@ -315,8 +310,7 @@ class Membranes:
         return self._films[body].displacement_at(X)
 
     def probe(self, body: Body, X: Floats) -> Probe:
-        body.needs_solid("probe")
-        raise NotImplementedError
+        return SheetProbe(body, X)
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         return self._films[body].diagnostics()

@@ -58,6 +58,8 @@ class Channel:
             if self.name == "brightness"
             else body.cloud.colors[:, CHANNELS.index(self.name)]
         )
+        if body.sheet is not None:  # its nodes are the points
+            return np.asarray(level, np.float64)
         _, index = nearest(body.birth, body.placed_cloud(), 8)
         return np.asarray(level, np.float64)[index].mean(axis=1)
 

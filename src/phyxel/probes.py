@@ -84,6 +84,37 @@ class LoneProbe(_Places):
         return self._model.plastic(self._at)
 
 
+class SheetProbe(_Places):
+    """Places on a particle surface: the nearest particle carries them, turned and stretched as its surroundings are."""
+
+    def __init__(self, body: Body, X: Floats) -> None:
+        super().__init__(body, X)
+        self._owner = nearest(X, body.birth, 1)[1][:, 0]
+        self._beside = X - body.birth[self._owner]
+
+    def displacement(self) -> Floats:
+        body, near = self.body, self._owner
+        beside = np.einsum("mab,mb->ma", self.gradient(), self._beside)
+        return body.origin - body.centre + body.unit * body._field("u")[near] + beside
+
+    def velocity(self) -> Floats:
+        v, slopes = self.body.velocities, self.body.ring.values.gradients
+        along = np.stack([(slope @ v)[self._owner] for slope in slopes], axis=2) / self.body.unit
+        return v[self._owner] + np.einsum("mab,mb->ma", along, self._beside)
+
+    def gradient(self) -> Floats:
+        """∇u along the sheet; across it such that its normal stays one."""
+        return self.body._field("gradient")[self._owner]
+
+    def stress(self) -> Floats:
+        self.body.needs_solid("stress")
+        raise NotImplementedError
+
+    def plastic(self) -> Floats:
+        self.body.needs_solid("permanent strain")
+        raise NotImplementedError
+
+
 class CarriedProbe(_Places):
     """Places in a phyxel body: the phyxels around carry them, and they have the mean of what these have."""
 

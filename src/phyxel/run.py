@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from phyxel import export
 from phyxel.errors import CheckpointError, PhyxelError
+from phyxel.export.meshes import check_has_mesh
 from phyxel.export.usd import require_usd
 from phyxel.files import check_folder, whole_file
 from phyxel.scene import Scene
@@ -175,6 +176,10 @@ class Run:
             require_usd(f'output.{self._output.usd} = "usd"')
         for body in world.bodies:
             _ = body.surface
+            if self._output.mesh:
+                check_has_mesh(body)
+            if self._output.inside:
+                body.needs_solid("output.field")
 
     def _check_folder(self, resume: bool) -> None:
         """Refuse, before anything is written, a folder that cannot be written or holds something else."""

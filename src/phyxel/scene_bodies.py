@@ -24,6 +24,7 @@ from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
 from phyxel.scene_parts import COLLIDERS, Part, SourcePart, Triple
 from phyxel.skeleton import Bone, Skeleton
+from phyxel.substance import usual_material
 
 
 class RegionPart(Part):
@@ -284,7 +285,7 @@ class BodyPart(SourcePart):
             "warp",
         }
         options = self.model_dump(include=keys)
-        material = self.material.over(Membrane.latex() if self.model == "particles" else Material.rubber())
+        material = self.material.over(usual_material(self.model))
         body = Body(
             cloud,
             material=material,

@@ -98,6 +98,11 @@ def melt_of(solid: Material, viscosity: float | None, height: float) -> Material
     )
 
 
+def usual_material(model: str) -> Material:
+    """What a body is made of unless it is told."""
+    return Membrane.latex() if model == "particles" else Material.rubber()
+
+
 def check_moves(name: str, model: str, recipe: Recipe, material: Material) -> None:
     """Refuse a basic material with which the model of a body of this name cannot move it."""
     materials = recipe.mixed(material).materials

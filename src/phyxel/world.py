@@ -217,7 +217,7 @@ class World:
         "exact", if there are only particle surfaces."""
         if self.phyxels.bodies:
             return self.phyxels.integrator
-        return "implicit" if self.company.bodies else "exact"
+        return "exact" if self.membranes.bodies and not self.company.bodies else "implicit"
 
     @property
     def steps(self) -> int:

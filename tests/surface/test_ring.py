@@ -100,8 +100,8 @@ def test_particles_without_a_ring_of_their_own_look_at_the_nearest():
 
 @pytest.mark.parametrize("faces", ["quads", "triangles"])
 def test_discs_cover_the_sheet_and_hardly_stick_out_of_it(faces):
-    """Every place of an even square of 9 × 9 is in some disc; none is more than half a spacing beyond the rim, where a
-    round one would be by a whole one."""
+    """Every place of an even square of 9 × 9 is in some disc, with a tenth to spare; none is more than half a spacing
+    beyond the rim, and three quarters at corners, where round ones would be by more than a whole one."""
     x, z = (axis.reshape(-1).astype(float) for axis in np.meshgrid(np.arange(9), np.arange(9), indexing="ij"))
     X, quads = np.stack([x, 0 * x, z], axis=1), grid(9, flat)[2]
     given = quads if faces == "quads" else np.concatenate([quads[:, :3], quads[:, [0, 2, 3]]])
@@ -111,9 +111,11 @@ def test_discs_cover_the_sheet_and_hardly_stick_out_of_it(faces):
     places = np.random.default_rng(2).uniform(0, 8, size=(4000, 2))
     axes = np.linalg.inv(np.stack([shape.axis_a[:, [0, 2]], shape.axis_b[:, [0, 2]]], axis=2))
     within = np.einsum("nij,pnj->pni", axes, places[:, None] - X[None][..., [0, 2]])
-    assert (np.linalg.norm(within, axis=2).min(axis=1) < 1).all()
+    assert np.linalg.norm(within, axis=2).min(axis=1).max() < 0.9
     reach = np.hypot(shape.axis_a, shape.axis_b)
-    assert (X + reach)[:, [0, 2]].max() < 8.7 and (X - reach)[:, [0, 2]].min() > -0.7
+    out = np.maximum(X + reach - 8, -X + reach)[:, [0, 2]].max(axis=1)
+    corner = (x % 8 == 0) & (z % 8 == 0)
+    assert out[~corner].max() < 0.5 and out.max() < 0.75
 
 
 def test_what_is_closed_has_no_rim():

@@ -1,4 +1,4 @@
-"""Bodies as triangle meshes: the one they came with, deformed; or one of the surface they have."""
+"""Bodies as meshes: the one they came with, deformed; or one of the surface they have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from phyxel.surface.parted import OFFSET
 
 Floats = NDArray[np.float64]
 
-FACE = np.dtype([("count", "u1"), ("corners", "<i4", 3)])
 COARSENESS = 1.5
 """Cells of the mesh of a cloud, over the spacing of its points: not twice as many vertices as points."""
 COARSEST = 0.3
@@ -51,6 +50,21 @@ class BodyMesh:
     """texture coordinates, shape (t, 2)"""
     uv_faces: NDArray[np.integer] | None = None
     """index into `uv` for each corner of `faces`, shape (m, 3)"""
+    quads: NDArray[np.integer] | None = None
+    """four-cornered faces, if all that it came with are, shape (m / 2, 4); rows 2k and 2k + 1 of `faces` are halves"""
+    is_sheet: bool = False
+    """whether both sides can be seen"""
+
+    @property
+    def polygons(self) -> tuple[NDArray[np.integer], NDArray[np.integer] | None]:
+        """The faces as they came, triangles or quads, and the corners of each in `uv`, if it is there."""
+        corners = None if self.uv is None else self.uv_faces
+        if self.quads is None or corners is None:
+            return self.faces if self.quads is None else self.quads, corners
+        # Halves may begin at any of their corners: that of the quad which they have tells.
+        halves, known = self.faces.reshape(-1, 6), corners.reshape(-1, 6)
+        place = np.argmax(halves[:, None, :] == self.quads[:, :, None], axis=2)
+        return self.quads, np.take_along_axis(known, place, axis=1)
 
 
 @dataclass(frozen=True)
@@ -73,9 +87,10 @@ _skins: WeakKeyDictionary[Body, _Skin] = WeakKeyDictionary()
 def mesh(body: Body, path: str | os.PathLike[str]) -> None:
     """Write a body as a mesh, as it is now: .obj (keeps texture coordinates) or .ply (keeps colours).
 
-    What came in as a mesh has the vertices and faces it came with. Of what came as points a closed mesh is made once,
-    and then follows; of what has melted, a closed mesh is made anew each time. Along cracks faces are cut, and what
-    cracks lay open has faces of its own: there are more of both whenever a crack has grown."""
+    What came in as a mesh has the vertices and faces it came with, quads as such. Of what came as points a closed mesh
+    is made once, and then follows; of what has melted, a closed mesh is made anew each time; a particle surface without
+    faces has none. Along cracks faces are cut, and what cracks lay open has faces of its own: there are more of both
+    whenever a crack has grown."""
     writers = {".obj": _obj, ".ply": _ply}
     suffix = Path(path).suffix.lower()
     if suffix not in writers:
@@ -87,9 +102,18 @@ def mesh(body: Body, path: str | os.PathLike[str]) -> None:
 
 def mesh_of(body: Body) -> BodyMesh:
     """A body's mesh as it is now."""
+    check_has_mesh(body)
     if body.has_melted:
         return _surface_mesh(body)
     return _own_mesh(body) if body.cloud.faces is not None and not body.has_cracked else _skin_mesh(body)
+
+
+def check_has_mesh(body: Body) -> None:
+    """Refuse a surface of points alone: what is between them is not known."""
+    if body.sheet is not None and body.cloud.faces is None:
+        raise PhyxelError(
+            f"{body.name}: its points have no faces, of which a mesh could be made; write points, or bring a mesh"
+        )
 
 
 def _own_mesh(body: Body) -> BodyMesh:
@@ -98,7 +122,8 @@ def _own_mesh(body: Body) -> BodyMesh:
     # The mesh's own vertices come first; points that were added on its faces are not part of it.
     own = slice(len(cloud) if cloud.mesh is None else len(cloud.mesh.vertices))
     vertices = carried.origin + carried.position.numpy()[own]
-    return BodyMesh(vertices, carried.normal.numpy()[own], carried.colors[own], cloud.faces, cloud.uv, cloud.uv_faces)
+    normals, colors, is_sheet = carried.normal.numpy()[own], carried.colors[own], body.appearance.is_sheet
+    return BodyMesh(vertices, normals, colors, cloud.faces, cloud.uv, cloud.uv_faces, cloud.quads, is_sheet)
 
 
 def _skin_mesh(body: Body) -> BodyMesh:
@@ -195,16 +220,18 @@ def _unit(vectors: Floats) -> Floats:
 
 
 def _obj(mesh: BodyMesh, name: str) -> bytes:
-    faces = mesh.faces + 1
+    faces, uv_faces = mesh.polygons
     lines = [f"# {name}, written by phyxel, metres, y up"]
     lines += ["v {:.7g} {:.7g} {:.7g}".format(*x) for x in mesh.vertices.tolist()]
     lines += ["vn {:.5g} {:.5g} {:.5g}".format(*n) for n in mesh.normals.tolist()]
-    if mesh.uv is None or mesh.uv_faces is None:
-        lines += ["f {0}//{0} {1}//{1} {2}//{2}".format(*face) for face in faces.tolist()]
+    if mesh.uv is None or uv_faces is None:
+        face = "f" + "".join(f" {{{k}}}//{{{k}}}" for k in range(faces.shape[1]))
+        lines += [face.format(*corners) for corners in (faces + 1).tolist()]
     else:
         lines += ["vt {:.7g} {:.7g}".format(*t) for t in mesh.uv.tolist()]
-        corners = np.stack([faces, mesh.uv_faces + 1], axis=2).reshape(-1, 6)
-        lines += ["f {0}/{1}/{0} {2}/{3}/{2} {4}/{5}/{4}".format(*face) for face in corners.tolist()]
+        face = "f" + "".join(f" {{{2 * k}}}/{{{2 * k + 1}}}/{{{2 * k}}}" for k in range(faces.shape[1]))
+        both = np.stack([faces, uv_faces], axis=2).reshape(len(faces), -1) + 1
+        lines += [face.format(*corners) for corners in both.tolist()]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -213,8 +240,9 @@ def _ply(mesh: BodyMesh, _name: str) -> bytes:
     vertices["x"], vertices["y"], vertices["z"] = mesh.vertices.T
     vertices["nx"], vertices["ny"], vertices["nz"] = mesh.normals.T
     vertices["red"], vertices["green"], vertices["blue"] = byte_colors(mesh.colors).T
-    faces = np.empty(len(mesh.faces), FACE)
-    faces["count"], faces["corners"] = 3, mesh.faces
+    corners, _ = mesh.polygons
+    faces = np.empty(len(corners), [("count", "u1"), ("corners", "<i4", corners.shape[1])])
+    faces["count"], faces["corners"] = corners.shape[1], corners
     header = ply_header(
         [
             ("vertex", len(vertices), columns_of(VERTEX)),

@@ -131,14 +131,16 @@ def _write_mesh(pxr: Any, stage: Any, path: Any, mesh: BodyMesh, time: float) ->
     _write_vertices(pxr, prim, mesh.vertices, mesh.normals, mesh.colors, time)
     integers = pxr.Vt.IntArray.FromNumpy
     prim.GetSubdivisionSchemeAttr().Set(pxr.UsdGeom.Tokens.none)
-    prim.GetFaceVertexCountsAttr().Set(integers(np.full(len(mesh.faces), 3, np.int32)), time)
-    prim.GetFaceVertexIndicesAttr().Set(integers(mesh.faces.astype(np.int32).reshape(-1)), time)
-    if mesh.uv is not None and mesh.uv_faces is not None:
+    prim.GetDoubleSidedAttr().Set(mesh.is_sheet)
+    faces, uv_faces = mesh.polygons
+    prim.GetFaceVertexCountsAttr().Set(integers(np.full(len(faces), faces.shape[1], np.int32)), time)
+    prim.GetFaceVertexIndicesAttr().Set(integers(faces.astype(np.int32).reshape(-1)), time)
+    if mesh.uv is not None and uv_faces is not None:
         corners = pxr.UsdGeom.Tokens.faceVarying
         kind = pxr.Sdf.ValueTypeNames.TexCoord2fArray
         st = pxr.UsdGeom.PrimvarsAPI(prim).CreatePrimvar("st", kind, corners)
         st.Set(pxr.Vt.Vec2fArray.FromNumpy(np.ascontiguousarray(mesh.uv, np.float32)), time)
-        st.SetIndices(integers(mesh.uv_faces.astype(np.int32).reshape(-1)), time)
+        st.SetIndices(integers(uv_faces.astype(np.int32).reshape(-1)), time)
 
 
 def _write_vertices(

@@ -13,13 +13,17 @@ from phyxel import device as dev
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+TINY = 1.0e-9
+"""Share of H below which βB is lost in it; β is then as well none."""
+
 
 @wp.struct
 class Arrival:
     """What links and a filling add to: a force P held over the step leads to x + A P and v + B P.
 
     They take P of where they will be, at y = x' + βv' (β adds damping), so that y = (x + βv) + H P(y), H = A + βB.
-    What is held has A = B = H = 0 and is at x whatever pulls. Each array has shape (n,)."""
+    β has the sign of B, which is negative where a particle rings more than half a time within the step. What is held
+    has A = B = H = 0 and is at x whatever pulls. Each array has shape (n,)."""
 
     x: wp.array(dtype=wp.vec3d)
     """displacement from X at the end of the step without P [units]"""
@@ -36,9 +40,9 @@ class Arrival:
 @wp.func
 def ahead(arrival: Arrival, i: int) -> wp.vec3d:
     """x + βv: where without P the particle is seen by what pulls at it."""
-    B = arrival.B[i]
-    if B > wp.float64(0.0):
-        return arrival.x[i] + ((arrival.H[i] - arrival.A[i]) / B) * arrival.v[i]
+    added = arrival.H[i] - arrival.A[i]
+    if added > wp.float64(TINY) * arrival.H[i]:
+        return arrival.x[i] + (added / arrival.B[i]) * arrival.v[i]
     return arrival.x[i]
 
 

@@ -1,4 +1,3 @@
-# mypy: disable-error-code="valid-type,no-untyped-def"
 """Particle surfaces (W96): every point of a surface is a damped oscillator about its place, followed by its exact
 solution, so that no step is too long.
 
@@ -17,288 +16,32 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.contact.colliders import rebound
-from phyxel.contact.table import ColliderTable, distance_to, table_type
+from phyxel.contact.table import ColliderTable
 from phyxel.contact.wrapping import draw_to_colliders
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.arrival import Arrival, no_arrival
-from phyxel.models.dents import Flight, Pull, dent_of, flown, fly, may_yield
-from phyxel.models.filling import Filling, enclosed, is_closed
-from phyxel.models.oscillator import response
+from phyxel.models.filling import Filling, enclosed
+from phyxel.models.flight import (
+    Particles,
+    Stuff,
+    arrive,
+    arrive_plastic,
+    find_dented_paces,
+    find_paces,
+    find_rests,
+    land,
+    land_among,
+    show,
+)
 from phyxel.models.sheet import Sheet
 from phyxel.models.tension import Tension
 
-wp.set_module_options(dev.KERNEL_OPTIONS)
-
 Floats = NDArray[np.float64]
-Colliders = table_type(wp.float64)
 
-PUSHES = wp.constant(3)
-"""Rounds in which a particle is put on the surface of colliders: the distance to some is exact only there."""
 SETTLING_STEP = 1 / 30
 """[s]"""
 SETTLING_STEPS = 5000
-
-
-@wp.struct
-class Stuff:
-    """What materials say of a particle's motion, in body units; each array has shape (materials,)."""
-
-    drag: wp.array(dtype=wp.float64)
-    """c/m [1/s]"""
-    stiffness: wp.array(dtype=wp.float64)
-    """K/m [1/s²]"""
-    damping: wp.array(dtype=wp.float64)
-    """of links [s]"""
-    plasticity: wp.array(dtype=wp.float64)
-    limit: wp.array(dtype=wp.float64)
-    """distance from its place from which on it keeps a dent"""
-    clearance: wp.array(dtype=wp.float64)
-    """half the thickness"""
-    pace: wp.array(dtype=wp.vec3d)
-    """response over a step"""
-
-
-@wp.struct
-class Particles:
-    """All that a surface's particles are and do; each array has shape (n,), `goal` that of what is held."""
-
-    X: wp.array(dtype=wp.vec3d)
-    kind: wp.array(dtype=wp.int32)
-    """which material"""
-    mass: wp.array(dtype=wp.float64)
-    """[kg]"""
-    force: wp.array(dtype=wp.vec3d)
-    """F [N/unit]"""
-    hold: wp.array(dtype=wp.int32)
-    """which goal, -1: free"""
-    goal: wp.array(dtype=wp.vec3d)
-    """displacement at the end of the step"""
-    u: wp.array(dtype=wp.vec3d)
-    v: wp.array(dtype=wp.vec3d)
-    peak: wp.array(dtype=wp.vec3d)
-    """the farthest displacement; only where something is plastic"""
-    pace: wp.array(dtype=wp.vec3d)
-    """response over a step, with a dent of that peak; only where something is plastic"""
-    pull: wp.array(dtype=wp.vec3d)
-    """P of the links in the last step [N/unit]"""
-    pressed: wp.array(dtype=wp.vec3d)
-    """force of the filling in the last step [N/unit]"""
-
-
-@wp.kernel
-def find_paces(first: int, stuff: Stuff, clock: wp.array(dtype=wp.float64)):
-    """The exact step of each material, of dt = clock[0]."""
-    k = first + wp.tid()
-    stuff.pace[k] = response(stuff.drag[k], stuff.stiffness[k], clock[0])
-
-
-@wp.func
-def remember(stuff: Stuff, p: Particles, i: int, peak: wp.vec3d, dt: wp.float64):
-    """The farthest displacement of a particle, and what follows of it."""
-    k = p.kind[i]
-    _, steeper = dent_of(peak, stuff.plasticity[k], stuff.limit[k])
-    p.peak[i] = peak
-    p.pace[i] = response(stuff.drag[k], steeper * stuff.stiffness[k], dt)
-
-
-@wp.kernel
-def find_dented_paces(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64)):
-    """The exact step of each particle, where some have dents."""
-    i = first + wp.tid()
-    remember(stuff, p, i, p.peak[i], clock[0])
-
-
-@wp.func
-def arrive_held(p: Particles, i: int, dt: wp.float64, arrival: Arrival):
-    """What is held is at its goal, whatever pulls."""
-    goal = p.goal[p.hold[i]]
-    way = goal - p.u[i]
-    arrival.x[i] = goal
-    arrival.v[i] = way / dt
-    arrival.A[i] = wp.float64(0.0)
-    arrival.B[i] = wp.float64(0.0)
-    arrival.H[i] = wp.float64(0.0)
-
-
-@wp.func
-def arrive_with(
-    i: int, a: wp.float64, b: wp.float64, mass: wp.float64, damping: wp.float64, dt: wp.float64, arrival: Arrival
-):
-    """How far a force leads. Links look ahead of the end of the step by their damping, at least by half a step, which
-    calms what it cannot resolve; not where the particle swings back."""
-    per_mass = wp.float64(1.0) / mass
-    ahead = wp.max(damping, wp.float64(0.5) * dt)
-    arrival.A[i] = a * per_mass
-    arrival.B[i] = b * per_mass
-    arrival.H[i] = (a + ahead * wp.max(b, wp.float64(0.0))) * per_mass
-
-
-@wp.kernel
-def arrive(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The exact step without links. `arrival` may be where the particles are: then they are moved."""
-    i = first + wp.tid()
-    if p.hold[i] >= 0:
-        arrive_held(p, i, clock[0], arrival)
-        return
-    k = p.kind[i]
-    pace = stuff.pace[k]
-    a, b, h = pace[0], pace[1], pace[2]
-    u = p.u[i]
-    v = p.v[i]
-    mass = p.mass[i]
-    push = p.force[i] * (wp.float64(1.0) / mass) - stuff.stiffness[k] * u
-    arrival.x[i] = u + b * v + a * push
-    arrival.v[i] = h * v + b * push
-    arrive_with(i, a, b, mass, stuff.damping[k], clock[0], arrival)
-
-
-@wp.kernel
-def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The same of particles that keep dents. Whether they yield on the way is seen with links pulling and the filling
-    pressing as they last did; what they do in this step is then not counted twice."""
-    i = first + wp.tid()
-    if p.hold[i] >= 0:
-        arrive_held(p, i, clock[0], arrival)
-        return
-    k = p.kind[i]
-    dt = clock[0]
-    start = Flight()
-    start.u = p.u[i]
-    start.v = p.v[i]
-    inner = (p.pull[i] + p.pressed[i]) / p.mass[i]
-    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
-    line = Pull()
-    line.f = p.force[i] / p.mass[i] + inner
-    line.rest = rest
-    line.w = steeper * stuff.stiffness[k]
-    line.d = stuff.drag[k]
-    end = flown(start, line, p.pace[i])
-    reach = wp.max(wp.length(p.peak[i]), stuff.limit[k])
-    if line.w > wp.float64(0.0) and stuff.plasticity[k] > wp.float64(0.0) and may_yield(start, line, reach):
-        virgin = line
-        virgin.rest = wp.vec3d()
-        virgin.w = stuff.stiffness[k]
-        end, peak = fly(start, p.peak[i], virgin, stuff.plasticity[k], stuff.limit[k], dt)
-        remember(stuff, p, i, peak, dt)
-    arrival.x[i] = end.u - end.a * inner
-    arrival.v[i] = end.v - end.b * inner
-    arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], dt, arrival)
-
-
-@wp.func
-def gap_to(colliders: Colliders, k: int, arm: wp.vec3d, way: wp.vec3d, clearance: wp.float64):
-    """Distance of a particle from being `clearance` off a collider, and the direction out."""
-    turn = colliders.turn[k]
-    kind, layout = colliders.kind[k], colliders.layout[k]
-    distance, normal = distance_to(kind, turn, colliders.size[k], layout, colliders.values, arm, way)
-    return distance - clearance, normal
-
-
-@wp.func
-def meet(
-    colliders: Colliders,
-    k: int,
-    arm: wp.vec3d,
-    moved: wp.vec3d,
-    before: wp.vec3d,
-    after: wp.vec3d,
-    clearance: wp.float64,
-    time: wp.float64,
-    dt: wp.float64,
-):
-    """What a collider does in a step to a particle that is `arm` away from its origin, has moved there at velocities
-    from `before` to `after`: how far it is shifted, and its velocity.
-
-    `time` is how far a unit of velocity that a force makes in the step has led: what friction has kept from sliding has
-    not slid. Only what it came with bounces back, not what forces have done in this step: what lies there stays."""
-    none = wp.float64(0.0)
-    carried = colliders.drift[k] + wp.cross(colliders.spin[k], arm)
-    way = moved - dt * carried
-    gap, n = gap_to(colliders, k, arm, way, clearance)
-    shift = wp.vec3d()
-    v = after
-    if gap < none:
-        sliding = after - carried
-        inward = wp.dot(sliding, n)
-        bounce = none
-        if inward < none:
-            bounce = colliders.restitution[k] * wp.clamp(wp.dot(before - carried, n) / inward, none, wp.float64(1.0))
-        change = rebound(sliding, n, colliders.friction[k], bounce) - sliding
-        v = after + change
-        shift = time * (change - wp.dot(change, n) * n)
-        for _ in range(PUSHES):
-            gap, n = gap_to(colliders, k, arm + shift, way + shift, clearance)
-            shift -= wp.min(gap, none) * n
-    return shift, v
-
-
-@wp.func
-def put(stuff: Stuff, p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, dt: wp.float64):
-    """This is where a particle is."""
-    p.u[i] = u
-    p.v[i] = v
-    if p.peak.shape[0] > 0:
-        if wp.length(u) > wp.max(wp.length(p.peak[i]), stuff.limit[p.kind[i]]):
-            remember(stuff, p, i, u, dt)
-
-
-@wp.kernel
-def land(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The end of a step: links have pulled."""
-    i = first + wp.tid()
-    u = arrival.x[i]
-    v = arrival.v[i]
-    if p.pull.shape[0] > 0:
-        u += arrival.A[i] * p.pull[i]
-        v += arrival.B[i] * p.pull[i]
-    put(stuff, p, i, u, v, clock[0])
-
-
-@wp.kernel
-def land_among(
-    first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Colliders, arrival: Arrival
-):
-    """The same where there are colliders: nothing is in one."""
-    i = first + wp.tid()
-    u = arrival.x[i]
-    v = arrival.v[i]
-    A = arrival.A[i]
-    B = arrival.B[i]
-    if p.pull.shape[0] > 0:
-        u += A * p.pull[i]
-        v += B * p.pull[i]
-    if p.hold[i] < 0:
-        clearance = stuff.clearance[p.kind[i]]
-        time = wp.float64(0.0)
-        if B > wp.float64(0.0):
-            time = A / B
-        rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
-        for c in range(rounds * colliders.count):
-            k = c % colliders.count
-            arm = p.X[i] + u + colliders.place[k]
-            shift, after = meet(colliders, k, arm, u - p.u[i], p.v[i], v, clearance, time, clock[0])
-            u += shift
-            v = after
-    put(stuff, p, i, u, v, clock[0])
-
-
-@wp.kernel
-def show(first: int, u: wp.array(dtype=wp.vec3d), shown: wp.array(dtype=wp.vec3)):
-    """u less that of the first particle, in single precision."""
-    i = first + wp.tid()
-    shown[i] = wp.vec3(u[i] - u[0])
-
-
-@wp.kernel
-def find_rests(first: int, stuff: Stuff, p: Particles, rest: wp.array(dtype=wp.vec3d), steeper: wp.array(dtype=wp.float64)):
-    """u₀ and K'/K of each particle."""
-    i = first + wp.tid()
-    k = p.kind[i]
-    place, factor = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
-    rest[i] = place
-    steeper[i] = factor
 
 
 class ParticleModel:
@@ -567,14 +310,16 @@ class ParticleModel:
 
     def volume(self) -> float:
         """What the surface encloses [m³]; of an open one that of the membrane itself, area · thickness."""
-        faces = self.sheet.faces
-        if faces is not None and is_closed(faces):
-            return abs(enclosed(self.sheet.X + self.u, faces)) * self.unit**3
+        if self.sheet.closed:
+            assert self.sheet.faces is not None
+            return abs(enclosed(self.sheet.X + self.u, self.sheet.faces)) * self.unit**3
         return float(self._mixture.number("thickness") @ self.sheet.areas) * self.unit**2
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a checkpoint must keep."""
-        kept = {name: np.array(getattr(self._particles, name).numpy()) for name in ("u", "v", "peak", "pull", "pressed")}
+        kept = {
+            name: np.array(getattr(self._particles, name).numpy()) for name in ("u", "v", "peak", "pull", "pressed")
+        }
         return {name: values for name, values in kept.items() if len(values)}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:

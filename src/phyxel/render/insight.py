@@ -84,6 +84,8 @@ class Insight:
         return sights
 
     def _lattices_in(self, world: World) -> list[Lattice]:
+        for body in world.bodies:
+            body.needs_solid("to be seen inside")
         volumes = [float(body.volumes.sum()) for body in world.bodies]
         total, self._size = sum(volumes), self._size or float(np.cbrt(max(volumes)))
         camera = self._stage.camera

@@ -65,14 +65,15 @@ class Renderer:
         """A picture, (height, width, 4) bytes red, green, blue, alpha (not premultiplied).
 
         A surfel is an ellipse about its position [m] with half axes a and b [m], seen from the side a × b points to, or
-        from both if it is marked as a sheet's; its color is a display color in 0..1. All four arrays are (N, 3) float32, or Warp arrays of vec3 on the
-        renderer's device, which are then not copied. Surfels that are not finite are left out.
+        from both if it is marked as a sheet's; its color is a display color in 0..1. All four arrays are (N, 3)
+        float32, or Warp arrays of vec3 on the renderer's device, which are then not copied. Surfels that are not finite
+        are left out.
 
         ground: height y of a ground plane [m] that takes shadows. background: "studio", a display color, or None for
         transparent. look: one for all, or a table of looks and `marks` (N,) that say which each surfel has
-        (`stuff.marks`), and whether it is part of a sheet. size: of a thing [m], by which shadows soften, light sinks in and crevices are dim; if left
-        out, that of all together. supersample: draw at so many times the size and average, for stills. seen: so many of
-        the surfels are seen, the others only cast shadows.
+        (`stuff.marks`), and whether it is part of a sheet. size: of a thing [m], by which shadows soften, light sinks
+        in and crevices are dim; if left out, that of all together. supersample: draw at so many times the size and
+        average, for stills. seen: so many of the surfels are seen, the others only cast shadows.
         """
         looks = (look,) if isinstance(look, Look) else tuple(look)
         marks = whole_body(0, len(positions)) if marks is None else marks

@@ -7,8 +7,8 @@ squares. Then Σ (a·∇φ_j)(t_j + h_j n) = a + (k·a) n with k = T⁻¹ Σ w h
 with any affine motion of the ring, however it is curved. Discs therefore lie in that plane. In the middle of an even
 sheet k = 0; at the edge of a curved one they are tilted by half the angle from ring to ring.
 
-Discs of a mesh reach a bit beyond the middles of the faces around them, and no farther: where a sheet is folded they
-stick out by the square of their size. As they are stretched with it they cover it as well whatever it does. A round
+Discs of a mesh reach as far as the particles around them, and no farther: where a sheet is folded they stick out by the
+square of their size. As they are stretched with it they cover it as well whatever it does. A round
 disc at the rim of a sheet would stick out of it, so there they are slim across the rim, and at corners small.
 """
 
@@ -27,16 +27,17 @@ from phyxel.mls.shape_functions import ShapeValues
 from phyxel.points.frames import tangents
 from phyxel.surface.discs import disc_radii
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating]
 Indices = NDArray[np.integer]
 
 AROUND = 8
 """Nearest particles that are a ring where no face makes one."""
 FLATTEST = 1e-3
 """Least over largest eigenvalue of T, below which a ring is a line and says little about the way across."""
-REACH = 1.3
-"""Radius of a disc over the way from the middle of a face around it to the farthest corner."""
-SLIM, SMALL = 0.45, 0.7
+REACH, WIDE = 1.3, 1.05
+"""Radius of a disc over the way from the middle of a face around it to the farthest corner, so that it is covered; and
+over the mean length of its edges, so that it looks smooth, at least."""
+SLIM, SMALL = 0.4, 0.6
 """Half axis across the rim of a disc there, and any of one in a corner, over its radius elsewhere."""
 BENT = 0.8
 """Length of the sum of the two directions along the rim above which there is a corner, or a notch: it turns by 47°."""
@@ -75,10 +76,10 @@ class Ring:
         axes = _slim_at(rim, upright, positions, owner, other)
         return Ring(values, upright, axes, _radii(positions, faces), len(rim) > 0)
 
-    def gradient(self, u: Floats) -> Floats:
+    def gradient(self, u: Floats) -> NDArray[np.float64]:
         """∇u, (n, 3, 3), of displacements u (n, 3): along the sheet that of the ring; across it such that the normal
         stays one, unit length and upright."""
-        along = np.stack([slope @ u for slope in self.values.gradients], axis=2)
+        along = np.stack([slope @ u for slope in self.values.gradients], axis=2, dtype=np.float64)
         a, b = (axis + np.einsum("nij,nj->ni", along, axis) for axis in tangents(self.normals))
         return along + (_unit(np.cross(a, b)) - self.normals)[:, :, None] * self.normals[:, None, :]
 
@@ -141,10 +142,11 @@ def _solved(
 def _radii(positions: Floats, faces: Indices) -> Floats:
     """Of discs that cover the faces, (n,); one that no face has is as large as most."""
     corners = positions[faces]
-    way = np.linalg.norm(corners - corners.mean(axis=1, keepdims=True), axis=2).max(axis=1)
-    farthest = np.zeros(len(positions))
-    np.maximum.at(farthest, faces, way[:, None])
-    return REACH * np.where(farthest > 0, farthest, np.median(farthest[farthest > 0]))
+    reach = REACH * np.linalg.norm(corners - corners.mean(axis=1, keepdims=True), axis=2).max(axis=1)
+    edge = WIDE * np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean(axis=1)
+    radii = np.zeros(len(positions))
+    np.maximum.at(radii, faces, np.maximum(reach, edge)[:, None])
+    return np.where(radii > 0, radii, np.median(radii[radii > 0]))
 
 
 def _rim_edges(faces: Indices) -> Indices:
@@ -181,7 +183,8 @@ def _slim_at(rim: Indices, normals: Floats, positions: Floats, owner: Indices, o
 def _summed(owner: Indices, values: Floats, count: int) -> Floats:
     """Sums of values (p, ...) by their owner (p,), shape (count, ...)."""
     columns = values.reshape(len(values), int(np.prod(values.shape[1:])))
-    return np.stack([np.bincount(owner, part, count) for part in columns.T], axis=1).reshape(count, *values.shape[1:])
+    sums = np.stack([np.bincount(owner, part, count) for part in columns.T], axis=1, dtype=np.float64)
+    return sums.reshape(count, *values.shape[1:])
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -1,8 +1,9 @@
 """A closed triangle mesh on the points of a built-in shape.
 
-Its faces are those of the Delaunay triangulation of the points on the surface: a mesh much finer than they are is parted
-into the cells of what is nearer, along it, to one of them than to any other, and where three cells meet three points
-make a face. Points that this leaves without a proper place, where a part is too thin for them, are left out.
+Its faces are those of the Delaunay triangulation of the points on the surface: a mesh much finer than they are is
+parted into the cells of what is nearer, along it, to one of them than to any other, and where three cells meet three
+points make a face. Points that this leaves without a proper place, where a part is too thin for them, are left out.
+Then all are moved to lie more evenly, and edges flipped.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from phyxel.points.sampling import SAME_FACE, project, settle, unit
 from phyxel.surface.isosurface import isosurface
 from phyxel.surface.skin import summed
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating]
 Indices = NDArray[np.int64]
 
 FINENESS = 0.6
@@ -182,7 +183,7 @@ def _delaunay(points: Floats, normals: Floats, faces: Indices) -> Indices:
 def _lean(points: Floats, normals: Floats, corners: tuple[Indices, Indices, Indices]) -> Floats:
     """Cosine between faces with these corners, (k,) each, and the mean normal there, (k,)."""
     a, b, c = (points[corner] for corner in corners)
-    mean = sum(normals[corner] for corner in corners)
+    mean = np.sum([normals[corner] for corner in corners], axis=0)
     return np.einsum("ei,ei->e", unit(np.cross(b - a, c - a)), unit(mean))
 
 

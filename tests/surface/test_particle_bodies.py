@@ -1,0 +1,72 @@
+"""What is seen and asked of a particle surface in a world."""
+
+import numpy as np
+import pytest
+
+import phyxel as px
+
+SPIN, TIME = np.array([0.3, 1.0, -0.4]), 0.5
+"""[rad/s], [s]"""
+AFFINE = TIME * np.array([[0, -SPIN[2], SPIN[1]], [SPIN[2], 0, -SPIN[0]], [-SPIN[1], SPIN[0], 0]])
+"""∇u of particles that nothing holds together and that started to turn: each goes straight on, u = t ω × X."""
+AT = np.array([1.0, 2.0, 3.0])
+
+
+def flying(name: str = "cloth", points: int = 121) -> px.Body:
+    free = px.Membrane.latex().but(drag=0.0, foundation=0.0)
+    placed = {"at": tuple(AT), "rotate": (40, 0, 0), "spin": tuple(SPIN)}
+    body = px.Body(px.load(name, points=points), model="particles", links="none", material=free, **placed)
+    world = px.World(gravity=(0, 0, 0))
+    world.add(body)
+    world.advance(TIME)
+    return body
+
+
+def test_surfels_are_the_particles_and_go_with_them():
+    body = flying()
+    surface = body.surface
+    assert np.abs(surface.positions - body.positions).max() < 1e-6
+    assert np.abs(surface.colors - body.cloud.colors).max() < 1e-6
+    turned = np.linalg.inv(np.eye(3) + AFFINE).T @ body.rotation @ [0, 1, 0]
+    assert np.abs(surface.normals - turned / np.linalg.norm(turned)).max() < 1e-5
+
+
+@pytest.mark.parametrize("name", ["cloth", "sphere"])
+def test_probes_are_exact_in_an_affine_motion(name):
+    """Between particles, too; the gradient along the surface is that of the motion, and the normal stays upright."""
+    body = flying(name)
+    normals = body.ring.normals
+    rng = np.random.default_rng(4)
+    along = np.cross(normals, rng.normal(size=normals.shape))
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    X = body.birth + 0.2 * body.unit * along
+    probe = body.probe(X)
+    middle = np.average(body.birth, axis=0, weights=body.masses)
+    assert np.abs(probe.velocity() - np.cross(SPIN, X - middle)).max() < 1e-9
+    assert np.abs(probe.displacement() - (X - middle) @ AFFINE.T).max() < 1e-9
+    assert np.abs(body.displacement_at(body.birth) - (body.positions - body.birth)).max() < 1e-9
+    gradient = body.probe(body.birth).gradient()
+    assert np.abs(np.einsum("nab,nb->na", gradient - AFFINE, along)).max() < 1e-9
+    strain = body.strain_at(body.birth)
+    assert np.abs(np.einsum("nab,nb->na", strain, normals)).max() < 1e-9
+    with pytest.raises(px.PhyxelError, match="thin surface"):
+        probe.stress()
+
+
+def test_a_sheet_is_drawn_from_below_and_a_closed_surface_from_outside():
+    """The whole square is seen from either side; a ball without its upper half of discs would show its inside."""
+    for body, two_sided in ((flying(points=900), True), (flying("sphere", 900), False)):
+        assert body.appearance.is_sheet == two_sided
+        world = body._world
+        covers = [
+            px.stage(world, width=160, height=160, direction=(0.02, way, 0.02), background=(1.0, 1.0, 1.0)).draw(world)
+            for way in (1.0, -1.0)
+        ]
+        seen = [(np.abs(picture[..., :3].astype(float) - 255).max(axis=2) > 8).mean() for picture in covers]
+        assert seen[0] > 0.15 and seen[1] == pytest.approx(seen[0], rel=0.1)
+
+
+def test_what_is_inside_is_refused_in_words():
+    body = flying()
+    with pytest.raises(px.PhyxelError, match=r"to be seen inside: .*thin surface"):
+        px.stage(body._world, px.Inside("speed")).draw(body._world)
