@@ -245,8 +245,9 @@ class Push(ForceField):
 
     def enter(self, world: World) -> None:
         super().enter(world)
-        missed = [error for body in world.bodies if (error := self._miss(body))]
-        if missed and (self.bodies is not None or len(missed) == len(world.bodies)):
+        errors = {_key(body): error for body in world.bodies if (error := self._miss(body))}
+        missed = [error for key, error in errors.items() if not self._paint[key].any()]
+        if missed and (self.bodies is not None or len(missed) == len({_key(body) for body in world.bodies})):
             raise missed[0]
 
     def meet(self, body: Body) -> None:
@@ -254,15 +255,18 @@ class Push(ForceField):
 
     def _miss(self, body: Body) -> PhyxelError | None:
         """Find the place on a body that it acts on, or say why there is none."""
-        if super().acts_on(body):
-            try:
-                self._paint[_key(body)] = _Paint(body, self._weights(body) * self._fading(body))
-            except PhyxelError as error:
-                return error
-        return None
+        if not super().acts_on(body):
+            return None
+        paint, missed = self._paint.setdefault(_key(body), _Paint()), None
+        try:
+            weights = self._weights(body) * self._fading(body)
+        except PhyxelError as error:
+            weights, missed = np.zeros(len(body.birth)), error
+        paint.add(body, weights)
+        return missed
 
     def acts_on(self, body: Body) -> bool:
-        return _key(body) in self._paint
+        return super().acts_on(body) and _key(body) in self._paint and self._paint[_key(body)].any()
 
     def _weights(self, body: Body) -> Floats:
         where, label, count = self.where, f"{self.label}: {body.name}", len(body.birth)
@@ -295,7 +299,8 @@ class Push(ForceField):
 
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
         paint = self._paint[_key(body)]
-        pieces = [one for one in body._in_world(self.label).bodies if _key(one) == _key(body)]
+        bodies = body._in_world(self.label).bodies
+        pieces = [one for one in bodies if _key(one) == _key(body) and self.acts_on(one)]
         total = sum(float(paint.on(piece) @ piece.masses) for piece in pieces)
         return np.outer(paint.on(body) / total, self._force)
 
@@ -303,9 +308,19 @@ class Push(ForceField):
 class _Paint:
     """Weights of the nodes of a body, which they keep when it falls apart."""
 
-    def __init__(self, body: Body, weights: Floats) -> None:
-        self._birth, self._weights = body.birth, weights
-        self._known: dict[Body, tuple[Floats, Floats]] = {body: (body.birth, weights)}
+    def __init__(self) -> None:
+        self._birth, self._weights = np.zeros((0, 3)), np.zeros(0)
+        self._known: dict[Body, tuple[Floats, Floats]] = {}
+
+    def add(self, body: Body, weights: Floats) -> None:
+        """Those of the body, or of a piece that it has fallen into already."""
+        self._birth = np.concatenate([self._birth, body.birth])
+        self._weights = np.concatenate([self._weights, weights])
+        self._known[body] = body.birth, weights
+
+    def any(self) -> bool:
+        """Whether there are any but 0."""
+        return bool(self._weights.any())
 
     def on(self, piece: Body) -> Floats:
         """Those of the body or of a piece of it, shape (n,)."""
