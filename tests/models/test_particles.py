@@ -259,6 +259,20 @@ def test_what_lies_on_a_slope_sticks_below_the_angle_of_friction_and_slides_beyo
     np.testing.assert_allclose(model.u[:, 1:], 0.0, atol=1e-13)
 
 
+def test_what_sticks_on_a_ball_does_not_creep():
+    """Where a ball's slope is within the cone of friction, tan 25° < 0.5, ten seconds of weight move nothing; where it
+    is beyond, tan 28° > 0.5, it slides."""
+    angles = np.radians([0.0, 12.0, 25.0, 28.0])
+    X = (0.1 + 0.5e-3) / UNIT * np.stack([np.sin(angles), np.cos(angles), np.zeros(4)], axis=1)
+    model = surface(X, FILM.but(foundation=0.0, drag=0.0))
+    model.set_force(masses(model)[:, None] * [[0.0, -9.81, 0.0]])
+    ball_collider = walls(Sphere(radius=0.1, friction=0.5))(0.0, 0.0)
+    for _ in range(600):
+        model.step(1 / 60, None, ball_collider)
+    np.testing.assert_allclose(model.u[:3], 0.0, atol=600 * 100 * EPS)
+    assert np.linalg.norm(model.u[3]) > 1
+
+
 def test_a_drop_bounces_by_its_restitution_and_comes_to_rest():
     """From a height h it comes back to e² h, less at most what it fell faster in the step of the impact: g dt of its
     speed. Without restitution it stays."""
