@@ -111,7 +111,7 @@ def arrive_with(
     ahead = wp.max(damping, wp.float64(0.5) * dt)
     arrival.A[i] = a * per_mass
     arrival.B[i] = b * per_mass
-    arrival.H[i] = (a + ahead * wp.max(b, wp.float64(0.0))) * per_mass
+    arrival.H[i] = (a + ahead * wp.abs(b)) * per_mass
 
 
 @wp.kernel
