@@ -35,7 +35,7 @@ from phyxel.models.flight import (
 )
 from phyxel.models.sheet import Sheet
 from phyxel.models.tension import Tension
-from phyxel.models.yielding import arrive_plastic
+from phyxel.models.yielding import arrive_dented, arrive_plastic
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ class ParticleModel:
         self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
         self._particles.mass.assign(self._mass)
         if self._plastic:
-            self._make_room("peak", "pace", "pull", "pressed")
+            self._make_room("peak", "pace")
         if self._tension is not None:
             self._tension.set_stiffness(self.sheet.elements.stiffness(mixture, self.unit))
 
@@ -195,7 +195,7 @@ class ParticleModel:
         press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
         pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
         if self._plastic:
-            way = dev.Launch(arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
+            way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
         else:
             way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
         if table.count:
