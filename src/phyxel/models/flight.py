@@ -16,6 +16,8 @@ from phyxel.models.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+TOUCHING = 1.0e-6
+"""Gap to a collider [units] below which a particle lies on it."""
 PUSHES = wp.constant(3)
 """Rounds in which a particle is put on the surface of colliders: the distance to some is exact only there."""
 
@@ -106,12 +108,12 @@ def arrive_with(
     i: int, a: wp.float64, b: wp.float64, mass: wp.float64, damping: wp.float64, dt: wp.float64, arrival: Arrival
 ):
     """How far a force leads. Links look ahead of the end of the step by their damping, at least by half a step, which
-    calms what it cannot resolve; not where the particle swings back."""
+    calms what it cannot resolve."""
     per_mass = wp.float64(1.0) / mass
     ahead = wp.max(damping, wp.float64(0.5) * dt)
     arrival.A[i] = a * per_mass
     arrival.B[i] = b * per_mass
-    arrival.H[i] = (a + ahead * wp.max(b, wp.float64(0.0))) * per_mass
+    arrival.H[i] = (a + ahead * wp.abs(b)) * per_mass
 
 
 @wp.kernel
@@ -167,6 +169,10 @@ def meet(
     shift = wp.vec3d()
     v = after
     if gap < none:
+        # What lay there goes back along the normal it lay on: along that of where it got to it would creep on a curve.
+        lay, normal = gap_to(colliders, k, arm - way, wp.vec3d(), clearance)
+        if lay < wp.float64(TOUCHING):
+            n = normal
         sliding = after - carried
         press = -wp.dot(sliding, n)
         if press <= none:  # on its way out, from below the surface: that swing has not happened

@@ -39,8 +39,9 @@ from phyxel.models.yielding import arrive_plastic
 
 Floats = NDArray[np.float64]
 
-SETTLING_STEP = 1 / 30
-"""[s]"""
+SETTLING_STEP, LINKED_SETTLING_STEP = 1 / 30, 1 / 240
+"""[s]; with links as long as a step otherwise is, or what a longer one cannot resolve of them would come to rest
+elsewhere"""
 SETTLING_STEPS = 5000
 
 
@@ -113,7 +114,7 @@ class ParticleModel:
         plasticity = np.array([one.plasticity for one in materials])
         if calm:
             omega = np.sqrt(stiffness)
-            drag = np.where((omega * SETTLING_STEP > 1) | (plasticity > 0), 2 * omega, 0.0)
+            drag = np.where((omega * self._settling_step > 1) | (plasticity > 0), 2 * omega, 0.0)
         columns = {
             "drag": drag,
             "stiffness": stiffness,
@@ -223,6 +224,10 @@ class ParticleModel:
         inputs = [table, self._pressures.array, p.X, p.u, areas, self._force.array, p.force]
         return [dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)]
 
+    @property
+    def _settling_step(self) -> float:
+        return SETTLING_STEP if self._tension is None else LINKED_SETTLING_STEP
+
     def settle(
         self, goals: Floats | None = None, colliders: ColliderTable | None = None, tolerance: float = 1e-6
     ) -> None:
@@ -236,7 +241,7 @@ class ParticleModel:
         last, before = 0.0, self.u
         try:
             for _ in range(SETTLING_STEPS):
-                self.step(SETTLING_STEP, goals, colliders)
+                self.step(self._settling_step, goals, colliders)
                 kinetic = self.energies()[1]
                 if kinetic <= last:
                     v.zero_()
