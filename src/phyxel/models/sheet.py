@@ -141,8 +141,9 @@ def _edged(X: Floats, faces: Ints) -> Elements:
 
 
 def _hinges(X: Floats, faces: Ints, which: Ints, count: int) -> Elements:
-    """Bending across the edges between two triangles: ½D∫(Δx)² = Σ ½ D 3/(A₁ + A₂) |Σ c_a x_a|² with the cotangents of
-    the angles beside the edge for c (Bergou et al. 2006). c is zero for whatever is flat."""
+    """Bending across the edges between two triangles: |e| = length · angle for c of the cotangents beside the edge
+    (Bergou et al. 2006), which is zero for whatever is flat, and k = D/(A₁ + A₂). Equilateral triangles then bend as a
+    plate of rigidity D and of Poisson's ratio 1/3 (Seung and Nelson 1988)."""
     order = np.argsort(which.ravel(), kind="stable")
     sides = np.bincount(which.ravel(), minlength=count)
     starts = np.concatenate([[0], np.cumsum(sides)[:-1]])[sides == 2]
@@ -161,7 +162,7 @@ def _hinges(X: Floats, faces: Ints, which: Ints, count: int) -> Elements:
     ac, ad = cotangent(a, c, b, left), cotangent(a, d, b, right)
     bc, bd = cotangent(b, c, a, left), cotangent(b, d, a, right)
     weight = np.stack([bc + bd, ac + ad, -(ac + bc), -(ad + bd)], axis=1)
-    return Elements.of(BEND, X, np.stack([a, b, c, d], axis=1), weight, 3 / (left + right))
+    return Elements.of(BEND, X, np.stack([a, b, c, d], axis=1), weight, 1 / (left + right))
 
 
 # --- quads ---------------------------------------------------------------------------------------------------------

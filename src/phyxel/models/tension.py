@@ -5,8 +5,8 @@
 
 makes ½|y − y_free|²/H + Σ ½k(|e| − r)² least. −k r|e| is concave in e, so a Jacobi step with the diagonal
 D_i = Σ_e k_e |c_ei| Σ_a |c_ea| never makes that more, whatever the links look like; in its terms all curvatures lie in
-[1/κ, 1], κ = max(1 + H D), and Chebyshev's iteration needs some √κ steps. Two things keep every time step stable,
-however few they are:
+[1/κ, 1], κ = max(1 + H D), and Chebyshev's iteration needs some √κ steps. Large sheets need far fewer, as their steps
+are the mean of Jacobi steps on several levels (`coarse`). Two things keep every time step stable, however few they are:
 
 - Two equal cycles one after the other leave the share p = (T_m(..)/T_m(..))² ≥ 0 of the error of each mode, so that no
   mode is ever pulled further than the exact solution would.
@@ -21,18 +21,20 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.models.arrival import Arrival, ahead
+from phyxel.models.coarse import Coarse, Level, moved
 from phyxel.models.elements import BEND
 from phyxel.models.reductions import CHUNK
 from phyxel.models.sheet import Sheet
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-FEWEST, MOST = 12, 160
-"""Iterations of a step, of both cycles together."""
-WORK = 3.0e6
+ALONE, FEWEST, MOST = 160, 12, 32
+"""Iterations of a step, of both cycles together: of a sheet that is its only level, and of others."""
+WORK = 4.0e6
 """Ends of elements that a step may visit if it takes more than the fewest iterations."""
 REACH = 1.5
 """What a cycle of m iterations can do: curvatures down to REACH/m² are solved for evenly, those below less and less."""
@@ -76,8 +78,11 @@ class Solve:
     X: wp.array(dtype=wp.vec3d)
     free: wp.array(dtype=wp.vec3d)
     """y_free: where the particles would be seen without links"""
-    y: wp.array2d(dtype=wp.vec3d)
-    """of the iterations with even and with odd numbers, shape (2, n)"""
+    y: wp.array(dtype=wp.vec3d)
+    rest: wp.array(dtype=wp.vec3d)
+    """(y_free − y)/H + P(y): what is still to be balanced"""
+    inertia: wp.array(dtype=wp.float64)
+    """1/H"""
     way: wp.array(dtype=wp.vec3d)
     """the last change of y"""
     D: wp.array(dtype=wp.float64)
@@ -113,9 +118,10 @@ def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3d:
 
 @wp.kernel
 def look_ahead(first: int, arrival: Arrival, s: Solve):
-    """y_free."""
+    """y_free and 1/H."""
     i = first + wp.tid()
     s.free[i] = s.X[i] + ahead(arrival, i)
+    s.inertia[i] = wp.float64(1.0) / arrival.H[i]  # infinite if it is held
 
 
 @wp.kernel
@@ -136,14 +142,14 @@ def cosh_times(m: wp.float64, cosh: wp.float64) -> wp.float64:
 
 
 @wp.kernel
-def plan_iterations(first: int, chunks: int, s: Solve):
+def plan_iterations(first: int, chunks: int, levels: wp.float64, s: Solve):
     """Chebyshev's factors for curvatures in [low, 1], how many iterations are enough, and where to start."""
     highest = wp.float64(0.0)
     for c in range(chunks):
         highest = wp.max(highest, s.highest[c])
     most = s.factors.shape[0]
     one = wp.float64(1.0)
-    lowest = one / (one + highest)
+    lowest = one / (levels * (one + highest))
     low = wp.clamp(lowest, wp.float64(REACH) / wp.float64(most * most), wp.float64(0.9))
     middle = wp.float64(0.5) * (one + low)
     half = wp.float64(0.5) * (one - low)
@@ -204,41 +210,40 @@ def start(first: int, arrival: Arrival, springs: Springs, bends: Bends, P: wp.ar
             k = k / (wp.float64(1.0) + k * (give + arrival.H[j] * s.crowd[j]))
             alone -= pull(k, springs.rest[slot], s.free[i] - s.free[j])
         begin += (wp.float64(1.0) - kept) * alone
-    s.y[0, i] = s.free[i] + H * begin
-
-
-@wp.func
-def parity(s: Solve, turn: int, step: int) -> int:
-    """Which y holds the outcome of `step` iterations of the first (0) or second (1) cycle."""
-    return (turn * int(s.plan[0]) + step) % 2
+    s.y[i] = s.free[i] + H * begin
 
 
 @wp.kernel
-def bend(first: int, turn: int, step: int, bends: Bends, s: Solve):
-    """f of all elements of more than two particles, after `step` iterations of the cycle."""
+def bend(first: int, step: int, bends: Bends, s: Solve):
+    """f of all elements of more than two particles."""
     b = first + wp.tid()
     if wp.float64(step) < s.plan[0]:
-        bends.f[b] = pull(bends.k[b], bends.rest[b], stretch(bends, b, s.y[parity(s, turn, step)]))
+        bends.f[b] = pull(bends.k[b], bends.rest[b], stretch(bends, b, s.y))
 
 
 @wp.kernel
-def iterate(first: int, turn: int, step: int, arrival: Arrival, springs: Springs, bends: Bends, s: Solve):
-    """One iteration: y + factors · (last change, Jacobi's change)."""
+def find_rest(first: int, step: int, springs: Springs, bends: Bends, s: Solve):
+    """(y_free − y)/H + P(y); nothing for what is held."""
     i = first + wp.tid()
-    if wp.float64(step) >= s.plan[0]:
+    if wp.float64(step) >= s.plan[0] or wp.isinf(s.inertia[i]):
         return
-    now = parity(s, turn, step)
-    y = s.y[now, i]
-    H = arrival.H[i]
-    if wp.float64(0.0) < H:
-        P = bent(bends, i)
-        for slot in range(springs.first[i], springs.first[i + 1]):
-            P -= pull(springs.k[slot], springs.rest[slot], y - s.y[now, springs.other[slot]])
-        change = (s.free[i] - y + H * P) / (wp.float64(1.0) + H * s.D[i])
-        way = s.factors[step, 0] * s.way[i] + s.factors[step, 1] * change
-        s.way[i] = way
-        y += way
-    s.y[1 - now, i] = y
+    y = s.y[i]
+    rest = s.inertia[i] * (s.free[i] - y) + bent(bends, i)
+    for slot in range(springs.first[i], springs.first[i + 1]):
+        rest -= pull(springs.k[slot], springs.rest[slot], y - s.y[springs.other[slot]])
+    s.rest[i] = rest
+
+
+@wp.kernel
+def iterate(first: int, step: int, levels: wp.float64, coarse: Level, s: Solve):
+    """One iteration: y + factors · (last change, mean change of all levels)."""
+    i = first + wp.tid()
+    if wp.float64(step) >= s.plan[0] or wp.isinf(s.inertia[i]):
+        return
+    change = (s.rest[i] / (s.inertia[i] + s.D[i]) + moved(coarse, i)) / levels
+    way = s.factors[step, 0] * s.way[i] + s.factors[step, 1] * change
+    s.way[i] = way
+    s.y[i] += way
 
 
 @wp.kernel
@@ -247,7 +252,7 @@ def take_pull(first: int, arrival: Arrival, s: Solve, P: wp.array(dtype=wp.vec3d
     i = first + wp.tid()
     H = arrival.H[i]
     if wp.float64(0.0) < H:
-        P[i] = (s.y[0, i] - s.free[i]) / H  # two cycles of the same length end at an even number
+        P[i] = (s.y[i] - s.free[i]) / H
     else:
         P[i] = wp.vec3d()
 
@@ -285,11 +290,14 @@ class Tension:
         self._springs, self._twice = self._listed_springs(pairs)
         self._bends = self._listed_bends()
         self._ends = 2 * len(pairs) + int(known[self._bend].sum())
+        self._coarse = Coarse(sheet.X, device)
         crowd = np.bincount(elements.index[known], np.abs(elements.weight)[known], n)
         s = Solve()
         s.X = wp.array(sheet.X, dtype=wp.vec3d, device=device)
         s.free = wp.zeros(n, dtype=wp.vec3d, device=device)
-        s.y = wp.zeros((2, n), dtype=wp.vec3d, device=device)
+        s.y = wp.zeros(n, dtype=wp.vec3d, device=device)
+        s.rest = wp.zeros(n, dtype=wp.vec3d, device=device)
+        s.inertia = wp.zeros(n, dtype=wp.float64, device=device)
         s.way = wp.zeros(n, dtype=wp.vec3d, device=device)
         s.D = wp.zeros(n, dtype=wp.float64, device=device)
         s.crowd = wp.array(crowd, dtype=wp.float64, device=device)
@@ -302,7 +310,9 @@ class Tension:
     @property
     def iterations(self) -> int:
         """Most iterations of a step: even, fewer for large sheets."""
-        return 2 * int(np.clip(WORK / max(self._ends, 1), FEWEST, MOST) / 2)
+        if not self._coarse.levels:
+            return ALONE
+        return 2 * int(np.clip(WORK / self._ends, FEWEST, MOST) / 2)
 
     def _listed_springs(self, pairs: NDArray[np.int32]) -> tuple[Springs, NDArray[np.intp]]:
         """The springs by particle, and the number of the spring at each place of the list."""
@@ -347,6 +357,8 @@ class Tension:
         known = index >= 0
         D = np.bincount(index[known], (k[:, None] * weight * weight.sum(axis=1, keepdims=True))[known], self._n)
         self._solve.D.assign(D)
+        C = csr_array((self._elements.weight[known], (np.nonzero(known)[0], index[known])), (len(k), self._n))
+        self._coarse.set_stiffness(C, k)
         self._springs.k.assign(k[self._spring][self._twice])
         self._bends.k.assign(k[self._bend])
 
@@ -358,17 +370,22 @@ class Tension:
         if not len(self._elements):
             return []
         n, bend_count, s, springs, bends = self._n, len(self._bend), self._solve, self._springs, self._bends
+        coarse, levels = self._coarse, float(len(self._coarse.levels) + 1)
         launches = [
             dev.Launch(look_ahead, n, [arrival, s], 0.05),
             dev.Launch(find_stiffest, self._chunks, [n, arrival, s], 0.05 * CHUNK),
-            dev.Launch(plan_iterations, 1, [self._chunks, s]),
+            dev.Launch(plan_iterations, 1, [self._chunks, levels, s]),
             dev.Launch(bend_alone, bend_count, [arrival, bends, s], 0.2),
             dev.Launch(start, n, [arrival, springs, bends, P, s], 0.3),
+            *coarse.prepared(s.inertia),
         ]
-        for turn in range(2):
-            for step in range(self.iterations // 2):
-                launches.append(dev.Launch(bend, bend_count, [turn, step, bends, s], 0.1))
-                launches.append(dev.Launch(iterate, n, [turn, step, arrival, springs, bends, s], 0.3))
+        cycle = []
+        for step in range(self.iterations // 2):
+            cycle.append(dev.Launch(bend, bend_count, [step, bends, s], 0.2))
+            cycle.append(dev.Launch(find_rest, n, [step, springs, bends, s], 1.0))
+            cycle += coarse.moves(step, s.plan, s.rest)
+            cycle.append(dev.Launch(iterate, n, [step, levels, coarse.lowest, s], 0.1))
+        launches += 2 * cycle
         return [*launches, dev.Launch(take_pull, n, [arrival, s, P], 0.05)]
 
     def energy(self, u: wp.array) -> float:

@@ -1,0 +1,316 @@
+"""Links of particle surfaces: stiff as data sheets say, at any step, and in the way of nothing else."""
+
+import numpy as np
+import pytest
+import warp as wp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import spsolve
+
+from phyxel import device as dev
+from phyxel.errors import PhyxelError
+from phyxel.material import Mixture
+from phyxel.membrane import Membrane
+from phyxel.models.arrival import no_arrival
+from phyxel.models.elements import BEND, BEND_WARP, BEND_WEFT, SPRING, WARP, WEFT, Elements
+from phyxel.models.particles import ParticleModel
+from phyxel.models.sheet import Sheet
+from phyxel.models.tension import Tension
+
+CPU = dev.pick("cpu")
+G = 9.81
+CLOTH = Membrane(
+    young=2e6, weft=5e5, shear=1e5, bending=3e-4, poisson=0.2, density=500.0, drag=0.0, damping=0.0, thickness=1e-3
+)
+
+
+def grid(columns, rows, width=1.0):
+    """Points of a flat mesh of quads, 1 along x and `width` along z, and the quads."""
+    z, x = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
+    X = np.stack([x.ravel(), 0 * x.ravel(), -width * z.ravel()], axis=1).astype(float)
+    i = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    return X, np.stack([i, i + 1, i + columns + 1, i + columns], axis=1)
+
+
+def up(X):
+    return np.tile([0.0, 1.0, 0.0], (len(X), 1))
+
+
+def woven(columns, rows, width=1.0, **options):
+    X, quads = grid(columns, rows, width)
+    return Sheet.made(X, up(X), quads=quads, **options)
+
+
+def hexagonal(columns, rows):
+    """A patch of equilateral triangles."""
+    X, quads = grid(columns, rows, np.sqrt(0.75))
+    X[:, 0] += 0.5 * np.repeat(np.arange(rows), columns)
+    faces = np.concatenate([quads[:, [0, 1, 3]], quads[:, [1, 2, 3]]])
+    return Sheet.made(X, up(X), faces=faces)
+
+
+def chain(count, length=1.0):
+    """Particles in a row downwards, linked by springs, each of area 1."""
+    X = np.zeros((count, 3))
+    X[:, 1] = -length * np.arange(count)
+    pairs = np.stack([np.arange(count - 1), np.arange(1, count)], axis=1)
+    springs = Elements.of(SPRING, X, pairs, np.array([1.0, -1.0]), np.ones(count - 1))
+    return Sheet(X, up(X), np.ones(count), None, springs)
+
+
+def moving(sheet, material, held=(), velocities=None, unit=1.0):
+    still = np.zeros_like(sheet.X) if velocities is None else velocities
+    model = ParticleModel(sheet, unit, still, CPU)
+    model.set_material(Mixture.even(material, len(sheet.X)))
+    model.set_holds(np.asarray(held, int))
+    return model
+
+
+def weight(model):
+    """Gravity on each particle [N], (n, 3)."""
+    density = model._mixture.number("density") * model._mixture.number("thickness")
+    return (density * model.sheet.areas * model.unit**2)[:, None] * np.array([0.0, -G, 0.0])
+
+
+def tangent(sheet, material, unit=1.0):
+    """Stiffness [N/m] per area and strain of a flat sheet in its plane, by the energy of even strains (C₁₁, C₂₂, C₁₂,
+    C₆₆)."""
+    k = sheet.elements.stiffness(Mixture.even(material, len(sheet.X)), unit)
+    tension = Tension(sheet, CPU)
+    tension.set_stiffness(k)
+    small = 1e-5
+
+    def energy(xx, zz, xz):
+        x, _, z = sheet.X.T
+        u = small * np.stack([xx * x + 0.5 * xz * z, 0 * x, zz * z + 0.5 * xz * x], axis=1)
+        return tension.energy(wp.array(u, dtype=wp.vec3d, device=CPU)) / (0.5 * small**2 * sheet.areas.sum())
+
+    first, second, shear = energy(1, 0, 0), energy(0, 1, 0), energy(0, 0, 1)
+    return first, second, 0.5 * (energy(1, 1, 0) - first - second), shear
+
+
+# --- data sheets ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1.0, 0.6])
+def test_a_weave_stretches_and_shears_as_its_data_sheet_says(width):
+    """E = C₁₁ − C₁₂²/C₂₂ along warp and weft, and G; strains of 1e-5 are linear to as much."""
+    sheet = woven(9, 6, width)
+    along, across, coupling, shear = tangent(sheet, CLOTH, unit=0.02)
+    h = CLOTH.thickness
+    assert along - coupling**2 / across == pytest.approx(CLOTH.young * h, rel=1e-4)
+    assert across - coupling**2 / along == pytest.approx(CLOTH.weft * h, rel=1e-4)
+    assert shear == pytest.approx(CLOTH.shear * h, rel=1e-4)
+    turned = woven(9, 6, width, warp=(0.0, 0.0, 1.0))
+    swapped = tangent(turned, CLOTH)
+    assert swapped[0] - swapped[2] ** 2 / swapped[1] == pytest.approx(CLOTH.weft * h, rel=1e-4)
+
+
+def test_triangles_and_bare_points_stretch_as_youngs_modulus_says():
+    """Equilateral triangles are isotropic with ν = 1/3 whatever the edge of the patch; a network of neighbours is so in
+    its middle, and its edge and the few directions of its springs make it differ by a tenth."""
+    even = Membrane(young=3e6, poisson=1 / 3, thickness=2e-3)
+    stiff = even.young * even.thickness
+    along, across, coupling, shear = tangent(hexagonal(7, 5), even)
+    assert [along, across] == pytest.approx([9 / 8 * stiff] * 2, rel=1e-4)  # E/(1 − ν²)
+    assert [coupling, shear] == pytest.approx([3 / 8 * stiff] * 2, rel=1e-4)  # νE/(1 − ν²), E/2(1 + ν)
+    X = hexagonal(20, 20).X + 0.15 * np.random.default_rng(3).normal(size=(400, 3)) * [1, 0, 1]
+    bare = Sheet.made(X, up(X))
+    along, across, coupling, _ = tangent(bare, even)
+    area = 20 * 20 * np.sqrt(0.75)
+    assert bare.areas.sum() == pytest.approx(area, rel=0.15)
+    assert along - coupling**2 / across == pytest.approx(stiff, rel=0.1)
+    assert across - coupling**2 / along == pytest.approx(stiff, rel=0.1)
+
+
+def deflection(sheet, material, unit, pressure):
+    """How far the end of a flat strip along x sinks whose first two columns are held: its bending is linear."""
+    elements = sheet.elements
+    bends = np.flatnonzero(elements.kind >= BEND)
+    assert np.abs(elements.rest[bends]).max() < 1e-12
+    k = elements.stiffness(Mixture.even(material, len(sheet.X)), unit)[bends]
+    index, c = elements.index[bends], elements.weight[bends]
+    known = index >= 0
+    C = csr_array((c[known], (np.nonzero(known)[0], index[known])), (len(bends), len(sheet.X)))
+    free = sheet.X[:, 0] > 1.6
+    w = spsolve((C.T @ C.multiply(k[:, None])).tocsc()[free][:, free], (pressure * sheet.areas * unit**2)[free])
+    return w[sheet.X[free, 0] == sheet.X[:, 0].max()].mean()
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_a_woven_strip_bends_under_its_weight_as_a_beam(across):
+    """w = q L⁴/8D at the end of a cantilever. It is clamped between the two held columns and has no bending in the last
+    half column: errors of second order in the spacing, 1/41 of the length, but for that of the clamp, which is known to
+    a quarter of a column: 4 · 0.25/41 = 2.5 %."""
+    X, quads = grid(42, 5)
+    sheet = Sheet.made(X, up(X), quads=quads, warp=(0, 0, 1) if across else (1, 0, 0))
+    D = CLOTH.bending * (CLOTH.weft / CLOTH.young if across else 1)
+    length = (41 - 0.5) * 0.01
+    assert deflection(sheet, CLOTH, 0.01, 0.3) == pytest.approx(0.3 * length**4 / (8 * D), rel=0.025)
+
+
+def test_a_strip_of_triangles_bends_as_a_narrow_plate():
+    """Equilateral triangles bend as a plate with D and ν = 1/3; a narrow one curves across as well, which makes it
+    softer by 1 − ν². Clamp as above; the ragged sides count for one of the 16 rows."""
+    columns, rows = 120, 17
+    X, quads = grid(columns, rows, np.sqrt(0.75))
+    X[:, 0] += 0.5 * (np.arange(len(X)) // columns % 2)
+    even = (np.arange(len(quads)) // (columns - 1) % 2 == 0)[:, None]
+    faces = np.concatenate(
+        [
+            np.where(even, quads[:, [0, 1, 3]], quads[:, [0, 1, 2]]),
+            np.where(even, quads[:, [1, 2, 3]], quads[:, [0, 2, 3]]),
+        ]
+    )
+    sheet = Sheet.made(X, up(X), faces=faces)
+    length = (columns - 1 - 0.5) * 0.01
+    beam = 0.3 * length**4 / (8 * CLOTH.bending * (1 - 1 / 9))
+    assert deflection(sheet, CLOTH, 0.01, 0.3) == pytest.approx(beam, rel=0.06)
+
+
+def test_threads_are_told_apart_and_only_straight_rows_bend():
+    """Of a grid of m × n quads: its edges by direction, two diagonals a quad, and rows of three along both."""
+    sheet = woven(5, 4)
+    counts = np.bincount(sheet.elements.kind, minlength=7)
+    assert counts.tolist() == [0, 4 * 4, 5 * 3, 2 * 4 * 3, 0, 3 * 4, 5 * 2]
+    ways = sheet.X[sheet.elements.index[:, 1]] - sheet.X[sheet.elements.index[:, 0]]
+    assert np.abs(ways[sheet.elements.kind == WARP, 2]).max() == 0
+    assert np.abs(ways[sheet.elements.kind == WEFT, 0]).max() == 0
+    assert not np.abs(ways[sheet.elements.kind == BEND_WARP, 2]).any()
+    assert not np.abs(ways[sheet.elements.kind == BEND_WEFT, 0]).any()
+    X, _ = grid(5, 4)
+    for links in ("weave", "edges", "knots", 0, True):
+        with pytest.raises(PhyxelError, match="links"):
+            Sheet.made(X, up(X), links=links)
+
+
+# --- forces --------------------------------------------------------------------------------------------------------
+
+
+def pulled(sheet, k, x, compliance):
+    """P at the end of a step that would lead to displacements x, of particles of compliance H (n,)."""
+    n = len(sheet.X)
+    tension, arrival, P = Tension(sheet, CPU), no_arrival(n, CPU), wp.zeros(n, dtype=wp.vec3d, device=CPU)
+    tension.set_stiffness(k)
+    arrival.x.assign(x)
+    arrival.A.assign(compliance)
+    arrival.H.assign(compliance)
+    dev.Program(tension.launches(arrival, P), CPU).run()
+    return P.numpy(), tension
+
+
+@pytest.mark.parametrize("links", ["weave", "edges", 6])
+def test_the_pull_is_minus_the_gradient_of_the_energy_at_the_end_and_moves_nothing_as_a_whole(links):
+    """P = −∂E/∂y at y = x + H P, with ΣP = Σ y × P = 0, of a crumpled sheet of uneven particles with one held."""
+    rng = np.random.default_rng(5)
+    X, quads = grid(6, 5)
+    X += 0.1 * rng.normal(size=X.shape)  # rest lengths of bending that are not zero
+    sheet = Sheet.made(X, up(X), quads=quads, links=links)
+    k = rng.uniform(0.5, 2.0, len(sheet.elements))
+    H = rng.uniform(0.1, 1.0, len(X))
+    x = 0.3 * rng.normal(size=X.shape)
+    P, tension = pulled(sheet, k, x, H)
+    y = x + H[:, None] * P
+    assert np.abs(P.sum(axis=0)).max() < 1e-7 * np.abs(P).sum()
+    assert np.abs(np.cross(X + y, P).sum(axis=0)).max() < 1e-6 * np.abs(P).sum()
+
+    def energy(u):
+        return tension.energy(wp.array(u, dtype=wp.vec3d, device=CPU))
+
+    for i, axis in ((0, 0), (7, 1), (14, 2), (29, 0)):
+        step = np.zeros_like(y)
+        step[i, axis] = 1e-5
+        slope = (energy(y + step) - energy(y - step)) / 2e-5
+        assert P[i, axis] == pytest.approx(-slope, abs=1e-6 * np.abs(P).max())
+
+
+def test_a_held_particle_is_immovable_and_a_link_of_no_length_pulls_nowhere():
+    sheet = chain(3)
+    x = np.zeros((3, 3))
+    x[1, 1] = 1.0  # onto the first
+    P, _ = pulled(sheet, np.full(2, 10.0), x, np.array([0.0, 1.0, 1.0]))
+    assert np.isfinite(P).all()
+    assert not P[0].any()
+
+
+# --- motion --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dt", [1 / 240, 1 / 20])
+def test_a_hanging_chain_is_stretched_by_what_hangs_below(dt):
+    """Link j carries m g (n − 1 − j): the equilibrium is that of the closed form however long the steps are."""
+    count = 12
+    rope = Membrane(young=1e6, thickness=1e-3, density=1e3, drag=8.0, damping=0.0)  # k = 1000 N/m, m = 1 kg
+    model = moving(chain(count), rope, held=[0])
+    model.set_force(weight(model))
+    for _ in range(round(6 / dt)):
+        model.step(dt, np.zeros((1, 3)))
+    below = np.arange(count - 1, 0, -1)
+    exact = -np.concatenate([[0], np.cumsum(below * G / 1000)])
+    assert model.u[:, 1] == pytest.approx(exact, rel=1e-6)
+    assert np.abs(model.u[:, [0, 2]]).max() < 1e-12
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    exponent=st.floats(-5, 1),
+    stiffness=st.floats(0, 6),
+    foundation=st.sampled_from([0.0, 1.0]),
+    crumpled=st.sampled_from([1e-3, 0.3, 3.0]),
+    uneven=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_no_step_makes_a_chain_blow_up(exponent, stiffness, foundation, crumpled, uneven, seed):
+    """k from K to 1e6 K and K = 0, steps of 1e-5 to 10 s, masses a thousandfold apart: what moves never has more than
+    the energy there was. Only where links turn over within a step the speed has another bound: to move by no more than
+    the length of the chain."""
+    rng = np.random.default_rng(seed)
+    count = 12
+    sheet = chain(count)
+    rope = Membrane(young=10.0**stiffness, thickness=1.0, density=1.0, drag=0.0, damping=0.0, foundation=foundation)
+    mixture = Mixture.of([rope.but(density=10 ** rng.uniform(-3, 0)) if uneven else rope for _ in range(count)])
+    model = ParticleModel(sheet, 1.0, rng.normal(size=(count, 3)), CPU)
+    model.set_material(mixture)
+    model.set_holds(np.array([0]) if seed % 2 else np.array([], int))
+    start = crumpled * rng.normal(size=(count, 3)) * (np.arange(count) > 0)[:, None]
+    model.restore({**model.state(), "u": start})
+    dt, mass = 10.0**exponent, mixture.number("density").sum()
+    most = 1.1 * sum(model.energies()) + (0.5 * mass * (count / dt) ** 2 if dt > 0.02 else 0)
+    for _ in range(60):
+        model.step(dt, np.zeros((seed % 2, 3)))
+        assert model.energies()[1] <= most
+
+
+def test_stiff_links_do_not_hinder_a_fall():
+    """½ g t² and nothing else, to rounding, of a sheet as stiff as steel."""
+    steel = Membrane(young=2e11, thickness=1e-3, density=7800.0, drag=0.0, damping=0.0)
+    model = moving(woven(8, 8), steel, unit=0.01)
+    model.set_force(weight(model))
+    for _ in range(48):
+        model.step(1 / 240)
+    fall = 0.5 * G * 0.2**2 / 0.01
+    assert model.u == pytest.approx(np.tile([0.0, -fall, 0.0], (64, 1)), abs=1e-9 * fall)
+
+
+def test_a_weight_on_a_thread_swings_as_a_pendulum():
+    """T = 2π√(l/g)(1 + θ²/16) of a thread that does not stretch. Steps are of first order, so the swing fades by
+    ½ω²Δt a second; the period stays to second order."""
+    thread = Membrane(young=1e8, thickness=1.0, density=1.0, drag=0.0, damping=0.0)
+    model = moving(chain(2), thread, held=[0])
+    angle, dt = 0.2, 1 / 240
+    start = np.zeros((2, 3))
+    start[1] = [np.sin(angle), 1 - np.cos(angle), 0.0]
+    model.restore({**model.state(), "u": start})
+    model.set_force(weight(model))
+    side, longest = [], 0.0
+    for _ in range(round(6 / dt)):
+        model.step(dt, np.zeros((1, 3)))
+        side.append(model.u[1, 0])
+        longest = max(longest, abs(np.linalg.norm(model.u[1] - [0, 1, 0]) - 1))
+    side = np.array(side)
+    crossings = np.flatnonzero(side[:-1] * side[1:] < 0)
+    times = dt * (crossings + side[crossings] / (side[crossings] - side[crossings + 1]))
+    period = 2 * np.diff(times).mean()
+    assert period == pytest.approx(2 * np.pi * np.sqrt(1 / G) * (1 + angle**2 / 16), rel=3e-3)
+    assert longest < 1e-4
