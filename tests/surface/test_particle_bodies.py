@@ -70,3 +70,23 @@ def test_what_is_inside_is_refused_in_words():
     body = flying()
     with pytest.raises(px.PhyxelError, match=r"to be seen inside: .*thin surface"):
         px.stage(body._world, px.Inside("speed")).draw(body._world)
+
+
+def test_what_lies_on_a_collider_hides_it():
+    """A red skin of particles as thin as latex on a grey ball: the picture is that of the skin alone, though discs of
+    both are flat and cut through each other; the outline may be a bit farther out."""
+    pictures = []
+    for bare in (True, False):
+        body = px.Body(px.load("sphere", points=600), model="particles", links="none", look="matte")
+        body.paint(lambda X: np.ones(len(X), bool), (0.8, 0.05, 0.05))
+        world = px.World(gravity=(0, 0, 0))
+        world.add(body)
+        if not bare:
+            world.add(px.Sphere(0.25 - 0.5 * body.material.thickness))
+        world.advance(1 / 60)
+        stage = px.stage(world, width=200, height=200, background=(1.0, 1.0, 1.0))
+        pictures.append(stage.draw(world)[..., :3].astype(float))
+    alone, dressed = pictures
+    seen = alone.min(axis=2) < 200
+    grey = seen & (np.abs(alone - dressed).max(axis=2) > 30)
+    assert seen.sum() > 4000 and grey.sum() < 0.01 * seen.sum()
