@@ -1,9 +1,9 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
 """Looks inside kernels: a table of what there is, and a mark on every surfel that says which it has.
 
-A mark is one whole number: its lowest six bits are the row of the table, the next says whether others that lie on it are
-seen before it, the next whether it is a sheet, which is seen from both sides, the rest tells the surfels of a body apart.
-From that comes the grain of stone, so that a grain stays with its surfel.
+A mark is one whole number: its lowest six bits are the row of the table, the next says whether others that lie on it
+are seen before it, the next whether it is a sheet, which is seen from both sides, the rest tells the surfels of a body
+apart. From that comes the grain of stone, so that a grain stays with its surfel.
 """
 
 from __future__ import annotations
