@@ -90,3 +90,18 @@ def test_what_lies_on_a_collider_hides_it():
     seen = alone.min(axis=2) < 200
     grey = seen & (np.abs(alone - dressed).max(axis=2) > 30)
     assert seen.sum() > 4000 and grey.sum() < 0.01 * seen.sum()
+
+
+def test_wind_presses_on_whichever_side_it_blows_against():
+    """½ ρ c A U² along the normal on a square of 1 m², from above and from below; on a ball half of that on πR², as on
+    a solid one: its inside is not blown at."""
+    U, rho = 5.0, 1.2
+    for name, area, tolerance in (("cloth", 1.0, 1e-6), ("balloon", 0.5 * np.pi * 0.5**2, 0.02)):
+        body = px.Body(px.load(name, points=642), model="particles", links="none")
+        world = px.World(gravity=(0, 0, 0))
+        world.add(body)
+        still = np.zeros_like(body.birth)
+        for way in (1.0, -1.0):
+            wind = px.Wind(velocity=(0, way * U, 0), density=rho)
+            force = body.masses @ wind.acceleration(body, body.positions, still, 0.0)
+            assert force == pytest.approx([0, way * 0.5 * rho * area * U**2, 0], rel=tolerance, abs=1e-3 * area)
