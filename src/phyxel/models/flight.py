@@ -11,7 +11,7 @@ from phyxel import device as dev
 from phyxel.contact.colliders import rebound
 from phyxel.contact.table import distance_to
 from phyxel.models.arrival import Arrival
-from phyxel.models.dents import Flight, Pull, dent_of, flown, fly, may_yield
+from phyxel.models.dents import dent_of
 from phyxel.models.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -131,39 +131,6 @@ def arrive(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.floa
     arrival.x[i] = u + b * v + a * push
     arrival.v[i] = h * v + b * push
     arrive_with(i, a, b, mass, stuff.damping[k], clock[0], arrival)
-
-
-@wp.kernel
-def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The same of particles that keep dents. Whether they yield on the way is seen with links pulling and the filling
-    pressing as they last did; what they do in this step is then not counted twice."""
-    i = first + wp.tid()
-    if p.hold[i] >= 0:
-        arrive_held(p, i, clock[0], arrival)
-        return
-    k = p.kind[i]
-    dt = clock[0]
-    start = Flight()
-    start.u = p.u[i]
-    start.v = p.v[i]
-    inner = (p.pull[i] + p.pressed[i]) / p.mass[i]
-    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
-    line = Pull()
-    line.f = p.force[i] / p.mass[i] + inner
-    line.rest = rest
-    line.w = steeper * stuff.stiffness[k]
-    line.d = stuff.drag[k]
-    end = flown(start, line, p.pace[i])
-    reach = wp.max(wp.length(p.peak[i]), stuff.limit[k])
-    if line.w > wp.float64(0.0) and stuff.plasticity[k] > wp.float64(0.0) and may_yield(start, line, reach):
-        virgin = line
-        virgin.rest = wp.vec3d()
-        virgin.w = stuff.stiffness[k]
-        end, peak = fly(start, p.peak[i], virgin, stuff.plasticity[k], stuff.limit[k], dt)
-        remember(stuff, p, i, peak, dt)
-    arrival.x[i] = end.u - end.a * inner
-    arrival.v[i] = end.v - end.b * inner
-    arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], dt, arrival)
 
 
 @wp.func

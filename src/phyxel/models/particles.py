@@ -26,7 +26,6 @@ from phyxel.models.flight import (
     Particles,
     Stuff,
     arrive,
-    arrive_plastic,
     find_dented_paces,
     find_paces,
     find_rests,
@@ -36,6 +35,7 @@ from phyxel.models.flight import (
 )
 from phyxel.models.sheet import Sheet
 from phyxel.models.tension import Tension
+from phyxel.models.yielding import arrive_plastic
 
 Floats = NDArray[np.float64]
 
@@ -146,7 +146,8 @@ class ParticleModel:
     def set_filling(self, bulk: float, amount: float = 1.0) -> None:
         """What is enclosed presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: nothing is."""
         if self._filling is None and bulk > 0:
-            self._filling = Filling(self.sheet.X, self.sheet.faces, self.unit, self.device)
+            sheet, linked = self.sheet, self._tension is not None
+            self._filling = Filling(sheet.X, sheet.faces, self.unit, self.device, None if linked else sheet.normals)
             self._make_room("pull", "pressed")
         if self._filling is not None:
             self._filling.set(bulk, amount)
