@@ -178,7 +178,10 @@ class Filling:
         self._ring = wp.array(ring[around].astype(np.int32), dtype=wp.vec2i, device=device)
         self._X = wp.array(X, dtype=wp.vec3d, device=device)
         self._x, self._area = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
-        self._normal = None if normals is None else wp.array(normals, dtype=wp.vec3d, device=device)
+        self._normal = None
+        if normals is not None:
+            unit_normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+            self._normal = wp.array(unit_normals, dtype=wp.vec3d, device=device)
         self._along = self._area if normals is None else wp.zeros(n, dtype=wp.vec3d, device=device)
         """what is pressed"""
         self._partial = wp.zeros(-(-n // int(CHUNK)), dtype=wp.vec2d, device=device)
