@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.surface.skin import summed
 from phyxel.contact.table import measured
+from phyxel.surface.skin import summed
 
 RADIUS, POINTS, THICKNESS, DENSITY = 0.5, 642, 2e-3, 500.0
 PER_AREA = DENSITY * THICKNESS
@@ -59,8 +59,8 @@ def test_fields_that_are_even_or_radial_move_particles_by_the_closed_form():
 
 @pytest.mark.parametrize("bulk", [2e4, 2e8])
 def test_a_filling_presses_by_the_volume_that_is_missing(bulk):
-    """At rest the foundation holds the pressure: K u = p (a·n) n at every particle, n its normal at rest and a its vector
-    of area now, p = B (amount − V/V₀) to rounding, however stiff. A ball grows by s: K R s = p (1 + s)²; its flat faces
+    """At rest the foundation holds the pressure: K u = p (a·n) n at every particle, n its normal at rest and a its area
+    vector now, p = B (amount − V/V₀) to rounding, however stiff. A ball grows by s: K R s = p (1 + s)²; its flat faces
     have 1 % less area."""
     foundation, amount = 1e5, 1.4
     body = balloon(foundation=foundation, drag=100.0)
