@@ -155,7 +155,7 @@ class Balance:
         return wp.array(values, dtype=wp.int32, device=device)
 
     def launches(self, y: wp.array, free: wp.array, inertia: wp.array) -> list[dev.Launch]:
-        """Move y (n,) of vec3d so that what the links pull with cancels; `inertia` is 1/H, infinite where it is held."""
+        """Move y (n,) so that what the links pull with cancels. `inertia` is 1/H, infinite where it is held."""
         return [
             dev.Launch(sum_chunks, self._chunks, [y, free, inertia, self._pieces], 0.1 * CHUNK),
             dev.Launch(find_shifts, self._count, [self._pieces]),
