@@ -242,6 +242,11 @@ def test_what_falls_apart_shares_a_push_and_keeps_its_place():
     assert np.allclose(gained.sum(axis=0), [0.2, 0, 0.1], atol=1e-5)
     idle = int(np.argmin([one.birth[:, 0].max() for one in world.bodies]))
     assert np.abs(gained[idle, 0]) < 0.01 < gained[idle, 2]
+    for where, shares in ((px.Box((-1, 0, -1), (1, 1, 1)), 2), (RIGHT, 1)):
+        late = px.Push((0, 5, 0), where, bodies=[body.name])
+        world.add(late)
+        forces = [one.masses @ late.acceleration(one, one.positions, one.velocities, 0.0) for one in world.bodies]
+        assert np.allclose(np.sum(forces, axis=0), [0, 5, 0]) and np.count_nonzero(np.array(forces)[:, 1]) == shares
 
 
 # Wind

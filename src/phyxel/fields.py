@@ -19,7 +19,8 @@ from scipy.spatial import cKDTree
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.mixing import Channel
-from phyxel.region import Spot, Vector, Where, as_vector, select
+from phyxel.picking import PICKED, surfel_at
+from phyxel.region import Ball, Spot, Vector, Where, as_vector, select
 from phyxel.surface.skin import summed
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, float], NDArray[np.floating]]
 
 
+FAINTEST = 1e-6
+"""Square root of the least weight of a push that fades: where only one node is pushed, it may lie at the very edge."""
 ROUNDING = 1e-11
 """Share of a time by which a clock that went there in many steps may be off."""
 
@@ -226,6 +229,9 @@ class Push(ForceField):
     force: Vector
     """F on a body, in all [N]"""
     where: Where | Channel | None = None
+    fades: bool = False
+    """whether it is strongest in the middle of a ball, or a spot with a radius, and fades to its edge:
+    w = (1 − r²/R²)²"""
     _force: Floats = field(init=False, repr=False)
     _paint: dict[tuple[str, bytes], _Paint] = field(init=False, repr=False, default_factory=dict)
 
@@ -234,11 +240,14 @@ class Push(ForceField):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "_force", as_vector(f"{self.label}: force", self.force, "N"))
+        if self.fades and not isinstance(self.where, Ball | Spot):
+            raise PhyxelError(f"{self.label}: fades: needs a place with a middle, px.Ball(...) or px.Spot(...)")
 
     def enter(self, world: World) -> None:
         super().enter(world)
-        missed = [error for body in world.bodies if (error := self._miss(body))]
-        if missed and (self.bodies is not None or len(missed) == len(world.bodies)):
+        errors = {_key(body): error for body in world.bodies if (error := self._miss(body))}
+        missed = [error for key, error in errors.items() if not self._paint[key].any()]
+        if missed and (self.bodies is not None or len(missed) == len({_key(body) for body in world.bodies})):
             raise missed[0]
 
     def meet(self, body: Body) -> None:
@@ -246,15 +255,18 @@ class Push(ForceField):
 
     def _miss(self, body: Body) -> PhyxelError | None:
         """Find the place on a body that it acts on, or say why there is none."""
-        if super().acts_on(body):
-            try:
-                self._paint[_key(body)] = _Paint(body, self._weights(body))
-            except PhyxelError as error:
-                return error
-        return None
+        if not super().acts_on(body):
+            return None
+        paint, missed = self._paint.setdefault(_key(body), _Paint()), None
+        try:
+            weights = self._weights(body) * self._fading(body)
+        except PhyxelError as error:
+            weights, missed = np.zeros(len(body.birth)), error
+        paint.add(body, weights)
+        return missed
 
     def acts_on(self, body: Body) -> bool:
-        return _key(body) in self._paint
+        return super().acts_on(body) and _key(body) in self._paint and self._paint[_key(body)].any()
 
     def _weights(self, body: Body) -> Floats:
         where, label, count = self.where, f"{self.label}: {body.name}", len(body.birth)
@@ -275,9 +287,20 @@ class Push(ForceField):
         weights[chosen] = 1.0
         return weights
 
+    def _fading(self, body: Body) -> Floats | float:
+        """How much of the weight of its nodes is left, shape (n,)."""
+        if not self.fades:
+            return 1.0
+        assert isinstance(self.where, Ball | Spot)
+        middle = self.where.centre if isinstance(self.where, Ball) else surfel_at(body, self.where.at)
+        radius = PICKED * body.unit if self.where.radius is None else self.where.radius
+        away = np.linalg.norm(body.birth - np.asarray(middle), axis=1) / radius
+        return np.maximum(1 - away**2, FAINTEST) ** 2
+
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
         paint = self._paint[_key(body)]
-        pieces = [one for one in body._in_world(self.label).bodies if _key(one) == _key(body)]
+        bodies = body._in_world(self.label).bodies
+        pieces = [one for one in bodies if _key(one) == _key(body) and self.acts_on(one)]
         total = sum(float(paint.on(piece) @ piece.masses) for piece in pieces)
         return np.outer(paint.on(body) / total, self._force)
 
@@ -285,9 +308,19 @@ class Push(ForceField):
 class _Paint:
     """Weights of the nodes of a body, which they keep when it falls apart."""
 
-    def __init__(self, body: Body, weights: Floats) -> None:
-        self._birth, self._weights = body.birth, weights
-        self._known: dict[Body, tuple[Floats, Floats]] = {body: (body.birth, weights)}
+    def __init__(self) -> None:
+        self._birth, self._weights = np.zeros((0, 3)), np.zeros(0)
+        self._known: dict[Body, tuple[Floats, Floats]] = {}
+
+    def add(self, body: Body, weights: Floats) -> None:
+        """Those of the body, or of a piece that it has fallen into already."""
+        self._birth = np.concatenate([self._birth, body.birth])
+        self._weights = np.concatenate([self._weights, weights])
+        self._known[body] = body.birth, weights
+
+    def any(self) -> bool:
+        """Whether there are any but 0."""
+        return bool(self._weights.any())
 
     def on(self, piece: Body) -> Floats:
         """Those of the body or of a piece of it, shape (n,)."""

@@ -342,6 +342,7 @@ class PushPart(FieldPart, PlacePart):
     kind: Literal["push"]
     force: Triple
     channel: Literal[CHANNELS] | None = None  # type: ignore[valid-type]
+    fades: bool = False
 
     @model_validator(mode="after")
     def _channel_or_place(self) -> PushPart:
@@ -351,7 +352,7 @@ class PushPart(FieldPart, PlacePart):
 
     def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
         where = self.where if self.channel is None else Channel(self.channel, 0.0, 1.0)
-        return Push(self.force, where, bodies=self.bodies, name=self.name, during=self.during)
+        return Push(self.force, where, self.fades, bodies=self.bodies, name=self.name, during=self.during)
 
 
 class FillingPart(FieldPart):

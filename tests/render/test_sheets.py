@@ -2,10 +2,16 @@
 
 import numpy as np
 import pytest
+import warp as wp
 
+from phyxel.contact.table import ColliderTable
 from phyxel.render.camera import Camera
 from phyxel.render.splat import Renderer
 from phyxel.render.stuff import SHEET, marks
+from phyxel.surface.discs import Rest
+from phyxel.surface.ring import Ring
+from phyxel.surface.surfels import Surfels
+from tests.surface.test_woven import Moved
 
 ACROSS, COUNT = 1.0, 40
 
@@ -63,3 +69,33 @@ def test_the_shadow_is_the_same_whichever_way_it_looks(renderer):
     assert np.abs(up - down).max() < 2
     bare = picture(renderer, (0, 3.0, -3.0), sheet=False, turned=True, ground=0.0, background="studio")
     assert np.abs(up - bare).max() > 30
+
+
+def test_a_fold_has_no_holes_and_hardly_sticks_out(renderer):
+    """A flat sheet bent to a half pipe of radius R = 4 spacings: seen from its side all of the pipe is opaque, and its
+    outline is no farther out than discs of radius r on a round one are, r²/2R = 0.14 spacings, and half a pixel."""
+    count, R, unit = 13, 4.0, 0.1
+    place = np.arange(count) - (count - 1) / 2
+    x, z = (axis.reshape(-1) for axis in np.meshgrid(place, place, indexing="ij"))
+    X, corner = np.stack([x, 0 * x, z], axis=1), np.arange(count**2).reshape(count, count)
+    quads = np.stack([corner[:-1, :-1], corner[:-1, 1:], corner[1:, 1:], corner[1:, :-1]], axis=2).reshape(-1, 4)
+    cpu = renderer.device
+    ring = Ring.around(X, np.tile([0.0, 1.0, 0.0], (len(X), 1)), quads, cpu)
+    rest = Rest(X, ring.normals, np.full(X.shape, 0.7), unit, ring.radii, ring.axes)
+    surfels, table = Surfels(rest, X, cpu, None, ring.values), ColliderTable([unit], wp.float32, cpu)
+    table.write((), np.zeros((1, 3)), (0.0, 0.0), 0.0)
+    bent = np.stack([R * np.sin(x / R), R * np.cos(x / R) - R, z], axis=1) - X
+    surfels.follow(Moved(wp.array(bent.astype(np.float32), dtype=wp.vec3), table.table), 0, unit, np.zeros(3))
+    far, height = 40.0, 240
+    camera = Camera(eye=(far, -R * unit, 0), target=(0, -R * unit, 0), width=height, height=height, fov=2.0)
+    alpha = renderer.render(
+        surfels.position, surfels.axis_a, surfels.axis_b, surfels.color, camera, background=None,
+        marks=marks(SHEET, len(surfels)),
+    )[..., 3]  # fmt: skip
+    pixel = 2 * far * np.tan(np.radians(1.0)) / height
+    rows = (height / 2 - 0.5 - np.arange(height)) * pixel / unit  # spacings above the axis of the pipe
+    columns = np.abs((np.arange(height) + 0.5 - height / 2) * pixel / unit)
+    middle = columns < 5
+    assert (alpha[(rows > 0.4) & (rows < R - 0.05)][:, middle] == 255).all()
+    sagitta = float(ring.radii.max()) ** 2 / (2 * R)
+    assert alpha[rows > R + sagitta + 0.5 * pixel / unit + 0.02][:, middle].max() == 0

@@ -9,6 +9,10 @@ of the surface itself; as seen ahead by βv, the volume is larger by Σ a_i·βv
 
 is what is left of it then: one number, found on the device, however stiff the filling is. Its forces add up to nothing,
 and neither do they turn the surface.
+
+A surface without links has nothing to keep neighbours side by side: areas that lean with them would press them apart,
+and single particles would shoot out of creases. Each is pressed along its normal at rest then, by as much of its area
+as looks that way.
 """
 
 from __future__ import annotations
@@ -76,6 +80,18 @@ def find_areas(
 
 
 @wp.kernel
+def straighten(
+    first: int,
+    normal: wp.array(dtype=wp.vec3d),
+    area: wp.array(dtype=wp.vec3d),
+    along: wp.array(dtype=wp.vec3d),
+):
+    """As much of an area as looks along a normal."""
+    i = first + wp.tid()
+    along[i] = wp.max(wp.dot(area[i], normal[i]), wp.float64(0.0)) * normal[i]
+
+
+@wp.kernel
 def sum_chunks(
     first: int,
     n: int,
@@ -84,9 +100,11 @@ def sum_chunks(
     pressed: wp.array(dtype=wp.vec3d),
     x: wp.array(dtype=wp.vec3d),
     area: wp.array(dtype=wp.vec3d),
+    along: wp.array(dtype=wp.vec3d),
     partial: wp.array(dtype=wp.vec2d),
 ):
-    """V = Σ x·a/3, about the first particle, with Σ a·(βv − H f); and Σ H |a|², of CHUNK particles each."""
+    """V = Σ x·a/3, about the first particle, with Σ a·(βv − H f); and Σ H |a|², of CHUNK particles each; of areas that
+    are pressed along others, Σ H a·along."""
     chunk = first + wp.tid()
     volume = wp.float64(0.0)
     give = wp.float64(0.0)
@@ -94,7 +112,7 @@ def sum_chunks(
         A, H = arrival.A[i], arrival.H[i]
         further = ahead(arrival, i) - arrival.x[i] + (H - A) * P[i] - A * pressed[i]
         volume += wp.dot((x[i] - x[0]) / wp.float64(3.0) + further, area[i])
-        give += H * wp.dot(area[i], area[i])
+        give += H * wp.dot(area[i], along[i])
     partial[chunk] = wp.vec2d(volume, give)
 
 
@@ -131,9 +149,17 @@ def press(
 
 
 class Filling:
-    """What is in a closed surface of points X (n, 3) and faces (m, 3) [units]; `unit` in m."""
+    """What is in a closed surface of points X (n, 3) and faces (m, 3) [units]; `unit` in m. Of one without links, with
+    the normals (n, 3) of its points."""
 
-    def __init__(self, X: Floats, faces: NDArray[np.int32] | None, unit: float, device: wp.Device) -> None:
+    def __init__(
+        self,
+        X: Floats,
+        faces: NDArray[np.int32] | None,
+        unit: float,
+        device: wp.Device,
+        normals: Floats | None = None,
+    ) -> None:
         if faces is None or not is_closed(faces):
             raise PhyxelError(
                 "a filling needs a closed surface, every edge between two faces; this one is open or has no faces"
@@ -152,6 +178,12 @@ class Filling:
         self._ring = wp.array(ring[around].astype(np.int32), dtype=wp.vec2i, device=device)
         self._X = wp.array(X, dtype=wp.vec3d, device=device)
         self._x, self._area = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
+        self._normal = None
+        if normals is not None:
+            unit_normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+            self._normal = wp.array(unit_normals, dtype=wp.vec3d, device=device)
+        self._along = self._area if normals is None else wp.zeros(n, dtype=wp.vec3d, device=device)
+        """what is pressed"""
         self._partial = wp.zeros(-(-n // int(CHUNK)), dtype=wp.vec2d, device=device)
         self._numbers = dev.Shared(3, wp.float64, device)
         self._pressure = wp.zeros(1, dtype=wp.float64, device=device)
@@ -165,13 +197,15 @@ class Filling:
     def launches(self, arrival: Arrival, P: wp.array, pressed: wp.array) -> list[dev.Launch]:
         """Find p and add what it does to `arrival`. `pressed` holds its forces p a_i, (n,) of vec3d [N/unit], in the
         step before and then in this one."""
-        n, chunks = len(self._x), len(self._partial)
+        n, chunks, area, along = len(self._x), len(self._partial), self._area, self._along
+        straight = [] if self._normal is None else [dev.Launch(straighten, n, [self._normal, area, along], 0.1)]
         return [
             dev.Launch(find_ends, n, [self._X, arrival, P, pressed, self._x], 0.1),
-            dev.Launch(find_areas, n, [self._start, self._ring, self._x, self._area], 0.3),
-            dev.Launch(sum_chunks, chunks, [n, arrival, P, pressed, self._x, self._area, self._partial], 5),
+            dev.Launch(find_areas, n, [self._start, self._ring, self._x, area], 0.3),
+            *straight,
+            dev.Launch(sum_chunks, chunks, [n, arrival, P, pressed, self._x, area, along, self._partial], 5),
             dev.Launch(find_pressure, 1, [self._numbers.array, self._partial, self._pressure]),
-            dev.Launch(press, n, [self._pressure, self._area, arrival, pressed], 0.1),
+            dev.Launch(press, n, [self._pressure, along, arrival, pressed], 0.1),
         ]
 
     def pressure(self) -> float:

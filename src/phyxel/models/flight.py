@@ -11,11 +11,13 @@ from phyxel import device as dev
 from phyxel.contact.colliders import rebound
 from phyxel.contact.table import distance_to
 from phyxel.models.arrival import Arrival
-from phyxel.models.dents import Flight, Pull, dent_of, flown, fly, may_yield
+from phyxel.models.dents import dent_of
 from phyxel.models.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+TOUCHING = 1.0e-6
+"""Gap to a collider [units] below which a particle lies on it."""
 PUSHES = wp.constant(3)
 """Rounds in which a particle is put on the surface of colliders: the distance to some is exact only there."""
 
@@ -37,6 +39,15 @@ class Stuff:
     """half the thickness"""
     pace: wp.array(dtype=wp.vec3d)
     """response over a step"""
+
+
+def no_stuff(count: int, device: wp.Device) -> Any:
+    """Room for that of so many materials."""
+    stuff: Any = Stuff()
+    for name in ("drag", "stiffness", "damping", "plasticity", "limit", "clearance"):
+        setattr(stuff, name, wp.zeros(count, dtype=wp.float64, device=device))
+    stuff.pace = wp.zeros(count, dtype=wp.vec3d, device=device)
+    return stuff
 
 
 @wp.struct
@@ -106,7 +117,7 @@ def arrive_with(
     i: int, a: wp.float64, b: wp.float64, mass: wp.float64, damping: wp.float64, dt: wp.float64, arrival: Arrival
 ):
     """How far a force leads. Links look ahead of the end of the step by their damping, at least by half a step, which
-    calms what it cannot resolve; not where the particle swings back."""
+    calms what it cannot resolve."""
     per_mass = wp.float64(1.0) / mass
     ahead = wp.max(damping, wp.float64(0.5) * dt)
     arrival.A[i] = a * per_mass
@@ -131,39 +142,6 @@ def arrive(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.floa
     arrival.x[i] = u + b * v + a * push
     arrival.v[i] = h * v + b * push
     arrive_with(i, a, b, mass, stuff.damping[k], clock[0], arrival)
-
-
-@wp.kernel
-def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The same of particles that keep dents. Whether they yield on the way is seen with links pulling and the filling
-    pressing as they last did; what they do in this step is then not counted twice."""
-    i = first + wp.tid()
-    if p.hold[i] >= 0:
-        arrive_held(p, i, clock[0], arrival)
-        return
-    k = p.kind[i]
-    dt = clock[0]
-    start = Flight()
-    start.u = p.u[i]
-    start.v = p.v[i]
-    inner = (p.pull[i] + p.pressed[i]) / p.mass[i]
-    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
-    line = Pull()
-    line.f = p.force[i] / p.mass[i] + inner
-    line.rest = rest
-    line.w = steeper * stuff.stiffness[k]
-    line.d = stuff.drag[k]
-    end = flown(start, line, p.pace[i])
-    reach = wp.max(wp.length(p.peak[i]), stuff.limit[k])
-    if line.w > wp.float64(0.0) and stuff.plasticity[k] > wp.float64(0.0) and may_yield(start, line, reach):
-        virgin = line
-        virgin.rest = wp.vec3d()
-        virgin.w = stuff.stiffness[k]
-        end, peak = fly(start, p.peak[i], virgin, stuff.plasticity[k], stuff.limit[k], dt)
-        remember(stuff, p, i, peak, dt)
-    arrival.x[i] = end.u - end.a * inner
-    arrival.v[i] = end.v - end.b * inner
-    arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], dt, arrival)
 
 
 @wp.func
@@ -200,6 +178,10 @@ def meet(
     shift = wp.vec3d()
     v = after
     if gap < none:
+        # What lay there goes back along the normal it lay on: along that of where it got to it would creep on a curve.
+        lay, normal = gap_to(colliders, k, arm - way, wp.vec3d(), clearance)
+        if lay < wp.float64(TOUCHING):
+            n = normal
         sliding = after - carried
         press = -wp.dot(sliding, n)
         if press <= none:  # on its way out, from below the surface: that swing has not happened

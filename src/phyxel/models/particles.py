@@ -24,30 +24,30 @@ from phyxel.models.arrival import Arrival, no_arrival
 from phyxel.models.filling import Filling, enclosed
 from phyxel.models.flight import (
     Particles,
-    Stuff,
     arrive,
-    arrive_plastic,
     find_dented_paces,
     find_paces,
     find_rests,
     land,
     land_among,
+    no_stuff,
     show,
 )
 from phyxel.models.sheet import Sheet
 from phyxel.models.tension import Tension
+from phyxel.models.yielding import arrive_plastic
 
 Floats = NDArray[np.float64]
 
-SETTLING_STEP = 1 / 30
-"""[s]"""
+SETTLING_STEP, LINKED_SETTLING_STEP = 1 / 30, 1 / 240
+"""[s]; with links as long as a step otherwise is, or what a longer one cannot resolve of them would come to rest
+elsewhere"""
 SETTLING_STEPS = 5000
 
 
 class ParticleModel:
     """Moves one surface. Lengths are in body units about the body's origin, axes are the world's, all in double."""
 
-    _stuff: Any
     _mixture: Mixture
 
     def __init__(self, sheet: Sheet, unit: float, velocities: Floats, device: wp.Device) -> None:
@@ -75,6 +75,7 @@ class ParticleModel:
         p.pull = self._vectors(self._tension is not None)
         p.pressed, p.peak, p.pace = (self._vectors(False) for _ in range(3))
         self._particles = p
+        self._stuff, self._plastic = no_stuff(0, device), False
         self._program: dev.Program | None = None
         self._met: Any = None
 
@@ -94,10 +95,9 @@ class ParticleModel:
         """What each particle is made of (membranes); motion goes on from where it is."""
         self._mixture = mixture
         self._write_stuff(calm=False)
-        p, device = self._particles, self.device
-        p.kind = wp.array(mixture.which.astype(np.int32), dtype=wp.int32, device=device)
+        self._particles.kind.assign(mixture.which.astype(np.int32))
         self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
-        p.mass = wp.array(self._mass, dtype=wp.float64, device=device)
+        self._particles.mass.assign(self._mass)
         if self._plastic:
             self._make_room("peak", "pace", "pull", "pressed")
         if self._tension is not None:
@@ -107,13 +107,12 @@ class ParticleModel:
         """`calm`: damped so that it goes straight to rest, critically where a settling step cannot follow the swing or
         an overshoot would leave a dent, else not at all."""
         materials: Any = self._mixture.materials
-        stuff: Any = Stuff()
         stiffness = np.array([one.foundation / (one.density * one.thickness) for one in materials])
         drag = np.array([one.drag for one in materials])
         plasticity = np.array([one.plasticity for one in materials])
         if calm:
             omega = np.sqrt(stiffness)
-            drag = np.where((omega * SETTLING_STEP > 1) | (plasticity > 0), 2 * omega, 0.0)
+            drag = np.where((omega * self._settling_step > 1) | (plasticity > 0), 2 * omega, 0.0)
         columns = {
             "drag": drag,
             "stiffness": stiffness,
@@ -122,11 +121,12 @@ class ParticleModel:
             "limit": np.array([one.elastic_limit for one in materials]) / self.unit,
             "clearance": np.array([one.thickness for one in materials]) / (2 * self.unit),
         }
+        plastic = bool(((plasticity > 0) & (stiffness > 0)).any())
+        if len(self._stuff.pace) != len(materials) or plastic != self._plastic:
+            self._stuff, self._plastic, self._program = no_stuff(len(materials), self.device), plastic, None
         for name, values in columns.items():
-            setattr(stuff, name, wp.array(values, dtype=wp.float64, device=self.device))
-        stuff.pace = wp.zeros(len(materials), dtype=wp.vec3d, device=self.device)
-        self._stuff, self._program = stuff, None
-        self._plastic = bool(((plasticity > 0) & (stiffness > 0)).any())
+            getattr(self._stuff, name).assign(values)
+        self._clock.host[0] = 0.0  # the next step is to find its paces
 
     def set_holds(self, nodes: NDArray[np.integer]) -> None:
         """Which particles are held from now on, (k,) in the order of the goals of a step; nothing jumps."""
@@ -146,7 +146,8 @@ class ParticleModel:
     def set_filling(self, bulk: float, amount: float = 1.0) -> None:
         """What is enclosed presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: nothing is."""
         if self._filling is None and bulk > 0:
-            self._filling = Filling(self.sheet.X, self.sheet.faces, self.unit, self.device)
+            sheet, linked = self.sheet, self._tension is not None
+            self._filling = Filling(sheet.X, sheet.faces, self.unit, self.device, None if linked else sheet.normals)
             self._make_room("pull", "pressed")
         if self._filling is not None:
             self._filling.set(bulk, amount)
@@ -222,6 +223,10 @@ class ParticleModel:
         inputs = [table, self._pressures.array, p.X, p.u, areas, self._force.array, p.force]
         return [dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)]
 
+    @property
+    def _settling_step(self) -> float:
+        return SETTLING_STEP if self._tension is None else LINKED_SETTLING_STEP
+
     def settle(
         self, goals: Floats | None = None, colliders: ColliderTable | None = None, tolerance: float = 1e-6
     ) -> None:
@@ -235,7 +240,7 @@ class ParticleModel:
         last, before = 0.0, self.u
         try:
             for _ in range(SETTLING_STEPS):
-                self.step(SETTLING_STEP, goals, colliders)
+                self.step(self._settling_step, goals, colliders)
                 kinetic = self.energies()[1]
                 if kinetic <= last:
                     v.zero_()
