@@ -225,6 +225,24 @@ def test_the_pull_is_minus_the_gradient_of_the_energy_at_the_end_and_moves_nothi
         assert P[i, axis] == pytest.approx(-slope, abs=1e-6 * np.abs(P).max())
 
 
+def test_a_large_stiff_sheet_moves_nothing_as_a_whole_before_its_iterations_are_through():
+    """ΣP = 0 to rounding, torques to second order in the turn that makes it so; two pieces, each for itself."""
+    rng = np.random.default_rng(6)
+    X, quads = grid(20, 20)
+    far = np.concatenate([X, X + [30.0, 0.0, 0.0]])
+    sheet = Sheet.made(far, up(far), quads=np.concatenate([quads, quads + 400]))
+    k = np.full(len(sheet.elements), 1e6)
+    x = 0.1 * rng.normal(size=far.shape)
+    H = rng.uniform(0.1, 1.0, len(far))
+    P, _ = pulled(sheet, k, x, H)
+    y = far + x + H[:, None] * P
+    for piece in (slice(0, 400), slice(400, 800)):
+        arms = y[piece] - y[piece].mean(axis=0)
+        torques = np.cross(arms, P[piece])
+        assert np.abs(P[piece].sum(axis=0)).max() < 1e-9 * np.abs(P[piece]).sum()
+        assert np.abs(torques.sum(axis=0)).max() < 1e-3 * np.abs(torques).sum()
+
+
 def test_a_held_particle_is_immovable_and_a_link_of_no_length_pulls_nowhere():
     sheet = chain(3)
     x = np.zeros((3, 3))

@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.models.arrival import Arrival, ahead
+from phyxel.models.balance import Balance
 from phyxel.models.coarse import Coarse, Level, moved
 from phyxel.models.elements import BEND
 from phyxel.models.reductions import CHUNK
@@ -291,6 +292,9 @@ class Tension:
         self._bends = self._listed_bends()
         self._ends = 2 * len(pairs) + int(known[self._bend].sum())
         self._coarse = Coarse(sheet.X, device)
+        places = (np.nonzero(known)[0], elements.index[known])
+        self._links = csr_array((elements.weight[known], places), (len(elements), n))
+        self._balance = Balance(self._links, device)
         crowd = np.bincount(elements.index[known], np.abs(elements.weight)[known], n)
         s = Solve()
         s.X = wp.array(sheet.X, dtype=wp.vec3d, device=device)
@@ -357,8 +361,7 @@ class Tension:
         known = index >= 0
         D = np.bincount(index[known], (k[:, None] * weight * weight.sum(axis=1, keepdims=True))[known], self._n)
         self._solve.D.assign(D)
-        C = csr_array((self._elements.weight[known], (np.nonzero(known)[0], index[known])), (len(k), self._n))
-        self._coarse.set_stiffness(C, k)
+        self._coarse.set_stiffness(self._links, k)
         self._springs.k.assign(k[self._spring][self._twice])
         self._bends.k.assign(k[self._bend])
 
@@ -385,7 +388,7 @@ class Tension:
             cycle.append(dev.Launch(find_rest, n, [step, springs, bends, s], 1.0))
             cycle += coarse.moves(step, s.plan, s.rest)
             cycle.append(dev.Launch(iterate, n, [step, levels, coarse.lowest, s], 0.1))
-        launches += 2 * cycle
+        launches += [*cycle, *cycle, *self._balance.launches(s.y, s.free, s.inertia)]
         return [*launches, dev.Launch(take_pull, n, [arrival, s, P], 0.05)]
 
     def energy(self, u: wp.array) -> float:
