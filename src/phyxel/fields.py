@@ -241,7 +241,7 @@ class Push(ForceField):
         super().__post_init__()
         object.__setattr__(self, "_force", as_vector(f"{self.label}: force", self.force, "N"))
         if self.fades and not isinstance(self.where, Ball | Spot):
-            raise PhyxelError(f"{self.label}: fades: needs a place with a middle and a radius, px.Ball(...) or px.Spot(...)")
+            raise PhyxelError(f"{self.label}: fades: needs a place with a middle, px.Ball(...) or px.Spot(...)")
 
     def enter(self, world: World) -> None:
         super().enter(world)

@@ -40,6 +40,11 @@ class Hull:
 
 def _found(body: Body) -> Skin:
     if body.sheet is not None:
+        area, itself = body.unit**2 * body.sheet.areas[:, None] * body.ring.normals, np.arange(len(body.birth))
+        if not body.ring.is_open:
+            return Skin(itself, area)
+        return Skin(np.tile(itself, 2), np.concatenate([area, -area]))
+    if body.sheet is not None:
         return _of_sheet(body.sheet, body.unit)
     if body.has_melted:
         carried = body.surface.carried

@@ -70,3 +70,38 @@ def test_what_is_inside_is_refused_in_words():
     body = flying()
     with pytest.raises(px.PhyxelError, match=r"to be seen inside: .*thin surface"):
         px.stage(body._world, px.Inside("speed")).draw(body._world)
+
+
+def test_what_lies_on_a_collider_hides_it():
+    """A red skin of particles as thin as latex on a grey ball: the picture is that of the skin alone, though discs of
+    both are flat and cut through each other; the outline may be a bit farther out."""
+    pictures = []
+    for bare in (True, False):
+        body = px.Body(px.load("sphere", points=600), model="particles", links="none", look="matte")
+        body.paint(lambda X: np.ones(len(X), bool), (0.8, 0.05, 0.05))
+        world = px.World(gravity=(0, 0, 0))
+        world.add(body)
+        if not bare:
+            world.add(px.Sphere(0.25 - 0.5 * body.material.thickness))
+        world.advance(1 / 60)
+        stage = px.stage(world, width=200, height=200, background=(1.0, 1.0, 1.0))
+        pictures.append(stage.draw(world)[..., :3].astype(float))
+    alone, dressed = pictures
+    seen = alone.min(axis=2) < 200
+    grey = seen & (np.abs(alone - dressed).max(axis=2) > 30)
+    assert seen.sum() > 4000 and grey.sum() < 0.01 * seen.sum()
+
+
+def test_wind_presses_on_whichever_side_it_blows_against():
+    """½ ρ c A U² along the normal on a square of 1 m², from above and from below; on a ball half of that on πR², as on
+    a solid one: its inside is not blown at."""
+    U, rho = 5.0, 1.2
+    for name, area, tolerance in (("cloth", 1.0, 1e-6), ("balloon", 0.5 * np.pi * 0.5**2, 0.02)):
+        body = px.Body(px.load(name, points=642), model="particles", links="none")
+        world = px.World(gravity=(0, 0, 0))
+        world.add(body)
+        still = np.zeros_like(body.birth)
+        for way in (1.0, -1.0):
+            wind = px.Wind(velocity=(0, way * U, 0), density=rho)
+            force = body.masses @ wind.acceleration(body, body.positions, still, 0.0)
+            assert force == pytest.approx([0, way * 0.5 * rho * area * U**2, 0], rel=tolerance, abs=1e-3 * area)

@@ -27,6 +27,7 @@ MODULES = {
     "g04": "phyxel.bench.g05",
     "levels": "phyxel.bench.cracks",
     "modes": "phyxel.bench.g05",
+    "w96": "phyxel.bench.w96",
     "solid": "phyxel.bench.solids",
     "growth": "phyxel.bench.solids",
     "demo": "phyxel.bench.scenes",

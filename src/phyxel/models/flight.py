@@ -43,6 +43,15 @@ class Stuff:
     """response over a step"""
 
 
+def no_stuff(count: int, device: wp.Device) -> Any:
+    """Room for that of so many materials."""
+    stuff: Any = Stuff()
+    for name in ("drag", "stiffness", "damping", "plasticity", "limit", "clearance"):
+        setattr(stuff, name, wp.zeros(count, dtype=wp.float64, device=device))
+    stuff.pace = wp.zeros(count, dtype=wp.vec3d, device=device)
+    return stuff
+
+
 @wp.struct
 class Particles:
     """All that a surface's particles are and do; each array has shape (n,), `goal` that of what is held."""

@@ -24,7 +24,6 @@ from phyxel.models.arrival import Arrival, no_arrival, set_walls
 from phyxel.models.filling import Filling, enclosed
 from phyxel.models.flight import (
     Particles,
-    Stuff,
     arrive,
     find_dented_paces,
     find_paces,
@@ -32,11 +31,12 @@ from phyxel.models.flight import (
     land,
     land_among,
     lean,
+    no_stuff,
     show,
 )
 from phyxel.models.sheet import Sheet
 from phyxel.models.tension import Tension
-from phyxel.models.yielding import arrive_plastic
+from phyxel.models.yielding import arrive_dented, arrive_plastic
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,6 @@ SETTLING_STEPS = 5000
 class ParticleModel:
     """Moves one surface. Lengths are in body units about the body's origin, axes are the world's, all in double."""
 
-    _stuff: Any
     _mixture: Mixture
 
     def __init__(self, sheet: Sheet, unit: float, velocities: Floats, device: wp.Device) -> None:
@@ -77,6 +76,7 @@ class ParticleModel:
         p.pull = self._vectors(self._tension is not None)
         p.pressed, p.peak, p.pace = (self._vectors(False) for _ in range(3))
         self._particles = p
+        self._stuff, self._plastic = no_stuff(0, device), False
         self._program: dev.Program | None = None
         self._met: Any = None
 
@@ -96,12 +96,11 @@ class ParticleModel:
         """What each particle is made of (membranes); motion goes on from where it is."""
         self._mixture = mixture
         self._write_stuff(calm=False)
-        p, device = self._particles, self.device
-        p.kind = wp.array(mixture.which.astype(np.int32), dtype=wp.int32, device=device)
+        self._particles.kind.assign(mixture.which.astype(np.int32))
         self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
-        p.mass = wp.array(self._mass, dtype=wp.float64, device=device)
+        self._particles.mass.assign(self._mass)
         if self._plastic:
-            self._make_room("peak", "pace", "pull", "pressed")
+            self._make_room("peak", "pace")
         if self._tension is not None:
             self._tension.set_stiffness(self.sheet.elements.stiffness(mixture, self.unit))
 
@@ -109,7 +108,6 @@ class ParticleModel:
         """`calm`: damped so that it goes straight to rest, critically where a settling step cannot follow the swing or
         an overshoot would leave a dent, else not at all."""
         materials: Any = self._mixture.materials
-        stuff: Any = Stuff()
         stiffness = np.array([one.foundation / (one.density * one.thickness) for one in materials])
         drag = np.array([one.drag for one in materials])
         plasticity = np.array([one.plasticity for one in materials])
@@ -124,11 +122,12 @@ class ParticleModel:
             "limit": np.array([one.elastic_limit for one in materials]) / self.unit,
             "clearance": np.array([one.thickness for one in materials]) / (2 * self.unit),
         }
+        plastic = bool(((plasticity > 0) & (stiffness > 0)).any())
+        if len(self._stuff.pace) != len(materials) or plastic != self._plastic:
+            self._stuff, self._plastic, self._program = no_stuff(len(materials), self.device), plastic, None
         for name, values in columns.items():
-            setattr(stuff, name, wp.array(values, dtype=wp.float64, device=self.device))
-        stuff.pace = wp.zeros(len(materials), dtype=wp.vec3d, device=self.device)
-        self._stuff, self._program = stuff, None
-        self._plastic = bool(((plasticity > 0) & (stiffness > 0)).any())
+            getattr(self._stuff, name).assign(values)
+        self._clock.host[0] = 0.0  # the next step is to find its paces
 
     def set_holds(self, nodes: NDArray[np.integer]) -> None:
         """Which particles are held from now on, (k,) in the order of the goals of a step; nothing jumps."""
@@ -201,7 +200,7 @@ class ParticleModel:
         if lain:
             pull = [dev.Launch(lean, n, [stuff, p, clock, table, arrival], 0.5 * table.count), *pull]
         if self._plastic:
-            way = dev.Launch(arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
+            way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
         else:
             way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
         if table.count:

@@ -96,7 +96,7 @@ def _face_areas(X: Floats, faces: Ints) -> Floats:
 
 def _areas(X: Floats, faces: Ints) -> Floats:
     """A third of the triangles about each point, shape (n,)."""
-    areas = np.bincount(faces.ravel(), np.repeat(_face_areas(X, faces) / 3, 3), len(X))
+    areas: Floats = np.bincount(faces.ravel(), np.repeat(_face_areas(X, faces) / 3, 3), len(X)).astype(np.float64)
     alone = int((areas < SHORTEST**2).sum())
     if alone:
         raise PhyxelError(f"{alone} of {len(X)} points belong to no face (or to faces without area); remove them")

@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.models.arrival import Arrival, ahead, depth, kept_out
+from phyxel.models.balance import Balance
 from phyxel.models.coarse import Coarse, Level, moved
 from phyxel.models.elements import BEND
 from phyxel.models.reductions import CHUNK
@@ -242,6 +243,15 @@ def find_grip(first: int, arrival: Arrival, s: Solve):
 
 
 @wp.kernel
+def find_borne(first: int, arrival: Arrival, s: Solve):
+    """Forces of what a collider bears need not cancel: as if it were held."""
+    i = first + wp.tid()
+    s.bearing[i] = s.inertia[i]
+    if depth(arrival, i, s.y[i]) > wp.float64(0.0):
+        s.bearing[i] = wp.float64(wp.inf)
+
+
+@wp.kernel
 def find_rest(first: int, step: int, arrival: Arrival, springs: Springs, bends: Bends, s: Solve):
     """(y_free − y)/H + P(y), with what a collider bears; nothing for what is held."""
     i = first + wp.tid()
@@ -314,6 +324,9 @@ class Tension:
         self._bends = self._listed_bends()
         self._ends = 2 * len(pairs) + int(known[self._bend].sum())
         self._coarse = Coarse(sheet.X, device)
+        places = (np.nonzero(known)[0], elements.index[known])
+        self._links = csr_array((elements.weight[known], places), (len(elements), n))
+        self._balance = Balance(self._links, device)
         crowd = np.bincount(elements.index[known], np.abs(elements.weight)[known], n)
         s = Solve()
         s.X = wp.array(sheet.X, dtype=wp.vec3d, device=device)
@@ -380,8 +393,7 @@ class Tension:
         known = index >= 0
         D = np.bincount(index[known], (k[:, None] * weight * weight.sum(axis=1, keepdims=True))[known], self._n)
         self._solve.D.assign(D)
-        C = csr_array((self._elements.weight[known], (np.nonzero(known)[0], index[known])), (len(k), self._n))
-        self._coarse.set_stiffness(C, k)
+        self._coarse.set_stiffness(self._links, k)
         self._springs.k.assign(k[self._spring][self._twice])
         self._bends.k.assign(k[self._bend])
 
@@ -408,7 +420,9 @@ class Tension:
             cycle.append(dev.Launch(find_rest, n, [step, arrival, springs, bends, s], 1.0))
             cycle += coarse.moves(step, s.plan, s.rest)
             cycle.append(dev.Launch(iterate, n, [step, levels, coarse.lowest, s], 0.1))
-        launches += 2 * cycle
+        lain = len(arrival.wall)
+        launches += [*cycle, *cycle, dev.Launch(find_borne, lain, [arrival, s], 0.05)]
+        launches += self._balance.launches(s.y, s.free, s.bearing if lain else s.inertia)
         return [*launches, dev.Launch(take_pull, n, [arrival, s, P], 0.05)]
 
     def energy(self, u: wp.array) -> float:

@@ -155,8 +155,7 @@ def fly(start: Flight, peak: wp.vec3d, virgin: Pull, plasticity: wp.float64, lim
 
 @wp.kernel
 def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The exact step without links of particles that keep dents. Whether they yield on the way is seen with links
-    pulling and the filling pressing as they last did; what they do in this step is then not counted twice."""
+    """The exact step of particles that keep dents and have nothing between them."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
         arrive_held(p, i, clock[0], arrival)
@@ -166,10 +165,9 @@ def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype
     start = Flight()
     start.u = p.u[i]
     start.v = p.v[i]
-    inner = (p.pull[i] + p.pressed[i]) / p.mass[i]
     rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
     line = Pull()
-    line.f = p.force[i] / p.mass[i] + inner
+    line.f = p.force[i] / p.mass[i]
     line.rest = rest
     line.w = steeper * stuff.stiffness[k]
     line.d = stuff.drag[k]
@@ -181,6 +179,31 @@ def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype
         virgin.w = stuff.stiffness[k]
         end, peak = fly(start, p.peak[i], virgin, stuff.plasticity[k], stuff.limit[k], dt)
         remember(stuff, p, i, peak, dt)
-    arrival.x[i] = end.u - end.a * inner
-    arrival.v[i] = end.v - end.b * inner
+    arrival.x[i] = end.u
+    arrival.v[i] = end.v
     arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], dt, arrival)
+
+
+@wp.kernel
+def arrive_dented(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
+    """The same with links or a filling, of which nobody knows yet how they pull: along the line to the dent, where no
+    energy comes from. How far they went, and so whether they yielded, is seen when they land; beyond the peak the line
+    is too steep, so that a held load makes its dent within |e|/(|e| − kept) steps or so rather than one."""
+    i = first + wp.tid()
+    if p.hold[i] >= 0:
+        arrive_held(p, i, clock[0], arrival)
+        return
+    k = p.kind[i]
+    start = Flight()
+    start.u = p.u[i]
+    start.v = p.v[i]
+    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
+    line = Pull()
+    line.f = p.force[i] / p.mass[i]
+    line.rest = rest
+    line.w = steeper * stuff.stiffness[k]
+    line.d = stuff.drag[k]
+    end = flown(start, line, p.pace[i])
+    arrival.x[i] = end.u
+    arrival.v[i] = end.v
+    arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], clock[0], arrival)

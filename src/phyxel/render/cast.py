@@ -27,7 +27,7 @@ class Actor(NamedTuple):
     axis_b: wp.array
     color: wp.array
     row: int
-    """of the table of looks, plus `stuff.SHEET` for a sheet"""
+    """of the table of looks, plus `stuff.SHEET` for a sheet, `stuff.UNDER` for what such lie on"""
     rotation: Floats
     """3 × 3"""
     place: Floats

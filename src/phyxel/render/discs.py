@@ -19,7 +19,7 @@ import warp as wp
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.render.shade import Studio, body_light
 from phyxel.render.shadow import GroundMap
-from phyxel.render.stuff import Stuff, has_two_sides, row_of, speck
+from phyxel.render.stuff import Stuff, has_two_sides, lies_under, row_of, speck
 from phyxel.render.tiles import Grid, tiles_touched
 from phyxel.render.view import View, linear_from_srgb
 
@@ -155,7 +155,10 @@ def project_discs(
     # Neighbours differ in depth by no more than a disc does, or is narrow, or a pixel is wide.
     narrow = grow * grow * area / radius
     deep = wp.max(wp.sqrt(a[2] * a[2] + b[2] * b[2]), narrow)
-    disc.slack = wp.max(deep, c[2] * view.per_focal) / (c[2] * c[2])
+    thick = wp.max(deep, c[2] * view.per_focal)
+    disc.slack = thick / (c[2] * c[2])
+    if lies_under(marks[i]):
+        disc.nearness = 1.0 / (c[2] + 2.0 * thick)
     disc.normal = normal / area
     stuff = table[row_of(marks[i])]
     albedo = (1.0 + stuff.grain * speck(marks[i])) * linear_from_srgb(colors[i])

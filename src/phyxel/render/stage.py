@@ -24,7 +24,7 @@ from phyxel.render.cast import Actor, Cast
 from phyxel.render.insight import Insight
 from phyxel.render.legend import ROOM, bar_scale
 from phyxel.render.splat import Renderer, averaged
-from phyxel.render.stuff import SHEET
+from phyxel.render.stuff import SHEET, UNDER
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World
 
@@ -92,7 +92,10 @@ class Stage:
         """A picture of actors among the colliders of a world; those unseen cast shadows. `average` or not: then it is
         `supersample` times as large."""
         turn = self.turn(world)
-        colliders = [self._collider(one, turn, world.time) for one in world.colliders if isinstance(one, Collider)]
+        # What lies on a collider as thin as cloth must not be seen through its discs, which are flat.
+        under = UNDER if any(body.sheet is not None for body in world.bodies) else 0
+        solid = [one for one in world.colliders if isinstance(one, Collider)]
+        colliders = [self._collider(one, turn, world.time, under) for one in solid]
         heights = [one.height for one in world.colliders if isinstance(one, Ground)]
         ground = max(heights) - self.base[1] if heights else None
         size = float(np.median([np.ptp(body.birth, axis=0).max() for body in world.bodies]))
@@ -140,14 +143,14 @@ class Stage:
         place = turn @ (surface.origin - self.base)
         return Actor(surface.position, surface.axis_a, surface.axis_b, surface.color, row, turn, place)
 
-    def _collider(self, collider: Collider, turn: Floats, time: float) -> Actor:
+    def _collider(self, collider: Collider, turn: Floats, time: float, under: int) -> Actor:
         if collider not in self._skins:
             self._skins[collider] = self._skin(collider)
         origin, axes = collider.pose(time)
         place = turn @ (origin - self.base)
         opened = np.asarray(self.seen_from.eye) - place if collider.see_through else np.zeros(3)
         points, axis_a, axis_b, color = self._skins[collider]
-        return Actor(points, axis_a, axis_b, color, ROWS[collider.look], turn @ axes, place, opened)
+        return Actor(points, axis_a, axis_b, color, ROWS[collider.look] + under, turn @ axes, place, opened)
 
     def _skin(self, collider: Collider) -> tuple[wp.array, ...]:
         """Positions, two half axes and colours of a collider's surfels in its own frame."""

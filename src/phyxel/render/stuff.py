@@ -1,9 +1,9 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
 """Looks inside kernels: a table of what there is, and a mark on every surfel that says which it has.
 
-A mark is one whole number: its lowest seven bits are the row of the table, the next says whether it is a sheet, which
-is seen from both sides, the rest tells the surfels of a body apart. From that comes the grain of stone, so that a grain
-stays with its surfel.
+A mark is one whole number: its lowest six bits are the row of the table, the next says whether others that lie on it
+are seen before it, the next whether it is a sheet, which is seen from both sides, the rest tells the surfels of a body
+apart. From that comes the grain of stone, so that a grain stays with its surfel.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from phyxel.look import Look
 
 wp.set_module_options(KERNEL_OPTIONS)
 
-SHEET = 128
-"""Added to the row of what is seen from both sides."""
-_SHEET = wp.constant(SHEET)
+UNDER, SHEET = 64, 128
+"""Added to the row of what others lie on, and of what is seen from both sides."""
+_UNDER, _SHEET = wp.constant(UNDER), wp.constant(SHEET)
 
 
 @wp.struct
@@ -63,7 +63,13 @@ def marks(rows: NDArray[np.integer] | int, count: int) -> NDArray[np.int32]:
 @wp.func
 def row_of(mark: int) -> int:
     """Which look a surfel has."""
-    return mark & (_SHEET - 1)
+    return mark & (_UNDER - 1)
+
+
+@wp.func
+def lies_under(mark: int) -> bool:
+    """Whether others that lie on a surfel, thinner than it is flat, are before it."""
+    return (mark & _UNDER) != 0
 
 
 @wp.func

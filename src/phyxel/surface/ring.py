@@ -37,7 +37,7 @@ FLATTEST = 1e-3
 REACH, WIDE = 1.3, 1.05
 """Radius of a disc over the way from the middle of a face around it to the farthest corner, so that it is covered; and
 over the mean length of its edges, so that it looks smooth, at least."""
-SLIM, SMALL = 0.4, 0.6
+SLIM, SMALL = 0.4, 0.5
 """Half axis across the rim of a disc there, and any of one in a corner, over its radius elsewhere."""
 BENT = 0.8
 """Length of the sum of the two directions along the rim above which there is a corner, or a notch: it turns by 47°."""

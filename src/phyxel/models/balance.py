@@ -1,0 +1,163 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Links push nothing about as a whole: an end of their iterations that is not quite the solution is moved and turned
+rigidly, piece by piece, until all forces P = (y − y_free)/H of a piece cancel, and all their torques.
+
+Links do not resist that, so it only leads nearer to the solution: y + s + θ × (y − c) with s = −ΣP/Σ(1/H) and
+Iθ = −Σ(y − c) × P, I the tensor of inertia of 1/H about its middle c."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from phyxel import device as dev
+from phyxel.models.reductions import CHUNK
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+MOST_TURN = 0.1
+"""[rad], of one step: beyond, the turn would stretch links."""
+THIN = 1.0e-9
+"""Added to the moments of inertia, as a share: what lies in a line has none about it."""
+
+
+@wp.struct
+class Pieces:
+    """What hangs together: particles by piece, in chunks; partial sums of these; and what is to be done with each."""
+
+    order: wp.array(dtype=wp.int32)
+    """particles, piece by piece, shape (n,)"""
+    chunk: wp.array(dtype=wp.int32)
+    """where each chunk begins in `order`, shape (chunks + 1,)"""
+    piece: wp.array(dtype=wp.int32)
+    """where the chunks of each piece begin, shape (pieces + 1,)"""
+    of: wp.array(dtype=wp.int32)
+    """the piece of each particle, shape (n,)"""
+    weight: wp.array(dtype=wp.float64)
+    """Σ 1/H"""
+    place: wp.array(dtype=wp.vec3d)
+    """Σ y/H"""
+    spread: wp.array(dtype=wp.mat33d)
+    """Σ y yᵀ/H"""
+    force: wp.array(dtype=wp.vec3d)
+    torque: wp.array(dtype=wp.vec3d)
+    middle: wp.array(dtype=wp.vec3d)
+    shift: wp.array(dtype=wp.vec3d)
+    turn: wp.array(dtype=wp.vec3d)
+
+
+@wp.kernel
+def sum_chunks(
+    first: int,
+    y: wp.array(dtype=wp.vec3d),
+    free: wp.array(dtype=wp.vec3d),
+    inertia: wp.array(dtype=wp.float64),
+    p: Pieces,
+):
+    """Partial sums, infinite weight if anything is held."""
+    c = first + wp.tid()
+    weight = wp.float64(0.0)
+    place = wp.vec3d()
+    spread = wp.mat33d()
+    force = wp.vec3d()
+    torque = wp.vec3d()
+    for slot in range(p.chunk[c], p.chunk[c + 1]):
+        i = p.order[slot]
+        w = inertia[i]
+        weight += w
+        if not wp.isinf(w):
+            P = w * (y[i] - free[i])
+            place += w * y[i]
+            spread += w * wp.outer(y[i], y[i])
+            force += P
+            torque += wp.cross(y[i], P)
+    p.weight[c] = weight
+    p.place[c] = place
+    p.spread[c] = spread
+    p.force[c] = force
+    p.torque[c] = torque
+
+
+@wp.kernel
+def find_shifts(first: int, p: Pieces):
+    """s, θ and c of each piece; what is held anywhere stays."""
+    k = first + wp.tid()
+    weight = wp.float64(0.0)
+    place = wp.vec3d()
+    spread = wp.mat33d()
+    force = wp.vec3d()
+    torque = wp.vec3d()
+    for c in range(p.piece[k], p.piece[k + 1]):
+        weight += p.weight[c]
+        place += p.place[c]
+        spread += p.spread[c]
+        force += p.force[c]
+        torque += p.torque[c]
+    p.shift[k] = wp.vec3d()
+    p.turn[k] = wp.vec3d()
+    p.middle[k] = wp.vec3d()
+    if wp.isinf(weight):
+        return
+    middle = place / weight
+    p.middle[k] = middle
+    p.shift[k] = -force / weight
+    spread -= weight * wp.outer(middle, middle)
+    size = wp.trace(spread)
+    if size > wp.float64(THIN) * weight * wp.dot(middle, middle):
+        one = wp.identity(n=3, dtype=wp.float64)
+        turn = -wp.inverse((wp.float64(1.0) + wp.float64(THIN)) * size * one - spread) * (
+            torque - wp.cross(middle, force)
+        )
+        p.turn[k] = wp.min(wp.float64(1.0), wp.float64(MOST_TURN) / wp.length(turn)) * turn
+
+
+@wp.kernel
+def balance(first: int, inertia: wp.array(dtype=wp.float64), p: Pieces, y: wp.array(dtype=wp.vec3d)):
+    """y + s + θ × (y − c)."""
+    i = first + wp.tid()
+    k = p.of[i]
+    if not wp.isinf(inertia[i]):
+        y[i] += p.shift[k] + wp.cross(p.turn[k], y[i] - p.middle[k])
+
+
+class Balance:
+    """The pieces of a sheet, which links keep together."""
+
+    def __init__(self, links: csr_array, device: wp.Device) -> None:
+        """`links` (E, n) has an entry for every end."""
+        touching = abs(links)
+        count, of = connected_components(touching.T @ touching, directed=False)
+        self._n, self._count = len(of), count
+        sizes = np.bincount(of, minlength=count)
+        chunks = -(-sizes // CHUNK)
+        starts = np.repeat(np.cumsum(sizes) - sizes, chunks)
+        within = np.arange(chunks.sum()) - np.repeat(np.cumsum(chunks) - chunks, chunks)
+        p: Any = Pieces()
+        p.order, p.of = self._ints(np.argsort(of, kind="stable"), device), self._ints(of, device)
+        p.chunk = self._ints(np.append(starts + CHUNK * within, len(of)), device)
+        p.piece = self._ints(np.append(0, np.cumsum(chunks)), device)
+        self._chunks = int(chunks.sum())
+        p.weight = wp.zeros(self._chunks, dtype=wp.float64, device=device)
+        p.spread = wp.zeros(self._chunks, dtype=wp.mat33d, device=device)
+        for name in ("place", "force", "torque"):
+            setattr(p, name, wp.zeros(self._chunks, dtype=wp.vec3d, device=device))
+        for name in ("middle", "shift", "turn"):
+            setattr(p, name, wp.zeros(count, dtype=wp.vec3d, device=device))
+        self._pieces = p
+
+    @staticmethod
+    def _ints(values: NDArray[np.integer], device: wp.Device) -> wp.array:
+        return wp.array(values, dtype=wp.int32, device=device)
+
+    def launches(self, y: wp.array, free: wp.array, inertia: wp.array) -> list[dev.Launch]:
+        """Move y (n,) so that what the links pull with cancels. `inertia` is 1/H, infinite where it is held."""
+        return [
+            dev.Launch(sum_chunks, self._chunks, [y, free, inertia, self._pieces], 0.1 * CHUNK),
+            dev.Launch(find_shifts, self._count, [self._pieces]),
+            dev.Launch(balance, self._n, [inertia, self._pieces, y], 0.05),
+        ]

@@ -1,0 +1,87 @@
+"""What must be seen in the gallery's scenes of particle surfaces, at reduced size."""
+
+import numpy as np
+import pytest
+
+import phyxel as px
+from phyxel.contact.table import measured
+
+
+def scene_world(name: str, points: int) -> px.World:
+    return px.gallery(name).changed(points=points).world("cpu")
+
+
+def test_the_wrinkles_come_back_where_they_were_designed():
+    """Pressed onto the bone, a ball, the skin lies half its thickness off it everywhere; let go, each point is back
+    within 1 % of the depth of the deepest wrinkle."""
+    world = scene_world("wrinkles", 2000)
+    skin = world.bodies[0]
+    designed = np.linalg.norm(skin.birth, axis=1)
+    depth = designed.max() - designed.min()
+    for smooth in (1.3, 3.9):
+        world.advance(smooth - world.time)
+        assert np.ptp(np.linalg.norm(skin.positions, axis=1)) < 1e-6 * depth
+        if smooth < 3:
+            world.advance(2.9 - world.time)
+            assert np.linalg.norm(skin.positions - skin.birth, axis=1).max() < 0.01 * depth
+
+
+def rate_of(swing: np.ndarray, dt: float) -> float:
+    """ω of q(t) = e^(−st) cos(ωt + φ), sampled every dt [s], shape (k, n): q₊ + q₋ e^(−2s dt) = 2 e^(−s dt) cos(ω dt) q."""
+    before, now, after = (swing[k : len(swing) - 2 + k].reshape(-1) for k in range(3))
+    (twice, squared), *_ = np.linalg.lstsq(np.stack([now, -before], axis=1), after, rcond=None)
+    return float(np.arccos(twice / (2 * np.sqrt(squared))) / dt)
+
+
+def test_the_head_rings_as_it_should_and_settles():
+    """ω = √(K/m − (c/2m)²) with K/m = foundation/(density · thickness) and c/m = drag. The air in it cannot be squeezed:
+    what is dented in keeps its volume, and rings as if there were none. At the end it is where it began."""
+    world = scene_world("head", 3000)
+    head = world.bodies[0]
+    film, size = head.material, np.ptp(head.birth, axis=0).max()
+    world.advance(1.0)
+    crown = np.argsort(head.birth[:, 1])[-20:]
+    assert (head.birth - head.positions)[crown, 1].min() > 0.03 * size, "pressed in"
+    dt, swing = 1 / 120, []
+    for _ in range(180):
+        world.advance(dt)
+        swing.append((head.positions - head.birth)[crown, 1])
+    omega = np.sqrt(film.foundation / (film.density * film.thickness) - (film.drag / 2) ** 2)
+    assert rate_of(np.array(swing), dt) == pytest.approx(omega, rel=0.01)
+    assert np.max(swing) > 0.01 * size, "it swings beyond its place"
+    world.advance(4.0 - world.time)
+    assert np.linalg.norm(head.positions - head.birth, axis=1).max() < 1e-4 * size
+
+
+def test_the_dent_of_a_shell_is_proportional_to_its_plasticity():
+    world = scene_world("shell", 1500)
+    size = np.ptp(world.bodies[0].birth, axis=0).max()
+    world.advance(1.2)
+    pressed = [np.linalg.norm(shell.positions - shell.birth, axis=1).max() for shell in world.bodies]
+    assert min(pressed) > 0.03 * size, "all are dented by the load"
+    world.advance(1.3)
+    dents = {shell.material.plasticity: shell.positions - shell.birth for shell in world.bodies}
+    depth = {plasticity: np.linalg.norm(dent, axis=1).max() for plasticity, dent in dents.items()}
+    assert depth[1.0] > 0.05 * size
+    assert depth[0.0] < 1e-3 * depth[1.0]
+    for plasticity in (0.25, 0.5):
+        assert depth[plasticity] == pytest.approx(plasticity * depth[1.0], rel=0.05)
+        ratio = (dents[plasticity] * dents[1.0]).sum() / (dents[1.0] ** 2).sum()
+        assert ratio == pytest.approx(plasticity, rel=0.05), "all over the dent"
+
+
+def test_the_membrane_wraps_the_jack_and_stops_at_its_surface():
+    """Never more than 0.5 % of the jack's size in it; closer by the larger force."""
+    world = scene_world("shrink-wrap", 2500)
+    membrane, jack = world.bodies[0], world.colliders[0]
+    lower, upper = jack.box
+    size = (upper - lower).max()
+    away = {}
+    for frame in world.play(3.1, 30):
+        place, axes = jack.pose(frame.time)
+        distance = measured(jack, (membrane.positions - place) @ axes, world.device)[0]
+        assert distance.min() > -0.005 * size
+        away[frame.index] = distance.mean() / size
+    assert away[45] < 0.9 * away[0], "drawn in by the small force"
+    assert away[93] < 0.3 * away[45], "wrapped by the large one"
+    assert np.mean(distance < 0.01 * size) > 0.3, "much of it lies on the jack"
