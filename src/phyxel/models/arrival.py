@@ -35,6 +35,13 @@ class Arrival:
     """[m/(s N)]"""
     H: wp.array(dtype=wp.float64)
     """A + βB [m/N]"""
+    wall: wp.array(dtype=wp.vec3d)
+    """direction out of the collider that a particle lies on at the start of the step, 0 if it does on none; no array if
+    there are no colliders"""
+    spot: wp.array(dtype=wp.vec3d)
+    """where it would be seen if it stayed on its spot there, X included [units]"""
+    grip: wp.array(dtype=wp.float64)
+    """Coulomb's coefficient there"""
 
 
 @wp.func
@@ -46,6 +53,26 @@ def ahead(arrival: Arrival, i: int) -> wp.vec3d:
     return arrival.x[i]
 
 
+@wp.func
+def depth(arrival: Arrival, i: int, y: wp.vec3d) -> wp.float64:
+    """How deep y is in the collider that a particle lies on."""
+    return wp.dot(arrival.wall[i], arrival.spot[i] - y)
+
+
+@wp.func
+def kept_out(arrival: Arrival, i: int, y: wp.vec3d, held: wp.float64) -> wp.vec3d:
+    """y, not in the collider that a particle lies on, and nearer to its spot there by as much as friction holds."""
+    deep = depth(arrival, i, y)
+    if deep <= wp.float64(0.0):
+        return y
+    on = y + deep * arrival.wall[i]
+    slid = on - arrival.spot[i]
+    far = wp.length(slid)
+    if far <= held:
+        return arrival.spot[i]
+    return on - (held / far) * slid
+
+
 def no_arrival(n: int, device: wp.Device) -> Arrival:
     """Room for that of n particles."""
     arrival = Arrival()
@@ -54,4 +81,11 @@ def no_arrival(n: int, device: wp.Device) -> Arrival:
     arrival.A = wp.zeros(n, dtype=wp.float64, device=device)
     arrival.B = wp.zeros(n, dtype=wp.float64, device=device)
     arrival.H = wp.zeros(n, dtype=wp.float64, device=device)
+    set_walls(arrival, 0, device)
     return arrival
+
+
+def set_walls(arrival: Arrival, n: int, device: wp.Device) -> None:
+    """Room for what n particles lie on."""
+    arrival.wall, arrival.spot = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
+    arrival.grip = wp.zeros(n, dtype=wp.float64, device=device)

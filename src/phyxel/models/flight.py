@@ -10,14 +10,16 @@ import warp as wp
 from phyxel import device as dev
 from phyxel.contact.colliders import rebound
 from phyxel.contact.table import distance_to
-from phyxel.models.arrival import Arrival
+from phyxel.models.arrival import TINY, Arrival
 from phyxel.models.dents import dent_of
 from phyxel.models.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-TOUCHING = 1.0e-6
+TOUCHING = 1.0e-4
 """Gap to a collider [units] below which a particle lies on it."""
+NEAR = 0.5
+"""Gap [units] from which on links are to know of a collider that nothing bounces off."""
 PUSHES = wp.constant(3)
 """Rounds in which a particle is put on the surface of colliders: the distance to some is exact only there."""
 
@@ -151,6 +153,30 @@ def gap_to(colliders: Any, k: int, arm: wp.vec3d, way: wp.vec3d, clearance: wp.f
     kind, layout = colliders.kind[k], colliders.layout[k]
     distance, normal = distance_to(kind, turn, colliders.size[k], layout, colliders.values, arm, way)
     return distance - clearance, normal
+
+
+@wp.kernel
+def lean(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Any, arrival: Arrival):
+    """What each particle lies on: links are to know that it bears them."""
+    i = first + wp.tid()
+    arrival.wall[i] = wp.vec3d()
+    if p.hold[i] >= 0:
+        return
+    ahead = clock[0]
+    added = arrival.H[i] - arrival.A[i]
+    if added > wp.float64(TINY) * arrival.H[i]:
+        ahead += added / arrival.B[i]
+    x = p.X[i] + p.u[i]
+    nearest = wp.float64(NEAR)
+    for k in range(colliders.count):
+        carried = colliders.drift[k] + wp.cross(colliders.spin[k], x + colliders.place[k])
+        arm = x + clock[0] * carried + colliders.place[k]
+        gap, n = gap_to(colliders, k, arm, wp.vec3d(), stuff.clearance[p.kind[i]])
+        if gap < nearest and (gap < wp.float64(TOUCHING) or colliders.restitution[k] == wp.float64(0.0)):
+            nearest = gap
+            arrival.wall[i] = n
+            arrival.spot[i] = x + ahead * carried - gap * n
+            arrival.grip[i] = colliders.friction[k]
 
 
 @wp.func

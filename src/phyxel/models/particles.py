@@ -20,7 +20,7 @@ from phyxel.contact.table import ColliderTable
 from phyxel.contact.wrapping import draw_to_colliders
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
-from phyxel.models.arrival import Arrival, no_arrival
+from phyxel.models.arrival import Arrival, no_arrival, set_walls
 from phyxel.models.filling import Filling, enclosed
 from phyxel.models.flight import (
     Particles,
@@ -30,6 +30,7 @@ from phyxel.models.flight import (
     find_rests,
     land,
     land_among,
+    lean,
     no_stuff,
     show,
 )
@@ -193,7 +194,11 @@ class ParticleModel:
     def _capture(self, table: Any) -> None:
         stuff, p, n, clock, arrival = self._stuff, self._particles, self._count, self._clock.array, self._arrival
         press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
+        lain = bool(table.count) and self._tension is not None
+        set_walls(arrival, n if lain else 0, self.device)
         pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
+        if lain:
+            pull = [dev.Launch(lean, n, [stuff, p, clock, table, arrival], 0.5 * table.count), *pull]
         if self._plastic:
             way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
         else:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel import device as dev
-from phyxel.models.arrival import Arrival, ahead
+from phyxel.models.arrival import Arrival, ahead, depth, kept_out
 from phyxel.models.balance import Balance
 from phyxel.models.coarse import Coarse, Level, moved
 from phyxel.models.elements import BEND
@@ -84,6 +84,10 @@ class Solve:
     """(y_free − y)/H + P(y): what is still to be balanced"""
     inertia: wp.array(dtype=wp.float64)
     """1/H"""
+    held: wp.array(dtype=wp.float64)
+    """how far friction holds a particle back: μ times as far as the collider pushes it out"""
+    bearing: wp.array(dtype=wp.float64)
+    """with the stiffness of the collider that it lies on [N/m]"""
     way: wp.array(dtype=wp.vec3d)
     """the last change of y"""
     D: wp.array(dtype=wp.float64)
@@ -117,12 +121,21 @@ def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3d:
     return e
 
 
+@wp.func
+def foothold(arrival: Arrival, i: int, s: Solve) -> wp.float64:
+    """How stiff the collider is that a particle lies on [N/m]: as its links together, so that it is as soon found."""
+    if arrival.wall.shape[0] == 0:
+        return wp.float64(0.0)
+    return s.D[i] * wp.length_sq(arrival.wall[i])
+
+
 @wp.kernel
 def look_ahead(first: int, arrival: Arrival, s: Solve):
-    """y_free and 1/H."""
+    """y_free, 1/H, and that with what bears it."""
     i = first + wp.tid()
     s.free[i] = s.X[i] + ahead(arrival, i)
     s.inertia[i] = wp.float64(1.0) / arrival.H[i]  # infinite if it is held
+    s.bearing[i] = s.inertia[i] + foothold(arrival, i, s)
 
 
 @wp.kernel
@@ -131,7 +144,7 @@ def find_stiffest(first: int, n: int, arrival: Arrival, s: Solve):
     c = first + wp.tid()
     highest = wp.float64(0.0)
     for i in range(c * CHUNK, wp.min(n, (c + 1) * CHUNK)):
-        highest = wp.max(highest, arrival.H[i] * s.D[i])
+        highest = wp.max(highest, arrival.H[i] * (s.D[i] + foothold(arrival, i, s)))
     s.highest[c] = highest
 
 
@@ -223,8 +236,24 @@ def bend(first: int, step: int, bends: Bends, s: Solve):
 
 
 @wp.kernel
-def find_rest(first: int, step: int, springs: Springs, bends: Bends, s: Solve):
-    """(y_free − y)/H + P(y); nothing for what is held."""
+def find_grip(first: int, arrival: Arrival, s: Solve):
+    """What friction can hold where y is now. It stays so for a cycle: then this too has an energy that gets less."""
+    i = first + wp.tid()
+    s.held[i] = arrival.grip[i] * wp.max(depth(arrival, i, s.y[i]), wp.float64(0.0))
+
+
+@wp.kernel
+def find_borne(first: int, arrival: Arrival, s: Solve):
+    """Forces of what a collider bears need not cancel: as if it were held."""
+    i = first + wp.tid()
+    s.bearing[i] = s.inertia[i]
+    if depth(arrival, i, s.y[i]) > wp.float64(0.0):
+        s.bearing[i] = wp.float64(wp.inf)
+
+
+@wp.kernel
+def find_rest(first: int, step: int, arrival: Arrival, springs: Springs, bends: Bends, s: Solve):
+    """(y_free − y)/H + P(y), with what a collider bears; nothing for what is held."""
     i = first + wp.tid()
     if wp.float64(step) >= s.plan[0] or wp.isinf(s.inertia[i]):
         return
@@ -232,6 +261,9 @@ def find_rest(first: int, step: int, springs: Springs, bends: Bends, s: Solve):
     rest = s.inertia[i] * (s.free[i] - y) + bent(bends, i)
     for slot in range(springs.first[i], springs.first[i + 1]):
         rest -= pull(springs.k[slot], springs.rest[slot], y - s.y[springs.other[slot]])
+    borne = foothold(arrival, i, s)
+    if borne > wp.float64(0.0):
+        rest += borne * (kept_out(arrival, i, y, s.held[i]) - y)
     s.rest[i] = rest
 
 
@@ -241,7 +273,7 @@ def iterate(first: int, step: int, levels: wp.float64, coarse: Level, s: Solve):
     i = first + wp.tid()
     if wp.float64(step) >= s.plan[0] or wp.isinf(s.inertia[i]):
         return
-    change = (s.rest[i] / (s.inertia[i] + s.D[i]) + moved(coarse, i)) / levels
+    change = (s.rest[i] / (s.bearing[i] + s.D[i]) + moved(coarse, i)) / levels
     way = s.factors[step, 0] * s.way[i] + s.factors[step, 1] * change
     s.way[i] = way
     s.y[i] += way
@@ -301,7 +333,7 @@ class Tension:
         s.free = wp.zeros(n, dtype=wp.vec3d, device=device)
         s.y = wp.zeros(n, dtype=wp.vec3d, device=device)
         s.rest = wp.zeros(n, dtype=wp.vec3d, device=device)
-        s.inertia = wp.zeros(n, dtype=wp.float64, device=device)
+        s.inertia, s.bearing, s.held = (wp.zeros(n, dtype=wp.float64, device=device) for _ in range(3))
         s.way = wp.zeros(n, dtype=wp.vec3d, device=device)
         s.D = wp.zeros(n, dtype=wp.float64, device=device)
         s.crowd = wp.array(crowd, dtype=wp.float64, device=device)
@@ -380,15 +412,17 @@ class Tension:
             dev.Launch(plan_iterations, 1, [self._chunks, levels, s]),
             dev.Launch(bend_alone, bend_count, [arrival, bends, s], 0.2),
             dev.Launch(start, n, [arrival, springs, bends, P, s], 0.3),
-            *coarse.prepared(s.inertia),
+            *coarse.prepared(s.bearing),
         ]
-        cycle = []
+        cycle = [dev.Launch(find_grip, len(arrival.wall), [arrival, s], 0.05)]
         for step in range(self.iterations // 2):
             cycle.append(dev.Launch(bend, bend_count, [step, bends, s], 0.2))
-            cycle.append(dev.Launch(find_rest, n, [step, springs, bends, s], 1.0))
+            cycle.append(dev.Launch(find_rest, n, [step, arrival, springs, bends, s], 1.0))
             cycle += coarse.moves(step, s.plan, s.rest)
             cycle.append(dev.Launch(iterate, n, [step, levels, coarse.lowest, s], 0.1))
-        launches += [*cycle, *cycle, *self._balance.launches(s.y, s.free, s.inertia)]
+        lain = len(arrival.wall)
+        launches += [*cycle, *cycle, dev.Launch(find_borne, lain, [arrival, s], 0.05)]
+        launches += self._balance.launches(s.y, s.free, s.bearing if lain else s.inertia)
         return [*launches, dev.Launch(take_pull, n, [arrival, s, P], 0.05)]
 
     def energy(self, u: wp.array) -> float:
