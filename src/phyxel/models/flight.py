@@ -249,6 +249,46 @@ def land(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float6
     put(stuff, p, i, u, v, clock[0])
 
 
+@wp.func
+def out_of(
+    colliders: Any,
+    stuff: Stuff,
+    p: Particles,
+    i: int,
+    u: wp.vec3d,
+    v: wp.vec3d,
+    arrival: Arrival,
+    dt: wp.float64,
+):
+    """Where a particle that gets to u with v is if it meets colliders, and its velocity."""
+    a = arrival.A[i]
+    b = arrival.B[i]
+    time = wp.float64(0.0)
+    if b * dt > a:
+        time = a / b
+    rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
+    for c in range(rounds * colliders.count):
+        k = c % colliders.count
+        arm = p.X[i] + u + colliders.place[k]
+        clearance = stuff.clearance[p.kind[i]]
+        shift, after = meet(colliders, k, arm, u - p.u[i], p.v[i], v, clearance, time, dt)
+        u += shift
+        v = after
+    return u, v
+
+
+@wp.kernel
+def touch_down(
+    first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Any, arrival: Arrival
+):
+    """Colliders stop what flies into them before links are asked: these would be stretched by what is pushed out."""
+    i = first + wp.tid()
+    if p.hold[i] < 0:
+        u, v = out_of(colliders, stuff, p, i, arrival.x[i], arrival.v[i], arrival, clock[0])
+        arrival.x[i] = u
+        arrival.v[i] = v
+
+
 @wp.kernel
 def land_among(
     first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Any, arrival: Arrival
@@ -257,23 +297,11 @@ def land_among(
     i = first + wp.tid()
     u = arrival.x[i]
     v = arrival.v[i]
-    a = arrival.A[i]
-    b = arrival.B[i]
     if p.pull.shape[0] > 0:
-        u += a * p.pull[i]
-        v += b * p.pull[i]
+        u += arrival.A[i] * p.pull[i]
+        v += arrival.B[i] * p.pull[i]
     if p.hold[i] < 0:
-        clearance = stuff.clearance[p.kind[i]]
-        time = wp.float64(0.0)
-        if b * clock[0] > a:
-            time = a / b
-        rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
-        for c in range(rounds * colliders.count):
-            k = c % colliders.count
-            arm = p.X[i] + u + colliders.place[k]
-            shift, after = meet(colliders, k, arm, u - p.u[i], p.v[i], v, clearance, time, clock[0])
-            u += shift
-            v = after
+        u, v = out_of(colliders, stuff, p, i, u, v, arrival, clock[0])
     put(stuff, p, i, u, v, clock[0])
 
 

@@ -31,6 +31,7 @@ from phyxel.models.flight import (
     land,
     land_among,
     lean,
+    touch_down,
     no_stuff,
     show,
 )
@@ -198,7 +199,10 @@ class ParticleModel:
         set_walls(arrival, n if lain else 0, self.device)
         pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
         if lain:
-            pull = [dev.Launch(lean, n, [stuff, p, clock, table, arrival], 0.5 * table.count), *pull]
+            contact = [
+                dev.Launch(one, n, [stuff, p, clock, table, arrival], 0.5 * table.count) for one in (touch_down, lean)
+            ]
+            pull = [*contact, *pull]
         if self._plastic:
             way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
         else:
