@@ -67,6 +67,11 @@ STRIPS = {
     "crack-bar": Strip((2, 6, 12, 18, 30), width=384),
     "stress-head": Strip((0, 20, 60), width=640),
     "distance": Strip((1,), width=640),
+    "wrinkles": Strip((0, 50, 66, 150)),
+    "head": Strip((0, 8, 56, 220), {"eye": (0.62, 0.58, 1.35), "target": (0.0, 0.3, 0.0)}),
+    "shrink-wrap": Strip((0, 6, 80, 170), {"eye": (1.1, 0.8, 1.9), "target": (0.0, 0.0, 0.0)}),
+    "shell": Strip((0, 50, 130), width=560),
+    "drape": Strip((6, 24, 60, 170), {"eye": (0.95, 1.0, 1.75), "target": (0.0, 0.33, 0.0)}),
 }
 IGEA = Strip((6, 13, 26, 48, 84, 103), {"eye": (0.79, 1.0, 2.15), "target": (0.03, 0.68, 0.0)}, width=320)
 
