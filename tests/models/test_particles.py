@@ -348,8 +348,8 @@ def test_what_is_shown_keeps_its_digits_far_away():
 
 @pytest.mark.parametrize("friction", [0.0, 0.5])
 def test_cloth_over_a_ball_is_borne_without_being_stretched(friction):
-    """Cotton of 7000 N/m that falls over a ball: its weight strains threads by less than 1e-3. While it lands and swings
-    that is some hundredths at most, no particle is in the ball, and none is faster than it fell."""
+    """Cotton of 7000 N/m that falls over a ball: its weight strains threads by less than 1e-3. While it lands
+    and swings that is some hundredths at most, no particle is in the ball, and none is faster than it fell."""
     body = px.Body(px.load("cloth", points=400), model="particles", material=px.Membrane.cotton(), at=(0.0, 0.52, 0.0))
     world = px.World()
     world.add(body)
