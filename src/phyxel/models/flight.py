@@ -18,8 +18,6 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 TOUCHING = 1.0e-4
 """Gap to a collider [units] below which a particle lies on it."""
-NEAR = 0.5
-"""Gap [units] from which on links are to know of a collider that nothing bounces off."""
 PUSHES = wp.constant(3)
 """Rounds in which a particle is put on the surface of colliders: the distance to some is exact only there."""
 
@@ -167,12 +165,12 @@ def lean(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float6
     if added > wp.float64(TINY) * arrival.H[i]:
         ahead += added / arrival.B[i]
     x = p.X[i] + p.u[i]
-    nearest = wp.float64(NEAR)
+    nearest = wp.float64(TOUCHING)
     for k in range(colliders.count):
         carried = colliders.drift[k] + wp.cross(colliders.spin[k], x + colliders.place[k])
         arm = x + clock[0] * carried + colliders.place[k]
         gap, n = gap_to(colliders, k, arm, wp.vec3d(), stuff.clearance[p.kind[i]])
-        if gap < nearest and (gap < wp.float64(TOUCHING) or colliders.restitution[k] == wp.float64(0.0)):
+        if gap < nearest:
             nearest = gap
             arrival.wall[i] = n
             arrival.spot[i] = x + ahead * carried - gap * n
