@@ -49,7 +49,7 @@ class Level:
     D: wp.array(dtype=wp.float64)
     """of the links [N/m]"""
     inertia: wp.array(dtype=wp.float64)
-    """Σ Q/H [N/m]; infinite if anything below is held"""
+    """Σ Q/H [N/m], with links to what hats do not move"""
     force: wp.array(dtype=wp.vec4)
     move: wp.array(dtype=wp.vec4)
 

@@ -78,6 +78,8 @@ class Solve:
     """1/H; infinite if it is held"""
     ease: wp.array(dtype=float)
     """how far a force moves it: 1/(1/H + D), with what it lies on; 0 if it is held"""
+    grounded: wp.array(dtype=wp.float64)
+    """1/H with what it lies on and links to what is held, where hats end; 0 if it is held itself"""
     held: wp.array(dtype=wp.float64)
     """how far friction holds a particle back: μ times as far as the collider pushes it out"""
     bearing: wp.array(dtype=wp.float64)
@@ -114,6 +116,7 @@ def look_ahead(first: int, arrival: Arrival, s: Solve):
     s.inertia[i] = inertia
     s.bearing[i] = bearing
     s.ease[i] = float(wp.float64(1.0) / (bearing + s.D[i]))
+    s.rest[i] = wp.vec4()  # and stays so if it is held
 
 
 @wp.kernel
@@ -174,6 +177,35 @@ def bend_alone(first: int, bends: Bends, s: Solve):
         give += wp.float64(wp.abs(bends.weight[slot])) * s.crowd[i] / s.inertia[i]
     k = bends.k[b] / (1.0 + bends.k[b] * float(give))
     bends.f[b] = bend_pull(k, bends.rest[b], stretch(bends, b, s.free))
+
+
+@wp.kernel
+def find_ties(first: int, springs: Springs, bends: Bends, s: Solve):
+    """How firmly each particle is tied to what is held [N/m]: ½Σ_e k(Σ_a c_a x_a)² of such links is
+    at most ½Σ_i x_i² Σ_e k |c_ei| Σ_a |c_ea| over what they move."""
+    i = first + wp.tid()
+    s.grounded[i] = wp.float64(0.0)
+    if s.ease[i] == 0.0:
+        return
+    tie = float(0.0)
+    block = i // ABREAST
+    for row in range(springs.first[block], springs.first[block + 1]):
+        slot = row * ABREAST + i % ABREAST
+        if s.ease[springs.other[slot]] == 0.0:
+            tie += springs.k[slot]
+    for slot in range(bends.first[i], bends.first[i + 1]):
+        b = bends.element[slot]
+        free = float(0.0)
+        fixed = bool(False)
+        for a in range(4):
+            corner = corner_of(bends, b, a)
+            if s.ease[bends.corner[corner]] == 0.0:
+                fixed = True
+            else:
+                free += wp.abs(bends.weight[corner])
+        if fixed:
+            tie += bends.k[b] * wp.abs(bends.share[slot]) * free
+    s.grounded[i] = s.bearing[i] + wp.float64(tie)
 
 
 @wp.kernel
@@ -321,7 +353,7 @@ class Tension:
         s.X = wp.array(X, dtype=wp.vec3d, device=self._device)
         for name, dtype in (
             ("free", wp.vec3d), ("y", wp.vec3d), ("rest", wp.vec4), ("way", wp.vec4), ("ease", float),
-            ("bearing", wp.float64), ("held", wp.float64), ("D", wp.float64), ("crowd", wp.float64),
+            ("bearing", wp.float64), ("grounded", wp.float64), ("held", wp.float64), ("D", wp.float64), ("crowd", wp.float64),
         ):  # fmt: skip
             setattr(s, name, wp.zeros(full, dtype=dtype, device=self._device))
         s.inertia = wp.full(full, np.inf, dtype=wp.float64, device=self._device)
@@ -365,7 +397,8 @@ class Tension:
             dev.Launch(plan_iterations, 1, [self._chunks, levels, s]),
             dev.Launch(bend_alone, self._listed.bend_count, [bends, s], 0.2),
             dev.Launch(start, n, [springs, bends, P, s], 0.3),
-            *coarse.prepared(s.bearing),
+            dev.Launch(find_ties, n if coarse.levels else 0, [springs, bends, s], 0.2),
+            *coarse.prepared(s.grounded),
         ]
         lain = len(arrival.wall)
         cycle = [dev.Launch(find_grip, lain, [arrival, s], 0.05)]
