@@ -310,15 +310,18 @@ def find_rest_abreast(first: int, step: int, arrival: Arrival, springs: Springs,
 
 
 @wp.kernel
-def iterate(first: int, step: int, levels: float, coarse: Level, s: Solve):
-    """One iteration: y + factors · (last change, mean change of all levels)."""
-    i = first + wp.tid()
-    if wp.float64(step) >= s.plan[0] or s.ease[i] == 0.0:
+def iterate(first: int, step: int, abreast: int, levels: float, coarse: Level, s: Solve):
+    """One iteration: y + factors · (last change, mean change of all levels), of `abreast` particles."""
+    block = first + wp.tid()
+    if wp.float64(step) >= s.plan[0]:
         return
-    change = (s.ease[i] * s.rest[i] + moved(coarse, i)) / levels
-    way = s.factors[step, 0] * s.way[i] + s.factors[step, 1] * change
-    s.way[i] = way
-    s.y[i] += in_double(way)
+    last = s.factors[step, 0]
+    new = s.factors[step, 1] / levels
+    for i in range(block * abreast, (block + 1) * abreast):
+        if s.ease[i] > 0.0:
+            way = last * s.way[i] + new * (s.ease[i] * s.rest[i] + moved(coarse, i))
+            s.way[i] = way
+            s.y[i] += in_double(way)
 
 
 @wp.func
@@ -409,7 +412,7 @@ class Tension:
         n, s, springs, bends = self._n, self._solve, self._listed.springs, self._listed.bends
         coarse, levels = self._coarse, float(len(self._coarse.levels) + 1)
         lain = len(arrival.wall)
-        most = self.iterations(lain > 0) // 2
+        most, abreast = self.iterations(lain > 0) // 2, 1 if self._device.is_cuda else int(ABREAST)
         launches = [
             dev.Launch(look_ahead, n, [arrival, s], 0.05),
             dev.Launch(find_stiffest, self._chunks, [n, s], 0.05 * CHUNK),
@@ -424,7 +427,9 @@ class Tension:
             inputs = [step, arrival, springs, bends, s]
             cycle += [self._bend(step, False), self._by_particle((find_rest, inputs), (find_rest_abreast, inputs))]
             cycle += coarse.moves(step, s.plan, s.rest)
-            cycle.append(dev.Launch(iterate, n, [step, levels, coarse.lowest, s], 0.1))
+            cycle.append(
+                dev.Launch(iterate, -(-n // abreast), [step, abreast, levels, coarse.lowest, s], 0.1 * abreast)
+            )
         launches += [*cycle, *cycle, dev.Launch(find_borne, lain, [arrival, s], 0.05)]
         launches += self._balance.launches(s.y, s.free, s.bearing if lain else s.inertia)
         return [*launches, dev.Launch(take_pull, n, [s, P], 0.05)]
