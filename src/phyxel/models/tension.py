@@ -48,11 +48,11 @@ from phyxel.models.sheet import Sheet
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-ALONE, FEW, FEWEST, MOST = 160, 14, 12, 32
-"""Iterations of a step, of both cycles together: of a sheet that is its only level, of others, and from .. to where
-colliders bear it, which hats must not move."""
-WORK = 4.0e6
-"""Ends of elements that a step may visit if it takes more than the fewest iterations."""
+ALONE, FEWEST, MOST = 160, 12, 32
+"""Iterations of a step, of both cycles together: of a sheet that is its only level, and of others."""
+WORK, BORNE = 2.0e6, 4.0e6
+"""Ends of elements that a step may visit if it takes more than the fewest iterations: of sheets in the air, and of those
+that colliders may bear, which hats hardly move."""
 REACH = 1.5
 """What a cycle of m iterations can do: curvatures down to REACH/m² are solved for evenly, those below less and less."""
 DIGITS = 21.4
@@ -226,7 +226,7 @@ def begin(s: Solve, bends: Bends, i: int, P: wp.vec3d, alone: wp.vec3d):
 
 
 @wp.kernel
-def start(first: int, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
+def start(first: int, n: int, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
     """Where iterations begin."""
     i = first + wp.tid()
     begin(s, bends, i, P[s.who[i]], springs_of(springs, i, 1, s.give, s.free))
@@ -346,6 +346,7 @@ class Tension:
     def __init__(self, sheet: Sheet, device: wp.Device) -> None:
         n = len(sheet.X)
         self._n, self._device = n, device
+        self._abreast = 1 if device.is_cuda else int(ABREAST)
         order = _order(sheet)
         rank = np.empty(n, np.int32)
         rank[order] = np.arange(n)
@@ -357,7 +358,7 @@ class Tension:
         self._coarse = Coarse(sheet.X[order], device)
         places = (np.nonzero(known)[0], self._elements.index[known])
         self._links = csr_array((elements.weight[known], places), (len(elements), n))
-        self._balance = Balance(self._links, device)
+        self._balance = Balance(self._elements.index, n, device)
         self._order = order
         self._solve = self._room(sheet.X[order])
         crowd = np.bincount(self._elements.index[known], np.abs(elements.weight)[known], n)
@@ -386,7 +387,7 @@ class Tension:
         """Most iterations of a step: even, fewer for large sheets."""
         if not self._coarse.levels:
             return ALONE
-        return 2 * int(np.clip(WORK / self._ends, FEWEST, MOST if borne else FEW) / 2)
+        return 2 * int(np.clip((BORNE if borne else WORK) / self._ends, FEWEST, MOST) / 2)
 
     def set_stiffness(self, k: NDArray[np.float64]) -> None:
         """k [N/m] of each element, shape (E,): what `Elements.stiffness` gives. Programs need not be captured anew."""
@@ -412,20 +413,20 @@ class Tension:
         n, s, springs, bends = self._n, self._solve, self._listed.springs, self._listed.bends
         coarse, levels = self._coarse, float(len(self._coarse.levels) + 1)
         lain = len(arrival.wall)
-        most, abreast = self.iterations(lain > 0) // 2, 1 if self._device.is_cuda else int(ABREAST)
+        most, abreast = self.iterations(lain > 0) // 2, self._abreast
         launches = [
             dev.Launch(look_ahead, n, [arrival, s], 0.05),
             dev.Launch(find_stiffest, self._chunks, [n, s], 0.05 * CHUNK),
             dev.Launch(plan_iterations, 1, [most, levels, s]),
             self._bend(0, True),
-            self._by_particle((start, [springs, bends, P, s]), (start_abreast, [n, springs, bends, P, s])),
+            self._by_particle(start, start_abreast, [n, springs, bends, P, s]),
             dev.Launch(find_ties, n if coarse.levels else 0, [springs, bends, s], 0.2),
             *coarse.prepared(s.grounded),
         ]
         cycle = [dev.Launch(find_grip, lain, [arrival, s], 0.05)]
         for step in range(most):
             inputs = [step, arrival, springs, bends, s]
-            cycle += [self._bend(step, False), self._by_particle((find_rest, inputs), (find_rest_abreast, inputs))]
+            cycle += [self._bend(step, False), self._by_particle(find_rest, find_rest_abreast, inputs)]
             cycle += coarse.moves(step, s.plan, s.rest)
             cycle.append(
                 dev.Launch(iterate, -(-n // abreast), [step, abreast, levels, coarse.lowest, s], 0.1 * abreast)
@@ -435,17 +436,14 @@ class Tension:
         return [*launches, dev.Launch(take_pull, n, [s, P], 0.05)]
 
     def _bend(self, step: int, alone: bool) -> dev.Launch:
-        s, count = self._solve, self._listed.bend_count
+        s, count, abreast = self._solve, self._listed.bend_count, self._abreast
         inputs = [step, int(alone), s.free if alone else s.y, self._listed.bends, s]
-        if self._device.is_cuda:
-            return dev.Launch(bend, count, inputs)
-        return dev.Launch(bend_abreast, -(-count // int(ABREAST)), inputs, 0.03 * int(ABREAST))
+        return dev.Launch(bend if abreast == 1 else bend_abreast, -(-count // abreast), inputs, 0.03 * abreast)
 
-    def _by_particle(self, alone: tuple[wp.Kernel, list[Any]], abreast: tuple[wp.Kernel, list[Any]]) -> dev.Launch:
-        """A kernel with its inputs for each particle; on the CPU one that takes eight of them."""
-        if self._device.is_cuda:
-            return dev.Launch(alone[0], self._n, alone[1])
-        return dev.Launch(abreast[0], -(-self._n // int(ABREAST)), abreast[1], 0.15 * int(ABREAST))
+    def _by_particle(self, alone: wp.Kernel, abreast: wp.Kernel, inputs: list[Any]) -> dev.Launch:
+        """A kernel for each particle, or one that takes several."""
+        kernel = alone if self._abreast == 1 else abreast
+        return dev.Launch(kernel, -(-self._n // self._abreast), inputs, 0.15 * self._abreast)
 
     def energy(self, u: wp.array) -> float:
         """Σ ½k(|e| − r)² of displacements u, (n,) of vec3d [N/m units²: times unit² it is J]."""
