@@ -27,15 +27,16 @@ def test_the_wrinkles_come_back_where_they_were_designed():
 
 
 def rate_of(swing: np.ndarray, dt: float) -> float:
-    """ω of q(t) = e^(−st) cos(ωt + φ), sampled every dt [s], shape (k, n): q₊ + q₋ e^(−2s dt) = 2 e^(−s dt) cos(ω dt) q."""
+    """ω of q(t) = e^(−st) cos(ωt + φ), sampled every dt [s], shape (k, n): q₊ + q₋ e^(−2s dt) = 2 e^(−s dt) q cos(ω dt)
+    holds for all k."""
     before, now, after = (swing[k : len(swing) - 2 + k].reshape(-1) for k in range(3))
     (twice, squared), *_ = np.linalg.lstsq(np.stack([now, -before], axis=1), after, rcond=None)
     return float(np.arccos(twice / (2 * np.sqrt(squared))) / dt)
 
 
 def test_the_head_rings_as_it_should_and_settles():
-    """ω = √(K/m − (c/2m)²) with K/m = foundation/(density · thickness) and c/m = drag. The air in it cannot be squeezed:
-    what is dented in keeps its volume, and rings as if there were none. At the end it is where it began."""
+    """ω = √(K/m − (c/2m)²) with K/m = foundation/(density · thickness) and c/m = drag. The air in it cannot be
+    squeezed, so a dent keeps the volume, and rings as if there were none. At the end it is where it began."""
     world = scene_world("head", 3000)
     head = world.bodies[0]
     film, size = head.material, np.ptp(head.birth, axis=0).max()

@@ -31,9 +31,9 @@ from phyxel.models.flight import (
     land,
     land_among,
     lean,
-    touch_down,
     no_stuff,
     show,
+    touch_down,
 )
 from phyxel.models.sheet import Sheet
 from phyxel.models.tension import Tension
