@@ -27,6 +27,16 @@ def flag(folder: Path, across: int = 18, up: int = 12) -> px.PointCloud:
     return px.load(folder / "flag.obj")
 
 
+@pytest.mark.parametrize(("side", "off"), [(10, 0.02), (40, 0.04)])
+def test_a_sheet_of_bare_points_weighs_as_much_as_cloth(side: int, off: float, tmp_path: Path) -> None:
+    """1 m² of 150 g/m², with its rim; a disc that meets a row of the lattice at once is a few percent off, whatever the
+    number of points."""
+    x, z = np.meshgrid(np.linspace(0, 1, side), np.linspace(0, 1, side))
+    np.savetxt(tmp_path / "bare.xyz", np.stack([x.ravel(), 0 * x.ravel(), z.ravel()], axis=1))
+    cloth = px.Body(px.load(tmp_path / "bare.xyz"), model="particles", material=px.Membrane.cotton())
+    assert cloth.masses.sum() == pytest.approx(0.1505, rel=off)
+
+
 @pytest.mark.parametrize("bulk", [1e3, 1e5])
 def test_what_is_blown_up_only_loses_energy(bulk: float) -> None:
     """Nothing from outside acts: of the work ½ B V₀ (amount − 1)² that is in the filling, elastic and kinetic energy
