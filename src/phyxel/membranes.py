@@ -14,7 +14,7 @@ from phyxel.contact.colliders import Collider, Funnel
 from phyxel.contact.mold import Mold
 from phyxel.contact.table import ColliderTable, top_speed
 from phyxel.errors import BlowUpError, PhyxelError
-from phyxel.fields import ForceField, SurfaceField, drawn_to, filled_with
+from phyxel.fields import ForceField, SurfaceField, Wind, drawn_to, filled_with
 from phyxel.handle import DRAG_TIME
 from phyxel.material import Mixture
 from phyxel.models.particles import ParticleModel
@@ -126,6 +126,8 @@ class Film:
         assert body.sheet is not None
         if len(body.sheet.elements):
             longest = LONGEST_LINKED
+        blown = sum(field.pressure for field in self._acting() if isinstance(field, Wind))
+        longest = min(longest, self.model.leans_within(blown))
         return min(longest, self._crossed_within(time, min(left, longest)))
 
     def _crossed_within(self, time: float, step: float) -> float:

@@ -15,8 +15,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Skin:
-    """A piece is what lies nearest to one node and looks about the same way: the two sides of a leaf, or of a sheet, and
-    the faces that meet at an edge, are pieces of their own."""
+    """A piece is what lies nearest to one node and looks about the same way: the two sides of a leaf, or of a sheet,
+    and the faces that meet at an edge, are pieces of their own."""
 
     node: NDArray[np.int64]
     """to which it belongs, shape (p,)"""
