@@ -48,11 +48,14 @@ from phyxel.models.sheet import Sheet
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-ALONE, FEWEST, MOST = 160, 12, 32
-"""Iterations of a step, of both cycles together: of a sheet that is its only level, and of others."""
-WORK, BORNE = 2.0e6, 4.0e6
-"""Ends of elements that a step may visit if it takes more than the fewest iterations: of sheets in the air, and of those
-that colliders may bear, which hats hardly move."""
+ALONE, FEWEST = 160, 12
+"""Iterations of a step, of both cycles together: of a sheet that is its only level, and the fewest of others."""
+IN_AIR, BORNE = (32, 2.0e6), (64, 8.0e6)
+"""The most of these, and how many ends of elements they may visit if they are more than the fewest: of sheets in the
+air, and of those that colliders may bear, which hats hardly move. Much longer cycles would make what buckles jump: the
+energy is a saddle there."""
+CROSSED = 0.25
+"""Iterations of a cycle, with hats, over √(H D): how many particles a wave passes in a step."""
 REACH = 1.5
 """What a cycle of m iterations can do: curvatures down to REACH/m² are solved for evenly, those below less and less."""
 DIGITS = 21.4
@@ -161,12 +164,16 @@ def plan_iterations(first: int, most: int, levels: wp.float64, s: Solve):
         found = wp.max(found, s.highest[c])
     one = wp.float64(1.0)
     lowest = one / (levels * (one + found[0]))
-    low = wp.clamp(lowest, wp.float64(REACH) / wp.float64(most * most), wp.float64(0.9))
+    longest = wp.float64(most)
+    if levels > one:
+        enough = wp.max(wp.ceil(wp.float64(CROSSED) * wp.sqrt(found[0])), wp.float64(FEWEST // 2))
+        longest = wp.min(longest, enough)
+    low = wp.clamp(lowest, wp.float64(REACH) / (longest * longest), wp.float64(0.9))
     middle = wp.float64(0.5) * (one + low)
     half = wp.float64(0.5) * (one - low)
     sigma = middle / half
     needed = wp.float64(0.5) * wp.float64(DIGITS) / wp.log(sigma + wp.sqrt(sigma * sigma - one))
-    m = wp.min(wp.ceil(needed), wp.float64(most))
+    m = wp.min(wp.ceil(needed), longest)
     root = cosh_times(m, wp.max((middle - lowest) / half, one)) / cosh_times(m, sigma)
     left = root * root
     s.plan[0] = m
@@ -379,7 +386,7 @@ class Tension:
         s.inertia = wp.full(full, np.inf, dtype=wp.float64, device=self._device)
         self._chunks = -(-n // CHUNK)
         s.highest = wp.zeros(self._chunks, dtype=wp.vec3d, device=self._device)
-        s.factors = wp.zeros((max(ALONE, MOST) // 2, 2), dtype=float, device=self._device)
+        s.factors = wp.zeros((ALONE // 2, 2), dtype=float, device=self._device)
         s.plan = wp.zeros(4, dtype=wp.float64, device=self._device)
         return s
 
@@ -387,7 +394,8 @@ class Tension:
         """Most iterations of a step: even, fewer for large sheets."""
         if not self._coarse.levels:
             return ALONE
-        return 2 * int(np.clip((BORNE if borne else WORK) / self._ends, FEWEST, MOST) / 2)
+        most, work = BORNE if borne else IN_AIR
+        return 2 * int(np.clip(work / self._ends, FEWEST, most) / 2)
 
     def set_stiffness(self, k: NDArray[np.float64]) -> None:
         """k [N/m] of each element, shape (E,): what `Elements.stiffness` gives. Programs need not be captured anew."""
