@@ -5,6 +5,9 @@ Each level has a smooth hat function per cell of the level below, Q (rows sum to
 them by Σ_l Q_l D_l⁻¹ Q_lᵀ r: a sum over all levels of Jacobi steps, each with a diagonal that majorizes its links,
 D_l = Σ_i Q_iJ/H_i + Σ_e k_e |c_eJ| Σ_K |c_eK| with c of the hats (C Q_l). The mean of such steps majorizes as well
 (Bramble, Pasciak and Xu 1990).
+
+Hats end at particles that are held: they move the others only, and links to what is held count as if each tied its other
+end to a place, as 1/H does.
 """
 
 from __future__ import annotations
