@@ -32,8 +32,8 @@ Floats = NDArray[np.float64]
 LONGEST_VARYING, LONGEST_LINKED = 1 / 60, 1 / 240
 """Longest step in which something may change, and with links [s]; with neither, a step has any length."""
 CROSSED = 0.3
-"""Share of the way through a collider, where it is thin, that a particle may go in one step: from its surface well short
-of the middle, or it would be put out on the far side."""
+"""Share of the way through a collider, where it is thin, that a particle may go in one step: from its surface well
+short of the middle, or it would be put out on the far side."""
 RESOLVED = 4
 """Cells of a mold's grid that its thinnest parts have."""
 
