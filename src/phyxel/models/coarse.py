@@ -129,7 +129,8 @@ class Coarse:
     def set_stiffness(self, C: csr_array, k: Floats) -> None:
         """Links e = C x, (E, n), of stiffness k (E,)."""
         for hats, level in zip(self._hats, self.levels, strict=True):
-            share = abs(C @ hats)
+            share = C @ hats
+            np.abs(share.data, out=share.data)
             level.D.assign(share.T @ (k * share.sum(axis=1)))
 
     def prepared(self, inertia: wp.array) -> list[dev.Launch]:

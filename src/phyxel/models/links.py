@@ -107,13 +107,15 @@ def bend_pull(k: float, rest: float, e: wp.vec3) -> wp.vec4:
 
 
 @wp.func
-def springs_of(springs: Springs, i: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3d:
-    """Pull of all springs of a particle."""
+def springs_of(springs: Springs, i: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
+    """Pull of all springs of a particle; `alone` (0, 1): each softer by what its ends give."""
     P = wp.vec3d()
     block = i // ABREAST
     for row in range(springs.first[block], springs.first[block + 1]):
         slot = row * ABREAST + i % ABREAST
-        P -= spring_pull(wp.float64(springs.k[slot]), springs.rest[slot], y[i] - y[springs.other[slot]])
+        j = springs.other[slot]
+        k = springs.k[slot] / (1.0 + float(alone) * springs.k[slot] * (give[i] + give[j]))
+        P -= spring_pull(wp.float64(k), springs.rest[slot], y[i] - y[j])
     return P
 
 
@@ -144,7 +146,13 @@ def springs_of(springs: Springs, i: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3
         ez -= z;
         Eight square = ex * ex + ey * ey + ez * ez;
         square = __builtin_elementwise_max(square, (Eight)1e-300);  // no length: pulls nowhere
-        Eight stiff = __builtin_convertvector(*(const Floats*)(k.data + 8 * (size_t)row), Eight);
+        Floats single = *(const Floats*)(k.data + 8 * (size_t)row);
+        if (alone) {
+            Floats far;
+            for (int lane = 0; lane < 8; ++lane) far[lane] = give.data[there[lane]];
+            single /= 1.0f + single * (far + *(const Floats*)(give.data + 8 * (size_t)block));
+        }
+        Eight stiff = __builtin_convertvector(single, Eight);
         Eight share = stiff - stiff * *(const Eight*)(rest.data + 8 * (size_t)row) / __builtin_elementwise_sqrt(square);
         P[0] += share * ex;
         P[1] += share * ey;
@@ -156,13 +164,15 @@ def springs_of(springs: Springs, i: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3
 """)
 def springs_abreast(
     block: int,
+    alone: int,
+    give: wp.array(dtype=float),
     first: wp.array(dtype=wp.int32),
     other: wp.array(dtype=wp.int32),
     rest: wp.array(dtype=wp.float64),
     k: wp.array(dtype=float),
     y: wp.array(dtype=wp.vec3d),
 ) -> mat38d:
-    """Pull of all springs of eight particles, one in each column. On the CPU only."""
+    """`springs_of` eight particles, one in each column. On the CPU only."""
 
 
 @wp.func
@@ -188,6 +198,17 @@ def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3:
     return e
 
 
+@wp.func
+def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
+    """f of one element of more than two particles; `alone` (0, 1): softer by what its particles give."""
+    given = float(0.0)
+    for a in range(4):
+        slot = corner_of(bends, b, a)
+        given += wp.abs(bends.weight[slot]) * give[bends.corner[slot]]
+    k = bends.k[b] / (1.0 + float(alone) * bends.k[b] * given)
+    bends.f[b] = bend_pull(k, bends.rest[b], stretch(bends, b, y))
+
+
 @wp.func_native("""
 #if !defined(__CUDA_ARCH__)
     typedef double Eight __attribute__((ext_vector_type(8), aligned(8)));
@@ -210,6 +231,13 @@ def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3:
     Floats square = e[0] * e[0] + e[1] * e[1] + e[2] * e[2];
     square = __builtin_elementwise_max(square, (Floats)1e-36f);  // no length: pulls nowhere
     Floats stiff = *(const Floats*)(k.data + 8 * (size_t)block);
+    if (alone) {
+        Floats given = {};
+        for (int a = 0; a < 4; ++a)
+            for (int lane = 0; lane < 8; ++lane)
+                given[lane] += __builtin_fabsf(weights[a][lane]) * give.data[corners[8 * a + lane]];
+        stiff /= 1.0f + stiff * given;
+    }
     Floats share = stiff - stiff * *(const Floats*)(rest.data + 8 * (size_t)block) / __builtin_elementwise_sqrt(square);
     for (int axis = 0; axis < 3; ++axis) e[axis] *= share;
     float* out = (float*)(f.data + 8 * (size_t)block);
@@ -219,6 +247,8 @@ def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3:
 """)
 def bends_abreast(
     block: int,
+    alone: int,
+    give: wp.array(dtype=float),
     corner: wp.array(dtype=wp.int32),
     weight: wp.array(dtype=float),
     rest: wp.array(dtype=float),
@@ -226,7 +256,7 @@ def bends_abreast(
     y: wp.array(dtype=wp.vec3d),
     f: wp.array(dtype=wp.vec4),
 ):
-    """f of eight elements of more than two particles. On the CPU only."""
+    """`bend_one` of eight. On the CPU only."""
 
 
 def starts(particles: Ints, count: int) -> NDArray[np.int64]:
@@ -239,10 +269,12 @@ class Listed:
 
     def __init__(self, elements: Elements, n: int, device: wp.Device) -> None:
         two = elements.index[:, 2] < 0
-        self._spring, self._bend = np.flatnonzero(two), np.flatnonzero(~two)
+        self._spring, bends = np.flatnonzero(two), np.flatnonzero(~two)
+        self._bend = bend = bends[np.argsort(elements.index[bends].max(axis=1), kind="stable")]
+        """in the order of their particles, who look for them"""
         self._device = device
         self.springs = self._listed_springs(elements.index[two, :2], elements.rest[two], n)
-        self.bends = self._listed_bends(elements.index[~two], elements.weight[~two], elements.rest[~two], n)
+        self.bends = self._listed_bends(elements.index[bend], elements.weight[bend], elements.rest[bend], n)
 
     @property
     def bend_count(self) -> int:

@@ -132,8 +132,10 @@ def _surrounded(ways: Floats) -> Floats:
 def _edges(corners: Ints) -> tuple[Ints, Ints]:
     """Different edges of faces (m, s), lower index first, (E, 2); and which edge each side of each face is, (m, s)."""
     sides = np.stack([corners, np.roll(corners, -1, axis=1)], axis=2)
-    edges, which = np.unique(np.sort(sides.reshape(-1, 2), axis=1), axis=0, return_inverse=True)
-    return edges, which.reshape(corners.shape)
+    low, high = np.sort(sides.reshape(-1, 2), axis=1).astype(np.int64).T
+    count = int(corners.max(initial=0)) + 1
+    edges, which = np.unique(low * count + high, return_inverse=True)  # one number each: rows compare slowly
+    return np.stack([edges // count, edges % count], axis=1), which.reshape(corners.shape)
 
 
 def _springs(kind: int, X: Floats, pairs: Ints, shape: Floats, aspect: Floats | None = None) -> Elements:

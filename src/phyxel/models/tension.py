@@ -36,14 +36,12 @@ from phyxel.models.links import (
     Bends,
     Listed,
     Springs,
-    bend_pull,
+    bend_one,
     bends_abreast,
     bent,
     corner_of,
-    spring_pull,
     springs_abreast,
     springs_of,
-    stretch,
 )
 from phyxel.models.reductions import CHUNK
 from phyxel.models.sheet import Sheet
@@ -52,12 +50,17 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 ALONE, FEWEST, MOST = 160, 12, 32
 """Iterations of a step, of both cycles together: of a sheet that is its only level, and of others."""
-WORK = 4.0e6
-"""Ends of elements that a step may visit if it takes more than the fewest iterations."""
+WORK, BORNE = 2.0e6, 4.0e6
+"""Ends of elements that a step may visit if it takes more than the fewest iterations: of sheets in the air, and of those
+that colliders may bear, which hats hardly move."""
 REACH = 1.5
 """What a cycle of m iterations can do: curvatures down to REACH/m² are solved for evenly, those below less and less."""
 DIGITS = 21.4
 """−log of the share of the error at which the iterations end, 5e-10; ½ log 2 less for each cycle."""
+SOFT = 0.5
+"""H D of bending below which a sheet of several levels finds it once a cycle: two cycles leave (H D)² of its error."""
+STRETCH = 64
+"""Particles along a curve that may change their order."""
 LATE = 0.5
 """Share of the error from which on nothing is taken over from the step before; below half of that all is."""
 
@@ -87,14 +90,22 @@ class Solve:
     way: wp.array(dtype=wp.vec4)
     """the last change of y"""
     D: wp.array(dtype=wp.float64)
+    D_bend: wp.array(dtype=float)
+    """the part of bending in D"""
+    bent: wp.array(dtype=wp.vec4)
+    """pull of bending at the start of a cycle"""
     crowd: wp.array(dtype=wp.float64)
     """Σ_e |c_ei|"""
-    highest: wp.array(dtype=wp.float64)
-    """largest H D of each chunk"""
+    give: wp.array(dtype=float)
+    """H Σ_e |c_ei|: by how much, at most, it gives way to all its elements together; an element alone is as much softer
+    as its particles give"""
+    highest: wp.array(dtype=wp.vec3d)
+    """of each chunk: largest H D, largest H D of bending, and 1 if anything is held"""
     factors: wp.array2d(dtype=float)
     """what the last change and the new one are multiplied by, shape (iterations of a cycle, 2)"""
     plan: wp.array(dtype=wp.float64)
-    """iterations of a cycle that are needed; share of the last P to start from"""
+    """iterations of a cycle that are needed; share of the last P to start from; 1 if bending is soft; 1 if anything is
+    held"""
 
 
 @wp.func
@@ -116,6 +127,7 @@ def look_ahead(first: int, arrival: Arrival, s: Solve):
     s.inertia[i] = inertia
     s.bearing[i] = bearing
     s.ease[i] = float(wp.float64(1.0) / (bearing + s.D[i]))
+    s.give[i] = float(s.crowd[i] / inertia)
     s.rest[i] = wp.vec4()  # and stays so if it is held
 
 
@@ -123,9 +135,14 @@ def look_ahead(first: int, arrival: Arrival, s: Solve):
 def find_stiffest(first: int, n: int, s: Solve):
     """Largest H D in each chunk."""
     c = first + wp.tid()
-    highest = wp.float64(0.0)
+    highest = wp.vec3d()
     for i in range(c * CHUNK, wp.min(n, (c + 1) * CHUNK)):
-        highest = wp.max(highest, (s.D[i] + s.bearing[i] - s.inertia[i]) / s.inertia[i])
+        H = wp.float64(1.0) / s.inertia[i]
+        if wp.float64(0.0) < H:
+            stiffness = s.D[i] + s.bearing[i] - s.inertia[i]
+            highest = wp.max(highest, wp.vec3d(H * stiffness, H * wp.float64(s.D_bend[i]), wp.float64(0.0)))
+        else:
+            highest[2] = wp.float64(1.0)
     s.highest[c] = highest
 
 
@@ -137,14 +154,13 @@ def cosh_times(m: wp.float64, cosh: wp.float64) -> wp.float64:
 
 
 @wp.kernel
-def plan_iterations(first: int, chunks: int, levels: wp.float64, s: Solve):
+def plan_iterations(first: int, most: int, levels: wp.float64, s: Solve):
     """Chebyshev's factors for curvatures in [low, 1], how many iterations are enough, and where to start."""
-    highest = wp.float64(0.0)
-    for c in range(chunks):
-        highest = wp.max(highest, s.highest[c])
-    most = s.factors.shape[0]
+    found = wp.vec3d()
+    for c in range(s.highest.shape[0]):
+        found = wp.max(found, s.highest[c])
     one = wp.float64(1.0)
-    lowest = one / (levels * (one + highest))
+    lowest = one / (levels * (one + found[0]))
     low = wp.clamp(lowest, wp.float64(REACH) / wp.float64(most * most), wp.float64(0.9))
     middle = wp.float64(0.5) * (one + low)
     half = wp.float64(0.5) * (one - low)
@@ -155,6 +171,10 @@ def plan_iterations(first: int, chunks: int, levels: wp.float64, s: Solve):
     left = root * root
     s.plan[0] = m
     s.plan[1] = wp.clamp(wp.float64(2.0) - left * wp.float64(2.0) / wp.float64(LATE), wp.float64(0.0), one)
+    s.plan[2] = wp.float64(0.0)
+    if levels > one and found[1] < wp.float64(SOFT):
+        s.plan[2] = one
+    s.plan[3] = found[2]
     rho = one / sigma
     s.factors[0, 0] = 0.0
     s.factors[0, 1] = float(one / middle)
@@ -166,26 +186,15 @@ def plan_iterations(first: int, chunks: int, levels: wp.float64, s: Solve):
 
 
 @wp.kernel
-def bend_alone(first: int, bends: Bends, s: Solve):
-    """What each element would pull with at the end if it were alone: its own give and, at most, that of all others at
-    its particles, Σ_a |c_a| H_a Σ_e |c_ea|, make it less stiff."""
-    b = first + wp.tid()
-    give = wp.float64(0.0)
-    for a in range(4):
-        slot = corner_of(bends, b, a)
-        i = bends.corner[slot]
-        give += wp.float64(wp.abs(bends.weight[slot])) * s.crowd[i] / s.inertia[i]
-    k = bends.k[b] / (1.0 + bends.k[b] * float(give))
-    bends.f[b] = bend_pull(k, bends.rest[b], stretch(bends, b, s.free))
-
-
-@wp.kernel
 def find_ties(first: int, springs: Springs, bends: Bends, s: Solve):
     """How firmly each particle is tied to what is held [N/m]: ½Σ_e k(Σ_a c_a x_a)² of such links is
     at most ½Σ_i x_i² Σ_e k |c_ei| Σ_a |c_ea| over what they move."""
     i = first + wp.tid()
-    s.grounded[i] = wp.float64(0.0)
+    s.grounded[i] = s.bearing[i]
+    if s.plan[3] == wp.float64(0.0):
+        return
     if s.ease[i] == 0.0:
+        s.grounded[i] = wp.float64(0.0)
         return
     tie = float(0.0)
     block = i // ABREAST
@@ -208,41 +217,45 @@ def find_ties(first: int, springs: Springs, bends: Bends, s: Solve):
     s.grounded[i] = s.bearing[i] + wp.float64(tie)
 
 
-@wp.kernel
-def start(first: int, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
+@wp.func
+def begin(s: Solve, bends: Bends, i: int, P: wp.vec3d, alone: wp.vec3d):
     """y of P as it was and of elements that are alone."""
-    i = first + wp.tid()
     kept = s.plan[1]
-    H = wp.float64(1.0) / s.inertia[i]
-    begin = kept * P[s.who[i]]
-    if kept < wp.float64(1.0) and wp.float64(0.0) < H:
-        alone = in_double(bent(bends, i))
-        give = H * s.crowd[i]
-        block = i // ABREAST
-        for row in range(springs.first[block], springs.first[block + 1]):
-            slot = row * ABREAST + i % ABREAST
-            j = springs.other[slot]
-            k = wp.float64(springs.k[slot])
-            k = k / (wp.float64(1.0) + k * (give + s.crowd[j] / s.inertia[j]))
-            alone -= spring_pull(k, springs.rest[slot], s.free[i] - s.free[j])
-        begin += (wp.float64(1.0) - kept) * alone
-    s.y[i] = s.free[i] + H * begin
+    start = kept * P + (wp.float64(1.0) - kept) * (alone + in_double(bent(bends, i)))
+    s.y[i] = s.free[i] + start / s.inertia[i]
 
 
 @wp.kernel
-def bend(first: int, step: int, bends: Bends, s: Solve):
-    """f of all elements of more than two particles."""
+def start(first: int, n: int, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
+    """Where iterations begin."""
+    i = first + wp.tid()
+    begin(s, bends, i, P[s.who[i]], springs_of(springs, i, 1, s.give, s.free))
+
+
+@wp.kernel
+def start_abreast(first: int, n: int, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
+    """The same of eight particles at once, on the CPU."""
+    block = first + wp.tid()
+    alone = springs_abreast(block, 1, s.give, springs.first, springs.other, springs.rest, springs.k, s.free)
+    for lane in range(wp.min(ABREAST, n - block * ABREAST)):
+        i = block * ABREAST + lane
+        begin(s, bends, i, P[s.who[i]], wp.vec3d(alone[0, lane], alone[1, lane], alone[2, lane]))
+
+
+@wp.kernel
+def bend(first: int, step: int, alone: int, y: wp.array(dtype=wp.vec3d), bends: Bends, s: Solve):
+    """f of all elements of more than two particles, as if each were alone at the start."""
     b = first + wp.tid()
-    if wp.float64(step) < s.plan[0]:
-        bends.f[b] = bend_pull(bends.k[b], bends.rest[b], stretch(bends, b, s.y))
+    if wp.float64(step) < s.plan[0] and (step == 0 or s.plan[2] == wp.float64(0.0)):
+        bend_one(bends, b, alone, s.give, y)
 
 
 @wp.kernel
-def bend_abreast(first: int, step: int, bends: Bends, s: Solve):
+def bend_abreast(first: int, step: int, alone: int, y: wp.array(dtype=wp.vec3d), bends: Bends, s: Solve):
     """The same of eight at once, on the CPU."""
     block = first + wp.tid()
-    if wp.float64(step) < s.plan[0]:
-        bends_abreast(block, bends.corner, bends.weight, bends.rest, bends.k, s.y, bends.f)
+    if wp.float64(step) < s.plan[0] and (step == 0 or s.plan[2] == wp.float64(0.0)):
+        bends_abreast(block, alone, s.give, bends.corner, bends.weight, bends.rest, bends.k, y, bends.f)
 
 
 @wp.kernel
@@ -263,14 +276,16 @@ def find_borne(first: int, arrival: Arrival, s: Solve):
 
 
 @wp.func
-def put_rest(arrival: Arrival, bends: Bends, s: Solve, i: int, P: wp.vec3d):
+def put_rest(step: int, arrival: Arrival, bends: Bends, s: Solve, i: int, P: wp.vec3d):
     """(y_free − y)/H + P(y), with what a collider bears; of springs P is known."""
     y = s.y[i]
     rest = s.inertia[i] * (s.free[i] - y) + P
     borne = s.bearing[i] - s.inertia[i]
     if borne > wp.float64(0.0):
         rest += borne * (kept_out(arrival, s.who[i], y, s.held[i]) - y)
-    s.rest[i] = bent(bends, i) + wp.vec4(float(rest[0]), float(rest[1]), float(rest[2]), 0.0)
+    if step == 0 or s.plan[2] == wp.float64(0.0):
+        s.bent[i] = bent(bends, i)
+    s.rest[i] = s.bent[i] + wp.vec4(float(rest[0]), float(rest[1]), float(rest[2]), 0.0)
 
 
 @wp.kernel
@@ -278,7 +293,7 @@ def find_rest(first: int, step: int, arrival: Arrival, springs: Springs, bends: 
     """What is still to be balanced; nothing for what is held."""
     i = first + wp.tid()
     if wp.float64(step) < s.plan[0] and s.ease[i] > 0.0:
-        put_rest(arrival, bends, s, i, springs_of(springs, i, s.y))
+        put_rest(step, arrival, bends, s, i, springs_of(springs, i, 0, s.give, s.y))
 
 
 @wp.kernel
@@ -287,23 +302,26 @@ def find_rest_abreast(first: int, step: int, arrival: Arrival, springs: Springs,
     block = first + wp.tid()
     if wp.float64(step) >= s.plan[0]:
         return
-    P = springs_abreast(block, springs.first, springs.other, springs.rest, springs.k, s.y)
+    P = springs_abreast(block, 0, s.give, springs.first, springs.other, springs.rest, springs.k, s.y)
     for lane in range(ABREAST):
         i = block * ABREAST + lane
         if s.ease[i] > 0.0:
-            put_rest(arrival, bends, s, i, wp.vec3d(P[0, lane], P[1, lane], P[2, lane]))
+            put_rest(step, arrival, bends, s, i, wp.vec3d(P[0, lane], P[1, lane], P[2, lane]))
 
 
 @wp.kernel
-def iterate(first: int, step: int, levels: float, coarse: Level, s: Solve):
-    """One iteration: y + factors · (last change, mean change of all levels)."""
-    i = first + wp.tid()
-    if wp.float64(step) >= s.plan[0] or s.ease[i] == 0.0:
+def iterate(first: int, step: int, abreast: int, levels: float, coarse: Level, s: Solve):
+    """One iteration: y + factors · (last change, mean change of all levels), of `abreast` particles."""
+    block = first + wp.tid()
+    if wp.float64(step) >= s.plan[0]:
         return
-    change = (s.ease[i] * s.rest[i] + moved(coarse, i)) / levels
-    way = s.factors[step, 0] * s.way[i] + s.factors[step, 1] * change
-    s.way[i] = way
-    s.y[i] += in_double(way)
+    last = s.factors[step, 0]
+    new = s.factors[step, 1] / levels
+    for i in range(block * abreast, (block + 1) * abreast):
+        if s.ease[i] > 0.0:
+            way = last * s.way[i] + new * (s.ease[i] * s.rest[i] + moved(coarse, i))
+            s.way[i] = way
+            s.y[i] += in_double(way)
 
 
 @wp.func
@@ -328,7 +346,8 @@ class Tension:
     def __init__(self, sheet: Sheet, device: wp.Device) -> None:
         n = len(sheet.X)
         self._n, self._device = n, device
-        order = curve_order(sheet.X)
+        self._abreast = 1 if device.is_cuda else int(ABREAST)
+        order = _order(sheet)
         rank = np.empty(n, np.int32)
         rank[order] = np.arange(n)
         elements = sheet.elements
@@ -339,7 +358,7 @@ class Tension:
         self._coarse = Coarse(sheet.X[order], device)
         places = (np.nonzero(known)[0], self._elements.index[known])
         self._links = csr_array((elements.weight[known], places), (len(elements), n))
-        self._balance = Balance(self._links, device)
+        self._balance = Balance(self._elements.index, n, device)
         self._order = order
         self._solve = self._room(sheet.X[order])
         crowd = np.bincount(self._elements.index[known], np.abs(elements.weight)[known], n)
@@ -352,23 +371,23 @@ class Tension:
         s.who = wp.array(self._order, dtype=wp.int32, device=self._device)
         s.X = wp.array(X, dtype=wp.vec3d, device=self._device)
         for name, dtype in (
-            ("free", wp.vec3d), ("y", wp.vec3d), ("rest", wp.vec4), ("way", wp.vec4), ("ease", float),
-            ("bearing", wp.float64), ("grounded", wp.float64), ("held", wp.float64), ("D", wp.float64), ("crowd", wp.float64),
+            ("free", wp.vec3d), ("y", wp.vec3d), ("rest", wp.vec4), ("way", wp.vec4), ("ease", float), ("give", float),
+            ("bearing", wp.float64), ("grounded", wp.float64), ("held", wp.float64), ("crowd", wp.float64),
+            ("D", wp.float64), ("D_bend", float), ("bent", wp.vec4),
         ):  # fmt: skip
             setattr(s, name, wp.zeros(full, dtype=dtype, device=self._device))
         s.inertia = wp.full(full, np.inf, dtype=wp.float64, device=self._device)
         self._chunks = -(-n // CHUNK)
-        s.highest = wp.zeros(self._chunks, dtype=wp.float64, device=self._device)
-        s.factors = wp.zeros((self.iterations // 2, 2), dtype=float, device=self._device)
-        s.plan = wp.zeros(2, dtype=wp.float64, device=self._device)
+        s.highest = wp.zeros(self._chunks, dtype=wp.vec3d, device=self._device)
+        s.factors = wp.zeros((max(ALONE, MOST) // 2, 2), dtype=float, device=self._device)
+        s.plan = wp.zeros(4, dtype=wp.float64, device=self._device)
         return s
 
-    @property
-    def iterations(self) -> int:
+    def iterations(self, borne: bool) -> int:
         """Most iterations of a step: even, fewer for large sheets."""
         if not self._coarse.levels:
             return ALONE
-        return 2 * int(np.clip(WORK / self._ends, FEWEST, MOST) / 2)
+        return 2 * int(np.clip((BORNE if borne else WORK) / self._ends, FEWEST, MOST) / 2)
 
     def set_stiffness(self, k: NDArray[np.float64]) -> None:
         """k [N/m] of each element, shape (E,): what `Elements.stiffness` gives. Programs need not be captured anew."""
@@ -377,8 +396,10 @@ class Tension:
             return
         index, weight = self._elements.index, np.abs(self._elements.weight)
         known = index >= 0
-        D = np.bincount(index[known], (k[:, None] * weight * weight.sum(axis=1, keepdims=True))[known], self._n)
-        self._solve.D.assign(np.pad(D, (0, len(self._solve.D) - self._n)))
+        stiffness = k[:, None] * weight * weight.sum(axis=1, keepdims=True)
+        bends = known & (index[:, 2:3] >= 0)
+        for array, which in ((self._solve.D, known), (self._solve.D_bend, bends)):
+            array.assign(np.bincount(index[which], stiffness[which], len(array)))
         self._coarse.set_stiffness(self._links, k)
         self._listed.set_stiffness(k)
 
@@ -391,38 +412,50 @@ class Tension:
             return []
         n, s, springs, bends = self._n, self._solve, self._listed.springs, self._listed.bends
         coarse, levels = self._coarse, float(len(self._coarse.levels) + 1)
+        lain = len(arrival.wall)
+        most, abreast = self.iterations(lain > 0) // 2, self._abreast
         launches = [
             dev.Launch(look_ahead, n, [arrival, s], 0.05),
             dev.Launch(find_stiffest, self._chunks, [n, s], 0.05 * CHUNK),
-            dev.Launch(plan_iterations, 1, [self._chunks, levels, s]),
-            dev.Launch(bend_alone, self._listed.bend_count, [bends, s], 0.2),
-            dev.Launch(start, n, [springs, bends, P, s], 0.3),
+            dev.Launch(plan_iterations, 1, [most, levels, s]),
+            self._bend(0, True),
+            self._by_particle(start, start_abreast, [n, springs, bends, P, s]),
             dev.Launch(find_ties, n if coarse.levels else 0, [springs, bends, s], 0.2),
             *coarse.prepared(s.grounded),
         ]
-        lain = len(arrival.wall)
         cycle = [dev.Launch(find_grip, lain, [arrival, s], 0.05)]
-        for step in range(self.iterations // 2):
-            cycle += self._pulls(step, arrival)
+        for step in range(most):
+            inputs = [step, arrival, springs, bends, s]
+            cycle += [self._bend(step, False), self._by_particle(find_rest, find_rest_abreast, inputs)]
             cycle += coarse.moves(step, s.plan, s.rest)
-            cycle.append(dev.Launch(iterate, n, [step, levels, coarse.lowest, s], 0.1))
+            cycle.append(
+                dev.Launch(iterate, -(-n // abreast), [step, abreast, levels, coarse.lowest, s], 0.1 * abreast)
+            )
         launches += [*cycle, *cycle, dev.Launch(find_borne, lain, [arrival, s], 0.05)]
         launches += self._balance.launches(s.y, s.free, s.bearing if lain else s.inertia)
         return [*launches, dev.Launch(take_pull, n, [s, P], 0.05)]
 
-    def _pulls(self, step: int, arrival: Arrival) -> list[dev.Launch]:
-        """What is to be balanced where y is."""
-        s, springs, bends = self._solve, self._listed.springs, self._listed.bends
-        abreast = 1 if self._device.is_cuda else int(ABREAST)
-        bend_kernel, rest_kernel = (bend, find_rest) if abreast == 1 else (bend_abreast, find_rest_abreast)
-        rest = [step, arrival, springs, bends, s]
-        return [
-            dev.Launch(bend_kernel, -(-self._listed.bend_count // abreast), [step, bends, s], 0.03 * abreast),
-            dev.Launch(rest_kernel, -(-self._n // abreast), rest, 0.15 * abreast),
-        ]
+    def _bend(self, step: int, alone: bool) -> dev.Launch:
+        s, count, abreast = self._solve, self._listed.bend_count, self._abreast
+        inputs = [step, int(alone), s.free if alone else s.y, self._listed.bends, s]
+        return dev.Launch(bend if abreast == 1 else bend_abreast, -(-count // abreast), inputs, 0.03 * abreast)
+
+    def _by_particle(self, alone: wp.Kernel, abreast: wp.Kernel, inputs: list[Any]) -> dev.Launch:
+        """A kernel for each particle, or one that takes several."""
+        kernel = alone if self._abreast == 1 else abreast
+        return dev.Launch(kernel, -(-self._n // self._abreast), inputs, 0.15 * self._abreast)
 
     def energy(self, u: wp.array) -> float:
         """Σ ½k(|e| − r)² of displacements u, (n,) of vec3d [N/m units²: times unit² it is J]."""
         x = self._solve.X.numpy() + u.numpy()[self._order]
         longer = np.linalg.norm(self._links @ x, axis=1) - self._elements.rest
         return float(0.5 * self._k @ longer**2)
+
+
+def _order(sheet: Sheet) -> NDArray[np.int64]:
+    """Particles along a curve, and by the number of their links within short pieces of it: eights of equal ones have
+    the fewest rows."""
+    order = curve_order(sheet.X)
+    pairs = sheet.elements.index[sheet.elements.index[:, 2] < 0, :2]
+    links = np.bincount(pairs.ravel(), minlength=len(order))[order]
+    return order[np.lexsort((links, np.arange(len(order)) // STRETCH))]
