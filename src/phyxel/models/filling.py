@@ -115,7 +115,7 @@ def sum_chunks(
         A = arrival.A[i]
         H = wp.min(arrival.H[i], wp.float64(2.0) * A)
         further = (H - A) * P[i] - A * pressed[i]
-        if H - A > wp.float64(TINY) * H:
+        if wp.float64(TINY) * H < H - A:
             further += ((H - A) / arrival.B[i]) * arrival.v[i]
         volume += wp.dot((x[i] - x[0]) / wp.float64(3.0) + further, area[i])
         give += H * wp.dot(area[i], along[i])
