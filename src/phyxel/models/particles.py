@@ -317,6 +317,12 @@ class ParticleModel:
         v = self._particles.v.numpy()
         return float(np.sqrt(np.einsum("na,na->n", v, v).max()))
 
+    def top_acceleration(self) -> float:
+        """Of the particle that forces, and what it is drawn to, push most [units/s²]; links and foundation left out."""
+        given = np.sqrt(np.einsum("na,na->n", self._force.host, self._force.host))
+        drawn = self._pressures.host.sum() * self.sheet.areas
+        return float(((given + drawn) / self._mass).max())
+
     def energies(self) -> tuple[float, float]:
         """Elastic (of foundation, links and filling) and kinetic energy [J]."""
         p = self._particles
