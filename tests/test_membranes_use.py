@@ -78,6 +78,20 @@ def test_threads_do_not_shrink_in_a_gale(tmp_path: Path) -> None:
         assert (now / before).min() > 0.9
 
 
+def test_a_fast_cloth_is_caught_by_a_ball() -> None:
+    """Where it hits the ball it stays above its middle, however hard the rest, far heavier, pulls it on."""
+    cloth = px.Body(
+        px.load("cloth", points=900),
+        model="particles",
+        material=px.Membrane.silk(),
+        velocity=(0, -50, 0),
+        at=(0, 0.2, 0),
+    )
+    in_world(cloth, px.Sphere(0.05)).advance(0.02)
+    assert cloth.positions[:, 1].max() > 0
+    assert cloth.positions[:, 1].min() < -0.5
+
+
 def test_a_world_with_a_filling_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     def blown() -> tuple[px.World, px.Body]:
         body = px.Body(px.load("jack", points=200), model="particles", size=0.5)

@@ -31,8 +31,11 @@ Floats = NDArray[np.float64]
 
 LONGEST_VARYING, LONGEST_LINKED = 1 / 60, 1 / 240
 """Longest step in which something may change, and with links [s]; with neither, a step has any length."""
-CROSSED = 0.5
-"""Share of the way through a collider, where it is thin, that a particle may go in one step."""
+CROSSED = 0.3
+"""Share of the way through a collider, where it is thin, that a particle may go in one step: from its surface well
+short of the middle, or it would be put out on the far side."""
+SHORTEST = 1e-2
+"""Share of the longest step that one before colliders has at least."""
 RESOLVED = 4
 """Cells of a mold's grid that its thinnest parts have."""
 
@@ -128,18 +131,25 @@ class Film:
             longest = LONGEST_LINKED
         blown = sum(field.pressure for field in self._acting() if isinstance(field, Wind))
         longest = min(longest, self.model.leans_within(blown))
-        return min(longest, self._crossed_within(time, min(left, longest)))
+        bars = [one for one in self.world.colliders if isinstance(one, Collider)]  # the ground has no far side
+        within = min((self._crossed_within(one, time, min(left, longest)) for one in bars), default=math.inf)
+        return min(longest, max(within, SHORTEST * longest))
 
-    def _crossed_within(self, time: float, step: float) -> float:
-        """Time in which no particle gets through a collider [s]. Only the ground has no far side."""
-        bars = [one for one in self.world.colliders if isinstance(one, Collider)]
-        if not bars:
+    def _crossed_within(self, bar: Collider, time: float, step: float) -> float:
+        """Time in which no particle gets through a collider [s], infinite if none does within `step` [s]."""
+        body, model, moving = self.body, self.model, top_speed(bar, time, time + step)
+        thin, pushed = CROSSED * _thinnest(bar), body.unit * model.top_acceleration()
+        if (body.unit * model.top_speed() + moving + 0.5 * pushed * step) * step <= thin:
             return math.inf
-        own = self.body.unit * self.model.top_speed()
-        return min(
-            max(CROSSED * _thinnest(one) / max(own + top_speed(one, time, time + step), 1e-9), 1e-2 * step)
-            for one in bars
-        )
+        ahead = body.unit * np.linalg.norm(model.v, axis=1) + moving
+        x = body.origin + (body.birth - body.centre) + body.unit * model.u
+        away = np.linalg.norm(x - bar.pose(time)[0], axis=1) - bar.extent
+        may = away <= (ahead + 0.5 * pushed * step) * step
+        if not may.any():
+            return math.inf
+        fastest = float(ahead[may].max())
+        twice = fastest + math.sqrt(fastest**2 + 2 * pushed * thin)  # v t + ½ a t² = thin
+        return 2 * thin / twice if twice > 0 else math.inf
 
     def _acting(self) -> list[ForceField]:
         return [field for field in self.world.acting if field.acts_on(self.body)]

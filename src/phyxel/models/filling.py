@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError
-from phyxel.models.arrival import Arrival, ahead
+from phyxel.models.arrival import TINY, Arrival
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -104,13 +104,19 @@ def sum_chunks(
     partial: wp.array(dtype=wp.vec2d),
 ):
     """V = Σ x·a/3, about the first particle, with Σ a·(βv − H f); and Σ H |a|², of CHUNK particles each; of areas that
-    are pressed along others, Σ H a·along."""
+    are pressed along others, Σ H a·along.
+
+    β is that of links, but no more than A/|B|: if a particle swings many times within a step, v leads far beyond where
+    it ever gets, and the volume there says nothing."""
     chunk = first + wp.tid()
     volume = wp.float64(0.0)
     give = wp.float64(0.0)
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        A, H = arrival.A[i], arrival.H[i]
-        further = ahead(arrival, i) - arrival.x[i] + (H - A) * P[i] - A * pressed[i]
+        A = arrival.A[i]
+        H = wp.min(arrival.H[i], wp.float64(2.0) * A)
+        further = (H - A) * P[i] - A * pressed[i]
+        if wp.float64(TINY) * H < H - A:
+            further += ((H - A) / arrival.B[i]) * arrival.v[i]
         volume += wp.dot((x[i] - x[0]) / wp.float64(3.0) + further, area[i])
         give += H * wp.dot(area[i], along[i])
     partial[chunk] = wp.vec2d(volume, give)

@@ -47,7 +47,7 @@ elsewhere"""
 SETTLING_STEPS = 5000
 LEANING = 0.5
 """Longest step, over the time √(ρhl/p) in which a pressure takes a particle about half its way to its neighbours."""
-NARROWEST = 0.1
+NARROWEST = 0.3
 """Least spacing [units] that counts for this, so that a sliver of a mesh does not slow all."""
 
 
@@ -276,7 +276,10 @@ class ParticleModel:
         finally:
             v.zero_()
             self._write_stuff(calm=False)
-        raise PhyxelError("the surface does not come to rest; hold it somewhere, or give it a foundation to rest on")
+        raise PhyxelError(
+            "the surface does not come to rest; hold it somewhere, or give it a foundation to rest on. If it lies on "
+            "something, less may do: px.settle(world, tolerance=1e-3)"
+        )
 
     # What it is like
 
@@ -313,6 +316,12 @@ class ParticleModel:
         """Of the fastest particle [units/s]."""
         v = self._particles.v.numpy()
         return float(np.sqrt(np.einsum("na,na->n", v, v).max()))
+
+    def top_acceleration(self) -> float:
+        """Of the particle that forces, and what it is drawn to, push most [units/s²]; links and foundation left out."""
+        given = np.sqrt(np.einsum("na,na->n", self._force.host, self._force.host))
+        drawn = self._pressures.host.sum() * self.sheet.areas
+        return float(((given + drawn) / self._mass).max())
 
     def energies(self) -> tuple[float, float]:
         """Elastic (of foundation, links and filling) and kinetic energy [J]."""
