@@ -6,8 +6,8 @@ them by Σ_l Q_l D_l⁻¹ Q_lᵀ r: a sum over all levels of Jacobi steps, each 
 D_l = Σ_i Q_iJ/H_i + Σ_e k_e |c_eJ| Σ_K |c_eK| with c of the hats (C Q_l). The mean of such steps majorizes as well
 (Bramble, Pasciak and Xu 1990).
 
-Hats end at particles that are held: they move the others only, and links to what is held count as if each tied its other
-end to a place, as 1/H does.
+Hats end at particles that are held: they move the others only, and links to what is held count as if each tied its
+other end to a place, as 1/H does.
 """
 
 from __future__ import annotations
