@@ -208,6 +208,11 @@ class Wind(ForceField):
             if not (np.isfinite(value) and value >= 0):
                 raise PhyxelError(f"{self.label}: {key} = {value}: give a finite number of 0 or more")
 
+    @property
+    def pressure(self) -> float:
+        """On a plate at rest across the wind [Pa]."""
+        return float(0.5 * self.density * self.drag * self._wind @ self._wind)
+
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
         nodes, areas = body.skin.node, body.skin.moved(body.skin_deformation)
         size = np.linalg.norm(areas, axis=1)

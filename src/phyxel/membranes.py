@@ -14,7 +14,7 @@ from phyxel.contact.colliders import Collider, Funnel
 from phyxel.contact.mold import Mold
 from phyxel.contact.table import ColliderTable, top_speed
 from phyxel.errors import BlowUpError, PhyxelError
-from phyxel.fields import ForceField, SurfaceField, drawn_to, filled_with
+from phyxel.fields import ForceField, SurfaceField, Wind, drawn_to, filled_with
 from phyxel.handle import DRAG_TIME
 from phyxel.material import Mixture
 from phyxel.models.particles import ParticleModel
@@ -31,8 +31,9 @@ Floats = NDArray[np.float64]
 
 LONGEST_VARYING, LONGEST_LINKED = 1 / 60, 1 / 240
 """Longest step in which something may change, and with links [s]; with neither, a step has any length."""
-CROSSED = 0.5
-"""Share of the way through a collider, where it is thin, that a particle may go in one step."""
+CROSSED = 0.3
+"""Share of the way through a collider, where it is thin, that a particle may go in one step: from its surface well
+short of the middle, or it would be put out on the far side."""
 SHORTEST = 1e-3
 """Share of the longest step that one before colliders has at least."""
 RESOLVED = 4
@@ -128,6 +129,8 @@ class Film:
         assert body.sheet is not None
         if len(body.sheet.elements):
             longest = LONGEST_LINKED
+        blown = sum(field.pressure for field in self._acting() if isinstance(field, Wind))
+        longest = min(longest, self.model.leans_within(blown))
         bars = [one for one in self.world.colliders if isinstance(one, Collider)]  # the ground has no far side
         if bars:
             self._act(time, min(left, longest))

@@ -34,8 +34,8 @@ class Channel:
     `high` where it is 1. "x", "y", "z" go from 0 to 1 over the body's extent."""
 
     name: Literal["red", "green", "blue", "brightness", "x", "y", "z"]
-    low: float
-    high: float
+    low: float = 0.0
+    high: float = 1.0
 
     def __post_init__(self) -> None:
         if self.name not in CHANNELS:

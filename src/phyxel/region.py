@@ -110,7 +110,7 @@ def select(where: Where, reference: Floats, name: str) -> NDArray[np.int64]:
         lower, upper = reference.min(axis=0), reference.max(axis=0)
         raise PhyxelError(
             f"{name}: the region holds no node. Nodes lie between {_triple(lower)} and {_triple(upper)} m, "
-            "half a spacing inside the surface; make the region larger"
+            "in a solid half a spacing inside its surface; make the region larger"
         )
     return indices
 

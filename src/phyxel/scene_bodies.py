@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, Self, get_args
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from phyxel.asked import MODES, MOST_LINKS, MOST_MODES, WARP
+from phyxel.asked import MODES, MOST_MODES, WARP
 from phyxel.body import Body
 from phyxel.contact.colliders import Box, Collider, Ground
-from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.errors import MaterialError, PhyxelError, did_you_mean
 from phyxel.fields import Attraction, Filling, ForceField, Push, Wind, Wrap
 from phyxel.handle import Handle, Motion, turn_of, way_of
 from phyxel.inside import Inside
@@ -66,6 +66,10 @@ class MaterialPart(Part):
         given = self.model_dump(exclude={"preset"}, exclude_none=True)
         if self.preset is not None:
             base = (Membrane if self.preset in MEMBRANES else Material).preset(self.preset)
+        if missing := [name for name in given if not hasattr(base, name)]:
+            raise MaterialError(
+                f'material.{missing[0]}: only a thin surface has it: model = "particles", of {", ".join(MEMBRANES)}'
+            )
         if {"young", "poisson"} & set(given) and base.stiffness is not None:
             given.setdefault("stiffness", None)
         return base.but(**given)
@@ -226,7 +230,7 @@ class BodyPart(SourcePart):
     seed: int = Field(default=0, ge=0)
     nodes: int = Field(default=800, ge=8)
     model: Literal["phyxel", "galerkin", "modal", "particles"] = "phyxel"
-    links: Literal["edges", "weave", "none"] | Annotated[int, Field(ge=1, le=MOST_LINKS)] | None = None
+    links: Literal["edges", "weave", "none"] | Annotated[int, Field(strict=True)] | None = None
     warp: Triple = WARP
     basis: Literal["linear", "quadratic"] = "linear"
     modes: int = Field(default=MODES, ge=1, le=MOST_MODES)

@@ -110,12 +110,12 @@ def check_moves(name: str, model: str, recipe: Recipe, material: Material) -> No
     if model == "particles" and not all(membranes):
         raise PhyxelError(
             f'{name}: model = "particles" is a thin surface: give a Membrane, which has a thickness, for example '
-            "px.Membrane.cotton()"
+            'px.Membrane.cotton(), in a scene preset = "cotton"'
         )
     if model != "particles" and any(membranes):
         raise PhyxelError(
             f'{name}: a Membrane is for model = "particles"; model = "{model}" is a solid: give a Material, for '
-            "example px.Material.rubber()"
+            'example px.Material.rubber(), in a scene preset = "rubber"'
         )
     if model not in ("phyxel", "particles"):
         try:

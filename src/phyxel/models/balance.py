@@ -128,10 +128,11 @@ def balance(first: int, inertia: wp.array(dtype=wp.float64), p: Pieces, y: wp.ar
 class Balance:
     """The pieces of a sheet, which links keep together."""
 
-    def __init__(self, links: csr_array, device: wp.Device) -> None:
-        """`links` (E, n) has an entry for every end."""
-        touching = abs(links)
-        count, of = connected_components(touching.T @ touching, directed=False)
+    def __init__(self, index: NDArray[np.int32], n: int, device: wp.Device) -> None:
+        """`index` (E, 4) are the particles of each link, -1 where there are fewer."""
+        others = index[:, 1:]
+        ends = np.broadcast_to(index[:, :1], others.shape)[others >= 0], others[others >= 0]
+        count, of = connected_components(csr_array((np.ones(len(ends[0]), bool), ends), (n, n)), directed=False)
         self._n, self._count = len(of), count
         sizes = np.bincount(of, minlength=count)
         chunks = -(-sizes // CHUNK)

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
 from phyxel import device as dev
+from phyxel.models.links import gathered
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -40,17 +41,17 @@ class Level:
     up: wp.array(dtype=wp.int32)
     """where the list of what each hat is made of begins, shape (hats + 1,)"""
     up_from: wp.array(dtype=wp.int32)
-    up_share: wp.array(dtype=wp.float64)
+    up_share: wp.array(dtype=float)
     down: wp.array(dtype=wp.int32)
     """where the list of hats over each entry of the level below begins"""
     down_from: wp.array(dtype=wp.int32)
-    down_share: wp.array(dtype=wp.float64)
+    down_share: wp.array(dtype=float)
     D: wp.array(dtype=wp.float64)
     """of the links [N/m]"""
     inertia: wp.array(dtype=wp.float64)
-    """Σ Q/H [N/m]; infinite if anything below is held"""
-    force: wp.array(dtype=wp.vec3d)
-    move: wp.array(dtype=wp.vec3d)
+    """Σ Q/H [N/m], with links to what hats do not move"""
+    force: wp.array(dtype=wp.vec4)
+    move: wp.array(dtype=wp.vec4)
 
 
 @wp.kernel
@@ -59,32 +60,25 @@ def gather_inertia(first: int, below: wp.array(dtype=wp.float64), level: Level):
     J = first + wp.tid()
     total = wp.float64(0.0)
     for slot in range(level.up[J], level.up[J + 1]):
-        total += level.up_share[slot] * below[level.up_from[slot]]
+        total += wp.float64(level.up_share[slot]) * below[level.up_from[slot]]
     level.inertia[J] = total
 
 
 @wp.kernel
-def gather_force(
-    first: int, step: int, plan: wp.array(dtype=wp.float64), below: wp.array(dtype=wp.vec3d), level: Level
-):
+def gather_force(first: int, step: int, plan: wp.array(dtype=wp.float64), below: wp.array(dtype=wp.vec4), level: Level):
     """Qᵀ r."""
     J = first + wp.tid()
     if wp.float64(step) >= plan[0]:
         return
-    total = wp.vec3d()
-    for slot in range(level.up[J], level.up[J + 1]):
-        total += level.up_share[slot] * below[level.up_from[slot]]
+    total = gathered(level.up[J], level.up[J + 1], level.up_from, level.up_share, below)
     level.force[J] = total
-    level.move[J] = total / (level.D[J] + level.inertia[J])
+    level.move[J] = float(wp.float64(1.0) / (level.D[J] + level.inertia[J])) * total
 
 
 @wp.func
-def moved(level: Level, i: int) -> wp.vec3d:
+def moved(level: Level, i: int) -> wp.vec4:
     """How far the hats over an entry of the level below take it."""
-    total = wp.vec3d()
-    for slot in range(level.down[i], level.down[i + 1]):
-        total += level.down_share[slot] * level.move[level.down_from[slot]]
-    return total
+    return gathered(level.down[i], level.down[i + 1], level.down_from, level.down_share, level.move)
 
 
 @wp.kernel
@@ -120,11 +114,11 @@ class Coarse:
         for name, lists in (("down", hats.tocsr()), ("up", hats.T.tocsr())):
             setattr(level, name, wp.array(lists.indptr, dtype=wp.int32, device=self._device))
             setattr(level, name + "_from", wp.array(lists.indices, dtype=wp.int32, device=self._device))
-            setattr(level, name + "_share", wp.array(lists.data, dtype=wp.float64, device=self._device))
+            setattr(level, name + "_share", wp.array(lists.data, dtype=float, device=self._device))
         level.D = wp.zeros(count, dtype=wp.float64, device=self._device)
         level.inertia = wp.zeros(count, dtype=wp.float64, device=self._device)
-        level.force = wp.zeros(count, dtype=wp.vec3d, device=self._device)
-        level.move = wp.zeros(count, dtype=wp.vec3d, device=self._device)
+        level.force = wp.zeros(count, dtype=wp.vec4, device=self._device)
+        level.move = wp.zeros(count, dtype=wp.vec4, device=self._device)
         return level
 
     @property
@@ -135,7 +129,8 @@ class Coarse:
     def set_stiffness(self, C: csr_array, k: Floats) -> None:
         """Links e = C x, (E, n), of stiffness k (E,)."""
         for hats, level in zip(self._hats, self.levels, strict=True):
-            share = abs(C @ hats)
+            share = C @ hats
+            np.abs(share.data, out=share.data)
             level.D.assign(share.T @ (k * share.sum(axis=1)))
 
     def prepared(self, inertia: wp.array) -> list[dev.Launch]:

@@ -45,6 +45,10 @@ SETTLING_STEP, LINKED_SETTLING_STEP = 1 / 30, 1 / 240
 """[s]; with links as long as a step otherwise is, or what a longer one cannot resolve of them would come to rest
 elsewhere"""
 SETTLING_STEPS = 5000
+LEANING = 0.5
+"""Longest step, over the time √(ρhl/p) in which a pressure takes a particle about half its way to its neighbours."""
+NARROWEST = 0.3
+"""Least spacing [units] that counts for this, so that a sliver of a mesh does not slow all."""
 
 
 class ParticleModel:
@@ -167,6 +171,17 @@ class ParticleModel:
 
     # Stepping
 
+    def leans_within(self, pressure: float = 0.0) -> float:
+        """Time [s] in which the filling, with another pressure [Pa] such as that of wind, takes no particle out of its
+        neighbourhood: √(ρhl/p), l being its spacing. The areas that they press on lean with the surface but are those
+        of the step before, so that longer steps would let it tremble and crumple; where nothing presses, any length."""
+        push = np.full(self._count, pressure * self.unit) * self.sheet.areas
+        if self._tension is not None and len(self._particles.pressed):
+            push += np.linalg.norm(self._particles.pressed.numpy(), axis=1)
+        spacing = np.maximum(np.sqrt(self.sheet.areas), NARROWEST)
+        sharpest = float((push / (self._mass * spacing)).max())
+        return LEANING / np.sqrt(sharpest) if sharpest > 0 else np.inf
+
     def step(self, dt: float, goals: Floats | None = None, colliders: ColliderTable | None = None) -> None:
         """Go on by dt [s], with what is held displaced by `goals` (k, 3) [units] at the end, and out of colliders.
 
@@ -249,7 +264,7 @@ class ParticleModel:
         last, before = 0.0, self.u
         try:
             for _ in range(SETTLING_STEPS):
-                self.step(self._settling_step, goals, colliders)
+                self.step(min(self._settling_step, self.leans_within()), goals, colliders)
                 kinetic = self.energies()[1]
                 if kinetic <= last:
                     v.zero_()
@@ -261,7 +276,10 @@ class ParticleModel:
         finally:
             v.zero_()
             self._write_stuff(calm=False)
-        raise PhyxelError("the surface does not come to rest; hold it somewhere, or give it a foundation to rest on")
+        raise PhyxelError(
+            "the surface does not come to rest; hold it somewhere, or give it a foundation to rest on. If it lies on "
+            "something, less may do: px.settle(world, tolerance=1e-3)"
+        )
 
     # What it is like
 

@@ -22,6 +22,9 @@ NEAREST = 8
 """Neighbours that each point of a bare cloud is linked to."""
 AREA_RINGS = range(5, 13)
 """Numbers of nearest neighbours that the area of a bare point is measured by."""
+RIM = 2.5
+"""Angle [rad] in which a point of a bare cloud has none of its nearest if the surface ends there: less than the π of a
+straight rim, more than the gaps within."""
 SHORTEST = 1e-6
 """Length [units] or area [units²] below which what a mesh holds is no edge or face."""
 
@@ -105,20 +108,34 @@ def _areas(X: Floats, faces: Ints) -> Floats:
 
 def _scattered_areas(X: Floats) -> Floats:
     """Area of each point of a bare cloud: a disc that reaches halfway between the k-th and the next neighbour holds
-    k + 1 points; the mean over some k. Shape (n,)."""
+    k + 1 points; the mean over some k. At a rim only a share of the disc has points, and the point has as much of its
+    own part. Shape (n,)."""
     most = min(AREA_RINGS[-1] + 2, len(X))
     if most < 4:
         raise PhyxelError(f"{len(X)} points: a surface needs at least 4")
-    far, _ = cKDTree(X).query(X, most)
+    far, near = cKDTree(X).query(X, most)
     rings = [k for k in AREA_RINGS if k + 1 < most] or [most - 2]
-    return np.mean([np.pi * (0.5 * (far[:, k] + far[:, k + 1])) ** 2 / (k + 1) for k in rings], axis=0)
+    full = np.mean([np.pi * (0.5 * (far[:, k] + far[:, k + 1])) ** 2 / (k + 1) for k in rings], axis=0)
+    return full * _surrounded(X[near[:, 1:]] - X[:, None]) ** 2
+
+
+def _surrounded(ways: Floats) -> Floats:
+    """Share of the directions in the surface in which a point has others, from the ways (n, k, 3) to the nearest: a
+    half at a rim, a quarter at a corner, (n,)."""
+    _, _, axes = np.linalg.svd(ways, full_matrices=False)
+    across, along = np.moveaxis(np.einsum("nka,nba->nkb", ways, axes[:, :2]), 2, 0)
+    angle = np.sort(np.arctan2(across, along), axis=1)
+    gap = np.maximum(np.diff(angle, axis=1).max(axis=1), 2 * np.pi - np.ptp(angle, axis=1))
+    return np.where(gap > RIM, 1 - gap / (2 * np.pi), 1.0)
 
 
 def _edges(corners: Ints) -> tuple[Ints, Ints]:
     """Different edges of faces (m, s), lower index first, (E, 2); and which edge each side of each face is, (m, s)."""
     sides = np.stack([corners, np.roll(corners, -1, axis=1)], axis=2)
-    edges, which = np.unique(np.sort(sides.reshape(-1, 2), axis=1), axis=0, return_inverse=True)
-    return edges, which.reshape(corners.shape)
+    low, high = np.sort(sides.reshape(-1, 2), axis=1).astype(np.int64).T
+    count = int(corners.max(initial=0)) + 1
+    edges, which = np.unique(low * count + high, return_inverse=True)  # one number each: rows compare slowly
+    return np.stack([edges // count, edges % count], axis=1), which.reshape(corners.shape)
 
 
 def _springs(kind: int, X: Floats, pairs: Ints, shape: Floats, aspect: Floats | None = None) -> Elements:

@@ -18,16 +18,31 @@ are the mean of Jacobi steps on several levels (`coarse`). Two things keep every
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel import device as dev
+from phyxel.mls.neighbours import curve_order
 from phyxel.models.arrival import Arrival, ahead, depth, kept_out
 from phyxel.models.balance import Balance
 from phyxel.models.coarse import Coarse, Level, moved
-from phyxel.models.elements import BEND
+from phyxel.models.links import (
+    ABREAST,
+    Bends,
+    Listed,
+    Springs,
+    bend_one,
+    bends_abreast,
+    bent,
+    corner_of,
+    springs_abreast,
+    springs_of,
+)
 from phyxel.models.reductions import CHUNK
 from phyxel.models.sheet import Sheet
 
@@ -35,90 +50,62 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 ALONE, FEWEST, MOST = 160, 12, 32
 """Iterations of a step, of both cycles together: of a sheet that is its only level, and of others."""
-WORK = 4.0e6
-"""Ends of elements that a step may visit if it takes more than the fewest iterations."""
+WORK, BORNE = 2.0e6, 4.0e6
+"""Ends of elements that a step may visit if it takes more than the fewest iterations: of sheets in the air, and of those
+that colliders may bear, which hats hardly move."""
 REACH = 1.5
 """What a cycle of m iterations can do: curvatures down to REACH/m² are solved for evenly, those below less and less."""
 DIGITS = 21.4
 """−log of the share of the error at which the iterations end, 5e-10; ½ log 2 less for each cycle."""
+SOFT = 0.5
+"""H D of bending below which a sheet of several levels finds it once a cycle: two cycles leave (H D)² of its error."""
+STRETCH = 64
+"""Particles along a curve that may change their order."""
 LATE = 0.5
 """Share of the error from which on nothing is taken over from the step before; below half of that all is."""
 
 
 @wp.struct
-class Springs:
-    """The springs of each particle, one after the other: a spring is listed at both of its ends."""
-
-    first: wp.array(dtype=wp.int32)
-    """where the list of a particle begins, shape (n + 1,)"""
-    other: wp.array(dtype=wp.int32)
-    rest: wp.array(dtype=wp.float64)
-    k: wp.array(dtype=wp.float64)
-
-
-@wp.struct
-class Bends:
-    """Elements of three or four particles, and which of them each particle is part of."""
-
-    corner: wp.array(dtype=wp.vec4i)
-    weight: wp.array(dtype=wp.vec4d)
-    rest: wp.array(dtype=wp.float64)
-    k: wp.array(dtype=wp.float64)
-    f: wp.array(dtype=wp.vec3d)
-    """what it pulls with, k (1 − r/|e|) e"""
-    first: wp.array(dtype=wp.int32)
-    element: wp.array(dtype=wp.int32)
-    share: wp.array(dtype=wp.float64)
-    """c of that particle in it"""
-
-
-@wp.struct
 class Solve:
-    """What a step of the solver works on."""
+    """What a step of the solver works on: entries are particles along a curve, in full eights."""
 
+    who: wp.array(dtype=wp.int32)
+    """which particle it is outside, shape (n,)"""
     X: wp.array(dtype=wp.vec3d)
     free: wp.array(dtype=wp.vec3d)
     """y_free: where the particles would be seen without links"""
     y: wp.array(dtype=wp.vec3d)
-    rest: wp.array(dtype=wp.vec3d)
+    rest: wp.array(dtype=wp.vec4)
     """(y_free − y)/H + P(y): what is still to be balanced"""
     inertia: wp.array(dtype=wp.float64)
-    """1/H"""
+    """1/H; infinite if it is held"""
+    ease: wp.array(dtype=float)
+    """how far a force moves it: 1/(1/H + D), with what it lies on; 0 if it is held"""
+    grounded: wp.array(dtype=wp.float64)
+    """1/H with what it lies on and links to what is held, where hats end; 0 if it is held itself"""
     held: wp.array(dtype=wp.float64)
     """how far friction holds a particle back: μ times as far as the collider pushes it out"""
     bearing: wp.array(dtype=wp.float64)
     """with the stiffness of the collider that it lies on [N/m]"""
-    way: wp.array(dtype=wp.vec3d)
+    way: wp.array(dtype=wp.vec4)
     """the last change of y"""
     D: wp.array(dtype=wp.float64)
+    D_bend: wp.array(dtype=float)
+    """the part of bending in D"""
+    bent: wp.array(dtype=wp.vec4)
+    """pull of bending at the start of a cycle"""
     crowd: wp.array(dtype=wp.float64)
     """Σ_e |c_ei|"""
-    highest: wp.array(dtype=wp.float64)
-    """largest H D of each chunk"""
-    factors: wp.array2d(dtype=wp.float64)
+    give: wp.array(dtype=float)
+    """H Σ_e |c_ei|: by how much, at most, it gives way to all its elements together; an element alone is as much softer
+    as its particles give"""
+    highest: wp.array(dtype=wp.vec3d)
+    """of each chunk: largest H D, largest H D of bending, and 1 if anything is held"""
+    factors: wp.array2d(dtype=float)
     """what the last change and the new one are multiplied by, shape (iterations of a cycle, 2)"""
     plan: wp.array(dtype=wp.float64)
-    """iterations of a cycle that are needed; share of the last P to start from"""
-
-
-@wp.func
-def pull(k: wp.float64, rest: wp.float64, e: wp.vec3d) -> wp.vec3d:
-    """k (1 − r/|e|) e; an element of no length pulls nowhere."""
-    length = wp.length(e)
-    if length == wp.float64(0.0):
-        return wp.vec3d()
-    return (k * (wp.float64(1.0) - rest / length)) * e
-
-
-@wp.func
-def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3d:
-    """e = Σ_a c_a y_a."""
-    c = bends.corner[b]
-    w = bends.weight[b]
-    e = w[0] * y[c[0]] + w[1] * y[c[1]] + w[2] * y[c[2]]
-    if c[3] >= 0:
-        e += w[3] * y[c[3]]
-    return e
+    """iterations of a cycle that are needed; share of the last P to start from; 1 if bending is soft; 1 if anything is
+    held"""
 
 
 @wp.func
@@ -126,25 +113,36 @@ def foothold(arrival: Arrival, i: int, s: Solve) -> wp.float64:
     """How stiff the collider is that a particle lies on [N/m]: as its links together, so that it is as soon found."""
     if arrival.wall.shape[0] == 0:
         return wp.float64(0.0)
-    return s.D[i] * wp.length_sq(arrival.wall[i])
+    return s.D[i] * wp.length_sq(arrival.wall[s.who[i]])
 
 
 @wp.kernel
 def look_ahead(first: int, arrival: Arrival, s: Solve):
     """y_free, 1/H, and that with what bears it."""
     i = first + wp.tid()
-    s.free[i] = s.X[i] + ahead(arrival, i)
-    s.inertia[i] = wp.float64(1.0) / arrival.H[i]  # infinite if it is held
-    s.bearing[i] = s.inertia[i] + foothold(arrival, i, s)
+    particle = s.who[i]
+    s.free[i] = s.X[i] + ahead(arrival, particle)
+    inertia = wp.float64(1.0) / arrival.H[particle]  # infinite if it is held
+    bearing = inertia + foothold(arrival, i, s)
+    s.inertia[i] = inertia
+    s.bearing[i] = bearing
+    s.ease[i] = float(wp.float64(1.0) / (bearing + s.D[i]))
+    s.give[i] = float(s.crowd[i] / inertia)
+    s.rest[i] = wp.vec4()  # and stays so if it is held
 
 
 @wp.kernel
-def find_stiffest(first: int, n: int, arrival: Arrival, s: Solve):
+def find_stiffest(first: int, n: int, s: Solve):
     """Largest H D in each chunk."""
     c = first + wp.tid()
-    highest = wp.float64(0.0)
+    highest = wp.vec3d()
     for i in range(c * CHUNK, wp.min(n, (c + 1) * CHUNK)):
-        highest = wp.max(highest, arrival.H[i] * (s.D[i] + foothold(arrival, i, s)))
+        H = wp.float64(1.0) / s.inertia[i]
+        if wp.float64(0.0) < H:
+            stiffness = s.D[i] + s.bearing[i] - s.inertia[i]
+            highest = wp.max(highest, wp.vec3d(H * stiffness, H * wp.float64(s.D_bend[i]), wp.float64(0.0)))
+        else:
+            highest[2] = wp.float64(1.0)
     s.highest[c] = highest
 
 
@@ -156,14 +154,13 @@ def cosh_times(m: wp.float64, cosh: wp.float64) -> wp.float64:
 
 
 @wp.kernel
-def plan_iterations(first: int, chunks: int, levels: wp.float64, s: Solve):
+def plan_iterations(first: int, most: int, levels: wp.float64, s: Solve):
     """Chebyshev's factors for curvatures in [low, 1], how many iterations are enough, and where to start."""
-    highest = wp.float64(0.0)
-    for c in range(chunks):
-        highest = wp.max(highest, s.highest[c])
-    most = s.factors.shape[0]
+    found = wp.vec3d()
+    for c in range(s.highest.shape[0]):
+        found = wp.max(found, s.highest[c])
     one = wp.float64(1.0)
-    lowest = one / (levels * (one + highest))
+    lowest = one / (levels * (one + found[0]))
     low = wp.clamp(lowest, wp.float64(REACH) / wp.float64(most * most), wp.float64(0.9))
     middle = wp.float64(0.5) * (one + low)
     half = wp.float64(0.5) * (one - low)
@@ -174,72 +171,99 @@ def plan_iterations(first: int, chunks: int, levels: wp.float64, s: Solve):
     left = root * root
     s.plan[0] = m
     s.plan[1] = wp.clamp(wp.float64(2.0) - left * wp.float64(2.0) / wp.float64(LATE), wp.float64(0.0), one)
+    s.plan[2] = wp.float64(0.0)
+    if levels > one and found[1] < wp.float64(SOFT):
+        s.plan[2] = one
+    s.plan[3] = found[2]
     rho = one / sigma
-    s.factors[0, 0] = wp.float64(0.0)
-    s.factors[0, 1] = one / middle
+    s.factors[0, 0] = 0.0
+    s.factors[0, 1] = float(one / middle)
     for j in range(1, most):
         after = one / (wp.float64(2.0) * sigma - rho)
-        s.factors[j, 0] = after * rho
-        s.factors[j, 1] = wp.float64(2.0) * after / half
+        s.factors[j, 0] = float(after * rho)
+        s.factors[j, 1] = float(wp.float64(2.0) * after / half)
         rho = after
 
 
 @wp.kernel
-def bend_alone(first: int, arrival: Arrival, bends: Bends, s: Solve):
-    """What each element would pull with at the end if it were alone: its own give and, at most, that of all others at
-    its particles, Σ_a |c_a| H_a Σ_e |c_ea|, make it less stiff."""
-    b = first + wp.tid()
-    c = bends.corner[b]
-    w = bends.weight[b]
-    give = wp.float64(0.0)
-    for a in range(4):
-        if c[a] >= 0:
-            give += wp.abs(w[a]) * arrival.H[c[a]] * s.crowd[c[a]]
-    k = bends.k[b] / (wp.float64(1.0) + bends.k[b] * give)
-    bends.f[b] = pull(k, bends.rest[b], stretch(bends, b, s.free))
+def find_ties(first: int, springs: Springs, bends: Bends, s: Solve):
+    """How firmly each particle is tied to what is held [N/m]: ½Σ_e k(Σ_a c_a x_a)² of such links is
+    at most ½Σ_i x_i² Σ_e k |c_ei| Σ_a |c_ea| over what they move."""
+    i = first + wp.tid()
+    s.grounded[i] = s.bearing[i]
+    if s.plan[3] == wp.float64(0.0):
+        return
+    if s.ease[i] == 0.0:
+        s.grounded[i] = wp.float64(0.0)
+        return
+    tie = float(0.0)
+    block = i // ABREAST
+    for row in range(springs.first[block], springs.first[block + 1]):
+        slot = row * ABREAST + i % ABREAST
+        if s.ease[springs.other[slot]] == 0.0:
+            tie += springs.k[slot]
+    for slot in range(bends.first[i], bends.first[i + 1]):
+        b = bends.element[slot]
+        free = float(0.0)
+        fixed = bool(False)
+        for a in range(4):
+            corner = corner_of(bends, b, a)
+            if s.ease[bends.corner[corner]] == 0.0:
+                fixed = True
+            else:
+                free += wp.abs(bends.weight[corner])
+        if fixed:
+            tie += bends.k[b] * wp.abs(bends.share[slot]) * free
+    s.grounded[i] = s.bearing[i] + wp.float64(tie)
 
 
 @wp.func
-def bent(bends: Bends, i: int) -> wp.vec3d:
-    """Pull of all elements of more than two particles."""
-    P = wp.vec3d()
-    for slot in range(bends.first[i], bends.first[i + 1]):
-        P -= bends.share[slot] * bends.f[bends.element[slot]]
-    return P
-
-
-@wp.kernel
-def start(first: int, arrival: Arrival, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
+def begin(s: Solve, bends: Bends, i: int, P: wp.vec3d, alone: wp.vec3d):
     """y of P as it was and of elements that are alone."""
-    i = first + wp.tid()
     kept = s.plan[1]
-    H = arrival.H[i]
-    begin = kept * P[i]
-    if kept < wp.float64(1.0) and wp.float64(0.0) < H:
-        alone = bent(bends, i)
-        give = H * s.crowd[i]
-        for slot in range(springs.first[i], springs.first[i + 1]):
-            j = springs.other[slot]
-            k = springs.k[slot]
-            k = k / (wp.float64(1.0) + k * (give + arrival.H[j] * s.crowd[j]))
-            alone -= pull(k, springs.rest[slot], s.free[i] - s.free[j])
-        begin += (wp.float64(1.0) - kept) * alone
-    s.y[i] = s.free[i] + H * begin
+    start = kept * P + (wp.float64(1.0) - kept) * (alone + in_double(bent(bends, i)))
+    s.y[i] = s.free[i] + start / s.inertia[i]
 
 
 @wp.kernel
-def bend(first: int, step: int, bends: Bends, s: Solve):
-    """f of all elements of more than two particles."""
+def start(first: int, n: int, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
+    """Where iterations begin."""
+    i = first + wp.tid()
+    begin(s, bends, i, P[s.who[i]], springs_of(springs, i, 1, s.give, s.free))
+
+
+@wp.kernel
+def start_abreast(first: int, n: int, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
+    """The same of eight particles at once, on the CPU."""
+    block = first + wp.tid()
+    alone = springs_abreast(block, 1, s.give, springs.first, springs.other, springs.rest, springs.k, s.free)
+    for lane in range(wp.min(ABREAST, n - block * ABREAST)):
+        i = block * ABREAST + lane
+        begin(s, bends, i, P[s.who[i]], wp.vec3d(alone[0, lane], alone[1, lane], alone[2, lane]))
+
+
+@wp.kernel
+def bend(first: int, step: int, alone: int, y: wp.array(dtype=wp.vec3d), bends: Bends, s: Solve):
+    """f of all elements of more than two particles, as if each were alone at the start."""
     b = first + wp.tid()
-    if wp.float64(step) < s.plan[0]:
-        bends.f[b] = pull(bends.k[b], bends.rest[b], stretch(bends, b, s.y))
+    if wp.float64(step) < s.plan[0] and (step == 0 or s.plan[2] == wp.float64(0.0)):
+        bend_one(bends, b, alone, s.give, y)
+
+
+@wp.kernel
+def bend_abreast(first: int, step: int, alone: int, y: wp.array(dtype=wp.vec3d), bends: Bends, s: Solve):
+    """The same of eight at once, on the CPU."""
+    block = first + wp.tid()
+    if wp.float64(step) < s.plan[0] and (step == 0 or s.plan[2] == wp.float64(0.0)):
+        bends_abreast(block, alone, s.give, bends.corner, bends.weight, bends.rest, bends.k, y, bends.f)
 
 
 @wp.kernel
 def find_grip(first: int, arrival: Arrival, s: Solve):
     """What friction can hold where y is now. It stays so for a cycle: then this too has an energy that gets less."""
     i = first + wp.tid()
-    s.held[i] = arrival.grip[i] * wp.max(depth(arrival, i, s.y[i]), wp.float64(0.0))
+    particle = s.who[i]
+    s.held[i] = arrival.grip[particle] * wp.max(depth(arrival, particle, s.y[i]), wp.float64(0.0))
 
 
 @wp.kernel
@@ -247,155 +271,137 @@ def find_borne(first: int, arrival: Arrival, s: Solve):
     """Forces of what a collider bears need not cancel: as if it were held."""
     i = first + wp.tid()
     s.bearing[i] = s.inertia[i]
-    if depth(arrival, i, s.y[i]) > wp.float64(0.0):
+    if depth(arrival, s.who[i], s.y[i]) > wp.float64(0.0):
         s.bearing[i] = wp.float64(wp.inf)
+
+
+@wp.func
+def put_rest(step: int, arrival: Arrival, bends: Bends, s: Solve, i: int, P: wp.vec3d):
+    """(y_free − y)/H + P(y), with what a collider bears; of springs P is known."""
+    y = s.y[i]
+    rest = s.inertia[i] * (s.free[i] - y) + P
+    borne = s.bearing[i] - s.inertia[i]
+    if borne > wp.float64(0.0):
+        rest += borne * (kept_out(arrival, s.who[i], y, s.held[i]) - y)
+    if step == 0 or s.plan[2] == wp.float64(0.0):
+        s.bent[i] = bent(bends, i)
+    s.rest[i] = s.bent[i] + wp.vec4(float(rest[0]), float(rest[1]), float(rest[2]), 0.0)
 
 
 @wp.kernel
 def find_rest(first: int, step: int, arrival: Arrival, springs: Springs, bends: Bends, s: Solve):
-    """(y_free − y)/H + P(y), with what a collider bears; nothing for what is held."""
+    """What is still to be balanced; nothing for what is held."""
     i = first + wp.tid()
-    if wp.float64(step) >= s.plan[0] or wp.isinf(s.inertia[i]):
-        return
-    y = s.y[i]
-    rest = s.inertia[i] * (s.free[i] - y) + bent(bends, i)
-    for slot in range(springs.first[i], springs.first[i + 1]):
-        rest -= pull(springs.k[slot], springs.rest[slot], y - s.y[springs.other[slot]])
-    borne = foothold(arrival, i, s)
-    if borne > wp.float64(0.0):
-        rest += borne * (kept_out(arrival, i, y, s.held[i]) - y)
-    s.rest[i] = rest
+    if wp.float64(step) < s.plan[0] and s.ease[i] > 0.0:
+        put_rest(step, arrival, bends, s, i, springs_of(springs, i, 0, s.give, s.y))
 
 
 @wp.kernel
-def iterate(first: int, step: int, levels: wp.float64, coarse: Level, s: Solve):
-    """One iteration: y + factors · (last change, mean change of all levels)."""
-    i = first + wp.tid()
-    if wp.float64(step) >= s.plan[0] or wp.isinf(s.inertia[i]):
+def find_rest_abreast(first: int, step: int, arrival: Arrival, springs: Springs, bends: Bends, s: Solve):
+    """The same of eight particles at once, on the CPU."""
+    block = first + wp.tid()
+    if wp.float64(step) >= s.plan[0]:
         return
-    change = (s.rest[i] / (s.bearing[i] + s.D[i]) + moved(coarse, i)) / levels
-    way = s.factors[step, 0] * s.way[i] + s.factors[step, 1] * change
-    s.way[i] = way
-    s.y[i] += way
+    P = springs_abreast(block, 0, s.give, springs.first, springs.other, springs.rest, springs.k, s.y)
+    for lane in range(ABREAST):
+        i = block * ABREAST + lane
+        if s.ease[i] > 0.0:
+            put_rest(step, arrival, bends, s, i, wp.vec3d(P[0, lane], P[1, lane], P[2, lane]))
 
 
 @wp.kernel
-def take_pull(first: int, arrival: Arrival, s: Solve, P: wp.array(dtype=wp.vec3d)):
+def iterate(first: int, step: int, abreast: int, levels: float, coarse: Level, s: Solve):
+    """One iteration: y + factors · (last change, mean change of all levels), of `abreast` particles."""
+    block = first + wp.tid()
+    if wp.float64(step) >= s.plan[0]:
+        return
+    last = s.factors[step, 0]
+    new = s.factors[step, 1] / levels
+    for i in range(block * abreast, (block + 1) * abreast):
+        if s.ease[i] > 0.0:
+            way = last * s.way[i] + new * (s.ease[i] * s.rest[i] + moved(coarse, i))
+            s.way[i] = way
+            s.y[i] += in_double(way)
+
+
+@wp.func
+def in_double(a: wp.vec4) -> wp.vec3d:
+    """The first three."""
+    return wp.vec3d(wp.float64(a[0]), wp.float64(a[1]), wp.float64(a[2]))
+
+
+@wp.kernel
+def take_pull(first: int, s: Solve, P: wp.array(dtype=wp.vec3d)):
     """P = (y − y_free)/H."""
     i = first + wp.tid()
-    H = arrival.H[i]
-    if wp.float64(0.0) < H:
-        P[i] = (s.y[i] - s.free[i]) / H
+    if wp.isinf(s.inertia[i]):
+        P[s.who[i]] = wp.vec3d()
     else:
-        P[i] = wp.vec3d()
-
-
-@wp.kernel
-def sum_energy(
-    first: int, n: int, bend_count: int, springs: Springs, bends: Bends, X: wp.array(dtype=wp.vec3d),
-    u: wp.array(dtype=wp.vec3d), partial: wp.array(dtype=wp.float64),
-):  # fmt: skip
-    """Partial sums of ½k(|e| − r)², CHUNK particles and elements of more than two each. Springs count half at both
-    ends."""
-    c = first + wp.tid()
-    total = wp.float64(0.0)
-    for i in range(c * CHUNK, wp.min(n, (c + 1) * CHUNK)):
-        for slot in range(springs.first[i], springs.first[i + 1]):
-            j = springs.other[slot]
-            longer = wp.length(X[i] + u[i] - X[j] - u[j]) - springs.rest[slot]
-            total += wp.float64(0.25) * springs.k[slot] * longer * longer
-    for b in range(c * CHUNK, wp.min(bend_count, (c + 1) * CHUNK)):
-        longer = wp.length(stretch(bends, b, X) + stretch(bends, b, u)) - bends.rest[b]
-        total += wp.float64(0.5) * bends.k[b] * longer * longer
-    partial[c] = total
+        P[s.who[i]] = s.inertia[i] * (s.y[i] - s.free[i])
 
 
 class Tension:
     """The links of a sheet at work."""
 
     def __init__(self, sheet: Sheet, device: wp.Device) -> None:
-        elements, n = sheet.elements, len(sheet.X)
-        self._n, self._device, self._elements = n, device, elements
+        n = len(sheet.X)
+        self._n, self._device = n, device
+        self._abreast = 1 if device.is_cuda else int(ABREAST)
+        order = _order(sheet)
+        rank = np.empty(n, np.int32)
+        rank[order] = np.arange(n)
+        elements = sheet.elements
         known = elements.index >= 0
-        self._spring = np.flatnonzero(elements.kind < BEND)
-        self._bend = np.flatnonzero(elements.kind >= BEND)
-        pairs = elements.index[self._spring, :2]
-        self._springs, self._twice = self._listed_springs(pairs)
-        self._bends = self._listed_bends()
-        self._ends = 2 * len(pairs) + int(known[self._bend].sum())
-        self._coarse = Coarse(sheet.X, device)
-        places = (np.nonzero(known)[0], elements.index[known])
+        self._elements = replace(elements, index=np.where(known, rank[elements.index], -1))
+        self._listed = Listed(self._elements, n, device)
+        self._ends = int(known.sum())
+        self._coarse = Coarse(sheet.X[order], device)
+        places = (np.nonzero(known)[0], self._elements.index[known])
         self._links = csr_array((elements.weight[known], places), (len(elements), n))
-        self._balance = Balance(self._links, device)
-        crowd = np.bincount(elements.index[known], np.abs(elements.weight)[known], n)
-        s = Solve()
-        s.X = wp.array(sheet.X, dtype=wp.vec3d, device=device)
-        s.free = wp.zeros(n, dtype=wp.vec3d, device=device)
-        s.y = wp.zeros(n, dtype=wp.vec3d, device=device)
-        s.rest = wp.zeros(n, dtype=wp.vec3d, device=device)
-        s.inertia, s.bearing, s.held = (wp.zeros(n, dtype=wp.float64, device=device) for _ in range(3))
-        s.way = wp.zeros(n, dtype=wp.vec3d, device=device)
-        s.D = wp.zeros(n, dtype=wp.float64, device=device)
-        s.crowd = wp.array(crowd, dtype=wp.float64, device=device)
-        self._chunks = -(-max(n, len(self._bend)) // CHUNK)
-        s.highest = wp.zeros(self._chunks, dtype=wp.float64, device=device)
-        s.factors = wp.zeros((self.iterations // 2, 2), dtype=wp.float64, device=device)
-        s.plan = wp.zeros(2, dtype=wp.float64, device=device)
-        self._solve = s
+        self._balance = Balance(self._elements.index, n, device)
+        self._order = order
+        self._solve = self._room(sheet.X[order])
+        crowd = np.bincount(self._elements.index[known], np.abs(elements.weight)[known], n)
+        self._solve.crowd.assign(np.pad(crowd, (0, len(self._solve.crowd) - n)))
 
-    @property
-    def iterations(self) -> int:
+    def _room(self, X: NDArray[np.float64]) -> Any:
+        """For what a step works on. What fills the last eight up is held."""
+        n, full = self._n, -(-self._n // int(ABREAST)) * int(ABREAST)
+        s: Any = Solve()
+        s.who = wp.array(self._order, dtype=wp.int32, device=self._device)
+        s.X = wp.array(X, dtype=wp.vec3d, device=self._device)
+        for name, dtype in (
+            ("free", wp.vec3d), ("y", wp.vec3d), ("rest", wp.vec4), ("way", wp.vec4), ("ease", float), ("give", float),
+            ("bearing", wp.float64), ("grounded", wp.float64), ("held", wp.float64), ("crowd", wp.float64),
+            ("D", wp.float64), ("D_bend", float), ("bent", wp.vec4),
+        ):  # fmt: skip
+            setattr(s, name, wp.zeros(full, dtype=dtype, device=self._device))
+        s.inertia = wp.full(full, np.inf, dtype=wp.float64, device=self._device)
+        self._chunks = -(-n // CHUNK)
+        s.highest = wp.zeros(self._chunks, dtype=wp.vec3d, device=self._device)
+        s.factors = wp.zeros((max(ALONE, MOST) // 2, 2), dtype=float, device=self._device)
+        s.plan = wp.zeros(4, dtype=wp.float64, device=self._device)
+        return s
+
+    def iterations(self, borne: bool) -> int:
         """Most iterations of a step: even, fewer for large sheets."""
         if not self._coarse.levels:
             return ALONE
-        return 2 * int(np.clip(WORK / self._ends, FEWEST, MOST) / 2)
-
-    def _listed_springs(self, pairs: NDArray[np.int32]) -> tuple[Springs, NDArray[np.intp]]:
-        """The springs by particle, and the number of the spring at each place of the list."""
-        ends, others = np.concatenate([pairs[:, 0], pairs[:, 1]]), np.concatenate([pairs[:, 1], pairs[:, 0]])
-        order = np.lexsort((others, ends))
-        springs = Springs()
-        springs.first = self._starts(ends)
-        springs.other = wp.array(others[order], dtype=wp.int32, device=self._device)
-        number = order % max(len(pairs), 1)
-        rest = self._elements.rest[self._spring][number]
-        springs.rest = wp.array(rest, dtype=wp.float64, device=self._device)
-        springs.k = wp.zeros(len(rest), dtype=wp.float64, device=self._device)
-        return springs, number
-
-    def _listed_bends(self) -> Bends:
-        """Elements of more than two particles, and the list of them by particle."""
-        index, weight = self._elements.index[self._bend], self._elements.weight[self._bend]
-        known = index >= 0
-        element, _ = np.nonzero(known)
-        order = np.argsort(index[known], kind="stable")
-        bends = Bends()
-        bends.corner = wp.array(index, dtype=wp.vec4i, device=self._device)
-        bends.weight = wp.array(weight, dtype=wp.vec4d, device=self._device)
-        bends.rest = wp.array(self._elements.rest[self._bend], dtype=wp.float64, device=self._device)
-        bends.k = wp.zeros(len(index), dtype=wp.float64, device=self._device)
-        bends.f = wp.zeros(len(index), dtype=wp.vec3d, device=self._device)
-        bends.first = self._starts(index[known])
-        bends.element = wp.array(element[order], dtype=wp.int32, device=self._device)
-        bends.share = wp.array(weight[known][order], dtype=wp.float64, device=self._device)
-        return bends
-
-    def _starts(self, particles: NDArray[np.int32]) -> wp.array:
-        """Where the list of each particle begins, (n + 1,)."""
-        counts = np.bincount(particles, minlength=self._n)
-        return wp.array(np.concatenate([[0], np.cumsum(counts)]), dtype=wp.int32, device=self._device)
+        return 2 * int(np.clip((BORNE if borne else WORK) / self._ends, FEWEST, MOST) / 2)
 
     def set_stiffness(self, k: NDArray[np.float64]) -> None:
         """k [N/m] of each element, shape (E,): what `Elements.stiffness` gives. Programs need not be captured anew."""
+        self._k = k
         if not len(self._elements):
             return
         index, weight = self._elements.index, np.abs(self._elements.weight)
         known = index >= 0
-        D = np.bincount(index[known], (k[:, None] * weight * weight.sum(axis=1, keepdims=True))[known], self._n)
-        self._solve.D.assign(D)
+        stiffness = k[:, None] * weight * weight.sum(axis=1, keepdims=True)
+        bends = known & (index[:, 2:3] >= 0)
+        for array, which in ((self._solve.D, known), (self._solve.D_bend, bends)):
+            array.assign(np.bincount(index[which], stiffness[which], len(array)))
         self._coarse.set_stiffness(self._links, k)
-        self._springs.k.assign(k[self._spring][self._twice])
-        self._bends.k.assign(k[self._bend])
+        self._listed.set_stiffness(k)
 
     def launches(self, arrival: Arrival, P: wp.array) -> list[dev.Launch]:
         """Find the pull P of all links on each particle at the end of a step, (n,) of vec3d [N/unit].
@@ -404,30 +410,52 @@ class Tension:
         one; arrival is only read: whoever asks adds x += A P, v += B P. No launches if there are no links."""
         if not len(self._elements):
             return []
-        n, bend_count, s, springs, bends = self._n, len(self._bend), self._solve, self._springs, self._bends
+        n, s, springs, bends = self._n, self._solve, self._listed.springs, self._listed.bends
         coarse, levels = self._coarse, float(len(self._coarse.levels) + 1)
+        lain = len(arrival.wall)
+        most, abreast = self.iterations(lain > 0) // 2, self._abreast
         launches = [
             dev.Launch(look_ahead, n, [arrival, s], 0.05),
-            dev.Launch(find_stiffest, self._chunks, [n, arrival, s], 0.05 * CHUNK),
-            dev.Launch(plan_iterations, 1, [self._chunks, levels, s]),
-            dev.Launch(bend_alone, bend_count, [arrival, bends, s], 0.2),
-            dev.Launch(start, n, [arrival, springs, bends, P, s], 0.3),
-            *coarse.prepared(s.bearing),
+            dev.Launch(find_stiffest, self._chunks, [n, s], 0.05 * CHUNK),
+            dev.Launch(plan_iterations, 1, [most, levels, s]),
+            self._bend(0, True),
+            self._by_particle(start, start_abreast, [n, springs, bends, P, s]),
+            dev.Launch(find_ties, n if coarse.levels else 0, [springs, bends, s], 0.2),
+            *coarse.prepared(s.grounded),
         ]
-        cycle = [dev.Launch(find_grip, len(arrival.wall), [arrival, s], 0.05)]
-        for step in range(self.iterations // 2):
-            cycle.append(dev.Launch(bend, bend_count, [step, bends, s], 0.2))
-            cycle.append(dev.Launch(find_rest, n, [step, arrival, springs, bends, s], 1.0))
+        cycle = [dev.Launch(find_grip, lain, [arrival, s], 0.05)]
+        for step in range(most):
+            inputs = [step, arrival, springs, bends, s]
+            cycle += [self._bend(step, False), self._by_particle(find_rest, find_rest_abreast, inputs)]
             cycle += coarse.moves(step, s.plan, s.rest)
-            cycle.append(dev.Launch(iterate, n, [step, levels, coarse.lowest, s], 0.1))
-        lain = len(arrival.wall)
+            cycle.append(
+                dev.Launch(iterate, -(-n // abreast), [step, abreast, levels, coarse.lowest, s], 0.1 * abreast)
+            )
         launches += [*cycle, *cycle, dev.Launch(find_borne, lain, [arrival, s], 0.05)]
         launches += self._balance.launches(s.y, s.free, s.bearing if lain else s.inertia)
-        return [*launches, dev.Launch(take_pull, n, [arrival, s, P], 0.05)]
+        return [*launches, dev.Launch(take_pull, n, [s, P], 0.05)]
+
+    def _bend(self, step: int, alone: bool) -> dev.Launch:
+        s, count, abreast = self._solve, self._listed.bend_count, self._abreast
+        inputs = [step, int(alone), s.free if alone else s.y, self._listed.bends, s]
+        return dev.Launch(bend if abreast == 1 else bend_abreast, -(-count // abreast), inputs, 0.03 * abreast)
+
+    def _by_particle(self, alone: wp.Kernel, abreast: wp.Kernel, inputs: list[Any]) -> dev.Launch:
+        """A kernel for each particle, or one that takes several."""
+        kernel = alone if self._abreast == 1 else abreast
+        return dev.Launch(kernel, -(-self._n // self._abreast), inputs, 0.15 * self._abreast)
 
     def energy(self, u: wp.array) -> float:
         """Σ ½k(|e| − r)² of displacements u, (n,) of vec3d [N/m units²: times unit² it is J]."""
-        partial = wp.zeros(self._chunks, dtype=wp.float64, device=self._device)
-        inputs = [self._n, len(self._bend), self._springs, self._bends, self._solve.X, u, partial]
-        dev.launch(sum_energy, self._chunks, inputs, self._device)
-        return float(partial.numpy().sum())
+        x = self._solve.X.numpy() + u.numpy()[self._order]
+        longer = np.linalg.norm(self._links @ x, axis=1) - self._elements.rest
+        return float(0.5 * self._k @ longer**2)
+
+
+def _order(sheet: Sheet) -> NDArray[np.int64]:
+    """Particles along a curve, and by the number of their links within short pieces of it: eights of equal ones have
+    the fewest rows."""
+    order = curve_order(sheet.X)
+    pairs = sheet.elements.index[sheet.elements.index[:, 2] < 0, :2]
+    links = np.bincount(pairs.ravel(), minlength=len(order))[order]
+    return order[np.lexsort((links, np.arange(len(order)) // STRETCH))]
