@@ -35,7 +35,7 @@ CROSSED = 0.3
 """Share of the way through a collider, where it is thin, that a particle may go in one step: from its surface well
 short of the middle, or it would be put out on the far side."""
 SHORTEST = 1e-3
-"""Share of the longest step that one before colliders has at least."""
+"""Share of the longest step that one before colliders, or under pressure, has at least."""
 RESOLVED = 4
 """Cells of a mold's grid that its thinnest parts have."""
 
@@ -130,7 +130,7 @@ class Film:
         if len(body.sheet.elements):
             longest = LONGEST_LINKED
         blown = sum(field.pressure for field in self._acting() if isinstance(field, Wind))
-        longest = min(longest, self.model.leans_within(blown))
+        longest = min(longest, max(self.model.leans_within(blown), SHORTEST * LONGEST_VARYING))
         bars = [one for one in self.world.colliders if isinstance(one, Collider)]  # the ground has no far side
         if bars:
             self._act(time, min(left, longest))

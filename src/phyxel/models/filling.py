@@ -18,6 +18,8 @@ as looks that way.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
@@ -34,7 +36,7 @@ CHUNK = wp.constant(256)
 """Particles per partial sum."""
 HALVINGS = wp.constant(50)
 """of a pressure, to find it to all its digits"""
-Volumes = wp.types.vector(length=6, dtype=wp.float64)
+Volumes: Any = wp.types.vector(length=6, dtype=wp.float64)
 BULK, PER_VOLUME, AMOUNT = range(3)
 """Entries of the filling's numbers: bulk [Pa] times the unit [m], 1/V₀ [1/units³], and how much there is."""
 
