@@ -34,8 +34,8 @@ LONGEST_VARYING, LONGEST_LINKED = 1 / 60, 1 / 240
 CROSSED = 0.3
 """Share of the way through a collider, where it is thin, that a particle may go in one step: from its surface well
 short of the middle, or it would be put out on the far side."""
-SHORTEST = 1e-2
-"""Share of the longest step that one before colliders has at least."""
+SHORTEST = 1e-3
+"""Share of the longest step that one before colliders, or under pressure, has at least."""
 RESOLVED = 4
 """Cells of a mold's grid that its thinnest parts have."""
 
@@ -130,26 +130,25 @@ class Film:
         if len(body.sheet.elements):
             longest = LONGEST_LINKED
         blown = sum(field.pressure for field in self._acting() if isinstance(field, Wind))
-        longest = min(longest, self.model.leans_within(blown))
+        longest = min(longest, max(self.model.leans_within(blown), SHORTEST * LONGEST_VARYING))
         bars = [one for one in self.world.colliders if isinstance(one, Collider)]  # the ground has no far side
+        if bars:
+            self._act(time, min(left, longest))
         within = min((self._crossed_within(one, time, min(left, longest)) for one in bars), default=math.inf)
         return min(longest, max(within, SHORTEST * longest))
 
     def _crossed_within(self, bar: Collider, time: float, step: float) -> float:
-        """Time in which no particle gets through a collider [s], infinite if none does within `step` [s]."""
-        body, model, moving = self.body, self.model, top_speed(bar, time, time + step)
+        """Time in which no particle gets through a collider [s], or through the ball around it that it is outside of;
+        infinite if none can within `step` [s]."""
+        body, model, moving = self.body, self.model, top_speed(bar, time, time + step, looks=2)
         thin, pushed = CROSSED * _thinnest(bar), body.unit * model.top_acceleration()
         if (body.unit * model.top_speed() + moving + 0.5 * pushed * step) * step <= thin:
             return math.inf
-        ahead = body.unit * np.linalg.norm(model.v, axis=1) + moving
         x = body.origin + (body.birth - body.centre) + body.unit * model.u
-        away = np.linalg.norm(x - bar.pose(time)[0], axis=1) - bar.extent
-        may = away <= (ahead + 0.5 * pushed * step) * step
-        if not may.any():
-            return math.inf
-        fastest = float(ahead[may].max())
-        twice = fastest + math.sqrt(fastest**2 + 2 * pushed * thin)  # v t + ½ a t² = thin
-        return 2 * thin / twice if twice > 0 else math.inf
+        way = np.maximum(np.linalg.norm(x - bar.pose(time)[0], axis=1) - bar.extent, thin)
+        v = body.unit * np.linalg.norm(model.v, axis=1) + moving
+        twice = v + np.sqrt(v**2 + 2 * pushed * way)  # v t + ½ a t² = way
+        return float((2 * way / np.maximum(twice, np.finfo(float).tiny)).min())
 
     def _acting(self) -> list[ForceField]:
         return [field for field in self.world.acting if field.acts_on(self.body)]

@@ -7,8 +7,9 @@ of the surface itself; as seen ahead by βv, the volume is larger by Σ a_i·βv
 
     p = bulk (amount − (V + Σ a_i·(βv_i − H_i f_i))/V₀) / (1 + bulk/V₀ Σ H_i |a_i|²)
 
-is what is left of it then: one number, found on the device, however stiff the filling is. Its forces add up to nothing,
-and neither do they turn the surface.
+is what is left of it then, or less if the volume, which is of third order in p, says that this leads too far: one
+number, found on the device, however stiff the filling is. Its forces add up to nothing, and neither do they turn the
+surface.
 
 A surface without links has nothing to keep neighbours side by side: areas that lean with them would press them apart,
 and single particles would shoot out of creases. Each is pressed along its normal at rest then, by as much of its area
@@ -16,6 +17,8 @@ as looks that way.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -31,6 +34,9 @@ Floats = NDArray[np.float64]
 
 CHUNK = wp.constant(256)
 """Particles per partial sum."""
+HALVINGS = wp.constant(50)
+"""of a pressure, to find it to all its digits"""
+Volumes: Any = wp.types.vector(length=6, dtype=wp.float64)
 BULK, PER_VOLUME, AMOUNT = range(3)
 """Entries of the filling's numbers: bulk [Pa] times the unit [m], 1/V₀ [1/units³], and how much there is."""
 
@@ -92,50 +98,117 @@ def straighten(
 
 
 @wp.kernel
-def sum_chunks(
+def find_ways(
     first: int,
-    n: int,
     arrival: Arrival,
     P: wp.array(dtype=wp.vec3d),
     pressed: wp.array(dtype=wp.vec3d),
-    x: wp.array(dtype=wp.vec3d),
-    area: wp.array(dtype=wp.vec3d),
     along: wp.array(dtype=wp.vec3d),
-    partial: wp.array(dtype=wp.vec2d),
+    unpressed: wp.array(dtype=wp.vec3d),
+    way: wp.array(dtype=wp.vec3d),
 ):
-    """V = Σ x·a/3, about the first particle, with Σ a·(βv − H f); and Σ H |a|², of CHUNK particles each; of areas that
-    are pressed along others, Σ H a·along.
+    """e = βv − H f, how far from x a particle is seen without the filling, and d = H along, how much further a pressure
+    of 1 leads it.
 
     β is that of links, but no more than A/|B|: if a particle swings many times within a step, v leads far beyond where
     it ever gets, and the volume there says nothing."""
+    i = first + wp.tid()
+    A = arrival.A[i]
+    H = wp.min(arrival.H[i], wp.float64(2.0) * A)
+    e = (H - A) * P[i] - A * pressed[i]
+    if wp.float64(TINY) * H < H - A:
+        e += ((H - A) / arrival.B[i]) * arrival.v[i]
+    unpressed[i] = e
+    way[i] = H * along[i]
+
+
+@wp.kernel
+def find_volumes(
+    first: int,
+    start: wp.array(dtype=wp.int32),
+    ring: wp.array(dtype=wp.vec2i),
+    x: wp.array(dtype=wp.vec3d),
+    area: wp.array(dtype=wp.vec3d),
+    unpressed: wp.array(dtype=wp.vec3d),
+    way: wp.array(dtype=wp.vec3d),
+    volume: wp.array(dtype=Volumes),
+):
+    """What a particle adds to V(x + e + p d) as a polynomial of p: its four numbers, and before them the two of what it
+    is for small e and d, V + Σ a·(e + p d). With a(z) the areas of a surface z, V(x + z) = V(x) + Σ a(x)·z + x·a(z) +
+    z·a(z)/3."""
+    i = first + wp.tid()
+    e = unpressed[i]
+    d = way[i]
+    ee = wp.vec3d()
+    ed = wp.vec3d()
+    dd = wp.vec3d()
+    for f in range(start[i], start[i + 1]):
+        j = ring[f][0]
+        k = ring[f][1]
+        ej = unpressed[j] - e
+        ek = unpressed[k] - e
+        dj = way[j] - d
+        dk = way[k] - d
+        ee += wp.cross(ej, ek)
+        ed += wp.cross(ej, dk) + wp.cross(dj, ek)
+        dd += wp.cross(dj, dk)
+    ee /= wp.float64(6.0)
+    ed /= wp.float64(6.0)
+    dd /= wp.float64(6.0)
+    third = wp.float64(1.0) / wp.float64(3.0)
+    at = x[i] - x[0]
+    v = Volumes()
+    v[0] = wp.dot(third * at + e, area[i])
+    v[1] = wp.dot(d, area[i])
+    v[2] = v[0] + wp.dot(at + third * e, ee)
+    v[3] = v[1] + wp.dot(at, ed) + wp.dot(d, ee)
+    v[4] = wp.dot(at + e, dd)
+    v[5] = third * wp.dot(d, dd)
+    volume[i] = v
+
+
+@wp.kernel
+def sum_chunks(first: int, n: int, volume: wp.array(dtype=Volumes), partial: wp.array(dtype=Volumes)):
+    """Σ of CHUNK particles each."""
     chunk = first + wp.tid()
-    volume = wp.float64(0.0)
-    give = wp.float64(0.0)
+    total = Volumes()
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        A = arrival.A[i]
-        H = wp.min(arrival.H[i], wp.float64(2.0) * A)
-        further = (H - A) * P[i] - A * pressed[i]
-        if wp.float64(TINY) * H < H - A:
-            further += ((H - A) / arrival.B[i]) * arrival.v[i]
-        volume += wp.dot((x[i] - x[0]) / wp.float64(3.0) + further, area[i])
-        give += H * wp.dot(area[i], along[i])
-    partial[chunk] = wp.vec2d(volume, give)
+        total += volume[i]
+    partial[chunk] = total
+
+
+@wp.func
+def excess(filling: wp.array(dtype=wp.float64), v: Volumes, p: wp.float64) -> wp.float64:
+    """How much more p is than the filling would press with where p leads."""
+    there = v[2] + p * (v[3] + p * (v[4] + p * v[5]))
+    return p - filling[BULK] * (filling[AMOUNT] - there * filling[PER_VOLUME])
 
 
 @wp.kernel
 def find_pressure(
     first: int,
     filling: wp.array(dtype=wp.float64),
-    partial: wp.array(dtype=wp.vec2d),
+    partial: wp.array(dtype=Volumes),
     pressure: wp.array(dtype=wp.float64),
 ):
-    """p times the unit, so that p a_i is a force in N/unit; one thread."""
-    total = wp.vec2d()
+    """p times the unit, so that p a_i is a force in N/unit; one thread. Where that of the linear volume would lead too
+    far, it is less, found by halving."""
+    v = Volumes()
     for chunk in range(partial.shape[0]):
-        total += partial[chunk]
+        v += partial[chunk]
     per_volume = filling[PER_VOLUME]
-    lack = filling[AMOUNT] - total[0] * per_volume
-    pressure[0] = filling[BULK] * lack / (wp.float64(1.0) + filling[BULK] * per_volume * total[1])
+    lack = filling[AMOUNT] - v[0] * per_volume
+    p = filling[BULK] * lack / (wp.float64(1.0) + filling[BULK] * per_volume * v[1])
+    if excess(filling, v, p) * p > wp.float64(0.0):
+        low = wp.float64(0.0)
+        high = p
+        for _ in range(HALVINGS):
+            p = wp.float64(0.5) * (low + high)
+            if excess(filling, v, p) * high > wp.float64(0.0):
+                high = p
+            else:
+                low = p
+    pressure[0] = p
 
 
 @wp.kernel
@@ -190,7 +263,9 @@ class Filling:
             self._normal = wp.array(unit_normals, dtype=wp.vec3d, device=device)
         self._along = self._area if normals is None else wp.zeros(n, dtype=wp.vec3d, device=device)
         """what is pressed"""
-        self._partial = wp.zeros(-(-n // int(CHUNK)), dtype=wp.vec2d, device=device)
+        self._unpressed, self._way = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
+        self._volumes = wp.zeros(n, dtype=Volumes, device=device)
+        self._partial = wp.zeros(-(-n // int(CHUNK)), dtype=Volumes, device=device)
         self._numbers = dev.Shared(3, wp.float64, device)
         self._pressure = wp.zeros(1, dtype=wp.float64, device=device)
         self.set(0.0, 1.0)
@@ -204,12 +279,15 @@ class Filling:
         """Find p and add what it does to `arrival`. `pressed` holds its forces p a_i, (n,) of vec3d [N/unit], in the
         step before and then in this one."""
         n, chunks, area, along = len(self._x), len(self._partial), self._area, self._along
+        unpressed, way = self._unpressed, self._way
         straight = [] if self._normal is None else [dev.Launch(straighten, n, [self._normal, area, along], 0.1)]
         return [
             dev.Launch(find_ends, n, [self._X, arrival, P, pressed, self._x], 0.1),
             dev.Launch(find_areas, n, [self._start, self._ring, self._x, area], 0.3),
             *straight,
-            dev.Launch(sum_chunks, chunks, [n, arrival, P, pressed, self._x, area, along, self._partial], 5),
+            dev.Launch(find_ways, n, [arrival, P, pressed, along, unpressed, way], 0.1),
+            dev.Launch(find_volumes, n, [self._start, self._ring, self._x, area, unpressed, way, self._volumes], 0.5),
+            dev.Launch(sum_chunks, chunks, [n, self._volumes, self._partial], 2),
             dev.Launch(find_pressure, 1, [self._numbers.array, self._partial, self._pressure]),
             dev.Launch(press, n, [self._pressure, along, arrival, pressed], 0.1),
         ]
