@@ -54,6 +54,15 @@ def ahead(arrival: Arrival, i: int) -> wp.vec3d:
 
 
 @wp.func
+def halfway(arrival: Arrival, i: int) -> wp.vec3d:
+    """Where a force that is even over the step has its arm: x − (A/B) v, in the middle of free flight. With x' and v'
+    as above, Σ m x' × v' − Σ m x × v = Σ mB (x − (A/B) v) × P."""
+    if arrival.B[i] > wp.float64(0.0):
+        return arrival.x[i] - (arrival.A[i] / arrival.B[i]) * arrival.v[i]
+    return ahead(arrival, i)
+
+
+@wp.func
 def depth(arrival: Arrival, i: int, y: wp.vec3d) -> wp.float64:
     """How deep y is in the collider that a particle lies on."""
     return wp.dot(arrival.wall[i], arrival.spot[i] - y)

@@ -2,8 +2,11 @@
 """Links push nothing about as a whole: an end of their iterations that is not quite the solution is moved and turned
 rigidly, piece by piece, until all forces P = (y − y_free)/H of a piece cancel, and all their torques.
 
-Links do not resist that, so it only leads nearer to the solution: y + s + θ × (y − c) with s = −ΣP/Σ(1/H) and
-Iθ = −Σ(y − c) × P, I the tensor of inertia of 1/H about its middle c."""
+Links do not resist that: y + s + θ × r, r = y − c, changes P by (s + θ × r)/H. With c the middle of 1/H the forces
+cancel for s = −ΣP/Σ(1/H). Arms z are those in the middle of the step, not at y, which is seen ahead, or spin would
+fade. Then
+
+    Σ (z·r − r zᵀ)/H θ = −Σ z × (P + s/H)"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ class Pieces:
     place: wp.array(dtype=wp.vec3d)
     """Σ y/H"""
     spread: wp.array(dtype=wp.mat33d)
-    """Σ y yᵀ/H"""
+    """Σ y zᵀ/H"""
+    arm: wp.array(dtype=wp.vec3d)
+    """Σ z/H"""
     force: wp.array(dtype=wp.vec3d)
     torque: wp.array(dtype=wp.vec3d)
     middle: wp.array(dtype=wp.vec3d)
@@ -56,6 +61,7 @@ def sum_chunks(
     first: int,
     y: wp.array(dtype=wp.vec3d),
     free: wp.array(dtype=wp.vec3d),
+    z: wp.array(dtype=wp.vec3d),
     inertia: wp.array(dtype=wp.float64),
     p: Pieces,
 ):
@@ -64,6 +70,7 @@ def sum_chunks(
     weight = wp.float64(0.0)
     place = wp.vec3d()
     spread = wp.mat33d()
+    arm = wp.vec3d()
     force = wp.vec3d()
     torque = wp.vec3d()
     for slot in range(p.chunk[c], p.chunk[c + 1]):
@@ -73,12 +80,14 @@ def sum_chunks(
         if not wp.isinf(w):
             P = w * (y[i] - free[i])
             place += w * y[i]
-            spread += w * wp.outer(y[i], y[i])
+            spread += w * wp.outer(y[i], z[i])
+            arm += w * z[i]
             force += P
-            torque += wp.cross(y[i], P)
+            torque += wp.cross(z[i], P)
     p.weight[c] = weight
     p.place[c] = place
     p.spread[c] = spread
+    p.arm[c] = arm
     p.force[c] = force
     p.torque[c] = torque
 
@@ -90,12 +99,14 @@ def find_shifts(first: int, p: Pieces):
     weight = wp.float64(0.0)
     place = wp.vec3d()
     spread = wp.mat33d()
+    arm = wp.vec3d()
     force = wp.vec3d()
     torque = wp.vec3d()
     for c in range(p.piece[k], p.piece[k + 1]):
         weight += p.weight[c]
         place += p.place[c]
         spread += p.spread[c]
+        arm += p.arm[c]
         force += p.force[c]
         torque += p.torque[c]
     p.shift[k] = wp.vec3d()
@@ -105,14 +116,13 @@ def find_shifts(first: int, p: Pieces):
         return
     middle = place / weight
     p.middle[k] = middle
-    p.shift[k] = -force / weight
-    spread -= weight * wp.outer(middle, middle)
+    shift = -force / weight
+    p.shift[k] = shift
+    spread -= wp.outer(middle, arm)
     size = wp.trace(spread)
     if size > wp.float64(THIN) * weight * wp.dot(middle, middle):
         one = wp.identity(n=3, dtype=wp.float64)
-        turn = -wp.inverse((wp.float64(1.0) + wp.float64(THIN)) * size * one - spread) * (
-            torque - wp.cross(middle, force)
-        )
+        turn = -wp.inverse((wp.float64(1.0) + wp.float64(THIN)) * size * one - spread) * (torque + wp.cross(arm, shift))
         p.turn[k] = wp.min(wp.float64(1.0), wp.float64(MOST_TURN) / wp.length(turn)) * turn
 
 
@@ -145,7 +155,7 @@ class Balance:
         self._chunks = int(chunks.sum())
         p.weight = wp.zeros(self._chunks, dtype=wp.float64, device=device)
         p.spread = wp.zeros(self._chunks, dtype=wp.mat33d, device=device)
-        for name in ("place", "force", "torque"):
+        for name in ("place", "arm", "force", "torque"):
             setattr(p, name, wp.zeros(self._chunks, dtype=wp.vec3d, device=device))
         for name in ("middle", "shift", "turn"):
             setattr(p, name, wp.zeros(count, dtype=wp.vec3d, device=device))
@@ -155,10 +165,11 @@ class Balance:
     def _ints(values: NDArray[np.integer], device: wp.Device) -> wp.array:
         return wp.array(values, dtype=wp.int32, device=device)
 
-    def launches(self, y: wp.array, free: wp.array, inertia: wp.array) -> list[dev.Launch]:
-        """Move y (n,) so that what the links pull with cancels. `inertia` is 1/H, infinite where it is held."""
+    def launches(self, y: wp.array, free: wp.array, z: wp.array, inertia: wp.array) -> list[dev.Launch]:
+        """Move y (n,) so that what the links pull with, at arms z, cancels. `inertia` is 1/H, infinite where it is
+        held."""
         return [
-            dev.Launch(sum_chunks, self._chunks, [y, free, inertia, self._pieces], 0.1 * CHUNK),
+            dev.Launch(sum_chunks, self._chunks, [y, free, z, inertia, self._pieces], 0.1 * CHUNK),
             dev.Launch(find_shifts, self._count, [self._pieces]),
             dev.Launch(balance, self._n, [inertia, self._pieces, y], 0.05),
         ]

@@ -65,7 +65,7 @@ class Sheet:
         X = np.asarray(positions, np.float64)
         if faces is None and quads is not None:
             faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-        areas = _scattered_areas(X) if faces is None else _areas(X, faces)
+        areas = _scattered_areas(X) if faces is None else _areas(X, faces, quads)
         if links is None:
             links = "weave" if quads is not None else "edges" if faces is not None else NEAREST
         if links == "none":
@@ -97,9 +97,13 @@ def _face_areas(X: Floats, faces: Ints) -> Floats:
     return 0.5 * _length(np.cross(b - a, c - a))
 
 
-def _areas(X: Floats, faces: Ints) -> Floats:
-    """A third of the triangles about each point, shape (n,)."""
-    areas: Floats = np.bincount(faces.ravel(), np.repeat(_face_areas(X, faces) / 3, 3), len(X)).astype(np.float64)
+def _areas(X: Floats, faces: Ints, quads: Ints | None) -> Floats:
+    """A third of the triangles about each point, or a quarter of the quads, shape (n,)."""
+    corners, size = faces, _face_areas(X, faces)
+    if quads is not None:
+        corners, size = quads, _face_areas(X, quads[:, [0, 1, 2]]) + _face_areas(X, quads[:, [0, 2, 3]])
+    shared = np.repeat(size / corners.shape[1], corners.shape[1])
+    areas: Floats = np.bincount(corners.ravel(), shared, len(X)).astype(np.float64)
     alone = int((areas < SHORTEST**2).sum())
     if alone:
         raise PhyxelError(f"{alone} of {len(X)} points belong to no face (or to faces without area); remove them")

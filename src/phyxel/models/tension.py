@@ -31,7 +31,7 @@ from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import curve_order
-from phyxel.models.arrival import Arrival, ahead, depth, kept_out
+from phyxel.models.arrival import Arrival, ahead, depth, halfway, kept_out
 from phyxel.models.balance import Balance
 from phyxel.models.coarse import Coarse, Level, moved
 from phyxel.models.links import (
@@ -53,12 +53,13 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 ALONE, FEWEST = 160, 12
 """Iterations of a step, of both cycles together: of a sheet that is its only level, and the fewest of others."""
-IN_AIR, BORNE = (32, 2.0e6), (64, 8.0e6)
+IN_AIR, BORNE = (32, 2.0e6), (64, 2.0e7)
 """The most of these, and how many ends of elements they may visit if they are more than the fewest: of sheets in the
 air, and of those that colliders may bear, which hats hardly move. Much longer cycles would make what buckles jump: the
 energy is a saddle there."""
-CROSSED = 0.2
-"""Iterations of a cycle, with hats, over √(H D): how many particles a wave passes in a step."""
+CROSSED = 1.15
+"""Iterations of a cycle, with hats, over √(H D), at most: enough to take over the last P, so that equilibria are
+right."""
 REACH = 1.5
 """What a cycle of m iterations can do: curvatures down to REACH/m² are solved for evenly, those below less and less."""
 DIGITS = 21.4
@@ -81,6 +82,8 @@ class Solve:
     free: wp.array(dtype=wp.vec3d)
     """y_free: where the particles would be seen without links"""
     y: wp.array(dtype=wp.vec3d)
+    arm: wp.array(dtype=wp.vec3d)
+    """where forces act to turn the sheet"""
     rest: wp.array(dtype=wp.vec4)
     """(y_free − y)/H + P(y): what is still to be balanced"""
     inertia: wp.array(dtype=wp.float64)
@@ -128,6 +131,7 @@ def look_ahead(first: int, arrival: Arrival, s: Solve):
     i = first + wp.tid()
     particle = s.who[i]
     s.free[i] = s.X[i] + ahead(arrival, particle)
+    s.arm[i] = s.X[i] + halfway(arrival, particle)
     inertia = wp.float64(1.0) / arrival.H[particle]  # infinite if it is held
     bearing = inertia + foothold(arrival, i, s)
     s.inertia[i] = inertia
@@ -381,7 +385,8 @@ class Tension:
         s.who = wp.array(self._order, dtype=wp.int32, device=self._device)
         s.X = wp.array(X, dtype=wp.vec3d, device=self._device)
         for name, dtype in (
-            ("free", wp.vec3d), ("y", wp.vec3d), ("rest", wp.vec4), ("way", wp.vec4), ("ease", float), ("give", float),
+            ("free", wp.vec3d), ("y", wp.vec3d), ("arm", wp.vec3d), ("rest", wp.vec4),
+            ("way", wp.vec4), ("ease", float), ("give", float),
             ("bearing", wp.float64), ("grounded", wp.float64), ("held", wp.float64), ("crowd", wp.float64),
             ("D", wp.float64), ("D_bend", float), ("bent", wp.vec4),
         ):  # fmt: skip
@@ -443,7 +448,7 @@ class Tension:
                 dev.Launch(iterate, -(-n // abreast), [step, abreast, levels, coarse.lowest, s], 0.1 * abreast)
             )
         launches += [*cycle, *cycle, dev.Launch(find_borne, lain, [arrival, s], 0.05)]
-        launches += self._balance.launches(s.y, s.free, s.bearing if lain else s.inertia)
+        launches += self._balance.launches(s.y, s.free, s.arm, s.bearing if lain else s.inertia)
         return [*launches, dev.Launch(take_pull, n, [s, P], 0.05)]
 
     def _bend(self, step: int, alone: bool) -> dev.Launch:
