@@ -27,13 +27,13 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.errors import PhyxelError
 from phyxel.models.arrival import TINY, Arrival
+from phyxel.models.reductions import CHUNK
+from phyxel.solid.mesh import open_edges
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
 
-CHUNK = wp.constant(256)
-"""Particles per partial sum."""
 HALVINGS = wp.constant(50)
 """of a pressure, to find it to all its digits"""
 Volumes: Any = wp.types.vector(length=6, dtype=wp.float64)
@@ -45,14 +45,6 @@ def enclosed(x: Floats, faces: NDArray[np.integer]) -> float:
     """V within triangles (m, 3) of points (n, 3): a sixth of Σ a·(b × c), about one of them so that no digits go."""
     a, b, c = (x[faces[:, corner]] - x[0] for corner in range(3))
     return float(np.einsum("ma,ma->m", a, np.cross(b, c)).sum() / 6)
-
-
-def is_closed(faces: NDArray[np.integer]) -> bool:
-    """Whether every edge has a face on either side, that goes along it the other way."""
-    start, end = faces.astype(np.int64).reshape(-1), np.roll(faces, -1, axis=1).astype(np.int64).reshape(-1)
-    count = int(faces.max(initial=0)) + 1
-    there, back = np.unique(start * count + end), np.unique(end * count + start)
-    return len(there) == len(start) and np.array_equal(there, back)
 
 
 @wp.kernel
@@ -239,7 +231,7 @@ class Filling:
         device: wp.Device,
         normals: Floats | None = None,
     ) -> None:
-        if faces is None or not is_closed(faces):
+        if faces is None or open_edges(faces):
             raise PhyxelError(
                 "a filling needs a closed surface, every edge between two faces; this one is open or has no faces"
             )
@@ -265,7 +257,7 @@ class Filling:
         """what is pressed"""
         self._unpressed, self._way = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
         self._volumes = wp.zeros(n, dtype=Volumes, device=device)
-        self._partial = wp.zeros(-(-n // int(CHUNK)), dtype=Volumes, device=device)
+        self._partial = wp.zeros(-(-n // CHUNK), dtype=Volumes, device=device)
         self._numbers = dev.Shared(3, wp.float64, device)
         self._pressure = wp.zeros(1, dtype=wp.float64, device=device)
         self.set(0.0, 1.0)

@@ -35,6 +35,7 @@ from phyxel.models.flight import (
     show,
     touch_down,
 )
+from phyxel.models.reductions import CHUNK, find_fastest
 from phyxel.models.sheet import Sheet
 from phyxel.models.tension import Tension
 from phyxel.models.yielding import arrive_dented, arrive_plastic
@@ -70,6 +71,8 @@ class ParticleModel:
         self._tension = Tension(sheet, device) if len(sheet.elements) else None
         self._filling: Filling | None = None
         self._arrival = no_arrival(n, device)
+        self._fastest = wp.zeros(-(-n // CHUNK), dtype=wp.float64, device=device)
+        """of chunks of particles"""
         self._shown = wp.zeros(n, dtype=wp.vec3, device=device)
         p: Any = Particles()
         p.X = wp.array(sheet.X, dtype=wp.vec3d, device=device)
@@ -314,8 +317,9 @@ class ParticleModel:
 
     def top_speed(self) -> float:
         """Of the fastest particle [units/s]."""
-        v = self._particles.v.numpy()
-        return float(np.sqrt(np.einsum("na,na->n", v, v).max()))
+        inputs = [self._count, self._particles.v, self._fastest]
+        dev.launch(find_fastest, len(self._fastest), inputs, self.device)
+        return float(self._fastest.numpy().max())
 
     def top_acceleration(self) -> float:
         """Of the particle that forces, and what it is drawn to, push most [units/s²]; links and foundation left out."""

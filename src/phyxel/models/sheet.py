@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError
 from phyxel.models.elements import BEND, BEND_WARP, BEND_WEFT, DIAGONAL, SPRING, WARP, WEFT, Elements
-from phyxel.models.filling import is_closed
+from phyxel.solid.mesh import open_edges
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -46,7 +46,7 @@ class Sheet:
     @cached_property
     def closed(self) -> bool:
         """Whether it has faces, and these enclose something."""
-        return self.faces is not None and is_closed(self.faces)
+        return self.faces is not None and open_edges(self.faces) == 0
 
     @staticmethod
     def made(

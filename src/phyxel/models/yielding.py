@@ -153,6 +153,28 @@ def fly(start: Flight, peak: wp.vec3d, virgin: Pull, plasticity: wp.float64, lim
     return go_on(flight, line, wp.max(left, none)), e
 
 
+@wp.func
+def taking_off(p: Particles, i: int) -> Flight:
+    """A particle at the start of the step."""
+    start = Flight()
+    start.u = p.u[i]
+    start.v = p.v[i]
+    return start
+
+
+@wp.func
+def line_to_dent(stuff: Stuff, p: Particles, i: int) -> Pull:
+    """What pulls at it below its peak."""
+    k = p.kind[i]
+    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
+    line = Pull()
+    line.f = p.force[i] / p.mass[i]
+    line.rest = rest
+    line.w = steeper * stuff.stiffness[k]
+    line.d = stuff.drag[k]
+    return line
+
+
 @wp.kernel
 def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
     """The exact step of particles that keep dents and have nothing between them."""
@@ -162,15 +184,8 @@ def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype
         return
     k = p.kind[i]
     dt = clock[0]
-    start = Flight()
-    start.u = p.u[i]
-    start.v = p.v[i]
-    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
-    line = Pull()
-    line.f = p.force[i] / p.mass[i]
-    line.rest = rest
-    line.w = steeper * stuff.stiffness[k]
-    line.d = stuff.drag[k]
+    start = taking_off(p, i)
+    line = line_to_dent(stuff, p, i)
     end = flown(start, line, p.pace[i])
     reach = wp.max(wp.length(p.peak[i]), stuff.limit[k])
     if line.w > wp.float64(0.0) and stuff.plasticity[k] > wp.float64(0.0) and may_yield(start, line, reach):
@@ -194,15 +209,8 @@ def arrive_dented(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=
         arrive_held(p, i, clock[0], arrival)
         return
     k = p.kind[i]
-    start = Flight()
-    start.u = p.u[i]
-    start.v = p.v[i]
-    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
-    line = Pull()
-    line.f = p.force[i] / p.mass[i]
-    line.rest = rest
-    line.w = steeper * stuff.stiffness[k]
-    line.d = stuff.drag[k]
+    start = taking_off(p, i)
+    line = line_to_dent(stuff, p, i)
     end = flown(start, line, p.pace[i])
     arrival.x[i] = end.u
     arrival.v[i] = end.v
