@@ -257,8 +257,10 @@ def prepare(launches: Sequence[Launch], device: wp.Device) -> None:
     for item in launches:
         if item.kernel.is_generic:
             item.kernel.add_overload(item.kernel.infer_argument_types([0, *item.inputs]))
+    # As launches will ask for it: loaded for blocks of another size, all would be compiled a second time.
+    block = None if device.is_cuda else 1
     for module in {id(item.kernel.module): item.kernel.module for item in launches}.values():
-        module.load(device)
+        module.load(device, block)
 
 
 wp.set_module_options(KERNEL_OPTIONS)
