@@ -641,10 +641,14 @@ class Body:
     def needs_solid(self, what: str) -> None:
         """Refuse what only a solid can do or has."""
         if self.model == "particles":
-            raise PhyxelError(
-                f'{self.name}: {what}: model = "particles" is a thin surface, which neither cracks nor melts and has '
-                'no inside; "phyxel" and "galerkin" make it a solid'
-            )
+            raise self.no_solid(what)
+
+    def no_solid(self, what: str) -> PhyxelError:
+        """What to say to who asks a thin surface for what only a solid can do or has."""
+        return PhyxelError(
+            f'{self.name}: {what}: model = "particles" is a thin surface, which neither cracks nor melts and has '
+            'no inside; "phyxel" and "galerkin" make it a solid'
+        )
 
     def _in_world(self, what: str) -> World:
         if self._world is None:

@@ -205,8 +205,7 @@ class Film:
             return body.ring.gradient(self.model.u)
         if name == "past":
             return np.broadcast_to(np.eye(3), (len(body.birth), 3, 3))
-        body.needs_solid(f"{name} strain")
-        raise KeyError(name)
+        raise body.no_solid(f"{name} strain")
 
     def displacement_at(self, X: Floats) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m], shape (m, 3)."""
@@ -293,10 +292,10 @@ class Membranes:
     # What never happens to a surface: it neither cracks nor falls apart
 
     def cut(self, body: Body) -> None:
-        body.needs_solid("cut")
+        raise body.no_solid("cut")
 
     def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
-        body.needs_solid("fall apart")
+        raise body.no_solid("fall apart")
 
     def parts_of(self, body: Body) -> NDArray[np.int32]:
         return np.zeros(len(body.birth), np.int32)
@@ -314,8 +313,7 @@ class Membranes:
         return self._films[body].field(name)
 
     def stress_of(self, body: Body) -> Floats:
-        body.needs_solid("stress")
-        raise NotImplementedError
+        raise body.no_solid("stress")
 
     def displacement_at(self, body: Body, X: Floats) -> Floats:
         return self._films[body].displacement_at(X)

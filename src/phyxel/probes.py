@@ -107,12 +107,10 @@ class SheetProbe(_Places):
         return self.body._field("gradient")[self._owner]
 
     def stress(self) -> Floats:
-        self.body.needs_solid("stress")
-        raise NotImplementedError
+        raise self.body.no_solid("stress")
 
     def plastic(self) -> Floats:
-        self.body.needs_solid("permanent strain")
-        raise NotImplementedError
+        raise self.body.no_solid("permanent strain")
 
 
 class CarriedProbe(_Places):
