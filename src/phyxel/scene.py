@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from phyxel.body import Body
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
-from phyxel.performance import Performance
+from phyxel.performance import Performance, whole_of
 from phyxel.points.load import load
 from phyxel.scene_bodies import (
     KINDS,
@@ -26,7 +26,7 @@ from phyxel.scene_bodies import (
     EventPart,
     OutputPart,
 )
-from phyxel.scene_parts import ColliderPart, Part, Triple
+from phyxel.scene_parts import ColliderPart, Part, Rate, Triple
 from phyxel.world import World
 
 
@@ -34,6 +34,7 @@ class SceneFile(Part):
     title: str = ""
     seconds: float = Field(default=4.0, gt=0, allow_inf_nan=False)
     fps: float = Field(default=60.0, gt=0, le=1000)
+    rate: Rate | None = None
     gravity: Triple = (0.0, -9.81, 0.0)
     body: list[BodyPart] = Field(min_length=1)
     collider: list[Annotated[ColliderPart, Field(discriminator="kind")]] = Field(default=[])
@@ -85,11 +86,12 @@ class Scene:
         shared = set(fields) & set(colliders)
         if shared:
             raise SceneError(f'{shown}: a field and a collider are named "{min(shared)}"; give each a name of its own')
-        removable = [*colliders, *fields]
+        coming = [event.field.name for event in self.content.event if event.field and event.field.name]
+        removable = [*colliders, *fields, *coming]
         for index, event in enumerate(self.content.event):
             if event.body is None and event.needs_body and len(bodies) > 1:
                 raise SceneError(f"{shown}: event[{index}].body: missing; there are {', '.join(bodies)}")
-            if event.body is not None and event.body not in bodies:
+            if event.body is not None and event.body not in bodies and whole_of(event.body, bodies) is None:
                 hint = did_you_mean(event.body, bodies)
                 raise SceneError(f'{shown}: event[{index}].body = "{event.body}": no such body{hint}')
             if event.release is not None and event.release not in held:
