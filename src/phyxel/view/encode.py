@@ -30,6 +30,12 @@ CHUNKS = 256
 """Parts of the surfels that are each bounded by one thread."""
 PER_OCTAVE = wp.constant(16.0)
 """Codes of half axes from one to its double."""
+TOO_LARGE = wp.constant(2.1e-4)
+"""By which a logarithm may be too large."""
+LEAST = wp.constant(1.0e-10)
+"""Square of the shortest half axis that is told from nothing, over that of the finest."""
+CLOSE = wp.constant(1.0e-4)
+"""To the bound between two frames, where that of the normal as it is coded decides."""
 
 
 @wp.struct
@@ -40,8 +46,8 @@ class Scale:
     """corner of the box [m]"""
     per_metre: wp.vec3
     """steps along its sides"""
-    finest: float
-    """half axis that is coded as 255 [m]"""
+    per_axis: float
+    """one over the half axis that is coded as 255 [1/m]"""
     low: float
     """value at the lower end of the legend"""
     per_value: float
@@ -101,23 +107,45 @@ def folded(n: wp.vec3) -> wp.vec2:
     sum = wp.max(wp.abs(n[0]) + wp.abs(n[1]) + wp.abs(n[2]), 1.0e-30)
     u = n[0] / sum
     v = n[1] / sum
-    if n[2] < 0.0:
-        return wp.vec2((1.0 - wp.abs(v)) * sign_of(u), (1.0 - wp.abs(u)) * sign_of(v))
-    return wp.vec2(u, v)
+    under = wp.max(-n[2], 0.0) / sum
+    return wp.vec2(u + sign_of(u) * under, v + sign_of(v) * under)
 
 
 @wp.func
-def unfolded(u: float, v: float) -> wp.vec3:
-    """The direction that is laid out there."""
+def stands_up(u: float, v: float) -> bool:
+    """Whether |n.y| >= 0.9 for the normal n that is laid out there: as who decodes it finds, to the last bit but one."""
     z = 1.0 - wp.abs(u) - wp.abs(v)
     under = wp.max(-z, 0.0)
-    return wp.normalize(wp.vec3(u - sign_of(u) * under, v - sign_of(v) * under, z))
+    x = u - sign_of(u) * under
+    y = v - sign_of(v) * under
+    return y * y >= 0.81 * (x * x + y * y + z * z)
 
 
 @wp.func
-def axis_code(r: float) -> wp.uint32:
-    """Code of a half axis, over the finest: never of a smaller one."""
-    return step_of(wp.ceil(255.0 + PER_OCTAVE * wp.log2(wp.max(r, 1.0e-9))), 255.0)
+def log2_above(x: float) -> float:
+    """log2 x of a normal number above 0, at most 2.1e-4 too large and never too small: the bits of x are its exponent
+    and its mantissa, of which a polynomial is the logarithm. Five times as fast as the exact one."""
+    bits = wp.cast(x, int)
+    m = wp.cast((bits & 8388607) | 1065353216, float)
+    mantissa = -2.505514 + m * (4.04961689 + m * (-2.09940228 + m * (0.63551112 - m * 0.08001088)))
+    return float((bits >> 23) - 127) + mantissa
+
+
+@wp.func
+def axis_code(log2_square: float) -> wp.uint32:
+    """Code of a half axis by log2 of its square over that of the finest: never that of a smaller one."""
+    return wp.uint32(wp.clamp(255.0 + 0.5 * PER_OCTAVE * log2_square, 0.0, 255.0) + 0.99999)
+
+
+@wp.func
+def half_angle(across: float, along: float) -> float:
+    """½ atan2(across, along) over pi, in 0..1, to 0.01 degrees: for |t| <= 1 atan t is a polynomial."""
+    t = wp.min(wp.abs(across), wp.abs(along)) / wp.max(wp.max(wp.abs(across), wp.abs(along)), 1.0e-30)
+    s = t * t
+    turn = t * (0.31809175 + s * (-0.10258056 + s * (0.04742183 - s * 0.01299537)))
+    turn = wp.where(wp.abs(across) > wp.abs(along), 0.5 - turn, turn)
+    turn = wp.where(along < 0.0, 1.0 - turn, turn)
+    return 0.5 * wp.where(across < 0.0, 2.0 - turn, turn)
 
 
 @wp.func
@@ -127,31 +155,32 @@ def record_of(x: wp.vec3, a: wp.vec3, b: wp.vec3, n: wp.vec3, value: float, scal
     place = folded(n)
     u = signed_step(place[0])
     v = signed_step(place[1])
-    decoded = unfolded(float(u) / 32767.0, float(v) / 32767.0)
-    beside = wp.vec3(0.0, 1.0, 0.0)
-    if wp.abs(decoded[1]) >= 0.9:
-        beside = wp.vec3(1.0, 0.0, 0.0)
-    t1 = wp.normalize(wp.cross(beside, decoded))
-    t2 = wp.cross(decoded, t1)
-    a1 = wp.dot(a, t1) / scale.finest
-    a2 = wp.dot(a, t2) / scale.finest
-    b1 = wp.dot(b, t1) / scale.finest
-    b2 = wp.dot(b, t2) / scale.finest
-    mean = 0.5 * (a1 * a1 + a2 * a2 + b1 * b1 + b2 * b2)
-    along = 0.5 * (a1 * a1 + b1 * b1 - a2 * a2 - b2 * b2)
-    across = a1 * a2 + b1 * b2
+    up = wp.abs(n[1]) >= 0.9
+    if wp.abs(wp.abs(n[1]) - 0.9) < CLOSE:
+        up = stands_up(float(u) / 32767.0, float(v) / 32767.0)
+    # Neither t1 nor t2 has unit length: both have the same, which is left out at the end.
+    t1 = wp.vec3(wp.where(up, 0.0, n[2]), wp.where(up, -n[2], 0.0), wp.where(up, n[1], -n[0]))
+    t2 = wp.cross(n, t1)
+    per_square = scale.per_axis * scale.per_axis / wp.length_sq(t1)
+    a1 = wp.dot(a, t1)
+    a2 = wp.dot(a, t2)
+    b1 = wp.dot(b, t1)
+    b2 = wp.dot(b, t2)
+    mean = a1 * a1 + a2 * a2 + b1 * b1 + b2 * b2
+    along = a1 * a1 + b1 * b1 - a2 * a2 - b2 * b2
+    across = 2.0 * (a1 * a2 + b1 * b2)
     apart = wp.sqrt(along * along + across * across)
-    major = wp.sqrt(mean + apart)
-    # The product of the half axes is the determinant of a and b: no difference of numbers that are nearly the same.
-    minor = wp.abs(a1 * b2 - a2 * b1) / wp.max(major, 1.0e-9)
-    angle = 0.5 * wp.atan2(across, along) / wp.PI
-    if angle < 0.0:
-        angle += 1.0
+    # The half axes have the determinant of a and b as their product: no difference of what is nearly the same.
+    area = (a1 * b2 - a2 * b1) * per_square
+    major = log2_above(wp.max(0.5 * per_square * (mean + apart), LEAST))
+    minor = log2_above(wp.max(area * area, LEAST * LEAST)) - (major - TOO_LARGE)
     return wp.vec4ui(
         step_of(at[0], FULL) | (step_of(at[1], FULL) << wp.uint32(16)),
         step_of(at[2], FULL) | (step_of((value - scale.low) * scale.per_value, FULL) << wp.uint32(16)),
         wp.uint32(u & 65535) | (wp.uint32(v & 65535) << wp.uint32(16)),
-        axis_code(major) | (axis_code(minor) << wp.uint32(8)) | (step_of(255.0 * angle, 255.0) << wp.uint32(16)),
+        axis_code(major)
+        | (axis_code(minor) << wp.uint32(8))
+        | (step_of(255.0 * half_angle(across, along), 255.0) << wp.uint32(16)),
     )
 
 
@@ -215,7 +244,7 @@ class Encoder:
         extent = np.maximum(upper - lower, 1e-30)
         scale = Scale()
         scale.lower, scale.per_metre = wp.vec3(*lower), wp.vec3(*(65535.0 / extent))
-        scale.finest, scale.low = finest, range[0]
+        scale.per_axis, scale.low = 1 / finest, range[0]
         scale.per_value = 65535.0 / (range[1] - range[0])
         self._records = grown(self._records, count)
         fields = [discs.position, discs.axis_a, discs.axis_b, discs.normal, self._none if values is None else values]
