@@ -1,0 +1,1 @@
+"""The browser: a running world, or a finished run, on a page that can be touched."""
