@@ -92,6 +92,7 @@ anything = st.recursive(
         lambda pair: json.dumps({**pair[0], **pair[1]})))  # fmt: skip
 def test_nothing_but_phyxel_errors_ever_comes_of_a_message(text):
     try:
-        assert commands.parse(text).do in {command["do"] for command in GOOD}
+        command = commands.parse(text)
+        assert command.do in {known["do"] for known in GOOD} and commands.checked(json.loads(text)) == command
     except PhyxelError as error:
         assert str(error)

@@ -79,7 +79,9 @@ def test_none_one_and_what_has_no_extent():
     found = decoded(encoded.records, encoded.about())
     assert np.allclose(found.positions, [[1, 1, 2], [3, 1, 2]], atol=1e-12)
     # A needle and a point are as thin as can be told.
-    assert np.allclose(found.axes[1, 0], np.sqrt(2), rtol=0.05) and found.axes[1, 1] < 1e-4 and found.axes[0].max() < 1e-4
+    assert (
+        np.allclose(found.axes[1, 0], np.sqrt(2), rtol=0.05) and found.axes[1, 1] < 1e-4 and found.axes[0].max() < 1e-4
+    )
 
 
 def test_more_and_fewer_than_before():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -185,8 +186,17 @@ def parse(text: str) -> Command:
     """The command that a page sent, or one `PhyxelError` that says what is wrong with it."""
     if len(text) > LONGEST:
         raise PhyxelError(f"a command of {len(text)} characters: the longest has {LONGEST}")
+    return _understood(_KINDS.validate_json, text)
+
+
+def checked(message: Any) -> Command:
+    """The same of a message that has been read as JSON already."""
+    return _understood(_KINDS.validate_python, message)
+
+
+def _understood(validate: Callable[[Any], Command], given: Any) -> Command:
     try:
-        return _KINDS.validate_json(text)  # type: ignore[no-any-return]
+        return validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(step) for step in first["loc"])

@@ -93,9 +93,7 @@ class Hub:
 
     def publish(self, snapshot: Snapshot, heard: Mapping[int, int]) -> None:
         """Show a snapshot to all pages; `heard` is the number of the last command that the world heard of each."""
-        if not self.recorder.add(snapshot, time.monotonic()):
-            self.record(False)
-            self.tell({"kind": "notice", "level": "info", "text": "the recording is full and has ended: save it now"})
+        self._keep(snapshot)
         with self._lock:
             self._newest = snapshot, dict(heard)
             for page in self._pages.values():
@@ -107,12 +105,19 @@ class Hub:
         if message["kind"] == "scene":
             message = {**message, "recording": self.recorder.on}
             self._scene = message
+        if message["kind"] == "numbers":
+            self._keep(message)
         text = json_text(message)
         with self._lock:
             told = self._pages.values() if page is None else filter(None, [self._pages.get(page)])
             for one in told:
                 one.put(message["kind"], text)
                 one.wake()
+
+    def _keep(self, shown: Snapshot | dict[str, Any]) -> None:
+        if not self.recorder.add(shown, time.monotonic()):
+            self.record(False)
+            self.tell({"kind": "notice", "level": "info", "text": "the recording is full and has ended: save it now"})
 
     def record(self, on: bool) -> None:
         """Keep all that is shown from now on, or only the last seconds; pages are told."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from phyxel.view.parts import Snapshot
@@ -22,8 +23,14 @@ class Room:
     bytes: int
 
 
+TOLD = 500
+"""[bytes] that a message takes, about"""
 ROLLING = Room(10.0, 48_000_000)
 RECORDED = Room(60.0, 200_000_000)
+
+
+Shown = tuple[float, "Snapshot | dict[str, Any]"]
+"""time [s], and what was shown or told then"""
 
 
 class Recorder:
@@ -33,8 +40,9 @@ class Recorder:
     def __init__(self, rolling: Room = ROLLING, recorded: Room = RECORDED) -> None:
         self._rolling, self._recorded = rolling, recorded
         self._lock = Lock()
-        self._kept: deque[tuple[float, Snapshot, int]] = deque()
+        self._kept: deque[tuple[float, Snapshot | dict[str, Any], int]] = deque()
         self._bytes = 0
+        self._last = -math.inf
         self.on = False
         self._held = False
 
@@ -46,16 +54,19 @@ class Recorder:
             self._held = self.on and not on
             self.on = on
 
-    def add(self, snapshot: Snapshot, now: float) -> bool:
-        """Keep what is shown at `now` [s], unless the last was only just before; False if a recording had to end."""
+    def add(self, shown: Snapshot | dict[str, Any], now: float) -> bool:
+        """Keep what is shown, or told, at `now` [s], unless a picture was only just before; False if a recording had to
+        end."""
+        told = isinstance(shown, dict)
         with self._lock:
-            if self._held or (self._kept and now - self._kept[-1][0] < SHORTEST):
+            if self._held or (not told and now - self._last < SHORTEST):
                 return True
-            size = changing_bytes(snapshot)
+            size = TOLD if isinstance(shown, dict) else changing_bytes(shown)
             if self.on and self._kept and not self._fits(self._recorded, now, size):
                 self.on, self._held = False, True
                 return False
-            self._kept.append((now, snapshot, size))
+            self._last = self._last if told else now
+            self._kept.append((now, shown, size))
             self._bytes += size
             while not self.on and len(self._kept) > 1 and not self._fits(self._rolling, now, 0):
                 self._bytes -= self._kept.popleft()[2]
@@ -68,10 +79,10 @@ class Recorder:
         self._kept.clear()
         self._bytes = 0
 
-    def take(self) -> list[tuple[float, Snapshot]]:
+    def take(self) -> list[Shown]:
         """What is kept, each with the time since the first [s]; a recording that has ended makes room for the next."""
         with self._lock:
-            taken = [(now - self._kept[0][0], snapshot) for now, snapshot, _ in self._kept]
+            taken = [(now - self._kept[0][0], shown) for now, shown, _ in self._kept]
             if self._held:
                 self._held = False
                 self._clear()
