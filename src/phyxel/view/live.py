@@ -30,6 +30,7 @@ from phyxel.view.journal import Journal
 from phyxel.view.pace import PERIOD, Pace, rate_for
 from phyxel.view.parts import Snapshot
 from phyxel.view.sight import Sight
+from phyxel.world import World
 
 NUMBERS_EVERY = 0.1
 """Wall time between two messages with numbers [s]."""
@@ -105,6 +106,11 @@ class Live:
         self._took: dict[str, float] = {"physics": 0.0, "surface": 0.0, "encoding": 0.0}
         """[ms]"""
         self._numbers_at = -1.0
+
+    @property
+    def world(self) -> World | None:
+        """What is played now; nothing while the first is being built. Its thread goes on with it."""
+        return None if self._play is None else self._play.performance.world
 
     # For other threads
 
