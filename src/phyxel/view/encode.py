@@ -2,7 +2,7 @@
 """Surfels as the 16 bytes each that pages draw, made on the device.
 
 Little-endian: u16 x, y, z (0..65535 in a box); u16 value (0..65535 on the legend); i16 u, v of the normal on an
-octahedron; u8 half axes a >= b, r = finest · 2^((c - 255)/16), rounded up; u8 angle of a, 0..255 for 0..pi; u8 flags, 0.
+octahedron; u8 half axes a >= b, r = finest · 2^((c - 255)/16), rounded up; u8 angle of a, 0..255 for 0..pi; u8, 0.
 The angle counts from t1 to t2: with the normal n as it is decoded, t1 = n' × n / |n' × n|, n' = (0, 1, 0) where
 |n.y| < 0.9, else (1, 0, 0), and t2 = n × t1.
 """
@@ -113,7 +113,7 @@ def folded(n: wp.vec3) -> wp.vec2:
 
 @wp.func
 def stands_up(u: float, v: float) -> bool:
-    """Whether |n.y| >= 0.9 for the normal n that is laid out there: as who decodes it finds, to the last bit but one."""
+    """Whether |n.y| >= 0.9 for the normal n that is laid out there: as who decodes it finds."""
     z = 1.0 - wp.abs(u) - wp.abs(v)
     under = wp.max(-z, 0.0)
     x = u - sign_of(u) * under
@@ -203,6 +203,19 @@ def encode_surfels(
     records[i] = record_of(position[i], axis_a[i], axis_b[i], normal[i], shown, scale)
 
 
+@wp.kernel
+def encode_colors(first: int, color: wp.array(dtype=wp.vec3), words: wp.array(dtype=wp.uint32)):
+    """Red, green, blue in 0..1 as bytes, and 255."""
+    i = first + wp.tid()
+    c = 255.0 * color[i]
+    words[i] = (
+        step_of(c[0], 255.0)
+        | (step_of(c[1], 255.0) << wp.uint32(8))
+        | (step_of(c[2], 255.0) << wp.uint32(16))
+        | (wp.uint32(255) << wp.uint32(24))
+    )
+
+
 @dataclass(frozen=True)
 class Encoded:
     """Surfels as bytes, and what their numbers stand for."""
@@ -231,6 +244,7 @@ class Encoder:
         self._device = device
         self._records = wp.empty(0, dtype=wp.vec4ui, device=device)
         self._host = wp.empty(0, dtype=wp.vec4ui, device="cpu", pinned=True) if device.is_cuda else self._records
+        self._words = wp.empty(0, dtype=wp.uint32, device=device)
         self._lower, self._upper = (wp.empty(CHUNKS, dtype=wp.vec3, device=device) for _ in range(2))
         self._longest = wp.empty(CHUNKS, dtype=float, device=device)
         self._none = wp.empty(0, dtype=float, device=device)
@@ -250,6 +264,13 @@ class Encoder:
         fields = [discs.position, discs.axis_a, discs.axis_b, discs.normal, self._none if values is None else values]
         launch(encode_surfels, count, [*fields, scale, self._records], self._device, count > SPLIT_FROM // 8)
         return Encoded(self._read(count), discs.origin + lower, discs.origin + lower + extent, finest)
+
+    def colors(self, color: wp.array) -> bytes:
+        """Colours in 0..1 as four bytes each."""
+        count = len(color)
+        self._words = grown(self._words, count)
+        launch(encode_colors, count, [color, self._words], self._device, count > SPLIT_FROM)
+        return self._words.numpy()[:count].tobytes()
 
     def _bounds(self, discs: Discs) -> tuple[Floats, Floats, float]:
         """Corners of a box [m] about the origin of discs, in single precision, and their longest half axis [m]."""

@@ -136,6 +136,6 @@ def _part(part: dict[str, Any], message: bytes, kept: dict[str, bytes]) -> Part:
 
 def _cut(message: bytes, place: Place) -> bytes:
     offset, length = place
-    if not (0 <= offset and 0 <= length and offset + length <= len(message)):
+    if not (offset >= 0 and length >= 0 and offset + length <= len(message)):
         raise ValueError(f"a blob reaches from {offset} to {offset + length}")
     return message[offset : offset + length]

@@ -14,12 +14,14 @@ import { startTips } from "phyxel/tips.js";
 import { Hands, TOOLS } from "phyxel/tools.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const REST = 300; // [ms] after which what was drawn in haste is drawn well
+const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 class View {
   constructor() {
     this.canvas = document.getElementById("picture");
     this.scene = { mode: embedded() ? "saved" : "live", bodies: [], units: {}, gravity: [0, -9.81, 0] };
-    Object.assign(this, { numbers: {}, frame: null, hover: null, stale: true, camera: null, last: 0 });
+    Object.assign(this, { numbers: {}, frame: null, hover: null, stale: true, camera: null });
     this.status = new Status(this);
     this.legend = new Legend();
     this.timeline = new Timeline(this);
@@ -117,7 +119,10 @@ class View {
     const first = this.name !== scene.name || this.mode !== scene.mode;
     this.scene = scene;
     Object.assign(this, { name: scene.name, mode: scene.mode });
-    if (scene.camera && (first || !this.camera)) this.camera = new Orbit(scene.camera);
+    if (scene.camera && (first || !this.camera)) {
+      this.camera = new Orbit(scene.camera);
+      this.aimed = false;
+    }
     if (first) this.makeTools();
     document.documentElement.dataset.mode = scene.mode;
     this.status.named(scene);
@@ -152,29 +157,25 @@ class View {
     const ears = { told: (message) => this.told(message), changed: (state) => this.changed(state) };
     this.source = embedded() ? new Player(embedded(), ears) : new Connection(ears);
     new ResizeObserver(() => this.resize()).observe(this.canvas);
-    for (const query of ["(prefers-color-scheme: dark)", `(resolution: ${devicePixelRatio}dppx)`]) {
-      matchMedia(query).addEventListener("change", () => this.resize());
-    }
+    DARK.addEventListener("change", () => this.resize());
     listen(this);
-    requestAnimationFrame((now) => this.turn(now));
+    requestAnimationFrame(() => this.turn());
   }
 
   resize() {
     const { clientWidth, clientHeight } = this.canvas;
     this.stage.resize(clientWidth, clientHeight, devicePixelRatio);
+    this.stage.theme(DARK.matches);
     this.touch();
   }
 
   /** One turn of the page: the newest frame in, hands heard, the picture drawn if anything changed. */
-  turn(now) {
-    requestAnimationFrame((next) => this.turn(next));
+  turn() {
+    requestAnimationFrame(() => this.turn());
     const fresh = this.source.take();
     if (fresh) this.receive(fresh);
-    this.camera ??= fresh && this.guess(fresh);
     if (!this.camera) return;
     this.hands.frame(Boolean(fresh));
-    if (this.camera.settle((now - this.last) / 1000)) this.touch();
-    this.last = now;
     if (this.stale) this.draw();
     if (fresh) this.source.seen(fresh);
     settle(this.source.heard);
@@ -183,23 +184,30 @@ class View {
   receive(frame) {
     this.frame = frame;
     this.stage.show(frame);
+    if (this.camera && !this.aimed) this.widen();
+    this.aimed = Boolean(this.camera);
     this.legend.set(frame.about.legend);
     if (this.scene.mode === "live") this.timeline.at(frame.about.time);
     this.touch();
   }
 
-  /** A camera for a frame that comes before any scene. */
-  guess(frame) {
-    const camera = new Orbit();
-    camera.fit(frame, this.canvas.clientWidth / this.canvas.clientHeight);
-    return camera;
+  /** The scene's camera is made for a wide picture: in a narrow one it steps back until all is seen. */
+  widen() {
+    const { camera, canvas, frame } = this, distance = camera.distance;
+    if (canvas.clientWidth >= canvas.clientHeight) return;
+    camera.fit(frame, canvas.clientWidth / canvas.clientHeight);
+    camera.distance = Math.max(camera.distance, distance);
   }
 
   draw() {
     this.stale = false;
     const { pins = [], grabs = [] } = this.frame?.about ?? {};
     this.panels.picture.follow();
-    this.stage.draw(this.camera, { pins, grabs, plane: this.panels.picture.plane, hover: this.hover });
+    const marks = { pins, grabs, plane: this.panels.picture.plane, hover: this.hover };
+    const more = this.stage.draw(this.camera, marks);
+    clearTimeout(this.later);
+    if (this.camera.pending) this.touch();
+    else if (more) this.later = setTimeout(() => this.touch(), REST);
   }
 }
 

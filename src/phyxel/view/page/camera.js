@@ -1,0 +1,139 @@
+/** A camera that orbits about what it looks at, with y up. Lengths in metres, angles in degrees where named so. */
+
+import { add, along, boxOf, cross, dot, length, mix, scale, subtract, unit } from "phyxel/vectors.js";
+
+const STEEPEST = (89.5 * Math.PI) / 180;
+const GLIDE = 0.055; // seconds in which what is left of a zoom falls to a third
+
+export class Orbit {
+  constructor({ eye, target, fov = 32 } = { eye: [0.6, 0.4, 1], target: [0, 0, 0] }) {
+    this.place({ eye, target, fov });
+  }
+
+  place({ eye, target, fov = this.fov }) {
+    const way = subtract(eye, target);
+    this.target = [...target];
+    this.fov = fov;
+    this.distance = length(way) || 1;
+    this.turn = Math.atan2(way[0], way[2]);
+    this.lift = Math.max(-STEEPEST, Math.min(STEEPEST, Math.asin(way[1] / this.distance)));
+    this.first ??= { eye: [...eye], target: [...target], fov };
+    this.pending = null;
+  }
+
+  /** Back to where it began. */
+  reset() {
+    this.place(this.first);
+  }
+
+  /** From the target to the eye, 1 long. */
+  get back() {
+    const level = Math.cos(this.lift);
+    return [level * Math.sin(this.turn), Math.sin(this.lift), level * Math.cos(this.turn)];
+  }
+
+  get eye() {
+    return along(this.target, this.back, this.distance);
+  }
+
+  /** Where it looks. */
+  get ahead() {
+    return scale(this.back, -1);
+  }
+
+  get right() {
+    return [Math.cos(this.turn), 0, -Math.sin(this.turn)];
+  }
+
+  get up() {
+    return cross(this.back, this.right);
+  }
+
+  /** By pixels of the pointer: a stroke of 600 turns it half about. It stops short of the poles. */
+  orbit(dx, dy) {
+    this.turn -= (dx * Math.PI) / 600;
+    this.lift = Math.max(-STEEPEST, Math.min(STEEPEST, this.lift + (dy * Math.PI) / 600));
+  }
+
+  /** Turn about another point and keep its place in the picture. */
+  orbitAbout(pivot, dx, dy) {
+    const offset = subtract(this.target, pivot);
+    const seen = [this.right, this.up, this.back].map((axis) => dot(offset, axis));
+    this.orbit(dx, dy);
+    this.target = [this.right, this.up, this.back].reduce((sum, axis, k) => along(sum, axis, seen[k]), pivot);
+  }
+
+  /** By parts of the picture's height: what is at the target's depth stays under the pointer. */
+  pan(dx, dy) {
+    const tall = 2 * this.distance * Math.tan((this.fov * Math.PI) / 360);
+    this.target = along(along(this.target, this.right, -dx * tall), this.up, dy * tall);
+  }
+
+  /** Bring what is seen nearer by this factor (> 1) or farther, at once, and keep `toward` [m] where it is. */
+  zoom(factor, toward = this.target) {
+    const distance = Math.max(1e-6, Math.min(1e6, this.distance / factor));
+    this.target = mix(toward, this.target, distance / this.distance);
+    this.distance = distance;
+  }
+
+  /** The same, gliding there: `settle` does what is left. */
+  glide(factor, toward = null) {
+    const left = this.pending?.left ?? 0;
+    this.pending = { left: left + Math.log(factor), toward: toward ?? this.target };
+  }
+
+  /** Go on gliding for some seconds; whether there is more to come. */
+  settle(seconds) {
+    if (!this.pending) return false;
+    const share = 1 - Math.exp(-Math.min(seconds, 0.1) / GLIDE);
+    const last = Math.abs(this.pending.left) < 1e-3;
+    const step = last ? this.pending.left : share * this.pending.left;
+    this.zoom(Math.exp(step), this.pending.toward);
+    this.pending.left -= step;
+    if (last) this.pending = null;
+    return !last;
+  }
+
+  /** See all of a frame from where it looks now; `aspect` is width over height. */
+  fit(frame, aspect = 1.6) {
+    const box = boxOf(frame.parts.some((part) => !part.about.collider)
+      ? frame.parts.filter((part) => !part.about.collider) : frame.parts);
+    if (!box) return;
+    const tall = Math.tan((this.fov * Math.PI) / 360);
+    this.pending = null;
+    this.target = scale(add(box.low, box.high), 0.5);
+    this.distance = 1e-6;
+    for (let corner = 0; corner < 8; corner++) {
+      const p = subtract([0, 1, 2].map((k) => (corner >> k & 1 ? box.high : box.low)[k]), this.target);
+      const reach = Math.max(Math.abs(dot(p, this.right)) / aspect, Math.abs(dot(p, this.up))) / tall;
+      this.distance = Math.max(this.distance, 1.15 * reach + dot(p, this.back));
+    }
+  }
+
+  /** From the eye through a place (x, y) of a picture of this width and height: origin [m] and unit direction. */
+  ray(x, y, width, height) {
+    const tall = Math.tan((this.fov * Math.PI) / 360);
+    const across = tall * ((2 * x - width) / height), up = tall * (1 - (2 * y) / height);
+    return { ray: this.eye, way: unit(along(along(this.ahead, this.right, across), this.up, up)) };
+  }
+
+  /** Where in such a picture a point is: [x, y, depth]; depth <= 0 is behind the eye. */
+  project(point, width, height) {
+    const offset = subtract(point, this.eye), depth = dot(offset, this.ahead);
+    const focal = (0.5 * height) / Math.tan((this.fov * Math.PI) / 360) / depth;
+    return [0.5 * width + focal * dot(offset, this.right), 0.5 * height - focal * dot(offset, this.up), depth];
+  }
+
+  /**
+   * Matrices (column after column) that see from `near` to `far`. `view` counts from the target, `base`: single
+   * precision is enough about what is looked at, not about the world.
+   */
+  matrices(aspect, near = 0.01 * this.distance, far = 100 * this.distance) {
+    const { right, up, back } = this, tall = Math.tan((this.fov * Math.PI) / 360);
+    const view = [right[0], up[0], back[0], 0, right[1], up[1], back[1], 0, right[2], up[2], back[2], 0,
+      0, 0, -this.distance, 1];
+    const sum = -(far + near) / (far - near), product = (-2 * far * near) / (far - near);
+    const projection = [1 / (tall * aspect), 0, 0, 0, 0, 1 / tall, 0, 0, 0, 0, sum, -1, 0, 0, product, 0];
+    return { view, projection, base: this.target, near, far, tall, aspect };
+  }
+}

@@ -1,0 +1,290 @@
+/**
+ * The stage: draws a frame as a camera sees it.
+ *
+ * First the nearest of all discs, triangles and dots in every pixel; then all that belong to that surface are blended
+ * by weight; then every pixel is lit once. Gaussian splats and marks go over the picture, whose edges are smoothed last.
+ */
+
+import { Program, bindTextures, makeTarget, makeTexture } from "phyxel/gl.js";
+import { ROOMS, STUDIO, STUFF } from "phyxel/looks.js";
+import { Marks } from "phyxel/marks.js";
+import {
+  DISC_VERTEX, DOT_VERTEX, MESH_VERTEX, WHOLE_VERTEX, blendFragment, seenFragment,
+} from "phyxel/shaders.js";
+import { ShadowMap } from "phyxel/shadow.js";
+import { Solid } from "phyxel/solids.js";
+import { SplatProgram, Splats } from "phyxel/splats.js";
+import { SMOOTH_FRAGMENT, STUDIO_FRAGMENT } from "phyxel/studio.js";
+import { boxOf, length, placed, subtract } from "phyxel/vectors.js";
+
+const SLOW = 40, QUICK = 14; // milliseconds of a picture above which it gets coarser, below which finer
+const COARSEST = 0.5;
+const STILL = 0.25; // seconds without a new picture after which it is drawn as fine as can be
+
+export class Stage {
+  constructor(canvas) {
+    this.canvas = canvas;
+    const wanted = { antialias: false, alpha: false, depth: false, stencil: false, powerPreference: "high-performance" };
+    this.gl = canvas.getContext("webgl2", wanted);
+    if (!this.gl) {
+      throw new Error("This browser shows no WebGL2, which the picture is drawn with. Switch on hardware acceleration "
+        + "in its settings, or open this address in a current Chrome, Edge, Firefox or Safari.");
+    }
+    this.frame = null;
+    this.last = null;
+    this.fineness = 1;
+    this.room = ROOMS.studio;
+    this.width = canvas.clientWidth || canvas.width;
+    this.height = canvas.clientHeight || canvas.height;
+    this.ratio = globalThis.devicePixelRatio || 1;
+    canvas.addEventListener("webglcontextlost", (event) => {
+      event.preventDefault();
+      this.lost?.();
+    });
+    canvas.addEventListener("webglcontextrestored", () => this.#restore());
+    this.#begin();
+  }
+
+  #begin() {
+    const { gl } = this;
+    this.blended = Boolean(gl.getExtension("EXT_color_buffer_float") ?? gl.getExtension("EXT_color_buffer_half_float"));
+    const defines = this.blended ? "#define BLENDED" : "";
+    const both = (vertex, kind) => ({
+      seen: new Program(gl, vertex, seenFragment(kind)),
+      blend: new Program(gl, vertex, blendFragment(kind), defines),
+    });
+    this.programs = { surfels: both(DISC_VERTEX, "DISC"), mesh: both(MESH_VERTEX, "MESH"), dots: both(DOT_VERTEX, "DOT") };
+    this.studio = new Program(gl, WHOLE_VERTEX, STUDIO_FRAGMENT, defines);
+    this.smooth = new Program(gl, WHOLE_VERTEX, SMOOTH_FRAGMENT);
+    this.splatting = new SplatProgram(gl);
+    this.marks = new Marks(gl);
+    this.shadows = new ShadowMap(gl);
+    this.legend = makeTexture(gl, 64, 1, gl.RGBA8, { linear: true });
+    this.legendKey = null;
+    this.solids = new Map();
+    this.splats = new Map();
+    this.targets = null;
+  }
+
+  #restore() {
+    this.#begin();
+    if (this.frame) this.show(this.frame);
+    if (this.last) this.draw(this.last.camera, this.last.marks);
+  }
+
+  /** "studio" is light, "dark" is not. */
+  theme(dark) {
+    this.room = dark ? ROOMS.dark : ROOMS.studio;
+  }
+
+  /** Size of the canvas in CSS pixels, and device pixels for each. */
+  resize(width, height, ratio = globalThis.devicePixelRatio || 1) {
+    Object.assign(this, { width, height, ratio });
+  }
+
+  /** Take a frame (see decode.js): all of it goes to the GPU at once, the message is not needed for drawing. */
+  show(frame) {
+    this.frame = frame;
+    if (this.gl.isContextLost()) return;
+    this.#showLegend(frame.about.legend);
+    const kept = new Set();
+    for (const part of frame.parts) {
+      const id = `${part.kind} ${part.name}`, [parts, make] = part.kind === "splats"
+        ? [this.splats, () => new Splats(this.gl)] : [this.solids, () => new Solid(this.gl, part.kind)];
+      if (!part.about.count) continue;
+      kept.add(id);
+      if (!parts.has(id)) parts.set(id, make());
+      parts.get(id).show(part);
+    }
+    for (const parts of [this.solids, this.splats]) {
+      for (const [id, one] of parts) {
+        if (kept.has(id)) continue;
+        one.free();
+        parts.delete(id);
+      }
+    }
+    this.box = boxOf(frame.parts);
+    this.shaded = false;
+  }
+
+  #showLegend(legend) {
+    const key = legend ? legend.colors.join() : null;
+    if (!legend || key === this.legendKey) return;
+    this.legendKey = key;
+    const { gl } = this, bytes = new Uint8Array(256);
+    legend.colors.forEach(([r, g, b], k) => bytes.set([r, g, b, 255], 4 * k));
+    gl.bindTexture(gl.TEXTURE_2D, this.legend);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 64, 1, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+  }
+
+  /** Draw the frame as `camera` sees it. True if there is more to come though nothing changes: draw again soon. */
+  draw(camera, marks = {}) {
+    const { gl } = this, now = performance.now();
+    const since = (now - (this.drawn ?? now)) / 1000;
+    const gliding = camera.settle?.(since) ?? false;
+    this.drawn = now;
+    this.last = { camera, marks };
+    if (gl.isContextLost()) return gliding;
+    if (since > STILL) this.fineness = Math.max(this.fineness, 0.999);
+    this.#makeTargets();
+    const common = this.#common(camera);
+    const solids = [...this.solids.values()], splats = [...this.splats.values()];
+    for (const one of solids) one.place(camera.target, placement);
+    for (const one of splats) one.sort(camera.ahead, { ...placement(one.part.about, camera.target), unit: one.part.about.unit ?? 1 });
+    this.#drawShadows(solids, camera.target, common);
+    gl.viewport(0, 0, ...common.pixels);
+    this.#drawNearest(solids, common);
+    this.#blend(solids, common);
+    this.#light(common);
+    this.#drawOver(splats, marks, common, camera.target);
+    this.#finish(common);
+    this.#watch();
+    return gliding || this.fineness < 0.999;
+  }
+
+  #makeTargets() {
+    const { gl, canvas } = this, scale = this.ratio * this.fineness;
+    const width = Math.max(1, Math.round(this.width * scale)), height = Math.max(1, Math.round(this.height * scale));
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    if (this.targets?.width === width && this.targets.height === height) return;
+    if (this.targets) {
+      for (const texture of this.targets.textures) gl.deleteTexture(texture);
+      for (const target of this.targets.targets) gl.deleteFramebuffer(target);
+    }
+    const sums = this.blended ? gl.RGBA16F : gl.RGBA8;
+    const depth = makeTexture(gl, width, height, gl.DEPTH_COMPONENT24);
+    const marks = makeTexture(gl, width, height, gl.R8);
+    const colors = makeTexture(gl, width, height, sums), normals = makeTexture(gl, width, height, sums);
+    const picture = makeTexture(gl, width, height, gl.RGBA8, { linear: true });
+    const seen = makeTarget(gl, [marks], depth), blend = makeTarget(gl, [colors, normals]);
+    const over = makeTarget(gl, [picture], depth), light = makeTarget(gl, [picture]);
+    this.targets = { width, height, depth, marks, colors, normals, picture, seen, blend, over, light,
+      textures: [depth, marks, colors, normals, picture], targets: [seen, blend, over, light] };
+  }
+
+  /** What most programs want to know about the picture. */
+  #common(camera) {
+    const { width, height } = this.targets, box = this.box, about = this.frame?.about ?? {};
+    const across = box ? length(subtract(box.high, box.low)) : 1;
+    const middle = box ? [0, 1, 2].map((k) => 0.5 * (box.low[k] + box.high[k])) : camera.target;
+    const away = length(subtract(camera.eye, middle)), size = about.size || across;
+    const near = Math.max(away - 0.6 * across, 0.003 * Math.min(size, 4 * camera.distance)), far = away + 0.6 * across + near;
+    const sight = camera.matrices(width / height, near, far);
+    const grounded = Number.isFinite(about.ground ?? NaN);
+    const level = grounded ? about.ground : (box?.low[1] ?? 0);
+    return {
+      ...sight, pixels: [width, height], ratio: this.ratio * this.fineness, reach: [near, far], size,
+      focal: (0.5 * height) / sight.tall, eye: subtract(camera.eye, camera.target),
+      grounded: grounded ? 1 : 0, level: level - camera.target[1], ground: level,
+    };
+  }
+
+  /** The map stays while only the camera moves; but it counts from the camera's target. */
+  #drawShadows(solids, base, { size, ground }) {
+    const key = base.join();
+    if (!this.box || (this.shaded === key)) return;
+    this.shadows.draw(solids, this.box, base, ground, size, this.legend);
+    this.shaded = key;
+  }
+
+  #drawNearest(solids, common) {
+    const { gl } = this;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.targets.seen);
+    gl.clearColor(0, 0, 0, 0);
+    gl.enable(gl.DEPTH_TEST);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    bindTextures(gl, [this.legend]);
+    this.#drawAll(solids, "seen", common, {});
+    gl.disable(gl.DEPTH_TEST);
+  }
+
+  #blend(solids, common) {
+    const { gl, targets } = this;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.blend);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    bindTextures(gl, [this.legend, targets.depth]);
+    if (this.blended) {
+      gl.enable(gl.BLEND);
+      gl.blendFunc(gl.ONE, gl.ONE);
+    }
+    this.#drawAll(solids, "blend", common, { front: 1 });
+    gl.disable(gl.BLEND);
+  }
+
+  #drawAll(solids, pass, common, textures) {
+    for (const solid of solids) {
+      this.programs[solid.kind][pass].use(common, textures, { legend: 0 }, solid.uniforms);
+      if (solid.discs) solid.drawDiscs();
+      else solid.drawPlain();
+    }
+  }
+
+  #light(common) {
+    const { gl, targets, shadows } = this;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.light);
+    bindTextures(gl, [targets.colors, targets.normals, targets.marks, targets.depth,
+      shadows.shade, shadows.raised, shadows.contact, shadows.tops]);
+    this.studio.use(common, shadows.uniforms, STUDIO, this.room, { stuff: STUFF, colors: 0, normals: 1, marks: 2,
+      front: 3, mapShade: 4, mapRaised: 5, mapContact: 6, mapDepth: 7 });
+    this.#fill();
+  }
+
+  #drawOver(splats, marks, common, base) {
+    const { gl, targets } = this;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.over);
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthMask(false);
+    this.splatting.draw(gl, splats, common);
+    this.marks.draw(marks, this.box, common, base);
+    gl.depthMask(true);
+    gl.disable(gl.DEPTH_TEST);
+  }
+
+  #finish(common) {
+    const { gl } = this;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    bindTextures(gl, [this.targets.picture]);
+    this.smooth.use(common, { picture: 0 });
+    this.#fill();
+  }
+
+  /** One triangle that covers the picture. */
+  #fill() {
+    this.gl.bindVertexArray(null);
+    this.gl.drawArrays(this.gl.TRIANGLES, 0, 3);
+  }
+
+  /** See how long the GPU takes for this picture; the next ones are coarser if that is long. */
+  #watch() {
+    if (this.fence) return;
+    const { gl } = this, begun = performance.now();
+    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+    const look = () => {
+      if (gl.isContextLost() || gl.getSyncParameter(this.fence, gl.SYNC_STATUS) === gl.SIGNALED) {
+        gl.deleteSync(this.fence);
+        this.fence = null;
+        this.#adapt(performance.now() - begun);
+      } else setTimeout(look, 2);
+    };
+    setTimeout(look, 1);
+  }
+
+  #adapt(milliseconds) {
+    this.milliseconds = 0.8 * (this.milliseconds ?? milliseconds) + 0.2 * milliseconds;
+    if (this.milliseconds > SLOW) this.fineness = Math.max(COARSEST, 0.8 * this.fineness);
+    else if (this.milliseconds < QUICK) this.fineness = Math.min(1, 1.1 * this.fineness);
+    else return;
+    this.milliseconds = null;
+  }
+}
+
+/** Of a part: its corner about `base` [m] and how it is turned. */
+function placement(about, base) {
+  const pose = about.pose;
+  if (!pose) return { corner: subtract(about.lower, base), turn: [1, 0, 0, 0, 1, 0, 0, 0, 1] };
+  return {
+    corner: subtract(placed(pose, about.lower), base),
+    turn: [pose[0], pose[1], pose[2], pose[4], pose[5], pose[6], pose[8], pose[9], pose[10]],
+  };
+}

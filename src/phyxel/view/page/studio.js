@@ -1,0 +1,183 @@
+/** The light of the studio on what is seen, pixel by pixel: as `phyxel/render` has it (shade.py, pixels.py, backdrop.py). */
+
+import { STUFF } from "phyxel/looks.js";
+import { READ_MAP } from "phyxel/shadow.js";
+
+const AROUND = 14;
+
+/** Places in the unit disc along a spiral, closer together toward its middle. */
+const SPIRAL = Array.from({ length: AROUND }, (_, k) => {
+  const radius = (k + 0.5) / AROUND, turn = Math.PI * (3 - Math.sqrt(5)) * k;
+  return `vec2(${(radius * Math.cos(turn)).toFixed(5)}, ${(radius * Math.sin(turn)).toFixed(5)})`;
+}).join(", ");
+
+export const STUDIO_FRAGMENT = `${READ_MAP}
+uniform sampler2D colors, normals, marks, front;
+uniform mat4 view;
+uniform vec2 pixels, reach;  // of the picture; nearest and farthest depth [m]
+uniform vec3 eye;  // about the base [m]
+uniform float tall, size, level, grounded, mapTexel;
+uniform vec3 boxSide, boxTop, behind, keyLight, skyLight, bounceLight, roomTop, roomBottom, roomFloor;
+uniform vec4 stuff[${STUFF.length / 4}];
+in vec2 across;
+out vec4 result;
+
+const vec2 SPIRAL[${AROUND}] = vec2[](${SPIRAL});
+
+float depthAt(ivec2 pixel) {
+  float z = texelFetch(front, pixel, 0).r;
+  return reach.x * reach.y / (reach.y - z * (reach.y - reach.x));
+}
+
+// Through a pixel, 1 long along the view's axis; in the frame of the eye.
+vec3 rayThrough(vec2 pixel) { return vec3((2.0 * pixel - pixels) * tall / pixels.y, -1.0); }
+
+float squared(float x) { return x * x; }
+
+// Soft light that things close by take away: the mean over places around of the cosine they are seen at, which fades
+// with distance. A plane hides nothing of itself. Both in the frame of the eye.
+float hidden(vec3 p, vec3 n, ivec2 pixel) {
+  float near = 0.15 * size, sum = 0.0;
+  float wide = min(near * pixels.y / (2.0 * tall * -p.z), 0.09 * pixels.y);
+  if (wide < 1.0) return 0.0;
+  for (int k = 0; k < ${AROUND}; k++) {
+    ivec2 other = clamp(pixel + ivec2(floor(SPIRAL[k] * wide + 0.5)), ivec2(0), ivec2(pixels) - 1);
+    float z = texelFetch(front, other, 0).r;
+    float depth = reach.x * reach.y / (reach.y - z * (reach.y - reach.x));
+    vec3 way = rayThrough(vec2(other) + 0.5) * depth - p;
+    float far = dot(way, way) + 1e-20;
+    float cosine = max(dot(way, n) * inversesqrt(far) - 0.1, 0.0);
+    sum += z < 1.0 ? cosine * max(1.0 - 0.25 * far / (near * near), 0.0) : 0.0;
+  }
+  return sum * 2.4 / ${AROUND}.0;
+}
+
+// The studio in the mirror: above and below, and what is lit in it: ceiling, walls, a soft box, a strip light.
+vec3 mirrored(vec3 m, float blur, float open) {
+  float soft = 0.06 + blur;
+  float above = smoothstep(0.0, 1.0, 0.5 + m.y * 0.5 / (0.2 + blur));
+  float ceiling = clamp(0.5 + (m.y - 0.75) / soft * 0.5, 0.0, 1.0);
+  vec2 inBox = smoothstep(0.0, 1.0, 0.5 + (vec2(0.26, 0.34) - abs(vec2(dot(m, boxSide), dot(m, boxTop)))) / soft);
+  // What is blurred is spread over more directions, and as much dimmer.
+  float spread = 0.0884 / ((0.26 + 0.5 * blur) * (0.34 + 0.5 * blur));
+  float box = dot(m, toLight) > 0.0 ? inBox.x * inBox.y * spread * open : 0.0;
+  float strip = squared(clamp(0.5 + (dot(m, behind) - 0.85) / soft * 0.5, 0.0, 1.0)) / (1.0 + 2.0 * blur);
+  float walls = max(1.0 - 2.0 * abs(m.y), 0.0);
+  return mix(bounceLight, skyLight, above) + (12.0 * box + 1.5 * strip + 0.8 * ceiling + 0.3 * walls) * keyLight;
+}
+
+vec3 lit(vec3 albedo, vec3 p, vec3 n, int row, float free) {
+  vec4 first = stuff[2 * row], second = stuff[2 * row + 1];
+  float wrap = first.x, even = first.y, back = first.z, shine = first.w;
+  float blur = second.x, translucency = second.y, shallow = second.z;
+  vec3 toEye = normalize(eye - p);
+  float facing = clamp(dot(n, toEye), 0.0, 1.0), toward = dot(n, toLight), crisp = 1.0 / (0.03 * size);
+  vec2 skinned = behindSkin(p, crisp, mapTexel);
+
+  // Of the two halves of an evenly lit surrounding a place sees (1 ± n.y) / 2.
+  float upward = 0.5 + 0.5 * n.y;
+  float crowded = grounded * fade(max(p.y - level, 0.0) * 0.3 * crisp) * (1.0 - 0.6 * upward);
+  vec3 ambient = (1.0 - 0.75 * crowded) * mix(bounceLight, skyLight, upward);
+  float wrapped = max(toward * (1.0 - wrap) + wrap, 0.0);
+  float beside = max(dot(toEye, toLight) - toward * facing, 0.0) / max(max(toward, facing), 1e-3);
+  vec3 skin = albedo * (ambient + wrapped * (even + back * beside) * skinned.y * keyLight);
+
+  // Light that entered elsewhere: what is absorbed grows with the way it went, so thick parts turn deep in hue.
+  float way = 1.2 * (skinned.x * shallow / size + facing);
+  vec3 kept = vec3(fade(way * (1.1 - albedo.r)), fade(way * (1.1 - albedo.g)), fade(way * (1.1 - albedo.b)));
+  vec3 entered = (0.55 + 0.25 * toward + 0.2 * upward) * (ambient + 0.6 * keyLight);
+  vec3 within = 0.35 * skin + 0.85 * kept * albedo / (albedo + 0.12) * entered;
+  vec3 body = mix(skin, within, translucency);
+
+  // Light that goes to and fro in a corner takes on its color instead of being lost.
+  body *= free / (1.0 - (1.0 - free) * min(body, 0.9));
+  float graze = 1.0 - facing;
+  float mirror = shine * (0.04 + 0.96 * (1.0 - blur) * squared(squared(graze)) * graze);
+  return body * (1.0 - mirror)
+    + free * free * mirror * mirrored(2.0 * facing * n - toEye, blur, skinned.y * (1.0 - crowded));
+}
+
+// Film-like rolling off of what is too bright: straight up to 0.6, then bending, level at 1.
+vec3 film(vec3 light) {
+  vec3 over = clamp(light - 0.6, 0.0, 0.8);
+  return min(light, 0.6) + over - 0.625 * over * over;
+}
+
+vec3 display(vec3 c) { return mix(1.055 * pow(c, vec3(1.0 / 2.4)) - 0.055, 12.92 * c, lessThan(c, vec3(0.0031308))); }
+
+// The floor fades into the background with distance: no horizon. Its depth along the ray [m], or a negative number.
+vec3 backdrop(vec3 ray, float away, out float floorDepth) {
+  vec3 color = mix(roomBottom, roomTop, gl_FragCoord.y / pixels.y);
+  float drop = eye.y - level;
+  floorDepth = -1.0;
+  if (grounded < 0.5 || ray.y >= 0.0 || drop <= 0.0) return color;
+  floorDepth = -drop / ray.y;
+  vec2 hit = eye.xz + floorDepth * ray.xz;
+  float spread = 1.44 * away * away;
+  return mix(color, roomFloor * lightOnGround(hit), spread / (spread + dot(hit, hit)));
+}
+
+void main() {
+  ivec2 pixel = ivec2(gl_FragCoord.xy);
+  vec3 seen = rayThrough(gl_FragCoord.xy);
+  mat3 turned = transpose(mat3(view));
+  vec3 ray = turned * seen;
+  float floorDepth;
+  vec4 sum = texelFetch(colors, pixel, 0);
+  float z = texelFetch(front, pixel, 0).r;
+  vec3 color = vec3(0);
+  float cover = 0.0;
+  if (z < 1.0 && sum.a > 0.0) {
+    vec4 along = texelFetch(normals, pixel, 0);
+#ifdef BLENDED
+    along /= sum.a;
+    sum /= sum.a;
+#else
+    along.xyz = along.xyz * 2.0 - 1.0;
+#endif
+    float depth = depthAt(pixel) + along.w * size;
+    vec3 p = eye + depth * ray, n = normalize(along.xyz);
+    float height = p.y - level;
+    // The ground hides what is below it, with a soft step about a pixel wide.
+    cover = grounded > 0.5 && eye.y > level ? clamp(0.5 + height * pixels.y / (2.0 * tall * depth), 0.0, 1.0) : 1.0;
+    float free = max(1.0 - hidden(depth * seen, n * turned, pixel), 0.15);
+    int row = int(texelFetch(marks, pixel, 0).r * 255.0 + 0.5);
+    if (cover > 0.0) color = lit(sum.rgb, p, n, row, free);
+    color = film(color);
+  }
+  if (cover < 1.0) color = mix(backdrop(ray, length(eye), floorDepth), color, cover);
+  // Steps of gradients hide in noise (Jimenez's interleaved gradient).
+  float noise = fract(52.9829189 * fract(dot(gl_FragCoord.xy, vec2(0.06711056, 0.00583715)))) - 0.5;
+  result = vec4(display(clamp(color, 0.0, 1.0)) + noise / 255.0, 1.0);
+}
+`;
+
+/** Smooths edges of the finished picture along themselves (after Lottes' FXAA): outlines, dots, marks alike. */
+export const SMOOTH_FRAGMENT = `
+uniform sampler2D picture;
+uniform vec2 pixels;
+in vec2 across;
+out vec4 result;
+
+float luma(vec2 at) { return dot(textureLod(picture, at, 0.0).rgb, vec3(0.299, 0.587, 0.114)); }
+
+void main() {
+  vec2 at = gl_FragCoord.xy / pixels, one = 1.0 / pixels;
+  vec4 center = textureLod(picture, at, 0.0);
+  float m = dot(center.rgb, vec3(0.299, 0.587, 0.114));
+  float nw = luma(at + one * vec2(-0.5, 0.5)), ne = luma(at + one * vec2(0.5, 0.5));
+  float sw = luma(at + one * vec2(-0.5, -0.5)), se = luma(at + one * vec2(0.5, -0.5));
+  float low = min(m, min(min(nw, ne), min(sw, se))), high = max(m, max(max(nw, ne), max(sw, se)));
+  result = vec4(center.rgb, 1.0);
+  if (high - low < max(0.02, 0.06 * high)) return;
+  vec2 along = vec2((nw + ne) - (sw + se), (nw + sw) - (ne + se));
+  float least = max((nw + ne + sw + se) * 0.03, 1.0 / 128.0);
+  along = clamp(along / (min(abs(along.x), abs(along.y)) + least), -8.0, 8.0) * one;
+  vec3 few = 0.5 * (textureLod(picture, at + along * (1.0 / 3.0 - 0.5), 0.0).rgb
+    + textureLod(picture, at + along * (2.0 / 3.0 - 0.5), 0.0).rgb);
+  vec3 more = 0.5 * few + 0.25 * (textureLod(picture, at - 0.5 * along, 0.0).rgb
+    + textureLod(picture, at + 0.5 * along, 0.0).rgb);
+  float bright = dot(more, vec3(0.299, 0.587, 0.114));
+  result = vec4(bright < low || bright > high ? few : more, 1.0);
+}
+`;
