@@ -20,7 +20,7 @@ from phyxel.view.parts import read
 from phyxel.view.server import MOST_COMMANDS, MOST_PAGES, Server
 from phyxel.view.template import page_files
 
-from .stand_in_show import StandIn
+from .idle import StandIn
 
 
 @contextmanager
