@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from phyxel import asked
 from phyxel.appearance import Appearance
+from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
 from phyxel.cracks.samples import scattered
 from phyxel.errors import PhyxelError
@@ -24,7 +25,7 @@ from phyxel.material import Material, Mixture
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.phyxel import Part
-from phyxel.parting import Remnant, put_in, reach_beside_cracks, unbroken
+from phyxel.parting import Remnant, crack_for, reach_beside_cracks, unbroken
 from phyxel.picking import picked, surfel_at
 from phyxel.placement import Anchor
 from phyxel.points.cloud import PointCloud
@@ -329,10 +330,18 @@ class Body:
     def cut(self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None) -> None:
         """Put in a crack through `at` [m] across `normal`, in the reference shape: a disc of a `radius` [m]; with
         `ahead`, all that lies behind its straight front through `at`, which looks there; else all through."""
-        self.needs_solid("cut")
-        put_in(self, at, normal, radius, ahead)
+        fracture, crack = self.check_cut(at, normal, radius, ahead)
+        fracture.cut(crack)
+        self.fracture = fracture
         if self._world is not None:
             self._world.mover_of(self).cut(self)
+
+    def check_cut(
+        self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None
+    ) -> tuple[Fracture, Crack]:
+        """What `cut` would put in, and into what; refuse what it would refuse."""
+        self.needs_solid("cut")
+        return crack_for(self, at, normal, radius, ahead)
 
     def may_have_parted(self) -> bool:
         """Whether its cracks have changed since this was last asked."""
@@ -551,6 +560,18 @@ class Body:
         for piece, own in held:
             piece.handles.remove(own)
             piece._holds_changed()
+
+    def lift(self, by: Vector) -> None:
+        """Put the body elsewhere, by so much [m], as it is: its shape stays, it is at rest, and what held it lets go.
+        Bodies that have melted are counted from one place, and go together."""
+        way, world = as_vector(f"{self.name}: lift", by), self._in_world("lift")
+        together = [one for one in world.bodies if one.anchor is self.anchor]
+        for body in together:
+            body.handles.clear()
+            body._holds_changed()
+        self.origin = self.origin + way
+        world.mover_of(self).put_down(together)
+        world.revision += 1
 
     def _holds_changed(self) -> None:
         if self._world is not None:

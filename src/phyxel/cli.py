@@ -121,6 +121,40 @@ def summary(run: Any, rows: list[dict[str, Any]], seconds: float) -> None:
 
 
 @app.command()
+def view(
+    what: Annotated[
+        str, typer.Argument(help="A scene (file or gallery name), a scan or mesh, a built-in shape, or a run's folder.")
+    ],
+    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8765 or the next free one.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Also reachable from elsewhere: the address to listen on; asks for a token.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    device: Device = None,
+    nodes: Nodes = None,
+    model: Model = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Only write a finished run as one HTML file that plays it anywhere.")
+    ] = None,
+) -> None:
+    """Pull it, heat it, break it: a running world or a finished run in the browser. Ctrl-C ends it."""
+    from phyxel.view import save, view
+
+    if html is not None:
+        save(what, html, device, say)
+        return
+    try:
+        view(what, host=host, port=port, browser=browser, device=device, nodes=nodes, model=model, report=say)
+    except KeyboardInterrupt:
+        say("ended")
+
+
+def say(text: str) -> None:
+    """One line for people, whole whatever is in it."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
 def render(
     run: Annotated[Path, typer.Argument(help="The folder of a run, for example out/demo.")],
     field: Annotated[

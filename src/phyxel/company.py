@@ -69,6 +69,10 @@ class Company:
         """A body got a crack."""
         self._solos[body].cut(body)
 
+    def put_down(self, bodies: list[Body]) -> None:
+        for body in bodies:
+            self._solos[body].put_down()
+
     def parts_of(self, body: Body) -> NDArray[np.int32]:
         return self._solos[body].parts_of(body)
 

@@ -83,6 +83,12 @@ class Film:
         self._goal_of = len(taken) - 1 - last
         self._model.set_holds(self._held)
 
+    def put_down(self) -> None:
+        """See `Mover.put_down`."""
+        self.model.stop()
+        self._told = ()
+        self.surroundings_changed(collider_came=True)
+
     def surroundings_changed(self, collider_came: bool) -> None:
         """Colliders, fields or gravity are others now."""
         self._setting.arrived |= collider_came
@@ -288,6 +294,10 @@ class Membranes:
     def surroundings_changed(self, collider_came: bool) -> None:
         for film in self._films.values():
             film.surroundings_changed(collider_came)
+
+    def put_down(self, bodies: list[Body]) -> None:
+        for body in bodies:
+            self._films[body].put_down()
 
     # What never happens to a surface: it neither cracks nor falls apart
 

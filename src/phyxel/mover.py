@@ -59,6 +59,10 @@ class Mover(Protocol):
     def cut(self, body: Body) -> None:
         """A body got a crack."""
 
+    def put_down(self, bodies: list[Body]) -> None:
+        """Bodies were put elsewhere as they are, which nothing holds. They are at rest there, and may be in something
+        as when they came into the world."""
+
     def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
         """A body has fallen apart: move these pieces, each of which has so many of its nodes, in place of it. It may be
         one of them. Nothing jumps."""

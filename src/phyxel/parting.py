@@ -160,8 +160,12 @@ def unbroken(body: Body) -> Fracture:
     return Fracture(skin.min(axis=0), skin.max(axis=0), distance)
 
 
-def put_in(body: Body, at: Vector, normal: Vector, radius: float | None, ahead: Vector | None) -> None:
-    """Put a crack into a body, see `Body.cut`."""
+def crack_for(
+    body: Body, at: Vector, normal: Vector, radius: float | None, ahead: Vector | None
+) -> tuple[Fracture, Crack]:
+    """The rules of fracture of a body, and a crack that can be put in, see `Body.cut`."""
+    if body.model == "rigid":
+        raise PhyxelError(f"{body.name}: cut: it is a crumb, too small to be cut")
     if body.reshaped:
         raise PhyxelError(f"{body.name}: cut: it has melted; only what has its first shape can be cut")
     if radius is not None and ahead is not None:
@@ -177,8 +181,7 @@ def put_in(body: Body, at: Vector, normal: Vector, radius: float | None, ahead: 
         crack = Crack.slit(fracture.grid, place, across, _direction(f"{body.name}: cut: ahead", ahead))
     else:
         crack = Crack.plane(fracture.grid, place, across)
-    fracture.cut(crack)
-    body.fracture = fracture
+    return fracture, crack
 
 
 def _direction(label: str, value: Vector) -> Floats:

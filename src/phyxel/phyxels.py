@@ -15,7 +15,7 @@ from phyxel.body import Body
 from phyxel.checkpoint import below, under
 from phyxel.contact.bodies import BodyContact
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.contact.table import measured, top_speed
+from phyxel.contact.table import top_speed
 from phyxel.cracking import Cracking
 from phyxel.energies import Energies
 from phyxel.errors import BlowUpError, PhyxelError
@@ -27,6 +27,7 @@ from phyxel.models.phyxel import PhyxelModel
 from phyxel.mover import Floats, Piece, State
 from phyxel.pool import Pool, is_fluid
 from phyxel.probes import CarriedProbe, Probe
+from phyxel.setting import refuse_overlap
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -93,6 +94,14 @@ class Phyxels:
     def cut(self, body: Body) -> None:
         if self._model is not None:
             self.cracking.follow()
+
+    def put_down(self, bodies: list[Body]) -> None:
+        self.model.stop([self.bodies.index(body) for body in bodies])
+        self.model.forget_contacts()
+        self._arrived += [body for body in bodies if body not in self._arrived]
+        self._energies.forget()
+        self.contact.outdate()
+        self._write_surroundings()
 
     def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
         at = self.bodies.index(body)
@@ -278,7 +287,7 @@ class Phyxels:
                     body.origin = body.origin + depth * up
                     self.contact.outdate()
                     self.world.revision += 1
-            self._refuse_overlap(body)
+            refuse_overlap(self.world, body)
         self._arrived.clear()
 
     def _lowest(self, body: Body, up: Floats) -> float:
@@ -287,14 +296,6 @@ class Phyxels:
             return float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
         balls = np.minimum(np.abs(self.model.reach.numpy()[self.nodes_of(body)]), 0.5) * body.unit
         return float((body.positions @ up - balls).min())
-
-    def _refuse_overlap(self, body: Body) -> None:
-        """What starts deep in a collider would be shot out of it."""
-        for collider in self._solid_colliders():
-            place, rotation = collider.pose(self.time)
-            depth = -float(measured(collider, (body.positions - place) @ rotation, self.device)[0].min())
-            if depth > body.unit:
-                raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
 
     def _stable_substeps(self, dt: float, longest: float) -> int:
         """How many stable steps make up dt.

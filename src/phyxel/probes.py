@@ -114,12 +114,15 @@ class SheetProbe(_Places):
 
 
 class CarriedProbe(_Places):
-    """Places in a phyxel body: the phyxels around carry them, and they have the mean of what these have."""
+    """Places in a phyxel body: the phyxels around carry them, and they have the mean of what these have. `carriers` are
+    those, if they are known."""
 
-    def __init__(self, body: Body, X: Floats) -> None:
+    def __init__(self, body: Body, X: Floats, carriers: Carriers | None = None) -> None:
         super().__init__(body, X)
         self._points, self._nodes = ((places - body.centre) / body.unit for places in (X, body.reference))
-        if body.fracture is not None and body.has_cracked and not body.reshaped:
+        if carriers is not None:
+            self._carriers = carriers
+        elif body.fracture is not None and body.has_cracked and not body.reshaped:
             past_cracks = body.fracture.cracks.sees
             self._carriers = Carriers.beside_cracks(self._points, self._nodes, body.sees, past_cracks)
         else:

@@ -31,7 +31,7 @@ class Redrawing:
         number; all if left out."""
         self.folder, self._device = folder, device
         Inside(**{key: value for key, value in looks.items() if value is not None})  # says what is wrong with them
-        self._scene = _scene_of(folder).with_output(**looks)
+        self._scene = scene_of(folder).with_output(**looks)
         self.frames = _chosen(frames, _frame_count(folder))
         """their numbers"""
         self._states = {int(path.stem): path for path in (folder / "checkpoints").glob("*.npz")}
@@ -105,7 +105,8 @@ class Redrawing:
         return video
 
 
-def _scene_of(folder: Path) -> Scene:
+def scene_of(folder: Path) -> Scene:
+    """The scene that was run into a folder, with all that the command line changed."""
     if not (folder / "run.jsonl").is_file():
         raise PhyxelError(f"{folder}: no run there; give the folder that `phyxel run` wrote, for example out/demo")
     note = folder / "checkpoints" / SCENE_NOTE

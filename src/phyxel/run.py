@@ -230,7 +230,7 @@ class Run:
         done = int(newest.stem)
         for unfinished in (*self.folder.glob(".*.*"), *self.folder.glob("*/.*.*")):
             unfinished.unlink()
-        kept = [row for row in _rows(self.log) if row["frame"] <= done]
+        kept = [row for row in rows_of(self.log) if row["frame"] <= done]
         if len(kept) != done + 1:
             raise CheckpointError(f"{self.log}: {len(kept)} lines up to frame {done}; begin again without --resume")
         with whole_file(self.log) as file:
@@ -251,7 +251,7 @@ def _sums(world: World) -> dict[str, Any]:
     return {name: np.asarray(value).tolist() for name, value in total.items()}
 
 
-def _rows(log: Path) -> list[dict[str, Any]]:
+def rows_of(log: Path) -> list[dict[str, Any]]:
     """The whole lines of a log; one that was cut off by the end of its process is left out."""
     rows = []
     for line in log.read_text().splitlines():

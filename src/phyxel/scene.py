@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -14,12 +14,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from phyxel.body import Body, Handle
-from phyxel.contact.colliders import Collider, Ground
+from phyxel.body import Body
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
-from phyxel.fields import ForceField
+from phyxel.performance import Performance, whole_of
 from phyxel.points.load import load
-from phyxel.region import select
 from phyxel.scene_bodies import (
     KINDS,
     AnyFieldPart,
@@ -28,8 +26,7 @@ from phyxel.scene_bodies import (
     EventPart,
     OutputPart,
 )
-from phyxel.scene_parts import ColliderPart, Part, Triple
-from phyxel.skeleton import Skeleton
+from phyxel.scene_parts import ColliderPart, Part, Rate, Triple
 from phyxel.world import World
 
 
@@ -37,6 +34,7 @@ class SceneFile(Part):
     title: str = ""
     seconds: float = Field(default=4.0, gt=0, allow_inf_nan=False)
     fps: float = Field(default=60.0, gt=0, le=1000)
+    rate: Rate | None = None
     gravity: Triple = (0.0, -9.81, 0.0)
     body: list[BodyPart] = Field(min_length=1)
     collider: list[Annotated[ColliderPart, Field(discriminator="kind")]] = Field(default=[])
@@ -75,7 +73,7 @@ class Scene:
         return Scene(content, name, folder, source, shown)
 
     def _check_names(self) -> None:
-        shown, bodies, colliders = self._shown, self._body_names(), self._collider_names()
+        shown, bodies, colliders = self._shown, self.body_names(), self.collider_names()
         for what, names in (("bodies", bodies), ("colliders", colliders)):
             repeated = {name for name in names if names.count(name) > 1}
             if repeated:
@@ -88,11 +86,12 @@ class Scene:
         shared = set(fields) & set(colliders)
         if shared:
             raise SceneError(f'{shown}: a field and a collider are named "{min(shared)}"; give each a name of its own')
-        removable = [*colliders, *fields]
+        coming = [event.field.name for event in self.content.event if event.field and event.field.name]
+        removable = [*colliders, *fields, *coming]
         for index, event in enumerate(self.content.event):
             if event.body is None and event.needs_body and len(bodies) > 1:
                 raise SceneError(f"{shown}: event[{index}].body: missing; there are {', '.join(bodies)}")
-            if event.body is not None and event.body not in bodies:
+            if event.body is not None and event.body not in bodies and whole_of(event.body, bodies) is None:
                 hint = did_you_mean(event.body, bodies)
                 raise SceneError(f'{shown}: event[{index}].body = "{event.body}": no such body{hint}')
             if event.release is not None and event.release not in held:
@@ -103,12 +102,12 @@ class Scene:
                 what = f'{shown}: event[{index}].remove = "{event.remove}"'
                 raise SceneError(f"{what}: no field or collider has this name{hint}")
 
-    def _body_names(self) -> list[str]:
+    def body_names(self) -> list[str]:
         """A name for each body: its own, or one made of its shape or file that no other has."""
         bases = [part.shape or Path(str(part.file)).stem for part in self.content.body]
         return _names([part.name for part in self.content.body], bases)
 
-    def _collider_names(self) -> list[str]:
+    def collider_names(self) -> list[str]:
         """A name for each collider: its own, or one made of its kind that no other has."""
         return _names([part.name for part in self.content.collider], [part.kind for part in self.content.collider])
 
@@ -133,7 +132,7 @@ class Scene:
         given = {key: value for key, value in {"nodes": nodes, "points": points}.items() if value is not None}
         bodies = [part.model_copy(update=dict(given)) for part in self.content.body]
         if model is not None:
-            names = self._body_names()
+            names = self.body_names()
             bodies = [
                 _with_file(part, model, name) if part.shape else part for part, name in zip(bodies, names, strict=True)
             ]
@@ -167,42 +166,18 @@ class Scene:
         kept = self.content.model_dump_json(exclude={"seconds", "output", "camera", "title"})
         return hashlib.sha256(kept.encode()).hexdigest()
 
+    def performance(self, device: str | None = None) -> Performance:
+        """This scene being played: its world, with its events on the clock, to which more can happen."""
+        return Performance(self, device)
+
     def world(self, device: str | None = None) -> World:
         """Build the world of this scene, with its events on the clock."""
-        content = self.content
-        with self._blaming("gravity"):
-            world = World(content.gravity, device)
-        handles: dict[tuple[str, str], Handle] = {}
-        skeletons: dict[str, Skeleton] = {}
-        for index, (part, name) in enumerate(zip(content.body, self._body_names(), strict=True)):
-            with self._blaming(f"body[{index}]"):
-                body = part.model_copy(update={"name": name}).body(self.folder)
-                world.add(body)
-                body.force = part.force
-                skeletons[name] = part.skeleton()
-            for number, hold in enumerate(part.hold):
-                with self._blaming(f"body[{index}].hold[{number}]"):
-                    handles[name, hold.name or f"#{number}"] = hold.take(body, 0.0, skeletons[name])
-        colliders: dict[str, Ground | Collider] = {}
-        for index, (found, name) in enumerate(zip(content.collider, self._collider_names(), strict=True)):
-            with self._blaming(f"collider[{index}]"):
-                colliders[name] = found.collider(self.folder)
-                world.add(colliders[name])
-        fields: dict[str, ForceField] = {}
-        for index, blowing in enumerate(content.field):
-            with self._blaming(f"field[{index}]"):
-                field = fields[blowing.name or f"#{index}"] = blowing.field(colliders)
-                world.add(field)
-        removable: dict[str, Ground | Collider | ForceField] = {**colliders, **fields}
-        self._rehearse(world, set(handles), set(removable), skeletons)
-        for event in content.event:
-            world.at(event.at, self._action(event, handles, removable, skeletons))
-        return world
+        return self.performance(device).world
 
     def body(self, name: str | None = None, device: str | None = None) -> Body:
         """One body of this scene, held as it is at the start, in a world with nothing else; the only one needs no
         name."""
-        names = self._body_names()
+        names = self.body_names()
         if name is None and len(names) > 1:
             raise SceneError(f"{self._shown}: has several bodies ({', '.join(names)}); say which one")
         if name is not None and name not in names:
@@ -213,78 +188,12 @@ class Scene:
         return Scene(alone, self.name, self.folder, self.source, self._shown).world(device).bodies[0]
 
     @contextmanager
-    def _blaming(self, key: str) -> Iterator[None]:
+    def blaming(self, key: str) -> Iterator[None]:
         """What goes wrong inside is said with the file's name and the key."""
         try:
             yield
         except PhyxelError as error:
             raise SceneError(f"{self._shown}: {key}: {error}") from error
-
-    def _rehearse(
-        self, world: World, held: set[tuple[str, str]], removable: set[str], skeletons: dict[str, Skeleton]
-    ) -> None:
-        """Go through the events in order without any of them happening: a fault is found before the run begins."""
-        bodies = {body.name: body for body in world.bodies}
-        materials = {name: body.material for name, body in bodies.items()}
-        melted = {body.name for body in world.bodies if body.has_melted or body.material.viscosity is not None}
-        order = sorted(range(len(self.content.event)), key=lambda index: self.content.event[index].at)
-        for index in order:
-            event = self.content.event[index]
-            name = event.body or self._body_names()[0]
-            with self._blaming(f"event[{index}]"):
-                if event.material is not None:
-                    materials[name] = event.material.over(materials[name])
-                    bodies[name].check_material(materials[name])
-                if event.force is not None and not np.isfinite(event.force).all():
-                    raise SceneError(f"force = {event.force}: give three finite numbers [N]")
-                if event.melt is not None:
-                    bodies[name].check_melts()
-                    if name not in melted:
-                        select(event.melt.box, bodies[name].birth, f"melt of {name}")
-                    melted.add(name)
-                if event.solidify is not None and name not in melted:
-                    raise SceneError(f"solidify: nothing of {name} has melted at {event.at:g} s")
-                if event.hold is not None:
-                    if name not in melted:  # where its nodes are then, nobody knows yet
-                        event.hold.rehearse(bodies[name], event.at, skeletons[name])
-                    held.add((name, event.hold.name or ""))
-                if event.release is not None:
-                    if (name, event.release) not in held:
-                        raise SceneError(f'release = "{event.release}": {name} is not held so at {event.at:g} s')
-                    held.remove((name, event.release))
-                if event.remove is not None:
-                    if event.remove not in removable:
-                        raise SceneError(f'remove = "{event.remove}": it is gone at {event.at:g} s already')
-                    removable.remove(event.remove)
-
-    def _action(
-        self,
-        event: EventPart,
-        handles: dict[tuple[str, str], Handle],
-        removable: dict[str, Ground | Collider | ForceField],
-        skeletons: dict[str, Skeleton],
-    ) -> Callable[[World], None]:
-        name = event.body or self._body_names()[0]
-
-        def happen(world: World) -> None:
-            body = next(body for body in world.bodies if body.name == name)
-            if event.material is not None:
-                body.change(event.material.over(body.material), over=event.over)
-            if event.melt is not None:
-                body.melt(event.melt.box, event.melt.viscosity)
-            if event.solidify is not None:
-                other = event.solidify.material
-                body.solidify(event.solidify.box, None if other is None else other.over(body.material))
-            if event.force is not None:
-                body.force = event.force
-            if event.hold is not None:
-                handles[name, event.hold.name or ""] = event.hold.take(body, event.at, skeletons[name])
-            if event.release is not None:
-                body.release(handles.pop((name, event.release)))
-            if event.remove is not None:
-                world.remove(removable[event.remove])
-
-        return happen
 
 
 def _validated(content: Any, shown: str) -> SceneFile:

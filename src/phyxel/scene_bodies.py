@@ -22,7 +22,7 @@ from phyxel.membrane import MEMBRANES, Membrane
 from phyxel.mixing import CHANNELS, VARYING, Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
-from phyxel.scene_parts import COLLIDERS, Part, SourcePart, Triple
+from phyxel.scene_parts import COLLIDERS, Part, Rate, SourcePart, Triple
 from phyxel.skeleton import Bone, Skeleton
 from phyxel.substance import usual_material
 
@@ -189,12 +189,17 @@ class PaintPart(RegionPart):
 
 
 class CutPart(Part):
-    """A crack that is there from the start: a disc, a slit or all through."""
+    """A crack that is put in: a disc, a slit or all through."""
 
     at: Triple
     normal: Triple
     radius: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     ahead: Triple | None = None
+
+    @property
+    def crack(self) -> tuple[Triple, Triple, float | None, Triple | None]:
+        """What `Body.cut` takes."""
+        return self.at, self.normal, self.radius, self.ahead
 
 
 class OtherPart(RegionPart):
@@ -301,7 +306,7 @@ class BodyPart(SourcePart):
         for part in self.paint:
             body.paint(part.box, part.color)
         for crack in self.cut:
-            body.cut(crack.at, crack.normal, crack.radius, crack.ahead)
+            body.cut(*crack.crack)
         return body
 
 
@@ -387,6 +392,11 @@ KINDS: dict[str, type[Part]] = {
 """Tables of which there are several kinds: the validator names the kind like a key."""
 
 
+TO_BODY = ("material", "melt", "solidify", "force", "hold", "release", "cut", "lift")
+TO_WORLD = ("gravity", "field", "remove", "rate")
+"""What events do, to a body and to the world."""
+
+
 class EventPart(Part):
     """Something that happens at a time, to a body or to the world."""
 
@@ -399,17 +409,24 @@ class EventPart(Part):
     force: Triple | None = None
     hold: HoldPart | None = None
     release: str | None = None
+    cut: CutPart | None = None
+    lift: Triple | None = None
+    gravity: Triple | None = None
+    field: Annotated[AnyFieldPart, Field(discriminator="kind")] | None = None
     remove: str | None = None
+    rate: Rate | None = None
 
     @property
     def needs_body(self) -> bool:
-        things = (self.material, self.melt, self.solidify, self.force, self.hold, self.release)
-        return any(thing is not None for thing in things)
+        return self._has(TO_BODY)
+
+    def _has(self, keys: tuple[str, ...]) -> bool:
+        return any(getattr(self, key) is not None for key in keys)
 
     @model_validator(mode="after")
     def _does_something(self) -> EventPart:
-        if not self.needs_body and self.remove is None:
-            raise ValueError("an event needs one of material, melt, solidify, force, hold, release, remove")
+        if not self._has((*TO_BODY, *TO_WORLD)):
+            raise ValueError(f"an event needs one of {', '.join((*TO_BODY, *TO_WORLD))}")
         if self.over and self.material is None:
             raise ValueError("over needs a material that changes so slowly")
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -16,8 +16,10 @@ from phyxel.points.load import OPACITY, load
 from phyxel.points.shapes import SHAPES
 from phyxel.points.sheets import SURFACES
 from phyxel.solid.solid import CLOSING, Solid
+from phyxel.world import MOST_TICKS
 
 Triple = tuple[float, float, float]
+Rate = Annotated[int, Field(ge=1, le=MOST_TICKS)]
 SPARSE_MESH = 2_000
 """A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""
 

@@ -9,10 +9,11 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from phyxel.contact.colliders import Ground
+from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.feel import Feel, Surroundings
-from phyxel.contact.table import ColliderTable
+from phyxel.contact.table import ColliderTable, measured
 from phyxel.errors import PhyxelError
+from phyxel.region import Vector
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -28,6 +29,15 @@ class _Displaced:
 
     u: wp.array
     colliders: Any
+
+
+def refuse_overlap(world: World, body: Body, shift: Vector = (0.0, 0.0, 0.0)) -> None:
+    """What starts deep in a collider, as it is or after a shift [m], would be shot out of it."""
+    for collider in (one for one in world.colliders if isinstance(one, Collider)):
+        place, rotation = collider.pose(world.time)
+        depth = -float(measured(collider, (body.positions + shift - place) @ rotation, world.device)[0].min())
+        if depth > body.unit:
+            raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
 
 
 class Setting:

@@ -123,6 +123,12 @@ class Solo:
             self._fracturing.follow()
         self._fit = None
 
+    def put_down(self) -> None:
+        """See `Mover.put_down`."""
+        with dev.one_blas_thread():
+            self.model.stop()
+        self.surroundings_changed(collider_came=True)
+
     def surroundings_changed(self, collider_came: bool) -> None:
         self._setting.place_now()
         self._setting.arrived |= collider_came

@@ -27,6 +27,10 @@ from phyxel.region import Vector, as_vector
 
 Floats = NDArray[np.float64]
 
+ON_TICK = 1e-6
+"""Share of a tick by which a time may be off and still is that of the tick: clocks are summed up."""
+MOST_TICKS = 1_000_000
+"""in a second"""
 LONGEST_UNBROKEN = 1 / 60 * (1 + 1e-9)
 """Time after which bodies with cracks are looked at whether they have parted [s]."""
 
@@ -43,12 +47,15 @@ class Frame:
 class World:
     """Owns the clock and what bodies meet; movers move the bodies."""
 
-    def __init__(self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None) -> None:
+    def __init__(
+        self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None, rate: int | None = None
+    ) -> None:
         self.device = dev.pick(device)
         self.bodies: list[Body] = []
         self.colliders: list[Ground | Collider] = []
         self.fields: list[ForceField] = []
         self.time = 0.0
+        self.rate = rate
         self.revision = 0
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
         self.phyxels = Phyxels(self)
@@ -79,6 +86,18 @@ class World:
         self._gravity = as_vector("gravity", gravity, "m/s²")
         self._gravity.setflags(write=False)  # movers must hear of a change
         self._surroundings_changed()
+
+    @property
+    def rate(self) -> int | None:
+        """Ticks of the clock in a second, if it has any; assign another at any time. Steps then end at every multiple
+        of 1/rate, so that a world goes the same way to the bit however the time between is cut up at ticks."""
+        return self._rate
+
+    @rate.setter
+    def rate(self, rate: int | None) -> None:
+        if rate is not None and not (isinstance(rate, int) and 1 <= rate <= MOST_TICKS):
+            raise PhyxelError(f"rate = {rate}: give a whole number of ticks a second from 1 to {MOST_TICKS}, or None")
+        self._rate = rate
 
     def add(self, thing: Body | Ground | Collider | ForceField) -> None:
         """Put a body, a collider or a field into the world; also while it runs."""
@@ -162,7 +181,7 @@ class World:
         """Go on by `dt` [s], in as many stable steps as it takes; events happen at their time."""
         if not (math.isfinite(dt) and dt >= 0):
             raise PhyxelError(f"world.advance({dt}): give a time of 0 s or more")
-        end = self.time + dt
+        end = self._rounded_to_tick(self.time + dt)
         tiny = 1e-9 * max(dt, 1e-6)
         while self.past_events < len(self._events) and self._events[self.past_events][0] <= end + tiny:
             time, action = self._events[self.past_events]
@@ -173,12 +192,32 @@ class World:
         self._advance_to(end)
         self.set_clock(end)
 
+    def tick(self) -> None:
+        """Go on to the next multiple of 1/rate."""
+        if self.rate is None:
+            raise PhyxelError("world.tick: the clock has no ticks; set world.rate first")
+        self.advance((math.floor(self.time * self.rate + ON_TICK) + 1) / self.rate - self.time)
+
+    def _rounded_to_tick(self, time: float) -> float:
+        """A time [s], or that of the tick which it is but for rounding."""
+        if self.rate is None:
+            return time
+        count = round(time * self.rate)
+        return count / self.rate if abs(time * self.rate - count) < ON_TICK else time
+
+    def _ticks(self, end: float) -> Iterator[float]:
+        """All multiples of 1/rate between now and `end` [s], each the double nearest to it."""
+        if self.rate is not None:
+            first, last = math.floor(self.time * self.rate + ON_TICK) + 1, math.ceil(end * self.rate - ON_TICK)
+            yield from (count / self.rate for count in range(first, last))
+
     def _advance_to(self, end: float) -> None:
         """Let all bodies go on until `end` [s] while nothing happens but that fields come and go; the clock is not set
         yet."""
-        for switch in sorted({time for field in self.fields for time in field.switches(self.time, end)}):
-            self._advance_quietly(switch - self.time)
-            self.set_clock(switch)
+        switches = {time for field in self.fields for time in field.switches(self.time, end)}
+        for stop in sorted(switches.union(self._ticks(end))):
+            self._advance_quietly(stop - self.time)
+            self.set_clock(stop)
         self._advance_quietly(end - self.time)
 
     def _advance_quietly(self, dt: float) -> None:

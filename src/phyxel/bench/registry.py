@@ -28,6 +28,7 @@ MODULES = {
     "levels": "phyxel.bench.cracks",
     "modes": "phyxel.bench.g05",
     "w96": "phyxel.bench.w96",
+    "view": "phyxel.bench.view",
     "solid": "phyxel.bench.solids",
     "growth": "phyxel.bench.solids",
     "demo": "phyxel.bench.scenes",

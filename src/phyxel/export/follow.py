@@ -41,15 +41,15 @@ class Follower:
         points, nodes = self._in_units(body, places), self._in_units(body, body.birth)
         distance, index = nearest(points, nodes, 1)
         home = nodes[index[:, 0]]
-        self._points = home + (points - home) * np.minimum(1, REACH / np.maximum(distance, REACH))
-        self._beyond = points - self._points
+        self.points = home + (points - home) * np.minimum(1, REACH / np.maximum(distance, REACH))
+        self.beyond = points - self.points
         cracks = None if body.fracture is None else body.fracture.cracks
         carriers = (
-            Carriers.beside_cracks(self._points, nodes, body.sees, cracks.sees)
+            Carriers.beside_cracks(self.points, nodes, body.sees, cracks.sees)
             if cracks
-            else Carriers.found(self._points, nodes, body.sees)
+            else Carriers.found(self.points, nodes, body.sees)
         )
-        self._shares = carriers.matrix(len(nodes))
+        self.shares = carriers.matrix(len(nodes))
 
     @staticmethod
     def _in_units(body: Body, places: Floats) -> Floats:
@@ -57,16 +57,16 @@ class Follower:
 
     def deformation(self, body: Body) -> Floats:
         """J at the places, shape (m, 3, 3): how the body is turned and stretched there against its shape at birth."""
-        return (self._shares @ body.skin_deformation.reshape(-1, 9)).reshape(-1, 3, 3)
+        return (self.shares @ body.skin_deformation.reshape(-1, 9)).reshape(-1, 3, 3)
 
     def positions(self, body: Body, deformation: Floats) -> Floats:
         """Where the places are now [m], shape (m, 3), with the deformation there:
         Σ ω_i (x_i + J_i (X − X_i)) = Σ ω_i (x_i − J_i X_i) + J X."""
         nodes = (body.positions - body.origin) / body.unit
         fixed = nodes - _times(body.skin_deformation, self._in_units(body, body.birth))
-        x = self._shares @ fixed + _times(deformation, self._points)
-        far = np.flatnonzero(self._beyond.any(axis=1))
-        x[far] += _times(rotations_of(deformation[far]), self._beyond[far])
+        x = self.shares @ fixed + _times(deformation, self.points)
+        far = np.flatnonzero(self.beyond.any(axis=1))
+        x[far] += _times(rotations_of(deformation[far]), self.beyond[far])
         return body.origin + body.unit * x
 
 

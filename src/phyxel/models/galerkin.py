@@ -528,6 +528,12 @@ class GalerkinModel:
 
     # Equilibrium
 
+    def stop(self) -> None:
+        """Be at rest in the present shape, out of touch with everything."""
+        self.v = np.zeros_like(self.u)
+        self._borne = None
+        self._footing.pressure[:] = 0
+
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium: till nothing has further to go than `tolerance` spacings.
 

@@ -87,6 +87,9 @@ class LoneModel(Protocol):
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end, and out of
         what is felt."""
 
+    def stop(self) -> None:
+        """Be at rest in the present shape, out of touch with everything."""
+
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium, to `tolerance`; the body is then at rest."""
 

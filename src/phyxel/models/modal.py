@@ -496,6 +496,13 @@ class ModalModel:
 
     # Rest
 
+    def stop(self) -> None:
+        """Be at rest in the present shape, out of touch with everything."""
+        self._ready()
+        motion = self._motion
+        motion.rate, motion.v, motion.L = np.zeros_like(motion.rate), np.zeros(3), np.zeros(3)
+        self._show()
+
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium, to `tolerance` [spacings]; the body is then at rest.
 

@@ -284,6 +284,10 @@ class ParticleModel:
             "something, less may do: px.settle(world, tolerance=1e-3)"
         )
 
+    def stop(self) -> None:
+        """Be at rest in the present shape."""
+        self._particles.v.zero_()
+
     # What it is like
 
     @property

@@ -558,10 +558,17 @@ class PhyxelModel:
         quotient = -float((free * v / size * change).sum()) / float((mass[:, None] * v * v).sum() / size**2)
         return float(np.sqrt(max(quotient, 0.0)))
 
-    def stop(self) -> None:
-        """Set all velocities to zero."""
-        self.v.zero_()
+    def stop(self, bodies: list[int] | None = None) -> None:
+        """Set all velocities to zero, or those of some bodies."""
+        for low, high in self.ranges if bodies is None else [self.ranges[body] for body in bodies]:
+            dev.write(self.v, low, np.zeros((high - low, 3)))
         self._fastest = None
+
+    def forget_contacts(self) -> None:
+        """What was touched until now is elsewhere; forces are those of bodies as they are, not as they moved."""
+        self._forces_known = False
+        if self._implicit is not None:
+            self._implicit.forget_contacts()
 
     def recentre(self, bodies: list[int], amount: Floats) -> None:
         """u ← u − amount for bodies whose origin moves by as much."""

@@ -274,6 +274,10 @@ class RigidModel:
         R = (nodes[1:] - nodes[0]).T
         return nodes[0] + R @ (self._middle - self.space.nodes[0]), R
 
+    def stop(self) -> None:
+        """Be at rest, out of touch with everything."""
+        self._v, self._L, self._grip = np.zeros(3), np.zeros(3), np.zeros((6, 6))
+
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Stop: a crumb rests where it is."""
         self._v, self._L = np.zeros(3), np.zeros(3)

@@ -100,9 +100,14 @@ class Legend:
         return self.step * np.arange(first, last + 1)
 
     @property
+    def unit(self) -> tuple[str, float]:
+        """That the marks are written in, and what is in one."""
+        return unit_for(max(abs(self.low), abs(self.high)), self.quantity.unit)
+
+    @property
     def labels(self) -> tuple[str, list[str]]:
         """The title with its unit, and what is written at each mark."""
-        unit, worth = unit_for(max(abs(self.low), abs(self.high)), self.quantity.unit)
+        unit, worth = self.unit
         places = decimals(self.step / worth, 1)
         texts = [f"{tick / worth:z.{places}f}" for tick in self.ticks]
         return f"{self.quantity.title} [{unit}]" if unit else self.quantity.title, texts

@@ -50,7 +50,7 @@ EDGE_WIDTH = 1.1
 class Pane:
     """One plane through a body's reference shape; it lasts as long as that shape."""
 
-    def __init__(self, body: Body, plane: Plane) -> None:
+    def __init__(self, body: Body, plane: Plane, cells: int = CELLS) -> None:
         self.normal = np.asarray(plane.normal, float)
         lower, upper = reference_box(body)
         self.place = float(self.normal @ (0.5 * (lower + upper)) if plane.place is None else plane.place)
@@ -58,7 +58,7 @@ class Pane:
         corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) * (upper - lower) + lower
         across = np.concatenate(tangents(self.normal[None]))
         spans = corners @ across.T
-        step = float(np.ptp(spans, axis=0).max()) / CELLS
+        step = float(np.ptp(spans, axis=0).max()) / cells
         sides = [np.arange(column.min() - 1.5 * step, column.max() + 2 * step, step) for column in spans.T]
         u, v = np.meshgrid(*sides, indexing="ij")
         X = self.place * self.normal + u[..., None] * across[0] + v[..., None] * across[1]

@@ -25,6 +25,8 @@ from phyxel.render.insight import Insight
 from phyxel.render.legend import ROOM, bar_scale
 from phyxel.render.splat import Renderer, averaged
 from phyxel.render.stuff import SHEET, UNDER
+from phyxel.solid.soup import as_vectors
+from phyxel.surface.discs import Discs
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World
 
@@ -59,7 +61,7 @@ class Stage:
         self._cast = Cast(self.renderer.device)
         self.insight = None if inside is None else Insight(self, inside)
         """what draws the inside"""
-        self._skins: dict[Collider, tuple[wp.array, ...]] = {}
+        self._skins: dict[Collider, Discs] = {}
         # Single precision is enough about what is looked at, not about the world.
         self.base = np.asarray(camera.target, float)
         self.seen_from = replace(camera, eye=np.subtract(camera.eye, self.base), target=np.zeros(3))
@@ -145,21 +147,22 @@ class Stage:
 
     def _collider(self, collider: Collider, turn: Floats, time: float, under: int) -> Actor:
         if collider not in self._skins:
-            self._skins[collider] = self._skin(collider)
+            self._skins[collider] = collider_discs(collider, self.renderer.device)
         origin, axes = collider.pose(time)
         place = turn @ (origin - self.base)
         opened = np.asarray(self.seen_from.eye) - place if collider.see_through else np.zeros(3)
-        points, axis_a, axis_b, color = self._skins[collider]
-        return Actor(points, axis_a, axis_b, color, ROWS[collider.look] + under, turn @ axes, place, opened)
+        skin = self._skins[collider]
+        row = ROWS[collider.look] + under
+        return Actor(skin.position, skin.axis_a, skin.axis_b, skin.color, row, turn @ axes, place, opened)
 
-    def _skin(self, collider: Collider) -> tuple[wp.array, ...]:
-        """Positions, two half axes and colours of a collider's surfels in its own frame."""
-        skin = skin_of(collider, self.renderer.device)
-        a, b = tangents(skin.normals)
-        colors = np.broadcast_to(COLLIDER_COLOR, skin.points.shape)
-        fields = (skin.points, skin.spacing * a, skin.spacing * b, colors)
-        device = self.renderer.device
-        return tuple(wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device) for field in fields)
+
+def collider_discs(collider: Collider, device: wp.Device) -> Discs:
+    """A collider's surfels in its own frame."""
+    skin = skin_of(collider, device)
+    a, b = tangents(skin.normals)
+    colors = np.broadcast_to(COLLIDER_COLOR, skin.points.shape)
+    fields = (skin.points, skin.spacing * a, skin.spacing * b, skin.normals, colors)
+    return Discs(*(as_vectors(field, device) for field in fields), np.zeros(3))
 
 
 def about_vertical(degrees: float) -> Floats:

@@ -369,6 +369,11 @@ class Pieces:
         """The other one of the pair each surfel is of, or itself, shape (m,)."""
         return self._birth.partner.numpy()
 
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """Which surfel each disc that was last shown is a piece of, if not all were shown as they are."""
+        return np.repeat(np.arange(len(self._counts)), self._counts.numpy())
+
     def parted(self, radius: Floats, alone: NDArray[np.bool_]) -> Pieces:
         """For the same surfels and k more, with other radii [m], shape (m + k,). Those that are `alone`, shape (m,),
         have no partner any more, nor have those that come after."""

@@ -95,6 +95,13 @@ class Surfels:
         solid again, those that were shown then."""
         return self._carried if self.blend is None else self.blend.zombies
 
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """Which of those that are carried each surfel that is shown is, or is a piece of, shape (m,). Not of what
+        flows."""
+        whole = self.shown is self._carried
+        return np.arange(len(self._carried)) if whole else self._pieces.owners
+
     def __len__(self) -> int:
         return len(self.shown)
 

@@ -1,0 +1,90 @@
+"""A plain client of the viewer, in a process of its own: `python -m phyxel.bench.client ADDRESS SECONDS`.
+
+Counts the updates that reach it, then pulls the body that the camera looks at, to and fro, and takes the time from each
+command to the update that has heard it. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from websockets.sync.client import ClientConnection, connect
+
+from phyxel.view.parts import read
+
+WARM = 3.0
+"""Seconds before it counts: kernels are loaded, the machine is awake."""
+PULLS = 40
+AMPLITUDE = 0.1
+"""How far a pull goes, over the distance of the eye."""
+
+
+class Client:
+    """Reads what a viewer sends."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._kept: dict[str, bytes] = {}
+        self._number = 0
+        self.camera: dict[str, Any] = {}
+        self.numbers: dict[str, Any] = {}
+
+    def update(self) -> tuple[dict[str, Any], int]:
+        """What the next update says of itself, and its size [bytes]."""
+        while True:
+            message = self._socket.recv(timeout=120)
+            if isinstance(message, bytes):
+                return read(message, self._kept).about, len(message)
+            told = json.loads(message)
+            if told["kind"] == "scene":
+                self.camera = told["camera"]
+            elif told["kind"] == "numbers":
+                self.numbers = told
+
+    def ask(self, do: str, **given: Any) -> int:
+        """Send a command; its number."""
+        self._number += 1
+        self._socket.send(json.dumps({"do": do, "n": self._number, **given}))
+        return self._number
+
+    def counted(self, seconds: float) -> dict[str, float]:
+        """Updates a second and their size."""
+        warm = time.perf_counter() + WARM
+        while time.perf_counter() < warm:
+            self.update()
+        start, sizes = time.perf_counter(), []
+        while time.perf_counter() < start + seconds:
+            sizes.append(self.update()[1])
+        return {"updates": len(sizes) / (time.perf_counter() - start), "bytes": statistics.median(sizes)}
+
+    def answered(self) -> float:
+        """Median time from a pull to the update that has heard it [s]."""
+        eye, target = np.array(self.camera["eye"]), np.array(self.camera["target"])
+        ahead, waits = (target - eye).tolist(), []
+        self.ask("grab", ray=eye.tolist(), way=ahead, ahead=ahead)
+        for k in range(PULLS):
+            way = target + AMPLITUDE * np.linalg.norm(target - eye) * np.array([0, np.sin(0.3 * k), 0]) - eye
+            start = time.perf_counter()
+            number = self.ask("pull", ray=eye.tolist(), way=way.tolist())
+            while self.update()[0]["heard"] < number:
+                pass
+            waits.append(time.perf_counter() - start)
+        self.ask("let_go")
+        return statistics.median(waits)
+
+
+def main(address: str, seconds: float) -> None:
+    with connect(address, max_size=None, compression=None) as socket:
+        client = Client(socket)
+        client.update()
+        found = client.counted(seconds)
+        print(json.dumps({**found, "answer": client.answered(), "numbers": client.numbers}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]))

@@ -1,0 +1,105 @@
+"""The browser: a running world, or a finished run, on a page that can be touched."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from phyxel.errors import PhyxelError
+from phyxel.files import check_suffix, whole_file
+from phyxel.scene import Scene
+
+NEEDED = ("websockets", "tomli_w")
+
+
+def view(
+    what: str | Scene,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    browser: bool = True,
+    device: str | None = None,
+    nodes: int | None = None,
+    model: Path | None = None,
+    report: Callable[[str], None] = print,
+) -> None:
+    """Show a scene, a scan, a shape or the folder of a run in the browser, until Ctrl-C.
+
+    Only this machine can reach it, unless `host` names another address to listen on; a token is then part of the
+    address. `report` hears the address and what else there is to say.
+    """
+    for module in NEEDED:
+        if find_spec(module) is None:
+            raise PhyxelError(f'the view needs {module}: pip install "phyxel[view]"')
+    from phyxel.view.hub import Hub
+    from phyxel.view.opened import opened
+    from phyxel.view.server import Server
+
+    thing = opened(what, nodes, model) if isinstance(what, str) else what
+    hub = Hub()
+    with interrupted_by_signals(), Server(_show(thing, hub, device), hub, host, port) as server:
+        report(server.address)
+        if server.token is not None:
+            report("who knows this address can use it: keep it among those who may")
+        if browser and _has_browser():
+            webbrowser.open(server.address)
+        threading.Event().wait()
+
+
+def save(what: str, path: Path, device: str | None = None, report: Callable[[str], None] = print) -> None:
+    """Write a finished run as one HTML file that plays it in any browser, without a server."""
+    from phyxel.view.opened import opened
+    from phyxel.view.playback import recording_of
+    from phyxel.view.saved import saved_html
+    from phyxel.view.template import page_files
+
+    check_suffix(path, (".html", ".htm"))
+    folder = opened(what)
+    if not isinstance(folder, Path):
+        raise PhyxelError(
+            f"--html writes finished runs: first `phyxel run {what}`, or save from the page of a live view"
+        )
+    _, page, remark = saved_html(*recording_of(folder, device), page_files())
+    with whole_file(path) as file:
+        file.write(page)
+    report(f"{path}{f': {remark}' if remark else ''}")
+
+
+def _show(thing: Scene | Path, hub: Any, device: str | None) -> Any:
+    if isinstance(thing, Path):
+        from phyxel.view.playback import Playback
+
+        return Playback(thing, hub, device)
+    from phyxel.view.live import Live
+
+    return Live(thing, hub, device)
+
+
+def _has_browser() -> bool:
+    """Whether there is a browser with a window of its own: one in the terminal would only be in the way."""
+    graphic = sys.platform in ("win32", "darwin") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+    try:
+        return bool(graphic and webbrowser.get())
+    except webbrowser.Error:
+        return False
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Inside, being told to end (SIGTERM) is the same as Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

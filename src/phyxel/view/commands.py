@@ -1,0 +1,203 @@
+"""What a page may ask of the world: one small model for each command, checked before the world hears of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from phyxel.errors import PhyxelError
+
+LONGEST = 4096
+"""Characters of the longest message a page may send."""
+LARGEST = 1e12
+"""No place, force or number on a page is larger than this: squares and sums of such numbers stay finite."""
+
+
+def _has_direction(way: tuple[float, float, float]) -> tuple[float, float, float]:
+    if not 1e-9 < float(np.linalg.norm(way)) < math.inf:
+        raise ValueError("a direction needs a length above 0")
+    return way
+
+
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False, strict=True)]
+Triple = tuple[Number, Number, Number]
+Way = Annotated[Triple, AfterValidator(_has_direction)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
+
+
+class Command(BaseModel):
+    """What all commands have: the page's own count of them, so that it can tell what the world has heard."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    do: str
+    n: Count = 0
+
+
+class Aimed(Command):
+    """What is done along a ray from the eye, `ray` [m], in the direction `way`."""
+
+    ray: Triple
+    way: Way
+
+
+class Grab(Aimed):
+    """Take hold of the surfel under the pointer; `ahead` is where the camera looks."""
+
+    do: Literal["grab"]
+    ahead: Way
+
+
+class Pull(Aimed):
+    """The pointer with what it holds is here now."""
+
+    do: Literal["pull"]
+
+
+class LetGo(Command):
+    do: Literal["let_go"]
+    pin: bool = False
+
+
+class Pin(Aimed):
+    """Pin the surfel under the pointer where it is; on a pin, take that away."""
+
+    do: Literal["pin"]
+
+
+class Push(Aimed):
+    """Push on the surfel under the pointer, away from the eye; `force` [N]."""
+
+    do: Literal["push"]
+    force: Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)] | None = None
+
+
+class Cut(Aimed):
+    """Cut along a stroke of the pointer, from one direction to another."""
+
+    do: Literal["cut"]
+    to_way: Way
+
+
+class Drop(Command):
+    """Lift a body (all, if it has no name) and let it fall."""
+
+    do: Literal["drop"]
+    body: Name | None = None
+
+
+class Plain(Command):
+    """What needs no words."""
+
+    do: Literal["unpin", "stop_push", "restart", "reset", "step", "save", "html"]
+
+
+class Switch(Command):
+    do: Literal["pause", "record"]
+    on: bool
+
+
+class Speed(Command):
+    """World seconds per second."""
+
+    do: Literal["speed"]
+    factor: Annotated[float, Field(ge=0.01, le=1, allow_inf_nan=False)]
+
+
+class Numbers(Command):
+    """Other numbers of a body's material; none: it never yields, never cracks."""
+
+    do: Literal["material"]
+    body: Name
+    numbers: Annotated[dict[Name, Number | None], Field(min_length=1, max_length=30)]
+
+
+class Preset(Command):
+    do: Literal["preset"]
+    body: Name
+    name: Name
+
+
+class Model(Command):
+    do: Literal["model"]
+    body: Name
+    model: Literal["phyxel", "galerkin", "modal", "particles"]
+    nodes: Annotated[int, Field(ge=8, le=200_000, strict=True)] | None = None
+
+
+class Heat(Command):
+    """Melt a body, or let it be solid again."""
+
+    do: Literal["melt", "solidify"]
+    body: Name
+
+
+class Gravity(Command):
+    """[m/s²]"""
+
+    do: Literal["gravity"]
+    value: Triple
+
+
+class Show(Command):
+    """What is seen of the bodies, in the words of `Sight.show`."""
+
+    do: Literal["show"]
+    field: Name | None = None
+    mode: Name | None = None
+    surface: Name | None = None
+
+
+class Slice(Command):
+    """The plane through `place` [m] across `normal` that a field is shown on."""
+
+    do: Literal["slice"]
+    normal: Way
+    place: Triple
+
+
+class Seek(Command):
+    """Show another time [s] of a finished run."""
+
+    do: Literal["seek"]
+    time: Number
+
+
+class Seen(Command):
+    """The page has drawn this frame."""
+
+    do: Literal["seen"]
+    frame: Count
+
+
+AnyCommand = (
+    Grab | Pull | LetGo | Pin | Push | Cut | Drop | Plain | Switch | Speed | Numbers | Preset | Model | Heat | Gravity
+    | Show | Slice | Seek | Seen
+)  # fmt: skip
+_KINDS: TypeAdapter[Any] = TypeAdapter(Annotated[AnyCommand, Field(discriminator="do")])
+
+
+def parse(text: str) -> Command:
+    """The command that a page sent, or one `PhyxelError` that says what is wrong with it."""
+    if len(text) > LONGEST:
+        raise PhyxelError(f"a command of {len(text)} characters: the longest has {LONGEST}")
+    return _understood(_KINDS.validate_json, text)
+
+
+def checked(message: Any) -> Command:
+    """The same of a message that has been read as JSON already."""
+    return _understood(_KINDS.validate_python, message)
+
+
+def _understood(validate: Callable[[Any], Command], given: Any) -> Command:
+    try:
+        return validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise PhyxelError(f"command{f' {place[:80]}' if place else ''}: {first['msg'][:200]}") from None

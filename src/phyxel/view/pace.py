@@ -1,0 +1,90 @@
+"""How fast the world goes by the wall clock: in step with it if the machine can, else slower, never in jumps."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+
+from phyxel.world import World
+
+PERIOD = 1 / 60
+"""Wall time of an update [s]."""
+LONGEST_DEBT = 3.0
+"""Updates' worth of time that may be caught up with after a hiccup; what was missed beyond that is not lived."""
+WINDOW = 1.0
+"""Wall time over which pace and updates are counted [s]."""
+SUBSTEPS = 8
+"""Explicit substeps that a tick should have at most: pages hear of the world between ticks only."""
+FINEST = 10
+"""Ticks in a sixtieth of a second at most, at full speed."""
+
+
+class Pace:
+    """Says how many ticks are due and when the next update is; `clock` is wall time [s]."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.clock = clock
+        self._owed = 0.0
+        """world time that should have passed and has not [s]"""
+        self._last: float | None = None
+        """when it was last asked"""
+        self._began = clock()
+        """when the update that goes on did"""
+        self._history: deque[tuple[float, float, float]] = deque()
+        """of each update of late: its wall time, world time lived and world time asked for [s]"""
+
+    def rest(self) -> None:
+        """The world stands still: no time is owed when it goes on."""
+        self._last, self._owed = None, 0.0
+        self._history.clear()
+
+    def ticks(self, rate: float, speed: float) -> int:
+        """Begin an update: ticks of 1/rate [s] that are due at a `speed` in world seconds per second."""
+        self._began = now = self.clock()
+        since = PERIOD if self._last is None else now - self._last
+        self._last = now
+        self._owed = min(self._owed + speed * since, LONGEST_DEBT * speed * PERIOD + 1 / rate)
+        self._history.append((now, 0.0, speed * since))
+        while self._history[0][0] < now - WINDOW:
+            self._history.popleft()
+        return int(self._owed * rate + 1e-6)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether this update has taken all of its time already."""
+        return self.clock() - self._began >= PERIOD
+
+    def lived(self, seconds: float) -> None:
+        """So much world time has passed in this update."""
+        self._owed = max(self._owed - seconds, 0.0)
+        wall, before, asked = self._history[-1]
+        self._history[-1] = wall, before + seconds, asked
+
+    @property
+    def pause(self) -> float:
+        """Wall time until the next update is due [s]."""
+        return max(self._began + PERIOD - self.clock(), 0.0)
+
+    @property
+    def pace(self) -> float:
+        """World time lived over what was asked for of late: 1 if the machine keeps up."""
+        asked = sum(entry[2] for entry in self._history)
+        return min(sum(entry[1] for entry in self._history) / asked, 1.0) if asked > 0 else 1.0
+
+    @property
+    def updates(self) -> float:
+        """Updates a second of late."""
+        if len(self._history) < 2:
+            return 0.0
+        return (len(self._history) - 1) / max(self._history[-1][0] - self._history[0][0], 1e-9)
+
+
+def rate_for(world: World, speed: float) -> int:
+    """Ticks in a second of world time: sixty; more where a tick would have too many substeps, and in slow motion, so
+    that every update has one."""
+    finer = 1
+    if world.phyxels.bodies and world.phyxels.integrator == "leapfrog":
+        finer = min(math.ceil(1 / 60 / world.phyxels.model.stable_step() / SUBSTEPS), FINEST)
+    return max(60 * max(finer, 1), math.ceil(60 / speed - 1e-9))

@@ -1,0 +1,131 @@
+/** A recording inside a saved page, with the interface of a connection: nothing is asked of any network. */
+import { decode } from "phyxel/decode.js";
+
+const TOLD = 100; // [ms] between two messages about the time
+
+/** What is embedded in this page: base64 text, or "" if the page is live. */
+export const embedded = () => document.getElementById("recording")?.textContent.trim() ?? "";
+
+export class Player {
+  constructor(text, { told, changed }) {
+    Object.assign(this, { told, changed, live: false, heard: Infinity, latency: null, frames: [], kept: new Map() });
+    Object.assign(this, { opened: false, at: 0, shown: -1, last: 0, tellNext: 0 });
+    this.ready = this.open(text).catch((error) => {
+      console.error(error);
+      told({ kind: "blown", text: `The recording in this file cannot be read: ${error.message}` });
+    });
+  }
+
+  async open(text) {
+    this.changed("connecting");
+    const bytes = await unpacked(text);
+    for (const record of records(bytes)) {
+      if (record[0] === 0x7b) this.hear(JSON.parse(new TextDecoder().decode(record)));
+      else this.index(record);
+    }
+    if (!this.frames.length) throw new Error("there is no picture in it");
+    const duration = this.frames.at(-1).at;
+    this.scene = { kind: "scene", bodies: [], ...this.scene, mode: "saved", duration, paused: false, speed: 1, loop: true };
+    this.last = performance.now();
+    this.opened = true;
+    this.changed("saved");
+    this.told(this.scene);
+  }
+
+  hear(message) {
+    if (message.kind === "scene") this.scene = message;
+    else this.told(message);
+  }
+
+  /** Any frame may be asked for later, so all that is kept by any of them is kept to the end. */
+  index(record) {
+    const buffer = record.buffer.slice(record.byteOffset, record.byteOffset + record.byteLength);
+    const own = new Map(this.kept);
+    const { about } = decode(buffer, own);
+    for (const [key, blob] of own) this.kept.set(key, blob);
+    this.frames.push({ at: about.at ?? about.time, buffer });
+  }
+
+  /** The frame of this moment, if it was not the last one taken. */
+  take() {
+    if (!this.opened) return null;
+    this.pass();
+    const index = this.before(this.at);
+    if (index === this.shown) return null;
+    this.shown = index;
+    return decode(this.frames[index].buffer, new Map(this.kept));
+  }
+
+  pass() {
+    const now = performance.now();
+    const passed = ((now - this.last) / 1000) * this.scene.speed;
+    this.last = now;
+    const { duration, loop, paused } = this.scene;
+    if (!paused && duration > 0) {
+      this.at += passed;
+      if (this.at > duration) this.at = loop ? this.at % duration : duration;
+      if (this.at === duration) this.change({ paused: true });
+    }
+    if (now > this.tellNext) this.tell(now);
+  }
+
+  tell(now) {
+    this.tellNext = now + TOLD;
+    this.told({ kind: "numbers", time: this.at });
+  }
+
+  /** The last frame at or before a time, by halving. */
+  before(at) {
+    let low = 0, high = this.frames.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.frames[middle].at <= at) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  change(news) {
+    this.scene = { ...this.scene, ...news };
+    this.told(this.scene);
+  }
+
+  send(what, fields = {}) {
+    if (!this.opened) return 0;
+    const { duration, paused } = this.scene;
+    if (what === "pause") {
+      if (paused && !fields.on && this.at >= duration) this.at = 0;
+      this.change({ paused: fields.on });
+    } else if (what === "speed") this.change({ speed: fields.factor });
+    else if (what === "loop") this.change({ loop: fields.on });
+    else if (what === "seek") this.at = Math.min(Math.max(fields.time, 0), duration);
+    else if (what === "step") this.step();
+    else if (what === "restart" || what === "reset") this.at = 0;
+    this.tell(performance.now());
+    return 0;
+  }
+
+  step() {
+    this.change({ paused: true });
+    this.at = this.frames[Math.min(this.before(this.at) + 1, this.frames.length - 1)].at;
+  }
+
+  seen() {}
+}
+
+async function unpacked(text) {
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old to unpack it");
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** [u32 length, bytes]..., as views. */
+function* records(bytes) {
+  const view = new DataView(bytes.buffer);
+  for (let place = 0; place + 4 <= bytes.length; ) {
+    const length = view.getUint32(place, true);
+    yield bytes.subarray(place + 4, place + 4 + length);
+    place += 4 + length;
+  }
+}

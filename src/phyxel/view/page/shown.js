@@ -1,0 +1,147 @@
+/** The panel of what is seen: surface, field, and a plane through the bodies with its handle in the picture. */
+import { Menu, Quantity, Segments } from "phyxel/controls.js";
+import { make } from "phyxel/elements.js";
+import { boxOf, dot } from "phyxel/vectors.js";
+
+const SURFACES = {
+  surfels: ["Surfels", "The surface as overlapping discs, lit"], mesh: ["Mesh", "The surface as triangles"],
+  splats: ["Splats", "The surface as Gaussian splats"], nodes: ["Nodes", "The points inside that are moved"],
+};
+const NORMALS = { x: [1, 0, 0], y: [0, 1, 0], z: [0, 0, 1] };
+export const PLAIN = "none";
+
+export class Picture {
+  constructor(view) {
+    this.view = view;
+    const show = (fields) => view.source.send("show", fields);
+    this.surface = new Segments({ id: "surface", label: "Surface", tip: "What is drawn of the bodies",
+      ask: (surface) => show({ surface }) });
+    this.field = new Menu({ id: "field", label: "Field", tip: "A quantity inside the bodies that colours show",
+      ask: (field) => show({ field }) });
+    this.mode = new Segments({ id: "mode", label: "Seen on", tip: "Whether the field is seen outside or inside",
+      options: [["surface", "Surface", "The field as it is at the surface"],
+        ["slice", "Slice", "The field on a plane through the bodies, as if they were cut open"]],
+      ask: (mode) => show({ mode }) });
+    this.axis = new Segments({ id: "axis", label: "Plane across", tip: "Which way the plane faces",
+      options: Object.keys(NORMALS).map((axis) => [axis, axis, `A plane across the ${axis} axis`]),
+      ask: (axis) => this.face(NORMALS[axis]) });
+    this.place = new Quantity({ id: "slice", label: "Place", unit: "m", low: -1, high: 1,
+      tip: "Where the plane stands along its axis; its handle in the picture moves it, too", ask: (where) => this.move(where) });
+    this.elements = [this.surface, this.field, this.mode, this.axis, this.place].map(({ element }) => element);
+    this.makeHandle();
+  }
+
+  get plane() {
+    const { mode, field, plane } = this.view.scene.shown ?? {};
+    return mode === "slice" && field && field !== PLAIN ? this.dragged ?? plane ?? this.middle(NORMALS.x) : null;
+  }
+
+  get box() {
+    return boxOf((this.view.frame?.parts ?? []).filter(({ about }) => !about.collider));
+  }
+
+  /** The plane across a normal through the middle of all bodies. */
+  middle(normal) {
+    const { box } = this;
+    return { normal, place: box ? box.low.map((low, axis) => (low + box.high[axis]) / 2) : [0, 0, 0] };
+  }
+
+  face(normal) {
+    const plane = this.middle(normal);
+    this.span(normal);
+    return this.view.source.send("slice", plane);
+  }
+
+  move(where) {
+    const { normal } = this.plane ?? this.middle(NORMALS.x);
+    const { place } = this.middle(normal);
+    const ahead = where - dot(place, normal);
+    this.dragged = { normal, place: place.map((part, axis) => part + ahead * normal[axis]) };
+    this.view.touch();
+    return this.view.source.send("slice", this.dragged);
+  }
+
+  /** How far the slider goes: through all bodies and a little beyond. */
+  span(normal) {
+    const { box } = this;
+    if (!box) return;
+    const corners = [0, 1, 2, 3, 4, 5, 6, 7].map((corner) =>
+      dot(normal, [0, 1, 2].map((axis) => ((corner >> axis) & 1 ? box.high : box.low)[axis])));
+    const [low, high] = [Math.min(...corners), Math.max(...corners)], more = 0.03 * (high - low);
+    this.place.between(low - more, high + more);
+  }
+
+  set(scene) {
+    const shown = scene.shown ?? {};
+    const kinds = [...new Set((scene.bodies ?? []).flatMap(({ shows }) => shows ?? []))];
+    this.surface.offer(kinds.map((kind) => [kind, ...(SURFACES[kind] ?? [kind])]));
+    this.surface.element.hidden = kinds.length < 2;
+    this.surface.set(shown.surface ?? kinds[0]);
+    const fields = (scene.fields ?? []).filter(({ name }) => name !== PLAIN);
+    this.field.offer([[PLAIN, "as it looks"], ...fields.map(({ name, title }) => [name, title ?? name])]);
+    this.field.element.hidden = !fields.length;
+    this.field.set(shown.field ?? PLAIN);
+    const coloured = shown.field && shown.field !== PLAIN;
+    this.mode.element.hidden = !coloured;
+    this.mode.set(shown.mode ?? "surface");
+    this.dragged = null;
+    const { plane } = this;
+    this.axis.element.hidden = this.place.element.hidden = !plane;
+    if (!plane) return;
+    const axis = Object.keys(NORMALS).find((name) => Math.abs(dot(NORMALS[name], plane.normal)) > 0.999);
+    this.axis.set(axis);
+    this.span(plane.normal);
+    this.place.set(dot(plane.place, plane.normal));
+  }
+
+  makeHandle() {
+    this.handle = make("button", { id: "slice_handle", type: "button", hidden: true, "aria-label": "Move the plane",
+      tip: "Drag to move the plane along its axis" });
+    this.handle.addEventListener("pointerdown", (event) => {
+      this.handle.setPointerCapture(event.pointerId);
+      this.from = { x: event.clientX, y: event.clientY, where: dot(this.plane.place, this.plane.normal) };
+    });
+    this.handle.addEventListener("pointermove", (event) => this.drag(event));
+    for (const end of ["pointerup", "pointercancel"]) {
+      this.handle.addEventListener(end, () => {
+        this.from = null;
+        this.place.held = false;
+      });
+    }
+  }
+
+  /** The pointer's way in the picture along the normal, in metres; a normal that points at the eye goes up instead. */
+  drag(event) {
+    if (!this.from || !this.plane) return;
+    const { axis, scale } = this.direction();
+    const [dx, dy] = [event.clientX - this.from.x, event.clientY - this.from.y];
+    const where = this.from.where + (dx * axis[0] + dy * axis[1]) * scale;
+    this.place.held = true;
+    this.place.show(Math.min(Math.max(where, this.place.low), this.place.high));
+    cancelAnimationFrame(this.asking);
+    this.asking = requestAnimationFrame(() => this.place.ask(Math.min(Math.max(where, this.place.low), this.place.high)));
+  }
+
+  /** Unit vector of the normal in the picture and metres per pixel along it. */
+  direction() {
+    const { camera, canvas } = this.view, { normal, place } = this.plane;
+    const seen = (point) => camera.project(point, canvas.clientWidth, canvas.clientHeight);
+    const small = 0.02 * camera.distance;
+    const [x, y] = seen(place), [u, v] = seen(place.map((part, axis) => part + small * normal[axis]));
+    const pixels = Math.hypot(u - x, v - y);
+    const across = (0.02 * canvas.clientHeight) / (2 * Math.tan((camera.fov * Math.PI) / 360));
+    if (pixels < 0.2 * across) return { axis: [0, -1], scale: small / across };
+    return { axis: [(u - x) / pixels, (v - y) / pixels], scale: small / pixels };
+  }
+
+  /** Keep the handle where the plane is; called for every picture. */
+  follow() {
+    const { plane } = this, { camera, canvas } = this.view;
+    this.handle.hidden = !plane;
+    if (!plane) return;
+    const [x, y, depth] = camera.project(plane.place, canvas.clientWidth, canvas.clientHeight);
+    const { axis } = this.direction();
+    this.handle.hidden = depth <= 0;
+    this.handle.style.transform = `translate(${x}px, ${y}px) rotate(${Math.atan2(axis[1], axis[0])}rad)`;
+  }
+}

@@ -1,0 +1,250 @@
+/** Hands: what pointers on the picture do. One gesture at a time, two fingers always move the camera. */
+import { pick } from "phyxel/pick.js";
+
+export const TOOLS = [
+  { name: "grab", text: "Grab", tip: "Drag a body and it follows on a spring; let go and it keeps its speed" },
+  { name: "pin", text: "Pin", tip: "Click a body to nail that spot where it is; click the nail to draw it again" },
+  { name: "push", text: "Push", tip: "Press on a body with a steady force away from you, as long as you hold" },
+  { name: "cut", text: "Cut", tip: "Draw a stroke across a body: it is cut along the plane through the stroke and your eye" },
+];
+
+const CLICK = 6; // [px] a pointer may wander and still have clicked
+const NOTCH = 0.0013; // zoom per pixel of the wheel, in logarithms
+
+export class Hands {
+  /** `view` is the page: {canvas, camera, source, frame, live, hover, touch()}; `picked(tool)` hears of choices. */
+  constructor(view, { stroke, picked }) {
+    Object.assign(this, { view, stroke, picked, tool: "grab", orbiting: false, gesture: null, aim: null });
+    this.pointers = new Map();
+    const canvas = view.canvas;
+    canvas.addEventListener("pointerdown", (event) => this.down(event));
+    canvas.addEventListener("pointermove", (event) => this.move(event));
+    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => this.up(event));
+    canvas.addEventListener("pointerleave", () => this.point(null));
+    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    canvas.addEventListener("dblclick", (event) => this.twice(event));
+    canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+  }
+
+  choose(tool) {
+    this.finish(false);
+    this.tool = tool;
+    this.picked(tool);
+    this.point(this.aim);
+  }
+
+  /** The ray through a pointer, as commands have it. */
+  ray(event) {
+    const { left, top, width, height } = this.view.canvas.getBoundingClientRect();
+    return this.view.camera.ray(event.clientX - left, event.clientY - top, width, height);
+  }
+
+  /** What is under a pointer, or else the point there that is as far away as what the camera looks at. */
+  depthOf(event) {
+    const { ray, way } = this.ray(event), { distance } = this.view.camera;
+    return pick(this.view.frame, ray, way) ?? ray.map((origin, axis) => origin + way[axis] * distance);
+  }
+
+  under(event) {
+    if (!this.view.live) return null;
+    const { ray, way } = this.ray(event);
+    return pick(this.view.frame, ray, way);
+  }
+
+  down(event) {
+    const canvas = this.view.canvas;
+    canvas.focus({ preventScroll: true });
+    canvas.setPointerCapture(event.pointerId);
+    this.pointers.set(event.pointerId, event);
+    if (this.pointers.size === 2) {
+      this.finish(true);
+      this.gesture = new Pinch(this);
+    } else if (!this.gesture) this.gesture = this.begin(event);
+    this.aim = null;
+    canvas.dataset.doing = this.gesture.name;
+  }
+
+  begin(event) {
+    const turned = this.orbiting || event.altKey || !this.view.live;
+    if (event.button > 0 || event.shiftKey) return new Move(this, event, "pan");
+    if (turned) return new Move(this, event, "orbit");
+    if (this.tool === "cut") return new Cut(this, event);
+    const place = this.under(event);
+    if (!place) return new Move(this, event, "orbit");
+    if (this.tool === "grab") return new Grab(this, event);
+    if (this.tool === "push") return new Push(this, event);
+    return new Move(this, event, "orbit", () => this.aimed("pin", event));
+  }
+
+  aimed(what, event, more = {}) {
+    return this.view.source.send(what, { ...this.ray(event), ...more }, event.timeStamp);
+  }
+
+  move(event) {
+    if (!this.pointers.has(event.pointerId)) return this.point(event);
+    this.gesture?.move(event, this.pointers.get(event.pointerId));
+    this.pointers.set(event.pointerId, event);
+    this.view.touch();
+  }
+
+  up(event) {
+    if (!this.pointers.delete(event.pointerId)) return;
+    if (this.gesture instanceof Pinch && this.pointers.size) return;
+    this.finish(event.type === "pointercancel", event);
+  }
+
+  /** End what is being done; what was cancelled is let go, not pinned, not cut. */
+  finish(cancelled, event = null) {
+    this.gesture?.end(cancelled, event);
+    this.gesture = null;
+    delete this.view.canvas.dataset.doing;
+    this.view.touch();
+  }
+
+  /** Pin what is held where it is. */
+  pinHeld() {
+    if (!(this.gesture instanceof Grab)) return false;
+    this.gesture.pin = true;
+    this.finish(false);
+    return true;
+  }
+
+  twice(event) {
+    if (this.view.live && !this.orbiting && this.tool === "grab" && this.under(event)) this.aimed("pin", event);
+  }
+
+  wheel(event) {
+    event.preventDefault();
+    const pixels = event.deltaY * (event.deltaMode === 1 ? 20 : 1) * (event.ctrlKey ? 6 : 1);
+    this.view.camera.glide(Math.exp(Math.min(Math.max(-pixels * NOTCH, -0.5), 0.5)), this.depthOf(event));
+    this.view.touch();
+  }
+
+  /** A resting pointer at most marks what it could take; looked up once for each picture. */
+  point(event) {
+    this.aim = event && event.pointerType !== "touch" ? event : null;
+    this.aimMoved = true;
+  }
+
+  /** Once for each picture: commands that follow the pointer, and the mark under it. */
+  frame(fresh) {
+    this.gesture?.frame?.();
+    if (!(this.aimMoved || (fresh && this.aim)) || this.gesture) return;
+    this.aimMoved = false;
+    const cutting = this.tool === "cut", turning = this.orbiting || this.aim?.altKey;
+    const hover = this.aim && !cutting && !turning ? this.under(this.aim) : null;
+    if (hover || this.view.hover) this.view.touch();
+    this.view.hover = hover;
+    this.view.canvas.dataset.aim = hover ? this.tool : cutting && !turning ? "cut" : "look";
+  }
+}
+
+/** Looking around: orbit or pan; `clicked` if the pointer hardly moved. */
+class Move {
+  constructor(hands, event, name, clicked = null) {
+    Object.assign(this, { hands, name, clicked, from: event });
+  }
+
+  move(event, before) {
+    if (this.clicked && apart(event, this.from) < CLICK) return;
+    this.clicked = null;
+    const { camera, canvas } = this.hands.view;
+    const unit = this.name === "pan" ? canvas.clientHeight : 1;
+    camera[this.name]((event.clientX - before.clientX) / unit, (event.clientY - before.clientY) / unit);
+  }
+
+  end(cancelled) {
+    if (!cancelled) this.clicked?.();
+  }
+}
+
+/** What follows the pointer tells so once for each picture. */
+class Following {
+  constructor(hands, event) {
+    Object.assign(this, { hands, latest: event, moved: false });
+  }
+
+  move(event) {
+    this.latest = event;
+    this.moved = true;
+  }
+}
+
+class Grab extends Following {
+  name = "grab";
+  pin = false;
+
+  constructor(hands, event) {
+    super(hands, event);
+    hands.aimed("grab", event, { ahead: [...hands.view.camera.ahead] });
+  }
+
+  frame() {
+    if (this.moved) this.hands.aimed("pull", this.latest);
+    this.moved = false;
+  }
+
+  end() {
+    this.frame();
+    this.hands.view.source.send("let_go", { pin: this.pin });
+  }
+}
+
+class Push extends Following {
+  name = "push";
+
+  constructor(hands, event) {
+    super(hands, event);
+    hands.aimed("push", event);
+  }
+
+  frame() {
+    if (this.moved) this.hands.aimed("push", this.latest);
+    this.moved = false;
+  }
+
+  end() {
+    this.hands.view.source.send("stop_push");
+  }
+}
+
+class Cut {
+  name = "cut";
+
+  constructor(hands, event) {
+    Object.assign(this, { hands, from: event });
+  }
+
+  move(event) {
+    this.hands.stroke(this.from, event);
+  }
+
+  end(cancelled, event) {
+    this.hands.stroke(null);
+    if (cancelled || !event || apart(event, this.from) < CLICK) return;
+    this.hands.aimed("cut", this.from, { to_way: this.hands.ray(event).way });
+  }
+}
+
+/** Two fingers: their middle pans, their distance zooms. */
+class Pinch {
+  name = "pan";
+
+  constructor(hands) {
+    this.hands = hands;
+  }
+
+  move(event, before) {
+    const other = [...this.hands.pointers.values()].find(({ pointerId }) => pointerId !== event.pointerId);
+    if (!other) return;
+    const { camera, canvas } = this.hands.view;
+    const height = 2 * canvas.clientHeight;
+    camera.pan((event.clientX - before.clientX) / height, (event.clientY - before.clientY) / height);
+    const middle = { clientX: (event.clientX + other.clientX) / 2, clientY: (event.clientY + other.clientY) / 2 };
+    camera.zoom(Math.max(apart(event, other), 1) / Math.max(apart(before, other), 1), this.hands.depthOf(middle));
+  }
+
+  end() {}
+}
+
+const apart = (a, b) => Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
