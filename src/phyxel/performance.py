@@ -185,7 +185,9 @@ class Stand:
             self._go_on_with_field(event.field)
         if event.remove is not None:
             if event.remove not in self.removable:
-                raise SceneError(f'remove = "{event.remove}": it is gone at {event.at:g} s already, or is still to come')
+                raise SceneError(
+                    f'remove = "{event.remove}": it is gone at {event.at:g} s already, or is still to come'
+                )
             self.removable.remove(event.remove)
 
     def _go_on_with_body(self, event: EventPart, name: str, body: Body | None) -> None:
