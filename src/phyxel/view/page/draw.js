@@ -15,11 +15,11 @@ import { ShadowMap } from "phyxel/shadow.js";
 import { Solid } from "phyxel/solids.js";
 import { SplatProgram, Splats } from "phyxel/splats.js";
 import { BACKDROP_FRAGMENT, BODY_FRAGMENT, SHOWN_FRAGMENT, SMOOTH_FRAGMENT } from "phyxel/studio.js";
-import { boxOf, length, placed, subtract } from "phyxel/vectors.js";
+import { boxOf, cornersOf, length, placed, subtract } from "phyxel/vectors.js";
 
-const SLOW = 40, QUICK = 14; // milliseconds of a picture above which it gets coarser, below which finer
-const COARSEST = 0.5;
-const STILL = 0.25; // seconds without a new picture after which it is drawn as fine as can be
+const SLOW = 30, QUICK = 9; // milliseconds of a picture above which it gets coarser, below which finer
+const COARSEST = 0.5, FINEST = 2; // pixels drawn over pixels shown, each way
+const STILL = 250; // milliseconds without a new picture after which a coarse one is drawn anew
 
 export class Stage {
   constructor(canvas) {
@@ -120,29 +120,42 @@ export class Stage {
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 64, 1, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
   }
 
-  /** Draw the frame as `camera` sees it. True if there is more to come though nothing changes: draw again soon. */
+  /** Draw the frame as `camera` sees it. True if the camera still glides: draw again soon. */
   draw(camera, marks = {}) {
-    const { gl } = this, now = performance.now();
-    const since = (now - (this.drawn ?? now)) / 1000;
-    const gliding = camera.settle?.(since) ?? false;
+    const now = performance.now(), gliding = camera.settle?.((now - (this.drawn ?? now)) / 1000) ?? false;
     this.drawn = now;
     this.last = { camera, marks };
-    if (gl.isContextLost()) return gliding;
-    if (since > STILL) this.fineness = Math.max(this.fineness, 0.999);
+    clearTimeout(this.timer);
+    if (this.gl.isContextLost()) return gliding;
+    this.#draw(camera, marks);
+    this.#watch();
+    if (this.fineness < 1) this.timer = setTimeout(() => this.#redraw(), STILL);
+    return gliding;
+  }
+
+  /** All pixels, once: nothing moves. */
+  #redraw() {
+    if (this.gl.isContextLost()) return;
+    const { fineness } = this;
+    this.fineness = 1;
+    this.#draw(this.last.camera, this.last.marks);
+    this.fineness = fineness;
+  }
+
+  #draw(camera, marks) {
+    const { gl } = this;
     this.#makeTargets();
     const common = this.#common(camera);
     const solids = [...this.solids.values()], splats = [...this.splats.values()];
     for (const one of solids) one.place(camera.target, placement);
     for (const one of splats) one.sort(camera.ahead, { ...placement(one.part.about, camera.target), unit: one.part.about.unit ?? 1 });
-    this.#drawShadows(solids, camera.target, common);
+    this.#drawShadows(solids, splats, camera.target, common);
     gl.viewport(0, 0, ...common.pixels);
     this.#drawNearest(solids, common);
     this.#blend(solids, common);
     this.#light(common, camera);
     this.#drawOver(splats, marks, common, camera.target);
     this.#finish();
-    this.#watch();
-    return gliding || this.fineness < 0.999;
   }
 
   /** The canvas has the pixels of the display; what is drawn has more or fewer. */
@@ -189,10 +202,10 @@ export class Stage {
   }
 
   /** The map stays while only the camera moves; but it counts from the camera's target. */
-  #drawShadows(solids, base, { size, ground }) {
+  #drawShadows(solids, splats, base, { size, ground }) {
     const key = base.join();
     if (!this.box || (this.shaded === key)) return;
-    this.shadows.draw(solids, this.box, base, ground, size, this.legend);
+    this.shadows.draw(solids, splats, this.box, base, ground, size, this.legend);
     this.shaded = key;
   }
 
@@ -240,13 +253,13 @@ export class Stage {
     this.backdrop.use(common, this.room);
     this.#fill();
     if (!this.box) return;
+    gl.enable(gl.SCISSOR_TEST);
     if (common.grounded) {
-      gl.enable(gl.SCISSOR_TEST);
-      gl.scissor(...shadows.onScreen(camera, width, height));
+      gl.scissor(...camera.bounds(shadows.corners, width, height));
       this.shadowed.use(common, this.room, shadows.uniforms, textures);
       this.#fill();
-      gl.disable(gl.SCISSOR_TEST);
     }
+    gl.scissor(...camera.bounds(cornersOf(this.box), width, height));
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.GREATER); // only where something is before the farthest depth
     gl.depthMask(false);
@@ -255,6 +268,7 @@ export class Stage {
     this.bodies.use(common, shadows.uniforms, STUDIO, textures, { stuff: STUFF });
     this.#fill();
     gl.disable(gl.BLEND);
+    gl.disable(gl.SCISSOR_TEST);
     gl.depthMask(true);
     gl.depthFunc(gl.LESS);
     gl.disable(gl.DEPTH_TEST);
@@ -266,7 +280,7 @@ export class Stage {
     gl.enable(gl.DEPTH_TEST);
     gl.depthMask(false);
     this.splatting.draw(gl, splats, common);
-    this.marks.draw(marks, this.box, common, base);
+    this.marks.draw(marks, this.frame?.about.plane, this.box, common, base);
     gl.depthMask(true);
     gl.disable(gl.DEPTH_TEST);
   }
@@ -306,18 +320,15 @@ export class Stage {
   #adapt(milliseconds) {
     this.milliseconds = 0.8 * (this.milliseconds ?? milliseconds) + 0.2 * milliseconds;
     if (this.milliseconds > SLOW) this.fineness = Math.max(COARSEST, 0.8 * this.fineness);
-    else if (this.milliseconds < QUICK) this.fineness = Math.min(1, 1.1 * this.fineness);
+    else if (this.milliseconds < QUICK) this.fineness = Math.min(Math.max(1, FINEST / this.ratio), 1.25 * this.fineness);
     else return;
     this.milliseconds = null;
   }
 }
 
-/** Of a part: its corner about `base` [m] and how it is turned. */
-function placement(about, base) {
-  const pose = about.pose;
-  if (!pose) return { corner: subtract(about.lower, base), turn: [1, 0, 0, 0, 1, 0, 0, 0, 1] };
-  return {
-    corner: subtract(placed(pose, about.lower), base),
-    turn: [pose[0], pose[1], pose[2], pose[4], pose[5], pose[6], pose[8], pose[9], pose[10]],
-  };
+/** Of a part: its corner and its origin about `base` [m], and how it is turned. */
+function placement({ pose, lower }, base) {
+  const turn = pose ? [0, 1, 2, 4, 5, 6, 8, 9, 10].map((k) => pose[k]) : [1, 0, 0, 0, 1, 0, 0, 0, 1];
+  const [corner, origin] = [lower, [0, 0, 0]].map((p) => subtract(pose ? placed(pose, p) : p, base));
+  return { corner, origin, turn };
 }

@@ -1,6 +1,6 @@
 /** The light of the studio on what is seen, pixel by pixel: as `phyxel/render` has it (shade.py, pixels.py, backdrop.py). */
 
-import { STUFF } from "phyxel/looks.js";
+import { PAINTED, STUFF } from "phyxel/looks.js";
 import { READ_GROUND, READ_SKIN } from "phyxel/shadow.js";
 
 const AROUND = 14;
@@ -153,7 +153,7 @@ void main() {
   vec3 p = eye + depth * (seen * mat3(view)), n = normalize(along.xyz);
   float free = max(1.0 - hidden(depth * seen, mat3(view) * n, pixel), 0.15);
   int row = int(texelFetch(marks, pixel, 0).r * 255.0 + 0.5);
-  vec3 color = film(lit(sum.rgb, p, n, row, free));
+  vec3 color = row == ${PAINTED} ? sum.rgb : film(lit(sum.rgb, p, n, row, free));
   // The ground hides what is below it, with a soft step about a pixel wide.
   float over = clamp(0.5 + (p.y - level) * pixels.y / (2.0 * tall * depth), 0.0, 1.0);
   float cover = grounded > 0.5 && eye.y > level ? over : 1.0;
