@@ -14,7 +14,7 @@ import {
 import { ShadowMap } from "phyxel/shadow.js";
 import { Solid } from "phyxel/solids.js";
 import { SplatProgram, Splats } from "phyxel/splats.js";
-import { BACKDROP_FRAGMENT, BODY_FRAGMENT, SHOWN_FRAGMENT, SMOOTH_FRAGMENT } from "phyxel/studio.js";
+import { BACKDROP_FRAGMENT, BODY_FRAGMENT, CROWDING_FRAGMENT, SHOWN_FRAGMENT, SMOOTH_FRAGMENT } from "phyxel/studio.js";
 import { boxOf, cornersOf, length, placed, subtract } from "phyxel/vectors.js";
 
 const SLOW = 30, QUICK = 9; // milliseconds of a picture above which it gets coarser, below which finer
@@ -56,6 +56,7 @@ export class Stage {
     this.programs = { surfels: both(DISC_VERTEX, "DISC"), mesh: both(MESH_VERTEX, "MESH"), dots: both(DOT_VERTEX, "DOT") };
     this.backdrop = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT);
     this.shadowed = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT, "#define SHADOWED");
+    this.crowding = new Program(gl, WHOLE_VERTEX, CROWDING_FRAGMENT, defines);
     this.bodies = new Program(gl, WHOLE_VERTEX, BODY_FRAGMENT, defines);
     this.smooth = new Program(gl, WHOLE_VERTEX, SMOOTH_FRAGMENT);
     this.shown = new Program(gl, WHOLE_VERTEX, SHOWN_FRAGMENT);
@@ -153,6 +154,7 @@ export class Stage {
     gl.viewport(0, 0, ...common.pixels);
     this.#drawNearest(solids, common);
     this.#blend(solids, common);
+    this.#crowd(common, camera);
     this.#light(common, camera);
     this.#drawOver(splats, marks, common, camera.target);
     this.#finish();
@@ -170,10 +172,12 @@ export class Stage {
     const picture = texture(gl.RGBA8, { linear: true });
     // What reads the depth cannot be tested against it: a copy.
     const tested = texture(gl.DEPTH_COMPONENT24);
+    const crowding = makeTexture(gl, (width + 1) >> 1, (height + 1) >> 1, gl.RGBA8);
     this.targets = {
-      width, height, depth, marks, colors, normals, picture,
-      seen: makeTarget(gl, [marks], depth), blend: makeTarget(gl, [colors, normals]), over: makeTarget(gl, [picture], tested),
-      textures: [depth, marks, colors, normals, picture, tested],
+      width, height, depth, marks, colors, normals, picture, crowding,
+      seen: makeTarget(gl, [marks], depth), blend: makeTarget(gl, [colors, normals]),
+      crowd: makeTarget(gl, [crowding]), over: makeTarget(gl, [picture], tested),
+      textures: [depth, marks, colors, normals, picture, crowding, tested],
     };
   }
 
@@ -181,7 +185,7 @@ export class Stage {
     const { gl, targets } = this;
     if (!targets) return;
     for (const texture of targets.textures) gl.deleteTexture(texture);
-    for (const target of [targets.seen, targets.blend, targets.over]) gl.deleteFramebuffer(target);
+    for (const target of [targets.seen, targets.blend, targets.crowd, targets.over]) gl.deleteFramebuffer(target);
   }
 
   /** What most programs want to know about the picture. */
@@ -241,6 +245,20 @@ export class Stage {
     }
   }
 
+  #crowd(common, camera) {
+    const { gl, targets } = this, [width, height] = [(targets.width + 1) >> 1, (targets.height + 1) >> 1];
+    if (!this.box) return;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.crowd);
+    gl.viewport(0, 0, width, height);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(...camera.bounds(cornersOf(this.box), width, height));
+    bindTextures(gl, [targets.normals, targets.depth]);
+    this.crowding.use(common, { normals: 0, front: 1 });
+    this.#fill();
+    gl.disable(gl.SCISSOR_TEST);
+    gl.viewport(0, 0, targets.width, targets.height);
+  }
+
   #light(common, camera) {
     const { gl, targets, shadows } = this, { width, height } = targets;
     gl.bindFramebuffer(gl.READ_FRAMEBUFFER, targets.seen);
@@ -248,8 +266,9 @@ export class Stage {
     gl.blitFramebuffer(0, 0, width, height, 0, 0, width, height, gl.DEPTH_BUFFER_BIT, gl.NEAREST);
     gl.bindFramebuffer(gl.FRAMEBUFFER, targets.over);
     bindTextures(gl, [targets.colors, targets.normals, targets.marks, targets.depth,
-      shadows.shade, shadows.raised, shadows.contact, shadows.tops]);
-    const textures = { colors: 0, normals: 1, marks: 2, front: 3, mapShade: 4, mapRaised: 5, mapContact: 6, mapDepth: 7 };
+      shadows.shade, shadows.raised, shadows.contact, shadows.tops, targets.crowding]);
+    const textures = { colors: 0, normals: 1, marks: 2, front: 3, mapShade: 4, mapRaised: 5, mapContact: 6, mapDepth: 7,
+      crowding: 8 };
     this.backdrop.use(common, this.room);
     this.#fill();
     if (!this.box) return;
