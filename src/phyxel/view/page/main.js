@@ -169,16 +169,19 @@ class View {
     this.touch();
   }
 
-  /** One turn of the page: the newest frame in, hands heard, the picture drawn if anything changed. */
+  /**
+   * One turn of the page: hands heard, the newest frame in, the picture drawn if anything changed. While the GPU is at
+   * the last picture no other is begun, so that a slow one leaves the page awake.
+   */
   turn() {
     requestAnimationFrame(() => this.turn());
-    const fresh = this.source.take();
-    if (fresh) this.receive(fresh);
-    if (!this.camera) return;
-    this.hands.frame(Boolean(fresh));
-    if (this.stale) this.draw();
-    if (fresh) this.source.seen(fresh);
     settle(this.source.heard);
+    if (!this.camera) return;
+    const fresh = this.stage.fence ? null : this.source.take();
+    if (fresh) this.receive(fresh);
+    this.hands.frame(Boolean(fresh));
+    if (this.stale && !this.stage.fence) this.draw();
+    if (fresh) this.source.seen(fresh);
   }
 
   receive(frame) {

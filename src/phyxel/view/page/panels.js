@@ -42,6 +42,8 @@ function remember(name, open) {
   }
 }
 
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** A panel that can be closed and is found as it was left. */
 function panel(name, title, ...content) {
   const element = make("details", { id: `panel_${name}`, class: "panel", open: remembered()[name] ?? true },
@@ -142,11 +144,12 @@ export class Panels {
   set(scene) {
     const live = scene.mode === "live", saved = scene.mode === "saved", { body } = this;
     for (const name of ["body", "material", "flow", "crack", "surroundings"]) this.panels[name].hidden = !live || !body;
-    this.panels.share.hidden = this.panels.picture.hidden = saved;
+    this.panels.share.hidden = saved;
     this.save.hidden = !live;
     this.record.setAttribute("aria-pressed", String(Boolean(scene.recording)));
     this.record.lastChild.textContent = scene.recording ? "Stop recording" : "Record";
     this.picture.set(scene);
+    this.panels.picture.hidden = saved || this.picture.empty;
     this.measured.set(scene);
     if (!live || !body) return;
     this.setBody(scene, body);
@@ -189,7 +192,7 @@ export class Panels {
 
   quantity(name, [unit, low, high, tip]) {
     const [label = name.replace("_", " "), off = null] = NUMBERS[name] ?? [];
-    return new Quantity({ id: name, label, unit, low, high, tip, off, ask: (value) => {
+    return new Quantity({ id: name, label, unit, low, high, off, tip: sentence(tip), ask: (value) => {
       this.presets.delete(this.body.name);
       this.preset.set("");
       return this.send("material", { numbers: { [name]: value } });

@@ -33,11 +33,18 @@ export class Picture {
 
   get plane() {
     const { mode, field, plane } = this.view.scene.shown ?? {};
-    return mode === "slice" && field && field !== PLAIN ? this.dragged ?? plane ?? this.middle(NORMALS.x) : null;
+    if (mode !== "slice" || !field || field === PLAIN) return null;
+    const cut = this.view.frame?.about.plane;
+    return this.dragged ?? (cut ? { normal: cut.normal, place: cut.centre } : plane ?? this.middle(NORMALS.x));
   }
 
+  /** Around all bodies. What a slice takes away still counts: the largest box since it began. */
   get box() {
-    return boxOf((this.view.frame?.parts ?? []).filter(({ about }) => !about.collider));
+    const { frame, scene } = this.view;
+    const box = boxOf((frame?.parts ?? []).filter(({ about }) => !about.collider));
+    if (!box || !this.uncut || scene.shown?.mode !== "slice") return (this.uncut = box);
+    const bound = (least, side) => box[side].map((value, axis) => least(value, this.uncut[side][axis]));
+    return (this.uncut = { low: bound(Math.min, "low"), high: bound(Math.max, "high") });
   }
 
   /** The plane across a normal through the middle of all bodies. */
@@ -76,10 +83,11 @@ export class Picture {
     const kinds = [...new Set((scene.bodies ?? []).flatMap(({ shows }) => shows ?? []))];
     this.surface.offer(kinds.map((kind) => [kind, ...(SURFACES[kind] ?? [kind])]));
     this.surface.element.hidden = kinds.length < 2;
-    this.surface.set(shown.surface ?? kinds[0]);
+    this.surface.set(kinds.includes(shown.surface) ? shown.surface : kinds[0]);
     const fields = (scene.fields ?? []).filter(({ name }) => name !== PLAIN);
     this.field.offer([[PLAIN, "as it looks"], ...fields.map(({ name, title }) => [name, title ?? name])]);
     this.field.element.hidden = !fields.length;
+    this.empty = kinds.length < 2 && !fields.length;
     this.field.set(shown.field ?? PLAIN);
     const coloured = shown.field && shown.field !== PLAIN;
     this.mode.element.hidden = !coloured;

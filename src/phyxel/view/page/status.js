@@ -43,7 +43,7 @@ export class Status {
     const slow = pace !== undefined && pace !== null && pace < 0.95 && !paused;
     this.pace.hidden = !slow;
     if (slow) this.pace.textContent = `${digits(Number((pace * speed).toPrecision(2)))}× real time: this machine cannot keep up`;
-    this.updates.textContent = updates === undefined ? "" : `${Math.round(updates)}/s`;
+    this.updates.textContent = paused ? "paused" : updates ? `${Math.round(updates)}/s` : "";
     this.pages.hidden = !(pages > 1);
     this.pages.textContent = `${pages} pages`;
   }
