@@ -1,6 +1,7 @@
 """A show without a world, for tests of what is between it and the pages."""
 
 import threading
+import time
 
 import numpy as np
 
@@ -15,6 +16,14 @@ def snapshot(frame: int, surfels: int = 10) -> Snapshot:
     records = np.random.default_rng(frame).bytes(16 * surfels)
     blobs = {"records": Blob(records), "colors": Blob(bytes(4 * surfels), "grey")}
     return Snapshot({"frame": frame, "time": frame / 60}, (Part("body", "surfels", {"count": surfels}, blobs),))
+
+
+def until(condition, seconds=5.0):
+    """Wait for something that happens on another thread."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
 
 
 class StandIn:

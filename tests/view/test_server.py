@@ -20,7 +20,7 @@ from phyxel.view.parts import read
 from phyxel.view.server import MOST_COMMANDS, MOST_PAGES, Server
 from phyxel.view.template import page_files
 
-from .idle import StandIn
+from .idle import StandIn, until
 
 
 @contextmanager
@@ -89,14 +89,6 @@ def told(live, kind):
         if isinstance(message, dict) and message["kind"] == kind:
             return message
     raise AssertionError(f"no {kind} was told")
-
-
-def until(condition, seconds=5.0):
-    """Wait for something that happens on another thread."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 def goes_on(server):

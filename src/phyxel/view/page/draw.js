@@ -9,12 +9,12 @@ import { Program, bindTextures, makeTarget, makeTexture } from "phyxel/gl.js";
 import { ROOMS, STUDIO, STUFF } from "phyxel/looks.js";
 import { Marks } from "phyxel/marks.js";
 import {
-  DISC_VERTEX, DOT_VERTEX, MESH_VERTEX, WHOLE_VERTEX, blendFragment, seenFragment,
+  DISC_VERTEX, DOT_VERTEX, MESH_VERTEX, TEXTURES, WHOLE_VERTEX, blendFragment, seenFragment,
 } from "phyxel/shaders.js";
 import { ShadowMap } from "phyxel/shadow.js";
 import { Solid } from "phyxel/solids.js";
 import { SplatProgram, Splats } from "phyxel/splats.js";
-import { SMOOTH_FRAGMENT, STUDIO_FRAGMENT } from "phyxel/studio.js";
+import { BACKDROP_FRAGMENT, BODY_FRAGMENT, SHOWN_FRAGMENT, SMOOTH_FRAGMENT } from "phyxel/studio.js";
 import { boxOf, length, placed, subtract } from "phyxel/vectors.js";
 
 const SLOW = 40, QUICK = 14; // milliseconds of a picture above which it gets coarser, below which finer
@@ -54,8 +54,11 @@ export class Stage {
       blend: new Program(gl, vertex, blendFragment(kind), defines),
     });
     this.programs = { surfels: both(DISC_VERTEX, "DISC"), mesh: both(MESH_VERTEX, "MESH"), dots: both(DOT_VERTEX, "DOT") };
-    this.studio = new Program(gl, WHOLE_VERTEX, STUDIO_FRAGMENT, defines);
+    this.backdrop = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT);
+    this.shadowed = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT, "#define SHADOWED");
+    this.bodies = new Program(gl, WHOLE_VERTEX, BODY_FRAGMENT, defines);
     this.smooth = new Program(gl, WHOLE_VERTEX, SMOOTH_FRAGMENT);
+    this.shown = new Program(gl, WHOLE_VERTEX, SHOWN_FRAGMENT);
     this.splatting = new SplatProgram(gl);
     this.marks = new Marks(gl);
     this.shadows = new ShadowMap(gl);
@@ -135,31 +138,37 @@ export class Stage {
     gl.viewport(0, 0, ...common.pixels);
     this.#drawNearest(solids, common);
     this.#blend(solids, common);
-    this.#light(common);
+    this.#light(common, camera);
     this.#drawOver(splats, marks, common, camera.target);
-    this.#finish(common);
+    this.#finish();
     this.#watch();
     return gliding || this.fineness < 0.999;
   }
 
+  /** The canvas has the pixels of the display; what is drawn has more or fewer. */
   #makeTargets() {
-    const { gl, canvas } = this, scale = this.ratio * this.fineness;
-    const width = Math.max(1, Math.round(this.width * scale)), height = Math.max(1, Math.round(this.height * scale));
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const { gl, canvas } = this, sized = (scale) => [this.width, this.height].map((n) => Math.max(1, Math.round(n * scale)));
+    const [wide, high] = sized(this.ratio), [width, height] = sized(this.ratio * this.fineness);
+    if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
     if (this.targets?.width === width && this.targets.height === height) return;
-    if (this.targets) {
-      for (const texture of this.targets.textures) gl.deleteTexture(texture);
-      for (const target of this.targets.targets) gl.deleteFramebuffer(target);
-    }
-    const sums = this.blended ? gl.RGBA16F : gl.RGBA8;
-    const depth = makeTexture(gl, width, height, gl.DEPTH_COMPONENT24);
-    const marks = makeTexture(gl, width, height, gl.R8);
-    const colors = makeTexture(gl, width, height, sums), normals = makeTexture(gl, width, height, sums);
-    const picture = makeTexture(gl, width, height, gl.RGBA8, { linear: true });
-    const seen = makeTarget(gl, [marks], depth), blend = makeTarget(gl, [colors, normals]);
-    const over = makeTarget(gl, [picture], depth), light = makeTarget(gl, [picture]);
-    this.targets = { width, height, depth, marks, colors, normals, picture, seen, blend, over, light,
-      textures: [depth, marks, colors, normals, picture], targets: [seen, blend, over, light] };
+    this.#dropTargets();
+    const sums = this.blended ? gl.RGBA16F : gl.RGBA8, texture = (format, more) => makeTexture(gl, width, height, format, more);
+    const depth = texture(gl.DEPTH_COMPONENT24), marks = texture(gl.R8), colors = texture(sums), normals = texture(sums);
+    const picture = texture(gl.RGBA8, { linear: true });
+    // What reads the depth cannot be tested against it: a copy.
+    const tested = texture(gl.DEPTH_COMPONENT24);
+    this.targets = {
+      width, height, depth, marks, colors, normals, picture,
+      seen: makeTarget(gl, [marks], depth), blend: makeTarget(gl, [colors, normals]), over: makeTarget(gl, [picture], tested),
+      textures: [depth, marks, colors, normals, picture, tested],
+    };
+  }
+
+  #dropTargets() {
+    const { gl, targets } = this;
+    if (!targets) return;
+    for (const texture of targets.textures) gl.deleteTexture(texture);
+    for (const target of [targets.seen, targets.blend, targets.over]) gl.deleteFramebuffer(target);
   }
 
   /** What most programs want to know about the picture. */
@@ -194,7 +203,7 @@ export class Stage {
     gl.enable(gl.DEPTH_TEST);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     bindTextures(gl, [this.legend]);
-    this.#drawAll(solids, "seen", common, {});
+    this.#drawAll(solids, "seen", common);
     gl.disable(gl.DEPTH_TEST);
   }
 
@@ -202,31 +211,53 @@ export class Stage {
     const { gl, targets } = this;
     gl.bindFramebuffer(gl.FRAMEBUFFER, targets.blend);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    bindTextures(gl, [this.legend, targets.depth]);
+    bindTextures(gl, [this.legend]);
+    bindTextures(gl, [targets.depth], TEXTURES.front);
     if (this.blended) {
       gl.enable(gl.BLEND);
       gl.blendFunc(gl.ONE, gl.ONE);
     }
-    this.#drawAll(solids, "blend", common, { front: 1 });
+    this.#drawAll(solids, "blend", common);
     gl.disable(gl.BLEND);
   }
 
-  #drawAll(solids, pass, common, textures) {
+  #drawAll(solids, pass, common) {
     for (const solid of solids) {
-      this.programs[solid.kind][pass].use(common, textures, { legend: 0 }, solid.uniforms);
-      if (solid.discs) solid.drawDiscs();
-      else solid.drawPlain();
+      this.programs[solid.kind][pass].use(common, TEXTURES, solid.uniforms);
+      solid.draw();
     }
   }
 
-  #light(common) {
-    const { gl, targets, shadows } = this;
-    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.light);
+  #light(common, camera) {
+    const { gl, targets, shadows } = this, { width, height } = targets;
+    gl.bindFramebuffer(gl.READ_FRAMEBUFFER, targets.seen);
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, targets.over);
+    gl.blitFramebuffer(0, 0, width, height, 0, 0, width, height, gl.DEPTH_BUFFER_BIT, gl.NEAREST);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.over);
     bindTextures(gl, [targets.colors, targets.normals, targets.marks, targets.depth,
       shadows.shade, shadows.raised, shadows.contact, shadows.tops]);
-    this.studio.use(common, shadows.uniforms, STUDIO, this.room, { stuff: STUFF, colors: 0, normals: 1, marks: 2,
-      front: 3, mapShade: 4, mapRaised: 5, mapContact: 6, mapDepth: 7 });
+    const textures = { colors: 0, normals: 1, marks: 2, front: 3, mapShade: 4, mapRaised: 5, mapContact: 6, mapDepth: 7 };
+    this.backdrop.use(common, this.room);
     this.#fill();
+    if (!this.box) return;
+    if (common.grounded) {
+      gl.enable(gl.SCISSOR_TEST);
+      gl.scissor(...shadows.onScreen(camera, width, height));
+      this.shadowed.use(common, this.room, shadows.uniforms, textures);
+      this.#fill();
+      gl.disable(gl.SCISSOR_TEST);
+    }
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthFunc(gl.GREATER); // only where something is before the farthest depth
+    gl.depthMask(false);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    this.bodies.use(common, shadows.uniforms, STUDIO, textures, { stuff: STUFF });
+    this.#fill();
+    gl.disable(gl.BLEND);
+    gl.depthMask(true);
+    gl.depthFunc(gl.LESS);
+    gl.disable(gl.DEPTH_TEST);
   }
 
   #drawOver(splats, marks, common, base) {
@@ -240,11 +271,13 @@ export class Stage {
     gl.disable(gl.DEPTH_TEST);
   }
 
-  #finish(common) {
-    const { gl } = this;
+  /** To the canvas; a coarse picture gets soft enough by being stretched. */
+  #finish() {
+    const { gl, canvas } = this;
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.viewport(0, 0, canvas.width, canvas.height);
     bindTextures(gl, [this.targets.picture]);
-    this.smooth.use(common, { picture: 0 });
+    (this.fineness < 0.9 ? this.shown : this.smooth).use({ picture: 0, canvas: [canvas.width, canvas.height] });
     this.#fill();
   }
 

@@ -8,7 +8,7 @@
 
 import { Program, bindTextures, makeTarget, makeTexture } from "phyxel/gl.js";
 import { STUDIO, lookNamed } from "phyxel/looks.js";
-import { RECORD } from "phyxel/shaders.js";
+import { RECORD, TEXTURES } from "phyxel/shaders.js";
 import { dot } from "phyxel/vectors.js";
 
 const TEXELS = 512;
@@ -32,6 +32,7 @@ out vec4 light;
 out float height;
 
 void main() {
+  read(gl_VertexID);
   vec3 p = at(), n = normalInBox();
   mat2x3 axes = solid > 0.5 ? mat2x3(0.0) : halfAxes(n);
   n = turn * n;
@@ -92,6 +93,7 @@ export class ShadowMap {
     const texel = 2 ** (Math.ceil(4 * Math.log2(width / (TEXELS - 8))) / 4);
     const step = 8 * texel;
     const corner = ends.map(([from, to]) => Math.floor((0.5 * (from + to) - 0.5 * TEXELS * texel) / step) * step);
+    this.corners = [0, 1].flatMap((k) => [0, 1].map((j) => [ends[0][k] + (2 * k - 1) * room, level, ends[1][j] + (2 * j - 1) * room]));
     const reach = [0, 1, 2].map((k) => Math.abs(STUDIO.toLight[k]) * 0.5 * (box.high[k] - box.low[k]));
     const half = reach[0] + reach[1] + reach[2] + 1e-9;
     const middle = dot(STUDIO.toLight, box.low.map((low, k) => 0.5 * (low + box.high[k]) - base[k]));
@@ -102,13 +104,23 @@ export class ShadowMap {
     });
   }
 
+  /** The rectangle [x, y, width, height] of a picture in which shadows can be seen: all if they come close to the eye. */
+  onScreen(camera, width, height) {
+    const { corners } = this, seen = corners.map((corner) => camera.project(corner, width, height));
+    if (seen.some(([, , depth]) => depth < 0.05 * camera.distance)) return [0, 0, width, height];
+    const clip = (value, most) => Math.max(0, Math.min(most, value));
+    const [left, right] = [Math.min, Math.max].map((pick) => clip(pick(...seen.map(([x]) => x)), width));
+    const [top, bottom] = [Math.min, Math.max].map((pick) => clip(pick(...seen.map(([, y]) => y)), height));
+    return [Math.floor(left), Math.floor(height - bottom), Math.ceil(right - left) + 1, Math.ceil(bottom - top) + 1];
+  }
+
   /** Draw what casts shadows; `box` holds it, `level` is the height it stands on [m]. */
   draw(solids, box, base, level, size, legend) {
     const { gl, program } = this;
     this.#lay(box, base, level, size);
     gl.viewport(0, 0, TEXELS, TEXELS);
     bindTextures(gl, [legend]);
-    program.use(this.uniforms, { legend: 0 });
+    program.use(this.uniforms, TEXTURES);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.cast);
     gl.clearColor(0, 0, 0, 0);
     gl.enable(gl.DEPTH_TEST);
@@ -132,26 +144,22 @@ export class ShadowMap {
     for (const solid of solids) {
       const { translucency } = lookNamed(solid.part.about.look);
       this.program.set({ ...solid.uniforms, below, translucency, solid: solid.faces ? 1 : 0 });
-      solid.drawPlain();
+      solid.drawVertices();
     }
   }
 }
 
-/** What the shading reads: light that reaches a place on the ground, and how deep a point lies behind what is lit. */
-export const READ_MAP = `${PLACE_IN_MAP}
-uniform sampler2D mapShade, mapRaised, mapContact, mapDepth;
-
-float fade(float x) {
-  x = max(1.0 - 0.125 * x, 0.0);
-  x *= x;
-  x *= x;
-  return x * x;
-}
-
+const SPLINE = `
 vec4 splineWeights(float f) {
   float g = 1.0 - f;
   return vec4(g * g * g, 4.0 + 3.0 * f * f * (f - 2.0), 4.0 + 3.0 * g * g * (g - 2.0), f * f * f) / 6.0;
 }
+
+`;
+
+/** Light that reaches a place on the ground. */
+export const READ_GROUND = `${PLACE_IN_MAP}${SPLINE}
+uniform sampler2D mapShade, mapRaised, mapContact;
 
 // A mip level smoothed with a cubic spline: four bilinear looks, no squares to be seen.
 vec4 smoothLevel(sampler2D map, vec2 at, float level) {
@@ -173,11 +181,24 @@ vec3 lightOnGround(vec2 ground) {
   vec2 at = (ground - mapPlace.xy) * mapPlace.z, inside = min(at, 1.0 - at);
   if (min(inside.x, inside.y) < 0.0) return vec3(1);
   vec4 wide = smoothLevel(mapShade, at, 5.0);
-  if (wide.a < 0.002 && smoothLevel(mapContact, at, 4.0).r < 0.002) return vec3(1);
   float height = smoothLevel(mapRaised, at, 5.0).r / (wide.a + 1e-4);
   vec4 thrown = softly(mapShade, at, 1.2 + 3.3 * sqrt(clamp(height, 0.0, 1.0)));
   float contact = max(smoothLevel(mapContact, at, 1.0).r, 0.6 * smoothLevel(mapContact, at, 4.0).r);
   return (1.0 - 0.75 * contact) * (1.0 - 0.55 * thrown.a + 0.45 * thrown.rgb);
+}
+
+`;
+
+/** How deep a point lies behind what is lit. */
+export const READ_SKIN = `${PLACE_IN_MAP}${SPLINE}
+uniform sampler2D mapDepth;
+
+// Nearly exp(-x) for x >= 0.
+float fade(float x) {
+  x = max(1.0 - 0.125 * x, 0.0);
+  x *= x;
+  x *= x;
+  return x * x;
 }
 
 // How far p lies behind the skin that faces the light [m], and how open it is to the light, 0..1: means over 4 x 4
