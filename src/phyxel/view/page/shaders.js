@@ -20,7 +20,7 @@ void read(int record) {
   tint = vec4(color & 255u, (color >> 8) & 255u, (color >> 16) & 255u, color >> 24) / 255.0;
 }
 uniform vec3 corner, extent;
-uniform float finest, valued, grain, sheet;
+uniform float finest, valued, grain, sheet, opened;
 uniform sampler2D legend;
 
 vec3 at() { return corner + turn * (extent * place.xyz); }
@@ -67,6 +67,7 @@ const SCREEN = `
 uniform mat4 view, projection;
 uniform vec2 pixels;  // of the picture
 uniform float focal;  // [pixels]
+uniform vec3 eye, origin;  // of the picture, and of the part [m]
 `;
 
 /** Discs. What is narrower than a pixel becomes an ellipse on the screen that is not: nothing vanishes. */
@@ -93,6 +94,8 @@ void main() {
   gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
   if (sheet > 0.5 && facing < 0.0) { n = -n; facing = -facing; }
   if (!(facing > 0.0 && c.z < 0.0)) return;
+  // The half toward the eye of what is opened is left out.
+  if (opened > 0.5 && dot(at() - origin, eye - origin) > 0.0) return;
   vec3 a = mat3(view) * axes[0], b = mat3(view) * axes[1];
   float perDepth = focal / -c.z;
   vec2 a2 = perDepth * (a.xy - a.z * c.xy / c.z), b2 = perDepth * (b.xy - b.z * c.xy / c.z);

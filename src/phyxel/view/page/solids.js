@@ -50,8 +50,9 @@ export class Solid {
       valued: about.valued ? 1 : 0,
       tinted: blobs.colors ? 1 : 0,
       sheet: about.sheet ? 1 : 0,
+      opened: about.opened ? 1 : 0,
       grain: about.valued ? 0 : lookNamed(about.look).grain,
-      row: rowOf(about.look),
+      row: rowOf(about.valued && about.look !== "painted" ? "matte" : about.look), // values must stay legible
     };
   }
 

@@ -1,11 +1,12 @@
 /** Gaussian splats: records of 28 bytes in a texture, drawn from back to front. */
 
 import { Program, Records, bindTextures } from "phyxel/gl.js";
+import { TEXTURES } from "phyxel/shaders.js";
 
 const PER_ROW = 256; // records in a row of the texture, seven words each
 const WORDS = 7;
 
-const RECORDS = `
+export const SPLAT_RECORDS = `
 uniform highp usampler2D records;
 uniform vec3 corner;  // about the base [m]
 uniform float unit;
@@ -32,7 +33,7 @@ vec4 colorOf(int k) {
 `;
 
 /** Zwicker's projection of a Gaussian: to first order about its middle, and a little wider than a pixel. */
-const VERTEX = `${RECORDS}
+const VERTEX = `${SPLAT_RECORDS}
 uniform highp usampler2D order;
 uniform mat4 view, projection;
 uniform vec2 pixels;
@@ -101,6 +102,7 @@ export class SplatProgram {
 /** The splats of one part on the GPU. */
 export class Splats {
   constructor(gl) {
+    this.gl = gl;
     this.records = new Records(gl, 1, WORDS, PER_ROW);
     this.order = new Records(gl, 1);
     this.sorter = new Sorter();
@@ -124,6 +126,13 @@ export class Splats {
     this.order.fill(this.sorter.order(this.places, this.count, way));
     this.sorted = true;
     this.way = way;
+  }
+
+  drawPoints() {
+    const { gl } = this;
+    bindTextures(gl, [this.records.texture], TEXTURES.records);
+    gl.bindVertexArray(null);
+    gl.drawArrays(gl.POINTS, 0, this.count);
   }
 
   free() {
@@ -159,7 +168,10 @@ export class Sorter {
     }
     const scale = most > least ? (KEYS - 1) / (most - least) : 0;
     starts.fill(0);
-    for (let k = 0; k < count; k++) starts[(keys[k] = (most - depths[k]) * scale) + 1]++;
+    for (let k = 0; k < count; k++) {
+      keys[k] = (most - depths[k]) * scale;
+      starts[keys[k] + 1]++;
+    }
     for (let key = 0; key < KEYS; key++) starts[key + 1] += starts[key];
     for (let k = 0; k < count; k++) numbers[starts[keys[k]]++] = k;
     return numbers.subarray(0, count);
