@@ -295,7 +295,7 @@ def test_the_saved_page_plays_from_a_file(viewer, page, browser, tmp_path):
     alone.on("pageerror", lambda error: faults.append(str(error)))
     alone.on("request", lambda request: asked.append(request.url))
     alone.goto(Path(file).as_uri())
-    alpage_until(one, "window.phyxel?.frame")
+    page_until(alone, "window.phyxel?.frame")
     first = alone.evaluate("phyxel.frame.about.time")
     page_until(alone, "phyxel.frame.about.time > given + 0.1", first)
     assert is_red(picture(alone)).mean() > 0.01

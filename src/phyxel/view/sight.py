@@ -41,7 +41,7 @@ class Sight:
 
     def __init__(self, of: Any) -> None:
         self.world: World = getattr(of, "world", of)
-        self._scene = None if of is self.world else of.scene.content
+        self._scene = getattr(of, "scene", None)
         self.field: str | None = None
         self.mode, self.surface = "surface", "auto"
         self.plane: Plane | None = None
