@@ -26,7 +26,8 @@ export class Picture {
       options: Object.keys(NORMALS).map((axis) => [axis, axis, `A plane across the ${axis} axis`]),
       ask: (axis) => this.face(NORMALS[axis]) });
     this.place = new Quantity({ id: "slice", label: "Place", unit: "m", low: -1, high: 1,
-      tip: "Where the plane stands along its axis; its handle in the picture moves it, too", ask: (where) => this.move(where) });
+      tip: "Where the plane stands along its axis; its handle in the picture moves it, too",
+      ask: (where) => this.move(where) });
     this.elements = [this.surface, this.field, this.mode, this.axis, this.place].map(({ element }) => element);
     this.makeHandle();
   }
@@ -124,10 +125,11 @@ export class Picture {
     const { axis, scale } = this.direction();
     const [dx, dy] = [event.clientX - this.from.x, event.clientY - this.from.y];
     const where = this.from.where + (dx * axis[0] + dy * axis[1]) * scale;
+    const within = Math.min(Math.max(where, this.place.low), this.place.high);
     this.place.held = true;
-    this.place.show(Math.min(Math.max(where, this.place.low), this.place.high));
+    this.place.show(within);
     cancelAnimationFrame(this.asking);
-    this.asking = requestAnimationFrame(() => this.place.ask(Math.min(Math.max(where, this.place.low), this.place.high)));
+    this.asking = requestAnimationFrame(() => this.place.ask(within));
   }
 
   /** Unit vector of the normal in the picture and metres per pixel along it. */
