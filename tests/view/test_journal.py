@@ -17,7 +17,7 @@ from phyxel.world import World
 
 SCENE = """
 title = "two blocks"
-fps = 24  # falls on no ticks
+fps = 25  # falls on no ticks
 gravity = [0, -3, 0]
 
 [[body]]
@@ -38,7 +38,7 @@ nodes = 60
 points = 1500
 size = 0.2
 at = [0.4, 0, 0]
-material = {{ preset = "jelly" }}
+material = {{ preset = "gelatin" }}
 
 [[collider]]
 kind = "ground"
