@@ -1,6 +1,7 @@
 """What is done by hand to a running world is a scene that does the same."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
