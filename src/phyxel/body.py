@@ -17,7 +17,7 @@ from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
 from phyxel.cracks.samples import scattered
 from phyxel.errors import PhyxelError
-from phyxel.handle import Handle, Motion, stays, turn_of, way_of
+from phyxel.handle import Handle, Motion, OpenPath, stays, turn_of, way_of
 from phyxel.hull import Hull
 from phyxel.look import look_named
 from phyxel.making import Pose, filled, sheeted
@@ -499,10 +499,11 @@ class Body:
         """Hold nodes where they are."""
         return self.drag(where)
 
-    def drag(self, where: Where, to: Motion = (0.0, 0.0, 0.0), turn: Motion | None = None) -> Handle:
+    def drag(self, where: Where, to: Motion | OpenPath = (0.0, 0.0, 0.0), turn: Motion | None = None) -> Handle:
         """Move nodes by `to` [m] from where they are now, and turn them about their middle by `turn` (degrees about x,
         y, z, in this order): three numbers, reached in the next 1/60 s; a function of the world's time [s]; or
-        keyframes, a list of (time [s], three numbers), straight and evenly between them from now on. About one axis
+        keyframes, a list of (time [s], three numbers), straight and evenly between them from now on, or an `OpenPath`,
+        whose keyframes come to be while it is followed. About one axis
         they turn as often as is asked for, else the short way. What is let go keeps the velocity it was moved with."""
         path, rotation = way_of(f"{self.name}: drag", to, self._now), turn_of(f"{self.name}: turn", turn, self._now)
         turns = turn is not None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,30 @@ Motion = Vector | Callable[[float], Vector] | Keyframes
 
 DRAG_TIME = 1 / 60
 """Time in which a drag by a fixed displacement or turn gets there [s]."""
+
+
+class OpenPath:
+    """Keyframes that come to be while they are followed: straight from nothing at the start to one after the other,
+    and on at the last. A drag along them goes the same way to the bit as one along all of them, known from the start,
+    as long as none is behind the clock when it comes."""
+
+    def __init__(self, start: float) -> None:
+        self.keys: list[tuple[float, tuple[float, float, float]]] = [(start, (0.0, 0.0, 0.0))]
+        """times [s] and how far it has gone then [m]"""
+
+    def to(self, time: float, place: Vector) -> None:
+        """Go on, to be there at a time [s] after the last one."""
+        x, y, z = as_vector("drag", place).tolist()
+        if not time > self.keys[-1][0]:
+            raise PhyxelError(f"drag: to {place} until {time:g} s: give a time after {self.keys[-1][0]:g} s")
+        self.keys.append((time, (x, y, z)))
+
+    def at(self, time: float) -> Floats:
+        """How far it has gone at a time [s], shape (3,) [m]."""
+        after = bisect_left(self.keys, time, key=lambda key: key[0])
+        near = self.keys[max(after - 1, 0) : after + 1]
+        times, places = [key[0] for key in near], np.array([key[1] for key in near])
+        return np.array([np.interp(time, times, along) for along in places.T])
 
 
 @dataclass(eq=False)
@@ -91,9 +116,11 @@ class Handle:
         return middle + shift + (self.taken - middle) @ rotation.T
 
 
-def way_of(label: str, to: Motion, start: float) -> Callable[[float], Floats]:
+def way_of(label: str, to: Motion | OpenPath, start: float) -> Callable[[float], Floats]:
     """Displacement [m] at a time [s], for a drag from `start` [s] on: straight from here through all keyframes, and on
     at the last."""
+    if isinstance(to, OpenPath):
+        return to.at
     if callable(to):
         as_vector(label, to(start))
         return lambda time: as_vector(label, to(time))
@@ -122,12 +149,11 @@ def turn_of(label: str, turn: Motion | None, start: float) -> Callable[[float], 
     return rotation
 
 
-def stays(to: Motion, turn: Motion | None) -> bool:
-    """Whether a drag goes nowhere."""
-    if turn is not None or callable(to):
+def stays(to: Motion | OpenPath, turn: Motion | None) -> bool:
+    """Whether a drag goes nowhere. One along keyframes is a hand, not a support, even where it rests."""
+    if turn is not None or callable(to) or isinstance(to, OpenPath) or _is_keyed(to):
         return False
-    values: Any = [value for _, value in to] if _is_keyed(to) else to  # type: ignore[misc]
-    return not np.any(values)
+    return not np.any(to)  # type: ignore[arg-type]
 
 
 def _is_keyed(motion: Vector | Keyframes) -> bool:

@@ -12,6 +12,7 @@ from phyxel.body import Body, Handle
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.fields import ForceField
+from phyxel.handle import OpenPath
 from phyxel.material import Material
 from phyxel.region import as_vector, select
 from phyxel.scene_bodies import AnyFieldPart, EventPart
@@ -82,11 +83,26 @@ class Performance:
     def happen(self, event: EventPart) -> EventPart:
         """Let an event happen now, whatever its time says; the event with its true time, as a scene would have it.
         One that is wrong is refused, and nothing is changed."""
-        event = event.model_copy(update={"at": self.world.time})
-        Stand.of(self).go_on(event)
+        event = self._due(event)
         if event.lift is not None:
             refuse_overlap(self.world, self._body(event), event.lift)
         self._apply(event)
+        return event
+
+    def grab(self, event: EventPart) -> tuple[EventPart, OpenPath]:
+        """Let a hold happen now that follows a path as it comes to be; the event with its true time, and the path.
+        With all keyframes in `hold.path` it goes the same way to the bit."""
+        event = self._due(event)
+        assert event.hold is not None
+        body, path = self._body(event), OpenPath(event.at)
+        self.handles[body.name, event.hold.name or ""] = body.drag(event.hold.where, path)
+        return event, path
+
+    def _due(self, event: EventPart) -> EventPart:
+        """An event with the present for its time, if it can happen. What the scene has for this time happens first."""
+        self.world.advance(0.0)
+        event = event.model_copy(update={"at": self.world.time})
+        Stand.of(self).go_on(event)
         return event
 
     def _apply(self, event: EventPart) -> None:
@@ -214,7 +230,8 @@ class Stand:
             self.brittle.add(name)
         if event.lift is not None:
             as_vector("lift", event.lift)
-            self.held = {(whose, hold) for whose, hold in self.held if whose != name}
+            if name not in self.brittle:  # else pieces may still be held
+                self.held = {(whose, hold) for whose, hold in self.held if whose != name}
         if event.hold is not None:
             if known:
                 event.hold.rehearse(body, event.at, self.performance.skeletons[body.whole])

@@ -192,11 +192,16 @@ class World:
         self._advance_to(end)
         self.set_clock(end)
 
-    def tick(self) -> None:
-        """Go on to the next multiple of 1/rate."""
+    @property
+    def next_tick(self) -> float:
+        """The next multiple of 1/rate [s]."""
         if self.rate is None:
             raise PhyxelError("world.tick: the clock has no ticks; set world.rate first")
-        self.advance((math.floor(self.time * self.rate + ON_TICK) + 1) / self.rate - self.time)
+        return (math.floor(self.time * self.rate + ON_TICK) + 1) / self.rate
+
+    def tick(self) -> None:
+        """Go on to the next multiple of 1/rate."""
+        self.advance(self.next_tick - self.time)
 
     def _rounded_to_tick(self, time: float) -> float:
         """A time [s], or that of the tick which it is but for rounding."""

@@ -1,7 +1,7 @@
 /** The panel of what is measured: plots of energy, volume and milliseconds, and a few numbers. */
 import { Fact } from "phyxel/controls.js";
 import { Plot } from "phyxel/plots.js";
-import { digits, written } from "phyxel/quantities.js";
+import { digits } from "phyxel/quantities.js";
 
 const STAGES = [
   ["physics", "physics", "Moving the nodes"], ["surface", "surface", "Carrying the surface along"],
@@ -22,12 +22,12 @@ export class Measured {
     this.cost = new Plot({ id: "milliseconds", title: "Time of an update", stacked: true,
       tip: "What the machine works for each picture, by stage",
       format: (value) => `${digits(value)} ms`, series: STAGES });
-    this.surfels = new Fact({ id: "surfels", label: "Surfels", tip: "Discs of surface that are sent for each picture" });
+    this.surfels = new Fact({ id: "surfels", label: "Surfels",
+      tip: "Discs of surface that are sent for each picture" });
     this.latency = new Fact({ id: "latency", label: "Hand to picture",
       tip: "Time from a move of your pointer to the picture that shows what it did" });
-    this.total = new Fact({ id: "total", label: "Total energy", tip: "Kinetic, elastic and potential energy together" });
     this.plots = [this.energy, this.volume, this.cost];
-    this.elements = [...this.plots, this.surfels, this.total, this.latency].map(({ element }) => element);
+    this.elements = [...this.plots, this.surfels, this.latency].map(({ element }) => element);
   }
 
   set(scene) {
@@ -47,15 +47,12 @@ export class Measured {
   }
 
   add(numbers) {
-    const { time, kinetic, elastic, potential, surfels, milliseconds = {} } = numbers;
+    const { time, surfels, milliseconds = {} } = numbers;
     for (const plot of [this.energy, this.volume]) {
       if (plot.whole) plot.at(time);
       else plot.add(numbers);
     }
     this.cost.add(milliseconds);
-    const energies = [kinetic, elastic, potential].filter(Number.isFinite);
-    this.total.element.hidden = !energies.length;
-    this.total.set(written(energies.reduce((sum, value) => sum + value, 0), "J"));
     this.surfels.set((surfels ?? 0).toLocaleString("en"));
     const { latency } = this.view.source;
     this.latency.set(latency === null ? "–" : `${Math.round(latency)} ms`);

@@ -13,10 +13,11 @@ export class Plot {
       const value = make("span", { id: `${id}_${name}`, class: "value" }, "–");
       return [name, { value, element: make("span", { class: `reading tone${k}`, tip: words }, text, " ", value) }];
     }));
+    const readings = make("div", { class: "readings" }, ...[...this.readings.values()].map(({ element }) => element));
+    this.sum = make("span", { id: `${id}_sum`, class: "value" });
     this.element = make("figure", { class: "figure" },
-      make("figcaption", { tip }, make("span", { class: "label" }, title),
-        make("span", { class: "readings" }, ...[...this.readings.values()].map(({ element }) => element))),
-      this.canvas);
+      make("figcaption", { tip }, make("span", { class: "label" }, title), series.length > 1 ? this.sum : readings),
+      this.canvas, series.length > 1 ? readings : null);
     this.clear();
   }
 
@@ -54,6 +55,7 @@ export class Plot {
       const { value } = this.readings.get(name);
       if (value.textContent !== text) value.textContent = text;
     });
+    this.sum.textContent = this.format(sum(values));
   }
 
   get useful() {

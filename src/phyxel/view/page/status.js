@@ -1,6 +1,6 @@
 /** What is said about the state of things: connection and pace, notices, what is being made, what went wrong. */
 import { button } from "phyxel/controls.js";
-import { icon, make } from "phyxel/elements.js";
+import { make } from "phyxel/elements.js";
 import { digits } from "phyxel/quantities.js";
 
 const STAYS = { info: 4000, warning: 8000, error: 10000 }; // [ms] that a notice stays
@@ -19,8 +19,8 @@ export class Status {
       tip: "How fast the world goes over what is asked for; below 1 this machine needs longer than there is time" });
     this.updates = make("span", { id: "updates", tip: "Pictures of the world that are sent in a second" });
     this.pages = make("span", { id: "pages", tip: "Pages that watch this world, each with its own hand" });
-    this.element = make("div", { id: "status", role: "status" }, this.dot, this.name, this.state, this.pace,
-      this.updates, this.pages);
+    this.element = make("div", { id: "status", role: "status" }, this.dot, this.name, this.updates, this.pages,
+      this.state, this.pace);
     this.toasts = make("div", { id: "notices", "aria-live": "polite" });
     this.overlay = make("div", { id: "overlay", hidden: true });
     this.connected("connecting");
@@ -42,14 +42,16 @@ export class Status {
     const { paused, speed = 1 } = this.view.scene;
     const slow = pace !== undefined && pace !== null && pace < 0.95 && !paused;
     this.pace.hidden = !slow;
-    if (slow) this.pace.textContent = `${digits(Number((pace * speed).toPrecision(2)))}× real time: this machine cannot keep up`;
-    this.updates.textContent = updates === undefined ? "" : `${Math.round(updates)}/s`;
+    const share = digits(Number((pace * speed).toPrecision(2)));
+    if (slow) this.pace.textContent = `${share}× real time: this machine cannot keep up`;
+    this.updates.textContent = paused ? "paused" : updates ? `${Math.round(updates)}/s` : "";
     this.pages.hidden = !(pages > 1);
     this.pages.textContent = `${pages} pages`;
   }
 
   notice(text, level = "info") {
-    const toast = make("div", { class: `toast ${level}`, role: level === "error" ? "alert" : null }, make("span", {}, text),
+    const role = level === "error" ? "alert" : null;
+    const toast = make("div", { class: `toast ${level}`, role }, make("span", {}, text),
       button({ look: "close", tip: "Close this notice", press: () => toast.remove() }));
     this.toasts.append(toast);
     while (this.toasts.children.length > MOST) this.toasts.firstChild.remove();
@@ -94,11 +96,10 @@ export class Help {
   constructor(keys, gestures) {
     const rows = (list) => list.map(([what, text]) => make("div", {}, make("dt", {}, ...[what].flat().map(
       (key) => make("kbd", {}, key))), make("dd", {}, text)));
-    this.element = make("dialog", { id: "help_sheet" }, make("form", { method: "dialog" },
+    this.element = make("dialog", { id: "help_sheet", "aria-label": "Help" },
       make("header", {}, make("h2", {}, "Hands and keys"),
-        make("button", { class: "bare", "aria-label": "Close" }, icon("close"))),
-      make("div", { class: "sheet" },
-        make("dl", {}, ...rows(gestures)), make("dl", {}, ...rows(keys)))));
+        button({ id: "help_close", look: "close", tip: "Close this sheet", press: () => this.toggle() })),
+      make("div", { class: "sheet" }, make("dl", {}, ...rows(gestures)), make("dl", {}, ...rows(keys))));
     this.element.addEventListener("click", (event) => event.target === this.element && this.element.close());
   }
 

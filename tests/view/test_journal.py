@@ -1,0 +1,155 @@
+"""What is done by hand to a running world is a scene that does the same."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phyxel.scene import Scene
+from phyxel.scene_bodies import EventPart
+from phyxel.view.journal import Journal
+from phyxel.world import World
+
+SCENE = """
+title = "two blocks"
+fps = 24  # falls on no ticks
+gravity = [0, -3, 0]
+
+[[body]]
+name = "left"
+shape = "box"
+model = "{model}"
+nodes = 60
+points = 1500
+size = 0.2
+at = [0, 0.02, 0]
+material = {{ young = 3e4, damping = 1e-3 }}
+
+[[body]]
+name = "right"
+shape = "sphere"
+model = "{model}"
+nodes = 60
+points = 1500
+size = 0.2
+at = [0.4, 0, 0]
+material = {{ preset = "jelly" }}
+
+[[collider]]
+kind = "ground"
+
+[[event]]
+at = 0.0
+body = "right"
+force = [0.1, 0, 0]
+
+[[event]]
+at = 0.05
+body = "left"
+material = {{ young = 4e4 }}
+over = 0.1
+"""
+
+
+class Hand:
+    """Does things to a performance, tick by tick, and looks at it now and then."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.performance, self.journal = scene.performance(), Journal(scene)
+        self.seen: dict[float, list[np.ndarray]] = {}
+        """how things stood at the times of frames, before the next tick"""
+
+    @property
+    def world(self) -> World:
+        return self.performance.world
+
+    def do(self, **what: Any) -> None:
+        self.journal.record(self.performance.happen(EventPart(at=99.0, **what)))
+
+    def ticks(self, count: int, lead: Callable[[int], None] = lambda k: None) -> None:
+        for k in range(count):
+            if round(self.world.time * 60) / 60 == self.world.time:
+                self.seen[self.world.time] = stand(self.world)
+            lead(k)
+            self.world.tick()
+            if k % 3 == 0:
+                _ = [(body.surface, body.diagnostics()) for body in self.world.bodies]
+
+    def wander(self, body: str, **where: Any) -> None:
+        """Take hold, go about, rest, go on faster while time runs slower, and let go."""
+        luck = np.random.default_rng(3)
+        trail = self.journal.grab(self.performance, body, "hand", **where)
+        place = np.zeros(3)
+
+        def lead(k: int) -> None:
+            nonlocal place
+            if k % 7 < 4:
+                place = place + 0.004 * luck.standard_normal(3) + (0, 0.001, 0)
+                trail.to(self.world.next_tick, place)
+
+        self.ticks(3)  # held, but not led yet
+        self.ticks(9, lead)
+        self.do(rate=480)
+        self.ticks(9, lead)
+        self.do(rate=120)
+        self.ticks(9, lead)
+        assert 0 < len(trail.hold.hold.path) < 25
+        self.do(body=body, release="hand")
+
+
+def stand(world: World) -> list[np.ndarray]:
+    return [part for body in world.bodies for part in (body.positions, body.velocities)]
+
+
+def poke(hand: Hand) -> None:
+    """What any model can do."""
+    hand.do(rate=120)
+    hand.ticks(4)
+    hand.do(gravity=(0, -9.81, 0), body="left", material={"young": 2e4})
+    hand.wander("left", surfel=700)
+    hand.do(body="right", hold={"name": "pin", "near": (0.5, 0.1, 0)})
+    hand.do(field={"kind": "push", "name": "wind", "force": (0.3, 0, 0), "near": (0, 0.1, 0), "bodies": ["left"]})
+    hand.ticks(5)
+    hand.do(remove="wind")
+    hand.do(body="right", release="pin", force=(0, 0, 0))
+    hand.ticks(3)
+    hand.do(body="left", lift=(0, 0.05, 0))
+    hand.journal.grab(hand.performance, "left", "never led", near=(0, 0.1, 0))  # another hand, which leaves it held
+    hand.ticks(4)
+
+
+def knead(hand: Hand) -> None:
+    """What only phyxels can do."""
+    hand.do(body="left", release="never led")
+    hand.do(body="left", cut={"at": (0.01, 0.1, 0), "normal": (1, 0.2, 0)})
+    hand.do(body="right", melt={"viscosity": 5.0})
+    hand.ticks(8)
+    assert [body.name for body in hand.world.bodies] == ["left", "right", "left-2"]
+    hand.wander("left-2", surfel=20)
+    hand.do(body="right", solidify={})
+    hand.ticks(2)
+    hand.wander("right", near=tuple(hand.world.bodies[1].positions[5].round(3).tolist()))
+
+
+@pytest.mark.parametrize("model", ["phyxel", "modal"])
+def test_a_scene_saved_from_the_hand_goes_the_same_way_to_the_bit(model: str) -> None:
+    """Read from its text and played in frames, as `phyxel run` does."""
+    hand = Hand(Scene.parse(SCENE.format(model=model)))
+    poke(hand)
+    if model == "phyxel":
+        knead(hand)
+    hand.ticks(1)
+    text = hand.journal.toml(hand.performance)
+    print(text)
+    scene = Scene.parse(text)
+    assert (scene.content.title, scene.content.rate, scene.fps) == ("two blocks", 120, 60)
+    assert scene.seconds == 4.0
+    world, compared = scene.world(), 0
+    for frame in range(int(hand.world.time * 60)):
+        world.advance(max(frame / scene.fps - world.time, 0.0))
+        if world.time in hand.seen:
+            there = zip(stand(world), hand.seen[world.time], strict=True)
+            assert all(np.array_equal(one, other) for one, other in there), f"frame {frame}"
+            compared += 1
+    assert compared > 15
