@@ -95,7 +95,7 @@ def test_slices_leave_what_lies_behind_them():
     half = seen(rest)
     edge = 0.1 + quantum(rest)
     # Discs too end at the plane, but for what rounding their half axes up adds; the angle has half a code.
-    assert half.positions[:, 0].max() < edge and 0.08 < half.positions[:, 0].max()
+    assert 0.08 < half.positions[:, 0].max() < edge
     assert np.sum(half.positions[:, 0] < 0) == np.sum(body.surface.positions[:, 0] < 0)
     reach = np.abs(half.first[:, 0]) * half.axes[:, 0]
     assert np.all(half.positions[:, 0] + reach < edge + 0.06 * half.axes[:, 0])
