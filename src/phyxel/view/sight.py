@@ -101,7 +101,7 @@ class Sight:
     def camera(self) -> dict[str, Any]:
         """The first camera: as the scene asks for, else one that sees the bodies and the ground under them."""
         scene = self._scene
-        camera, output = (CameraPart(), OutputPart()) if scene is None else (scene.camera, scene.output)
+        camera, output = (CameraPart(), OutputPart()) if scene is None else (scene.content.camera, scene.content.output)
         framed = framing(*visible_box(self.world), camera, output)
         eye, target = camera.eye or framed.eye, camera.target or framed.target
         return {"eye": [float(x) for x in eye], "target": [float(x) for x in target], "fov": camera.fov}
