@@ -251,8 +251,8 @@ def test_who_says_what_it_has_seen_gets_no_more_than_it_can_draw(server):
             while True:
                 message = live.recv(timeout=0.3)
                 waiting += [read(message, live.kept)] if isinstance(message, bytes) else []
-        # Those on their way when it first said so, and not one a hundredth of a second from then on.
-        assert len(waiting) <= MOST_UNSEEN + 3
+        # Only those that were on their way when it first said so; then none, though one comes each hundredth second.
+        assert MOST_UNSEEN <= len(waiting) < 30
         newest = server.show.frame
         live.send(json.dumps({"do": "seen", "frame": waiting[-1].about["frame"]}))
         assert frames(live, 1)[0].about["frame"] >= newest - 1  # not the next of those it missed

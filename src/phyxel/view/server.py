@@ -98,7 +98,11 @@ class Server:
         return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
 
     def start(self) -> None:
-        self._show.start()
+        try:
+            self._show.start()
+        except BaseException:
+            self.stop()
+            raise
         self._thread.start()
         self._started.wait()
 
