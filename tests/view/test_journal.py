@@ -1,15 +1,11 @@
 """What is done by hand to a running world is a scene that does the same."""
 
-import tomllib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from phyxel.errors import PhyxelError
-from phyxel.performance import Performance
 from phyxel.scene import Scene
 from phyxel.scene_bodies import EventPart
 from phyxel.view.journal import Journal

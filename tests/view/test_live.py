@@ -2,13 +2,11 @@
 
 import time
 
-import numpy as np
 import pytest
 
-from phyxel.errors import PhyxelError
 from phyxel.scene import Scene
 from phyxel.view import commands
-from phyxel.view.live import Live, coalesced
+from phyxel.view.live import Live
 
 BEAR = """
 [[body]]
