@@ -79,7 +79,7 @@ class Figure:
         discs = vertices_as_discs(cut.vertices, cut.normals, grey, self._device)
         encoded = self._pane_encoder.encode(discs, self._moved(cut.values), range)
         blobs = {"records": Blob(encoded.records), "faces": kept_faces(cut.faces)}
-        about = self._about(encoded, True) | {"look": "matte", "sheet": True}
+        about = self._about(encoded, True) | {"look": "painted", "sheet": True}
         return Part(f"{self.body.name} slice", "mesh", about, blobs)
 
     def _moved(self, values: Floats | None) -> wp.array | None:
