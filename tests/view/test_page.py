@@ -239,6 +239,17 @@ def test_a_run_can_be_moved_through_and_a_page_finds_its_server_again(browser: A
         page.close()
 
 
+def test_a_browser_that_cannot_draw_is_told_what_to_do(browser: Any) -> None:
+    show = StandIn(hub := Hub())
+    page = browser.new_page(viewport=WINDOW)
+    page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
+    with Server(show, hub) as server:
+        page.goto(server.address)
+        page.wait_for_selector("#overlay.blown")
+        assert "WebGL2" in page.text_content("#overlay")
+    page.close()
+
+
 def test_a_saved_recording_plays_from_its_file(browser: Any, tmp_path: Path) -> None:
     scene = StandIn(Hub()).scene
     shown = [(k / 10, snapshot(k, 5 * k / 10, scene["shown"])) for k in range(31)]

@@ -18,8 +18,9 @@ import { BACKDROP_FRAGMENT, BODY_FRAGMENT, CROWDING_FRAGMENT, SHOWN_FRAGMENT, SM
 import { boxOf, cornersOf, length, placed, subtract } from "phyxel/vectors.js";
 
 const SLOW = 30, QUICK = 9; // milliseconds of a picture above which it gets coarser, below which finer
-const COARSEST = 0.5, FINEST = 2; // pixels drawn over pixels shown, each way
-const STILL = 250; // milliseconds without a new picture after which a coarse one is drawn anew
+const COARSEST = 0.4, FINEST = 2; // pixels drawn over pixels shown, each way
+const STILL = 400; // milliseconds without anything new after which a coarse picture is drawn with all pixels,
+const PATIENCE = 1000; // if that takes no more than so many milliseconds
 
 export class Stage {
   constructor(canvas) {
@@ -89,6 +90,7 @@ export class Stage {
   /** Take a frame (see decode.js): all of it goes to the GPU at once, the message is not needed for drawing. */
   show(frame) {
     this.frame = frame;
+    clearTimeout(this.timer);
     if (this.gl.isContextLost()) return;
     this.#showLegend(frame.about.legend);
     const kept = new Set();
@@ -134,10 +136,15 @@ export class Stage {
     return gliding;
   }
 
+  /** Whether the last picture is finished: who draws sooner lets pictures queue up. */
+  get ready() {
+    return !this.fence;
+  }
+
   /** All pixels, once: nothing moves. */
   #redraw() {
-    if (this.gl.isContextLost()) return;
     const { fineness } = this;
+    if (!this.ready || this.gl.isContextLost() || this.cost > PATIENCE) return;
     this.fineness = 1;
     this.#draw(this.last.camera, this.last.marks);
     this.fineness = fineness;
@@ -336,12 +343,13 @@ export class Stage {
     setTimeout(look, 1);
   }
 
+  /** A picture costs about as much as it has pixels: `cost` is that of one with all pixels of the display. */
   #adapt(milliseconds) {
-    this.milliseconds = 0.8 * (this.milliseconds ?? milliseconds) + 0.2 * milliseconds;
-    if (this.milliseconds > SLOW) this.fineness = Math.max(COARSEST, 0.8 * this.fineness);
-    else if (this.milliseconds < QUICK) this.fineness = Math.min(Math.max(1, FINEST / this.ratio), 1.25 * this.fineness);
-    else return;
-    this.milliseconds = null;
+    const cost = milliseconds / this.fineness ** 2;
+    this.cost = 0.7 * (this.cost ?? cost) + 0.3 * cost;
+    const mean = this.cost * this.fineness ** 2, finest = Math.max(1, FINEST / this.ratio);
+    if (mean < SLOW && (mean > QUICK || this.fineness === finest)) return;
+    this.fineness = Math.max(COARSEST, Math.min(finest, Math.sqrt((0.5 * (SLOW + QUICK)) / this.cost)));
   }
 }
 

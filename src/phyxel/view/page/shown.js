@@ -17,7 +17,7 @@ export class Picture {
     this.surface = new Segments({ id: "surface", label: "Surface", tip: "What is drawn of the bodies",
       ask: (surface) => show({ surface }) });
     this.field = new Menu({ id: "field", label: "Field", tip: "A quantity inside the bodies that colours show",
-      ask: (field) => show({ field }) });
+      ask: (field) => show(field === PLAIN ? { field, mode: "surface" } : { field }) });
     this.mode = new Segments({ id: "mode", label: "Seen on", tip: "Whether the field is seen outside or inside",
       options: [["surface", "Surface", "The field as it is at the surface"],
         ["slice", "Slice", "The field on a plane through the bodies, as if they were cut open"]],
@@ -94,6 +94,11 @@ export class Picture {
     this.mode.element.hidden = !coloured;
     this.mode.set(shown.mode ?? "surface");
     this.dragged = null;
+    this.tellPlane();
+  }
+
+  /** Where the plane is now, in the panel. */
+  tellPlane() {
     const { plane } = this;
     this.axis.element.hidden = this.place.element.hidden = !plane;
     if (!plane) return;
@@ -151,6 +156,7 @@ export class Picture {
     if (!plane) return;
     const [x, y, depth] = camera.project(plane.place, canvas.clientWidth, canvas.clientHeight);
     const { axis } = this.direction();
+    this.tellPlane();
     this.handle.hidden = depth <= 0;
     this.handle.style.transform = `translate(${x}px, ${y}px) rotate(${Math.atan2(axis[1], axis[0])}rad)`;
   }

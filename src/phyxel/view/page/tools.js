@@ -60,7 +60,7 @@ export class Hands {
       this.finish(true);
       this.gesture = new Pinch(this);
     } else if (!this.gesture) this.gesture = this.begin(event);
-    this.aim = null;
+    this.aim = this.view.hover = null;
     canvas.dataset.doing = this.gesture.name;
   }
 
