@@ -74,6 +74,7 @@ window.loseAndRestore = async () => {
   let next = told("webglcontextlost");
   extension.loseContext();
   await next;
+  await new Promise((resolve) => setTimeout(resolve, 20));  // it can be restored once all have heard
   next = told("webglcontextrestored");
   extension.restoreContext();
   await next;

@@ -95,7 +95,7 @@ def test_slices_leave_what_lies_behind_them():
     half = seen(rest)
     edge = 0.1 + quantum(rest)
     # Discs too end at the plane, but for what rounding their half axes up adds; the angle has half a code.
-    assert half.positions[:, 0].max() < edge and 0.08 < half.positions[:, 0].max()
+    assert 0.08 < half.positions[:, 0].max() < edge
     assert np.sum(half.positions[:, 0] < 0) == np.sum(body.surface.positions[:, 0] < 0)
     reach = np.abs(half.first[:, 0]) * half.axes[:, 0]
     assert np.all(half.positions[:, 0] + reach < edge + 0.06 * half.axes[:, 0])
@@ -242,8 +242,10 @@ def test_wrong_wishes_are_refused_in_words_and_change_nothing():
 
 
 def test_the_first_camera_sees_the_body_or_is_the_scene_s():
-    scene = px.Scene.parse('seconds = 1\n[[body]]\nshape = "sphere"\npoints = 500\nnodes = 60\nat = [5, 1, 0]\n')
-    camera = Sight(scene.world()).camera()
+    text = 'seconds = 1\n[[body]]\nshape = "sphere"\npoints = 500\nnodes = 60\nat = [5, 1, 0]\n'
+    told = px.Scene.parse(text + "[camera]\neye = [5, 9, 0.5]\nfov = 20\n").performance()
+    assert Sight(told).camera()["eye"] == [5, 9, 0.5] and Sight(told).camera()["fov"] == 20
+    camera = Sight(told.world).camera()
     way = np.subtract([5, 1, 0], camera["eye"])
     ahead = np.subtract(camera["target"], camera["eye"])
     assert way @ ahead > 0.95 * np.linalg.norm(way) * np.linalg.norm(ahead) and camera["fov"] == 32

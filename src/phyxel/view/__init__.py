@@ -54,6 +54,8 @@ def view(
 
     hub = Hub(overhear)
     thing = opened(what, nodes, model) if isinstance(what, str) else what
+    if isinstance(thing, Scene) and thing.content.title:
+        report(thing.content.title)
     with interrupted_by_signals(), Server(_show(thing, hub, device), hub, host, port) as server:
         report(server.address)
         if server.token is not None:

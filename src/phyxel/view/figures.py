@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from phyxel.contact.colliders import Collider
 from phyxel.export.follow import keeps_its_shape
 from phyxel.export.meshes import mesh_of
 from phyxel.render.stage import collider_discs
+from phyxel.solid.soup import as_vectors
 from phyxel.surface.discs import Discs
 from phyxel.view.encode import Encoded, Encoder
 from phyxel.view.parts import Blob, Part
@@ -144,9 +144,8 @@ def vertices_as_discs(x: Floats, normals: Floats, colors: Floats, device: wp.Dev
     """Vertices (m, 3) [m] of a mesh as discs of no extent."""
     origin = x.mean(axis=0) if len(x) else np.zeros(3)
     nothing = np.zeros((len(x), 3))
-    fields: Sequence[Floats] = (x - origin, nothing, nothing, normals, colors)
-    arrays = (wp.array(np.ascontiguousarray(field, np.float32), dtype=wp.vec3, device=device) for field in fields)
-    return Discs(*arrays, origin)
+    near, axis, normal, color = (as_vectors(field, device) for field in (x - origin, nothing, normals, colors))
+    return Discs(near, axis, axis, normal, color, origin)
 
 
 class ColliderFigure:

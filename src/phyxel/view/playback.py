@@ -56,7 +56,9 @@ class Playback:
     # What a show does, on the network's thread
 
     def start(self) -> None:
+        self._hub.tell({"kind": "busy", "text": f"reading {self.scene.name} ..."})
         self._camera = camera_for(self.scene, self._reader.first())
+        self._hub.tell({"kind": "ready"})
         self._thread.start()
 
     def stop(self) -> None:

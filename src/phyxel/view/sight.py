@@ -41,7 +41,7 @@ class Sight:
 
     def __init__(self, of: Any) -> None:
         self.world: World = getattr(of, "world", of)
-        self._scene = getattr(of, "scene", None)
+        self._content = None if of is self.world else of.scene.content
         self.field: str | None = None
         self.mode, self.surface = "surface", "auto"
         self.plane: Plane | None = None
@@ -100,8 +100,8 @@ class Sight:
 
     def camera(self) -> dict[str, Any]:
         """The first camera: as the scene asks for, else one that sees the bodies and the ground under them."""
-        scene = self._scene
-        camera, output = (CameraPart(), OutputPart()) if scene is None else (scene.camera, scene.output)
+        told = self._content
+        camera, output = (CameraPart(), OutputPart()) if told is None else (told.camera, told.output)
         framed = framing(*visible_box(self.world), camera, output)
         eye, target = camera.eye or framed.eye, camera.target or framed.target
         return {"eye": [float(x) for x in eye], "target": [float(x) for x in target], "fov": camera.fov}

@@ -38,7 +38,7 @@ def legend_about(legend: Legend) -> dict[str, Any]:
     }
 
 
-def at_rest(body: Body, discs: Any) -> Floats:
+def at_rest(body: Body, discs: Any) -> NDArray[np.float64]:
     """Where surfels that are carried are in the reference shape [m], shape (m, 3)."""
     return body.centre + body.unit * np.asarray(discs.shape.points, np.float64)
 

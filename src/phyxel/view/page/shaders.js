@@ -1,7 +1,16 @@
 /** Shaders that put surfels, triangles and dots on the screen and into the light's map. */
 
+const LEGEND = `
+uniform float valued;
+uniform sampler2D legend;
+
+vec3 linearFrom(vec3 c) { return c * (0.012522878 + c * (0.682171111 + c * 0.305306011)); }
+
+vec3 colorOfValue(float value) { return linearFrom(texture(legend, vec2((value * 63.0 + 0.5) / 64.0, 0.5)).rgb); }
+`;
+
 /** Records of surfels, 16 bytes each, as `view/encode.py` packs them; positions and axes in metres about `base`. */
-export const RECORD = `
+export const RECORD = `${LEGEND}
 uniform highp usampler2D records, tints;
 uniform mat3 turn;
 uniform float tinted;
@@ -20,8 +29,7 @@ void read(int record) {
   tint = vec4(color & 255u, (color >> 8) & 255u, (color >> 16) & 255u, color >> 24) / 255.0;
 }
 uniform vec3 corner, extent;
-uniform float finest, valued, grain, sheet, opened;
-uniform sampler2D legend;
+uniform float finest, grain, sheet, opened;
 
 vec3 at() { return corner + turn * (extent * place.xyz); }
 
@@ -43,8 +51,6 @@ mat2x3 halfAxes(vec3 n) {
   return mat2x3(turn * (radius.x * (c * first + s * second)), turn * (radius.y * (c * second - s * first)));
 }
 
-vec3 linearFrom(vec3 c) { return c * (0.012522878 + c * (0.682171111 + c * 0.305306011)); }
-
 // A number in -1..1 of a record's own (Wang's hash): the grain of stone stays with its surfel.
 float speck(uint k) {
   k = (k ^ 61u) ^ (k >> 16);
@@ -55,8 +61,7 @@ float speck(uint k) {
 }
 
 vec3 albedo(int number) {
-  vec3 shown = valued > 0.5 ? texture(legend, vec2((place.w * 63.0 + 0.5) / 64.0, 0.5)).rgb : tint.rgb;
-  return linearFrom(shown) * (1.0 + grain * speck(uint(number)));
+  return (valued > 0.5 ? colorOfValue(place.w) : linearFrom(tint.rgb)) * (1.0 + grain * speck(uint(number)));
 }
 `;
 
@@ -132,10 +137,12 @@ out vec2 inDisc;
 out float depth;
 flat out float slack;
 out vec3 normal, color;
+out float value;
 
 void main() {
   read(gl_VertexID);
   vec3 p = (view * vec4(at(), 1.0)).xyz;
+  value = place.w;
   inDisc = vec2(0);
   depth = -p.z;
   slack = 0.2 * depth / focal;
@@ -194,6 +201,7 @@ void main() { ${FRAGMENT(kind)}
  * farther than the nearest they are, over the size of all. Without float blending the nearest alone.
  */
 export const blendFragment = (kind) => `${VARYINGS(kind)}
+${kind === "MESH" ? `${LEGEND} in float value;` : ""}
 uniform sampler2D front;
 uniform float size;
 uniform vec2 reach;  // nearest and farthest depth of the picture [m]
@@ -202,14 +210,16 @@ layout(location = 1) out vec4 normals;
 void main() { ${FRAGMENT(kind)}
   float z = texelFetch(front, ivec2(gl_FragCoord.xy), 0).r;
   float nearest = reach.x * reach.y / (reach.y - z * (reach.y - reach.x));
+  // Between corners far apart values change evenly, colors do not.
+  vec3 shown = ${kind === "MESH" ? "valued > 0.5 ? colorOfValue(value) : color" : "color"};
 #ifdef BLENDED
   if (here > nearest + slack) discard;
   float weight = (1.0 - qq) * (1.0 - qq) + 1e-3;
-  colors = vec4(color, 1.0) * weight;
+  colors = vec4(shown, 1.0) * weight;
   normals = vec4(normalize(n), (here - nearest) / size) * weight;
 #else
   if (here > nearest * 1.0005) discard;
-  colors = vec4(color, 1.0);
+  colors = vec4(shown, 1.0);
   normals = vec4(0.5 + 0.5 * normalize(n), 0.0);
 #endif
 }
