@@ -41,7 +41,7 @@ class Material:
     viscosity: float | None = None
     """[Pa s] of a melt: it has no shape of its own, and its stress fades at the rate μ/viscosity; None: a solid"""
     strength: float | None = None
-    """[Pa]: the largest principal (tensile) stress it bears before it cracks; None: it never does"""
+    """[Pa]: the largest principal (tensile) stress it bears before it cracks; None or inf: it never does"""
     strength_scatter: float = 0.0
     """standard deviation of the strength from place to place, over the strength; 0: the same everywhere"""
     stiffness: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
@@ -93,7 +93,7 @@ class Material:
         if strength is not None and (isinstance(strength, bool) or not isinstance(strength, numbers.Real)):
             raise MaterialError(f"material.strength = {strength!r}: give a number of Pa")
         self._require(
-            strength is None or 0 < strength < math.inf,
+            strength is None or strength > 0,
             "strength",
             "the tensile strength must be above 0 Pa (concrete: 3e6); leave it out for what never cracks",
         )

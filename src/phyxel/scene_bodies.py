@@ -72,6 +72,8 @@ class MaterialPart(Part):
             )
         if {"young", "poisson"} & set(given) and base.stiffness is not None:
             given.setdefault("stiffness", None)
+        if {"yield_strain", "yield_stress"} & set(given):  # one of them takes the place of the other
+            given = {"yield_strain": None, "yield_stress": None} | given
         return base.but(**given)
 
 

@@ -15,6 +15,9 @@ from phyxel.view.parts import Blob, Part, Snapshot
 
 RADIUS = 0.05
 """[m] of the ball that is shown, which stands on the ground"""
+SURFELS = 800
+UPDATES = 8
+"""a second: browsers without a graphics card draw slowly"""
 UNITS: dict[str, list[Any]] = {
     "young": ["Pa", 1e3, 1e9, "Young's modulus: how hard it is to stretch"],
     "poisson": ["", 0.0, 0.49, "How much it thins when it is stretched"],
@@ -51,7 +54,7 @@ def records(normals: NDArray[np.float64], places: NDArray[np.float64], values: N
     return made.tobytes()
 
 
-def snapshot(frame: int, clock: float, shown: dict[str, Any], count: int = 4000) -> Snapshot:
+def snapshot(frame: int, clock: float, shown: dict[str, Any], count: int = SURFELS) -> Snapshot:
     """The ball at a time [s]: it swings to and fro along y."""
     stretch = np.array([1, 1 + 0.2 * np.cos(6 * clock), 1])
     normals = ball(count)
@@ -82,7 +85,7 @@ class StandIn:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.clock = 0.0
         body = {
-            "name": "bear", "model": "modal", "nodes": 512, "surfels": 4000, "membrane": False, "molten": False,
+            "name": "bear", "model": "modal", "nodes": 512, "surfels": SURFELS, "membrane": False, "molten": False,
             "brittle": False, "material": dict(MATERIAL), "preset_names": ["rubber", "gelatin", "clay"],
             "look": "gummy", "color": "orange", "shows": ["surfels", "nodes"],
         }  # fmt: skip
@@ -141,23 +144,22 @@ class StandIn:
 
     def _run(self) -> None:
         frame = 0
-        while not self._ending.wait(1 / 30):
+        while not self._ending.wait(1 / UPDATES):
             frame += 1
             if not self.scene["paused"]:
-                self.clock += self.scene["speed"] / 30
+                self.clock += self.scene["speed"] / UPDATES
             if self.scene["mode"] == "run":
                 self.clock %= self.scene["duration"]
             self.hub.publish(snapshot(frame, self.clock, self.scene["shown"]), self._heard)
-            if frame % 3 == 0:
-                self.hub.tell(self._numbers())
+            self.hub.tell(self._numbers())
 
     def _numbers(self) -> dict[str, Any]:
         swing = np.cos(6 * self.clock)
         stages = {"physics": 5.5 + swing, "surface": 1.8, "encoding": 0.9, "sending": 0.4}
         energies = {"kinetic": 0.02 * (1 - swing**2), "elastic": 0.02 * swing**2, "potential": 0.004 * swing}
         return {
-            "kind": "numbers", "time": self.clock, "pace": 0.4, "updates": 30.0, "milliseconds": stages, **energies,
-            "volume": 1 + 0.01 * swing, "surfels": 4000, "pages": len(self.hub.pages),
+            "kind": "numbers", "time": self.clock, "pace": 0.4, "updates": float(UPDATES), "milliseconds": stages, **energies,
+            "volume": 1 + 0.01 * swing, "surfels": SURFELS, "pages": len(self.hub.pages),
         }  # fmt: skip
 
 

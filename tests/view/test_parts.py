@@ -23,7 +23,12 @@ def test_a_page_reads_what_was_sent_and_kept_blobs_are_sent_once():
     known, kept = set(), {}
     lengths = []
     for frame, blobs in enumerate(
-        [(Blob(moving), color, faces, color, Blob(empty)), (Blob(moving), color, faces), (Blob(moving), faces), (color,)]
+        [
+            (Blob(moving), color, faces, color, Blob(empty)),
+            (Blob(moving), color, faces),
+            (Blob(moving), faces),
+            (color,),
+        ]
     ):
         sent = snapshot(frame, *blobs)
         message = sent.message(known, {"heard": 5})

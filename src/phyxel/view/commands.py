@@ -98,7 +98,7 @@ class Plain(Command):
 
 
 class Switch(Command):
-    do: Literal["pause", "record"]
+    do: Literal["pause", "record", "loop"]
     on: bool
 
 

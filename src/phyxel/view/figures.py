@@ -86,16 +86,21 @@ class Figure:
         return None if values is None else wp.array(values.astype(np.float32), dtype=float, device=self._device)
 
     def _as_mesh(self, values: Floats | None, range: Range) -> Part:
-        cloud = self.body.cloud
-        if cloud.faces is not None:
-            discs, faces = self.body.surface.carried, cloud.faces
-        else:
-            mesh = mesh_of(self.body)
-            discs, faces = vertices_as_discs(mesh.vertices, mesh.normals, mesh.colors, self._device), mesh.faces
-        encoded = self._encoder.encode(discs, self._moved(values), range)
+        discs, faces = self._vertices()
+        encoded = self._encoder.encode(discs, self._moved(values if values is None else values[: len(discs)]), range)
         blobs = {"records": Blob(encoded.records), "faces": self._face_blob(faces)}
         blobs["colors"] = self._color_blob(discs.color)
         return Part(self.body.name, "mesh", self._about(encoded, values is not None), blobs)
+
+    def _vertices(self) -> tuple[Discs, NDArray[np.integer]]:
+        """Those of the mesh it came with, and its faces."""
+        cloud = self.body.cloud
+        if cloud.faces is None:
+            mesh = mesh_of(self.body)
+            return vertices_as_discs(mesh.vertices, mesh.normals, mesh.colors, self._device), mesh.faces
+        carried, own = self.body.surface.carried, len(cloud) if cloud.mesh is None else len(cloud.mesh.vertices)
+        # Points that were added on faces are no vertices.
+        return carried if own == len(carried) else carried.beginning(own, carried.origin), cloud.faces
 
     def _as_dots(self, values: Floats | None, range: Range) -> Part:
         x = self.body.positions

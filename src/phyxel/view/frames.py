@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import CheckpointError, LoadError, PhyxelError
 from phyxel.points.frames import tangents
 from phyxel.points.ply import read_ply
 from phyxel.scene import Scene
 from phyxel.surface.discs import Discs, disc_radii
 from phyxel.view.encode import Encoder
+from phyxel.view.figures import ColliderFigure, kept
 from phyxel.view.parts import Blob, Part, Snapshot
-
-if TYPE_CHECKING:
-    from phyxel.view.sight import Sight
+from phyxel.view.sight import Sight
 
 Floats = NDArray[np.floating]
 
@@ -60,8 +59,10 @@ class PointFrames:
     def __init__(self, files: dict[int, Path], scene: Scene, device: str | None) -> None:
         self._files, self._device = files, dev.pick(device)
         self.numbers = list(files)
-        heights = [part.height for part in scene.content.collider if part.kind == "ground"]
-        self._ground = max(heights, default=None)
+        made = [part.collider(scene.folder) for part in scene.content.collider]
+        self._ground = max((one.height for one in made if isinstance(one, Ground)), default=None)
+        solid = [one for one in made if isinstance(one, Collider)]
+        self._colliders = [ColliderFigure(one, self._device) for one in solid]
         self._look = scene.content.body[0].look
         self._encoder = Encoder(self._device)
         self._radii: dict[int, Floats] = {}
@@ -72,12 +73,18 @@ class PointFrames:
         positions, normals, colors = read_surfels(self._files[number])
         encoded = self._encoder.encode(self._discs(positions, normals))
         if self._size is None:
-            self._size = float(np.ptp(positions, axis=0).max())
-        rgba = np.concatenate([colors, np.full((len(colors), 1), 255, np.uint8)], axis=1).tobytes()
-        blobs = {"records": Blob(encoded.records), "colors": Blob(rgba, hashlib.sha256(rgba).hexdigest()[:16])}
+            self._size = max(float(np.linalg.norm(np.ptp(positions, axis=0))), 1e-9)
+        rgba = np.concatenate([colors, np.full((len(colors), 1), 255, np.uint8)], axis=1)
+        blobs = {"records": Blob(encoded.records), "colors": kept(rgba.tobytes())}
         about = {"look": self._look, "sheet": False, "pose": None, "valued": False, "collider": False}
         part = Part("surfels", "surfels", encoded.about() | about, blobs)
-        return Snapshot(about_frame(number, time, self._ground, self._size), (part,))
+        around = [figure.part(f"collider {k}", time) for k, figure in enumerate(self._colliders)]
+        return Snapshot(self._about(number, time), (part, *around))
+
+    def _about(self, number: int, time: float) -> dict[str, Any]:
+        """What is said of a frame that nobody's hands are in."""
+        about = {"frame": number, "time": time, "ground": self._ground, "size": self._size}
+        return about | {"legend": None, "plane": None, "pins": [], "grabs": []}
 
     def _discs(self, positions: Floats, normals: Floats) -> Discs:
         count = len(positions)
@@ -89,12 +96,6 @@ class PointFrames:
         fields = [positions - origin, radius * a, radius * b, normals]
         x, a, b, n = (wp.array(np.asarray(one, np.float32), dtype=wp.vec3, device=self._device) for one in fields)
         return Discs(x, a, b, n, n, origin)
-
-
-def about_frame(number: int, time: float, ground: float | None, size: float) -> dict[str, Any]:
-    """What is said of a frame that nobody's hands are in."""
-    about = {"frame": number, "time": time, "ground": ground, "size": size}
-    return about | {"legend": None, "pins": [], "grabs": []}
 
 
 def read_surfels(path: Path) -> tuple[Floats, Floats, NDArray[np.uint8]]:
@@ -121,8 +122,6 @@ class StateFrames:
 
     @cached_property
     def _sight(self) -> Sight:
-        from phyxel.view.sight import Sight
-
         return Sight(self._scene.world(self._device))
 
     def snapshot(self, number: int, time: float) -> Snapshot:

@@ -83,8 +83,8 @@ class Pace:
 
 def rate_for(world: World, speed: float) -> int:
     """Ticks in a second of world time: sixty; more where a tick would have too many substeps, and in slow motion, so
-    that every update has one."""
-    finer = 1
+    that every update has one. Always a multiple of sixty: runs at sixty frames a second take the same steps."""
+    finer = math.ceil(1 / speed - 1e-9)
     if world.phyxels.bodies and world.phyxels.integrator == "leapfrog":
-        finer = min(math.ceil(1 / 60 / world.phyxels.model.stable_step() / SUBSTEPS), FINEST)
-    return max(60 * max(finer, 1), math.ceil(60 / speed - 1e-9))
+        finer = max(finer, min(math.ceil(1 / 60 / world.phyxels.model.stable_step() / SUBSTEPS), FINEST))
+    return 60 * finer

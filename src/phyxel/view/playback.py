@@ -85,7 +85,8 @@ class Playback:
         while not self._ending.wait(TICK):
             self._hear()
             now = time.monotonic()
-            moved = self._show(self._place + (0.0 if self._paused else self._speed * (now - last)))
+            watched = not self._paused and self._hub.pages  # it begins when somebody is there
+            moved = self._show(self._place + (self._speed * (now - last) if watched else 0.0))
             pace += 0.1 * (float(moved) - pace)
             last = now
             if now - numbers_at >= NUMBERS_EVERY:

@@ -8,7 +8,9 @@ no other website that is open in the browser can reach it.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 import secrets
 import socket
 import threading
@@ -292,18 +294,19 @@ class Server:
 
 def _listening(host: str, port: int | None) -> socket.socket:
     """A socket that listens, on the port asked for or on the first free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        family, *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:
+        raise PhyxelError(f'host "{host}": no such address ({error})') from error
     for candidate in range(PORT, PORT + PORTS) if port is None else [port]:
         try:
-            return socket.create_server((host, candidate), family=family, backlog=64)
-        except socket.gaierror as error:
-            raise PhyxelError(f'host "{host}": no such address ({error.strerror})') from error
+            return socket.create_server((str(address[0]), candidate), family=family, backlog=64)
         except OSError as error:
-            reason = error.strerror
-            if host != LOCAL and port is None and error.errno == 99:
+            if error.errno == errno.EADDRNOTAVAIL:
                 raise PhyxelError(f'host "{host}": not an address of this machine') from error
-    free = "leave --port away for a free one" if port is not None else "give a free one with --port"
-    raise PhyxelError(f"port {port or PORT} of {host} cannot be listened on ({reason}); {free}")
+            reason = os.strerror(error.errno or 0)
+    remedy = "give a free one with --port" if port is None else "leave --port away for a free one"
+    raise PhyxelError(f"port {PORT if port is None else port} of {host} cannot be listened on ({reason}); {remedy}")
 
 
 def _found(kind: str, body: bytes, attached: str | None = None) -> Response:

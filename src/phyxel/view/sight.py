@@ -20,7 +20,7 @@ from phyxel.scene_bodies import CameraPart, OutputPart
 from phyxel.view.figures import ColliderFigure, Figure, shows
 from phyxel.view.parts import Part, Snapshot
 from phyxel.view.slices import Slice
-from phyxel.view.values import Gauge, legend_about
+from phyxel.view.values import Gauge, carried_discs, legend_about
 from phyxel.world import World
 
 Floats = NDArray[np.floating]
@@ -73,7 +73,7 @@ class Sight:
             raise PhyxelError(f"a slice shows a field: choose one of {', '.join(QUANTITIES)}")
         seen = None if plane is None else Plane.read(plane)
         if field != self.field:
-            self._limits = None if field is None else Limits(quantity(field))
+            self._limits = None if field is None else self._first_limits(field)
         self.field, self.mode, self.plane, self.surface = field, mode, seen, surface
 
     def _check_field(self, field: str) -> None:
@@ -83,6 +83,12 @@ class Sight:
                 f"{field}: particle surfaces have only a {' and a '.join(ON_SHEETS)}; stress, strain and the distance "
                 "to the surface are inside solids"
             )
+
+    def _first_limits(self, field: str) -> Limits:
+        limits = Limits(quantity(field))
+        if field == "distance":  # which is 0 all over the surface: the scale reaches as deep as nodes lie
+            limits.see(-np.concatenate([body.reach for body in self.world.bodies]))
+        return limits
 
     def fields(self) -> list[dict[str, str]]:
         """Fields that some body has, for pages."""
@@ -94,8 +100,9 @@ class Sight:
 
     def camera(self) -> dict[str, Any]:
         """The first camera: as the scene asks for, else one that sees the bodies and the ground under them."""
-        camera = CameraPart() if self._scene is None else self._scene.camera
-        framed = framing(*visible_box(self.world), camera, OutputPart() if self._scene is None else self._scene.output)
+        scene = self._scene
+        camera, output = (CameraPart(), OutputPart()) if scene is None else (scene.camera, scene.output)
+        framed = framing(*visible_box(self.world), camera, output)
         eye, target = camera.eye or framed.eye, camera.target or framed.target
         return {"eye": [float(x) for x in eye], "target": [float(x) for x in target], "fov": camera.fov}
 
@@ -158,7 +165,7 @@ class Sight:
 
     def _slice(self, body: Body) -> Slice:
         plane = self.plane or Plane((0.0, 0.0, 1.0))
-        shape = (plane, shape_of(body), len(body.surface))
+        shape = (plane, shape_of(body), carried_discs(body))
         if body not in self._slices or self._slices[body][0] != shape:
             self._slices[body] = shape, Slice(body, plane, self.world.device)
         cut = self._slices[body][1]

@@ -87,10 +87,15 @@ export class Quantity extends Control {
     this.slider.addEventListener("change", () => (this.held = false));
     this.entry.addEventListener("focus", () => this.entry.select());
     this.entry.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.written = false;
       if (event.key === "Escape") this.show(this.truth);
       if (event.key === "Enter" || event.key === "Escape") this.entry.blur();
     });
-    this.entry.addEventListener("change", () => this.typed());
+    this.entry.addEventListener("change", () => {
+      this.written = false;
+      this.typed();
+    });
+    this.entry.addEventListener("input", () => (this.written = true));
     this.tick?.addEventListener("change", () => this.switched());
   }
 
@@ -129,7 +134,7 @@ export class Quantity extends Control {
     this.slider.disabled = is_off;
     this.fit = fitting(is_off ? this.low : value, this.unit);
     if (!is_off) this.remembered = value;
-    if (document.activeElement !== this.entry || !slider) {
+    if (!this.written) {
       this.entry.value = is_off ? this.off.text : this.text?.(value) ?? written(value, this.unit);
     }
     this.slider.setAttribute("aria-valuetext", this.entry.value);

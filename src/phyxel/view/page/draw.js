@@ -9,17 +9,17 @@ import { Program, bindTextures, makeTarget, makeTexture } from "phyxel/gl.js";
 import { ROOMS, STUDIO, STUFF } from "phyxel/looks.js";
 import { Marks } from "phyxel/marks.js";
 import {
-  DISC_VERTEX, DOT_VERTEX, MESH_VERTEX, WHOLE_VERTEX, blendFragment, seenFragment,
+  DISC_VERTEX, DOT_VERTEX, MESH_VERTEX, TEXTURES, WHOLE_VERTEX, blendFragment, seenFragment,
 } from "phyxel/shaders.js";
 import { ShadowMap } from "phyxel/shadow.js";
 import { Solid } from "phyxel/solids.js";
 import { SplatProgram, Splats } from "phyxel/splats.js";
-import { SMOOTH_FRAGMENT, STUDIO_FRAGMENT } from "phyxel/studio.js";
-import { boxOf, length, placed, subtract } from "phyxel/vectors.js";
+import { BACKDROP_FRAGMENT, BODY_FRAGMENT, CROWDING_FRAGMENT, SHOWN_FRAGMENT, SMOOTH_FRAGMENT } from "phyxel/studio.js";
+import { boxOf, cornersOf, length, placed, subtract } from "phyxel/vectors.js";
 
-const SLOW = 40, QUICK = 14; // milliseconds of a picture above which it gets coarser, below which finer
-const COARSEST = 0.5;
-const STILL = 0.25; // seconds without a new picture after which it is drawn as fine as can be
+const SLOW = 30, QUICK = 9; // milliseconds of a picture above which it gets coarser, below which finer
+const COARSEST = 0.5, FINEST = 2; // pixels drawn over pixels shown, each way
+const STILL = 250; // milliseconds without a new picture after which a coarse one is drawn anew
 
 export class Stage {
   constructor(canvas) {
@@ -54,8 +54,12 @@ export class Stage {
       blend: new Program(gl, vertex, blendFragment(kind), defines),
     });
     this.programs = { surfels: both(DISC_VERTEX, "DISC"), mesh: both(MESH_VERTEX, "MESH"), dots: both(DOT_VERTEX, "DOT") };
-    this.studio = new Program(gl, WHOLE_VERTEX, STUDIO_FRAGMENT, defines);
+    this.backdrop = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT);
+    this.shadowed = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT, "#define SHADOWED");
+    this.crowding = new Program(gl, WHOLE_VERTEX, CROWDING_FRAGMENT, defines);
+    this.bodies = new Program(gl, WHOLE_VERTEX, BODY_FRAGMENT, defines);
     this.smooth = new Program(gl, WHOLE_VERTEX, SMOOTH_FRAGMENT);
+    this.shown = new Program(gl, WHOLE_VERTEX, SHOWN_FRAGMENT);
     this.splatting = new SplatProgram(gl);
     this.marks = new Marks(gl);
     this.shadows = new ShadowMap(gl);
@@ -117,49 +121,71 @@ export class Stage {
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 64, 1, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
   }
 
-  /** Draw the frame as `camera` sees it. True if there is more to come though nothing changes: draw again soon. */
+  /** Draw the frame as `camera` sees it. True if the camera still glides: draw again soon. */
   draw(camera, marks = {}) {
-    const { gl } = this, now = performance.now();
-    const since = (now - (this.drawn ?? now)) / 1000;
-    const gliding = camera.settle?.(since) ?? false;
+    const now = performance.now(), gliding = camera.settle?.((now - (this.drawn ?? now)) / 1000) ?? false;
     this.drawn = now;
     this.last = { camera, marks };
-    if (gl.isContextLost()) return gliding;
-    if (since > STILL) this.fineness = Math.max(this.fineness, 0.999);
+    clearTimeout(this.timer);
+    if (this.gl.isContextLost()) return gliding;
+    this.#draw(camera, marks);
+    this.#watch();
+    if (this.fineness < 1) this.timer = setTimeout(() => this.#redraw(), STILL);
+    return gliding;
+  }
+
+  /** All pixels, once: nothing moves. */
+  #redraw() {
+    if (this.gl.isContextLost()) return;
+    const { fineness } = this;
+    this.fineness = 1;
+    this.#draw(this.last.camera, this.last.marks);
+    this.fineness = fineness;
+  }
+
+  #draw(camera, marks) {
+    const { gl } = this;
     this.#makeTargets();
     const common = this.#common(camera);
     const solids = [...this.solids.values()], splats = [...this.splats.values()];
     for (const one of solids) one.place(camera.target, placement);
     for (const one of splats) one.sort(camera.ahead, { ...placement(one.part.about, camera.target), unit: one.part.about.unit ?? 1 });
-    this.#drawShadows(solids, camera.target, common);
+    this.#drawShadows(solids, splats, camera.target, common);
     gl.viewport(0, 0, ...common.pixels);
     this.#drawNearest(solids, common);
     this.#blend(solids, common);
-    this.#light(common);
+    this.#crowd(common, camera);
+    this.#light(common, camera);
     this.#drawOver(splats, marks, common, camera.target);
-    this.#finish(common);
-    this.#watch();
-    return gliding || this.fineness < 0.999;
+    this.#finish();
   }
 
+  /** The canvas has the pixels of the display; what is drawn has more or fewer. */
   #makeTargets() {
-    const { gl, canvas } = this, scale = this.ratio * this.fineness;
-    const width = Math.max(1, Math.round(this.width * scale)), height = Math.max(1, Math.round(this.height * scale));
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const { gl, canvas } = this, sized = (scale) => [this.width, this.height].map((n) => Math.max(1, Math.round(n * scale)));
+    const [wide, high] = sized(this.ratio), [width, height] = sized(this.ratio * this.fineness);
+    if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
     if (this.targets?.width === width && this.targets.height === height) return;
-    if (this.targets) {
-      for (const texture of this.targets.textures) gl.deleteTexture(texture);
-      for (const target of this.targets.targets) gl.deleteFramebuffer(target);
-    }
-    const sums = this.blended ? gl.RGBA16F : gl.RGBA8;
-    const depth = makeTexture(gl, width, height, gl.DEPTH_COMPONENT24);
-    const marks = makeTexture(gl, width, height, gl.R8);
-    const colors = makeTexture(gl, width, height, sums), normals = makeTexture(gl, width, height, sums);
-    const picture = makeTexture(gl, width, height, gl.RGBA8, { linear: true });
-    const seen = makeTarget(gl, [marks], depth), blend = makeTarget(gl, [colors, normals]);
-    const over = makeTarget(gl, [picture], depth), light = makeTarget(gl, [picture]);
-    this.targets = { width, height, depth, marks, colors, normals, picture, seen, blend, over, light,
-      textures: [depth, marks, colors, normals, picture], targets: [seen, blend, over, light] };
+    this.#dropTargets();
+    const sums = this.blended ? gl.RGBA16F : gl.RGBA8, texture = (format, more) => makeTexture(gl, width, height, format, more);
+    const depth = texture(gl.DEPTH_COMPONENT24), marks = texture(gl.R8), colors = texture(sums), normals = texture(sums);
+    const picture = texture(gl.RGBA8, { linear: true });
+    // What reads the depth cannot be tested against it: a copy.
+    const tested = texture(gl.DEPTH_COMPONENT24);
+    const crowding = makeTexture(gl, (width + 1) >> 1, (height + 1) >> 1, gl.RGBA8);
+    this.targets = {
+      width, height, depth, marks, colors, normals, picture, crowding,
+      seen: makeTarget(gl, [marks], depth), blend: makeTarget(gl, [colors, normals]),
+      crowd: makeTarget(gl, [crowding]), over: makeTarget(gl, [picture], tested),
+      textures: [depth, marks, colors, normals, picture, crowding, tested],
+    };
+  }
+
+  #dropTargets() {
+    const { gl, targets } = this;
+    if (!targets) return;
+    for (const texture of targets.textures) gl.deleteTexture(texture);
+    for (const target of [targets.seen, targets.blend, targets.crowd, targets.over]) gl.deleteFramebuffer(target);
   }
 
   /** What most programs want to know about the picture. */
@@ -180,10 +206,10 @@ export class Stage {
   }
 
   /** The map stays while only the camera moves; but it counts from the camera's target. */
-  #drawShadows(solids, base, { size, ground }) {
+  #drawShadows(solids, splats, base, { size, ground }) {
     const key = base.join();
     if (!this.box || (this.shaded === key)) return;
-    this.shadows.draw(solids, this.box, base, ground, size, this.legend);
+    this.shadows.draw(solids, splats, this.box, base, ground, size, this.legend);
     this.shaded = key;
   }
 
@@ -194,7 +220,7 @@ export class Stage {
     gl.enable(gl.DEPTH_TEST);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     bindTextures(gl, [this.legend]);
-    this.#drawAll(solids, "seen", common, {});
+    this.#drawAll(solids, "seen", common);
     gl.disable(gl.DEPTH_TEST);
   }
 
@@ -202,31 +228,69 @@ export class Stage {
     const { gl, targets } = this;
     gl.bindFramebuffer(gl.FRAMEBUFFER, targets.blend);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    bindTextures(gl, [this.legend, targets.depth]);
+    bindTextures(gl, [this.legend]);
+    bindTextures(gl, [targets.depth], TEXTURES.front);
     if (this.blended) {
       gl.enable(gl.BLEND);
       gl.blendFunc(gl.ONE, gl.ONE);
     }
-    this.#drawAll(solids, "blend", common, { front: 1 });
+    this.#drawAll(solids, "blend", common);
     gl.disable(gl.BLEND);
   }
 
-  #drawAll(solids, pass, common, textures) {
+  #drawAll(solids, pass, common) {
     for (const solid of solids) {
-      this.programs[solid.kind][pass].use(common, textures, { legend: 0 }, solid.uniforms);
-      if (solid.discs) solid.drawDiscs();
-      else solid.drawPlain();
+      this.programs[solid.kind][pass].use(common, TEXTURES, solid.uniforms);
+      solid.draw();
     }
   }
 
-  #light(common) {
-    const { gl, targets, shadows } = this;
-    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.light);
-    bindTextures(gl, [targets.colors, targets.normals, targets.marks, targets.depth,
-      shadows.shade, shadows.raised, shadows.contact, shadows.tops]);
-    this.studio.use(common, shadows.uniforms, STUDIO, this.room, { stuff: STUFF, colors: 0, normals: 1, marks: 2,
-      front: 3, mapShade: 4, mapRaised: 5, mapContact: 6, mapDepth: 7 });
+  #crowd(common, camera) {
+    const { gl, targets } = this, [width, height] = [(targets.width + 1) >> 1, (targets.height + 1) >> 1];
+    if (!this.box) return;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.crowd);
+    gl.viewport(0, 0, width, height);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(...camera.bounds(cornersOf(this.box), width, height));
+    bindTextures(gl, [targets.normals, targets.depth]);
+    this.crowding.use(common, { normals: 0, front: 1 });
     this.#fill();
+    gl.disable(gl.SCISSOR_TEST);
+    gl.viewport(0, 0, targets.width, targets.height);
+  }
+
+  #light(common, camera) {
+    const { gl, targets, shadows } = this, { width, height } = targets;
+    gl.bindFramebuffer(gl.READ_FRAMEBUFFER, targets.seen);
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, targets.over);
+    gl.blitFramebuffer(0, 0, width, height, 0, 0, width, height, gl.DEPTH_BUFFER_BIT, gl.NEAREST);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.over);
+    bindTextures(gl, [targets.colors, targets.normals, targets.marks, targets.depth,
+      shadows.shade, shadows.raised, shadows.contact, shadows.tops, targets.crowding]);
+    const textures = { colors: 0, normals: 1, marks: 2, front: 3, mapShade: 4, mapRaised: 5, mapContact: 6, mapDepth: 7,
+      crowding: 8 };
+    this.backdrop.use(common, this.room);
+    this.#fill();
+    if (!this.box) return;
+    gl.enable(gl.SCISSOR_TEST);
+    if (common.grounded) {
+      gl.scissor(...camera.bounds(shadows.corners, width, height));
+      this.shadowed.use(common, this.room, shadows.uniforms, textures);
+      this.#fill();
+    }
+    gl.scissor(...camera.bounds(cornersOf(this.box), width, height));
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthFunc(gl.GREATER); // only where something is before the farthest depth
+    gl.depthMask(false);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    this.bodies.use(common, shadows.uniforms, STUDIO, textures, { stuff: STUFF });
+    this.#fill();
+    gl.disable(gl.BLEND);
+    gl.disable(gl.SCISSOR_TEST);
+    gl.depthMask(true);
+    gl.depthFunc(gl.LESS);
+    gl.disable(gl.DEPTH_TEST);
   }
 
   #drawOver(splats, marks, common, base) {
@@ -235,16 +299,18 @@ export class Stage {
     gl.enable(gl.DEPTH_TEST);
     gl.depthMask(false);
     this.splatting.draw(gl, splats, common);
-    this.marks.draw(marks, this.box, common, base);
+    this.marks.draw(marks, this.frame?.about.plane, this.box, common, base);
     gl.depthMask(true);
     gl.disable(gl.DEPTH_TEST);
   }
 
-  #finish(common) {
-    const { gl } = this;
+  /** To the canvas; a coarse picture gets soft enough by being stretched. */
+  #finish() {
+    const { gl, canvas } = this;
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.viewport(0, 0, canvas.width, canvas.height);
     bindTextures(gl, [this.targets.picture]);
-    this.smooth.use(common, { picture: 0 });
+    (this.fineness < 0.9 ? this.shown : this.smooth).use({ picture: 0, canvas: [canvas.width, canvas.height] });
     this.#fill();
   }
 
@@ -273,18 +339,15 @@ export class Stage {
   #adapt(milliseconds) {
     this.milliseconds = 0.8 * (this.milliseconds ?? milliseconds) + 0.2 * milliseconds;
     if (this.milliseconds > SLOW) this.fineness = Math.max(COARSEST, 0.8 * this.fineness);
-    else if (this.milliseconds < QUICK) this.fineness = Math.min(1, 1.1 * this.fineness);
+    else if (this.milliseconds < QUICK) this.fineness = Math.min(Math.max(1, FINEST / this.ratio), 1.25 * this.fineness);
     else return;
     this.milliseconds = null;
   }
 }
 
-/** Of a part: its corner about `base` [m] and how it is turned. */
-function placement(about, base) {
-  const pose = about.pose;
-  if (!pose) return { corner: subtract(about.lower, base), turn: [1, 0, 0, 0, 1, 0, 0, 0, 1] };
-  return {
-    corner: subtract(placed(pose, about.lower), base),
-    turn: [pose[0], pose[1], pose[2], pose[4], pose[5], pose[6], pose[8], pose[9], pose[10]],
-  };
+/** Of a part: its corner and its origin about `base` [m], and how it is turned. */
+function placement({ pose, lower }, base) {
+  const turn = pose ? [0, 1, 2, 4, 5, 6, 8, 9, 10].map((k) => pose[k]) : [1, 0, 0, 0, 1, 0, 0, 0, 1];
+  const [corner, origin] = [lower, [0, 0, 0]].map((p) => subtract(pose ? placed(pose, p) : p, base));
+  return { corner, origin, turn };
 }

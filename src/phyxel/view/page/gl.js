@@ -84,31 +84,38 @@ export function makeTarget(gl, colors, depth = null) {
   return target;
 }
 
-export function bindTextures(gl, textures) {
-  textures.forEach((texture, unit) => {
-    gl.activeTexture(gl.TEXTURE0 + unit);
+export function bindTextures(gl, textures, first = 0) {
+  textures.forEach((texture, k) => {
+    gl.activeTexture(gl.TEXTURE0 + first + k);
     gl.bindTexture(gl.TEXTURE_2D, texture);
   });
 }
 
-/** A buffer on the GPU for data that comes anew with every frame. */
-export class Stream {
-  constructor(gl, kind = gl.ARRAY_BUFFER) {
+/** Records in rows of a texture of whole numbers, where vertex shaders find them by number; `words` u32 in a texel. */
+export class Records {
+  constructor(gl, words, texels = 1, perRow = 1024) {
     this.gl = gl;
-    this.kind = kind;
-    this.buffer = gl.createBuffer();
-    this.room = 0;
+    this.format = { 1: [gl.R32UI, gl.RED_INTEGER], 2: [gl.RG32UI, gl.RG_INTEGER], 4: [gl.RGBA32UI, gl.RGBA_INTEGER] }[words];
+    Object.assign(this, { words, width: texels * perRow, rows: 0, texture: null });
   }
 
+  /** Take `data` (bytes or words of whole records). */
   fill(data) {
-    const { gl, kind } = this;
-    gl.bindBuffer(kind, this.buffer);
-    if (data.byteLength > this.room || data.byteLength < 0.25 * this.room) this.room = Math.ceil(1.25 * data.byteLength);
-    gl.bufferData(kind, this.room, gl.STREAM_DRAW); // fresh memory: the GPU may still read the last frame's
-    gl.bufferSubData(kind, 0, data);
+    const { gl, width, format } = this, all = new Uint32Array(data.buffer, data.byteOffset, data.byteLength >> 2);
+    const texels = all.length / this.words, whole = Math.floor(texels / width), rows = Math.ceil(texels / width);
+    if (rows > this.rows) {
+      gl.deleteTexture(this.texture);
+      this.rows = Math.ceil(1.25 * rows);
+      this.texture = makeTexture(gl, width, this.rows, format[0]);
+    }
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
+    const put = (row, wide, tall) => gl.texSubImage2D(
+      gl.TEXTURE_2D, 0, 0, row, wide, tall, format[1], gl.UNSIGNED_INT, all, row * width * this.words);
+    if (whole) put(0, width, whole);
+    if (rows > whole) put(whole, texels - whole * width, 1);
   }
 
   free() {
-    this.gl.deleteBuffer(this.buffer);
+    this.gl.deleteTexture(this.texture);
   }
 }

@@ -22,7 +22,8 @@ export class Measured {
     this.cost = new Plot({ id: "milliseconds", title: "Time of an update", stacked: true,
       tip: "What the machine works for each picture, by stage",
       format: (value) => `${digits(value)} ms`, series: STAGES });
-    this.surfels = new Fact({ id: "surfels", label: "Surfels", tip: "Discs of surface that are sent for each picture" });
+    this.surfels = new Fact({ id: "surfels", label: "Surfels",
+      tip: "Discs of surface that are sent for each picture" });
     this.latency = new Fact({ id: "latency", label: "Hand to picture",
       tip: "Time from a move of your pointer to the picture that shows what it did" });
     this.plots = [this.energy, this.volume, this.cost];

@@ -2,13 +2,25 @@
 
 /** Records of surfels, 16 bytes each, as `view/encode.py` packs them; positions and axes in metres about `base`. */
 export const RECORD = `
-layout(location = 0) in vec4 place;  // in the box, and the value on the legend, 0..1
-layout(location = 1) in vec2 octahedral;
-layout(location = 2) in vec4 shape;  // codes of the half axes, angle, flags
-layout(location = 3) in vec4 tint;
+uniform highp usampler2D records, tints;
 uniform mat3 turn;
+uniform float tinted;
+vec4 place;  // in the box, and the value on the legend, 0..1
+vec2 octahedral;
+vec4 shape;  // codes of the half axes, angle, flags
+vec4 tint;
+
+void read(int record) {
+  ivec2 texel = ivec2(record & 1023, record >> 10);
+  uvec4 words = texelFetch(records, texel, 0);
+  uint color = tinted > 0.5 ? texelFetch(tints, texel, 0).r : 0xffa19c99u;
+  place = vec4(words.x & 65535u, words.x >> 16, words.y & 65535u, words.y >> 16) / 65535.0;
+  octahedral = max(vec2(int(words.z << 16) >> 16, int(words.z) >> 16) / 32767.0, -1.0);
+  shape = vec4(words.w & 255u, (words.w >> 8) & 255u, (words.w >> 16) & 255u, words.w >> 24);
+  tint = vec4(color & 255u, (color >> 8) & 255u, (color >> 16) & 255u, color >> 24) / 255.0;
+}
 uniform vec3 corner, extent;
-uniform float finest, valued, grain, sheet;
+uniform float finest, valued, grain, sheet, opened;
 uniform sampler2D legend;
 
 vec3 at() { return corner + turn * (extent * place.xyz); }
@@ -48,10 +60,14 @@ vec3 albedo(int number) {
 }
 `;
 
+/** Where shaders of solids look for textures. */
+export const TEXTURES = { legend: 0, records: 1, tints: 2, front: 3 };
+
 const SCREEN = `
 uniform mat4 view, projection;
 uniform vec2 pixels;  // of the picture
 uniform float focal;  // [pixels]
+uniform vec3 eye, origin;  // of the picture, and of the part [m]
 `;
 
 /** Discs. What is narrower than a pixel becomes an ellipse on the screen that is not: nothing vanishes. */
@@ -64,7 +80,11 @@ flat out vec3 normal, color;
 const float NARROWEST = 0.85;  // half axis on the screen [pixels]
 const float WIDER = 1.12;  // discs overlap a little more than they need to
 
+// Corners of a triangle about the unit circle.
+const vec2 CORNERS[3] = vec2[](vec2(0, 2), vec2(-1.7320508, -1), vec2(1.7320508, -1));
+
 void main() {
+  read(gl_VertexID / 3);
   vec3 n = normalInBox();
   mat2x3 axes = halfAxes(n) * WIDER;
   n = turn * n;
@@ -74,6 +94,8 @@ void main() {
   gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
   if (sheet > 0.5 && facing < 0.0) { n = -n; facing = -facing; }
   if (!(facing > 0.0 && c.z < 0.0)) return;
+  // The half toward the eye of what is opened is left out.
+  if (opened > 0.5 && dot(at() - origin, eye - origin) > 0.0) return;
   vec3 a = mat3(view) * axes[0], b = mat3(view) * axes[1];
   float perDepth = focal / -c.z;
   vec2 a2 = perDepth * (a.xy - a.z * c.xy / c.z), b2 = perDepth * (b.xy - b.z * c.xy / c.z);
@@ -82,12 +104,12 @@ void main() {
   float middle = 0.5 * (v.x + v.z), apart = sqrt(0.25 * (v.x - v.z) * (v.x - v.z) + v.y * v.y);
   float narrow = sqrt(max(middle - apart, 0.0));
 
-  vec2 sign = vec2(gl_VertexID & 1, gl_VertexID >> 1) * 2.0 - 1.0;
+  vec2 sign = CORNERS[gl_VertexID % 3];
   inDisc = sign;
   // Neighbours differ in depth by no more than a disc does, or is narrow, or a pixel is wide.
   slack = max(max(length(vec2(a.z, b.z)), min(length(axes[0]), length(axes[1]))), 1.5 / perDepth);
   normal = n;
-  color = albedo(gl_InstanceID);
+  color = albedo(gl_VertexID / 3);
   if (narrow >= NARROWEST) {
     vec3 p = c + sign.x * a + sign.y * b;
     depth = -p.z;
@@ -112,6 +134,7 @@ flat out float slack;
 out vec3 normal, color;
 
 void main() {
+  read(gl_VertexID);
   vec3 p = (view * vec4(at(), 1.0)).xyz;
   inDisc = vec2(0);
   depth = -p.z;
@@ -129,6 +152,7 @@ flat out float slack;
 flat out vec3 color;
 
 void main() {
+  read(gl_VertexID);
   vec3 p = (view * vec4(at(), 1.0)).xyz;
   float radius = max(finest, -1.2 * p.z / focal);
   depth = -p.z;
@@ -191,10 +215,7 @@ void main() { ${FRAGMENT(kind)}
 }
 `;
 
+/** A triangle that covers the picture, at the farthest depth. */
 export const WHOLE_VERTEX = `
-out vec2 across;
-void main() {
-  across = vec2(gl_VertexID & 1, gl_VertexID >> 1) * 2.0;
-  gl_Position = vec4(across * 2.0 - 1.0, 0.0, 1.0);
-}
+void main() { gl_Position = vec4(vec2(gl_VertexID & 1, gl_VertexID >> 1) * 4.0 - 1.0, 1.0, 1.0); }
 `;

@@ -8,7 +8,8 @@
 
 import { Program, bindTextures, makeTarget, makeTexture } from "phyxel/gl.js";
 import { STUDIO, lookNamed } from "phyxel/looks.js";
-import { RECORD } from "phyxel/shaders.js";
+import { RECORD, TEXTURES } from "phyxel/shaders.js";
+import { SPLAT_RECORDS } from "phyxel/splats.js";
 import { dot } from "phyxel/vectors.js";
 
 const TEXELS = 512;
@@ -32,6 +33,7 @@ out vec4 light;
 out float height;
 
 void main() {
+  read(gl_VertexID);
   vec3 p = at(), n = normalInBox();
   mat2x3 axes = solid > 0.5 ? mat2x3(0.0) : halfAxes(n);
   n = turn * n;
@@ -54,6 +56,25 @@ void main() {
 }
 `;
 
+/** Splats throw shadows as points of about their size. */
+const SPLAT_VERTEX = `${SPLAT_RECORDS}${PLACE_IN_MAP}
+uniform float below, penumbra, contactReach;
+out vec4 light;
+out float height;
+
+void main() {
+  vec3 p = middleOf(gl_VertexID);
+  mat3 spread = covarianceOf(gl_VertexID);
+  float up = max(p.y - mapPlace.w, 0.0), close = max(1.0 - up / contactReach, 0.0);
+  vec3 map = below > 0.5 ? vec3((p.xz - mapPlace.xy) * mapPlace.z, 0.5) : inMap(p);
+  light = below > 0.5 ? vec4(close * close) : vec4(0, 0, 0, 1);
+  height = min(up / penumbra, 1.0);
+  gl_PointSize = max(2.0 * sqrt(max(spread[0][0], spread[2][2])) * mapPlace.z * ${TEXELS}.0, 1.0);
+  bool seen = colorOf(gl_VertexID).a > 0.3 && (below < 0.5 || close > 0.0);
+  gl_Position = seen ? vec4(map * 2.0 - 1.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
+}
+`;
+
 const FRAGMENT = `
 in vec4 light;
 in float height;
@@ -69,6 +90,7 @@ export class ShadowMap {
   constructor(gl) {
     this.gl = gl;
     this.program = new Program(gl, VERTEX, FRAGMENT);
+    this.splatProgram = new Program(gl, SPLAT_VERTEX, FRAGMENT);
     const soft = { linear: true, levels: LEVELS };
     this.shade = makeTexture(gl, TEXELS, TEXELS, gl.RGBA8, soft);
     this.raised = makeTexture(gl, TEXELS, TEXELS, gl.R8, soft);
@@ -92,6 +114,8 @@ export class ShadowMap {
     const texel = 2 ** (Math.ceil(4 * Math.log2(width / (TEXELS - 8))) / 4);
     const step = 8 * texel;
     const corner = ends.map(([from, to]) => Math.floor((0.5 * (from + to) - 0.5 * TEXELS * texel) / step) * step);
+    const edges = ends.map(([from, to]) => [from - room, to + room]);
+    this.corners = edges[0].flatMap((x) => edges[1].map((z) => [x, level, z]));
     const reach = [0, 1, 2].map((k) => Math.abs(STUDIO.toLight[k]) * 0.5 * (box.high[k] - box.low[k]));
     const half = reach[0] + reach[1] + reach[2] + 1e-9;
     const middle = dot(STUDIO.toLight, box.low.map((low, k) => 0.5 * (low + box.high[k]) - base[k]));
@@ -103,23 +127,22 @@ export class ShadowMap {
   }
 
   /** Draw what casts shadows; `box` holds it, `level` is the height it stands on [m]. */
-  draw(solids, box, base, level, size, legend) {
-    const { gl, program } = this;
+  draw(solids, splats, box, base, level, size, legend) {
+    const { gl } = this;
     this.#lay(box, base, level, size);
     gl.viewport(0, 0, TEXELS, TEXELS);
     bindTextures(gl, [legend]);
-    program.use(this.uniforms, { legend: 0 });
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.cast);
     gl.clearColor(0, 0, 0, 0);
     gl.enable(gl.DEPTH_TEST);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    this.#drawAll(solids, 0);
+    this.#drawAll(solids, splats, 0);
     gl.disable(gl.DEPTH_TEST);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.under);
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.enable(gl.BLEND);
     gl.blendEquation(gl.MAX);
-    this.#drawAll(solids, 1);
+    this.#drawAll(solids, splats, 1);
     gl.blendEquation(gl.FUNC_ADD);
     gl.disable(gl.BLEND);
     for (const texture of [this.shade, this.raised, this.contact]) {
@@ -128,30 +151,31 @@ export class ShadowMap {
     }
   }
 
-  #drawAll(solids, below) {
+  #drawAll(solids, splats, below) {
+    if (solids.length) this.program.use(this.uniforms, TEXTURES, { below });
     for (const solid of solids) {
       const { translucency } = lookNamed(solid.part.about.look);
-      this.program.set({ ...solid.uniforms, below, translucency, solid: solid.faces ? 1 : 0 });
-      solid.drawPlain();
+      this.program.set({ ...solid.uniforms, translucency, solid: solid.faces ? 1 : 0 });
+      solid.drawVertices();
+    }
+    for (const one of splats) {
+      this.splatProgram.use(this.uniforms, TEXTURES, one.uniforms, { below });
+      one.drawPoints();
     }
   }
 }
 
-/** What the shading reads: light that reaches a place on the ground, and how deep a point lies behind what is lit. */
-export const READ_MAP = `${PLACE_IN_MAP}
-uniform sampler2D mapShade, mapRaised, mapContact, mapDepth;
-
-float fade(float x) {
-  x = max(1.0 - 0.125 * x, 0.0);
-  x *= x;
-  x *= x;
-  return x * x;
-}
-
+const SPLINE = `
 vec4 splineWeights(float f) {
   float g = 1.0 - f;
   return vec4(g * g * g, 4.0 + 3.0 * f * f * (f - 2.0), 4.0 + 3.0 * g * g * (g - 2.0), f * f * f) / 6.0;
 }
+
+`;
+
+/** Light that reaches a place on the ground. */
+export const READ_GROUND = `${PLACE_IN_MAP}${SPLINE}
+uniform sampler2D mapShade, mapRaised, mapContact;
 
 // A mip level smoothed with a cubic spline: four bilinear looks, no squares to be seen.
 vec4 smoothLevel(sampler2D map, vec2 at, float level) {
@@ -173,11 +197,24 @@ vec3 lightOnGround(vec2 ground) {
   vec2 at = (ground - mapPlace.xy) * mapPlace.z, inside = min(at, 1.0 - at);
   if (min(inside.x, inside.y) < 0.0) return vec3(1);
   vec4 wide = smoothLevel(mapShade, at, 5.0);
-  if (wide.a < 0.002 && smoothLevel(mapContact, at, 4.0).r < 0.002) return vec3(1);
   float height = smoothLevel(mapRaised, at, 5.0).r / (wide.a + 1e-4);
   vec4 thrown = softly(mapShade, at, 1.2 + 3.3 * sqrt(clamp(height, 0.0, 1.0)));
   float contact = max(smoothLevel(mapContact, at, 1.0).r, 0.6 * smoothLevel(mapContact, at, 4.0).r);
   return (1.0 - 0.75 * contact) * (1.0 - 0.55 * thrown.a + 0.45 * thrown.rgb);
+}
+
+`;
+
+/** How deep a point lies behind what is lit. */
+export const READ_SKIN = `${PLACE_IN_MAP}${SPLINE}
+uniform sampler2D mapDepth;
+
+// Nearly exp(-x) for x >= 0.
+float fade(float x) {
+  x = max(1.0 - 0.125 * x, 0.0);
+  x *= x;
+  x *= x;
+  return x * x;
 }
 
 // How far p lies behind the skin that faces the light [m], and how open it is to the light, 0..1: means over 4 x 4

@@ -1,116 +1,85 @@
 /** Surfels, meshes and dots of one part on the GPU, straight from the records of a message. */
 
-import { Stream } from "phyxel/gl.js";
-import { rowOf, lookNamed } from "phyxel/looks.js";
-
-const PLAIN = [0.6, 0.61, 0.63, 1]; // what has no colors
+import { Records, bindTextures } from "phyxel/gl.js";
+import { lookNamed, rowOf } from "phyxel/looks.js";
 
 export class Solid {
   constructor(gl, kind) {
     this.gl = gl;
     this.kind = kind;
-    this.records = new Stream(gl);
-    this.colors = new Stream(gl);
-    this.faces = kind === "mesh" ? new Stream(gl, gl.ELEMENT_ARRAY_BUFFER) : null;
-    this.keys = {};
-    this.discs = kind === "surfels" ? this.#array(1) : null;
-    this.plain = this.#array(0);
-  }
-
-  /** How attributes lie in the records: one after another for vertices, or one for each instance. */
-  #array(divisor) {
-    const { gl } = this, array = gl.createVertexArray();
-    gl.bindVertexArray(array);
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.records.buffer);
-    const stride = this.kind === "dots" ? 8 : 16;
-    gl.vertexAttribPointer(0, 4, gl.UNSIGNED_SHORT, true, stride, 0);
-    if (stride === 16) {
-      gl.vertexAttribPointer(1, 2, gl.SHORT, true, stride, 8);
-      gl.vertexAttribPointer(2, 4, gl.UNSIGNED_BYTE, false, stride, 12);
-    }
-    for (const place of stride === 16 ? [0, 1, 2] : [0]) {
-      gl.enableVertexAttribArray(place);
-      gl.vertexAttribDivisor(place, divisor);
-    }
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.colors.buffer);
-    gl.vertexAttribPointer(3, 4, gl.UNSIGNED_BYTE, true, 4, 0);
-    gl.vertexAttribDivisor(3, divisor);
-    if (this.faces) gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.faces.buffer);
+    this.records = new Records(gl, kind === "dots" ? 2 : 4);
+    this.colors = new Records(gl, 1);
+    this.faces = kind === "mesh" ? gl.createBuffer() : null;
+    this.array = gl.createVertexArray(); // no attributes: shaders find records by number
+    gl.bindVertexArray(this.array);
+    if (this.faces) gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.faces);
     gl.bindVertexArray(null);
-    return array;
+    this.keys = {};
   }
 
   show(part) {
     const { gl } = this;
     this.part = part;
     this.count = part.about.count;
-    gl.bindVertexArray(null);
-    this.#put("records", this.records);
-    const colored = Boolean(part.blobs.colors);
-    if (colored) this.#put("colors", this.colors);
-    if (colored !== this.colored) this.#paint(colored);
-    if (this.faces) {
-      this.#put("faces", this.faces);
-      this.corners = part.blobs.faces.byteLength >> 2;
-    }
+    this.#put("records", (data) => this.records.fill(data));
+    if (part.blobs.colors) this.#put("colors", (data) => this.colors.fill(data));
+    if (!this.faces) return;
+    this.corners = part.blobs.faces.byteLength >> 2;
+    this.#put("faces", (data) => {
+      gl.bindVertexArray(this.array);
+      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, data, gl.STATIC_DRAW);
+      gl.bindVertexArray(null);
+    });
   }
 
   /** Upload a blob, but not one with the key that is there already. */
-  #put(name, stream) {
+  #put(name, upload) {
     const key = this.part.keys?.[name] ?? null;
     if (key !== null && key === this.keys[name]) return;
     this.keys[name] = key;
-    stream.fill(this.part.blobs[name]);
-  }
-
-  #paint(colored) {
-    const { gl } = this;
-    this.colored = colored;
-    for (const array of [this.discs, this.plain]) {
-      if (!array) continue;
-      gl.bindVertexArray(array);
-      if (colored) gl.enableVertexAttribArray(3);
-      else gl.disableVertexAttribArray(3);
-    }
-    gl.bindVertexArray(null);
+    upload(this.part.blobs[name]);
   }
 
   /** Where it is, about `base`, and what it looks like; for shaders. */
   place(base, placement) {
-    const { about } = this.part;
-    const valued = Boolean(about.valued);
+    const { about, blobs } = this.part;
     this.uniforms = {
       ...placement(about, base),
       extent: about.upper.map((high, k) => high - about.lower[k]),
-      finest: about.finest ?? about.radius ?? 0,
-      valued: valued ? 1 : 0,
+      finest: about.finest ?? 0,
+      valued: about.valued ? 1 : 0,
+      tinted: blobs.colors ? 1 : 0,
       sheet: about.sheet ? 1 : 0,
-      grain: valued ? 0 : lookNamed(about.look).grain,
-      row: rowOf(about.look),
+      opened: about.opened ? 1 : 0,
+      grain: about.valued ? 0 : lookNamed(about.look).grain,
+      row: rowOf(about.valued && about.look !== "painted" ? "matte" : about.look), // values must stay legible
     };
   }
 
-  drawDiscs() {
-    this.#bind(this.discs);
-    this.gl.drawArraysInstanced(this.gl.TRIANGLE_STRIP, 0, 4, this.count);
+  /** As they are seen: discs, triangles, or points. */
+  draw() {
+    if (this.kind !== "surfels") return this.drawVertices();
+    this.#bind();
+    this.gl.drawArrays(this.gl.TRIANGLES, 0, 3 * this.count);
   }
 
-  /** Vertices as points, or as triangles where there are faces. */
-  drawPlain() {
+  /** Records as points, or as corners of triangles where there are faces. */
+  drawVertices() {
     const { gl } = this;
-    this.#bind(this.plain);
+    this.#bind();
     if (this.faces) gl.drawElements(gl.TRIANGLES, this.corners, gl.UNSIGNED_INT, 0);
     else gl.drawArrays(gl.POINTS, 0, this.count);
   }
 
-  #bind(array) {
-    this.gl.bindVertexArray(array);
-    if (!this.colored) this.gl.vertexAttrib4fv(3, PLAIN);
+  #bind() {
+    bindTextures(this.gl, [this.records.texture, this.colors.texture ?? this.records.texture], 1);
+    this.gl.bindVertexArray(this.array);
   }
 
   free() {
-    const { gl } = this;
-    for (const array of [this.discs, this.plain]) if (array) gl.deleteVertexArray(array);
-    for (const stream of [this.records, this.colors, this.faces]) stream?.free();
+    this.gl.deleteVertexArray(this.array);
+    if (this.faces) this.gl.deleteBuffer(this.faces);
+    this.records.free();
+    this.colors.free();
   }
 }

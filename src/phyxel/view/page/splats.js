@@ -1,11 +1,12 @@
 /** Gaussian splats: records of 28 bytes in a texture, drawn from back to front. */
 
-import { Program, Stream, bindTextures } from "phyxel/gl.js";
+import { Program, Records, bindTextures } from "phyxel/gl.js";
+import { TEXTURES } from "phyxel/shaders.js";
 
 const PER_ROW = 256; // records in a row of the texture, seven words each
 const WORDS = 7;
 
-const RECORDS = `
+export const SPLAT_RECORDS = `
 uniform highp usampler2D records;
 uniform vec3 corner;  // about the base [m]
 uniform float unit;
@@ -32,8 +33,8 @@ vec4 colorOf(int k) {
 `;
 
 /** Zwicker's projection of a Gaussian: to first order about its middle, and a little wider than a pixel. */
-const VERTEX = `${RECORDS}
-layout(location = 0) in uint order;
+const VERTEX = `${SPLAT_RECORDS}
+uniform highp usampler2D order;
 uniform mat4 view, projection;
 uniform vec2 pixels;
 uniform vec3 eye;
@@ -41,8 +42,12 @@ uniform float focal, level, grounded;
 out vec2 sigmas;
 flat out vec4 color;
 
+// Corners of a triangle about the unit circle.
+const vec2 CORNERS[3] = vec2[](vec2(0, 2), vec2(-1.7320508, -1), vec2(1.7320508, -1));
+
 void main() {
-  int k = int(order);
+  int turnOf = gl_VertexID / 3;
+  int k = int(texelFetch(order, ivec2(turnOf & 1023, turnOf >> 10), 0).r);
   vec3 at = middleOf(k);
   vec3 p = (view * vec4(at, 1.0)).xyz;
   color = colorOf(k);
@@ -56,7 +61,7 @@ void main() {
   float xx = spread[0][0] + 0.3, xy = spread[0][1], yy = spread[1][1] + 0.3;
   float middle = 0.5 * (xx + yy), apart = sqrt(0.25 * (xx - yy) * (xx - yy) + xy * xy);
   vec2 major = apart > 1e-4 ? normalize(abs(xy) > 1e-6 ? vec2(xy, middle + apart - xx) : vec2(xx >= yy, xx < yy)) : vec2(1, 0);
-  vec2 sign = vec2(gl_VertexID & 1, gl_VertexID >> 1) * 2.0 - 1.0;
+  vec2 sign = CORNERS[gl_VertexID % 3];
   sigmas = sign * sqrt(2.0 * log(255.0 * max(color.a, 1.0 / 255.0)) + 1e-3);  // where less than 1/255 is left
   vec2 reach = sigmas.x * sqrt(middle + apart) * major
     + sigmas.y * sqrt(max(middle - apart, 0.1)) * vec2(-major.y, major.x);
@@ -85,10 +90,10 @@ export class SplatProgram {
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     for (const one of splats) {
-      bindTextures(gl, [one.texture]);
-      this.program.use(common, one.uniforms, { records: 0 });
-      gl.bindVertexArray(one.array);
-      gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, one.count);
+      bindTextures(gl, [one.records.texture, one.order.texture]);
+      this.program.use(common, one.uniforms, { records: 0, order: 1 });
+      gl.bindVertexArray(null);
+      gl.drawArrays(gl.TRIANGLES, 0, 3 * one.count);
     }
     gl.disable(gl.BLEND);
   }
@@ -98,39 +103,17 @@ export class SplatProgram {
 export class Splats {
   constructor(gl) {
     this.gl = gl;
-    this.order = new Stream(gl);
-    this.array = gl.createVertexArray();
-    gl.bindVertexArray(this.array);
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.order.buffer);
-    gl.enableVertexAttribArray(0);
-    gl.vertexAttribIPointer(0, 1, gl.UNSIGNED_INT, 0, 0);
-    gl.vertexAttribDivisor(0, 1);
-    gl.bindVertexArray(null);
-    this.rows = 0;
+    this.records = new Records(gl, 1, WORDS, PER_ROW);
+    this.order = new Records(gl, 1);
     this.sorter = new Sorter();
   }
 
   show(part) {
     this.part = part;
-    const { gl } = this, { records } = part.blobs;
+    const { records } = part.blobs;
     this.count = part.about.count;
-    const words = new Uint32Array(records.buffer, records.byteOffset, this.count * WORDS);
     this.places = new Float32Array(records.buffer, records.byteOffset, this.count * WORDS);
-    const whole = Math.floor(this.count / PER_ROW), rows = Math.ceil(this.count / PER_ROW), width = PER_ROW * WORDS;
-    if (rows > this.rows) {
-      gl.deleteTexture(this.texture ?? null);
-      this.rows = rows;
-      this.texture = gl.createTexture();
-      gl.bindTexture(gl.TEXTURE_2D, this.texture);
-      gl.texStorage2D(gl.TEXTURE_2D, 1, gl.R32UI, width, rows);
-      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
-      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    }
-    gl.bindTexture(gl.TEXTURE_2D, this.texture);
-    const put = (row, wide, tall, from) =>
-      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, row, wide, tall, gl.RED_INTEGER, gl.UNSIGNED_INT, words, from);
-    if (whole) put(0, width, whole, 0);
-    if (rows > whole) put(whole, (this.count % PER_ROW) * WORDS, 1, whole * width);
+    this.records.fill(this.places);
     this.sorted = false;
   }
 
@@ -145,9 +128,15 @@ export class Splats {
     this.way = way;
   }
 
+  drawPoints() {
+    const { gl } = this;
+    bindTextures(gl, [this.records.texture], TEXTURES.records);
+    gl.bindVertexArray(null);
+    gl.drawArrays(gl.POINTS, 0, this.count);
+  }
+
   free() {
-    this.gl.deleteTexture(this.texture);
-    this.gl.deleteVertexArray(this.array);
+    this.records.free();
     this.order.free();
   }
 }
@@ -179,7 +168,10 @@ export class Sorter {
     }
     const scale = most > least ? (KEYS - 1) / (most - least) : 0;
     starts.fill(0);
-    for (let k = 0; k < count; k++) starts[(keys[k] = (most - depths[k]) * scale) + 1]++;
+    for (let k = 0; k < count; k++) {
+      keys[k] = (most - depths[k]) * scale;
+      starts[keys[k] + 1]++;
+    }
     for (let key = 0; key < KEYS; key++) starts[key + 1] += starts[key];
     for (let k = 0; k < count; k++) numbers[starts[keys[k]]++] = k;
     return numbers.subarray(0, count);

@@ -1,9 +1,9 @@
 /** The light of the studio on what is seen, pixel by pixel: as `phyxel/render` has it (shade.py, pixels.py, backdrop.py). */
 
-import { STUFF } from "phyxel/looks.js";
-import { READ_MAP } from "phyxel/shadow.js";
+import { PAINTED, STUFF } from "phyxel/looks.js";
+import { READ_GROUND, READ_SKIN } from "phyxel/shadow.js";
 
-const AROUND = 14;
+const AROUND = 8;
 
 /** Places in the unit disc along a spiral, closer together toward its middle. */
 const SPIRAL = Array.from({ length: AROUND }, (_, k) => {
@@ -11,46 +11,114 @@ const SPIRAL = Array.from({ length: AROUND }, (_, k) => {
   return `vec2(${(radius * Math.cos(turn)).toFixed(5)}, ${(radius * Math.sin(turn)).toFixed(5)})`;
 }).join(", ");
 
-export const STUDIO_FRAGMENT = `${READ_MAP}
-uniform sampler2D colors, normals, marks, front;
+/** What all of it wants to know. */
+const PICTURE = `
 uniform mat4 view;
-uniform vec2 pixels, reach;  // of the picture; nearest and farthest depth [m]
+uniform vec2 pixels;  // of the picture
 uniform vec3 eye;  // about the base [m]
-uniform float tall, size, level, grounded, mapTexel;
-uniform vec3 boxSide, boxTop, behind, keyLight, skyLight, bounceLight, roomTop, roomBottom, roomFloor;
-uniform vec4 stuff[${STUFF.length / 4}];
-in vec2 across;
+uniform float tall, size, level, grounded;
 out vec4 result;
 
-const vec2 SPIRAL[${AROUND}] = vec2[](${SPIRAL});
+// Through a pixel, 1 long along the view's axis; in the frame of the eye.
+vec3 rayThrough(vec2 pixel) { return vec3((2.0 * pixel - pixels) * tall / pixels.y, -1.0); }
+
+// Display values for light, within 0.3 % of the standard's curve. Steps of gradients hide in noise (Jimenez).
+vec3 display(vec3 c) {
+  float noise = fract(52.9829189 * fract(dot(gl_FragCoord.xy, vec2(0.06711056, 0.00583715)))) - 0.5;
+  vec3 s = sqrt(clamp(c, 0.0, 1.0)), ss = sqrt(s), sss = sqrt(ss);
+  return 0.662002687 * s + 0.684122060 * ss - 0.323583601 * sss - 0.022541147 * c + noise / 255.0;
+}
+`;
+
+/**
+ * Background and floor, which fades into it with distance: no horizon. Drawn without shadows everywhere, then with them
+ * where they can be.
+ */
+export const BACKDROP_FRAGMENT = `${PICTURE}${READ_GROUND}
+uniform vec3 roomTop, roomBottom, roomFloor;
+
+void main() {
+  vec3 ray = rayThrough(gl_FragCoord.xy) * mat3(view);
+  vec3 color = mix(roomBottom, roomTop, gl_FragCoord.y / pixels.y);
+  float drop = eye.y - level;
+  bool onFloor = grounded > 0.5 && ray.y < 0.0 && drop > 0.0;
+  vec2 hit = eye.xz - drop / (onFloor ? ray.y : -1.0) * ray.xz;
+  float spread = 1.44 * dot(eye, eye);
+  vec3 light = vec3(1);
+#ifdef SHADOWED
+  light = lightOnGround(hit);
+#endif
+  color = mix(color, roomFloor * light, onFloor ? spread / (spread + dot(hit, hit)) : 0.0);
+  result = vec4(display(color), 1.0);
+}
+`;
+
+const NEAREST = `
+uniform sampler2D front;
+uniform vec2 reach;  // nearest and farthest depth [m]
 
 float depthAt(ivec2 pixel) {
   float z = texelFetch(front, pixel, 0).r;
   return reach.x * reach.y / (reach.y - z * (reach.y - reach.x));
 }
+`;
 
-// Through a pixel, 1 long along the view's axis; in the frame of the eye.
-vec3 rayThrough(vec2 pixel) { return vec3((2.0 * pixel - pixels) * tall / pixels.y, -1.0); }
+/**
+ * Soft light that things close by take away: the mean over places around of the cosine they are seen at, which fades
+ * with distance. A plane hides nothing of itself. For every second pixel each way, each of 4 x 4 in its own directions;
+ * with it the depth in 16 bits.
+ */
+export const CROWDING_FRAGMENT = `${PICTURE}${NEAREST}
+uniform sampler2D normals;
+const vec2 SPIRAL[${AROUND}] = vec2[](${SPIRAL});
 
-float squared(float x) { return x * x; }
-
-// Soft light that things close by take away: the mean over places around of the cosine they are seen at, which fades
-// with distance. A plane hides nothing of itself. Both in the frame of the eye.
-float hidden(vec3 p, vec3 n, ivec2 pixel) {
-  float near = 0.15 * size, sum = 0.0;
-  float wide = min(near * pixels.y / (2.0 * tall * -p.z), 0.09 * pixels.y);
-  if (wide < 1.0) return 0.0;
+void main() {
+  ivec2 pixel = min(ivec2(gl_FragCoord.xy) * 2, ivec2(pixels) - 1);
+  ivec2 cell = ivec2(gl_FragCoord.xy) & 3;
+  float angle = float(((cell.x * 5 + cell.y * 4 + (cell.x & cell.y)) * 3) & 15) * (6.2831853 / 16.0);
+  mat2 turned = mat2(cos(angle), sin(angle), -sin(angle), cos(angle));
+  float depth = depthAt(pixel), near = 0.15 * size, sum = 0.0;
+  vec3 p = depth * rayThrough(vec2(pixel) + 0.5), n = texelFetch(normals, pixel, 0).xyz;
+#ifndef BLENDED
+  n = n * 2.0 - 1.0;
+#endif
+  n = mat3(view) * normalize(n + vec3(0, 1e-6, 0));
+  float wide = min(near * pixels.y / (2.0 * tall * depth), 0.09 * pixels.y);
   for (int k = 0; k < ${AROUND}; k++) {
-    ivec2 other = clamp(pixel + ivec2(floor(SPIRAL[k] * wide + 0.5)), ivec2(0), ivec2(pixels) - 1);
-    float z = texelFetch(front, other, 0).r;
-    float depth = reach.x * reach.y / (reach.y - z * (reach.y - reach.x));
-    vec3 way = rayThrough(vec2(other) + 0.5) * depth - p;
+    ivec2 other = clamp(pixel + ivec2(floor(turned * SPIRAL[k] * wide + 0.5)), ivec2(0), ivec2(pixels) - 1);
+    vec3 way = rayThrough(vec2(other) + 0.5) * depthAt(other) - p;
     float far = dot(way, way) + 1e-20;
     float cosine = max(dot(way, n) * inversesqrt(far) - 0.1, 0.0);
-    sum += z < 1.0 ? cosine * max(1.0 - 0.25 * far / (near * near), 0.0) : 0.0;
+    sum += cosine * max(1.0 - 0.25 * far / (near * near), 0.0);
   }
-  return sum * 2.4 / ${AROUND}.0;
+  float coded = floor(clamp((depth - reach.x) / (reach.y - reach.x), 0.0, 1.0) * 65535.0);
+  float high = floor(coded / 256.0);
+  result = vec4(sum * 2.4 / ${AROUND}.0, high / 255.0, (coded - 256.0 * high) / 255.0, 1.0);
 }
+`;
+
+/** Bodies and colliders, where any are seen. */
+export const BODY_FRAGMENT = `${PICTURE}${NEAREST}${READ_SKIN}
+uniform sampler2D colors, normals, marks, crowding;
+uniform float mapTexel;
+uniform vec3 boxSide, boxTop, behind, keyLight, skyLight, bounceLight;
+uniform vec4 stuff[${STUFF.length / 4}];
+
+// Mean over the 4 x 4 places around at which it was looked for what hides the light, but for those of other depths: each
+// has looked in other directions.
+float hiddenAround(ivec2 pixel, float depth) {
+  ivec2 first = ivec2(floor(0.5 * (vec2(pixel) - 0.5))) - 1, last = textureSize(crowding, 0) - 1;
+  vec2 sum = vec2(0);
+  for (int j = 0; j < 4; j++)
+    for (int i = 0; i < 4; i++) {
+      vec3 there = texelFetch(crowding, clamp(first + ivec2(i, j), ivec2(0), last), 0).rgb;
+      float away = abs(mix(reach.x, reach.y, (there.g * 256.0 + there.b) * 255.0 / 65535.0) - depth);
+      sum += vec2(there.r, 1.0) * max(1.0 - away / (0.06 * size), 1e-3);
+    }
+  return sum.x / sum.y;
+}
+
+float squared(float x) { return x * x; }
 
 // The studio in the mirror: above and below, and what is lit in it: ceiling, walls, a soft box, a strip light.
 vec3 mirrored(vec3 m, float blur, float open) {
@@ -103,81 +171,58 @@ vec3 film(vec3 light) {
   return min(light, 0.6) + over - 0.625 * over * over;
 }
 
-vec3 display(vec3 c) { return mix(1.055 * pow(c, vec3(1.0 / 2.4)) - 0.055, 12.92 * c, lessThan(c, vec3(0.0031308))); }
-
-// The floor fades into the background with distance: no horizon. Its depth along the ray [m], or a negative number.
-vec3 backdrop(vec3 ray, float away, out float floorDepth) {
-  vec3 color = mix(roomBottom, roomTop, gl_FragCoord.y / pixels.y);
-  float drop = eye.y - level;
-  floorDepth = -1.0;
-  if (grounded < 0.5 || ray.y >= 0.0 || drop <= 0.0) return color;
-  floorDepth = -drop / ray.y;
-  vec2 hit = eye.xz + floorDepth * ray.xz;
-  float spread = 1.44 * away * away;
-  return mix(color, roomFloor * lightOnGround(hit), spread / (spread + dot(hit, hit)));
-}
-
 void main() {
   ivec2 pixel = ivec2(gl_FragCoord.xy);
   vec3 seen = rayThrough(gl_FragCoord.xy);
-  mat3 turned = transpose(mat3(view));
-  vec3 ray = turned * seen;
-  float floorDepth;
-  vec4 sum = texelFetch(colors, pixel, 0);
-  float z = texelFetch(front, pixel, 0).r;
-  vec3 color = vec3(0);
-  float cover = 0.0;
-  if (z < 1.0 && sum.a > 0.0) {
-    vec4 along = texelFetch(normals, pixel, 0);
+  vec4 sum = texelFetch(colors, pixel, 0), along = texelFetch(normals, pixel, 0);
 #ifdef BLENDED
-    along /= sum.a;
-    sum /= sum.a;
+  along /= max(sum.a, 1e-6);
+  sum /= max(sum.a, 1e-6);
 #else
-    along.xyz = along.xyz * 2.0 - 1.0;
+  along.xyz = along.xyz * 2.0 - 1.0;
 #endif
-    float depth = depthAt(pixel) + along.w * size;
-    vec3 p = eye + depth * ray, n = normalize(along.xyz);
-    float height = p.y - level;
-    // The ground hides what is below it, with a soft step about a pixel wide.
-    cover = grounded > 0.5 && eye.y > level ? clamp(0.5 + height * pixels.y / (2.0 * tall * depth), 0.0, 1.0) : 1.0;
-    float free = max(1.0 - hidden(depth * seen, n * turned, pixel), 0.15);
-    int row = int(texelFetch(marks, pixel, 0).r * 255.0 + 0.5);
-    if (cover > 0.0) color = lit(sum.rgb, p, n, row, free);
-    color = film(color);
-  }
-  if (cover < 1.0) color = mix(backdrop(ray, length(eye), floorDepth), color, cover);
-  // Steps of gradients hide in noise (Jimenez's interleaved gradient).
-  float noise = fract(52.9829189 * fract(dot(gl_FragCoord.xy, vec2(0.06711056, 0.00583715)))) - 0.5;
-  result = vec4(display(clamp(color, 0.0, 1.0)) + noise / 255.0, 1.0);
+  float nearest = depthAt(pixel), depth = nearest + along.w * size;
+  vec3 p = eye + depth * (seen * mat3(view)), n = normalize(along.xyz);
+  float free = max(1.0 - hiddenAround(pixel, nearest), 0.15);
+  int row = int(texelFetch(marks, pixel, 0).r * 255.0 + 0.5);
+  vec3 color = row == ${PAINTED} ? sum.rgb : film(lit(sum.rgb, p, n, row, free));
+  // The ground hides what is below it, with a soft step about a pixel wide.
+  float over = clamp(0.5 + (p.y - level) * pixels.y / (2.0 * tall * depth), 0.0, 1.0);
+  float cover = grounded > 0.5 && eye.y > level ? over : 1.0;
+  result = vec4(display(color), 1.0) * cover;
 }
 `;
 
-/** Smooths edges of the finished picture along themselves (after Lottes' FXAA): outlines, dots, marks alike. */
+/** The picture as it is shown: as large as the canvas, whatever it was drawn at. */
+export const SHOWN_FRAGMENT = `
+uniform sampler2D picture;
+uniform vec2 canvas;
+out vec4 result;
+void main() { result = vec4(textureLod(picture, gl_FragCoord.xy / canvas, 0.0).rgb, 1.0); }
+`;
+
+/** The same with edges smoothed along themselves (after Lottes' FXAA): outlines, dots, marks alike. */
 export const SMOOTH_FRAGMENT = `
 uniform sampler2D picture;
-uniform vec2 pixels;
-in vec2 across;
+uniform vec2 canvas;
 out vec4 result;
 
-float luma(vec2 at) { return dot(textureLod(picture, at, 0.0).rgb, vec3(0.299, 0.587, 0.114)); }
+float luma(vec3 c) { return dot(c, vec3(0.299, 0.587, 0.114)); }
+vec3 at(vec2 pixel) { return textureLod(picture, pixel / canvas, 0.0).rgb; }
 
 void main() {
-  vec2 at = gl_FragCoord.xy / pixels, one = 1.0 / pixels;
-  vec4 center = textureLod(picture, at, 0.0);
-  float m = dot(center.rgb, vec3(0.299, 0.587, 0.114));
-  float nw = luma(at + one * vec2(-0.5, 0.5)), ne = luma(at + one * vec2(0.5, 0.5));
-  float sw = luma(at + one * vec2(-0.5, -0.5)), se = luma(at + one * vec2(0.5, -0.5));
+  vec2 p = gl_FragCoord.xy;
+  vec3 middle = at(p);
+  float m = luma(middle);
+  float nw = luma(at(p + vec2(-0.5, 0.5))), ne = luma(at(p + 0.5));
+  float sw = luma(at(p - 0.5)), se = luma(at(p + vec2(0.5, -0.5)));
   float low = min(m, min(min(nw, ne), min(sw, se))), high = max(m, max(max(nw, ne), max(sw, se)));
-  result = vec4(center.rgb, 1.0);
-  if (high - low < max(0.02, 0.06 * high)) return;
   vec2 along = vec2((nw + ne) - (sw + se), (nw + sw) - (ne + se));
   float least = max((nw + ne + sw + se) * 0.03, 1.0 / 128.0);
-  along = clamp(along / (min(abs(along.x), abs(along.y)) + least), -8.0, 8.0) * one;
-  vec3 few = 0.5 * (textureLod(picture, at + along * (1.0 / 3.0 - 0.5), 0.0).rgb
-    + textureLod(picture, at + along * (2.0 / 3.0 - 0.5), 0.0).rgb);
-  vec3 more = 0.5 * few + 0.25 * (textureLod(picture, at - 0.5 * along, 0.0).rgb
-    + textureLod(picture, at + 0.5 * along, 0.0).rgb);
-  float bright = dot(more, vec3(0.299, 0.587, 0.114));
-  result = vec4(bright < low || bright > high ? few : more, 1.0);
+  along = clamp(along / (min(abs(along.x), abs(along.y)) + least), -8.0, 8.0);
+  vec3 few = 0.5 * (at(p - along / 6.0) + at(p + along / 6.0));
+  vec3 more = 0.5 * few + 0.25 * (at(p - 0.5 * along) + at(p + 0.5 * along));
+  vec3 smoothed = luma(more) < low || luma(more) > high ? few : more;
+  result = vec4(high - low < max(0.02, 0.06 * high) ? middle : smoothed, 1.0);
 }
 `;

@@ -1,0 +1,75 @@
+"""What pages are told of a world: its bodies and what they are made of, by the names and units of scene files."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from phyxel.body import Body
+from phyxel.material import PRESETS, Material
+from phyxel.membrane import MEMBRANES, SOLIDS_ONLY, Membrane
+from phyxel.view.figures import shows
+from phyxel.world import World
+
+UNITS: dict[str, tuple[str, float, float, str]] = {
+    "young": ("Pa", 1e2, 1e11, "Young's modulus: how hard it is to stretch. Jelly 1e4, rubber 1e6, steel 2e11"),
+    "poisson": ("", 0.0, 0.49, "Poisson's ratio: how much it narrows when stretched. Cork 0, rubber 0.48"),
+    "density": ("kg/m³", 10.0, 2e4, "mass per volume. Foam 40, water 1000, steel 7850"),
+    "damping": ("s", 1e-6, 0.1, "inner friction: how soon it stops to wobble"),
+    "drag": ("1/s", 1e-2, 50.0, "resistance of the surroundings: slows falling, too"),
+    "yield_strain": ("", 1e-3, 1.0, "strain beyond which it stays bent"),
+    "yield_stress": ("Pa", 1e1, 1e10, "stress beyond which it stays bent"),
+    "creep": ("1/s", 0.1, 1e3, "how fast strain beyond the yield becomes permanent"),
+    "max_strain": ("", 0.01, 0.59, "largest permanent strain"),
+    "viscosity": ("Pa s", 0.1, 1e6, "of what has melted. Honey 10, bitumen 1e4"),
+    "strength": ("Pa", 1e2, 1e10, "tensile stress at which it cracks. Concrete 3e6"),
+    "strength_scatter": ("", 0.0, 1.0, "how much the strength varies from place to place"),
+    "thickness": ("m", 1e-5, 1e-2, "of the surface. Cotton 3.5e-4"),
+    "foundation": ("N/m³", 1e2, 1e8, "what pulls each point back to where it was"),
+    "plasticity": ("", 0.0, 1.0, "share of a dent that stays"),
+    "elastic_limit": ("m", 1e-4, 0.1, "depth up to which no dent stays"),
+    "weft": ("Pa", 1e2, 1e11, "Young's modulus across the warp"),
+    "shear": ("Pa", 1e1, 1e11, "how hard it is to shear. Loose cloth 1e5"),
+    "bending": ("N m", 1e-9, 1e-1, "how hard it is to fold. Cotton 8e-6"),
+}
+"""Numbers of materials: unit, where sliders begin and end, and what it is."""
+
+
+def about_bodies(world: World) -> list[dict[str, Any]]:
+    """One entry for each body; what it fell into counts as one."""
+    wholes: dict[str, list[Body]] = {}
+    for body in world.bodies:
+        wholes.setdefault(body.whole, []).append(body)
+    return [_about_body(name, pieces) for name, pieces in wholes.items()]
+
+
+def _about_body(name: str, pieces: list[Body]) -> dict[str, Any]:
+    body = max(pieces, key=lambda piece: len(piece.birth))
+    thin = isinstance(body.material, Membrane)
+    colors = body.cloud.colors
+    return {
+        "name": name,
+        "model": next((piece.model for piece in pieces if piece.model != "rigid"), body.model),
+        "nodes": sum(len(piece.birth) for piece in pieces),
+        "surfels": sum(len(piece.surface) for piece in pieces),
+        "membrane": thin,
+        "molten": any(bool(piece.substance.is_molten.any()) for piece in pieces),
+        "brittle": any(piece.is_brittle for piece in pieces),
+        "material": numbers_of(body.material),
+        "preset_names": list(MEMBRANES if thin else PRESETS),
+        "look": body.look,
+        "color": None if colors is None else np.asarray(colors, float).mean(axis=0).tolist(),
+        "shows": list(shows(body)),
+    }
+
+
+def numbers_of(material: Material) -> dict[str, float | None]:
+    """The numbers of a material that a panel can change; none for what is left out or has no bound."""
+    left_out = {"stiffness", *(SOLIDS_ONLY if isinstance(material, Membrane) else ())}
+    if material.viscosity is None:
+        left_out.add("viscosity")
+    values = {entry.name: getattr(material, entry.name) for entry in fields(material) if entry.name not in left_out}
+    return {name: None if value is None or math.isinf(value) else float(value) for name, value in values.items()}

@@ -1,0 +1,64 @@
+"""A show without a world, for tests of what is between it and the pages."""
+
+import threading
+import time
+
+import numpy as np
+
+from phyxel.view.hub import Hub
+from phyxel.view.parts import Blob, Part, Snapshot
+
+SCENE = {"kind": "scene", "mode": "live", "name": "stand-in", "paused": False, "bodies": []}
+
+
+def snapshot(frame: int, surfels: int = 10) -> Snapshot:
+    """Some bytes that change and some that do not."""
+    records = np.random.default_rng(frame).bytes(16 * surfels)
+    blobs = {"records": Blob(records), "colors": Blob(bytes(4 * surfels), "grey")}
+    return Snapshot({"frame": frame, "time": frame / 60}, (Part("body", "surfels", {"count": surfels}, blobs),))
+
+
+def until(condition, seconds=5.0):
+    """Wait for something that happens on another thread."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+class StandIn:
+    """Shows a new snapshot 100 times a second and writes down what pages do."""
+
+    def __init__(self, hub: Hub, surfels: int = 10) -> None:
+        self._hub, self._surfels = hub, surfels
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.frame = 0
+        self.asked: list[tuple[int, object]] = []
+        self.here: list[int] = []
+        self.left: list[int] = []
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ending.wait(0.01):
+            self.frame += 1
+            self._hub.publish(snapshot(self.frame, self._surfels), {page: n for page, n in self._numbers().items()})
+
+    def _numbers(self) -> dict[int, int]:
+        return {page: command.n for page, command in self.asked}
+
+    def stop(self) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def joined(self, page: int) -> None:
+        self.here.append(page)
+        self._hub.tell(SCENE, page)
+
+    def ask(self, page: int, command: object) -> None:
+        self.asked.append((page, command))
+
+    def gone(self, page: int) -> None:
+        self.left.append(page)
