@@ -127,6 +127,7 @@ class Phyxels:
         self._make([(support[own], pairs.taken(own)) for own in order])
         self.model.take_over(old, np.concatenate(order))
         self.pool.set_melt()
+        self._write_surroundings()  # forces of a melt know of walls, and may be asked for before the next step
 
     @property
     def model(self) -> PhyxelModel:

@@ -132,7 +132,9 @@ class CarriedProbe(_Places):
     def displacement(self) -> Floats:
         body = self.body
         u, gradient = (body._field(name) for name in ("u", "gradient"))
-        carried = self._carriers.carry(self._points, self._nodes, u, gradient)
+        # Σ ω_i (u_i + ∇u_i (X − X_i)) = Σ ω_i (u_i − ∇u_i X_i) + ∇u X
+        fixed = self._mean(u - (gradient @ self._nodes[:, :, None])[:, :, 0])
+        carried = fixed + (self._mean(gradient) @ self._points[:, :, None])[:, :, 0]
         return body.origin - body.centre + body.unit * carried
 
     def velocity(self) -> Floats:

@@ -44,7 +44,7 @@ class StandIn:
     def _run(self) -> None:
         while not self._ending.wait(0.01):
             self.frame += 1
-            self._hub.publish(snapshot(self.frame, self._surfels), {page: n for page, n in self._numbers().items()})
+            self._hub.publish(snapshot(self.frame, self._surfels), self._numbers())
 
     def _numbers(self) -> dict[int, int]:
         return {page: command.n for page, command in self.asked}

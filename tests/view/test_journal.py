@@ -1,11 +1,14 @@
 """What is done by hand to a running world is a scene that does the same."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from phyxel.errors import PhyxelError
+from phyxel.points.load import load
 from phyxel.scene import Scene
 from phyxel.scene_bodies import EventPart
 from phyxel.view.journal import Journal
@@ -13,14 +16,14 @@ from phyxel.world import World
 
 SCENE = """
 title = "two blocks"
-fps = 24  # falls on no ticks
+fps = 25  # falls on no ticks
 gravity = [0, -3, 0]
 
 [[body]]
 name = "left"
 shape = "box"
 model = "{model}"
-nodes = 60
+nodes = 40
 points = 1500
 size = 0.2
 at = [0, 0.02, 0]
@@ -30,11 +33,11 @@ material = {{ young = 3e4, damping = 1e-3 }}
 name = "right"
 shape = "sphere"
 model = "{model}"
-nodes = 60
+nodes = 40
 points = 1500
 size = 0.2
 at = [0.4, 0, 0]
-material = {{ preset = "jelly" }}
+material = {{ preset = "gelatin" }}
 
 [[collider]]
 kind = "ground"
@@ -49,6 +52,40 @@ at = 0.05
 body = "left"
 material = {{ young = 4e4 }}
 over = 0.1
+"""
+
+
+GOOD = """title = "häh \\"ball\\""
+rate = 60
+
+[[body]]
+file = "FOLDER/ball.xyz"
+nodes = 40
+material = { young = 20000.0 }
+hold = [{ upper = [9.0, 0.3, 9.0] }]
+
+[[event]]
+at = 0.0
+body = "ball"
+hold = { surfel = 3, name = "hand", path = [
+    { at = 0.0, to = [0.0, 0.0, 0.0] },
+    { at = 0.03333333333333333, to = [0.0, 0.0, 0.0] },
+    { at = 0.05, to = [0.123457, 0.0, 0.0] },
+] }
+
+[[event]]
+at = 0.05
+body = "ball"
+melt = {}
+release = "hand"
+
+[[event]]
+at = 0.05
+body = "ball"
+material = { creep = inf }
+
+[camera]
+fov = 40.0
 """
 
 
@@ -129,7 +166,8 @@ def knead(hand: Hand) -> None:
     hand.wander("left-2", surfel=20)
     hand.do(body="right", solidify={})
     hand.ticks(2)
-    hand.wander("right", near=tuple(hand.world.bodies[1].positions[5].round(3).tolist()))
+    near = tuple(hand.world.bodies[1].positions[5].round(3).tolist())
+    hand.do(body="right", hold={"name": "pin", "near": near})
 
 
 @pytest.mark.parametrize("model", ["phyxel", "modal"])
@@ -139,12 +177,8 @@ def test_a_scene_saved_from_the_hand_goes_the_same_way_to_the_bit(model: str) ->
     poke(hand)
     if model == "phyxel":
         knead(hand)
-    hand.ticks(1)
-    text = hand.journal.toml(hand.performance)
-    print(text)
-    scene = Scene.parse(text)
-    assert (scene.content.title, scene.content.rate, scene.fps) == ("two blocks", 120, 60)
-    assert scene.seconds == 4.0
+    hand.ticks(4)
+    scene = Scene.parse(hand.journal.toml(hand.performance))
     world, compared = scene.world(), 0
     for frame in range(int(hand.world.time * 60)):
         world.advance(max(frame / scene.fps - world.time, 0.0))
@@ -153,3 +187,36 @@ def test_a_scene_saved_from_the_hand_goes_the_same_way_to_the_bit(model: str) ->
             assert all(np.array_equal(one, other) for one, other in there), f"frame {frame}"
             compared += 1
     assert compared > 15
+
+
+def test_it_reads_as_if_written_by_a_person(tmp_path: Path) -> None:
+    """Only what is not as usual, short lines, files that are found from anywhere, and what starts it all on top."""
+    (tmp_path / "ball.xyz").write_text("\n".join("{} {} {}".format(*x) for x in load("sphere", points=400).positions))
+    scene = Scene.parse(
+        'title = "häh \\"ball\\""\nfps = 25\n[[body]]\nfile = "ball.xyz"\nnodes = 40\nmaterial = { young = 2e4 }\n'
+        "hold = [{ upper = [9, 0.3, 9] }]\n[camera]\nfov = 40\n",
+        "ball",
+        tmp_path,
+    )
+    hand = Hand(scene)
+    hand.do(rate=60)
+    trail = hand.journal.grab(hand.performance, "ball", "hand", surfel=3)
+    hand.ticks(2)
+    trail.to(hand.world.next_tick, (0.12345678912, 0, 0))
+    hand.ticks(1)
+    hand.do(body="ball", release="hand", melt={})
+    hand.do(body="ball", material={"creep": np.inf})
+    text = hand.journal.toml(hand.performance)
+    assert text.split("\n\n", 1)[1] == GOOD.replace("FOLDER", str(tmp_path.resolve()))
+    read = hand.journal.scene(hand.performance)
+    assert read.content.event == hand.journal.events[1:]
+
+
+def test_a_hand_that_grasps_at_nothing_changes_nothing() -> None:
+    scene = Scene.parse(SCENE.format(model="modal"))
+    performance, journal = scene.performance(), Journal(scene)
+    with pytest.raises(PhyxelError, match="no such body"):
+        journal.grab(performance, "middle", "hand", surfel=3)
+    with pytest.raises(PhyxelError, match="surfel"):
+        journal.grab(performance, "left", "hand", surfel=10**6)
+    assert not journal.events and not performance.handles and not performance.world.bodies[0].handles

@@ -4,12 +4,11 @@ import base64
 import itertools
 import time
 
-import numpy as np
 import pytest
 
 from phyxel.scene import Scene
 from phyxel.view import commands
-from phyxel.view.live import Live, coalesced
+from phyxel.view.live import Live
 
 BEAR = """
 seconds = 0.1

@@ -19,7 +19,7 @@ from .idle import until
 from .records import decoded
 
 SCENE = """
-title = "A ball falls beside a post"
+title = "A ball falls beside a stone"
 seconds = 0.5
 fps = 20
 [[body]]
@@ -31,7 +31,8 @@ at = [0, 1, 0]
 kind = "ground"
 height = -0.3
 [[collider]]
-kind = "box"
+kind = "sphere"
+radius = 0.2
 at = [3, 0, 0]
 [[event]]
 at = 0.3
@@ -102,10 +103,10 @@ def test_frames_show_where_the_body_was(run, kept):
         seen = frames.snapshot(number, time)
         assert seen.about["frame"] == number and seen.about["ground"] == -0.3
         assert seen.about["time"] == pytest.approx(time)
-        body, post = seen.parts
+        body, stone = seen.parts
         height = decoded(body.blobs["records"].data, body.about).positions[:, 1].mean()
         assert height == pytest.approx(1 - 9.81 * time**2 / 2, abs=0.02 * body.about["upper"][1])
-        assert post.about["collider"] and post.about["pose"][12] == 3
+        assert stone.about["collider"] and stone.about["pose"][12] == 3
 
 
 def test_discs_of_points_cover_the_surface(run):

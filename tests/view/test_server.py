@@ -220,8 +220,7 @@ def test_another_host_takes_a_token():
             frames(live, 1)
         with pytest.raises(InvalidStatus), page(server, Cookie=cookie, Origin="http://evil.example"):
             pass
-        with pytest.raises(OSError):
-            socket.create_connection(("127.0.0.1", server.port), timeout=1)
+        assert server._socket.getsockname()[0] == "127.0.0.2"
 
 
 # The live connection
@@ -246,16 +245,17 @@ def test_who_says_what_it_has_seen_gets_no_more_than_it_can_draw(server):
     with page(server) as live:
         first = frames(live, 1)[0].about["frame"]
         live.send(json.dumps({"do": "seen", "frame": first}))
-        time.sleep(0.3)  # some 30 snapshots
+        until(lambda: server.show.frame > first + 30)
         waiting = []
         with pytest.raises(TimeoutError):
             while True:
                 message = live.recv(timeout=0.3)
                 waiting += [read(message, live.kept)] if isinstance(message, bytes) else []
-        # Those on their way when it first said so, and not one a hundredth of a second from then on.
-        assert len(waiting) <= MOST_UNSEEN + 3
+        # Only those that were on their way when it first said so; then none, though one comes each hundredth second.
+        assert MOST_UNSEEN <= len(waiting) < 30
+        newest = server.show.frame
         live.send(json.dumps({"do": "seen", "frame": waiting[-1].about["frame"]}))
-        assert frames(live, 1)[0].about["frame"] > first + 20  # the newest, not the next
+        assert frames(live, 1)[0].about["frame"] >= newest - 1  # not the next of those it missed
 
 
 def test_messages_without_sense_are_answered_and_then_ended(server):
@@ -332,7 +332,7 @@ def test_many_connections_and_half_open_ones(server):
     for one in idle[::2]:
         one.sendall(b"GET /live HTTP/1.1\r\nHost:")
     lives = [page(server).__enter__() for _ in range(MOST_PAGES)]
-    assert len(server.hub.pages) == MOST_PAGES
+    until(lambda: len(server.hub.pages) == MOST_PAGES)
     with page(server) as more, pytest.raises(ConnectionClosed) as ended:
         more.recv(timeout=5)
     assert ended.value.rcvd.code == 1013 and "pages" in ended.value.rcvd.reason
@@ -342,6 +342,9 @@ def test_many_connections_and_half_open_ones(server):
     until(lambda: not server.hub.pages)
     assert sorted(server.show.left) == sorted(server.show.here)
     goes_on(server)
+    began = time.monotonic()
+    server.stop()  # does not wait for who never said what they want
+    assert time.monotonic() - began < 5
     for one in idle:
         one.close()
 

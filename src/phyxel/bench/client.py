@@ -1,7 +1,8 @@
-"""A plain client of the viewer, in a process of its own: `python -m phyxel.bench.client ADDRESS SECONDS`.
+"""A plain client of the viewer, in a process of its own: `python -m phyxel.bench.client count|play ADDRESS SECONDS`.
 
-Counts the updates that reach it, then pulls the body that the camera looks at, to and fro, and takes the time from each
-command to the update that has heard it. Prints one JSON object.
+`count` counts the updates that reach it, then pulls the body that the camera looks at, to and fro, and takes the time
+from each command to the update that has heard it. `play` pulls, softens, melts, sets, drops and resets all the time.
+Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Client:
         self._number = 0
         self.camera: dict[str, Any] = {}
         self.numbers: dict[str, Any] = {}
+        self.complaints: list[str] = []
+        """what the viewer refused, and why its world stopped"""
 
     def update(self) -> tuple[dict[str, Any], int]:
         """What the next update says of itself, and its size [bytes]."""
@@ -45,6 +48,8 @@ class Client:
                 self.camera = told["camera"]
             elif told["kind"] == "numbers":
                 self.numbers = told
+            elif told["kind"] in ("notice", "blown"):
+                self.complaints.append(told["text"])
 
     def ask(self, do: str, **given: Any) -> int:
         """Send a command; its number."""
@@ -54,9 +59,7 @@ class Client:
 
     def counted(self, seconds: float) -> dict[str, float]:
         """Updates a second and their size."""
-        warm = time.perf_counter() + WARM
-        while time.perf_counter() < warm:
-            self.update()
+        self.watch(WARM)
         start, sizes = time.perf_counter(), []
         while time.perf_counter() < start + seconds:
             sizes.append(self.update()[1])
@@ -64,27 +67,62 @@ class Client:
 
     def answered(self) -> float:
         """Median time from a pull to the update that has heard it [s]."""
+        return statistics.median(self.pulled())
+
+    def pulled(self) -> list[float]:
+        """Pull the body, and let go; the time until each pull was heard [s]."""
         eye, target = np.array(self.camera["eye"]), np.array(self.camera["target"])
         ahead, waits = (target - eye).tolist(), []
         self.ask("grab", ray=eye.tolist(), way=ahead, ahead=ahead)
         for k in range(PULLS):
             way = target + AMPLITUDE * np.linalg.norm(target - eye) * np.array([0, np.sin(0.3 * k), 0]) - eye
             start = time.perf_counter()
-            number = self.ask("pull", ray=eye.tolist(), way=way.tolist())
-            while self.update()[0]["heard"] < number:
-                pass
+            self.heard("pull", ray=eye.tolist(), way=way.tolist())
             waits.append(time.perf_counter() - start)
         self.ask("let_go")
-        return statistics.median(waits)
+        return waits
+
+    def heard(self, do: str, **given: Any) -> None:
+        """Send a command, and read until it was heard."""
+        number = self.ask(do, **given)
+        while self.update()[0]["heard"] < number:
+            pass
+
+    def watch(self, seconds: float) -> None:
+        """Read for a while."""
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            self.update()
+
+    def played(self, seconds: float) -> dict[str, Any]:
+        """All that hands can do to a body named "bear", again and again; how often, and what went wrong."""
+        end, rounds = time.perf_counter() + seconds, 0
+        while time.perf_counter() < end:
+            self.pulled()
+            self.heard("material", body="bear", numbers={"young": 3e4 if rounds % 2 else 1e5})
+            self.heard("drop")
+            self.watch(1.0)
+            self.heard("melt", body="bear")
+            self.watch(2.0)
+            self.pulled()
+            self.heard("solidify", body="bear")
+            self.watch(0.5)
+            self.heard("restart" if rounds % 3 else "reset")
+            self.watch(0.5)
+            rounds += 1
+        return {"rounds": rounds, "complaints": self.complaints}
 
 
-def main(address: str, seconds: float) -> None:
+def main(what: str, address: str, seconds: float) -> None:
     with connect(address, max_size=None, compression=None) as socket:
         client = Client(socket)
         client.update()
-        found = client.counted(seconds)
-        print(json.dumps({**found, "answer": client.answered(), "numbers": client.numbers}))
+        if what == "play":
+            found = client.played(seconds)
+        else:
+            found = {**client.counted(seconds), "answer": client.answered(), "numbers": client.numbers}
+        print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]))
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))

@@ -29,12 +29,13 @@ MODULES = {
     "modes": "phyxel.bench.g05",
     "w96": "phyxel.bench.w96",
     "view": "phyxel.bench.view",
+    "soak": "phyxel.bench.view",
     "solid": "phyxel.bench.solids",
     "growth": "phyxel.bench.solids",
     "demo": "phyxel.bench.scenes",
     "gallery": "phyxel.bench.scenes",
 }
-SLOW = ("growth", "gallery")
+SLOW = ("growth", "gallery", "soak")
 """Run only when asked for by name."""
 
 

@@ -162,7 +162,8 @@ def collider_discs(collider: Collider, device: wp.Device) -> Discs:
     a, b = tangents(skin.normals)
     colors = np.broadcast_to(COLLIDER_COLOR, skin.points.shape)
     fields = (skin.points, skin.spacing * a, skin.spacing * b, skin.normals, colors)
-    return Discs(*(as_vectors(field, device) for field in fields), np.zeros(3))
+    x, axis_a, axis_b, normal, color = (as_vectors(field, device) for field in fields)
+    return Discs(x, axis_a, axis_b, normal, color, np.zeros(3))
 
 
 def about_vertical(degrees: float) -> Floats:

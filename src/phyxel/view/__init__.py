@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import sys
 import threading
@@ -43,15 +44,25 @@ def view(
     from phyxel.view.opened import opened
     from phyxel.view.server import Server
 
+    unbuilt: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def overhear(message: dict[str, Any]) -> None:
+        if message["kind"] == "blown" and hub.scene is None:
+            unbuilt.put(message["text"])
+        elif message["kind"] in ("busy", "blown"):
+            report(message["text"])
+
+    hub = Hub(overhear)
     thing = opened(what, nodes, model) if isinstance(what, str) else what
-    hub = Hub()
+    if isinstance(thing, Scene) and thing.content.title:
+        report(thing.content.title)
     with interrupted_by_signals(), Server(_show(thing, hub, device), hub, host, port) as server:
         report(server.address)
         if server.token is not None:
             report("who knows this address can use it: keep it among those who may")
         if browser and _has_browser():
             webbrowser.open(server.address)
-        threading.Event().wait()
+        raise PhyxelError(unbuilt.get())
 
 
 def save(what: str, path: Path, device: str | None = None, report: Callable[[str], None] = print) -> None:

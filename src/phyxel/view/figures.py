@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from phyxel.contact.colliders import Collider
 from phyxel.export.follow import keeps_its_shape
 from phyxel.export.meshes import mesh_of
 from phyxel.render.stage import collider_discs
+from phyxel.solid.soup import as_vectors
 from phyxel.surface.discs import Discs
 from phyxel.view.encode import Encoded, Encoder
 from phyxel.view.parts import Blob, Part
@@ -79,23 +79,28 @@ class Figure:
         discs = vertices_as_discs(cut.vertices, cut.normals, grey, self._device)
         encoded = self._pane_encoder.encode(discs, self._moved(cut.values), range)
         blobs = {"records": Blob(encoded.records), "faces": kept_faces(cut.faces)}
-        about = self._about(encoded, True) | {"look": "matte", "sheet": True}
+        about = self._about(encoded, True) | {"look": "painted", "sheet": True}
         return Part(f"{self.body.name} slice", "mesh", about, blobs)
 
     def _moved(self, values: Floats | None) -> wp.array | None:
         return None if values is None else wp.array(values.astype(np.float32), dtype=float, device=self._device)
 
     def _as_mesh(self, values: Floats | None, range: Range) -> Part:
-        cloud = self.body.cloud
-        if cloud.faces is not None:
-            discs, faces = self.body.surface.carried, cloud.faces
-        else:
-            mesh = mesh_of(self.body)
-            discs, faces = vertices_as_discs(mesh.vertices, mesh.normals, mesh.colors, self._device), mesh.faces
-        encoded = self._encoder.encode(discs, self._moved(values), range)
+        discs, faces = self._vertices()
+        encoded = self._encoder.encode(discs, self._moved(values if values is None else values[: len(discs)]), range)
         blobs = {"records": Blob(encoded.records), "faces": self._face_blob(faces)}
         blobs["colors"] = self._color_blob(discs.color)
         return Part(self.body.name, "mesh", self._about(encoded, values is not None), blobs)
+
+    def _vertices(self) -> tuple[Discs, NDArray[np.integer]]:
+        """Those of the mesh it came with, and its faces."""
+        cloud = self.body.cloud
+        if cloud.faces is None:
+            mesh = mesh_of(self.body)
+            return vertices_as_discs(mesh.vertices, mesh.normals, mesh.colors, self._device), mesh.faces
+        carried, own = self.body.surface.carried, len(cloud) if cloud.mesh is None else len(cloud.mesh.vertices)
+        # Points that were added on faces are no vertices.
+        return carried if own == len(carried) else carried.beginning(own, carried.origin), cloud.faces
 
     def _as_dots(self, values: Floats | None, range: Range) -> Part:
         x = self.body.positions
@@ -139,9 +144,8 @@ def vertices_as_discs(x: Floats, normals: Floats, colors: Floats, device: wp.Dev
     """Vertices (m, 3) [m] of a mesh as discs of no extent."""
     origin = x.mean(axis=0) if len(x) else np.zeros(3)
     nothing = np.zeros((len(x), 3))
-    fields: Sequence[Floats] = (x - origin, nothing, nothing, normals, colors)
-    arrays = (wp.array(np.ascontiguousarray(field, np.float32), dtype=wp.vec3, device=device) for field in fields)
-    return Discs(*arrays, origin)
+    near, axis, normal, color = (as_vectors(field, device) for field in (x - origin, nothing, normals, colors))
+    return Discs(near, axis, axis, normal, color, origin)
 
 
 class ColliderFigure:

@@ -70,12 +70,15 @@ class Page:
 class Hub:
     """What the world tells its pages; all of it may be called from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, overhear: Callable[[dict[str, Any]], None] = lambda message: None) -> None:
+        """`overhear` is called with what all pages are told."""
+        self._overhear = overhear
         self._lock = Lock()
         self._pages: dict[int, Page] = {}
         self._count = 0
         self._newest: tuple[Snapshot, Mapping[int, int]] | None = None
         self._scene: dict[str, Any] | None = None
+        self._busy: dict[str, Any] | None = None
         self.recorder = Recorder()
         self.sending = 0.0
         """[ms] that making and sending a frame took lately"""
@@ -107,8 +110,12 @@ class Hub:
             self._scene = message
         if message["kind"] == "numbers":
             self._keep(message)
+        if page is None:
+            self._overhear(message)
         text = json_text(message)
         with self._lock:
+            if message["kind"] in ("busy", "ready"):
+                self._busy = message if message["kind"] == "busy" else None
             told = self._pages.values() if page is None else filter(None, [self._pages.get(page)])
             for one in told:
                 one.put(message["kind"], text)
@@ -128,11 +135,14 @@ class Hub:
     # For the server
 
     def join(self, wake: Callable[[], object]) -> Page:
-        """A new page, which is shown the newest snapshot at once; `wake` says that something waits for it."""
+        """A new page, which is shown the newest snapshot at once, or told what it has to wait for; `wake` says that
+        something waits for it."""
         with self._lock:
             self._count += 1
             page = self._pages[self._count] = Page(self._count, wake)
             page.has_newest = self._newest is None
+            if self._busy is not None:
+                page.put("busy", json_text(self._busy))
             wake()
             return page
 

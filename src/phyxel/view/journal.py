@@ -103,13 +103,9 @@ class Journal:
             rates, events = [rate], events[1:]
         fps = _frames_on_ticks(content.fps, [*rates, *(event.rate for event in events if event.rate is not None)])
         seconds = max(content.seconds, math.ceil(performance.world.time * fps - 1e-6) / fps)
-        table = content.model_dump(exclude_defaults=True, exclude_none=True) | {"seconds": seconds}
-        if fps != content.fps:
-            table["fps"] = fps
-        if rates:
-            table["rate"] = rates[0]
-        happened = [event.model_dump(exclude_defaults=True, exclude_none=True) for event in events]
-        table["event"] = [*table.get("event", []), *happened]
+        changes = {"seconds": seconds, "fps": fps, "event": [*content.event, *events]}
+        whole = content.model_copy(update=changes | ({"rate": rates[0]} if rates else {}))
+        table = whole.model_dump(exclude_defaults=True, exclude_none=True)
         for part in (*table["body"], *table.get("collider", [])):
             if "file" in part:
                 part["file"] = str((self._scene.folder / Path(part["file"]).expanduser()).resolve())
@@ -159,7 +155,8 @@ def _is_tables(value: Any) -> bool:
 
 
 def _lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {_written(value)}" for key, value in table.items()]
+    """Its keys, lists of tables last: they are long."""
+    return [f"{key} = {_written(value)}" for key, value in sorted(table.items(), key=lambda item: _is_tables(item[1]))]
 
 
 def _written(value: Any) -> str:

@@ -87,7 +87,7 @@ def _around(what: str, file: Path | None, nodes: int | None) -> Scene:
     source = f"file = {json.dumps(str(file.resolve()))}" if file else f"shape = {json.dumps(what)}"
     lines = [f"title = {json.dumps(_title(what, cloud, size, sheet))}", "seconds = 10", "[[body]]", source]
     lines += [f"size = {size:g}"] if size is not None else []
-    lines += [f"at = {_place(cloud, scale)}", f'look = "{"matte" if cloud.colors is not None else "gummy"}"']
+    lines += [f"at = {_place(cloud, scale)}", f'look = "{"matte" if file and cloud.colors is not None else "gummy"}"']
     lines += _thin(cloud) if sheet else [f"nodes = {nodes or NODES}", f"material = {_soft(height)}"]
     lines += ["[[collider]]", 'kind = "ground"', "friction = 0.7"]
     return Scene.parse("\n".join(lines), name=Path(what).stem, shown=what)

@@ -20,11 +20,13 @@ from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
+from weakref import WeakSet
 
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from phyxel.errors import PhyxelError
 from phyxel.view.commands import Command, Plain, Seen, Switch, parse
@@ -96,7 +98,11 @@ class Server:
         return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
 
     def start(self) -> None:
-        self._show.start()
+        try:
+            self._show.start()
+        except BaseException:
+            self.stop()
+            raise
         self._thread.start()
         self._started.wait()
 
@@ -133,11 +139,20 @@ class Server:
         logger.propagate = False
         options: dict[str, Any] = {"max_size": LARGEST_MESSAGE, "write_limit": BUFFERED, "max_queue": 16}
         options |= {"compression": None, "open_timeout": 30, "close_timeout": 1, "logger": logger}
-        async with serve(
-            self._meet, sock=self._socket, process_request=self._answer, server_header="phyxel", **options
-        ):
+        options |= {"sock": self._socket, "process_request": self._answer, "server_header": "phyxel"}
+        guests: WeakSet[ServerConnection] = WeakSet()
+
+        def welcome(*arguments: Any, **options: Any) -> ServerConnection:
+            guest = ServerConnection(*arguments, **options)
+            guests.add(guest)
+            return guest
+
+        async with serve(self._meet, create_connection=welcome, **options):
             self._started.set()
             await self._ending
+            for guest in guests:
+                if guest.state is State.CONNECTING:  # nobody waits for those who have asked for nothing
+                    guest.transport.abort()
 
     # Pages over HTTP
 

@@ -14,19 +14,22 @@ from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.inside import Plane
 from phyxel.quantities import QUANTITIES, Quantity, quantity
 from phyxel.render.lattice import shape_of
-from phyxel.render.legend import Limits
+from phyxel.render.legend import Legend, Limits
 from phyxel.render.stage import framing, visible_box
 from phyxel.scene_bodies import CameraPart, OutputPart
 from phyxel.view.figures import ColliderFigure, Figure, shows
 from phyxel.view.parts import Part, Snapshot
 from phyxel.view.slices import Slice
-from phyxel.view.values import Gauge, legend_about
+from phyxel.view.values import Gauge, carried_discs, legend_about
 from phyxel.world import World
 
 Floats = NDArray[np.floating]
 
 SURFACES = ("auto", "surfels", "mesh", "splats", "nodes")
 MODES = ("surface", "slice")
+FORGOTTEN = 0.005
+"""Share by which limits of the colours come nearer to what is seen in each update: after a blow one sees again what is
+left of it within some seconds."""
 ON_SHEETS = ("speed",)
 """Fields that particle surfaces have."""
 
@@ -41,7 +44,7 @@ class Sight:
 
     def __init__(self, of: Any) -> None:
         self.world: World = getattr(of, "world", of)
-        self._scene = None if of is self.world else of.scene.content
+        self._content = None if of is self.world else of.scene.content
         self.field: str | None = None
         self.mode, self.surface = "surface", "auto"
         self.plane: Plane | None = None
@@ -94,8 +97,9 @@ class Sight:
 
     def camera(self) -> dict[str, Any]:
         """The first camera: as the scene asks for, else one that sees the bodies and the ground under them."""
-        camera = CameraPart() if self._scene is None else self._scene.camera
-        framed = framing(*visible_box(self.world), camera, OutputPart() if self._scene is None else self._scene.output)
+        told = self._content
+        camera, output = (CameraPart(), OutputPart()) if told is None else (told.camera, told.output)
+        framed = framing(*visible_box(self.world), camera, output)
         eye, target = camera.eye or framed.eye, camera.target or framed.target
         return {"eye": [float(x) for x in eye], "target": [float(x) for x in target], "fov": camera.fov}
 
@@ -111,12 +115,7 @@ class Sight:
                 del kept[gone]
         values = {body: self._values(body) for body in bodies}
         slices = {body: self._slice(body) for body in bodies if self._is_cut(body)}
-        legend = None
-        if self._limits is not None:
-            for seen in (*values.values(), *(one.values for one in slices.values())):
-                if seen is not None:
-                    self._limits.see(seen)
-            legend = self._limits.legend()
+        legend = self._legend([*values.values(), *(one.values for one in slices.values())])
         range = (0.0, 1.0) if legend is None else (legend.low, legend.high)
         parts = [part for body in bodies for part in self._parts(body, values[body], slices.get(body), range)]
         about = {
@@ -130,6 +129,16 @@ class Sight:
             "grabs": list(grabs),
         }
         return Snapshot(about, (*parts, *self._collider_parts()))
+
+    def _legend(self, values: Sequence[Floats | None]) -> Legend | None:
+        """The scale of the field, around what is seen of it now and a little while ago."""
+        if self._limits is None:
+            return None
+        seen = [known for known in values if known is not None]
+        if self.field == "distance":  # which is 0 all over the surface: the scale reaches as deep as nodes lie
+            seen += [-body.reach for body in self.world.bodies]
+        self._limits.see(np.concatenate(seen or [np.zeros(0)]), FORGOTTEN)
+        return self._limits.legend()
 
     def kind(self, body: Body) -> str:
         """What a body is drawn as: what is asked for, if it can be."""
@@ -158,7 +167,7 @@ class Sight:
 
     def _slice(self, body: Body) -> Slice:
         plane = self.plane or Plane((0.0, 0.0, 1.0))
-        shape = (plane, shape_of(body), len(body.surface))
+        shape = (plane, shape_of(body), carried_discs(body))
         if body not in self._slices or self._slices[body][0] != shape:
             self._slices[body] = shape, Slice(body, plane, self.world.device)
         cut = self._slices[body][1]

@@ -148,7 +148,8 @@ class Slice:
         )
         if self._body.surface.blend is not None:
             whole = whole.some(self._body.surface.blend.layer.numpy() != BURIED)
-        left = within(whole, self._cut.left)
+        behind, reach = self._cut.left(whole.points), whole.longest
+        left = whole.some(behind > reach).joined(within(whole.some(np.abs(behind) <= reach), self._cut.left))
         count = len(left.points)
         room = Discs.empty(count, self._device)
         room.color.assign(discs.colors[left.owner])

@@ -38,7 +38,7 @@ def legend_about(legend: Legend) -> dict[str, Any]:
     }
 
 
-def at_rest(body: Body, discs: Any) -> Floats:
+def at_rest(body: Body, discs: Any) -> NDArray[np.float64]:
     """Where surfels that are carried are in the reference shape [m], shape (m, 3)."""
     return body.centre + body.unit * np.asarray(discs.shape.points, np.float64)
 
@@ -64,7 +64,7 @@ class Gauge:
         if kind == "nodes":
             return self._found(quantity, kind, (shape_of(self.body),), self._at_nodes)
         discs = carried_discs(self.body)
-        of = (shape_of(self.body), id(discs), len(discs))
+        of = (shape_of(self.body), discs)
         if kind == "mesh" and self.body.cloud.faces is None:
             return self._found(quantity, "vertices", of, self._at_vertices)
         values = self._found(quantity, "surfels", of, lambda: self._at_discs(discs))

@@ -1,6 +1,6 @@
 /** A camera that orbits about what it looks at, with y up. Lengths in metres, angles in degrees where named so. */
 
-import { add, along, boxOf, cross, dot, length, mix, scale, subtract, unit } from "phyxel/vectors.js";
+import { add, along, boxOf, cornersOf, cross, dot, length, mix, scale, subtract, unit } from "phyxel/vectors.js";
 
 const STEEPEST = (89.5 * Math.PI) / 180;
 const GLIDE = 0.055; // seconds in which what is left of a zoom falls to a third
@@ -96,15 +96,15 @@ export class Orbit {
 
   /** See all of a frame from where it looks now; `aspect` is width over height. */
   fit(frame, aspect = 1.6) {
-    const box = boxOf(frame.parts.some((part) => !part.about.collider)
-      ? frame.parts.filter((part) => !part.about.collider) : frame.parts);
+    const bodies = frame.parts.filter((part) => !part.about.collider && part.about.count);
+    const box = boxOf(bodies.length ? bodies : frame.parts);
     if (!box) return;
     const tall = Math.tan((this.fov * Math.PI) / 360);
     this.pending = null;
     this.target = scale(add(box.low, box.high), 0.5);
     this.distance = 1e-6;
-    for (let corner = 0; corner < 8; corner++) {
-      const p = subtract([0, 1, 2].map((k) => (corner >> k & 1 ? box.high : box.low)[k]), this.target);
+    for (const corner of cornersOf(box)) {
+      const p = subtract(corner, this.target);
       const reach = Math.max(Math.abs(dot(p, this.right)) / aspect, Math.abs(dot(p, this.up))) / tall;
       this.distance = Math.max(this.distance, 1.15 * reach + dot(p, this.back));
     }
@@ -122,6 +122,16 @@ export class Orbit {
     const offset = subtract(point, this.eye), depth = dot(offset, this.ahead);
     const focal = (0.5 * height) / Math.tan((this.fov * Math.PI) / 360) / depth;
     return [0.5 * width + focal * dot(offset, this.right), 0.5 * height - focal * dot(offset, this.up), depth];
+  }
+
+  /** The rectangle [x, y, width, height], y up, that holds points: all of the picture if some are close to the eye. */
+  bounds(points, width, height) {
+    const seen = points.map((point) => this.project(point, width, height));
+    if (seen.some(([, , depth]) => depth < 0.05 * this.distance)) return [0, 0, width, height];
+    const clip = (value, most) => Math.max(0, Math.min(most, value));
+    const ends = (k, most) => [Math.min, Math.max].map((pick) => clip(pick(...seen.map((at) => at[k])), most));
+    const [left, right] = ends(0, width), [top, bottom] = ends(1, height);
+    return [Math.floor(left), Math.floor(height - bottom), Math.ceil(right - left) + 1, Math.ceil(bottom - top) + 1];
   }
 
   /**

@@ -3,7 +3,7 @@
  * or what was asked last has not been heard yet.
  */
 import { icon, make } from "phyxel/elements.js";
-import { fitting, read, written } from "phyxel/quantities.js";
+import { fitting, inUnit, read } from "phyxel/quantities.js";
 
 const STEPS = 400; // of a slider
 const PATIENCE = 1500; // [ms] until the world's value is shown again though nothing was heard
@@ -87,10 +87,15 @@ export class Quantity extends Control {
     this.slider.addEventListener("change", () => (this.held = false));
     this.entry.addEventListener("focus", () => this.entry.select());
     this.entry.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.written = false;
       if (event.key === "Escape") this.show(this.truth);
       if (event.key === "Enter" || event.key === "Escape") this.entry.blur();
     });
-    this.entry.addEventListener("change", () => this.typed());
+    this.entry.addEventListener("change", () => {
+      this.written = false;
+      this.typed();
+    });
+    this.entry.addEventListener("input", () => (this.written = true));
     this.tick?.addEventListener("change", () => this.switched());
   }
 
@@ -127,10 +132,11 @@ export class Quantity extends Control {
     this.element.classList.toggle("off", is_off);
     if (this.tick) this.tick.checked = !is_off;
     this.slider.disabled = is_off;
-    this.fit = fitting(is_off ? this.low : value, this.unit);
+    const size = this.scale.log ? value : Math.max(Math.abs(this.low), Math.abs(this.high));
+    this.fit = fitting(is_off ? this.low : size, this.unit);
     if (!is_off) this.remembered = value;
-    if (document.activeElement !== this.entry || !slider) {
-      this.entry.value = is_off ? this.off.text : this.text?.(value) ?? written(value, this.unit);
+    if (!this.written) {
+      this.entry.value = is_off ? this.off.text : this.text?.(value) ?? inUnit(value, this.fit);
     }
     this.slider.setAttribute("aria-valuetext", this.entry.value);
     if (slider && !is_off) this.slider.value = Math.round(STEPS * Math.min(Math.max(this.scale.part(value), 0), 1));

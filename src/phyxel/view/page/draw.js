@@ -2,7 +2,7 @@
  * The stage: draws a frame as a camera sees it.
  *
  * First the nearest of all discs, triangles and dots in every pixel; then all that belong to that surface are blended
- * by weight; then every pixel is lit once. Gaussian splats and marks go over the picture, whose edges are smoothed last.
+ * by weight; then every pixel is lit once. Gaussian splats and marks go over the picture; its edges are smoothed last.
  */
 
 import { Program, bindTextures, makeTarget, makeTexture } from "phyxel/gl.js";
@@ -14,18 +14,19 @@ import {
 import { ShadowMap } from "phyxel/shadow.js";
 import { Solid } from "phyxel/solids.js";
 import { SplatProgram, Splats } from "phyxel/splats.js";
-import { BACKDROP_FRAGMENT, BODY_FRAGMENT, SHOWN_FRAGMENT, SMOOTH_FRAGMENT } from "phyxel/studio.js";
-import { boxOf, length, placed, subtract } from "phyxel/vectors.js";
+import { BACKDROP_FRAGMENT, BODY_FRAGMENT, CROWDING_FRAGMENT, SHOWN_FRAGMENT, SMOOTH_FRAGMENT } from "phyxel/studio.js";
+import { boxOf, cornersOf, length, placed, subtract } from "phyxel/vectors.js";
 
-const SLOW = 40, QUICK = 14; // milliseconds of a picture above which it gets coarser, below which finer
-const COARSEST = 0.5;
-const STILL = 0.25; // seconds without a new picture after which it is drawn as fine as can be
+const SLOW = 30, QUICK = 9; // milliseconds of a picture above which it gets coarser, below which finer
+const COARSEST = 0.4, FINEST = 2; // pixels drawn over pixels shown, each way
+const STILL = 400; // milliseconds without anything new after which a coarse picture is drawn with all pixels,
+const PATIENCE = 1000; // if that takes no more than so many milliseconds
 
 export class Stage {
   constructor(canvas) {
     this.canvas = canvas;
-    const wanted = { antialias: false, alpha: false, depth: false, stencil: false, powerPreference: "high-performance" };
-    this.gl = canvas.getContext("webgl2", wanted);
+    const unused = { antialias: false, alpha: false, depth: false, stencil: false };
+    this.gl = canvas.getContext("webgl2", { ...unused, powerPreference: "high-performance" });
     if (!this.gl) {
       throw new Error("This browser shows no WebGL2, which the picture is drawn with. Switch on hardware acceleration "
         + "in its settings, or open this address in a current Chrome, Edge, Firefox or Safari.");
@@ -53,9 +54,12 @@ export class Stage {
       seen: new Program(gl, vertex, seenFragment(kind)),
       blend: new Program(gl, vertex, blendFragment(kind), defines),
     });
-    this.programs = { surfels: both(DISC_VERTEX, "DISC"), mesh: both(MESH_VERTEX, "MESH"), dots: both(DOT_VERTEX, "DOT") };
+    this.programs = {
+      surfels: both(DISC_VERTEX, "DISC"), mesh: both(MESH_VERTEX, "MESH"), dots: both(DOT_VERTEX, "DOT"),
+    };
     this.backdrop = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT);
     this.shadowed = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT, "#define SHADOWED");
+    this.crowding = new Program(gl, WHOLE_VERTEX, CROWDING_FRAGMENT, defines);
     this.bodies = new Program(gl, WHOLE_VERTEX, BODY_FRAGMENT, defines);
     this.smooth = new Program(gl, WHOLE_VERTEX, SMOOTH_FRAGMENT);
     this.shown = new Program(gl, WHOLE_VERTEX, SHOWN_FRAGMENT);
@@ -88,6 +92,7 @@ export class Stage {
   /** Take a frame (see decode.js): all of it goes to the GPU at once, the message is not needed for drawing. */
   show(frame) {
     this.frame = frame;
+    clearTimeout(this.timer);
     if (this.gl.isContextLost()) return;
     this.#showLegend(frame.about.legend);
     const kept = new Set();
@@ -120,47 +125,72 @@ export class Stage {
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 64, 1, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
   }
 
-  /** Draw the frame as `camera` sees it. True if there is more to come though nothing changes: draw again soon. */
+  /** Draw the frame as `camera` sees it. True if the camera still glides: draw again soon. */
   draw(camera, marks = {}) {
-    const { gl } = this, now = performance.now();
-    const since = (now - (this.drawn ?? now)) / 1000;
-    const gliding = camera.settle?.(since) ?? false;
+    const now = performance.now(), gliding = camera.settle?.((now - (this.drawn ?? now)) / 1000) ?? false;
     this.drawn = now;
     this.last = { camera, marks };
-    if (gl.isContextLost()) return gliding;
-    if (since > STILL) this.fineness = Math.max(this.fineness, 0.999);
+    clearTimeout(this.timer);
+    if (this.gl.isContextLost()) return gliding;
+    this.#draw(camera, marks);
+    this.#watch();
+    if (this.fineness < 1) this.timer = setTimeout(() => this.#redraw(), STILL);
+    return gliding;
+  }
+
+  /** Whether the last picture is finished: who draws sooner lets pictures queue up. */
+  get ready() {
+    return !this.fence;
+  }
+
+  /** All pixels, once: nothing moves. */
+  #redraw() {
+    const { fineness } = this;
+    if (!this.ready || this.gl.isContextLost() || this.cost > PATIENCE) return;
+    this.fineness = 1;
+    this.#draw(this.last.camera, this.last.marks);
+    this.fineness = fineness;
+  }
+
+  #draw(camera, marks) {
+    const { gl } = this;
     this.#makeTargets();
     const common = this.#common(camera);
     const solids = [...this.solids.values()], splats = [...this.splats.values()];
-    for (const one of solids) one.place(camera.target, placement);
-    for (const one of splats) one.sort(camera.ahead, { ...placement(one.part.about, camera.target), unit: one.part.about.unit ?? 1 });
-    this.#drawShadows(solids, camera.target, common);
+    // What lies on a collider as thin as cloth must not be seen through its discs, which are flat.
+    const sheets = solids.some((one) => one.part.about.sheet);
+    for (const one of solids) one.place(placement(one.part.about, camera.target), sheets);
+    for (const one of splats) one.sort(camera.ahead, placement(one.part.about, camera.target));
+    this.#drawShadows(solids, splats, camera.target, common);
     gl.viewport(0, 0, ...common.pixels);
     this.#drawNearest(solids, common);
     this.#blend(solids, common);
+    this.#crowd(common, camera);
     this.#light(common, camera);
     this.#drawOver(splats, marks, common, camera.target);
     this.#finish();
-    this.#watch();
-    return gliding || this.fineness < 0.999;
   }
 
   /** The canvas has the pixels of the display; what is drawn has more or fewer. */
   #makeTargets() {
-    const { gl, canvas } = this, sized = (scale) => [this.width, this.height].map((n) => Math.max(1, Math.round(n * scale)));
+    const { gl, canvas } = this, sides = [this.width, this.height];
+    const sized = (scale) => sides.map((side) => Math.max(1, Math.round(side * scale)));
     const [wide, high] = sized(this.ratio), [width, height] = sized(this.ratio * this.fineness);
     if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
     if (this.targets?.width === width && this.targets.height === height) return;
     this.#dropTargets();
-    const sums = this.blended ? gl.RGBA16F : gl.RGBA8, texture = (format, more) => makeTexture(gl, width, height, format, more);
-    const depth = texture(gl.DEPTH_COMPONENT24), marks = texture(gl.R8), colors = texture(sums), normals = texture(sums);
+    const texture = (format, more) => makeTexture(gl, width, height, format, more);
+    const depth = texture(gl.DEPTH_COMPONENT24), marks = texture(gl.R8);
+    const [colors, normals] = [0, 1].map(() => texture(this.blended ? gl.RGBA16F : gl.RGBA8));
     const picture = texture(gl.RGBA8, { linear: true });
     // What reads the depth cannot be tested against it: a copy.
     const tested = texture(gl.DEPTH_COMPONENT24);
+    const crowding = makeTexture(gl, (width + 1) >> 1, (height + 1) >> 1, gl.RGBA8);
     this.targets = {
-      width, height, depth, marks, colors, normals, picture,
-      seen: makeTarget(gl, [marks], depth), blend: makeTarget(gl, [colors, normals]), over: makeTarget(gl, [picture], tested),
-      textures: [depth, marks, colors, normals, picture, tested],
+      width, height, depth, marks, colors, normals, picture, crowding,
+      seen: makeTarget(gl, [marks], depth), blend: makeTarget(gl, [colors, normals]),
+      crowd: makeTarget(gl, [crowding]), over: makeTarget(gl, [picture], tested),
+      textures: [depth, marks, colors, normals, picture, crowding, tested],
     };
   }
 
@@ -168,7 +198,7 @@ export class Stage {
     const { gl, targets } = this;
     if (!targets) return;
     for (const texture of targets.textures) gl.deleteTexture(texture);
-    for (const target of [targets.seen, targets.blend, targets.over]) gl.deleteFramebuffer(target);
+    for (const target of [targets.seen, targets.blend, targets.crowd, targets.over]) gl.deleteFramebuffer(target);
   }
 
   /** What most programs want to know about the picture. */
@@ -177,7 +207,8 @@ export class Stage {
     const across = box ? length(subtract(box.high, box.low)) : 1;
     const middle = box ? [0, 1, 2].map((k) => 0.5 * (box.low[k] + box.high[k])) : camera.target;
     const away = length(subtract(camera.eye, middle)), size = about.size || across;
-    const near = Math.max(away - 0.6 * across, 0.003 * Math.min(size, 4 * camera.distance)), far = away + 0.6 * across + near;
+    const near = Math.max(away - 0.6 * across, 0.003 * Math.min(size, 4 * camera.distance));
+    const far = away + 0.6 * across + near;
     const sight = camera.matrices(width / height, near, far);
     const grounded = Number.isFinite(about.ground ?? NaN);
     const level = grounded ? about.ground : (box?.low[1] ?? 0);
@@ -189,10 +220,10 @@ export class Stage {
   }
 
   /** The map stays while only the camera moves; but it counts from the camera's target. */
-  #drawShadows(solids, base, { size, ground }) {
+  #drawShadows(solids, splats, base, { size, ground }) {
     const key = base.join();
     if (!this.box || (this.shaded === key)) return;
-    this.shadows.draw(solids, this.box, base, ground, size, this.legend);
+    this.shadows.draw(solids, splats, this.box, base, ground, size, this.legend);
     this.shaded = key;
   }
 
@@ -228,6 +259,20 @@ export class Stage {
     }
   }
 
+  #crowd(common, camera) {
+    const { gl, targets } = this, [width, height] = [(targets.width + 1) >> 1, (targets.height + 1) >> 1];
+    if (!this.box) return;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, targets.crowd);
+    gl.viewport(0, 0, width, height);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(...camera.bounds(cornersOf(this.box), width, height));
+    bindTextures(gl, [targets.normals, targets.depth]);
+    this.crowding.use(common, { normals: 0, front: 1 });
+    this.#fill();
+    gl.disable(gl.SCISSOR_TEST);
+    gl.viewport(0, 0, targets.width, targets.height);
+  }
+
   #light(common, camera) {
     const { gl, targets, shadows } = this, { width, height } = targets;
     gl.bindFramebuffer(gl.READ_FRAMEBUFFER, targets.seen);
@@ -235,18 +280,19 @@ export class Stage {
     gl.blitFramebuffer(0, 0, width, height, 0, 0, width, height, gl.DEPTH_BUFFER_BIT, gl.NEAREST);
     gl.bindFramebuffer(gl.FRAMEBUFFER, targets.over);
     bindTextures(gl, [targets.colors, targets.normals, targets.marks, targets.depth,
-      shadows.shade, shadows.raised, shadows.contact, shadows.tops]);
-    const textures = { colors: 0, normals: 1, marks: 2, front: 3, mapShade: 4, mapRaised: 5, mapContact: 6, mapDepth: 7 };
+      shadows.shade, shadows.raised, shadows.contact, shadows.tops, targets.crowding]);
+    const textures = { colors: 0, normals: 1, marks: 2, front: 3, mapShade: 4, mapRaised: 5, mapContact: 6, mapDepth: 7,
+      crowding: 8 };
     this.backdrop.use(common, this.room);
     this.#fill();
     if (!this.box) return;
+    gl.enable(gl.SCISSOR_TEST);
     if (common.grounded) {
-      gl.enable(gl.SCISSOR_TEST);
-      gl.scissor(...shadows.onScreen(camera, width, height));
+      gl.scissor(...camera.bounds(shadows.corners, width, height));
       this.shadowed.use(common, this.room, shadows.uniforms, textures);
       this.#fill();
-      gl.disable(gl.SCISSOR_TEST);
     }
+    gl.scissor(...camera.bounds(cornersOf(this.box), width, height));
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.GREATER); // only where something is before the farthest depth
     gl.depthMask(false);
@@ -255,6 +301,7 @@ export class Stage {
     this.bodies.use(common, shadows.uniforms, STUDIO, textures, { stuff: STUFF });
     this.#fill();
     gl.disable(gl.BLEND);
+    gl.disable(gl.SCISSOR_TEST);
     gl.depthMask(true);
     gl.depthFunc(gl.LESS);
     gl.disable(gl.DEPTH_TEST);
@@ -266,7 +313,7 @@ export class Stage {
     gl.enable(gl.DEPTH_TEST);
     gl.depthMask(false);
     this.splatting.draw(gl, splats, common);
-    this.marks.draw(marks, this.box, common, base);
+    this.marks.draw(marks, this.frame?.about.plane, this.box, common, base);
     gl.depthMask(true);
     gl.disable(gl.DEPTH_TEST);
   }
@@ -303,21 +350,19 @@ export class Stage {
     setTimeout(look, 1);
   }
 
+  /** A picture costs about as much as it has pixels: `cost` is that of one with all pixels of the display. */
   #adapt(milliseconds) {
-    this.milliseconds = 0.8 * (this.milliseconds ?? milliseconds) + 0.2 * milliseconds;
-    if (this.milliseconds > SLOW) this.fineness = Math.max(COARSEST, 0.8 * this.fineness);
-    else if (this.milliseconds < QUICK) this.fineness = Math.min(1, 1.1 * this.fineness);
-    else return;
-    this.milliseconds = null;
+    const cost = milliseconds / this.fineness ** 2;
+    this.cost = 0.7 * (this.cost ?? cost) + 0.3 * cost;
+    const mean = this.cost * this.fineness ** 2, finest = Math.max(1, FINEST / this.ratio);
+    if (mean < SLOW && (mean > QUICK || this.fineness === finest)) return;
+    this.fineness = Math.max(COARSEST, Math.min(finest, Math.sqrt((0.5 * (SLOW + QUICK)) / this.cost)));
   }
 }
 
-/** Of a part: its corner about `base` [m] and how it is turned. */
-function placement(about, base) {
-  const pose = about.pose;
-  if (!pose) return { corner: subtract(about.lower, base), turn: [1, 0, 0, 0, 1, 0, 0, 0, 1] };
-  return {
-    corner: subtract(placed(pose, about.lower), base),
-    turn: [pose[0], pose[1], pose[2], pose[4], pose[5], pose[6], pose[8], pose[9], pose[10]],
-  };
+/** Of a part: its corner and its origin about `base` [m], and how it is turned. */
+function placement({ pose, lower }, base) {
+  const turn = pose ? [0, 1, 2, 4, 5, 6, 8, 9, 10].map((k) => pose[k]) : [1, 0, 0, 0, 1, 0, 0, 0, 1];
+  const [corner, origin] = [lower, [0, 0, 0]].map((p) => subtract(pose ? placed(pose, p) : p, base));
+  return { corner, origin, turn };
 }

@@ -17,7 +17,7 @@ export function keys(view) {
   ];
   return [
     { keys: [" "], shown: "space", text: "Pause and go on", press: () => view.timeline.toggle() },
-    { keys: ["."], shown: ".", text: "One step", press: ask("step") },
+    { keys: ["."], shown: ".", text: "One step", press: () => view.timeline.step.click() },
     ...(saved ? [] : world),
     { keys: ["l"], shown: "L", text: "Loop a recording", press: () => view.timeline.loop.click() },
     { keys: ["f"], shown: "F", text: "Fit all bodies into view", press: () => view.fit() },

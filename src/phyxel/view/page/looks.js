@@ -7,9 +7,13 @@ const LOOKS = {
   wax: { wrap: 0.6, powder: 0, shine: 1, blur: 0.3, translucency: 0.6, depth: 0.3, grain: 0 },
   clay: { wrap: 0, powder: 0.7, shine: 0.12, blur: 0.8, translucency: 0, depth: 0.15, grain: 0 },
   stone: { wrap: 0, powder: 0.35, shine: 0.3, blur: 0.55, translucency: 0, depth: 0.15, grain: 0.14 },
+  painted: { wrap: 0, powder: 0, shine: 0, blur: 1, translucency: 0, depth: 1, grain: 0 },
   matte: { wrap: 0.2, powder: 0, shine: 0.5, blur: 0.5, translucency: 0, depth: 0.15, grain: 0 },
 };
 const NAMES = Object.keys(LOOKS);
+
+/** What is painted shows its colors as they are, without light: a section through a body. */
+export const PAINTED = NAMES.indexOf("painted");
 
 export const lookNamed = (name) => LOOKS[name] ?? LOOKS.matte;
 export const rowOf = (name) => (name in LOOKS ? NAMES.indexOf(name) : NAMES.length - 1);

@@ -14,14 +14,14 @@ import { startTips } from "phyxel/tips.js";
 import { Hands, TOOLS } from "phyxel/tools.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const REST = 300; // [ms] after which what was drawn in haste is drawn well
+const SLOW = 50; // [ms] that a picture may take before the page wants its share of the GPU
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 class View {
   constructor() {
     this.canvas = document.getElementById("picture");
     this.scene = { mode: embedded() ? "saved" : "live", bodies: [], units: {}, gravity: [0, -9.81, 0] };
-    Object.assign(this, { numbers: {}, frame: null, hover: null, stale: true, camera: null });
+    Object.assign(this, { numbers: {}, frame: null, hover: null, stale: true, camera: null, begun: 0, done: 0 });
     this.status = new Status(this);
     this.legend = new Legend();
     this.timeline = new Timeline(this);
@@ -49,15 +49,15 @@ class View {
       button({ id: "help", look: "help", key: "H", tip: "All gestures and keys", press: () => this.help.toggle() }),
       button({ id: "panels_toggle", look: "panels", key: "T", tip: "Show or hide the panels",
         press: () => this.togglePanels() }));
-    document.getElementById("scene").append(svg, this.panels.picture.handle, this.status.element, this.toolbar, this.corner,
-      this.legend.element, this.timeline.element, this.status.toasts, this.status.overlay);
+    document.getElementById("scene").append(svg, this.panels.picture.handle, this.status.element, this.toolbar,
+      this.corner, this.legend.element, this.timeline.element, this.status.toasts, this.status.overlay);
     document.body.append(this.help.element);
     if (matchMedia("(max-width: 760px)").matches) this.togglePanels(false);
   }
 
   makeTools() {
-    const tool = ({ name, text, tip }, k) => button({ id: `tool_${name}`, look: name, tip: `${text}: ${tip}`, key: `${k + 1}`,
-      press: () => this.hands.choose(name) });
+    const tool = ({ name, text, tip }, k) => button({ id: `tool_${name}`, look: name, key: `${k + 1}`,
+      tip: `${text}: ${tip}`, press: () => this.hands.choose(name) });
     this.orbit = button({ id: "orbit", look: "orbit", key: "O",
       tip: "Look around: every drag turns the camera, as with Alt held", press: () => this.toggleOrbit() });
     this.toolbar.replaceChildren(...(this.live ? [...TOOLS.map(tool), this.orbit] : []));
@@ -169,16 +169,26 @@ class View {
     this.touch();
   }
 
-  /** One turn of the page: the newest frame in, hands heard, the picture drawn if anything changed. */
+  /**
+   * One turn of the page: hands heard, the newest frame in, the picture drawn if anything changed and the GPU is free.
+   */
   turn() {
     requestAnimationFrame(() => this.turn());
-    const fresh = this.source.take();
-    if (fresh) this.receive(fresh);
-    if (!this.camera) return;
-    this.hands.frame(Boolean(fresh));
-    if (this.stale) this.draw();
-    if (fresh) this.source.seen(fresh);
     settle(this.source.heard);
+    if (!this.camera) return;
+    const free = this.free(performance.now());
+    const fresh = free ? this.source.take() : null;
+    if (fresh) this.receive(fresh);
+    this.hands.frame(Boolean(fresh));
+    if (this.stale && free) this.draw();
+    if (fresh) this.source.seen(fresh);
+  }
+
+  /** Whether the GPU is done with the last picture and, if that took long, had time for the page itself. */
+  free(now) {
+    const { ready } = this.stage, took = this.done - this.begun;
+    if (!ready) this.done = now;
+    return ready && (took < SLOW || now - this.done > took / 2);
   }
 
   receive(frame) {
@@ -201,13 +211,11 @@ class View {
 
   draw() {
     this.stale = false;
+    this.begun = this.done = performance.now();
     const { pins = [], grabs = [] } = this.frame?.about ?? {};
     this.panels.picture.follow();
     const marks = { pins, grabs, plane: this.panels.picture.plane, hover: this.hover };
-    const more = this.stage.draw(this.camera, marks);
-    clearTimeout(this.later);
-    if (this.camera.pending) this.touch();
-    else if (more) this.later = setTimeout(() => this.touch(), REST);
+    if (this.stage.draw(this.camera, marks)) this.touch();
   }
 }
 
@@ -218,7 +226,8 @@ function listen(view) {
     const pressing = event.key === " " && event.target.matches?.("button, summary, input");
     const sliding = event.key.startsWith("Arrow") && event.target !== view.canvas;
     if (typing || pressing || sliding || event.ctrlKey || event.metaKey) return;
-    const name = event.shiftKey && /^[a-z]$/i.test(event.key) ? `⇧${event.key.toUpperCase()}` : event.key.toLowerCase();
+    const shifted = event.shiftKey && /^[a-z]$/i.test(event.key);
+    const name = shifted ? `⇧${event.key.toUpperCase()}` : event.key.toLowerCase();
     const press = known.get(name);
     if (!press) return;
     event.preventDefault();

@@ -113,12 +113,12 @@ export class Marks {
   }
 
   /** Draw marks over the picture; what things hide is seen dimly, but for the plane, which they hide. */
-  draw(marks, box, common, base) {
+  draw(marks, cut, box, common, base) {
     const { gl } = this;
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
-    if (marks.plane && box) this.#drawPlane(marks.plane, box, common, base);
+    if (marks.plane && box) this.#drawPlane(cut ?? squareIn(box, marks.plane), common, base);
     const count = this.#gather(marks, base);
     if (count) {
       gl.bindVertexArray(this.array);
@@ -161,16 +161,18 @@ export class Marks {
     return count;
   }
 
-  /** A square about what lies nearest to the middle of the box. */
-  #drawPlane({ normal, place }, box, common, base) {
-    const { gl } = this, n = unit(normal), [across, upward] = tangents(n);
-    const center = scale(add(box.low, box.high), 0.5), half = scale(subtract(box.high, box.low), 0.5);
-    const middle = along(center, n, dot(n, subtract(place, center)));
-    const reach = (axis) => 1.15 * half.reduce((sum, h, k) => sum + h * Math.abs(axis[k]), 0);
-    this.plane.use(common, { middle: subtract(middle, base), across: scale(across, reach(across)),
-      upward: scale(upward, reach(upward)), tint: SLICE });
+  #drawPlane({ centre, axes }, common, base) {
+    const { gl } = this;
+    this.plane.use(common, { middle: subtract(centre, base), across: axes[0], upward: axes[1], tint: SLICE });
     gl.enable(gl.DEPTH_TEST);
     gl.bindVertexArray(null);
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
   }
+}
+
+/** The part of a plane that is about as wide as a box: its centre, and half sides [m]. */
+function squareIn(box, { normal, place }) {
+  const n = unit(normal), middle = scale(add(box.low, box.high), 0.5), half = scale(subtract(box.high, box.low), 0.5);
+  const reach = (axis) => scale(axis, 1.15 * half.reduce((sum, h, k) => sum + h * Math.abs(axis[k]), 0));
+  return { centre: along(middle, n, dot(n, subtract(place, middle))), axes: tangents(n).map(reach) };
 }

@@ -11,18 +11,19 @@ const STAGES = [
 export class Measured {
   constructor(view) {
     this.view = view;
-    this.energy = new Plot({ id: "energy", title: "Energy", unit: "J",
+    this.energy = new Plot({ id: "energy", title: "Energy", unit: "J", above: "potential",
       tip: "Energy of all bodies: it goes from one kind to another, and damping takes some of it away",
       series: [["kinetic", "kinetic", "Energy of motion, ½ m v²"],
         ["elastic", "elastic", "Energy of deformation, which the bodies give back"],
-        ["potential", "potential", "Energy of height in gravity, from where it began"]] });
+        ["potential", "potential", "Energy of height in gravity, above the least there was"]] });
     this.volume = new Plot({ id: "volume", title: "Volume", around: 1, format: (value) => `${digits(100 * value)} %`,
       tip: "Volume of all bodies over what it was at first; a Poisson’s ratio near 0.5 keeps it",
       series: [["volume", "", "Now"]] });
     this.cost = new Plot({ id: "milliseconds", title: "Time of an update", stacked: true,
       tip: "What the machine works for each picture, by stage",
       format: (value) => `${digits(value)} ms`, series: STAGES });
-    this.surfels = new Fact({ id: "surfels", label: "Surfels", tip: "Discs of surface that are sent for each picture" });
+    this.surfels = new Fact({ id: "surfels", label: "Surfels",
+      tip: "Discs of surface that are sent for each picture" });
     this.latency = new Fact({ id: "latency", label: "Hand to picture",
       tip: "Time from a move of your pointer to the picture that shows what it did" });
     this.plots = [this.energy, this.volume, this.cost];

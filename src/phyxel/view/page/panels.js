@@ -5,7 +5,8 @@ import { Measured } from "phyxel/measured.js";
 import { Picture } from "phyxel/shown.js";
 
 const LAYOUT = "phyxel.layout"; // which panels are closed, kept by the browser
-const NEVER = { value: null, text: "never" }, NONE = { value: 0, text: "none" }, SAME = { value: null, text: "as Young" };
+const NEVER = { value: null, text: "never" }, NONE = { value: 0, text: "none" };
+const SAME = { value: null, text: "as Young" };
 
 /** Numbers of a material: label, and what is told if it is off. Those not named here go by their own names. */
 const NUMBERS = {
@@ -25,6 +26,9 @@ const AXES = [
   ["down", "↓", [0, -1, 0]], ["up", "↑", [0, 1, 0]], ["left", "←", [-1, 0, 0]], ["right", "→", [1, 0, 0]],
   ["back", "−z", [0, 0, -1]], ["front", "+z", [0, 0, 1]],
 ];
+const WAYS = {
+  left: "to the left, −x", right: "to the right, +x", back: "to the back, −z", front: "to the front, +z",
+};
 
 function remembered() {
   try {
@@ -41,6 +45,8 @@ function remember(name, open) {
     // then the layout is as new next time
   }
 }
+
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** A panel that can be closed and is found as it was left. */
 function panel(name, title, ...content) {
@@ -62,7 +68,8 @@ export class Panels {
     this.panels = {
       body: panel("body", "Body", this.chooser.element, this.model.element, this.nodes.element, this.surfels.element),
       material: panel("material", "Material", this.preset.element, this.elastic),
-      flow: panel("flow", "Plasticity and melt", this.flow, make("div", { class: "buttons" }, this.melt, this.solidify)),
+      flow: panel("flow", "Plasticity and melt", this.flow,
+        make("div", { class: "buttons" }, this.melt, this.solidify)),
       crack: panel("crack", "Cracks", this.cracks),
       surroundings: panel("surroundings", "Gravity", this.gravity.element, this.direction.element),
       picture: panel("picture", "Picture", ...this.picture.elements),
@@ -93,7 +100,8 @@ export class Panels {
   }
 
   makeMaterial() {
-    this.preset = new Menu({ id: "preset", label: "Preset", tip: "All numbers of a real material at once, from data sheets",
+    this.preset = new Menu({ id: "preset", label: "Preset",
+      tip: "All numbers of a real material at once, from data sheets",
       ask: (name) => {
         this.presets.set(this.body.name, name);
         return name ? this.send("preset", { name }) : 0;
@@ -112,7 +120,7 @@ export class Panels {
       tip: "How strongly everything falls: Moon 1.62, Mars 3.7, Earth 9.81, Jupiter 24.8 m/s²",
       ask: (size) => this.fall(size, this.down) });
     this.direction = new Segments({ id: "direction", label: "Direction", tip: "Where things fall to",
-      options: AXES.map(([name, text]) => [name, text, `Things fall ${name === "back" ? "away from the front" : name}`]),
+      options: AXES.map(([name, text]) => [name, text, `Everything falls ${WAYS[name] ?? name}`]),
       ask: (name) => this.fall(this.pull || 9.81, AXES.find(([own]) => own === name)[2]) });
   }
 
@@ -142,11 +150,12 @@ export class Panels {
   set(scene) {
     const live = scene.mode === "live", saved = scene.mode === "saved", { body } = this;
     for (const name of ["body", "material", "flow", "crack", "surroundings"]) this.panels[name].hidden = !live || !body;
-    this.panels.share.hidden = this.panels.picture.hidden = saved;
+    this.panels.share.hidden = saved;
     this.save.hidden = !live;
     this.record.setAttribute("aria-pressed", String(Boolean(scene.recording)));
     this.record.lastChild.textContent = scene.recording ? "Stop recording" : "Record";
     this.picture.set(scene);
+    this.panels.picture.hidden = saved || this.picture.empty;
     this.measured.set(scene);
     if (!live || !body) return;
     this.setBody(scene, body);
@@ -189,7 +198,7 @@ export class Panels {
 
   quantity(name, [unit, low, high, tip]) {
     const [label = name.replace("_", " "), off = null] = NUMBERS[name] ?? [];
-    return new Quantity({ id: name, label, unit, low, high, tip, off, ask: (value) => {
+    return new Quantity({ id: name, label, unit, low, high, off, tip: sentence(tip), ask: (value) => {
       this.presets.delete(this.body.name);
       this.preset.set("");
       return this.send("material", { numbers: { [name]: value } });

@@ -25,7 +25,7 @@ export class Player {
     }
     if (!this.frames.length) throw new Error("there is no picture in it");
     const duration = this.frames.at(-1).at;
-    this.scene = { kind: "scene", bodies: [], ...this.scene, mode: "saved", duration, paused: false, speed: 1, loop: true };
+    this.scene = { kind: "scene", bodies: [], ...this.scene, mode: "saved", duration, paused: false, speed: 1 };
     this.last = performance.now();
     this.opened = true;
     this.changed("saved");
@@ -60,13 +60,11 @@ export class Player {
     const now = performance.now();
     const passed = ((now - this.last) / 1000) * this.scene.speed;
     this.last = now;
-    const { duration, loop, paused } = this.scene;
-    if (!paused && duration > 0) {
-      this.at += passed;
-      if (this.at > duration) this.at = loop ? this.at % duration : duration;
-      if (this.at === duration) this.change({ paused: true });
-    }
-    if (now > this.tellNext) this.tell(now);
+    const { duration, paused } = this.scene;
+    if (!paused) this.at = Math.min(this.at + passed, duration);
+    const ended = !paused && this.at === duration;
+    if (now > this.tellNext || ended) this.tell(now);
+    if (ended) this.change({ paused: true });
   }
 
   tell(now) {
@@ -97,7 +95,6 @@ export class Player {
       if (paused && !fields.on && this.at >= duration) this.at = 0;
       this.change({ paused: fields.on });
     } else if (what === "speed") this.change({ speed: fields.factor });
-    else if (what === "loop") this.change({ loop: fields.on });
     else if (what === "seek") this.at = Math.min(Math.max(fields.time, 0), duration);
     else if (what === "step") this.step();
     else if (what === "restart" || what === "reset") this.at = 0;

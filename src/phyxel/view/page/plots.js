@@ -5,9 +5,12 @@ import { written } from "phyxel/quantities.js";
 const LAST = 150; // samples of a live plot: 15 s of them
 
 export class Plot {
-  /** `series`: [[name, text, tip]]; `unit` of all; `stacked` areas instead of lines; `format(value)` as text. */
-  constructor({ id, title, tip, series, unit = "", stacked = false, around = null, format = null }) {
-    Object.assign(this, { series, stacked, around, format: format ?? ((value) => written(value, unit)) });
+  /**
+   * `series`: [[name, text, tip]]; `unit` of all; `stacked` areas instead of lines; `around`: what stays in the middle;
+   * `above`: the one that counts from the least it had; `format(value)` as text.
+   */
+  constructor({ id, title, tip, series, unit = "", stacked = false, around = null, above = null, format = null }) {
+    Object.assign(this, { series, stacked, around, above: series.findIndex(([name]) => name === above), format: format ?? ((value) => written(value, unit)) });
     this.canvas = make("canvas", { id, class: "plot" });
     this.readings = new Map(series.map(([name, text, words], k) => {
       const value = make("span", { id: `${id}_${name}`, class: "value" }, "–");
@@ -25,12 +28,24 @@ export class Plot {
     this.whole = null;
     this.cursor = null;
     this.samples = [];
+    this.least = Infinity;
+  }
+
+  row(read) {
+    const values = this.series.map(([name]) => read(name) ?? NaN);
+    if (values[this.above] < this.least) this.least = values[this.above];
+    return values;
+  }
+
+  /** As they are drawn and told: some count from the least they had. */
+  seen(values) {
+    return this.above < 0 ? values : values.map((value, k) => (k === this.above ? value - this.least : value));
   }
 
   /** One more sample: {name: value}. */
   add(values) {
     if (this.whole) return;
-    this.samples.push(this.series.map(([name]) => values[name] ?? NaN));
+    this.samples.push(this.row((name) => values[name]));
     if (this.samples.length > LAST) this.samples.shift();
     this.read(this.samples.at(-1));
   }
@@ -38,7 +53,7 @@ export class Plot {
   /** All of a run at once: {time: [...], name: [...]}. */
   all(history) {
     this.whole = history.time;
-    this.samples = history.time.map((_, k) => this.series.map(([name]) => history[name]?.[k] ?? NaN));
+    this.samples = history.time.map((_, k) => this.row((name) => history[name]?.[k]));
   }
 
   /** In a plot of the whole: the time that is shown. */
@@ -49,7 +64,8 @@ export class Plot {
     this.read(this.samples[(after < 0 ? this.whole.length : Math.max(after, 1)) - 1]);
   }
 
-  read(values) {
+  read(row) {
+    const values = this.seen(row);
     this.series.forEach(([name], k) => {
       const text = Number.isFinite(values[k]) ? this.format(values[k]) : "–";
       const { value } = this.readings.get(name);
@@ -62,8 +78,8 @@ export class Plot {
     return this.samples.some((values) => values.some(Number.isFinite));
   }
 
-  range() {
-    const values = this.stacked ? this.samples.map((row) => sum(row)) : this.samples.flat();
+  range(rows) {
+    const values = this.stacked ? rows.map((row) => sum(row)) : rows.flat();
     const finite = values.filter(Number.isFinite);
     let low = this.stacked ? 0 : Math.min(...finite), high = Math.max(...finite);
     if (this.around !== null) {
@@ -85,12 +101,13 @@ export class Plot {
     const ink = getComputedStyle(canvas);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const [low, high] = this.range();
+    const rows = this.samples.map((row) => this.seen(row));
+    const [low, high] = this.range(rows);
     const across = this.across(width);
     const up = (value) => height - 2 - ((value - low) / (high - low)) * (height - 4);
     this.grid(pen, ink, width, up, low, high);
-    if (this.stacked) this.areas(pen, ink, across, up);
-    else this.lines(pen, ink, across, up);
+    if (this.stacked) this.areas(pen, ink, rows, across, up);
+    else this.lines(pen, ink, rows, across, up);
     if (this.cursor !== null) this.mark(pen, ink, width, height);
   }
 
@@ -111,21 +128,21 @@ export class Plot {
     pen.stroke();
   }
 
-  lines(pen, ink, across, up) {
+  lines(pen, ink, rows, across, up) {
     pen.lineWidth = 1.5;
     pen.lineJoin = "round";
     this.series.forEach((_, which) => {
       pen.strokeStyle = ink.getPropertyValue(`--tone${which}`);
       pen.beginPath();
-      this.samples.forEach((row, k) => Number.isFinite(row[which]) && pen.lineTo(across(k), up(row[which])));
+      rows.forEach((row, k) => Number.isFinite(row[which]) && pen.lineTo(across(k), up(row[which])));
       pen.stroke();
     });
   }
 
-  areas(pen, ink, across, up) {
-    const floors = this.samples.map(() => 0);
+  areas(pen, ink, rows, across, up) {
+    const floors = rows.map(() => 0);
     this.series.forEach((_, which) => {
-      const roofs = this.samples.map((row, k) => floors[k] + (Number.isFinite(row[which]) ? row[which] : 0));
+      const roofs = rows.map((row, k) => floors[k] + (Number.isFinite(row[which]) ? row[which] : 0));
       pen.fillStyle = ink.getPropertyValue(`--tone${which}`);
       pen.beginPath();
       roofs.forEach((roof, k) => pen.lineTo(across(k), up(roof)));

@@ -19,10 +19,9 @@ export function fitting(value, unit) {
   return { unit: prefix + unit, worth };
 }
 
-export function written(value, unit = "") {
-  const fit = fitting(value, unit);
-  return [digits(value / fit.worth), fit.unit].filter(Boolean).join(" ");
-}
+export const inUnit = (value, { unit, worth }) => [digits(value / worth), unit].filter(Boolean).join(" ");
+
+export const written = (value, unit = "") => inUnit(value, fitting(value, unit));
 
 /** What was typed, in SI; a number alone is in the unit that was shown. NaN if it cannot be read. */
 export function read(text, unit, shown) {

@@ -1,7 +1,16 @@
 /** Shaders that put surfels, triangles and dots on the screen and into the light's map. */
 
+const LEGEND = `
+uniform float valued;
+uniform sampler2D legend;
+
+vec3 linearFrom(vec3 c) { return c * (0.012522878 + c * (0.682171111 + c * 0.305306011)); }
+
+vec3 colorOfValue(float value) { return linearFrom(texture(legend, vec2((value * 63.0 + 0.5) / 64.0, 0.5)).rgb); }
+`;
+
 /** Records of surfels, 16 bytes each, as `view/encode.py` packs them; positions and axes in metres about `base`. */
-export const RECORD = `
+export const RECORD = `${LEGEND}
 uniform highp usampler2D records, tints;
 uniform mat3 turn;
 uniform float tinted;
@@ -20,8 +29,7 @@ void read(int record) {
   tint = vec4(color & 255u, (color >> 8) & 255u, (color >> 16) & 255u, color >> 24) / 255.0;
 }
 uniform vec3 corner, extent;
-uniform float finest, valued, grain, sheet;
-uniform sampler2D legend;
+uniform float finest, grain, sheet, opened, under;
 
 vec3 at() { return corner + turn * (extent * place.xyz); }
 
@@ -43,8 +51,6 @@ mat2x3 halfAxes(vec3 n) {
   return mat2x3(turn * (radius.x * (c * first + s * second)), turn * (radius.y * (c * second - s * first)));
 }
 
-vec3 linearFrom(vec3 c) { return c * (0.012522878 + c * (0.682171111 + c * 0.305306011)); }
-
 // A number in -1..1 of a record's own (Wang's hash): the grain of stone stays with its surfel.
 float speck(uint k) {
   k = (k ^ 61u) ^ (k >> 16);
@@ -55,8 +61,7 @@ float speck(uint k) {
 }
 
 vec3 albedo(int number) {
-  vec3 shown = valued > 0.5 ? texture(legend, vec2((place.w * 63.0 + 0.5) / 64.0, 0.5)).rgb : tint.rgb;
-  return linearFrom(shown) * (1.0 + grain * speck(uint(number)));
+  return (valued > 0.5 ? colorOfValue(place.w) : linearFrom(tint.rgb)) * (1.0 + grain * speck(uint(number)));
 }
 `;
 
@@ -67,6 +72,7 @@ const SCREEN = `
 uniform mat4 view, projection;
 uniform vec2 pixels;  // of the picture
 uniform float focal;  // [pixels]
+uniform vec3 eye, origin;  // of the picture, and of the part [m]
 `;
 
 /** Discs. What is narrower than a pixel becomes an ellipse on the screen that is not: nothing vanishes. */
@@ -93,6 +99,8 @@ void main() {
   gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
   if (sheet > 0.5 && facing < 0.0) { n = -n; facing = -facing; }
   if (!(facing > 0.0 && c.z < 0.0)) return;
+  // The half toward the eye of what is opened is left out.
+  if (opened > 0.5 && dot(at() - origin, eye - origin) > 0.0) return;
   vec3 a = mat3(view) * axes[0], b = mat3(view) * axes[1];
   float perDepth = focal / -c.z;
   vec2 a2 = perDepth * (a.xy - a.z * c.xy / c.z), b2 = perDepth * (b.xy - b.z * c.xy / c.z);
@@ -105,6 +113,10 @@ void main() {
   inDisc = sign;
   // Neighbours differ in depth by no more than a disc does, or is narrow, or a pixel is wide.
   slack = max(max(length(vec2(a.z, b.z)), min(length(axes[0]), length(axes[1]))), 1.5 / perDepth);
+  float back = 1.0 - under * 2.0 * slack / c.z;  // farther by so much, in the same place of the picture
+  c *= back;
+  a *= back;
+  b *= back;
   normal = n;
   color = albedo(gl_VertexID / 3);
   if (narrow >= NARROWEST) {
@@ -129,10 +141,12 @@ out vec2 inDisc;
 out float depth;
 flat out float slack;
 out vec3 normal, color;
+out float value;
 
 void main() {
   read(gl_VertexID);
   vec3 p = (view * vec4(at(), 1.0)).xyz;
+  value = place.w;
   inDisc = vec2(0);
   depth = -p.z;
   slack = 0.2 * depth / focal;
@@ -191,6 +205,7 @@ void main() { ${FRAGMENT(kind)}
  * farther than the nearest they are, over the size of all. Without float blending the nearest alone.
  */
 export const blendFragment = (kind) => `${VARYINGS(kind)}
+${kind === "MESH" ? `${LEGEND} in float value;` : ""}
 uniform sampler2D front;
 uniform float size;
 uniform vec2 reach;  // nearest and farthest depth of the picture [m]
@@ -199,14 +214,16 @@ layout(location = 1) out vec4 normals;
 void main() { ${FRAGMENT(kind)}
   float z = texelFetch(front, ivec2(gl_FragCoord.xy), 0).r;
   float nearest = reach.x * reach.y / (reach.y - z * (reach.y - reach.x));
+  // Between corners far apart values change evenly, colors do not.
+  vec3 shown = ${kind === "MESH" ? "valued > 0.5 ? colorOfValue(value) : color" : "color"};
 #ifdef BLENDED
   if (here > nearest + slack) discard;
   float weight = (1.0 - qq) * (1.0 - qq) + 1e-3;
-  colors = vec4(color, 1.0) * weight;
+  colors = vec4(shown, 1.0) * weight;
   normals = vec4(normalize(n), (here - nearest) / size) * weight;
 #else
   if (here > nearest * 1.0005) discard;
-  colors = vec4(color, 1.0);
+  colors = vec4(shown, 1.0);
   normals = vec4(0.5 + 0.5 * normalize(n), 0.0);
 #endif
 }

@@ -9,6 +9,7 @@
 import { Program, bindTextures, makeTarget, makeTexture } from "phyxel/gl.js";
 import { STUDIO, lookNamed } from "phyxel/looks.js";
 import { RECORD, TEXTURES } from "phyxel/shaders.js";
+import { SPLAT_RECORDS } from "phyxel/splats.js";
 import { dot } from "phyxel/vectors.js";
 
 const TEXELS = 512;
@@ -55,6 +56,25 @@ void main() {
 }
 `;
 
+/** Splats throw shadows as points of about their size. */
+const SPLAT_VERTEX = `${SPLAT_RECORDS}${PLACE_IN_MAP}
+uniform float below, penumbra, contactReach;
+out vec4 light;
+out float height;
+
+void main() {
+  vec3 p = middleOf(gl_VertexID);
+  mat3 spread = covarianceOf(gl_VertexID);
+  float up = max(p.y - mapPlace.w, 0.0), close = max(1.0 - up / contactReach, 0.0);
+  vec3 map = below > 0.5 ? vec3((p.xz - mapPlace.xy) * mapPlace.z, 0.5) : inMap(p);
+  light = below > 0.5 ? vec4(close * close) : vec4(0, 0, 0, 1);
+  height = min(up / penumbra, 1.0);
+  gl_PointSize = max(2.0 * sqrt(max(spread[0][0], spread[2][2])) * mapPlace.z * ${TEXELS}.0, 1.0);
+  bool seen = colorOf(gl_VertexID).a > 0.3 && (below < 0.5 || close > 0.0);
+  gl_Position = seen ? vec4(map * 2.0 - 1.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
+}
+`;
+
 const FRAGMENT = `
 in vec4 light;
 in float height;
@@ -70,6 +90,7 @@ export class ShadowMap {
   constructor(gl) {
     this.gl = gl;
     this.program = new Program(gl, VERTEX, FRAGMENT);
+    this.splatProgram = new Program(gl, SPLAT_VERTEX, FRAGMENT);
     const soft = { linear: true, levels: LEVELS };
     this.shade = makeTexture(gl, TEXELS, TEXELS, gl.RGBA8, soft);
     this.raised = makeTexture(gl, TEXELS, TEXELS, gl.R8, soft);
@@ -93,7 +114,8 @@ export class ShadowMap {
     const texel = 2 ** (Math.ceil(4 * Math.log2(width / (TEXELS - 8))) / 4);
     const step = 8 * texel;
     const corner = ends.map(([from, to]) => Math.floor((0.5 * (from + to) - 0.5 * TEXELS * texel) / step) * step);
-    this.corners = [0, 1].flatMap((k) => [0, 1].map((j) => [ends[0][k] + (2 * k - 1) * room, level, ends[1][j] + (2 * j - 1) * room]));
+    const edges = ends.map(([from, to]) => [from - room, to + room]);
+    this.corners = edges[0].flatMap((x) => edges[1].map((z) => [x, level, z]));
     const reach = [0, 1, 2].map((k) => Math.abs(STUDIO.toLight[k]) * 0.5 * (box.high[k] - box.low[k]));
     const half = reach[0] + reach[1] + reach[2] + 1e-9;
     const middle = dot(STUDIO.toLight, box.low.map((low, k) => 0.5 * (low + box.high[k]) - base[k]));
@@ -104,34 +126,23 @@ export class ShadowMap {
     });
   }
 
-  /** The rectangle [x, y, width, height] of a picture in which shadows can be seen: all if they come close to the eye. */
-  onScreen(camera, width, height) {
-    const { corners } = this, seen = corners.map((corner) => camera.project(corner, width, height));
-    if (seen.some(([, , depth]) => depth < 0.05 * camera.distance)) return [0, 0, width, height];
-    const clip = (value, most) => Math.max(0, Math.min(most, value));
-    const [left, right] = [Math.min, Math.max].map((pick) => clip(pick(...seen.map(([x]) => x)), width));
-    const [top, bottom] = [Math.min, Math.max].map((pick) => clip(pick(...seen.map(([, y]) => y)), height));
-    return [Math.floor(left), Math.floor(height - bottom), Math.ceil(right - left) + 1, Math.ceil(bottom - top) + 1];
-  }
-
   /** Draw what casts shadows; `box` holds it, `level` is the height it stands on [m]. */
-  draw(solids, box, base, level, size, legend) {
-    const { gl, program } = this;
+  draw(solids, splats, box, base, level, size, legend) {
+    const { gl } = this;
     this.#lay(box, base, level, size);
     gl.viewport(0, 0, TEXELS, TEXELS);
     bindTextures(gl, [legend]);
-    program.use(this.uniforms, TEXTURES);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.cast);
     gl.clearColor(0, 0, 0, 0);
     gl.enable(gl.DEPTH_TEST);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    this.#drawAll(solids, 0);
+    this.#drawAll(solids, splats, 0);
     gl.disable(gl.DEPTH_TEST);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.under);
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.enable(gl.BLEND);
     gl.blendEquation(gl.MAX);
-    this.#drawAll(solids, 1);
+    this.#drawAll(solids, splats, 1);
     gl.blendEquation(gl.FUNC_ADD);
     gl.disable(gl.BLEND);
     for (const texture of [this.shade, this.raised, this.contact]) {
@@ -140,11 +151,16 @@ export class ShadowMap {
     }
   }
 
-  #drawAll(solids, below) {
+  #drawAll(solids, splats, below) {
+    if (solids.length) this.program.use(this.uniforms, TEXTURES, { below });
     for (const solid of solids) {
       const { translucency } = lookNamed(solid.part.about.look);
-      this.program.set({ ...solid.uniforms, below, translucency, solid: solid.faces ? 1 : 0 });
+      this.program.set({ ...solid.uniforms, translucency, solid: solid.faces ? 1 : 0 });
       solid.drawVertices();
+    }
+    for (const one of splats) {
+      this.splatProgram.use(this.uniforms, TEXTURES, one.uniforms, { below });
+      one.drawPoints();
     }
   }
 }

@@ -17,7 +17,7 @@ export class Picture {
     this.surface = new Segments({ id: "surface", label: "Surface", tip: "What is drawn of the bodies",
       ask: (surface) => show({ surface }) });
     this.field = new Menu({ id: "field", label: "Field", tip: "A quantity inside the bodies that colours show",
-      ask: (field) => show({ field }) });
+      ask: (field) => show(field === PLAIN ? { field, mode: "surface" } : { field }) });
     this.mode = new Segments({ id: "mode", label: "Seen on", tip: "Whether the field is seen outside or inside",
       options: [["surface", "Surface", "The field as it is at the surface"],
         ["slice", "Slice", "The field on a plane through the bodies, as if they were cut open"]],
@@ -26,18 +26,26 @@ export class Picture {
       options: Object.keys(NORMALS).map((axis) => [axis, axis, `A plane across the ${axis} axis`]),
       ask: (axis) => this.face(NORMALS[axis]) });
     this.place = new Quantity({ id: "slice", label: "Place", unit: "m", low: -1, high: 1,
-      tip: "Where the plane stands along its axis; its handle in the picture moves it, too", ask: (where) => this.move(where) });
+      tip: "Where the plane stands along its axis; its handle in the picture moves it, too",
+      ask: (where) => this.move(where) });
     this.elements = [this.surface, this.field, this.mode, this.axis, this.place].map(({ element }) => element);
     this.makeHandle();
   }
 
   get plane() {
     const { mode, field, plane } = this.view.scene.shown ?? {};
-    return mode === "slice" && field && field !== PLAIN ? this.dragged ?? plane ?? this.middle(NORMALS.x) : null;
+    if (mode !== "slice" || !field || field === PLAIN) return null;
+    const cut = this.view.frame?.about.plane;
+    return this.dragged ?? (cut ? { normal: cut.normal, place: cut.centre } : plane ?? this.middle(NORMALS.x));
   }
 
+  /** Around all bodies. What a slice takes away still counts: the largest box since it began. */
   get box() {
-    return boxOf((this.view.frame?.parts ?? []).filter(({ about }) => !about.collider));
+    const { frame, scene } = this.view;
+    const box = boxOf((frame?.parts ?? []).filter(({ about }) => !about.collider));
+    if (!box || !this.uncut || scene.shown?.mode !== "slice") return (this.uncut = box);
+    const bound = (least, side) => box[side].map((value, axis) => least(value, this.uncut[side][axis]));
+    return (this.uncut = { low: bound(Math.min, "low"), high: bound(Math.max, "high") });
   }
 
   /** The plane across a normal through the middle of all bodies. */
@@ -76,15 +84,21 @@ export class Picture {
     const kinds = [...new Set((scene.bodies ?? []).flatMap(({ shows }) => shows ?? []))];
     this.surface.offer(kinds.map((kind) => [kind, ...(SURFACES[kind] ?? [kind])]));
     this.surface.element.hidden = kinds.length < 2;
-    this.surface.set(shown.surface ?? kinds[0]);
+    this.surface.set(kinds.includes(shown.surface) ? shown.surface : kinds[0]);
     const fields = (scene.fields ?? []).filter(({ name }) => name !== PLAIN);
     this.field.offer([[PLAIN, "as it looks"], ...fields.map(({ name, title }) => [name, title ?? name])]);
     this.field.element.hidden = !fields.length;
+    this.empty = kinds.length < 2 && !fields.length;
     this.field.set(shown.field ?? PLAIN);
     const coloured = shown.field && shown.field !== PLAIN;
     this.mode.element.hidden = !coloured;
     this.mode.set(shown.mode ?? "surface");
     this.dragged = null;
+    this.tellPlane();
+  }
+
+  /** Where the plane is now, in the panel. */
+  tellPlane() {
     const { plane } = this;
     this.axis.element.hidden = this.place.element.hidden = !plane;
     if (!plane) return;
@@ -116,10 +130,11 @@ export class Picture {
     const { axis, scale } = this.direction();
     const [dx, dy] = [event.clientX - this.from.x, event.clientY - this.from.y];
     const where = this.from.where + (dx * axis[0] + dy * axis[1]) * scale;
+    const within = Math.min(Math.max(where, this.place.low), this.place.high);
     this.place.held = true;
-    this.place.show(Math.min(Math.max(where, this.place.low), this.place.high));
+    this.place.show(within);
     cancelAnimationFrame(this.asking);
-    this.asking = requestAnimationFrame(() => this.place.ask(Math.min(Math.max(where, this.place.low), this.place.high)));
+    this.asking = requestAnimationFrame(() => this.place.ask(within));
   }
 
   /** Unit vector of the normal in the picture and metres per pixel along it. */
@@ -141,6 +156,7 @@ export class Picture {
     if (!plane) return;
     const [x, y, depth] = camera.project(plane.place, canvas.clientWidth, canvas.clientHeight);
     const { axis } = this.direction();
+    this.tellPlane();
     this.handle.hidden = depth <= 0;
     this.handle.style.transform = `translate(${x}px, ${y}px) rotate(${Math.atan2(axis[1], axis[0])}rad)`;
   }

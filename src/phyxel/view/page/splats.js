@@ -1,11 +1,12 @@
 /** Gaussian splats: records of 28 bytes in a texture, drawn from back to front. */
 
 import { Program, Records, bindTextures } from "phyxel/gl.js";
+import { TEXTURES } from "phyxel/shaders.js";
 
 const PER_ROW = 256; // records in a row of the texture, seven words each
 const WORDS = 7;
 
-const RECORDS = `
+export const SPLAT_RECORDS = `
 uniform highp usampler2D records;
 uniform vec3 corner;  // about the base [m]
 uniform float unit;
@@ -32,7 +33,7 @@ vec4 colorOf(int k) {
 `;
 
 /** Zwicker's projection of a Gaussian: to first order about its middle, and a little wider than a pixel. */
-const VERTEX = `${RECORDS}
+const VERTEX = `${SPLAT_RECORDS}
 uniform highp usampler2D order;
 uniform mat4 view, projection;
 uniform vec2 pixels;
@@ -59,7 +60,8 @@ void main() {
   mat2 spread = flatten * seen * transpose(flatten);
   float xx = spread[0][0] + 0.3, xy = spread[0][1], yy = spread[1][1] + 0.3;
   float middle = 0.5 * (xx + yy), apart = sqrt(0.25 * (xx - yy) * (xx - yy) + xy * xy);
-  vec2 major = apart > 1e-4 ? normalize(abs(xy) > 1e-6 ? vec2(xy, middle + apart - xx) : vec2(xx >= yy, xx < yy)) : vec2(1, 0);
+  vec2 major = xx >= yy ? vec2(1, 0) : vec2(0, 1);
+  if (abs(xy) > 1e-6) major = normalize(vec2(xy, middle + apart - xx));
   vec2 sign = CORNERS[gl_VertexID % 3];
   sigmas = sign * sqrt(2.0 * log(255.0 * max(color.a, 1.0 / 255.0)) + 1e-3);  // where less than 1/255 is left
   vec2 reach = sigmas.x * sqrt(middle + apart) * major
@@ -101,6 +103,7 @@ export class SplatProgram {
 /** The splats of one part on the GPU. */
 export class Splats {
   constructor(gl) {
+    this.gl = gl;
     this.records = new Records(gl, 1, WORDS, PER_ROW);
     this.order = new Records(gl, 1);
     this.sorter = new Sorter();
@@ -117,13 +120,20 @@ export class Splats {
 
   /** Order them along a direction, from back to front; `uniforms` say where the part is. */
   sort(ahead, uniforms) {
-    this.uniforms = uniforms;
+    this.uniforms = { ...uniforms, unit: this.part.about.unit };
     const t = uniforms.turn; // into the part's own frame
     const way = [0, 3, 6].map((k) => t[k] * ahead[0] + t[k + 1] * ahead[1] + t[k + 2] * ahead[2]);
     if (this.sorted && way[0] * this.way[0] + way[1] * this.way[1] + way[2] * this.way[2] > 0.9999) return;
     this.order.fill(this.sorter.order(this.places, this.count, way));
     this.sorted = true;
     this.way = way;
+  }
+
+  drawPoints() {
+    const { gl } = this;
+    bindTextures(gl, [this.records.texture], TEXTURES.records);
+    gl.bindVertexArray(null);
+    gl.drawArrays(gl.POINTS, 0, this.count);
   }
 
   free() {
@@ -159,7 +169,10 @@ export class Sorter {
     }
     const scale = most > least ? (KEYS - 1) / (most - least) : 0;
     starts.fill(0);
-    for (let k = 0; k < count; k++) starts[(keys[k] = (most - depths[k]) * scale) + 1]++;
+    for (let k = 0; k < count; k++) {
+      keys[k] = (most - depths[k]) * scale;
+      starts[keys[k] + 1]++;
+    }
     for (let key = 0; key < KEYS; key++) starts[key + 1] += starts[key];
     for (let k = 0; k < count; k++) numbers[starts[keys[k]]++] = k;
     return numbers.subarray(0, count);

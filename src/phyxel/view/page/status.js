@@ -42,14 +42,16 @@ export class Status {
     const { paused, speed = 1 } = this.view.scene;
     const slow = pace !== undefined && pace !== null && pace < 0.95 && !paused;
     this.pace.hidden = !slow;
-    if (slow) this.pace.textContent = `${digits(Number((pace * speed).toPrecision(2)))}× real time: this machine cannot keep up`;
-    this.updates.textContent = updates === undefined ? "" : `${Math.round(updates)}/s`;
+    const share = digits(Number((pace * speed).toPrecision(2)));
+    if (slow) this.pace.textContent = `${share}× real time: this machine cannot keep up`;
+    this.updates.textContent = paused ? "paused" : updates ? `${Math.round(updates)}/s` : "";
     this.pages.hidden = !(pages > 1);
     this.pages.textContent = `${pages} pages`;
   }
 
   notice(text, level = "info") {
-    const toast = make("div", { class: `toast ${level}`, role: level === "error" ? "alert" : null }, make("span", {}, text),
+    const role = level === "error" ? "alert" : null;
+    const toast = make("div", { class: `toast ${level}`, role }, make("span", {}, text),
       button({ look: "close", tip: "Close this notice", press: () => toast.remove() }));
     this.toasts.append(toast);
     while (this.toasts.children.length > MOST) this.toasts.firstChild.remove();

@@ -1,9 +1,9 @@
-/** The light of the studio on what is seen, pixel by pixel: as `phyxel/render` has it (shade.py, pixels.py, backdrop.py). */
+/** The light of the studio on what is seen, pixel by pixel, as in `phyxel/render` (shade, pixels, backdrop). */
 
-import { STUFF } from "phyxel/looks.js";
+import { PAINTED, STUFF } from "phyxel/looks.js";
 import { READ_GROUND, READ_SKIN } from "phyxel/shadow.js";
 
-const AROUND = 14;
+const AROUND = 8;
 
 /** Places in the unit disc along a spiral, closer together toward its middle. */
 const SPIRAL = Array.from({ length: AROUND }, (_, k) => {
@@ -53,40 +53,72 @@ void main() {
 }
 `;
 
-/** Bodies and colliders, where any are seen. */
-export const BODY_FRAGMENT = `${PICTURE}${READ_SKIN}
-uniform sampler2D colors, normals, marks, front;
+const NEAREST = `
+uniform sampler2D front;
 uniform vec2 reach;  // nearest and farthest depth [m]
-uniform float mapTexel;
-uniform vec3 boxSide, boxTop, behind, keyLight, skyLight, bounceLight;
-uniform vec4 stuff[${STUFF.length / 4}];
-
-const vec2 SPIRAL[${AROUND}] = vec2[](${SPIRAL});
 
 float depthAt(ivec2 pixel) {
   float z = texelFetch(front, pixel, 0).r;
   return reach.x * reach.y / (reach.y - z * (reach.y - reach.x));
 }
+`;
 
-float squared(float x) { return x * x; }
+/**
+ * Soft light that things close by take away: the mean over places around of the cosine they are seen at, which fades
+ * with distance. A plane hides nothing of itself. For every second pixel each way, each of 4 x 4 in its own directions;
+ * with it the depth in 16 bits.
+ */
+export const CROWDING_FRAGMENT = `${PICTURE}${NEAREST}
+uniform sampler2D normals;
+const vec2 SPIRAL[${AROUND}] = vec2[](${SPIRAL});
 
-// Soft light that things close by take away: the mean over places around of the cosine they are seen at, which fades
-// with distance. A plane hides nothing of itself. Both in the frame of the eye.
-float hidden(vec3 p, vec3 n, ivec2 pixel) {
-  float near = 0.15 * size, sum = 0.0;
-  float wide = min(near * pixels.y / (2.0 * tall * -p.z), 0.09 * pixels.y);
-  if (wide < 1.0) return 0.0;
+void main() {
+  ivec2 pixel = min(ivec2(gl_FragCoord.xy) * 2, ivec2(pixels) - 1);
+  ivec2 cell = ivec2(gl_FragCoord.xy) & 3;
+  float angle = float(((cell.x * 5 + cell.y * 4 + (cell.x & cell.y)) * 3) & 15) * (6.2831853 / 16.0);
+  mat2 turned = mat2(cos(angle), sin(angle), -sin(angle), cos(angle));
+  float depth = depthAt(pixel), near = 0.15 * size, sum = 0.0;
+  vec3 p = depth * rayThrough(vec2(pixel) + 0.5), n = texelFetch(normals, pixel, 0).xyz;
+#ifndef BLENDED
+  n = n * 2.0 - 1.0;
+#endif
+  n = mat3(view) * normalize(n + vec3(0, 1e-6, 0));
+  float wide = min(near * pixels.y / (2.0 * tall * depth), 0.09 * pixels.y);
   for (int k = 0; k < ${AROUND}; k++) {
-    ivec2 other = clamp(pixel + ivec2(floor(SPIRAL[k] * wide + 0.5)), ivec2(0), ivec2(pixels) - 1);
-    float z = texelFetch(front, other, 0).r;
-    float depth = reach.x * reach.y / (reach.y - z * (reach.y - reach.x));
-    vec3 way = rayThrough(vec2(other) + 0.5) * depth - p;
+    ivec2 other = clamp(pixel + ivec2(floor(turned * SPIRAL[k] * wide + 0.5)), ivec2(0), ivec2(pixels) - 1);
+    vec3 way = rayThrough(vec2(other) + 0.5) * depthAt(other) - p;
     float far = dot(way, way) + 1e-20;
     float cosine = max(dot(way, n) * inversesqrt(far) - 0.1, 0.0);
-    sum += z < 1.0 ? cosine * max(1.0 - 0.25 * far / (near * near), 0.0) : 0.0;
+    sum += cosine * max(1.0 - 0.25 * far / (near * near), 0.0);
   }
-  return sum * 2.4 / ${AROUND}.0;
+  float coded = floor(clamp((depth - reach.x) / (reach.y - reach.x), 0.0, 1.0) * 65535.0);
+  float high = floor(coded / 256.0);
+  result = vec4(sum * 2.4 / ${AROUND}.0, high / 255.0, (coded - 256.0 * high) / 255.0, 1.0);
 }
+`;
+
+/** Bodies and colliders, where any are seen. */
+export const BODY_FRAGMENT = `${PICTURE}${NEAREST}${READ_SKIN}
+uniform sampler2D colors, normals, marks, crowding;
+uniform float mapTexel;
+uniform vec3 boxSide, boxTop, behind, keyLight, skyLight, bounceLight;
+uniform vec4 stuff[${STUFF.length / 4}];
+
+// Mean over the 4 x 4 places around at which it was looked for what hides the light, each in other directions, but for
+// those of other depths.
+float hiddenAround(ivec2 pixel, float depth) {
+  ivec2 first = ivec2(floor(0.5 * (vec2(pixel) - 0.5))) - 1, last = textureSize(crowding, 0) - 1;
+  vec2 sum = vec2(0);
+  for (int j = 0; j < 4; j++)
+    for (int i = 0; i < 4; i++) {
+      vec3 there = texelFetch(crowding, clamp(first + ivec2(i, j), ivec2(0), last), 0).rgb;
+      float away = abs(mix(reach.x, reach.y, (there.g * 256.0 + there.b) * 255.0 / 65535.0) - depth);
+      sum += vec2(there.r, 1.0) * max(1.0 - away / (0.06 * size), 1e-3);
+    }
+  return sum.x / sum.y;
+}
+
+float squared(float x) { return x * x; }
 
 // The studio in the mirror: above and below, and what is lit in it: ceiling, walls, a soft box, a strip light.
 vec3 mirrored(vec3 m, float blur, float open) {
@@ -149,11 +181,11 @@ void main() {
 #else
   along.xyz = along.xyz * 2.0 - 1.0;
 #endif
-  float depth = depthAt(pixel) + along.w * size;
+  float nearest = depthAt(pixel), depth = nearest + along.w * size;
   vec3 p = eye + depth * (seen * mat3(view)), n = normalize(along.xyz);
-  float free = max(1.0 - hidden(depth * seen, mat3(view) * n, pixel), 0.15);
+  float free = max(1.0 - hiddenAround(pixel, nearest), 0.15);
   int row = int(texelFetch(marks, pixel, 0).r * 255.0 + 0.5);
-  vec3 color = film(lit(sum.rgb, p, n, row, free));
+  vec3 color = row == ${PAINTED} ? sum.rgb : film(lit(sum.rgb, p, n, row, free));
   // The ground hides what is below it, with a soft step about a pixel wide.
   float over = clamp(0.5 + (p.y - level) * pixels.y / (2.0 * tall * depth), 0.0, 1.0);
   float cover = grounded > 0.5 && eye.y > level ? over : 1.0;

@@ -4,6 +4,7 @@ import { icon, make } from "phyxel/elements.js";
 import { digits } from "phyxel/quantities.js";
 
 const TICKS = 1000; // of the scrubber
+const NEAR = 0.3; // [s] to the end, within which the last numbers were told
 
 export const clock = (time) => `${time < 100 ? time.toFixed(time < 10 ? 3 : 2) : digits(time)} s`;
 
@@ -16,12 +17,15 @@ export function pace(factor) {
 
 export class Timeline {
   constructor(view) {
-    this.view = view;
+    Object.assign(this, { view, looping: false, stopped: false });
     const ask = (what) => () => view.source.send(what);
     this.pause = button({ id: "pause", look: "pause", tip: "Let time stand still, or go on", key: "space",
       press: () => this.toggle() });
     this.step = button({ id: "step", look: "step", tip: "One single step of time, then stand still", key: ".",
-      press: ask("step") });
+      press: () => {
+        this.stopped = true;
+        view.source.send("step");
+      } });
     this.restart = button({ id: "restart", look: "restart", key: "R",
       tip: "Begin again at time 0, with the materials and gravity as they are set now", press: ask("restart") });
     this.reset = button({ id: "reset", look: "reset", key: "⇧R",
@@ -29,7 +33,7 @@ export class Timeline {
     this.drop = button({ id: "drop", look: "drop", key: "D",
       tip: "Lift all bodies and let them fall", press: ask("drop") });
     this.loop = button({ id: "loop", look: "loop", key: "L", tip: "At the end begin again",
-      press: () => view.source.send("loop", { on: !view.scene.loop }) });
+      press: () => this.again(!this.looping) });
     this.clock = make("output", { id: "time", class: "clock",
       tip: "Time in the world since it began, in seconds" }, "0.000 s");
     this.speed = new Quantity({ id: "speed", label: "Speed", low: 0.01, high: 1, text: pace,
@@ -43,7 +47,20 @@ export class Timeline {
   }
 
   toggle() {
-    this.view.source.send("pause", { on: !this.view.scene.paused });
+    this.stopped = !this.view.scene.paused;
+    this.view.source.send("pause", { on: this.stopped });
+  }
+
+  /** Whether to begin again at the end. */
+  again(on) {
+    this.looping = on;
+    this.loop.setAttribute("aria-pressed", String(on));
+  }
+
+  /** A recording that stands still though nobody stopped it has come to its end. */
+  goOn({ paused, duration }) {
+    const ended = paused && duration && !this.stopped && this.view.numbers.time > duration - NEAR;
+    if (ended && this.looping) this.view.source.send("pause", { on: false });
   }
 
   /** Scrub, at most once for each picture. */
@@ -68,12 +85,13 @@ export class Timeline {
         : [this.pause, this.step, this.loop, this.scrubber, this.clock, this.speed.element];
       this.element.replaceChildren(...parts);
       this.element.classList.toggle("scrubbed", !live);
+      this.again(scene.mode === "saved");
     }
     this.pause.replaceChildren(icon(scene.paused ? "play" : "pause"));
     this.pause.setAttribute("aria-label", scene.paused ? "Play" : "Pause");
     this.pause.setAttribute("aria-pressed", String(Boolean(scene.paused)));
-    this.loop.setAttribute("aria-pressed", String(Boolean(scene.loop)));
     this.speed.set(scene.speed ?? 1);
+    this.goOn(scene);
   }
 
   /** The time of the world, of the run or of the recording. */

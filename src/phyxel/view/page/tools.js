@@ -5,7 +5,7 @@ export const TOOLS = [
   { name: "grab", text: "Grab", tip: "Drag a body and it follows on a spring; let go and it keeps its speed" },
   { name: "pin", text: "Pin", tip: "Click a body to nail that spot where it is; click the nail to draw it again" },
   { name: "push", text: "Push", tip: "Press on a body with a steady force away from you, as long as you hold" },
-  { name: "cut", text: "Cut", tip: "Draw a stroke across a body: it is cut along the plane through the stroke and your eye" },
+  { name: "cut", text: "Cut", tip: "Draw a stroke across a body and it is cut there, straight away from you" },
 ];
 
 const CLICK = 6; // [px] a pointer may wander and still have clicked
@@ -60,7 +60,7 @@ export class Hands {
       this.finish(true);
       this.gesture = new Pinch(this);
     } else if (!this.gesture) this.gesture = this.begin(event);
-    this.aim = null;
+    this.aim = this.view.hover = null;
     canvas.dataset.doing = this.gesture.name;
   }
 

@@ -16,14 +16,13 @@ export function tangents(n) {
   return [first, cross(n, first)];
 }
 
-/** The box around all parts of a frame [m], or null if there is nothing. Those that move stand where their pose says. */
+/** The box around all parts of a frame [m], each where its pose puts it; null if there is nothing. */
 export function boxOf(parts) {
   const low = [Infinity, Infinity, Infinity], high = [-Infinity, -Infinity, -Infinity];
   for (const { about } of parts) {
     if (!about.count || ![...about.lower, ...about.upper].every(Number.isFinite)) continue;
-    for (let corner = 0; corner < 8; corner++) {
-      const local = [0, 1, 2].map((k) => ((corner >> k) & 1 ? about.upper[k] : about.lower[k]));
-      const p = about.pose ? placed(about.pose, local) : local;
+    for (const corner of cornersOf({ low: about.lower, high: about.upper })) {
+      const p = about.pose ? placed(about.pose, corner) : corner;
       for (let k = 0; k < 3; k++) {
         low[k] = Math.min(low[k], p[k]);
         high[k] = Math.max(high[k], p[k]);
@@ -31,6 +30,11 @@ export function boxOf(parts) {
     }
   }
   return low[0] <= high[0] ? { low, high } : null;
+}
+
+/** The eight corners of a box. */
+export function cornersOf({ low, high }) {
+  return Array.from({ length: 8 }, (_, corner) => [0, 1, 2].map((k) => ((corner >> k) & 1 ? high : low)[k]));
 }
 
 /** A point moved by a pose: 16 numbers, column after column. */

@@ -1,0 +1,304 @@
+"""The viewer as its users have it: a real world behind a real page, moved by a real pointer.
+
+What must hold is measured in the world, not in the page, wherever the world can tell.
+"""
+
+import io
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import phyxel as px
+from phyxel.view.hub import Hub
+from phyxel.view.live import Live
+from phyxel.view.server import Server
+
+BEAR = """
+title = "A bear to play with"
+
+[[body]]
+name = "bear"
+shape = "bear"
+points = 3000
+nodes = 150
+color = [0.8, 0.15, 0.1]
+material = { preset = "gelatin", young = 2.0e5, damping = 5.0e-3 }
+
+[[collider]]
+kind = "ground"
+friction = 0.8
+"""
+PATIENCE = 40.0
+"""Seconds until what must happen has happened: software draws for a browser on the cores that move the world."""
+
+
+class Viewer:
+    """A world with its server, and pages that look at it."""
+
+    def __init__(self, browser: Any, source: str) -> None:
+        self._browser = browser
+        self.faults: list[str] = []
+        """exceptions of the pages"""
+        hub = Hub()
+        self.live = Live(px.Scene.parse(source, "bear"), hub, "cpu")
+        self.server = Server(self.live, hub, port=0)
+        self.server.start()
+
+    @property
+    def bear(self) -> px.Body:
+        return self.live.world.bodies[0]
+
+    @property
+    def height(self) -> float:
+        """Of the bear now [m]."""
+        return float(np.ptp(self.bear.positions[:, 1]))
+
+    def page(self) -> Any:
+        """A new page that shows the world."""
+        page = self._browser.new_page(viewport={"width": 800, "height": 500})
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.goto(self.server.address)
+        page_until(page, "window.phyxel?.frame && window.phyxel.camera")
+        return page
+
+    def stop(self) -> None:
+        self.server.stop()
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Wait for something to be so."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def page_until(page: Any, holds: str, given: Any = None) -> None:
+    """Wait for something to be so in a page, which allows no script but its own to wait there."""
+    until(lambda: bool(page.evaluate(f"given => {holds}", given)), holds)
+
+
+def press(page: Any, button: str) -> None:
+    """Click a button without waiting for it to stand still, which takes many pictures."""
+    page.click(button, force=True)
+
+
+@pytest.fixture(scope="module")
+def viewer(browser: Any) -> Iterator[Viewer]:
+    viewer = Viewer(browser, BEAR)
+    yield viewer
+    viewer.stop()
+    assert viewer.faults == []
+
+
+@pytest.fixture
+def page(viewer: Viewer) -> Iterator[Any]:
+    """A page on a world that has just begun."""
+    page = viewer.page()
+    began(viewer, page)
+    yield page
+    page.close()
+
+
+def began(viewer: Viewer, page: Any) -> None:
+    """Reset the world and let it run."""
+    before = viewer.live.world
+    press(page, "#reset")
+    until(lambda: viewer.live.world is not before, "the world is built anew")
+    if page.evaluate("phyxel.scene.paused"):
+        press(page, "#pause")
+    page_until(page, "!phyxel.scene.paused && phyxel.frame.about.time < 5")
+
+
+def stand_still(viewer: Viewer, page: Any) -> None:
+    """Let time stand still, and wait until the page shows that moment."""
+    press(page, "#pause")
+    page_until(page, "phyxel.scene.paused")
+    page_until(page, "phyxel.frame.about.time == given", viewer.live.world.time)
+
+
+def on_screen(page: Any, place: np.ndarray) -> tuple[float, float]:
+    """Where a place of the world is in the window [px]."""
+    x, y = page.evaluate(
+        """place => {
+            const box = document.getElementById("picture").getBoundingClientRect();
+            const [x, y] = phyxel.camera.project(place, box.width, box.height);
+            return [box.left + x, box.top + y];
+        }""",
+        [float(number) for number in place],
+    )
+    return x, y
+
+
+def picture(page: Any) -> np.ndarray:
+    """What the window shows, (height, width, 3) in 0..1."""
+    return np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB"), float) / 255
+
+
+def is_red(pixels: np.ndarray) -> np.ndarray:
+    """Whether pixels have the colour of the bear, whatever the light: ground, background and panels are grey."""
+    return pixels[..., 0] > 0.15 + 1.5 * pixels[..., 1:].max(axis=-1)
+
+
+def test_the_page_shows_the_bear(viewer, page):
+    """Nine of ten of its surfels are on red pixels, and red pixels are nowhere but in their bounding box."""
+    stand_still(viewer, page)
+    places = [on_screen(page, place) for place in viewer.bear.surface.positions[::60]]
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(300)
+    red = is_red(picture(page))
+    hits = [red[round(y), round(x)] for x, y in places]
+    assert len(hits) == 50 and np.mean(hits) > 0.9
+    (left, top), (right, bottom) = np.min(places, axis=0), np.max(places, axis=0)
+    rows, columns = np.nonzero(red)
+    margin = 0.15 * (bottom - top)
+    inside = (rows > top - margin) & (rows < bottom + margin) & (columns > left - margin) & (columns < right + margin)
+    assert inside.mean() > 0.99
+    assert red.sum() > 0.3 * (right - left) * (bottom - top), "and it fills its outline"
+
+
+def test_softer_sags_more(viewer, page):
+    """By its own weight a column shortens by about ρgh/2E of its height: not seen at 200 kPa, a good part at 3 kPa."""
+    page_until(page, "phyxel.frame.about.time > 0.5")
+    stiff = viewer.height
+    page.fill("#young_value", "3 kPa")
+    page.press("#young_value", "Enter")
+    until(lambda: viewer.bear.material.young == pytest.approx(3e3), "the slider reaches the material")
+    until(lambda: viewer.height < 0.9 * stiff, "it sags")
+    softness = float(page.input_value("#young"))
+    page.focus("#young")
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    assert float(page.input_value("#young")) > softness
+    until(lambda: viewer.bear.material.young > 3.1e3, "the slider goes there by keys, too")
+
+
+def test_a_drag_takes_the_surfel_to_the_pointer(viewer, page):
+    """Within 5 % of the size of the bear, across the line of sight."""
+    page_until(page, "phyxel.frame.about.time > 0.3")
+    surface = viewer.bear.surface.carried.positions
+    size = np.ptp(viewer.bear.birth, axis=0).max()
+    eye = np.array(page.evaluate("phyxel.camera.eye"), float)
+    front = surface[
+        np.argmin(np.linalg.norm(surface - eye, axis=1) + 2 * np.abs(surface[:, 1] - surface[:, 1].max() + 0.05 * size))
+    ]
+    x, y = on_screen(page, front)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page_until(page, "phyxel.frame.about.grabs.length == 1")
+    taken = np.array(page.evaluate("phyxel.frame.about.grabs[0].at"), float)
+    number = int(np.argmin(np.linalg.norm(viewer.bear.surface.carried.positions - taken, axis=1)))
+    goal = x + 60, y - 70
+    page.mouse.move(*goal, steps=8)
+
+    def off() -> float:
+        """Distance of the surfel from the ray through the pointer [m]."""
+        ray, way = page.evaluate(
+            """([x, y]) => {
+                const box = document.getElementById("picture").getBoundingClientRect();
+                const {ray, way} = phyxel.camera.ray(x - box.left, y - box.top, box.width, box.height);
+                return [ray, way];
+            }""",
+            list(goal),
+        )
+        away = viewer.bear.surface.carried.positions[number] - np.array(ray, float)
+        return float(np.linalg.norm(np.cross(away, way)) / np.linalg.norm(way))
+
+    assert off() > 0.2 * size, "it was somewhere else"
+    until(lambda: off() < 0.05 * size, "it gets to the pointer")
+    page.mouse.up()
+    page_until(page, "phyxel.frame.about.grabs.length == 0")
+    until(lambda: viewer.bear.handles == [], "and is let go")
+
+
+def test_melt_melts_and_reset_restores(viewer, page):
+    born, height = viewer.bear.birth.copy(), viewer.height
+    press(page, "#melt")
+    until(lambda: viewer.bear.has_melted and viewer.height < 0.6 * height, "it flows")
+    press(page, "#solidify")
+    until(lambda: not viewer.bear.substance.is_molten.any(), "and sets")
+    stand_still(viewer, page)
+    melted = viewer.live.world
+    press(page, "#reset")
+    until(lambda: viewer.live.world is not melted, "it begins anew")
+    assert viewer.live.world.time == 0
+    assert np.array_equal(viewer.bear.birth, born)
+    assert np.allclose(viewer.bear.positions, born, rtol=0, atol=1e-12 * height)
+
+
+def test_two_pages_see_the_same_world_and_one_may_go(viewer, page):
+    other = viewer.page()
+    press(other, "#pause")
+    for one in (page, other):
+        page_until(one, "phyxel.scene.paused")
+    now = viewer.live.world.time
+    shown = """() => {
+        const {about, parts} = phyxel.frame;
+        const bear = parts.find(part => part.name == "bear");
+        return [about.time, bear.about.lower, Array.from(bear.blobs.records)];
+    }"""
+    for one in (page, other):
+        page_until(one, "phyxel.frame.about.time == given", now)
+    assert page.evaluate(shown) == other.evaluate(shown)
+    press(page, "#pause")
+    other.close()
+    until(lambda: viewer.live.world.time > now + 0.2, "the world goes on without the page that went")
+    page_until(page, "phyxel.frame.about.time > given + 0.2", now)
+
+
+def test_the_saved_scene_runs_to_the_same_state(viewer, page, tmp_path):
+    """To the bit: hands and sliders speak in events of the scene, which happen between the same steps."""
+    page_until(page, "phyxel.frame.about.time > 0.2")
+    x, y = on_screen(page, viewer.bear.positions.mean(axis=0))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 50, y - 60, steps=6)
+    page_until(page, "phyxel.frame.about.grabs.length == 1")
+    page.wait_for_timeout(300)
+    page.mouse.up()
+    page.fill("#young_value", "40 kPa")
+    page.press("#young_value", "Enter")
+    until(lambda: viewer.bear.material.young == pytest.approx(4e4), "the material has changed")
+    page.wait_for_timeout(300)
+    stand_still(viewer, page)
+    with page.expect_download() as download:
+        press(page, "#save")
+    file = tmp_path / "saved.toml"
+    download.value.save_as(file)
+    again = px.Scene.read(file)
+    world = again.world("cpu")
+    for k in range(1, 10**4):
+        if k / again.fps > viewer.live.world.time:
+            break
+        world.advance(k / again.fps - world.time)
+    world.advance(viewer.live.world.time - world.time)
+    assert again.seconds >= viewer.live.world.time
+    assert np.array_equal(world.bodies[0].positions, viewer.bear.positions)
+    assert not np.allclose(viewer.bear.positions, viewer.bear.birth, atol=0.01 * viewer.height), "and it has moved"
+
+
+def test_the_saved_page_plays_from_a_file(viewer, page, browser, tmp_path):
+    page_until(page, "phyxel.frame.about.time > 0.3")
+    press(page, "#drop")
+    page.wait_for_timeout(1000)
+    with page.expect_download(timeout=1e3 * PATIENCE) as download:
+        press(page, "#html")
+    file = tmp_path / "bear.html"
+    download.value.save_as(file)
+    context = browser.new_context(viewport={"width": 640, "height": 400}, offline=True)
+    alone, faults, asked = context.new_page(), [], []
+    alone.on("pageerror", lambda error: faults.append(str(error)))
+    alone.on("request", lambda request: asked.append(request.url))
+    alone.goto(Path(file).as_uri())
+    page_until(alone, "window.phyxel?.frame")
+    first = alone.evaluate("phyxel.frame.about.time")
+    page_until(alone, "phyxel.frame.about.time > given + 0.1", first)
+    assert is_red(picture(alone)).mean() > 0.01
+    assert faults == []
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in asked), "nothing is fetched"
+    context.close()

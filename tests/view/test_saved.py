@@ -1,0 +1,121 @@
+"""What was shown, kept and saved: how much, for how long, and whether it can be read again."""
+
+import base64
+import gzip
+import json
+import re
+
+import pytest
+
+import phyxel as px
+from phyxel.view import saved
+from phyxel.view.hub import Hub
+from phyxel.view.parts import read
+from phyxel.view.recorder import Recorder, Room
+from phyxel.view.saved import packed, saved_html
+from phyxel.view.template import inline_hashes, live_page, page_files
+
+from .idle import SCENE, snapshot
+
+NUMBERS = {"kind": "numbers", "kinetic": float("inf")}
+
+
+def entries(recording):
+    """The messages in a recording."""
+    data, found = gzip.decompress(recording), []
+    while data:
+        length = int.from_bytes(data[:4], "little")
+        found.append(data[4 : 4 + length])
+        data = data[4 + length :]
+    return found
+
+
+def times(recorder):
+    return [at for at, _ in recorder.take()]
+
+
+def test_the_last_seconds_are_kept():
+    recorder = Recorder(rolling=Room(2.0, 10_000))
+    for k in range(600):
+        recorder.add(snapshot(k), 7.0 + k / 60)
+    kept = times(recorder)
+    assert kept[0] == 0 and kept[-1] == pytest.approx(2.0, abs=0.04)  # one more would be too long ago
+    assert len(kept) == pytest.approx(60, abs=2)  # at most 30 a second
+    for k in range(40):
+        recorder.add(snapshot(k, surfels=100), 20.0 + k / 10)
+    assert len(times(recorder)) == 6  # 1600 bytes each
+
+
+def test_a_recording_is_whole_until_it_is_full_and_then_waits_to_be_taken():
+    recorder = Recorder(rolling=Room(1.0, 10_000), recorded=Room(3.0, 10**6))
+    recorder.add(snapshot(0), 0.0)
+    recorder.record(True)
+    ends = [recorder.add(snapshot(k), 1 + k / 10) for k in range(60)]
+    assert ends.index(False) == 31 and ends.count(False) == 1 and not recorder.on
+    assert times(recorder)[-1] == pytest.approx(3.0)
+    recorder.add(snapshot(1), 20.0)
+    assert times(recorder) == [0.0]  # it rolls again
+    recorder.record(True)
+    recorder.add(snapshot(1), 21.0)
+    recorder.record(False)
+    recorder.add(snapshot(1), 90.0)
+    assert times(recorder) == [0.0]
+
+
+def test_the_hub_says_when_a_recording_ends():
+    told = []
+    hub = Hub(told.append)
+    hub.recorder = Recorder(recorded=Room(0.0, 0))
+    hub.tell(SCENE)
+    hub.record(True)
+    for k in range(2):
+        hub.recorder._last = -1.0
+        hub.publish(snapshot(k), {})
+    assert [one["recording"] for one in told if one["kind"] == "scene"] == [False, True, False]
+    assert "save it" in told[-1]["text"]
+
+
+def test_a_file_holds_all_that_it_takes_to_play_it(monkeypatch):
+    shown = [(k / 10, snapshot(k)) for k in range(20)]
+    shown.insert(3, (0.25, NUMBERS))
+    files = page_files()
+    name, page, remark = saved_html({**SCENE, "name": "../A bear, 2!"}, shown, files)
+    text = page.decode()
+    assert name == "A-bear-2.html" and remark == ""
+    # Nothing is fetched: all modules and the style are inside.
+    imports = json.loads(re.search(r'<script type="importmap">(.*?)</script>', text, re.DOTALL)[1])["imports"]
+    assert set(imports) == {f"phyxel/{one}" for one in files if one.endswith(".js")}
+    for one, url in imports.items():
+        head, data = url.split(",", 1)
+        assert head == "data:text/javascript;charset=utf-8;base64"
+        assert base64.b64decode(data) == files[one.removeprefix("phyxel/")]
+    assert files["style.css"].decode() in text and not re.search(r'(src|href)="(?!data:)', text)
+    recording = re.search(r'id="recording">(.*?)</script>', text, re.DOTALL)[1]
+    messages = entries(base64.b64decode(recording))
+    scene = json.loads(messages[0])
+    assert scene["mode"] == "saved" and scene["duration"] == 1.9
+    assert json.loads(messages[4]) == {"kind": "numbers", "kinetic": None, "at": 0.25}
+    kept = {}
+    frames = [read(one, kept) for one in messages[1:] if not one.startswith(b"{")]
+    assert [one.about["at"] for one in frames] == [k / 10 for k in range(20)]
+    assert [one.parts for one in frames] == [one.parts for _, one in shown if not isinstance(one, dict)]
+    # Too large a file has fewer frames, from the first to about the last.
+    monkeypatch.setattr(saved, "LARGEST", len(recording) // 3)
+    _, page, remark = saved_html(SCENE, shown, files)
+    fewer = re.search(r'id="recording">(.*?)</script>', page.decode(), re.DOTALL)[1]
+    assert len(fewer) <= len(recording) // 3 and "one frame in" in remark
+    assert 2 <= len(entries(base64.b64decode(fewer))) < 12
+
+
+def test_nothing_shown_is_nothing_to_save():
+    for shown in ([], [(0.0, NUMBERS)]):
+        with pytest.raises(px.PhyxelError, match="nothing has been shown"):
+            saved_html(SCENE, shown, page_files())
+    assert len(entries(packed(SCENE, [(0.0, snapshot(0))]))) == 2
+
+
+def test_scripts_of_the_page_are_known_by_their_hashes():
+    """That of "alert(1)" as browsers compute it."""
+    page = '<script type="module">alert(1)</script><script src="/x.js"></script><script id="recording"></script>'
+    assert inline_hashes(page) == ["'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='"]
+    assert len(inline_hashes(live_page(page_files()))) >= 2
