@@ -2,7 +2,7 @@
  * The stage: draws a frame as a camera sees it.
  *
  * First the nearest of all discs, triangles and dots in every pixel; then all that belong to that surface are blended
- * by weight; then every pixel is lit once. Gaussian splats and marks go over the picture, whose edges are smoothed last.
+ * by weight; then every pixel is lit once. Gaussian splats and marks go over the picture; its edges are smoothed last.
  */
 
 import { Program, bindTextures, makeTarget, makeTexture } from "phyxel/gl.js";
@@ -25,8 +25,8 @@ const PATIENCE = 1000; // if that takes no more than so many milliseconds
 export class Stage {
   constructor(canvas) {
     this.canvas = canvas;
-    const wanted = { antialias: false, alpha: false, depth: false, stencil: false, powerPreference: "high-performance" };
-    this.gl = canvas.getContext("webgl2", wanted);
+    const unused = { antialias: false, alpha: false, depth: false, stencil: false };
+    this.gl = canvas.getContext("webgl2", { ...unused, powerPreference: "high-performance" });
     if (!this.gl) {
       throw new Error("This browser shows no WebGL2, which the picture is drawn with. Switch on hardware acceleration "
         + "in its settings, or open this address in a current Chrome, Edge, Firefox or Safari.");
@@ -54,7 +54,9 @@ export class Stage {
       seen: new Program(gl, vertex, seenFragment(kind)),
       blend: new Program(gl, vertex, blendFragment(kind), defines),
     });
-    this.programs = { surfels: both(DISC_VERTEX, "DISC"), mesh: both(MESH_VERTEX, "MESH"), dots: both(DOT_VERTEX, "DOT") };
+    this.programs = {
+      surfels: both(DISC_VERTEX, "DISC"), mesh: both(MESH_VERTEX, "MESH"), dots: both(DOT_VERTEX, "DOT"),
+    };
     this.backdrop = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT);
     this.shadowed = new Program(gl, WHOLE_VERTEX, BACKDROP_FRAGMENT, "#define SHADOWED");
     this.crowding = new Program(gl, WHOLE_VERTEX, CROWDING_FRAGMENT, defines);
@@ -155,8 +157,10 @@ export class Stage {
     this.#makeTargets();
     const common = this.#common(camera);
     const solids = [...this.solids.values()], splats = [...this.splats.values()];
-    for (const one of solids) one.place(camera.target, placement);
-    for (const one of splats) one.sort(camera.ahead, { ...placement(one.part.about, camera.target), unit: one.part.about.unit ?? 1 });
+    // What lies on a collider as thin as cloth must not be seen through its discs, which are flat.
+    const sheets = solids.some((one) => one.part.about.sheet);
+    for (const one of solids) one.place(placement(one.part.about, camera.target), sheets);
+    for (const one of splats) one.sort(camera.ahead, placement(one.part.about, camera.target));
     this.#drawShadows(solids, splats, camera.target, common);
     gl.viewport(0, 0, ...common.pixels);
     this.#drawNearest(solids, common);
@@ -169,13 +173,15 @@ export class Stage {
 
   /** The canvas has the pixels of the display; what is drawn has more or fewer. */
   #makeTargets() {
-    const { gl, canvas } = this, sized = (scale) => [this.width, this.height].map((n) => Math.max(1, Math.round(n * scale)));
+    const { gl, canvas } = this, sides = [this.width, this.height];
+    const sized = (scale) => sides.map((side) => Math.max(1, Math.round(side * scale)));
     const [wide, high] = sized(this.ratio), [width, height] = sized(this.ratio * this.fineness);
     if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
     if (this.targets?.width === width && this.targets.height === height) return;
     this.#dropTargets();
-    const sums = this.blended ? gl.RGBA16F : gl.RGBA8, texture = (format, more) => makeTexture(gl, width, height, format, more);
-    const depth = texture(gl.DEPTH_COMPONENT24), marks = texture(gl.R8), colors = texture(sums), normals = texture(sums);
+    const texture = (format, more) => makeTexture(gl, width, height, format, more);
+    const depth = texture(gl.DEPTH_COMPONENT24), marks = texture(gl.R8);
+    const [colors, normals] = [0, 1].map(() => texture(this.blended ? gl.RGBA16F : gl.RGBA8));
     const picture = texture(gl.RGBA8, { linear: true });
     // What reads the depth cannot be tested against it: a copy.
     const tested = texture(gl.DEPTH_COMPONENT24);
@@ -201,7 +207,8 @@ export class Stage {
     const across = box ? length(subtract(box.high, box.low)) : 1;
     const middle = box ? [0, 1, 2].map((k) => 0.5 * (box.low[k] + box.high[k])) : camera.target;
     const away = length(subtract(camera.eye, middle)), size = about.size || across;
-    const near = Math.max(away - 0.6 * across, 0.003 * Math.min(size, 4 * camera.distance)), far = away + 0.6 * across + near;
+    const near = Math.max(away - 0.6 * across, 0.003 * Math.min(size, 4 * camera.distance));
+    const far = away + 0.6 * across + near;
     const sight = camera.matrices(width / height, near, far);
     const grounded = Number.isFinite(about.ground ?? NaN);
     const level = grounded ? about.ground : (box?.low[1] ?? 0);

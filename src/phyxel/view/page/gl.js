@@ -58,7 +58,7 @@ export class Program {
   }
 }
 
-/** A texture of so many texels; `format` is a row of `formats`. */
+/** A texture of so many texels; `format` is one with a size, as RGBA8. */
 export function makeTexture(gl, width, height, format, { linear = false, levels = 1 } = {}) {
   const texture = gl.createTexture();
   gl.bindTexture(gl.TEXTURE_2D, texture);
@@ -95,7 +95,8 @@ export function bindTextures(gl, textures, first = 0) {
 export class Records {
   constructor(gl, words, texels = 1, perRow = 1024) {
     this.gl = gl;
-    this.format = { 1: [gl.R32UI, gl.RED_INTEGER], 2: [gl.RG32UI, gl.RG_INTEGER], 4: [gl.RGBA32UI, gl.RGBA_INTEGER] }[words];
+    const formats = { 1: [gl.R32UI, gl.RED_INTEGER], 2: [gl.RG32UI, gl.RG_INTEGER], 4: [gl.RGBA32UI, gl.RGBA_INTEGER] };
+    this.format = formats[words];
     Object.assign(this, { words, width: texels * perRow, rows: 0, texture: null });
   }
 

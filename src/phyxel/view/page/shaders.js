@@ -29,7 +29,7 @@ void read(int record) {
   tint = vec4(color & 255u, (color >> 8) & 255u, (color >> 16) & 255u, color >> 24) / 255.0;
 }
 uniform vec3 corner, extent;
-uniform float finest, grain, sheet, opened;
+uniform float finest, grain, sheet, opened, under;
 
 vec3 at() { return corner + turn * (extent * place.xyz); }
 
@@ -113,6 +113,10 @@ void main() {
   inDisc = sign;
   // Neighbours differ in depth by no more than a disc does, or is narrow, or a pixel is wide.
   slack = max(max(length(vec2(a.z, b.z)), min(length(axes[0]), length(axes[1]))), 1.5 / perDepth);
+  float back = 1.0 - under * 2.0 * slack / c.z;  // farther by so much, in the same place of the picture
+  c *= back;
+  a *= back;
+  b *= back;
   normal = n;
   color = albedo(gl_VertexID / 3);
   if (narrow >= NARROWEST) {

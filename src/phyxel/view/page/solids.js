@@ -40,11 +40,12 @@ export class Solid {
     upload(this.part.blobs[name]);
   }
 
-  /** Where it is, about `base`, and what it looks like; for shaders. */
-  place(base, placement) {
+  /** Where it is and what it looks like, for shaders; `sheets`: whether there are any that may lie on it. */
+  place(placement, sheets) {
     const { about, blobs } = this.part;
     this.uniforms = {
-      ...placement(about, base),
+      ...placement,
+      under: about.collider && sheets ? 1 : 0,
       extent: about.upper.map((high, k) => high - about.lower[k]),
       finest: about.finest ?? 0,
       valued: about.valued ? 1 : 0,

@@ -60,7 +60,8 @@ void main() {
   mat2 spread = flatten * seen * transpose(flatten);
   float xx = spread[0][0] + 0.3, xy = spread[0][1], yy = spread[1][1] + 0.3;
   float middle = 0.5 * (xx + yy), apart = sqrt(0.25 * (xx - yy) * (xx - yy) + xy * xy);
-  vec2 major = apart > 1e-4 ? normalize(abs(xy) > 1e-6 ? vec2(xy, middle + apart - xx) : vec2(xx >= yy, xx < yy)) : vec2(1, 0);
+  vec2 major = xx >= yy ? vec2(1, 0) : vec2(0, 1);
+  if (abs(xy) > 1e-6) major = normalize(vec2(xy, middle + apart - xx));
   vec2 sign = CORNERS[gl_VertexID % 3];
   sigmas = sign * sqrt(2.0 * log(255.0 * max(color.a, 1.0 / 255.0)) + 1e-3);  // where less than 1/255 is left
   vec2 reach = sigmas.x * sqrt(middle + apart) * major
@@ -119,7 +120,7 @@ export class Splats {
 
   /** Order them along a direction, from back to front; `uniforms` say where the part is. */
   sort(ahead, uniforms) {
-    this.uniforms = uniforms;
+    this.uniforms = { ...uniforms, unit: this.part.about.unit };
     const t = uniforms.turn; // into the part's own frame
     const way = [0, 3, 6].map((k) => t[k] * ahead[0] + t[k + 1] * ahead[1] + t[k + 2] * ahead[2]);
     if (this.sorted && way[0] * this.way[0] + way[1] * this.way[1] + way[2] * this.way[2] > 0.9999) return;

@@ -1,4 +1,4 @@
-/** The light of the studio on what is seen, pixel by pixel: as `phyxel/render` has it (shade.py, pixels.py, backdrop.py). */
+/** The light of the studio on what is seen, pixel by pixel, as in `phyxel/render` (shade, pixels, backdrop). */
 
 import { PAINTED, STUFF } from "phyxel/looks.js";
 import { READ_GROUND, READ_SKIN } from "phyxel/shadow.js";
@@ -104,8 +104,8 @@ uniform float mapTexel;
 uniform vec3 boxSide, boxTop, behind, keyLight, skyLight, bounceLight;
 uniform vec4 stuff[${STUFF.length / 4}];
 
-// Mean over the 4 x 4 places around at which it was looked for what hides the light, but for those of other depths: each
-// has looked in other directions.
+// Mean over the 4 x 4 places around at which it was looked for what hides the light, each in other directions, but for
+// those of other depths.
 float hiddenAround(ivec2 pixel, float depth) {
   ivec2 first = ivec2(floor(0.5 * (vec2(pixel) - 0.5))) - 1, last = textureSize(crowding, 0) - 1;
   vec2 sum = vec2(0);

@@ -16,7 +16,7 @@ export function tangents(n) {
   return [first, cross(n, first)];
 }
 
-/** The box around all parts of a frame [m], or null if there is nothing. Those that move stand where their pose says. */
+/** The box around all parts of a frame [m], each where its pose puts it; null if there is nothing. */
 export function boxOf(parts) {
   const low = [Infinity, Infinity, Infinity], high = [-Infinity, -Infinity, -Infinity];
   for (const { about } of parts) {
