@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.spatial import cKDTree
 
@@ -36,6 +38,7 @@ HALF_DIAGONAL = np.sqrt(3) / 2
 CORNERS = np.array(list(np.ndindex(2, 2, 2)), np.float64) - 0.5
 
 
+@lru_cache(maxsize=4)  # worlds are built again and again of the same few shapes
 def sample_shape(shape: Shape, points: int, seed: int = 1) -> PointCloud:
     """`points` points on the surface of `shape`, evenly spaced, with exact normals and the colours of the shape.
 

@@ -77,11 +77,10 @@ def aimed_at(world: World, ray: Ray) -> Hit | None:
     """The first surfel whose disc a ray meets; if there is none, the one it misses by the least angle, if by little."""
     every = [(body, body.surface.carried) for body in world.bodies]
     met = [Hit(body, *found) for body, discs in every if (found := _met(discs, ray)) is not None]
-    missed = [] if met else [(angle, Hit(body, *hit)) for body, discs in every for angle, hit in _missed(discs, ray)]
-    return (
-        min(met, key=lambda hit: hit.distance, default=None)
-        or min(missed, key=lambda entry: entry[0], default=(0.0, None))[1]
-    )  # type: ignore[return-value]
+    if met:
+        return min(met, key=lambda hit: hit.distance)
+    missed = [(angle, Hit(body, *hit)) for body, discs in every for angle, hit in _missed(discs, ray)]
+    return min(missed, key=lambda entry: entry[0])[1] if missed else None
 
 
 def through(body: Body, ray: Ray) -> list[Hit]:

@@ -247,8 +247,8 @@ class Hands:
         inside -= np.outer(inside @ normal, normal)
         middle = X.mean(axis=0) + 0.5 * (inside.min(axis=0) + inside.max(axis=0))
         radius = float(np.linalg.norm(X - middle, axis=1).max()) + 1.5 * body.unit
-        at, normal = tuple(middle.tolist()), tuple(normal.tolist())
-        self.happen(body=body.name, cut=CutPart(at=at, normal=normal, radius=radius))
+        plane = {"at": tuple(middle.tolist()), "normal": tuple(normal.tolist())}
+        self.happen(body=body.name, cut=CutPart(radius=radius, **plane))
 
     def _across(self, command: do.Cut, body: Body, X: Floats) -> Floats:
         """Normal of a stroke's plane, carried back into the shape at birth: n₀ = Jᵀ n, of length 1."""

@@ -284,8 +284,8 @@ class Live:
             self._heard[page] = max(asked.n, self._heard.get(page, 0))
         self._changed = True
 
-    def _refuse(self, page: int, asked: do.Command) -> None:
-        raise PhyxelError(f"{asked.do}: a live world cannot do this")
+    def _refuse(self, page: int, asked: do.Command | str) -> None:
+        raise PhyxelError(f"{getattr(asked, 'do', asked)}: a live world cannot do this")
 
     @property
     def _playing(self) -> Play:
@@ -372,7 +372,7 @@ class Live:
         }
         if unknown:
             raise PhyxelError(f"material.{min(unknown)}: not known{did_you_mean(min(unknown), UNITS)}")
-        numbers = {name: math.inf if value is None else value for name, value in asked.numbers.items()}
+        numbers: dict[str, Any] = {name: math.inf if value is None else value for name, value in asked.numbers.items()}
         self._remake(asked.body, MaterialPart(**numbers))
 
     def _do_preset(self, page: int, asked: do.Preset) -> None:
