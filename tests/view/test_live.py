@@ -4,11 +4,12 @@ import base64
 import itertools
 import time
 
+import numpy as np
 import pytest
 
 from phyxel.scene import Scene
 from phyxel.view import commands
-from phyxel.view.live import Live
+from phyxel.view.live import Live, coalesced
 
 BEAR = """
 seconds = 0.1
