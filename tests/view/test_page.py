@@ -78,7 +78,7 @@ class Served(Opened):
         self.serve()
         super().__init__(browser, self.show, self.server.address)
 
-    def serve(self, port: int | None = None) -> None:
+    def serve(self, port: int = 0) -> None:
         self.show = StandIn(hub := Hub())
         self.server = Server(self.show, hub, port=port)
         self.server.start()
@@ -259,7 +259,7 @@ def test_a_browser_that_cannot_draw_is_told_what_to_do(browser: Any) -> None:
     show = StandIn(hub := Hub())
     page = browser.new_page(viewport=WINDOW)
     page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
-    with Server(show, hub) as server:
+    with Server(show, hub, port=0) as server:
         page.goto(server.address)
         page.wait_for_selector("#overlay.blown")
         assert "WebGL2" in page.text_content("#overlay")

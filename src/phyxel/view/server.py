@@ -142,12 +142,13 @@ class Server:
         options |= {"sock": self._socket, "process_request": self._answer, "server_header": "phyxel"}
         guests: WeakSet[ServerConnection] = WeakSet()
 
-        def welcome(*arguments: Any, **options: Any) -> ServerConnection:
-            guest = ServerConnection(*arguments, **options)
+        def welcome(*arguments: Any, **settings: Any) -> ServerConnection:
+            guest = ServerConnection(*arguments, **settings)
             guests.add(guest)
             return guest
 
-        async with serve(self._meet, create_connection=welcome, **options):
+        options["create_connection"] = welcome
+        async with serve(self._meet, **options):
             self._started.set()
             await self._ending
             for guest in guests:

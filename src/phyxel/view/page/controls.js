@@ -195,7 +195,7 @@ export class Segments extends Control {
   }
 }
 
-/** A button with an icon, a text or both. `toggle`: it can be down. */
+/** A button with an icon, a text or both; `key` is told beside its tip. */
 export function button({ id, look, text, tip, key, press, wide = false }) {
   const element = make("button", { id, type: "button", tip, "data-key": key, class: wide ? "wide" : text ? "" : "bare",
     onclick: press }, look && icon(look), text);

@@ -18,7 +18,7 @@ import { BACKDROP_FRAGMENT, BODY_FRAGMENT, CROWDING_FRAGMENT, SHOWN_FRAGMENT, SM
 import { boxOf, cornersOf, length, placed, subtract } from "phyxel/vectors.js";
 
 const SLOW = 30, QUICK = 9; // milliseconds of a picture above which it gets coarser, below which finer
-const COARSEST = 0.4, FINEST = 2; // pixels drawn over pixels shown, each way
+const COARSEST = 0.33, FINEST = 2; // pixels drawn over pixels shown, each way
 const STILL = 400; // milliseconds without anything new after which a coarse picture is drawn with all pixels,
 const PATIENCE = 1000; // if that takes no more than so many milliseconds
 

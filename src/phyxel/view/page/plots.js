@@ -6,11 +6,12 @@ const LAST = 150; // samples of a live plot: 15 s of them
 
 export class Plot {
   /**
-   * `series`: [[name, text, tip]]; `unit` of all; `stacked` areas instead of lines; `around`: what stays in the middle;
-   * `above`: the one that counts from the least it had; `format(value)` as text.
+   * `series`: [[name, text, tip]]; `unit` of all; `stacked` areas instead of lines; `around`: what stays
+   * in the middle; `above`: the one that counts from the least it had; `format(value)` as text.
    */
   constructor({ id, title, tip, series, unit = "", stacked = false, around = null, above = null, format = null }) {
-    Object.assign(this, { series, stacked, around, above: series.findIndex(([name]) => name === above), format: format ?? ((value) => written(value, unit)) });
+    Object.assign(this, { series, stacked, around, format: format ?? ((value) => written(value, unit)) });
+    this.above = series.findIndex(([name]) => name === above);
     this.canvas = make("canvas", { id, class: "plot" });
     this.readings = new Map(series.map(([name, text, words], k) => {
       const value = make("span", { id: `${id}_${name}`, class: "value" }, "–");

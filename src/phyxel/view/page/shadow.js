@@ -199,7 +199,9 @@ vec3 lightOnGround(vec2 ground) {
   vec4 wide = smoothLevel(mapShade, at, 5.0);
   float height = smoothLevel(mapRaised, at, 5.0).r / (wide.a + 1e-4);
   vec4 thrown = softly(mapShade, at, 1.2 + 3.3 * sqrt(clamp(height, 0.0, 1.0)));
-  float contact = max(smoothLevel(mapContact, at, 1.0).r, 0.6 * smoothLevel(mapContact, at, 4.0).r);
+  // Only what nearly touches the ground is seen in it with edges.
+  float touch = smoothLevel(mapContact, at, 1.5).r;
+  float contact = max(touch * touch, 0.6 * smoothLevel(mapContact, at, 4.0).r);
   return (1.0 - 0.75 * contact) * (1.0 - 0.55 * thrown.a + 0.45 * thrown.rgb);
 }
 

@@ -44,6 +44,9 @@ void main() {
   bool onFloor = grounded > 0.5 && ray.y < 0.0 && drop > 0.0;
   vec2 hit = eye.xz - drop / (onFloor ? ray.y : -1.0) * ray.xz;
   float spread = 1.44 * dot(eye, eye);
+  // To an eye close to the floor it ends within few pixels: there the background begins as bright as it.
+  float low = drop * drop / (0.0144 * dot(eye, eye)), rise = ray.y * ray.y / (0.03 * dot(ray, ray));
+  color = mix(color, roomFloor, grounded * exp(-low - rise));
   vec3 light = vec3(1);
 #ifdef SHADOWED
   light = lightOnGround(hit);
