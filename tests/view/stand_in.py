@@ -59,7 +59,7 @@ def snapshot(frame: int, clock: float, shown: dict[str, Any], count: int = SURFE
     stretch = np.array([1, 1 + 0.2 * np.cos(6 * clock), 1])
     normals = ball(count)
     lower, upper = np.array([-1, 0, -1]) * RADIUS, np.array([1, 2.4, 1]) * RADIUS
-    places = (RADIUS * (normals + [0, 1, 0]) * stretch - lower) / (upper - lower)
+    places = (RADIUS * (normals + np.array([0, 1, 0])) * stretch - lower) / (upper - lower)
     valued = shown["field"] not in (None, "none")
     colors = np.tile(np.array([226, 122, 60, 255], np.uint8), (count, 1)).tobytes()
     about = {
@@ -77,7 +77,7 @@ def snapshot(frame: int, clock: float, shown: dict[str, Any], count: int = SURFE
 class StandIn:
     """A show (see `phyxel.view.server`) that does as little as it can: what it is told it believes."""
 
-    def __init__(self, hub: Hub, mode: str = "live") -> None:
+    def __init__(self, hub: Hub) -> None:
         self.hub = hub
         self.asked: list[Command] = []
         self._heard: dict[int, int] = {}
@@ -91,13 +91,11 @@ class StandIn:
         }  # fmt: skip
         camera = {"eye": [0.14, 0.14, 0.24], "target": [0, 0.048, 0], "fov": 32}
         self.scene: dict[str, Any] = {
-            "kind": "scene", "mode": mode, "name": "bear", "title": "Gummy bear", "camera": camera, "bodies": [body],
+            "kind": "scene", "mode": "live", "name": "bear", "title": "Gummy bear", "camera": camera, "bodies": [body],
             "models": ["phyxel", "galerkin", "modal"], "units": UNITS, "gravity": [0, -9.81, 0], "paused": False,
-            "fields": [{"name": "stress", "title": "von Mises stress", "unit": "Pa"}], "speed": 1.0, "loop": False,
+            "fields": [{"name": "stress", "title": "von Mises stress", "unit": "Pa"}], "speed": 1.0,
             "shown": {"field": None, "mode": "surface", "plane": None, "surface": "surfels"}, "recording": False,
         }  # fmt: skip
-        if mode == "run":
-            self.scene["duration"] = 4.0
 
     def start(self) -> None:
         self._thread.start()
@@ -106,13 +104,21 @@ class StandIn:
         self._ending.set()
         self._thread.join()
 
+    def play_back(self, duration: float) -> None:
+        """From now on it is a finished run."""
+        self.scene |= {"mode": "run", "duration": duration}
+        times = np.linspace(0, duration, 41)
+        series = {"kinetic": np.sin(times) ** 2, "elastic": np.cos(times) ** 2, "potential": 0 * times}
+        history = {name: values.tolist() for name, values in (series | {"volume": 1 + 0 * times}).items()}
+        self.hub.tell(self.scene)
+        self.hub.tell({"kind": "history", "time": times.tolist(), **history})
+
+    def go_live(self) -> None:
+        self.scene |= {"mode": "live", "duration": None}
+        self.hub.tell(self.scene)
+
     def joined(self, page: int) -> None:
         self.hub.tell(self.scene, page)
-        if self.scene["mode"] == "run":
-            times = np.linspace(0, 4, 41)
-            series = {"kinetic": np.sin(times) ** 2, "elastic": np.cos(times) ** 2, "potential": 0 * times}
-            history = {name: values.tolist() for name, values in (series | {"volume": 1 + 0 * times}).items()}
-            self.hub.tell({"kind": "history", "time": times.tolist(), **history}, page)
 
     def gone(self, page: int) -> None:
         self._heard.pop(page, None)
@@ -158,8 +164,8 @@ class StandIn:
         stages = {"physics": 5.5 + swing, "surface": 1.8, "encoding": 0.9, "sending": 0.4}
         energies = {"kinetic": 0.02 * (1 - swing**2), "elastic": 0.02 * swing**2, "potential": 0.004 * swing}
         return {
-            "kind": "numbers", "time": self.clock, "pace": 0.4, "updates": float(UPDATES), "milliseconds": stages, **energies,
-            "volume": 1 + 0.01 * swing, "surfels": SURFELS, "pages": len(self.hub.pages),
+            "kind": "numbers", "time": self.clock, "pace": 0.4, "updates": float(UPDATES), "milliseconds": stages,
+            **energies, "volume": 1 + 0.01 * swing, "surfels": SURFELS, "pages": len(self.hub.pages),
         }  # fmt: skip
 
 

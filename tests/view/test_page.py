@@ -71,17 +71,29 @@ class Opened:
         return x, y
 
 
+class Served(Opened):
+    """A page and the server it comes from, which can go and come back."""
+
+    def __init__(self, browser: Any) -> None:
+        self.serve()
+        super().__init__(browser, self.show, self.server.address)
+
+    def serve(self, port: int | None = None) -> None:
+        self.show = StandIn(hub := Hub())
+        self.server = Server(self.show, hub, port=port)
+        self.server.start()
+
+
 @pytest.fixture(scope="module")
-def live(browser: Any) -> Iterator[Opened]:
-    show = StandIn(hub := Hub())
-    with Server(show, hub) as server:
-        opened = Opened(browser, show, server.address)
-        yield opened
-        opened.page.close()
-        assert not opened.faults
+def live(browser: Any) -> Iterator[Served]:
+    served = Served(browser)
+    yield served
+    served.page.close()
+    served.server.stop()
+    assert not served.faults
 
 
-def test_controls_ask_for_what_they_show(live: Opened) -> None:
+def test_controls_ask_for_what_they_show(live: Served) -> None:
     page = live.page
     # The slider of Young's modulus has a log scale: 1.5 MPa in 1 kPa .. 1 GPa.
     part = int(page.input_value("#young")) / int(page.get_attribute("#young", "max"))
@@ -127,7 +139,7 @@ def test_controls_ask_for_what_they_show(live: Opened) -> None:
     live.until("document.querySelector('#speed_value').value === '1/4'")
 
 
-def test_a_slider_is_not_moved_under_the_hand(live: Opened) -> None:
+def test_a_slider_is_not_moved_under_the_hand(live: Served) -> None:
     page = live.page
     page.locator("#density").scroll_into_view_if_needed()
     box = page.locator("#density").bounding_box()
@@ -142,7 +154,7 @@ def test_a_slider_is_not_moved_under_the_hand(live: Opened) -> None:
     live.until("document.querySelector('#density_value').value === '55 kg/m³'")
 
 
-def test_hands_take_what_is_under_the_pointer(live: Opened) -> None:
+def test_hands_take_what_is_under_the_pointer(live: Served) -> None:
     page, show = live.page, live.show
     show.asked.clear()
     x, y = live.on_screen([0, RADIUS, RADIUS])
@@ -190,7 +202,7 @@ def test_hands_take_what_is_under_the_pointer(live: Opened) -> None:
     assert not [one for one in show.asked if one.do == "grab"]
 
 
-def test_a_field_has_its_colours_told_and_a_plane_its_handle(live: Opened) -> None:
+def test_a_field_has_its_colours_told_and_a_plane_its_handle(live: Served) -> None:
     page = live.page
     assert page.is_hidden("#legend")
     page.select_option("#field", "stress")
@@ -217,26 +229,30 @@ def test_a_field_has_its_colours_told_and_a_plane_its_handle(live: Opened) -> No
     page.wait_for_selector("#legend", state="hidden")
 
 
-def test_a_run_can_be_moved_through_and_a_page_finds_its_server_again(browser: Any) -> None:
-    show = StandIn(hub := Hub(), "run")
-    with Server(show, hub) as server:
-        port, opened = server.port, Opened(browser, show, server.address)
-        page = opened.page
-        assert page.is_hidden("#panel_material") and page.is_hidden("#toolbar") and page.is_visible("#energy")
-        page.fill("#seek", "750")
-        assert opened.asked("seek").time == pytest.approx(3.0)
-        opened.until("document.querySelector('#energy_kinetic').textContent !== '–'")
-    opened.until("document.documentElement.dataset.connection === 'lost'")
+def test_a_run_can_be_moved_through(live: Served) -> None:
+    page = live.page
+    live.show.play_back(4.0)
+    page.wait_for_selector("#seek")
+    assert page.is_hidden("#panel_material") and page.is_hidden("#toolbar") and page.is_visible("#energy")
+    page.fill("#seek", "750")
+    assert live.asked("seek").time == pytest.approx(3.0)
+    live.until("document.querySelector('#energy_kinetic').textContent !== '–'")
+    live.show.go_live()
+    page.wait_for_selector("#toolbar")
+
+
+def test_a_page_finds_its_server_again(live: Served) -> None:
+    page = live.page
+    live.server.stop()
+    live.until("document.documentElement.dataset.connection === 'lost'")
     assert page.is_visible("#connection")
-    again = StandIn(hub := Hub())
-    with Server(again, hub, port=port):
-        opened.until("document.documentElement.dataset.connection === 'open' && phyxel.scene.mode === 'live'")
-        hub.tell({"kind": "blown", "text": "it flew apart"})
-        opened.show = again
-        page.click("#blown_reset")
-        opened.asked("reset")
-        assert page.is_hidden("#overlay")
-        page.close()
+    live.serve(live.server.port)
+    live.until("document.documentElement.dataset.connection === 'open' && phyxel.frame.about.time < 3")
+    live.faults.clear()  # the browser notes that it could not connect
+    live.show.hub.tell({"kind": "blown", "text": "it flew apart"})
+    page.click("#blown_reset")
+    live.asked("reset")
+    assert page.is_hidden("#overlay")
 
 
 def test_a_browser_that_cannot_draw_is_told_what_to_do(browser: Any) -> None:

@@ -249,3 +249,18 @@ def test_the_first_camera_sees_the_body_or_is_the_scene_s():
     way = np.subtract([5, 1, 0], camera["eye"])
     ahead = np.subtract(camera["target"], camera["eye"])
     assert way @ ahead > 0.95 * np.linalg.norm(way) * np.linalg.norm(ahead) and camera["fov"] == 32
+
+
+def test_the_scale_comes_back_after_a_blow():
+    body = px.Body(px.load("sphere", points=500), nodes=60, material=SOFT, velocity=(8, 0, 0))
+    world = px.World(gravity=(0, 0, 0))
+    world.add(body)
+    sight = Sight(world)
+    sight.show("speed")
+    high = sight.snapshot(0).about["legend"]["high"]
+    body.fix(lambda X: X[:, 0] < 1)
+    world.advance(1 / 60)
+    ends = [sight.snapshot(frame).about["legend"]["high"] for frame in range(200)]
+    # 0.995^200 = 0.37 of it is left; a round number above that, at most a step of a quarter of it.
+    assert high >= 8 and ends[0] > 7 and 8 * 0.995**200 <= ends[-1] < 1.25 * 8 * 0.995**200
+    assert np.all(np.diff(ends) <= 0)

@@ -141,19 +141,24 @@ def round_step(value: float) -> float:
 
 
 class Limits:
-    """Round limits around what was seen so far, which only ever widen: colours jump as little as they can."""
+    """Round limits around what was seen so far. Unless they may forget, they only ever widen: colours jump as little as
+    they can."""
 
     def __init__(self, quantity: Quantity, given: tuple[float, float] | None = None) -> None:
         self._quantity, self._given = quantity, given
         self._low, self._high = math.inf, -math.inf
 
-    def see(self, values: Floats) -> None:
-        """Widen them around (m,) values, but for a few extreme ones."""
+    def see(self, values: Floats, forget: float = 0.0) -> None:
+        """Widen them around (m,) values, but for a few extreme ones; where they are wider, let them come nearer by the
+        share `forget` of the way."""
         values = values[np.isfinite(values)]
         if len(values):
-            low, high = np.percentile(values, TYPICAL)
-            self._low = min(self._low, 0.0 if self._quantity.from_zero else float(low))
-            self._high = max(self._high, float(high))
+            low, high = (float(end) for end in np.percentile(values, TYPICAL))
+            low = 0.0 if self._quantity.from_zero else low
+            if forget and math.isfinite(self._low):
+                self._low += forget * (low - self._low)
+                self._high += forget * (high - self._high)
+            self._low, self._high = min(self._low, low), max(self._high, high)
 
     def legend(self) -> Legend:
         """The scale as it is now."""

@@ -112,7 +112,10 @@ def _met(discs: Discs, ray: Ray, last: bool = False) -> tuple[int, Floats, float
     inside = np.flatnonzero((alpha**2 + beta**2 <= 1) & (slope != 0) & (reach > 0))
     if not len(inside):
         return None
-    best = inside[(-reach if last else reach)[inside].argmin()]
+    # Discs overlap: of those of the same place of the surface, the one whose middle is nearest is meant.
+    end = reach[inside].max() if last else reach[inside].min()
+    inside = inside[np.abs(reach[inside] - end) <= longest[near[inside]]]
+    best = inside[(alpha**2 + beta**2)[inside].argmin()]
     return int(near[best]), positions[near[best]], float(reach[best])
 
 

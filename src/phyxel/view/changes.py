@@ -8,6 +8,9 @@ from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.scene import Scene
 from phyxel.scene_bodies import MaterialPart
 
+OWN = ("basis", "modes", "integrator", "links", "warp", "surface")
+"""Keys of a body that only some models know."""
+
 
 def with_content(scene: Scene, **other: Any) -> Scene:
     """The same scene with other keys."""
@@ -26,18 +29,21 @@ def with_material(scene: Scene, name: str, material: MaterialPart) -> Scene:
 
 
 def with_model(scene: Scene, name: str, model: str, nodes: int | None) -> Scene:
-    """The same scene with a body that another model moves. Between solids and thin surfaces it also gets another
-    material: none is both."""
+    """The same scene with a body that another model moves, without what only the old one knew. Between solids and thin
+    surfaces it also gets another material: none is both."""
     index = _index(scene, name)
+    before = scene.content.body[index].model
     other: dict[str, Any] = {"model": model} | ({} if nodes is None else {"nodes": nodes})
-    if "particles" in (model, scene.content.body[index].model) and model != scene.content.body[index].model:
+    if model != before:
+        other |= dict.fromkeys(OWN)
+    if model != before and "particles" in (model, before):
         other["material"] = {}
     return _with_body(scene, index, **other)
 
 
 def _with_body(scene: Scene, index: int, **other: Any) -> Scene:
     bodies = [part.model_dump(exclude_none=True) for part in scene.content.body]
-    bodies[index] |= other
+    bodies[index] = {key: value for key, value in (bodies[index] | other).items() if value is not None}
     return with_content(scene, body=bodies)
 
 

@@ -32,6 +32,8 @@ PER_SECOND = 30
 """frames of a run that is saved"""
 NUMBERS_EVERY = 0.1
 """[s]"""
+MOST_SAID = 3
+"""broken frames of which a new page is told"""
 PLOTTED = ("kinetic", "elastic", "potential", "volume")
 STAGES = ("physics", "surface")
 
@@ -51,7 +53,8 @@ class Playback:
         self._thread = threading.Thread(target=self._play, name="phyxel-playback", daemon=True)
         self._place, self._speed, self._paused = 0.0, 1.0, False
         self._shown: int | None = None
-        self._said: set[int] = set()
+        self._broken: dict[int, str] = {}
+        """frames that could not be read, and why"""
 
     # What a show does, on the network's thread
 
@@ -70,8 +73,8 @@ class Playback:
     def joined(self, page: int) -> None:
         self._hub.tell(self._about(), page)
         self._hub.tell({"kind": "history", **self._log.history()}, page)
-        if self._log.missing:
-            self._hub.tell({"kind": "notice", "level": "warning", "text": self._log.missing}, page)
+        for text in filter(None, [self._log.missing, *list(self._broken.values())[:MOST_SAID]]):
+            self._hub.tell({"kind": "notice", "level": "warning", "text": text}, page)
 
     def ask(self, page: int, command: Command) -> None:
         self._asked.put((page, command))
@@ -117,8 +120,8 @@ class Playback:
         return True
 
     def _say_once(self, index: int, text: str) -> None:
-        if index not in self._said:
-            self._said.add(index)
+        if index not in self._broken:
+            self._broken[index] = text
             self._hub.tell({"kind": "notice", "level": "warning", "text": text})
 
     def _hear(self) -> None:

@@ -14,7 +14,7 @@ from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.inside import Plane
 from phyxel.quantities import QUANTITIES, Quantity, quantity
 from phyxel.render.lattice import shape_of
-from phyxel.render.legend import Limits
+from phyxel.render.legend import Legend, Limits
 from phyxel.render.stage import framing, visible_box
 from phyxel.scene_bodies import CameraPart, OutputPart
 from phyxel.view.figures import ColliderFigure, Figure, shows
@@ -27,6 +27,9 @@ Floats = NDArray[np.floating]
 
 SURFACES = ("auto", "surfels", "mesh", "splats", "nodes")
 MODES = ("surface", "slice")
+FORGOTTEN = 0.005
+"""Share by which limits of the colours come nearer to what is seen in each update: after a blow one sees again what is
+left of it within some seconds."""
 ON_SHEETS = ("speed",)
 """Fields that particle surfaces have."""
 
@@ -73,7 +76,7 @@ class Sight:
             raise PhyxelError(f"a slice shows a field: choose one of {', '.join(QUANTITIES)}")
         seen = None if plane is None else Plane.read(plane)
         if field != self.field:
-            self._limits = None if field is None else self._first_limits(field)
+            self._limits = None if field is None else Limits(quantity(field))
         self.field, self.mode, self.plane, self.surface = field, mode, seen, surface
 
     def _check_field(self, field: str) -> None:
@@ -83,12 +86,6 @@ class Sight:
                 f"{field}: particle surfaces have only a {' and a '.join(ON_SHEETS)}; stress, strain and the distance "
                 "to the surface are inside solids"
             )
-
-    def _first_limits(self, field: str) -> Limits:
-        limits = Limits(quantity(field))
-        if field == "distance":  # which is 0 all over the surface: the scale reaches as deep as nodes lie
-            limits.see(-np.concatenate([body.reach for body in self.world.bodies]))
-        return limits
 
     def fields(self) -> list[dict[str, str]]:
         """Fields that some body has, for pages."""
@@ -118,12 +115,7 @@ class Sight:
                 del kept[gone]
         values = {body: self._values(body) for body in bodies}
         slices = {body: self._slice(body) for body in bodies if self._is_cut(body)}
-        legend = None
-        if self._limits is not None:
-            for seen in (*values.values(), *(one.values for one in slices.values())):
-                if seen is not None:
-                    self._limits.see(seen)
-            legend = self._limits.legend()
+        legend = self._legend([*values.values(), *(one.values for one in slices.values())])
         range = (0.0, 1.0) if legend is None else (legend.low, legend.high)
         parts = [part for body in bodies for part in self._parts(body, values[body], slices.get(body), range)]
         about = {
@@ -137,6 +129,16 @@ class Sight:
             "grabs": list(grabs),
         }
         return Snapshot(about, (*parts, *self._collider_parts()))
+
+    def _legend(self, values: Sequence[Floats | None]) -> Legend | None:
+        """The scale of the field, around what is seen of it now and a little while ago."""
+        if self._limits is None:
+            return None
+        seen = [known for known in values if known is not None]
+        if self.field == "distance":  # which is 0 all over the surface: the scale reaches as deep as nodes lie
+            seen += [-body.reach for body in self.world.bodies]
+        self._limits.see(np.concatenate(seen or [np.zeros(0)]), FORGOTTEN)
+        return self._limits.legend()
 
     def kind(self, body: Body) -> str:
         """What a body is drawn as: what is asked for, if it can be."""

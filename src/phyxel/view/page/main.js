@@ -14,7 +14,6 @@ import { startTips } from "phyxel/tips.js";
 import { Hands, TOOLS } from "phyxel/tools.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const REST = 300; // [ms] after which what was drawn in haste is drawn well
 const SLOW = 50; // [ms] that a picture may take before the page wants its share of the GPU
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
@@ -187,9 +186,9 @@ class View {
 
   /** Whether the GPU is done with the last picture and, if that took long, had time for the page itself. */
   free(now) {
-    if (this.stage.fence) this.done = now;
-    const took = this.done - this.begun;
-    return !this.stage.fence && (took < SLOW || now - this.done > took / 2);
+    const { ready } = this.stage, took = this.done - this.begun;
+    if (!ready) this.done = now;
+    return ready && (took < SLOW || now - this.done > took / 2);
   }
 
   receive(frame) {
@@ -216,10 +215,7 @@ class View {
     const { pins = [], grabs = [] } = this.frame?.about ?? {};
     this.panels.picture.follow();
     const marks = { pins, grabs, plane: this.panels.picture.plane, hover: this.hover };
-    const more = this.stage.draw(this.camera, marks);
-    clearTimeout(this.later);
-    if (this.camera.pending) this.touch();
-    else if (more) this.later = setTimeout(() => this.touch(), REST);
+    if (this.stage.draw(this.camera, marks)) this.touch();
   }
 }
 
