@@ -18,8 +18,6 @@ from phyxel.errors import PhyxelError
 from phyxel.files import check_suffix, whole_file
 from phyxel.scene import Scene
 
-NEEDED = ("websockets", "tomli_w")
-
 
 def view(
     what: str | Scene,
@@ -37,9 +35,8 @@ def view(
     Only this machine can reach it, unless `host` names another address to listen on; a token is then part of the
     address. `report` hears the address and what else there is to say.
     """
-    for module in NEEDED:
-        if find_spec(module) is None:
-            raise PhyxelError(f'the view needs {module}: pip install "phyxel[view]"')
+    if find_spec("websockets") is None:
+        raise PhyxelError('the view needs websockets: pip install "phyxel[view]"')
     from phyxel.view.hub import Hub
     from phyxel.view.opened import opened
     from phyxel.view.server import Server

@@ -32,8 +32,8 @@ from phyxel.view.parts import Snapshot
 from phyxel.view.sight import Sight
 from phyxel.world import World
 
-NUMBERS_EVERY = 0.1
-"""Wall time between two messages with numbers [s]."""
+NUMBERS_EVERY, NUMBERS_SHARE = 0.1, 0.05
+"""Wall time between two messages with numbers [s], and what share of it they may take: volumes are costly to find."""
 LISTENS = 0.05
 """Wall time for which a world that stands still waits for commands [s]."""
 MOST_WAITING = 5000
@@ -105,7 +105,8 @@ class Live:
         """whether there is something new to be seen"""
         self._took: dict[str, float] = {"physics": 0.0, "surface": 0.0, "encoding": 0.0}
         """[ms]"""
-        self._numbers_at = -1.0
+        self._numbers_due = 0.0
+        """when pages are told numbers next"""
 
     @property
     def world(self) -> World | None:
@@ -161,9 +162,11 @@ class Live:
             self._pace.rest()
         if self._changed and self._blown is None:
             self._guarded(self._show_all, play)
-        if self._pace.clock() - self._numbers_at > NUMBERS_EVERY and self._blown is None:
-            self._numbers_at = self._pace.clock()
+        began = self._pace.clock()
+        if began > self._numbers_due and self._blown is None:
             self._guarded(self._tell_numbers, play)
+            took = self._pace.clock() - began
+            self._numbers_due = began + max(NUMBERS_EVERY, took / NUMBERS_SHARE)
 
     def _guarded(self, stage: Any, play: Play) -> None:
         """Do a stage of an update. What goes wrong there is the end of this world, but not of its pages."""
