@@ -147,8 +147,10 @@ def picture(page: Any) -> np.ndarray:
 
 
 def is_red(pixels: np.ndarray) -> np.ndarray:
-    """Whether pixels have the colour of the bear, whatever the light: ground, background and panels are grey."""
-    return pixels[..., 0] > 0.15 + 1.5 * pixels[..., 1:].max(axis=-1)
+    """Whether pixels have the colour of the bear, whatever the light: ground, background and panels are grey, buttons
+    orange."""
+    red, green, blue = np.moveaxis(pixels, -1, 0)
+    return (red > 0.15 + 1.5 * np.maximum(green, blue)) & (np.abs(green - blue) < 0.12)
 
 
 def test_the_page_shows_the_bear(viewer, page):
