@@ -83,10 +83,12 @@ class Client:
         return waits
 
     def heard(self, do: str, **given: Any) -> None:
-        """Send a command, and read until it was heard."""
-        number = self.ask(do, **given)
-        while self.update()[0]["heard"] < number:
-            pass
+        """Send a command, and read until it was heard; say what was seen, as pages do, so that no old updates wait."""
+        number, heard = self.ask(do, **given), -1
+        while heard < number:
+            about = self.update()[0]
+            heard = about["heard"]
+            self._socket.send(json.dumps({"do": "seen", "frame": about["frame"]}))
 
     def watch(self, seconds: float) -> None:
         """Read for a while."""
