@@ -15,7 +15,7 @@ import { Hands, TOOLS } from "phyxel/tools.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SLOW = 50; // [ms] that a picture may take before the page wants its share of the GPU
-const WIDE = 1.45; // width over height of what the first camera must show: most scenes are made for wider pictures
+const WIDE = 1.25; // width over height of what the first camera must show: most scenes are made for wider pictures
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 class View {
