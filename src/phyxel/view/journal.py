@@ -99,11 +99,13 @@ class Journal:
         """That scene as a file, until now at least."""
         content, events = self._scene.content, self.events
         rates = [] if content.rate is None else [content.rate]
-        if (rate := _only_rate(events)) is not None:  # what a world starts with is nothing that happens to it
-            rates, events = [rate], events[1:]
-        fps = _frames_on_ticks(content.fps, [*rates, *(event.rate for event in events if event.rate is not None)])
-        seconds = max(content.seconds, math.ceil(performance.world.time * fps - 1e-6) / fps)
-        changes = {"seconds": seconds, "fps": fps, "event": [*content.event, *events]}
+        rated = any(event.at == 0 and event.rate is not None for event in content.event)
+        if not rated and (rate := _only_rate(events)) is not None:
+            rates, events = [rate], events[1:]  # what a world starts with is nothing that happens to it
+        happening = [*content.event, *events]
+        fps = _frames_on_ticks(content.fps, [*rates, *(event.rate for event in happening if event.rate is not None)])
+        seconds = math.ceil(max(content.seconds, performance.world.time) * fps - 1e-6) / fps
+        changes = {"seconds": seconds, "fps": fps, "event": happening}
         whole = content.model_copy(update=changes | ({"rate": rates[0]} if rates else {}))
         table = whole.model_dump(exclude_defaults=True, exclude_none=True)
         for part in (*table["body"], *table.get("collider", [])):
