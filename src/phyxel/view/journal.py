@@ -130,8 +130,9 @@ def _frames_on_ticks(fps: float, rates: list[int]) -> float:
 
 def _heading(name: str, count: int) -> str:
     done = f"{count} thing{'' if count == 1 else 's'} that happened to it by hand" if count else "as it was started"
+    shown = "".join(letter if letter.isprintable() else " " for letter in name)
     return (
-        f"# {name}, saved from the live view: the scene, and {done}.\n"
+        f"# {shown}, saved from the live view: the scene, and {done}.\n"
         "# phyxel run FILE plays it again, to the bit; phyxel view FILE goes on from its beginning.\n"
     )
 
@@ -169,4 +170,6 @@ def _written(value: Any) -> str:
         entries = [_written(one) for one in value]
         line = f"[{', '.join(entries)}]"
         return line if len(line) <= WIDE else "\n".join(["[", *(f"    {entry}," for entry in entries), "]"])
-    return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float):
+        return repr(float(value))
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON allows it, TOML does not
