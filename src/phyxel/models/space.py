@@ -227,6 +227,10 @@ class Space:
         """The nodes that each node knows where there are no cracks, shape (n, n)."""
         return self._whole.at_nodes.values.astype(bool)
 
+    def prepare(self) -> None:
+        """Find now what copies of it are to share."""
+        _ = self.at_skin, self.pairs, self._neighbours
+
     # Cracks
 
     def cut(self, sees: Cracked, boxes: Sequence[Extent] | None = None) -> Space:

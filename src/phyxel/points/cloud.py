@@ -181,6 +181,13 @@ class PointCloud:
             splats=None if self.splats is None else self.splats.part(kept),
         )
 
+    def fixed(self) -> PointCloud:
+        """The same with arrays of its own that nobody can write to."""
+        arrays = {name: array.copy() for name, array in vars(self).items() if isinstance(array, np.ndarray)}
+        for array in arrays.values():
+            array.setflags(write=False)
+        return replace(self, **arrays)
+
     def with_colors(self, colors: Floats) -> PointCloud:
         """The same points in other colours."""
         return replace(self, colors=np.asarray(colors, np.float32))
