@@ -20,13 +20,15 @@ def anew(name: Hashable, make: Callable[[], T]) -> T:
 
 
 class Kept:
-    """Keeps all that was made."""
+    """Keeps what was made: all of it, or the `most` that were asked for last."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self._made: dict[Hashable, Any] = {}
 
     def __call__(self, name: Hashable, make: Callable[[], T]) -> T:
-        if name not in self._made:
-            self._made[name] = make()
-        found: T = self._made[name]
+        found: T = self._made.pop(name) if name in self._made else make()
+        self._made[name] = found
+        if self._most is not None and len(self._made) > self._most:
+            del self._made[next(iter(self._made))]
         return found

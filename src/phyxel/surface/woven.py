@@ -194,9 +194,7 @@ class Woven(Discs):
     """Surfels that go where the shape functions of a body's nodes (n, 3) [spacings] carry them. `values` are φ and ∇φ
     at the surfels, ∇φ in the coordinates of `shape`: along its axes, per spacing."""
 
-    def __init__(
-        self, shape: Shape, nodes: Floats, values: ShapeValues, device: wp.Device, once: Once = anew
-    ) -> None:
+    def __init__(self, shape: Shape, nodes: Floats, values: ShapeValues, device: wp.Device, once: Once = anew) -> None:
         m = len(shape.points)
         x, a, b, n = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
         super().__init__(x, a, b, n, as_vectors(shape.colors, device), np.zeros(3))
