@@ -25,10 +25,10 @@ from phyxel.material import Material, Mixture
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.phyxel import Part
+from phyxel.once import T
 from phyxel.parting import Remnant, crack_for, reach_beside_cracks, unbroken
 from phyxel.picking import picked, surfel_at
 from phyxel.placement import Anchor
-from phyxel.once import T
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
 from phyxel.ramp import Ramp

@@ -84,6 +84,9 @@ def _shared(key: str | None, make: Callable[[], Made]) -> Made:
     made = None if key is None else _living.get(key)
     if made is None:
         made = make()
+        for array in [*vars(made).values(), *vars(made.cloud).values()]:
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)  # it may be others', too
         if key is not None:
             _living[key] = made
     return made
@@ -104,7 +107,7 @@ def filled(
 ) -> Made:
     """About `count` nodes in the solid of a cloud; Galerkin and modal bodies remember theirs on disk."""
     key = _key(pose, cloud, refine, model, basis, count, closing)
-    return _shared(key, lambda: _filled(pose, cloud.fixed(), model, basis, count, closing, refine))
+    return _shared(key, lambda: _filled(pose, cloud.copy(), model, basis, count, closing, refine))
 
 
 def _filled(
@@ -137,7 +140,7 @@ def _filled(
 
 def sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:
     """The points of a cloud as particles, linked by its mesh or with their nearest."""
-    return _shared(_key(pose, cloud, (), links, warp), lambda: _sheeted(pose, cloud.fixed(), links, warp))
+    return _shared(_key(pose, cloud, (), links, warp), lambda: _sheeted(pose, cloud.copy(), links, warp))
 
 
 def _sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:

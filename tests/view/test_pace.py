@@ -62,7 +62,7 @@ def test_updates_come_in_time_if_a_tick_and_the_rest_fit(cost, other):
 
 
 def test_where_a_tick_takes_longer_than_a_period_every_update_has_one():
-    pace, updates, ratio = lived(cost=0.02, other=0.003)
+    _, updates, ratio = lived(cost=0.02, other=0.003)
     assert updates == pytest.approx(1 / 0.023, rel=0.02) and ratio == pytest.approx(updates / 240, rel=0.02)
 
 

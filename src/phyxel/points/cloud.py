@@ -181,11 +181,9 @@ class PointCloud:
             splats=None if self.splats is None else self.splats.part(kept),
         )
 
-    def fixed(self) -> PointCloud:
-        """The same with arrays of its own that nobody can write to."""
+    def copy(self) -> PointCloud:
+        """The same with arrays of its own."""
         arrays = {name: array.copy() for name, array in vars(self).items() if isinstance(array, np.ndarray)}
-        for array in arrays.values():
-            array.setflags(write=False)
         return replace(self, **arrays)
 
     def with_colors(self, colors: Floats) -> PointCloud:
