@@ -1,6 +1,6 @@
 """A plain client of the viewer, in a process of its own: `python -m phyxel.bench.client count|play ADDRESS SECONDS`.
 
-`count` counts the updates that reach it, then pulls the body that the camera looks at, to and fro, and takes the time
+`count` counts the updates that reach it, then pulls the first body, to and fro, and takes the time
 from each command to the update that has heard it. `play` pulls, softens, melts, sets, drops and resets all the time.
 Prints one JSON object.
 """
@@ -33,6 +33,8 @@ class Client:
         self._kept: dict[str, bytes] = {}
         self._number = 0
         self.camera: dict[str, Any] = {}
+        self.middle = np.zeros(3)
+        """of the first body [m]"""
         self.numbers: dict[str, Any] = {}
         self.complaints: list[str] = []
         """what the viewer refused, and why its world stopped"""
@@ -42,7 +44,10 @@ class Client:
         while True:
             message = self._socket.recv(timeout=120)
             if isinstance(message, bytes):
-                return read(message, self._kept).about, len(message)
+                shown = read(message, self._kept)
+                box = shown.parts[0].about
+                self.middle = 0.5 * (np.array(box["lower"]) + np.array(box["upper"]))
+                return shown.about, len(message)
             told = json.loads(message)
             if told["kind"] == "scene":
                 self.camera = told["camera"]
@@ -71,7 +76,7 @@ class Client:
 
     def pulled(self) -> list[float]:
         """Pull the body, and let go; the time until each pull was heard [s]."""
-        eye, target = np.array(self.camera["eye"]), np.array(self.camera["target"])
+        eye, target = np.array(self.camera["eye"]), self.middle
         ahead, waits = (target - eye).tolist(), []
         self.ask("grab", ray=eye.tolist(), way=ahead, ahead=ahead)
         for k in range(PULLS):
@@ -83,10 +88,12 @@ class Client:
         return waits
 
     def heard(self, do: str, **given: Any) -> None:
-        """Send a command, and read until it was heard."""
-        number = self.ask(do, **given)
-        while self.update()[0]["heard"] < number:
-            pass
+        """Send a command, and read until it was heard; say what was seen, as pages do, so that no old updates wait."""
+        number, heard = self.ask(do, **given), -1
+        while heard < number:
+            about = self.update()[0]
+            heard = about["heard"]
+            self._socket.send(json.dumps({"do": "seen", "frame": about["frame"]}))
 
     def watch(self, seconds: float) -> None:
         """Read for a while."""

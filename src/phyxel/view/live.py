@@ -96,6 +96,8 @@ class Live:
         self._blown: str | None = None
         """why the world has stopped"""
         self._paused, self._speed = False, 1.0
+        self._watched = False
+        """whether there was ever a page: nobody should miss the beginning"""
         self._shown = dict(PLAIN)
         self._pace = Pace()
         self._heard: dict[int, int] = {}
@@ -152,7 +154,7 @@ class Live:
 
     @property
     def _runs(self) -> bool:
-        return self._play is not None and not self._paused and self._blown is None
+        return self._play is not None and self._watched and not self._paused and self._blown is None
 
     def _go_on(self, play: Play) -> None:
         """One update."""
@@ -276,6 +278,7 @@ class Live:
     def _obey(self, page: int, asked: do.Command | str) -> None:
         """Do what was asked, or tell the page why not."""
         name = asked if isinstance(asked, str) else asked.do
+        self._watched = True
         try:
             getattr(self, f"_do_{name}", self._refuse)(page, asked)
         except PhyxelError as error:

@@ -15,6 +15,7 @@ import { Hands, TOOLS } from "phyxel/tools.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SLOW = 50; // [ms] that a picture may take before the page wants its share of the GPU
+const WIDE = 1.45; // width over height of what the first camera must show: most scenes are made for wider pictures
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 class View {
@@ -96,8 +97,16 @@ class View {
   }
 
   fit() {
-    if (this.frame) this.camera?.fit(this.frame, this.canvas.clientWidth / this.canvas.clientHeight);
+    if (this.frame) this.camera?.fit(this.frame, ...this.room);
     this.touch();
+  }
+
+  /** Width over height of the picture, and the share of its height that the bar below covers. */
+  get room() {
+    const { clientWidth, clientHeight } = this.canvas;
+    const bar = this.timeline.element.getBoundingClientRect();
+    const below = (this.canvas.getBoundingClientRect().bottom - bar.top) / clientHeight;
+    return [clientWidth / clientHeight, Math.min(Math.max(below, 0), 0.5)];
   }
 
   told(message) {
@@ -194,19 +203,11 @@ class View {
   receive(frame) {
     this.frame = frame;
     this.stage.show(frame);
-    if (this.camera && !this.aimed) this.widen();
+    if (this.camera && !this.aimed) this.camera.uncover(...this.room, WIDE);
     this.aimed = Boolean(this.camera);
     this.legend.set(frame.about.legend);
     if (this.scene.mode === "live") this.timeline.at(frame.about.time);
     this.touch();
-  }
-
-  /** The scene's camera is made for a wide picture: in a narrow one it steps back until all is seen. */
-  widen() {
-    const { camera, canvas, frame } = this, distance = camera.distance;
-    if (canvas.clientWidth >= canvas.clientHeight) return;
-    camera.fit(frame, canvas.clientWidth / canvas.clientHeight);
-    camera.distance = Math.max(camera.distance, distance);
   }
 
   draw() {
