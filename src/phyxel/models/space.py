@@ -34,6 +34,7 @@ from phyxel.models.cuts import Cracked, Extent, alone, continued, cut_values, re
 from phyxel.models.differences import Difference, Lists, met
 from phyxel.models.elasticity import hooke
 from phyxel.models.laws import Row
+from phyxel.once import Kept, Once
 from phyxel.solid.fabric import Fabric
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -47,6 +48,8 @@ BESIDE = 1.6
 """Spacings within which nodes of crumbs are neighbours."""
 ROOM = 4_000_000
 """Numbers of whole rows of a matrix that are summed up at a time."""
+MATERIALS = 3
+"""Of which a space keeps what follows from them."""
 mat66d = wp.types.matrix((6, 6), wp.float64)
 
 
@@ -147,6 +150,8 @@ class Space:
         """∇φ_I of its entries, consistent with the quadrature where no crack is near, shape (pairs, 3)"""
         self.at_nodes: ShapeValues = self._part_of(fabric.at_nodes, self._own.nodes)
         """φ and ∇φ at the nodes: a node's coefficient is not its displacement"""
+        self.once: Once = Kept(MATERIALS)
+        """keeps what follows from it and a material"""
         self._whole = self
         """this space before there were cracks"""
         self._cracks: Cracked | None = None
@@ -227,6 +232,10 @@ class Space:
         """The nodes that each node knows where there are no cracks, shape (n, n)."""
         return self._whole.at_nodes.values.astype(bool)
 
+    def prepare(self) -> None:
+        """Find now what copies of it are to share."""
+        _ = self.at_skin, self.pairs, self._neighbours
+
     # Cracks
 
     def cut(self, sees: Cracked, boxes: Sequence[Extent] | None = None) -> Space:
@@ -291,6 +300,7 @@ class Space:
         """What was found for other cracks."""
         for name in ("at_skin", "_felt"):
             self.__dict__.pop(name, None)
+        self.once = Kept(MATERIALS)
 
     def _near(self, box: Extent) -> NDArray[np.bool_]:
         """Points whose ways to their nodes may lead through a box, shape (q,)."""

@@ -181,6 +181,11 @@ class PointCloud:
             splats=None if self.splats is None else self.splats.part(kept),
         )
 
+    def copy(self) -> PointCloud:
+        """The same with arrays of its own."""
+        arrays = {name: array.copy() for name, array in vars(self).items() if isinstance(array, np.ndarray)}
+        return replace(self, **arrays)
+
     def with_colors(self, colors: Floats) -> PointCloud:
         """The same points in other colours."""
         return replace(self, colors=np.asarray(colors, np.float32))

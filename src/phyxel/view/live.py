@@ -151,7 +151,7 @@ class Live:
             if self._play is not None:
                 self._go_on(self._play)
             if self._runs:
-                time.sleep(self._pace.pause)
+                time.sleep(self._pace.pause())
 
     @property
     def _runs(self) -> bool:
@@ -186,7 +186,7 @@ class Live:
         began, start = pace.clock(), world.time
         for _ in range(pace.ticks(world.rate or 60, self._speed)):
             self._tick(play)
-            if pace.is_late:
+            if not pace.ticked():
                 break
         pace.lived(world.time - start)
         self._note("physics", began)
