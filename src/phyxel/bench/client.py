@@ -123,7 +123,8 @@ class Client:
 def main(what: str, address: str, seconds: float) -> None:
     with connect(address, max_size=None, compression=None) as socket:
         client = Client(socket)
-        client.update()
+        while not client.camera:
+            client.update()
         if what == "play":
             found = client.played(seconds)
         else:
