@@ -25,7 +25,7 @@ def space_of(body: Body, device: wp.Device) -> Space | RigidSpace:
     return copy(body.once(("space", str(device)), lambda: _whole_space(body, skin, device)))
 
 
-def _whole_space(body: Body, skin: NDArray[np.floating], device: wp.Device) -> Space:
+def _whole_space(body: Body, skin: NDArray[np.float64], device: wp.Device) -> Space:
     middle = body.placement.unplaced(body.born.centre[None])[0]
     placing = Placing(middle, body.born.unit / body.placement.scale, body.rotation)
 

@@ -537,6 +537,14 @@ class Space:
         matrix.data = entries
         return matrix
 
+    def volume(self, u: Floats) -> float:
+        """∫ |I + ∇u| of a field with coefficients u (n, 3)."""
+        pairs, device = self.pairs, self.device
+        ratio = wp.empty(len(self.points), dtype=wp.float64, device=device)
+        moved = wp.array(u, dtype=wp.vec3d, device=device)
+        dev.launch(find_swelling, len(ratio), [pairs.start, pairs.node, pairs.dphi, moved, ratio], device)
+        return float(self.weights @ ratio.numpy())
+
     def fit(self, density: Floats) -> Callable[[Floats], Floats]:
         """Takes what holds around each node, a (n, k), to coefficients p of the nearest field: M p = ∫ ρ φ a, with a of
         the nearest node. What is even stays so, and forces ρ a keep their sum. Densities (q,) are the points'."""
@@ -611,6 +619,23 @@ def _paired(values: csr_array, gradients: Floats, device: wp.Device) -> Pairs:
         on_device(of_nodes.data, wp.int32),
         on_device(of_nodes.indices, wp.int32),
     )
+
+
+@wp.kernel
+def find_swelling(
+    first: int,
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    u: wp.array(dtype=wp.vec3d),
+    ratio: wp.array(dtype=wp.float64),
+):
+    """|J| at each point, J = I + Σ u_I ⊗ ∇φ_I."""
+    i = first + wp.tid()
+    J = wp.identity(n=3, dtype=wp.float64)
+    for entry in range(start[i], start[i + 1]):
+        J += wp.outer(u[node[entry]], dphi[entry])
+    ratio[i] = wp.determinant(J)
 
 
 @wp.kernel
