@@ -17,7 +17,7 @@ const NUMBERS = {
   viscosity: ["Viscosity", { value: null, text: "solid" }],
   strength: ["Strength", NEVER], strength_scatter: ["Scatter", NONE],
   thickness: ["Thickness"], foundation: ["Foundation", NONE], plasticity: ["Plasticity", NONE],
-  elastic_limit: ["Elastic limit", NONE], weft: ["Weft modulus", SAME], shear: ["Shear modulus", SAME],
+  elastic_limit: ["Elastic limit", NONE], weft: ["Weft", SAME], shear: ["Shear", SAME],
   bending: ["Bending", SAME],
 };
 const FLOW = ["yield_strain", "yield_stress", "plasticity", "elastic_limit", "creep", "max_strain", "viscosity"];
@@ -196,6 +196,8 @@ export class Panels {
       const quantity = this.quantities.get(name);
       quantity.set(body.material[name]);
       quantity.rest(idle(name, body));
+      // Cloth that has a weft of its own keeps one: the world knows no way back.
+      if (quantity.off === SAME) quantity.tick.disabled = body.material[name] !== null;
     }
     this.preset.offer([["", "choose …"], ...(body.preset_names ?? []).map((name) => [name, name])]);
     this.preset.set(this.presets.get(body.name) ?? "");

@@ -9,7 +9,7 @@ export const embedded = () => document.getElementById("recording")?.textContent.
 export class Player {
   constructor(text, { told, changed }) {
     Object.assign(this, { told, changed, live: false, heard: Infinity, latency: null, frames: [], kept: new Map() });
-    Object.assign(this, { opened: false, at: 0, shown: -1, last: 0, tellNext: 0 });
+    Object.assign(this, { numbers: [], opened: false, at: 0, shown: -1, last: 0, tellNext: 0 });
     this.ready = this.open(text).catch((error) => {
       console.error(error);
       told({ kind: "blown", text: `The recording in this file cannot be read: ${error.message}` });
@@ -30,11 +30,20 @@ export class Player {
     this.opened = true;
     this.changed("saved");
     this.told(this.scene);
+    if (this.numbers.length) this.told(this.history());
   }
 
   hear(message) {
     if (message.kind === "scene") this.scene = message;
+    else if (message.kind === "numbers") this.numbers.push({ ...message, time: this.frames.at(-1)?.at ?? 0 });
     else this.told(message);
+  }
+
+  /** All numbers of the recording at once, by its own time. */
+  history() {
+    const names = ["time", "kinetic", "elastic", "potential", "volume"];
+    const columns = names.map((name) => [name, this.numbers.map((numbers) => numbers[name])]);
+    return { kind: "history", ...Object.fromEntries(columns) };
   }
 
   /** Any frame may be asked for later, so all that is kept by any of them is kept to the end. */

@@ -35,8 +35,8 @@ export class Picture {
   }
 
   /**
-   * The plane of a slice: where `facing` · X = `at` in the reference shape, which `low` and `high` bound; and where the
-   * bodies have carried it, its `centre` and `normal` in the picture.
+   * The plane of a slice: where `facing` · X = `at` in the reference shape, which `low` and `high` bound; and where
+   * the bodies have carried it, its `centre` and `normal` in the picture.
    */
   get cut() {
     const { mode, field, plane } = this.view.scene.shown ?? {}, { frame } = this.view;
