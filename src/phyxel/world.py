@@ -186,19 +186,12 @@ class World:
         while self.past_events < len(self._events) and self._events[self.past_events][0] <= end + tiny:
             time, action = self._events[self.past_events]
             time = max(self._rounded_to_tick(time), self.time)
-            if self.past_events == 0:
-                self._bring_forth()
             self._advance_to(time)
             self.past_events += 1
             self.set_clock(time)
             action(self)
         self._advance_to(end)
         self.set_clock(end)
-
-    def _bring_forth(self) -> None:
-        """Let bodies come to be before anything happens to them: it is the same whether they were looked at before."""
-        for body in self.bodies:
-            _ = body.surface
 
     @property
     def next_tick(self) -> float:
