@@ -45,6 +45,7 @@ class Performance:
         self._add_bodies()
         self._add_surroundings()
         self._rehearse()
+        self._begun = False
         for event in content.event:
             self.world.at(event.at, lambda world, event=event: self._apply(event))  # type: ignore[misc]
 
@@ -100,12 +101,20 @@ class Performance:
 
     def _due(self, event: EventPart) -> EventPart:
         """An event with the present for its time, if it can happen. What the scene has for this time happens first."""
+        self._begin()
         self.world.advance(0.0)
         event = event.model_copy(update={"at": self.world.time})
         Stand.of(self).go_on(event)
         return event
 
+    def _begin(self) -> None:
+        """Let bodies come to be before anything happens to them: it is the same whether they were looked at before."""
+        for body in [] if self._begun else self.world.bodies:
+            _ = body.surface
+        self._begun = True
+
     def _apply(self, event: EventPart) -> None:
+        self._begin()
         if event.needs_body:
             self._apply_to_body(event, self._body(event))
         if event.gravity is not None:

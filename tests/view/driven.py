@@ -1,4 +1,4 @@
-"""A live world without a thread, which goes on only when it is told to: whatever pages do to it, it does the same twice."""
+"""A live world without a thread, which goes on only when it is told to: it does the same twice."""
 
 import base64
 from typing import Any

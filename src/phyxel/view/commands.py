@@ -27,6 +27,7 @@ Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False, st
 Triple = tuple[Number, Number, Number]
 Way = Annotated[Triple, AfterValidator(_has_direction)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Yes = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
 
 
@@ -61,7 +62,7 @@ class Pull(Aimed):
 
 class LetGo(Command):
     do: Literal["let_go"]
-    pin: bool = False
+    pin: Yes = False
 
 
 class Pin(Aimed):
@@ -99,7 +100,7 @@ class Plain(Command):
 
 class Switch(Command):
     do: Literal["pause", "record", "loop"]
-    on: bool
+    on: Yes
 
 
 class Speed(Command):

@@ -302,9 +302,11 @@ class Live:
         return self._play
 
     def _do_joined(self, page: int, asked: str) -> None:
-        self._tell_scene(page)
-        if self._blown is not None:
-            self._hub.tell({"kind": "blown", "text": self._blown}, page)
+        try:
+            self._tell_scene(page)
+        finally:  # a broken world may be beyond description
+            if self._blown is not None:
+                self._hub.tell({"kind": "blown", "text": self._blown}, page)
 
     def _do_gone(self, page: int, asked: str) -> None:
         self._heard.pop(page, None)
