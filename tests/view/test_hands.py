@@ -148,6 +148,24 @@ def test_jerks_do_not_tear_the_numbers_apart_and_play_again_to_the_bit():
     assert (again.bodies[0].positions == room.body.positions).all()
 
 
+@pytest.mark.parametrize("model", ["phyxel", "modal"])
+def test_a_pinned_body_stretches_to_a_pointer_far_away_and_comes_back(model):
+    room = Room(scene(model, nodes=80))
+    room.hands.pin(do.Pin(do="pin", **room.aim(room.front(lambda x: x[:, 1]))))
+    at = room.grab(room.front(lambda x: -x[:, 1]))
+    start = energy(room.body)
+    room.pull(at - np.array([0, 2 * room.size, 0]))
+    room.live_on(1.0)
+    hit = room.hands._grabs[1].hit
+    gone = room.body.surface.carried.positions[hit.surfel] - hit.place
+    assert np.linalg.norm(gone + np.array([0, 2 * room.size, 0])) < 0.05 * room.size
+    held = energy(room.body)
+    room.hands.let_go(1)
+    room.live_on(0.3)
+    assert energy(room.body) < start + 0.5 * (held - start)  # nothing is added, and damping takes
+    assert np.ptp(room.body.positions, axis=0).max() < 2 * room.size
+
+
 def test_pins_hold_and_are_taken_out_by_a_second_one():
     room = Room(scene())
     top = room.front(lambda x: x[:, 1])

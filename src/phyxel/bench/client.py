@@ -32,6 +32,8 @@ class Client:
         self._socket = socket
         self._kept: dict[str, bytes] = {}
         self._number = 0
+        self._acknowledges = False
+        """whether it says what it has seen, as pages do: then no old updates wait on their way"""
         self.camera: dict[str, Any] = {}
         self.middle = np.zeros(3)
         """of the first body [m]"""
@@ -47,6 +49,8 @@ class Client:
                 shown = read(message, self._kept)
                 box = shown.parts[0].about
                 self.middle = 0.5 * (np.array(box["lower"]) + np.array(box["upper"]))
+                if self._acknowledges:
+                    self._socket.send(json.dumps({"do": "seen", "frame": shown.about["frame"]}))
                 return shown.about, len(message)
             told = json.loads(message)
             if told["kind"] == "scene":
@@ -76,6 +80,7 @@ class Client:
 
     def pulled(self) -> list[float]:
         """Pull the body, and let go; the time until each pull was heard [s]."""
+        self._acknowledges = True
         eye, target = np.array(self.camera["eye"]), self.middle
         ahead, waits = (target - eye).tolist(), []
         self.ask("grab", ray=eye.tolist(), way=ahead, ahead=ahead)
@@ -88,12 +93,10 @@ class Client:
         return waits
 
     def heard(self, do: str, **given: Any) -> None:
-        """Send a command, and read until it was heard; say what was seen, as pages do, so that no old updates wait."""
-        number, heard = self.ask(do, **given), -1
-        while heard < number:
-            about = self.update()[0]
-            heard = about["heard"]
-            self._socket.send(json.dumps({"do": "seen", "frame": about["frame"]}))
+        """Send a command, and read until it was heard."""
+        number = self.ask(do, **given)
+        while self.update()[0]["heard"] < number:
+            pass
 
     def watch(self, seconds: float) -> None:
         """Read for a while."""
@@ -123,7 +126,8 @@ class Client:
 def main(what: str, address: str, seconds: float) -> None:
     with connect(address, max_size=None, compression=None) as socket:
         client = Client(socket)
-        client.update()
+        while not client.camera:
+            client.update()
         if what == "play":
             found = client.played(seconds)
         else:

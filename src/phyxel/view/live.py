@@ -124,7 +124,8 @@ class Live:
     def stop(self) -> None:
         """End it, and wait for that."""
         self._stopping.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def joined(self, page: int) -> None:
         """A page was opened."""
@@ -511,5 +512,7 @@ def _merged(one: do.Command | str, other: do.Command | str) -> do.Command | None
     if isinstance(one, do.Show) and isinstance(other, do.Show):
         return other.model_copy(update={k: v for k, v in one if getattr(other, k) is None})
     if isinstance(other, do.Pull | do.Push | do.Speed | do.Gravity | do.Slice) and type(one) is type(other):
+        return other
+    if isinstance(one, do.Plain) and isinstance(other, do.Plain) and one.do == other.do in ("restart", "reset"):
         return other
     return None

@@ -15,7 +15,7 @@ import { Hands, TOOLS } from "phyxel/tools.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SLOW = 50; // [ms] that a picture may take before the page wants its share of the GPU
-const WIDE = 1.45; // width over height of what the first camera must show: most scenes are made for wider pictures
+const WIDE = 1.25; // width over height of what the first camera must show: most scenes are made for wider pictures
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 class View {
@@ -168,6 +168,7 @@ class View {
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     DARK.addEventListener("change", () => this.resize());
     listen(this);
+    freeKeys();
     requestAnimationFrame(() => this.turn());
   }
 
@@ -224,7 +225,7 @@ function listen(view) {
   const known = new Map(keys(view).flatMap((entry) => entry.keys.map((key) => [key, entry.press])));
   addEventListener("keydown", (event) => {
     const typing = event.target.matches?.("input[type=text], select") || document.querySelector("dialog[open]");
-    const pressing = event.key === " " && event.target.matches?.("button, summary, input");
+    const pressing = event.key === " " && event.target.matches?.("button, summary, input[type=checkbox]");
     const sliding = event.key.startsWith("Arrow") && event.target !== view.canvas;
     if (typing || pressing || sliding || event.ctrlKey || event.metaKey) return;
     const shifted = event.shiftKey && /^[a-z]$/i.test(event.key);
@@ -235,6 +236,16 @@ function listen(view) {
     press();
     view.touch();
   });
+}
+
+/** What a pointer has pressed or chosen does not keep the keys: space is to stop time, not to press it again. */
+function freeKeys() {
+  let pointed = false;
+  addEventListener("pointerdown", () => (pointed = true), true);
+  addEventListener("keydown", () => (pointed = false), true);
+  const free = (kinds) => ({ target }) => pointed && target.closest?.(kinds)?.blur();
+  addEventListener("click", free("button, summary, input[type=checkbox]"));
+  addEventListener("change", free("select"));
 }
 
 /** Give a file to whoever sits at the page. */
