@@ -62,10 +62,7 @@ def body(name: str, model: str, material: str = "young = 2e4", shape: str = "sph
 GELATIN = body("a", "modal", 'preset = "gelatin"', "box")
 BRITTLE = body("a", "phyxel", "young = 5e4, strength = 300", "box")
 SCENES = {
-    "brittle": (
-        f"fps = 24\nseconds = 0.1\n{BRITTLE}{body('b', 'phyxel', 'young = 1e4, yield_strain = 0.02', x=0.22)}{GROUND}",
-        0,
-    ),
+    "brittle": (f"fps = 24\nseconds = 0.1\n{BRITTLE}{body('b', 'phyxel', 'young = 1e4, yield_strain = 0.02', x=0.22)}{GROUND}", 0),
     "held": (f"fps = 100\nrate = 100\n{body('a', 'phyxel')}{HELD}{GROUND}{BUSY}", 1),
     "mixed": (f"fps = 25\nseconds = 0.1\n{body('a', 'galerkin')}{body('b', 'particles', x=0.23)}{GROUND}", 2),
     "modal": (f"fps = 30\nseconds = 0.11\n{GELATIN}{GROUND}{BUSY}", 3),

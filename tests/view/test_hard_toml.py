@@ -14,7 +14,7 @@ from phyxel.view.journal import Journal, _document
 
 NOW = SimpleNamespace(world=SimpleNamespace(time=0.1))
 """as much of a performance as the journal looks at when it is written"""
-ODD = "say \"ä\\n\" \n\t\r \x00\x1b\x7f\x85\u2028 😀 ''' # [x] = 1"
+ODD = 'say "ä\\n" \n\t\r \x00\x1b\x7f\x85\u2028 😀 \'\'\' # [x] = 1'
 
 keys = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8)
 plain = st.text() | st.floats(allow_nan=False) | st.integers(-(2**63), 2**63 - 1) | st.booleans()
