@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
+from phyxel.once import Kept
 from phyxel.scene_bodies import CutPart, EventPart, HoldPart, MaterialPart, MeltPart, SolidifyPart
 
 BODY = """
@@ -124,3 +125,15 @@ def test_who_writes_to_his_cloud_changes_no_body(ball):
     assert np.ptp(after.cloud.positions[:, 0]) == pytest.approx(2 * np.ptp(before.cloud.positions[:, 0]))
     with pytest.raises(ValueError, match="read-only"):
         before.cloud.positions[0] = 0.0
+
+
+def test_what_was_asked_for_last_is_kept_and_made_once():
+    once, made = Kept(2), []
+
+    def make(name):
+        made.append(name)
+        return name.upper()
+
+    for name in "abacab":
+        assert once(name, lambda name=name: make(name)) == name.upper()
+    assert made == ["a", "b", "c", "b"]  # c came in place of b, b in that of c

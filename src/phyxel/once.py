@@ -27,7 +27,9 @@ class Kept:
         self._made: dict[Hashable, Any] = {}
 
     def __call__(self, name: Hashable, make: Callable[[], T]) -> T:
-        found: T = self._made.pop(name) if name in self._made else make()
+        found: T | None = self._made.pop(name, None)
+        if found is None:
+            found = make()
         self._made[name] = found
         if self._most is not None and len(self._made) > self._most:
             del self._made[next(iter(self._made))]
