@@ -13,7 +13,7 @@ from phyxel.errors import PhyxelError
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Vector, Where, as_vector, select
-from phyxel.surface.discs import Rest
+from phyxel.surface.discs import Rest, disc_radii
 from phyxel.surface.parted import Inner, Parted, Piece, Whole, parted
 from phyxel.surface.surfels import Surfels
 
@@ -87,7 +87,7 @@ class Appearance:
         body = self._body
         if self._surfels is None:
             values = None if body.model == "phyxel" else self._values
-            self._surfels = Surfels(self.rest(), self._carrying, world.device, body.sees_in_solid, values)
+            self._surfels = Surfels(self.rest(), self._carrying, world.device, body.sees_in_solid, values, body.once)
             self._cracks_shown = 0
         if body.fracture is not None and not body.reshaped:
             self._show_cracks(self._surfels, body.fracture.cracks)
@@ -145,7 +145,8 @@ class Appearance:
             ring = body.ring
             return Rest(body.sheet.X, ring.normals, _colors(cloud), body.unit, ring.radii, ring.axes)
         positions = (body.placed_cloud() - body.centre) / body.unit
-        return Rest(positions, cloud.normals @ body.rotation.T, _colors(cloud), body.unit)
+        radii = body.once("radii", lambda: disc_radii(positions))
+        return Rest(positions, cloud.normals @ body.rotation.T, _colors(cloud), body.unit, radii)
 
     @property
     def whole_surface(self) -> Whole:

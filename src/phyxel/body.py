@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from phyxel.material import Material, Mixture
 from phyxel.mixing import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.phyxel import Part
+from phyxel.once import T
 from phyxel.parting import Remnant, crack_for, reach_beside_cracks, unbroken
 from phyxel.picking import picked, surfel_at
 from phyxel.placement import Anchor
@@ -119,14 +120,15 @@ class Body:
         asked.check_support(self.name, support)
         self.friction = friction
         self.look = look
-        self._given, self._closing = cloud, closing
         self._force = np.zeros(3)
         pose = Pose(self.name, at, rotate, size)
         if model == "particles":
             made = sheeted(pose, cloud, links, warp)
         else:
-            made = filled(pose, cloud, lambda: self.solid, model, basis, nodes, closing, refine)
-        self.cloud, self.placement, self.fabric, self.sheet = made.cloud, made.placement, made.fabric, made.sheet
+            made = filled(pose, cloud, model, basis, nodes, closing, refine)
+        self.made = made
+        """what it has at birth, together with bodies that were born alike"""
+        self.cloud, self.placement, self.sheet = made.cloud, made.placement, made.sheet
         self.birth: Floats = made.X
         """X in the first reference shape [m], shape (n, 3)"""
         self.volumes: Floats = made.volumes
@@ -169,11 +171,17 @@ class Body:
         self.appearance = Appearance(self, inside)
         """what is seen of it"""
 
-    @cached_property
+    @property
     def solid(self) -> Solid:
         """What the cloud encloses."""
-        self.needs_solid("solid")
-        return Solid(self._given, closing=self._closing)
+        if self.made.solid is None:
+            raise self.no_solid("solid")
+        return self.made.solid()
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What follows from its birth alone: made once for all bodies that were born alike. Of a piece, and of what has
+        another shape, made anew."""
+        return make() if self.reshaped or self.remnant is not None else self.made.once(name, make)
 
     @property
     def unit(self) -> float:
@@ -272,7 +280,9 @@ class Body:
         """How the particles of a surface carry what is seen of it."""
         assert self.sheet is not None
         faces = self.cloud.faces if self.cloud.quads is None else self.cloud.quads
-        return Ring.around(self.sheet.X, self.sheet.normals, faces, self._in_world("ring").device)
+        device = self._in_world("ring").device
+        X, normals = self.sheet.X, self.sheet.normals
+        return self.once(("ring", str(device)), lambda: Ring.around(X, normals, faces, device))
 
     @property
     def outermost(self) -> NDArray[np.int64]:

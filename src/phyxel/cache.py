@@ -40,7 +40,7 @@ def remembered(name: str, parts: Sequence[Any], compute: Callable[[], Mapping[st
 
     A file that cannot be read is computed anew, and a disk that cannot be written to is left alone.
     """
-    path = folder() / f"{name}-{_digest(parts)}.npz"
+    path = folder() / f"{name}-{digest(parts)}.npz"
     known = _read(path)
     if known is not None:
         return known
@@ -52,7 +52,7 @@ def remembered(name: str, parts: Sequence[Any], compute: Callable[[], Mapping[st
     return result
 
 
-def _digest(parts: Sequence[Any]) -> str:
+def digest(parts: Sequence[Any]) -> str:
     """A hash of values, types and shapes."""
     digest = hashlib.sha256()
     for part in parts:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from weakref import WeakValueDictionary
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.cache import digest
 from phyxel.errors import PhyxelError
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.sheet import Sheet
+from phyxel.once import Kept, Once
 from phyxel.placement import Placement
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import with_unit_normals
 from phyxel.points.normals import areas_of, estimate_normals
-from phyxel.preparation import prepared
+from phyxel.preparation import identity, prepared
 from phyxel.region import Vector
 from phyxel.solid.fabric import Fabric
 from phyxel.solid.nodes import Nodes
@@ -46,7 +49,7 @@ class Pose:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """The nodes of a body at birth."""
+    """What a body has at birth, which never changes: bodies that are born alike share it."""
 
     cloud: PointCloud
     """the points of its surface, with normals"""
@@ -63,21 +66,54 @@ class Made:
     """of its volume as its model sees it [m], shape (3,): free bodies spin about it"""
     fabric: Callable[[wp.Device], Fabric] | None = None
     """what its fields are made of, if it fills a solid"""
+    solid: Callable[[], Solid] | None = None
+    """what it fills, if it does; made only if somebody asks"""
     sheet: Sheet | None = None
     """what its particles are linked by, if it is a surface"""
+    once: Once = field(default_factory=Kept)
+    """keeps what follows from all this alone"""
+
+
+_living: WeakValueDictionary[str, Made] = WeakValueDictionary()
+"""what bodies that are still there have, by a hash of all it depends on"""
+
+
+def _shared(key: str | None, make: Callable[[], Made]) -> Made:
+    """What a living body was given under this key, or what `make` makes: a world that is built again, as it was built
+    before, has most of it at once."""
+    made = None if key is None else _living.get(key)
+    if made is None:
+        made = make()
+        for array in [*vars(made).values(), *vars(made.cloud).values()]:
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)  # it may be others', too
+        if key is not None:
+            _living[key] = made
+    return made
+
+
+def _key(pose: Pose, cloud: PointCloud, refine: Sequence[Region], *asked: object) -> str | None:
+    """A hash of what is asked for and of all that a cloud has; none where a function of one's own is part of it."""
+    known = identity(cloud, refine)
+    if known is None:
+        return None
+    splats = () if cloud.splats is None else (*cloud.splats.attributes.items(), *list(vars(cloud.splats).values())[1:])
+    seen = (cloud.name, cloud.colors, cloud.quads, cloud.uv, cloud.uv_faces, *splats)
+    return digest([*known, *seen, pose.at, pose.rotate, pose.size, *asked])
 
 
 def filled(
-    pose: Pose,
-    cloud: PointCloud,
-    solid: Callable[[], Solid],
-    model: str,
-    basis: Basis,
-    count: int,
-    closing: float,
-    refine: Sequence[Region],
+    pose: Pose, cloud: PointCloud, model: str, basis: Basis, count: int, closing: float, refine: Sequence[Region]
 ) -> Made:
     """About `count` nodes in the solid of a cloud; Galerkin and modal bodies remember theirs on disk."""
+    key = _key(pose, cloud, refine, model, basis, count, closing)
+    return _shared(key, lambda: _filled(pose, cloud.copy(), model, basis, count, closing, refine))
+
+
+def _filled(
+    pose: Pose, cloud: PointCloud, model: str, basis: Basis, count: int, closing: float, refine: Sequence[Region]
+) -> Made:
+    solid = cache(lambda: Solid(cloud, closing=closing))
 
     def sampled() -> tuple[Solid, Nodes]:
         regions = [pose.of(solid().lower, solid().upper).region_in_cloud(entry) for entry in refine]
@@ -98,12 +134,16 @@ def filled(
         fabric = partial(Fabric.restored, ready.fabric, basis)
     scale = placement.scale
     return Made(
-        skin, placement, X, nodes.volumes * scale**3, nodes.reach * scale, nodes.spacing * scale, middle, fabric
+        skin, placement, X, nodes.volumes * scale**3, nodes.reach * scale, nodes.spacing * scale, middle, fabric, solid
     )
 
 
 def sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:
     """The points of a cloud as particles, linked by its mesh or with their nearest."""
+    return _shared(_key(pose, cloud, (), links, warp), lambda: _sheeted(pose, cloud.copy(), links, warp))
+
+
+def _sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:
     cloud = _surface(cloud)
     placement = pose.of(cloud.lower, cloud.upper)
     X, turn = placement.placed(cloud.positions), placement.rotation

@@ -21,6 +21,7 @@ from phyxel.energies import Energies
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.handle import DRAG_TIME, Handle
 from phyxel.material import Mixture
+from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import PairList
 from phyxel.models import cutting
 from phyxel.models.phyxel import PhyxelModel
@@ -141,7 +142,8 @@ class Phyxels:
 
     def _make(self, known: list[tuple[Floats, PairList]]) -> None:
         """Make the model; supports and neighbours of the first bodies are known."""
-        parts = [replace(body.part(), known=one) for body, one in itertools.zip_longest(self.bodies, known)]
+        both = itertools.zip_longest(self.bodies, known)
+        parts = [replace(body.part(), known=one or self._neighbours_at_birth(body)) for body, one in both]
         model = self._model = PhyxelModel(parts, self.device)
         for index, body in enumerate(self.bodies):
             model.set_material(index, body.mixture, body.rotation)
@@ -153,6 +155,16 @@ class Phyxels:
         for body in self.bodies:
             self.pool.take_in(body)
         dev.trim_memory()
+
+    def _neighbours_at_birth(self, body: Body) -> tuple[Floats, PairList] | None:
+        """Supports and neighbours of a body in which there is no crack."""
+        part, device = body.part(), self.device
+        if body.has_cracked:
+            return None
+        return body.once(
+            ("supports", body.support, str(device)),
+            lambda: choose_supports(part.positions, part.support, device, part.sees),
+        )
 
     @property
     def contact(self) -> BodyContact:

@@ -62,14 +62,14 @@ def prepared(
         around = {"lower": solid.lower, "upper": solid.upper, "normals": solid.skin.normals, "kept": kept}
         return Fabric.woven(solid, nodes, basis, dev.pick()).state() | around
 
-    known = _identity(cloud, refine)
+    known = identity(cloud, refine)
     content = compute() if known is None else remembered("body", [FORMAT, basis, *key, *known], compute)
     part = cloud if len(content["kept"]) == 0 else cloud.part(content["kept"])
     skin = replace(part, normals=content["normals"])
     return Preparation(skin, content["lower"], content["upper"], content)
 
 
-def _identity(cloud: PointCloud, refine: Sequence[Region]) -> list[Any] | None:
+def identity(cloud: PointCloud, refine: Sequence[Region]) -> list[Any] | None:
     """All that a solid and its nodes depend on; nothing where that includes a function of one's own."""
     if any(not isinstance(where, Box) for where, _ in refine):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,11 +21,20 @@ def space_of(body: Body, device: wp.Device) -> Space | RigidSpace:
     skin = body.in_units(body.placed_cloud())
     if body.model == "rigid":
         return RigidSpace((body.birth - body.centre) / body.unit, body.volumes / body.unit**3, skin, device)
+    # A body's cracks change its own: what is shared is that of the whole.
+    return copy(body.once(("space", str(device)), lambda: _whole_space(body, skin, device)))
+
+
+def _whole_space(body: Body, skin: NDArray[np.float64], device: wp.Device) -> Space:
     middle = body.placement.unplaced(body.born.centre[None])[0]
     placing = Placing(middle, body.born.unit / body.placement.scale, body.rotation)
 
-    def sees(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        return body.solid.sees(one, other)  # the solid is made only if somebody looks
+    fabric, solid = body.made.fabric, body.made.solid
+    assert fabric is not None and solid is not None
 
-    assert body.fabric is not None
-    return Space(body.fabric(device), placing, skin, sees, device)
+    def sees(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
+        return solid().sees(one, other)  # the solid is made only if somebody looks
+
+    space = Space(fabric(device), placing, skin, sees, device)
+    space.prepare()
+    return space

@@ -182,9 +182,10 @@ class World:
         if not (math.isfinite(dt) and dt >= 0):
             raise PhyxelError(f"world.advance({dt}): give a time of 0 s or more")
         end = self._rounded_to_tick(self.time + dt)
-        tiny = 1e-9 * max(dt, 1e-6)
+        tiny = 1e-9 * max(dt, 1e-6) if self.rate is None else 0.0
         while self.past_events < len(self._events) and self._events[self.past_events][0] <= end + tiny:
             time, action = self._events[self.past_events]
+            time = max(self._rounded_to_tick(time), self.time)
             self._advance_to(time)
             self.past_events += 1
             self.set_clock(time)
@@ -251,7 +252,7 @@ class World:
         """Let past events happen again, each at its time, until there were so many. They change materials, holds and
         fields; the state is to be overwritten then."""
         for then, action in self._events[self.past_events : events]:
-            self.set_clock(then)
+            self.set_clock(self._rounded_to_tick(then))
             action(self)
         self.past_events = events
 

@@ -85,7 +85,7 @@ class StandIn:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.clock = 0.0
         body = {
-            "name": "bear", "model": "modal", "nodes": 512, "surfels": SURFELS, "membrane": False, "molten": False,
+            "name": "bear", "model": "phyxel", "nodes": 512, "surfels": SURFELS, "membrane": False, "molten": False,
             "brittle": False, "material": dict(MATERIAL), "preset_names": ["rubber", "gelatin", "clay"],
             "look": "gummy", "color": "orange", "shows": ["surfels", "nodes"],
         }  # fmt: skip

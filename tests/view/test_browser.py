@@ -96,13 +96,19 @@ def viewer(browser: Any) -> Iterator[Viewer]:
     assert viewer.faults == []
 
 
-@pytest.fixture
-def page(viewer: Viewer) -> Iterator[Any]:
-    """A page on a world that has just begun."""
+@pytest.fixture(scope="module")
+def open_page(viewer: Viewer) -> Iterator[Any]:
+    """One for all tests: to begin takes a page seconds where software compiles its shaders."""
     page = viewer.page()
-    began(viewer, page)
     yield page
     page.close()
+
+
+@pytest.fixture
+def page(viewer: Viewer, open_page: Any) -> Any:
+    """The page, on a world that has just begun."""
+    began(viewer, open_page)
+    return open_page
 
 
 def began(viewer: Viewer, page: Any) -> None:
@@ -141,24 +147,30 @@ def picture(page: Any) -> np.ndarray:
 
 
 def is_red(pixels: np.ndarray) -> np.ndarray:
-    """Whether pixels have the colour of the bear, whatever the light: ground, background and panels are grey."""
-    return pixels[..., 0] > 0.15 + 1.5 * pixels[..., 1:].max(axis=-1)
+    """Whether pixels have the colour of the bear, whatever the light: ground, background and panels are grey, buttons
+    orange."""
+    red, green, blue = np.moveaxis(pixels, -1, 0)
+    return (red > 0.15 + 1.5 * np.maximum(green, blue)) & (np.abs(green - blue) < 0.12)
 
 
 def test_the_page_shows_the_bear(viewer, page):
-    """Nine of ten of its surfels are on red pixels, and red pixels are nowhere but in their bounding box."""
+    """Where its surfels are, pixels are red, highlights included, and red pixels are nowhere but in their bounding box.
+    Surfels that lie under buttons do not count."""
     stand_still(viewer, page)
     places = [on_screen(page, place) for place in viewer.bear.surface.positions[::60]]
     page.mouse.move(5, 5)
     page.wait_for_timeout(300)
-    red = is_red(picture(page))
-    hits = [red[round(y), round(x)] for x, y in places]
-    assert len(hits) == 50 and np.mean(hits) > 0.9
+    pixels = picture(page)
+    free = [page.evaluate("([x, y]) => document.elementFromPoint(x, y)?.id == 'picture'", one) for one in places]
+    seen = [pixels[round(y), round(x)] for (x, y), is_free in zip(places, free, strict=True) if is_free]
+    assert len(seen) > 25
+    assert np.mean([red > 0.05 + max(green, blue) for red, green, blue in seen]) > 0.95
     (left, top), (right, bottom) = np.min(places, axis=0), np.max(places, axis=0)
+    red = is_red(pixels)
     rows, columns = np.nonzero(red)
-    margin = 0.15 * (bottom - top)
+    margin = 0.1 * (bottom - top)
     inside = (rows > top - margin) & (rows < bottom + margin) & (columns > left - margin) & (columns < right + margin)
-    assert inside.mean() > 0.99
+    assert inside.mean() > 0.97
     assert red.sum() > 0.3 * (right - left) * (bottom - top), "and it fills its outline"
 
 
@@ -179,22 +191,20 @@ def test_softer_sags_more(viewer, page):
 
 
 def test_a_drag_takes_the_surfel_to_the_pointer(viewer, page):
-    """Within 5 % of the size of the bear, across the line of sight."""
+    """Within 5 % of the size of the bear, across the line of sight. It is taken while time stands still, so that the
+    world can be asked which surfel that was."""
     page_until(page, "phyxel.frame.about.time > 0.3")
+    stand_still(viewer, page)
     surface = viewer.bear.surface.carried.positions
     size = np.ptp(viewer.bear.birth, axis=0).max()
-    eye = np.array(page.evaluate("phyxel.camera.eye"), float)
-    front = surface[
-        np.argmin(np.linalg.norm(surface - eye, axis=1) + 2 * np.abs(surface[:, 1] - surface[:, 1].max() + 0.05 * size))
-    ]
-    x, y = on_screen(page, front)
+    x, y = on_screen(page, surface[surface[:, 1].argmax()] - [0, 0.1 * size, 0])
     page.mouse.move(x, y)
     page.mouse.down()
     page_until(page, "phyxel.frame.about.grabs.length == 1")
     taken = np.array(page.evaluate("phyxel.frame.about.grabs[0].at"), float)
-    number = int(np.argmin(np.linalg.norm(viewer.bear.surface.carried.positions - taken, axis=1)))
-    goal = x + 60, y - 70
-    page.mouse.move(*goal, steps=8)
+    number = int(np.argmin(np.linalg.norm(surface - taken, axis=1)))
+    assert np.linalg.norm(surface[number] - taken) < 1e-9
+    goal = x + 60, y - 60
 
     def off() -> float:
         """Distance of the surfel from the ray through the pointer [m]."""
@@ -209,7 +219,9 @@ def test_a_drag_takes_the_surfel_to_the_pointer(viewer, page):
         away = viewer.bear.surface.carried.positions[number] - np.array(ray, float)
         return float(np.linalg.norm(np.cross(away, way)) / np.linalg.norm(way))
 
-    assert off() > 0.2 * size, "it was somewhere else"
+    assert off() > 0.15 * size
+    page.keyboard.press("Space")
+    page.mouse.move(*goal, steps=8)
     until(lambda: off() < 0.05 * size, "it gets to the pointer")
     page.mouse.up()
     page_until(page, "phyxel.frame.about.grabs.length == 0")
@@ -296,9 +308,9 @@ def test_the_saved_page_plays_from_a_file(viewer, page, browser, tmp_path):
     alone.on("request", lambda request: asked.append(request.url))
     alone.goto(Path(file).as_uri())
     page_until(alone, "window.phyxel?.frame")
-    first = alone.evaluate("phyxel.frame.about.time")
-    page_until(alone, "phyxel.frame.about.time > given + 0.1", first)
-    assert is_red(picture(alone)).mean() > 0.01
+    first = alone.evaluate("phyxel.frame.about.at")
+    page_until(alone, "Math.abs(phyxel.frame.about.at - given) > 0.3", first)
+    assert is_red(picture(alone)).mean() > 0.01, "the bear is there"
     assert faults == []
     assert all(url.startswith(("file:", "data:", "blob:")) for url in asked), "nothing is fetched"
     context.close()

@@ -64,6 +64,9 @@ class Pages:
         self.count = itertools.count(1)
         self.live.start()
         wait_for(lambda: self.hub.of("scene"))
+        wait_for(lambda: self.hub.of("numbers"))
+        assert self.live.world.time == 0  # nobody is there to see it begin
+        self.live.joined(1)
 
     def ask(self, page=1, wait=True, **what):
         """Ask, and wait until it was done and shown."""

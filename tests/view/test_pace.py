@@ -24,10 +24,10 @@ def lived(cost, updates=300, rate=240, speed=1.0, other=0.0):
             wall.now += cost
             world += 1 / rate
             pace.lived(1 / rate)
-            if pace.is_late:
+            if not pace.ticked():
                 break
         wall.now += other
-        wall.now += pace.pause
+        wall.now += pace.pause()
     return pace.pace, pace.updates, world / (wall.now - start)
 
 
@@ -49,7 +49,21 @@ def test_a_slow_machine_slows_the_world_not_the_updates():
     pace, updates, ratio = lived(cost=0.01)  # 240 ticks would take 2.4 s a second
     assert ratio == pytest.approx(1 / 2.4, rel=0.02)  # busy all the time
     assert pace == pytest.approx(ratio, rel=0.05)
-    assert updates == pytest.approx(50, rel=0.02)  # two ticks: the first after the period is up ends it
+    assert updates == pytest.approx(60, rel=0.02)  # one tick or two, as they fit
+
+
+@pytest.mark.parametrize(("cost", "other"), [(0.01, 0.003), (0.004, 0.006), (0.0125, 0.004), (0.001, 0.008)])
+def test_updates_come_in_time_if_a_tick_and_the_rest_fit(cost, other):
+    pace, updates, ratio = lived(cost, other=other, rate=600)
+    assert updates == pytest.approx(60, rel=0.02)
+    # In a second 60 updates of which each takes the rest; all the other time is for ticks.
+    assert ratio == pytest.approx(min((1 - 60 * other) / cost / 600, 1.0), rel=0.03)
+    assert pace == pytest.approx(ratio, rel=0.05)
+
+
+def test_where_a_tick_takes_longer_than_a_period_every_update_has_one():
+    _, updates, ratio = lived(cost=0.02, other=0.003)
+    assert updates == pytest.approx(1 / 0.023, rel=0.02) and ratio == pytest.approx(updates / 240, rel=0.02)
 
 
 def test_a_hiccup_is_caught_up_with_a_long_stop_is_not():

@@ -111,8 +111,12 @@ def test_controls_ask_for_what_they_show(live: Served) -> None:
     # Poisson's ratio is on a plain scale; what may be off has a box.
     assert int(page.input_value("#poisson")) == pytest.approx(0.45 / 0.49 * 400, abs=1)
     assert page.input_value("#yield_strain_value") == "never" and page.is_disabled("#yield_strain")
+    assert page.is_disabled("#creep_on")  # nothing yields that could creep
     page.check("#yield_strain_on")
     assert live.asked("material").numbers == {"yield_strain": pytest.approx(math.sqrt(1e-3 * 1.0), rel=5e-3)}
+    live.until("!document.querySelector('#creep_on').disabled")
+    page.check("#strength_on")  # a tenth of the stiffness, so that it can be seen to break
+    assert live.asked("material").numbers == {"strength": 1e8}
     page.uncheck("#yield_strain_on")
     assert live.asked("material").numbers == {"yield_strain": None}
     page.uncheck("#damping_on")
@@ -127,7 +131,7 @@ def test_controls_ask_for_what_they_show(live: Served) -> None:
     live.asked("solidify")
     page.click("#direction_left")
     assert live.asked("gravity").value == pytest.approx((-9.81, 0, 0))
-    page.press("#picture", "Space")
+    page.keyboard.press("Space")  # stops time, and does not press once more what was clicked last
     assert live.asked("pause").on is True
     live.until("document.querySelector('#pause').ariaPressed === 'true'")
     page.press("#picture", "Space")

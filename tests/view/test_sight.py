@@ -117,6 +117,8 @@ def test_slices_leave_what_lies_behind_them():
     plane = snapshot.about["plane"]
     assert np.allclose(plane["centre"], [0.1, 0, 0], atol=1e-3) and np.allclose(plane["normal"], [1, 0, 0])
     assert np.allclose(np.linalg.norm(plane["axes"], axis=1), 0.25, rtol=0.01)
+    assert plane["facing"] == [1, 0, 0] and plane["at"] == 0.1
+    assert np.allclose([plane["low"], plane["high"]], [[-0.25] * 3, [0.25] * 3])
     sight.show("distance", "slice", ((1, 0, 0), (-0.3, 0, 0)))
     rest, cut = sight.snapshot(1).parts
     assert rest.about["count"] == cut.about["count"] == 0

@@ -1,6 +1,6 @@
 """A plain client of the viewer, in a process of its own: `python -m phyxel.bench.client count|play ADDRESS SECONDS`.
 
-`count` counts the updates that reach it, then pulls the body that the camera looks at, to and fro, and takes the time
+`count` counts the updates that reach it, then pulls the first body, to and fro, and takes the time
 from each command to the update that has heard it. `play` pulls, softens, melts, sets, drops and resets all the time.
 Prints one JSON object.
 """
@@ -32,7 +32,11 @@ class Client:
         self._socket = socket
         self._kept: dict[str, bytes] = {}
         self._number = 0
+        self._acknowledges = False
+        """whether it says what it has seen, as pages do: then no old updates wait on their way"""
         self.camera: dict[str, Any] = {}
+        self.middle = np.zeros(3)
+        """of the first body [m]"""
         self.numbers: dict[str, Any] = {}
         self.complaints: list[str] = []
         """what the viewer refused, and why its world stopped"""
@@ -42,7 +46,12 @@ class Client:
         while True:
             message = self._socket.recv(timeout=120)
             if isinstance(message, bytes):
-                return read(message, self._kept).about, len(message)
+                shown = read(message, self._kept)
+                box = shown.parts[0].about
+                self.middle = 0.5 * (np.array(box["lower"]) + np.array(box["upper"]))
+                if self._acknowledges:
+                    self._socket.send(json.dumps({"do": "seen", "frame": shown.about["frame"]}))
+                return shown.about, len(message)
             told = json.loads(message)
             if told["kind"] == "scene":
                 self.camera = told["camera"]
@@ -71,7 +80,8 @@ class Client:
 
     def pulled(self) -> list[float]:
         """Pull the body, and let go; the time until each pull was heard [s]."""
-        eye, target = np.array(self.camera["eye"]), np.array(self.camera["target"])
+        self._acknowledges = True
+        eye, target = np.array(self.camera["eye"]), self.middle
         ahead, waits = (target - eye).tolist(), []
         self.ask("grab", ray=eye.tolist(), way=ahead, ahead=ahead)
         for k in range(PULLS):
@@ -116,7 +126,8 @@ class Client:
 def main(what: str, address: str, seconds: float) -> None:
     with connect(address, max_size=None, compression=None) as socket:
         client = Client(socket)
-        client.update()
+        while not client.camera:
+            client.update()
         if what == "play":
             found = client.played(seconds)
         else:

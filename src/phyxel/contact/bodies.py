@@ -311,7 +311,8 @@ class BodyContact:
         def closest(x: Floats) -> tuple[Floats, Floats, Floats]:
             return x, x, body.solid_distance(x)
 
-        body.guide = laid_guide(closest, lower, upper, cell, self._model.device)
+        device = self._model.device
+        body.guide = body.once(("guide", str(device)), lambda: laid_guide(closest, lower, upper, cell, device))
         return body.guide
 
     def parties(self) -> list[set[int]]:

@@ -71,12 +71,15 @@ class Matter:
         ]
         densities = np.round(np.array([material.density for material in mixture.materials]) / density, 12)
         which = mixture.which[space.owner]
-        mass = space.mass(densities[which])
-        share = mass.sum(axis=1) / mass.sum()
         laws = np.array([np.append(row.stiffness.ravel(), row.k_v) for row in scaled])
+        mass, stiffness = space.once(
+            cache.digest([laws, densities, which]),
+            lambda: (space.mass(densities[which]), csr_array(space.stiffness(scaled, which))),
+        )
+        share = mass.sum(axis=1) / mass.sum()
         return Matter(
             mass,
-            csr_array(space.stiffness(scaled, which)),
+            stiffness,
             density,
             modulus,
             float(mixture.number("drag") @ share),

@@ -34,6 +34,7 @@ from phyxel.models.cuts import Cracked, Extent, alone, continued, cut_values, re
 from phyxel.models.differences import Difference, Lists, met
 from phyxel.models.elasticity import hooke
 from phyxel.models.laws import Row
+from phyxel.once import Kept, Once
 from phyxel.solid.fabric import Fabric
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -47,6 +48,8 @@ BESIDE = 1.6
 """Spacings within which nodes of crumbs are neighbours."""
 ROOM = 4_000_000
 """Numbers of whole rows of a matrix that are summed up at a time."""
+MATERIALS = 3
+"""Of which a space keeps what follows from them."""
 mat66d = wp.types.matrix((6, 6), wp.float64)
 
 
@@ -147,6 +150,8 @@ class Space:
         """∇φ_I of its entries, consistent with the quadrature where no crack is near, shape (pairs, 3)"""
         self.at_nodes: ShapeValues = self._part_of(fabric.at_nodes, self._own.nodes)
         """φ and ∇φ at the nodes: a node's coefficient is not its displacement"""
+        self.once: Once = Kept(MATERIALS)
+        """keeps what follows from it and a material"""
         self._whole = self
         """this space before there were cracks"""
         self._cracks: Cracked | None = None
@@ -227,6 +232,10 @@ class Space:
         """The nodes that each node knows where there are no cracks, shape (n, n)."""
         return self._whole.at_nodes.values.astype(bool)
 
+    def prepare(self) -> None:
+        """Find now what copies of it are to share."""
+        _ = self.at_skin, self.pairs, self._neighbours
+
     # Cracks
 
     def cut(self, sees: Cracked, boxes: Sequence[Extent] | None = None) -> Space:
@@ -291,6 +300,7 @@ class Space:
         """What was found for other cracks."""
         for name in ("at_skin", "_felt"):
             self.__dict__.pop(name, None)
+        self.once = Kept(MATERIALS)
 
     def _near(self, box: Extent) -> NDArray[np.bool_]:
         """Points whose ways to their nodes may lead through a box, shape (q,)."""
@@ -527,6 +537,14 @@ class Space:
         matrix.data = entries
         return matrix
 
+    def volume(self, u: Floats) -> float:
+        """∫ |I + ∇u| of a field with coefficients u (n, 3)."""
+        pairs, device = self.pairs, self.device
+        ratio = wp.empty(len(self.points), dtype=wp.float64, device=device)
+        moved = wp.array(u, dtype=wp.vec3d, device=device)
+        dev.launch(find_swelling, len(ratio), [pairs.start, pairs.node, pairs.dphi, moved, ratio], device)
+        return float(self.weights @ ratio.numpy())
+
     def fit(self, density: Floats) -> Callable[[Floats], Floats]:
         """Takes what holds around each node, a (n, k), to coefficients p of the nearest field: M p = ∫ ρ φ a, with a of
         the nearest node. What is even stays so, and forces ρ a keep their sum. Densities (q,) are the points'."""
@@ -601,6 +619,23 @@ def _paired(values: csr_array, gradients: Floats, device: wp.Device) -> Pairs:
         on_device(of_nodes.data, wp.int32),
         on_device(of_nodes.indices, wp.int32),
     )
+
+
+@wp.kernel
+def find_swelling(
+    first: int,
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    u: wp.array(dtype=wp.vec3d),
+    ratio: wp.array(dtype=wp.float64),
+):
+    """|J| at each point, J = I + Σ u_I ⊗ ∇φ_I."""
+    i = first + wp.tid()
+    J = wp.identity(n=3, dtype=wp.float64)
+    for entry in range(start[i], start[i + 1]):
+        J += wp.outer(u[node[entry]], dphi[entry])
+    ratio[i] = wp.determinant(J)
 
 
 @wp.kernel

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +182,11 @@ class PointCloud:
             uv_faces=None,
             splats=None if self.splats is None else self.splats.part(kept),
         )
+
+    def copy(self) -> PointCloud:
+        """The same with arrays of its own."""
+        own: dict[str, Any] = {name: deepcopy(part) for name, part in vars(self).items() if name != "shape"}
+        return replace(self, **own)
 
     def with_colors(self, colors: Floats) -> PointCloud:
         """The same points in other colours."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import nearest
+from phyxel.once import Once, anew
 from phyxel.surface.carried import kept_out
 from phyxel.surface.discs import Discs, Rest
 
@@ -359,9 +360,9 @@ class Pieces:
         self._room = Discs.empty(0, device)
 
     @staticmethod
-    def of(rest: Rest, device: wp.Device) -> Pieces:
+    def of(rest: Rest, device: wp.Device, once: Once = anew) -> Pieces:
         """For surfels at birth."""
-        partner, apart = pairs(rest.positions, rest.normals)
+        partner, apart = once("partners", lambda: pairs(rest.positions, rest.normals))
         return Pieces(rest.unit * rest.radii, partner, rest.unit * apart, device)
 
     @property

@@ -13,6 +13,7 @@ from phyxel.mls.carry import Carriers
 from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.phyxel import PhyxelModel
+from phyxel.once import Once, anew
 from phyxel.surface.blended import Blended
 from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.carried import Carried
@@ -37,20 +38,26 @@ class Surfels:
         device: wp.Device,
         sees: Sees | None = None,
         values: ShapeValues | None = None,
+        once: Once = anew,
     ) -> None:
         """`nodes` (n, 3) [spacings] carry them: those around each that are seen from it, or those that shape functions
-        with these `values` at the positions of `rest`, in its coordinates, say."""
+        with these `values` at the positions of `rest`, in its coordinates, say. What `once` keeps is for the same
+        surfels and nodes, whatever their colours."""
         self._carried: Any = (
-            Carried(Shape.at_birth(rest), Carriers.found(rest.positions, nodes, sees), device)
+            Carried(
+                Shape.at_birth(rest),
+                once("carriers", lambda: Carriers.found(rest.positions, nodes, sees)),
+                device,
+            )
             if values is None
-            else Woven(Shape.at_birth(rest), nodes, values, device)
+            else Woven(Shape.at_birth(rest), nodes, values, device, once)
         )
         self.shown: Discs = self._carried
         """what is seen: as many as it takes"""
         self.blend: Blended | None = None
         """of a body that flows"""
         self._layers: NDArray[np.int32] | None = None
-        self._pieces = Pieces.of(rest, device)
+        self._pieces = Pieces.of(rest, device, once)
         self._spacing: NDArray[np.float32] | None = None
         """how far apart they should be if it has flowed and is solid again, in node spacings, shape (m,)"""
         self._device = device

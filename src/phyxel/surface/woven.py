@@ -21,6 +21,7 @@ from phyxel import device as dev
 from phyxel.contact.table import table_type
 from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.mls.shape_functions import ShapeValues
+from phyxel.once import Once, anew
 from phyxel.solid.soup import as_vectors
 from phyxel.surface.carried import FAR, clearance_at, kept_out
 from phyxel.surface.discs import Discs, Shape
@@ -193,7 +194,7 @@ class Woven(Discs):
     """Surfels that go where the shape functions of a body's nodes (n, 3) [spacings] carry them. `values` are φ and ∇φ
     at the surfels, ∇φ in the coordinates of `shape`: along its axes, per spacing."""
 
-    def __init__(self, shape: Shape, nodes: Floats, values: ShapeValues, device: wp.Device) -> None:
+    def __init__(self, shape: Shape, nodes: Floats, values: ShapeValues, device: wp.Device, once: Once = anew) -> None:
         m = len(shape.points)
         x, a, b, n = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
         super().__init__(x, a, b, n, as_vectors(shape.colors, device), np.zeros(3))
@@ -201,7 +202,7 @@ class Woven(Discs):
         """as they are in the reference shape"""
         self._device = device
         self._width = WARP if device.is_cuda else int(ABREAST)
-        self._loom = loom_of(shape, nodes, values, self._width, device)
+        self._loom = once(("loom", str(device)), lambda: loom_of(shape, nodes, values, self._width, device))
         self._X, self._u = as_vectors(nodes, device), wp.zeros(len(nodes), dtype=wp.vec3, device=device)
         self._clear = wp.zeros(len(nodes), dtype=wp.vec4, device=device)
         """a place near each node, and how far it is from the nearest collider"""

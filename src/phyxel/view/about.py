@@ -15,11 +15,11 @@ from phyxel.view.figures import shows
 from phyxel.world import World
 
 UNITS: dict[str, tuple[str, float, float, str]] = {
-    "young": ("Pa", 1e2, 1e11, "Young's modulus: how hard it is to stretch. Jelly 1e4, rubber 1e6, steel 2e11"),
+    "young": ("Pa", 1e2, 3e11, "Young's modulus: how hard it is to stretch. Jelly 1e4, rubber 1e6, steel 2e11"),
     "poisson": ("", 0.0, 0.49, "Poisson's ratio: how much it narrows when stretched. Cork 0, rubber 0.48"),
     "density": ("kg/m³", 10.0, 2e4, "mass per volume. Foam 40, water 1000, steel 7850"),
     "damping": ("s", 1e-6, 0.1, "inner friction: how soon it stops to wobble"),
-    "drag": ("1/s", 1e-2, 50.0, "resistance of the surroundings: slows falling, too"),
+    "drag": ("1/s", 1e-2, 300.0, "resistance of the surroundings: slows falling, too"),
     "yield_strain": ("", 1e-3, 1.0, "strain beyond which it stays bent"),
     "yield_stress": ("Pa", 1e1, 1e10, "stress beyond which it stays bent"),
     "creep": ("1/s", 0.1, 1e3, "how fast strain beyond the yield becomes permanent"),
@@ -31,7 +31,7 @@ UNITS: dict[str, tuple[str, float, float, str]] = {
     "foundation": ("N/m³", 1e2, 1e8, "what pulls each point back to where it was"),
     "plasticity": ("", 0.0, 1.0, "share of a dent that stays"),
     "elastic_limit": ("m", 1e-4, 0.1, "depth up to which no dent stays"),
-    "weft": ("Pa", 1e2, 1e11, "Young's modulus across the warp"),
+    "weft": ("Pa", 1e2, 3e11, "Young's modulus across the warp"),
     "shear": ("Pa", 1e1, 1e11, "how hard it is to shear. Loose cloth 1e5"),
     "bending": ("N m", 1e-9, 1e-1, "how hard it is to fold. Cotton 8e-6"),
 }

@@ -99,11 +99,13 @@ class Journal:
         """That scene as a file, until now at least."""
         content, events = self._scene.content, self.events
         rates = [] if content.rate is None else [content.rate]
-        if (rate := _only_rate(events)) is not None:  # what a world starts with is nothing that happens to it
-            rates, events = [rate], events[1:]
-        fps = _frames_on_ticks(content.fps, [*rates, *(event.rate for event in events if event.rate is not None)])
-        seconds = max(content.seconds, math.ceil(performance.world.time * fps - 1e-6) / fps)
-        changes = {"seconds": seconds, "fps": fps, "event": [*content.event, *events]}
+        rated = any(event.at == 0 and event.rate is not None for event in content.event)
+        if not rated and (rate := _only_rate(events)) is not None:
+            rates, events = [rate], events[1:]  # what a world starts with is nothing that happens to it
+        happening = [*content.event, *events]
+        fps = _frames_on_ticks(content.fps, [*rates, *(event.rate for event in happening if event.rate is not None)])
+        seconds = math.ceil(max(content.seconds, performance.world.time) * fps - 1e-6) / fps
+        changes = {"seconds": seconds, "fps": fps, "event": happening}
         whole = content.model_copy(update=changes | ({"rate": rates[0]} if rates else {}))
         table = whole.model_dump(exclude_defaults=True, exclude_none=True)
         for part in (*table["body"], *table.get("collider", [])):
@@ -128,8 +130,9 @@ def _frames_on_ticks(fps: float, rates: list[int]) -> float:
 
 def _heading(name: str, count: int) -> str:
     done = f"{count} thing{'' if count == 1 else 's'} that happened to it by hand" if count else "as it was started"
+    shown = "".join(letter if letter.isprintable() else " " for letter in name)
     return (
-        f"# {name}, saved from the live view: the scene, and {done}.\n"
+        f"# {shown}, saved from the live view: the scene, and {done}.\n"
         "# phyxel run FILE plays it again, to the bit; phyxel view FILE goes on from its beginning.\n"
     )
 
@@ -167,4 +170,6 @@ def _written(value: Any) -> str:
         entries = [_written(one) for one in value]
         line = f"[{', '.join(entries)}]"
         return line if len(line) <= WIDE else "\n".join(["[", *(f"    {entry}," for entry in entries), "]"])
-    return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float):
+        return repr(float(value))
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON allows it, TOML does not

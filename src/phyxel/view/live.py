@@ -96,6 +96,8 @@ class Live:
         self._blown: str | None = None
         """why the world has stopped"""
         self._paused, self._speed = False, 1.0
+        self._watched = False
+        """whether there was ever a page: nobody should miss the beginning"""
         self._shown = dict(PLAIN)
         self._pace = Pace()
         self._heard: dict[int, int] = {}
@@ -122,7 +124,8 @@ class Live:
     def stop(self) -> None:
         """End it, and wait for that."""
         self._stopping.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def joined(self, page: int) -> None:
         """A page was opened."""
@@ -148,11 +151,11 @@ class Live:
             if self._play is not None:
                 self._go_on(self._play)
             if self._runs:
-                time.sleep(self._pace.pause)
+                time.sleep(self._pace.pause())
 
     @property
     def _runs(self) -> bool:
-        return self._play is not None and not self._paused and self._blown is None
+        return self._play is not None and self._watched and not self._paused and self._blown is None
 
     def _go_on(self, play: Play) -> None:
         """One update."""
@@ -183,7 +186,7 @@ class Live:
         began, start = pace.clock(), world.time
         for _ in range(pace.ticks(world.rate or 60, self._speed)):
             self._tick(play)
-            if pace.is_late:
+            if not pace.ticked():
                 break
         pace.lived(world.time - start)
         self._note("physics", began)
@@ -276,6 +279,7 @@ class Live:
     def _obey(self, page: int, asked: do.Command | str) -> None:
         """Do what was asked, or tell the page why not."""
         name = asked if isinstance(asked, str) else asked.do
+        self._watched = True
         try:
             getattr(self, f"_do_{name}", self._refuse)(page, asked)
         except PhyxelError as error:
@@ -508,5 +512,7 @@ def _merged(one: do.Command | str, other: do.Command | str) -> do.Command | None
     if isinstance(one, do.Show) and isinstance(other, do.Show):
         return other.model_copy(update={k: v for k, v in one if getattr(other, k) is None})
     if isinstance(other, do.Pull | do.Push | do.Speed | do.Gravity | do.Slice) and type(one) is type(other):
+        return other
+    if isinstance(one, do.Plain) and isinstance(other, do.Plain) and one.do == other.do in ("restart", "reset"):
         return other
     return None

@@ -19,6 +19,11 @@ SUBSTEPS = 8
 """Explicit substeps that a tick should have at most: pages hear of the world between ticks only."""
 FINEST = 10
 """Ticks in a sixtieth of a second at most, at full speed."""
+FOR_TICKS = 0.5
+"""Share of the period that ticks may take even where surface and encoding leave less of it: there are fewer updates
+then, but the world does not stand still between them."""
+SMOOTHING = 0.1
+"""Share of the newest in what ticks and the rest of an update are taken to last."""
 
 
 class Pace:
@@ -30,8 +35,14 @@ class Pace:
         """world time that should have passed and has not [s]"""
         self._last: float | None = None
         """when it was last asked"""
-        self._began = clock()
-        """when the update that goes on did"""
+        self._began = self._due = clock()
+        """when the update that goes on did, and when it should be done"""
+        self._ticked = self._began
+        """when the last tick was done"""
+        self._tick = self._rest = 0.0
+        """what a tick, and all that comes after the ticks of an update, took of late [s]"""
+        self._step = PERIOD
+        """world time of a tick [s]"""
         self._history: deque[tuple[float, float, float]] = deque()
         """of each update of late: its wall time, world time lived and world time asked for [s]"""
 
@@ -42,7 +53,10 @@ class Pace:
 
     def ticks(self, rate: float, speed: float) -> int:
         """Begin an update: ticks of 1/rate [s] that are due at a `speed` in world seconds per second."""
-        self._began = now = self.clock()
+        self._began = self._ticked = now = self.clock()
+        # What one update leaves of its time the next may use: so many ticks as fit into a whole number of periods.
+        self._due = max(self._due, now) + PERIOD
+        self._step = 1 / rate
         since = PERIOD if self._last is None else now - self._last
         self._last = now
         self._owed = min(self._owed + speed * since, LONGEST_DEBT * speed * PERIOD + 1 / rate)
@@ -51,10 +65,12 @@ class Pace:
             self._history.popleft()
         return int(self._owed * rate + 1e-6)
 
-    @property
-    def is_late(self) -> bool:
-        """Whether this update has taken all of its time already."""
-        return self.clock() - self._began >= PERIOD
+    def ticked(self) -> bool:
+        """A tick is done; whether there is time for another in this update."""
+        now = self.clock()
+        self._tick += SMOOTHING * (now - self._ticked - self._tick)
+        self._ticked = now
+        return now + self._tick <= max(self._due - self._rest, self._began + FOR_TICKS * PERIOD)
 
     def lived(self, seconds: float) -> None:
         """So much world time has passed in this update."""
@@ -62,10 +78,11 @@ class Pace:
         wall, before, asked = self._history[-1]
         self._history[-1] = wall, before + seconds, asked
 
-    @property
     def pause(self) -> float:
-        """Wall time until the next update is due [s]."""
-        return max(self._began + PERIOD - self.clock(), 0.0)
+        """An update is done; wall time until the next is due [s]: none where the world is behind."""
+        now = self.clock()
+        self._rest += SMOOTHING * (now - self._ticked - self._rest)
+        return 0.0 if self._owed > (1 - 1e-6) * self._step else max(self._due - now, 0.0)
 
     @property
     def pace(self) -> float:

@@ -15,6 +15,7 @@ from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.inside import Plane
 from phyxel.points.frames import tangents
 from phyxel.quantities import Quantity
+from phyxel.render.lattice import reference_box
 from phyxel.render.panes import Cut, Pane
 from phyxel.render.tiles import SPLIT_FROM
 from phyxel.surface.blended import BURIED
@@ -168,7 +169,8 @@ class Slice:
         return room
 
     def outline(self) -> dict[str, Any]:
-        """Where the plane is now: its middle [m], its normal, and two half sides [m]."""
+        """Where the plane is now: its middle [m], its normal, and two half sides [m]; and in the reference shape, which
+        `low` and `high` bound [m]: where `facing` · X = `at` [m]."""
         if not len(self.vertices):
             middle, normal = np.asarray(self._body.origin, float), self._pane.normal
             axes = self._body.unit * np.concatenate(tangents(normal[None]))
@@ -179,7 +181,9 @@ class Slice:
             spans = (self.vertices - middle) @ sides.T
             middle = middle + 0.5 * (spans.min(axis=0) + spans.max(axis=0)) @ sides
             axes = 0.5 * np.ptp(spans, axis=0)[:, None] * sides
-        return {"centre": middle.tolist(), "normal": normal.tolist(), "axes": axes.tolist()}
+        now = {"centre": middle.tolist(), "normal": normal.tolist(), "axes": axes.tolist()}
+        low, high = (corner.tolist() for corner in reference_box(self._body))
+        return now | {"facing": self._pane.normal.tolist(), "at": self._pane.place, "low": low, "high": high}
 
 
 def _parts(left: Ellipses, X: Floats, axis_a: Floats, axis_b: Floats) -> NDArray[np.float32]:

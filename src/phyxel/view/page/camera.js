@@ -94,8 +94,8 @@ export class Orbit {
     return !last;
   }
 
-  /** See all of a frame from where it looks now; `aspect` is width over height. */
-  fit(frame, aspect = 1.6) {
+  /** See all of a frame from where it looks now; `aspect` is width over height, of which a share `below` is covered. */
+  fit(frame, aspect = 1.6, below = 0) {
     const bodies = frame.parts.filter((part) => !part.about.collider && part.about.count);
     const box = boxOf(bodies.length ? bodies : frame.parts);
     if (!box) return;
@@ -105,9 +105,21 @@ export class Orbit {
     this.distance = 1e-6;
     for (const corner of cornersOf(box)) {
       const p = subtract(corner, this.target);
-      const reach = Math.max(Math.abs(dot(p, this.right)) / aspect, Math.abs(dot(p, this.up))) / tall;
+      const reach = Math.max(Math.abs(dot(p, this.right)) / aspect, Math.abs(dot(p, this.up)) / (1 - below)) / tall;
       this.distance = Math.max(this.distance, 1.15 * reach + dot(p, this.back));
     }
+    this.raise(below);
+  }
+
+  /** Step back and look lower, until what filled a picture of aspect `wide` fills this one above what is covered. */
+  uncover(aspect, below, wide) {
+    this.distance *= Math.max(1 / (1 - below), wide / aspect);
+    this.raise(below);
+  }
+
+  /** Show what is in the middle of the picture in the middle of what is left of it above a covered share. */
+  raise(below) {
+    this.target = along(this.target, this.up, -below * this.distance * Math.tan((this.fov * Math.PI) / 360));
   }
 
   /** From the eye through a place (x, y) of a picture of this width and height: origin [m] and unit direction. */

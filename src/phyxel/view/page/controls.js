@@ -2,7 +2,7 @@
  * Controls that do not fight the hand: `set` tells what the world has; it is shown unless the control is being moved,
  * or what was asked last has not been heard yet.
  */
-import { icon, make } from "phyxel/elements.js";
+import { describe, icon, make } from "phyxel/elements.js";
 import { fitting, inUnit, read } from "phyxel/quantities.js";
 
 const STEPS = 400; // of a slider
@@ -63,12 +63,13 @@ export function scale(low, high) {
 }
 
 /**
- * A number with its slider and its text. `off`, if it may be switched off: {value: what that is to the world, text}.
+ * A number with its slider and its text. `off`, if it may be switched off: {value: what that is to the world, text};
+ * `start()` is what it begins with when it is switched on, if that is not the middle.
  */
 export class Quantity extends Control {
-  constructor({ id, label, unit = "", low, high, tip, off = null, text = null, ask }) {
+  constructor({ id, label, unit = "", low, high, tip, off = null, text = null, start = null, ask }) {
     super(ask);
-    Object.assign(this, { unit, low, high, off, text, scale: scale(low, high) });
+    Object.assign(this, { unit, low, high, off, text, start, tip, scale: scale(low, high) });
     const gently = thinned(this.ask);
     this.slider = make("input", { id, type: "range", min: 0, max: STEPS, step: 1, "aria-label": label });
     this.entry = make("input", {
@@ -99,6 +100,16 @@ export class Quantity extends Control {
     this.tick?.addEventListener("change", () => this.switched());
   }
 
+  /** Nothing can be asked for while there is a reason, in words, why it would change nothing. */
+  rest(reason) {
+    if (reason === this.idle) return;
+    this.idle = reason;
+    this.element.classList.toggle("idle", Boolean(reason));
+    describe(this.element, reason || this.tip);
+    for (const input of [this.entry, this.tick]) if (input) input.disabled = Boolean(reason);
+    if (this.truth !== undefined) this.show(this.truth);
+  }
+
   /** Another range; what is shown stays. */
   between(low, high) {
     if (low === this.low && high === this.high) return;
@@ -121,8 +132,8 @@ export class Quantity extends Control {
   }
 
   switched() {
-    const middle = this.rounded(this.scale.value(0.5));
-    const value = this.tick.checked ? this.remembered ?? middle : this.off.value;
+    const first = this.rounded(this.start?.() ?? this.scale.value(0.5));
+    const value = this.tick.checked ? this.remembered ?? first : this.off.value;
     this.show(value);
     this.ask(value);
   }
@@ -131,7 +142,7 @@ export class Quantity extends Control {
     const is_off = this.off !== null && (value === null || value === undefined || value === this.off.value);
     this.element.classList.toggle("off", is_off);
     if (this.tick) this.tick.checked = !is_off;
-    this.slider.disabled = is_off;
+    this.slider.disabled = is_off || Boolean(this.idle);
     const size = this.scale.log ? value : Math.max(Math.abs(this.low), Math.abs(this.high));
     this.fit = fitting(is_off ? this.low : size, this.unit);
     if (!is_off) this.remembered = value;

@@ -146,7 +146,11 @@ export class Stage {
   /** All pixels, once: nothing moves. */
   #redraw() {
     const { fineness } = this;
-    if (!this.ready || this.gl.isContextLost() || this.cost > PATIENCE) return;
+    if (this.gl.isContextLost() || this.cost > PATIENCE) return;
+    if (!this.ready) {
+      this.timer = setTimeout(() => this.#redraw(), STILL);
+      return;
+    }
     this.fineness = 1;
     this.#draw(this.last.camera, this.last.marks);
     this.fineness = fineness;

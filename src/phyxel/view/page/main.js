@@ -15,6 +15,7 @@ import { Hands, TOOLS } from "phyxel/tools.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SLOW = 50; // [ms] that a picture may take before the page wants its share of the GPU
+const WIDE = 1.25; // width over height of what the first camera must show: most scenes are made for wider pictures
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 class View {
@@ -96,8 +97,16 @@ class View {
   }
 
   fit() {
-    if (this.frame) this.camera?.fit(this.frame, this.canvas.clientWidth / this.canvas.clientHeight);
+    if (this.frame) this.camera?.fit(this.frame, ...this.room);
     this.touch();
+  }
+
+  /** Width over height of the picture, and the share of its height that the bar below covers. */
+  get room() {
+    const { clientWidth, clientHeight } = this.canvas;
+    const bar = this.timeline.element.getBoundingClientRect();
+    const below = (this.canvas.getBoundingClientRect().bottom - bar.top) / clientHeight;
+    return [clientWidth / clientHeight, Math.min(Math.max(below, 0), 0.5)];
   }
 
   told(message) {
@@ -159,6 +168,7 @@ class View {
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     DARK.addEventListener("change", () => this.resize());
     listen(this);
+    freeKeys();
     requestAnimationFrame(() => this.turn());
   }
 
@@ -194,19 +204,11 @@ class View {
   receive(frame) {
     this.frame = frame;
     this.stage.show(frame);
-    if (this.camera && !this.aimed) this.widen();
+    if (this.camera && !this.aimed) this.camera.uncover(...this.room, WIDE);
     this.aimed = Boolean(this.camera);
     this.legend.set(frame.about.legend);
     if (this.scene.mode === "live") this.timeline.at(frame.about.time);
     this.touch();
-  }
-
-  /** The scene's camera is made for a wide picture: in a narrow one it steps back until all is seen. */
-  widen() {
-    const { camera, canvas, frame } = this, distance = camera.distance;
-    if (canvas.clientWidth >= canvas.clientHeight) return;
-    camera.fit(frame, canvas.clientWidth / canvas.clientHeight);
-    camera.distance = Math.max(camera.distance, distance);
   }
 
   draw() {
@@ -223,7 +225,7 @@ function listen(view) {
   const known = new Map(keys(view).flatMap((entry) => entry.keys.map((key) => [key, entry.press])));
   addEventListener("keydown", (event) => {
     const typing = event.target.matches?.("input[type=text], select") || document.querySelector("dialog[open]");
-    const pressing = event.key === " " && event.target.matches?.("button, summary, input");
+    const pressing = event.key === " " && event.target.matches?.("button, summary, input[type=checkbox]");
     const sliding = event.key.startsWith("Arrow") && event.target !== view.canvas;
     if (typing || pressing || sliding || event.ctrlKey || event.metaKey) return;
     const shifted = event.shiftKey && /^[a-z]$/i.test(event.key);
@@ -234,6 +236,16 @@ function listen(view) {
     press();
     view.touch();
   });
+}
+
+/** What a pointer has pressed or chosen does not keep the keys: space is to stop time, not to press it again. */
+function freeKeys() {
+  let pointed = false;
+  addEventListener("pointerdown", () => (pointed = true), true);
+  addEventListener("keydown", () => (pointed = false), true);
+  const free = (kinds) => ({ target }) => pointed && target.closest?.(kinds)?.blur();
+  addEventListener("click", free("button, summary, input[type=checkbox]"));
+  addEventListener("change", free("select"));
 }
 
 /** Give a file to whoever sits at the page. */

@@ -1,6 +1,6 @@
 /** The column of panels, built from what the scene message tells; values are shown by controls that do not fight. */
 import { button, Fact, Menu, Quantity, Segments } from "phyxel/controls.js";
-import { make } from "phyxel/elements.js";
+import { describe, make } from "phyxel/elements.js";
 import { Measured } from "phyxel/measured.js";
 import { Picture } from "phyxel/shown.js";
 
@@ -22,10 +22,13 @@ const NUMBERS = {
 };
 const FLOW = ["yield_strain", "yield_stress", "plasticity", "elastic_limit", "creep", "max_strain", "viscosity"];
 const CRACKS = ["strength", "strength_scatter"];
+/** Where a number begins when it is switched on, so that one sees what it does: a stress goes by the stiffness. */
+const STARTS = { strength: ({ young }) => 0.1 * young, yield_stress: ({ young }) => 0.03 * young };
 const AXES = [
   ["down", "↓", [0, -1, 0]], ["up", "↑", [0, 1, 0]], ["left", "←", [-1, 0, 0]], ["right", "→", [1, 0, 0]],
   ["back", "−z", [0, 0, -1]], ["front", "+z", [0, 0, 1]],
 ];
+const MELT = "Make it a thick fluid: it forgets its shape and flows at the rate its viscosity allows";
 const WAYS = {
   left: "to the left, −x", right: "to the right, +x", back: "to the back, −z", front: "to the front, +z",
 };
@@ -54,6 +57,18 @@ function panel(name, title, ...content) {
     make("summary", {}, title), make("div", { class: "content" }, ...content));
   element.addEventListener("toggle", () => remember(name, element.open));
   return element;
+}
+
+/** Why a number of a material has no effect on a body now; nothing if it has one. */
+function idle(name, { material, molten, model }) {
+  const does = FLOW.includes(name) ? "yield" : CRACKS.includes(name) ? "crack" : null;
+  if (does && model === "modal") return `Modal bodies cannot ${does}: choose the model galerkin or phyxel`;
+  const lacks = (...names) => names.every((own) => (material[own] ?? null) === null);
+  if (["creep", "max_strain"].includes(name) && !molten && lacks("yield_strain", "yield_stress")) {
+    return "Only for what yields: switch on a yield strain or a yield stress first";
+  }
+  if (name === "strength_scatter" && lacks("strength")) return "Only for what cracks: switch on a strength first";
+  return "";
 }
 
 export class Panels {
@@ -109,8 +124,7 @@ export class Panels {
     this.elastic = make("div", { class: "stack" });
     this.flow = make("div", { class: "stack" });
     this.cracks = make("div", { class: "stack" });
-    this.melt = button({ id: "melt", look: "melt", text: "Melt", press: () => this.send("melt"),
-      tip: "Make it a thick fluid: it forgets its shape and flows at the rate its viscosity allows" });
+    this.melt = button({ id: "melt", look: "melt", text: "Melt", press: () => this.send("melt"), tip: MELT });
     this.solidify = button({ id: "solidify", look: "solidify", text: "Solidify", press: () => this.send("solidify"),
       tip: "Make it elastic again; the shape it has now becomes its own" });
   }
@@ -178,11 +192,17 @@ export class Panels {
     const structure = JSON.stringify([body.name, names, scene.units]);
     if (structure !== this.structure) this.makeQuantities(scene.units, names);
     this.structure = structure;
-    for (const name of names) this.quantities.get(name).set(body.material[name]);
+    for (const name of names) {
+      const quantity = this.quantities.get(name);
+      quantity.set(body.material[name]);
+      quantity.rest(idle(name, body));
+    }
     this.preset.offer([["", "choose …"], ...(body.preset_names ?? []).map((name) => [name, name])]);
     this.preset.set(this.presets.get(body.name) ?? "");
-    this.melt.disabled = Boolean(body.molten);
+    const melts = body.model === "phyxel";
+    this.melt.disabled = Boolean(body.molten) || !melts;
     this.solidify.disabled = !body.molten;
+    describe(this.melt, melts ? MELT : `${sentence(body.model)} bodies cannot melt: choose the model phyxel`);
     for (const element of [this.melt, this.solidify]) element.hidden = Boolean(body.membrane);
     this.panels.flow.hidden = !this.flow.children.length && Boolean(body.membrane);
     this.panels.crack.hidden = !this.cracks.children.length;
@@ -198,7 +218,8 @@ export class Panels {
 
   quantity(name, [unit, low, high, tip]) {
     const [label = name.replace("_", " "), off = null] = NUMBERS[name] ?? [];
-    return new Quantity({ id: name, label, unit, low, high, off, tip: sentence(tip), ask: (value) => {
+    const start = STARTS[name] && (() => STARTS[name](this.body.material));
+    return new Quantity({ id: name, label, unit, low, high, off, start, tip: sentence(tip), ask: (value) => {
       this.presets.delete(this.body.name);
       this.preset.set("");
       return this.send("material", { numbers: { [name]: value } });

@@ -1,7 +1,7 @@
 /** The panel of what is seen: surface, field, and a plane through the bodies with its handle in the picture. */
 import { Menu, Quantity, Segments } from "phyxel/controls.js";
 import { make } from "phyxel/elements.js";
-import { boxOf, dot } from "phyxel/vectors.js";
+import { add, along, boxOf, cornersOf, dot, scale } from "phyxel/vectors.js";
 
 const SURFACES = {
   surfels: ["Surfels", "The surface as overlapping discs, lit"], mesh: ["Mesh", "The surface as triangles"],
@@ -9,6 +9,8 @@ const SURFACES = {
 };
 const NORMALS = { x: [1, 0, 0], y: [0, 1, 0], z: [0, 0, 1] };
 export const PLAIN = "none";
+
+const middle = ({ low, high }) => scale(add(low, high), 0.5);
 
 export class Picture {
   constructor(view) {
@@ -32,51 +34,42 @@ export class Picture {
     this.makeHandle();
   }
 
-  get plane() {
-    const { mode, field, plane } = this.view.scene.shown ?? {};
+  /**
+   * The plane of a slice: where `facing` · X = `at` in the reference shape, which `low` and `high` bound; and where the
+   * bodies have carried it, its `centre` and `normal` in the picture.
+   */
+  get cut() {
+    const { mode, field, plane } = this.view.scene.shown ?? {}, { frame } = this.view;
     if (mode !== "slice" || !field || field === PLAIN) return null;
-    const cut = this.view.frame?.about.plane;
-    return this.dragged ?? (cut ? { normal: cut.normal, place: cut.centre } : plane ?? this.middle(NORMALS.x));
-  }
-
-  /** Around all bodies. What a slice takes away still counts: the largest box since it began. */
-  get box() {
-    const { frame, scene } = this.view;
+    if (frame?.about.plane) return frame.about.plane;
     const box = boxOf((frame?.parts ?? []).filter(({ about }) => !about.collider));
-    if (!box || !this.uncut || scene.shown?.mode !== "slice") return (this.uncut = box);
-    const bound = (least, side) => box[side].map((value, axis) => least(value, this.uncut[side][axis]));
-    return (this.uncut = { low: bound(Math.min, "low"), high: bound(Math.max, "high") });
+    if (!box) return null;
+    const { normal, place } = plane ?? { normal: NORMALS.z, place: middle(box) };
+    return { centre: place, normal, facing: normal, at: dot(place, normal), ...box };
   }
 
-  /** The plane across a normal through the middle of all bodies. */
-  middle(normal) {
-    const { box } = this;
-    return { normal, place: box ? box.low.map((low, axis) => (low + box.high[axis]) / 2) : [0, 0, 0] };
+  /** Where the plane is in the picture, or where the hand has it. */
+  get plane() {
+    const { cut } = this;
+    return cut && { normal: cut.normal, place: along(cut.centre, cut.normal, (this.dragged ?? cut.at) - cut.at) };
   }
 
   face(normal) {
-    const plane = this.middle(normal);
-    this.span(normal);
-    return this.view.source.send("slice", plane);
+    return this.view.source.send("slice", { normal, place: middle(this.cut) });
   }
 
   move(where) {
-    const { normal } = this.plane ?? this.middle(NORMALS.x);
-    const { place } = this.middle(normal);
-    const ahead = where - dot(place, normal);
-    this.dragged = { normal, place: place.map((part, axis) => part + ahead * normal[axis]) };
+    const { facing } = this.cut;
+    this.dragged = where;
     this.view.touch();
-    return this.view.source.send("slice", this.dragged);
+    return this.view.source.send("slice", { normal: facing, place: scale(facing, where) });
   }
 
-  /** How far the slider goes: through all bodies and a little beyond. */
-  span(normal) {
-    const { box } = this;
-    if (!box) return;
-    const corners = [0, 1, 2, 3, 4, 5, 6, 7].map((corner) =>
-      dot(normal, [0, 1, 2].map((axis) => ((corner >> axis) & 1 ? box.high : box.low)[axis])));
-    const [low, high] = [Math.min(...corners), Math.max(...corners)], more = 0.03 * (high - low);
-    this.place.between(low - more, high + more);
+  /** How far the slider goes: through the body that is cut, and never past it. */
+  span(cut) {
+    const corners = cornersOf(cut).map((corner) => dot(corner, cut.facing));
+    const [low, high] = [Math.min(...corners), Math.max(...corners)], less = 0.02 * (high - low);
+    this.place.between(low + less, high - less);
   }
 
   set(scene) {
@@ -97,15 +90,14 @@ export class Picture {
     this.tellPlane();
   }
 
-  /** Where the plane is now, in the panel. */
+  /** Where the plane is, in the panel. */
   tellPlane() {
-    const { plane } = this;
-    this.axis.element.hidden = this.place.element.hidden = !plane;
-    if (!plane) return;
-    const axis = Object.keys(NORMALS).find((name) => Math.abs(dot(NORMALS[name], plane.normal)) > 0.999);
-    this.axis.set(axis);
-    this.span(plane.normal);
-    this.place.set(dot(plane.place, plane.normal));
+    const { cut } = this;
+    this.axis.element.hidden = this.place.element.hidden = !cut;
+    if (!cut) return;
+    this.axis.set(Object.keys(NORMALS).find((name) => Math.abs(dot(NORMALS[name], cut.facing)) > 0.999));
+    this.span(cut);
+    this.place.set(cut.at);
   }
 
   makeHandle() {
@@ -113,7 +105,7 @@ export class Picture {
       tip: "Drag to move the plane along its axis" });
     this.handle.addEventListener("pointerdown", (event) => {
       this.handle.setPointerCapture(event.pointerId);
-      this.from = { x: event.clientX, y: event.clientY, where: dot(this.plane.place, this.plane.normal) };
+      this.from = { x: event.clientX, y: event.clientY, where: this.dragged ?? this.cut.at };
     });
     this.handle.addEventListener("pointermove", (event) => this.drag(event));
     for (const end of ["pointerup", "pointercancel"]) {

@@ -19,8 +19,9 @@ export class Status {
       tip: "How fast the world goes over what is asked for; below 1 this machine needs longer than there is time" });
     this.updates = make("span", { id: "updates", tip: "Pictures of the world that are sent in a second" });
     this.pages = make("span", { id: "pages", tip: "Pages that watch this world, each with its own hand" });
-    this.element = make("div", { id: "status", role: "status" }, this.dot, this.name, this.updates, this.pages,
-      this.state, this.pace);
+    const named = make("span", { class: "named" }, this.dot, this.name);
+    this.element = make("div", { id: "status", role: "status" }, named, this.updates, this.pages, this.state,
+      this.pace);
     this.toasts = make("div", { id: "notices", "aria-live": "polite" });
     this.overlay = make("div", { id: "overlay", hidden: true });
     this.connected("connecting");

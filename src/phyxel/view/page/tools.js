@@ -2,7 +2,7 @@
 import { pick } from "phyxel/pick.js";
 
 export const TOOLS = [
-  { name: "grab", text: "Grab", tip: "Drag a body and it follows on a spring; let go and it keeps its speed" },
+  { name: "grab", text: "Grab", tip: "Drag a body: what you took follows the pointer; let go and it keeps its speed" },
   { name: "pin", text: "Pin", tip: "Click a body to nail that spot where it is; click the nail to draw it again" },
   { name: "push", text: "Push", tip: "Press on a body with a steady force away from you, as long as you hold" },
   { name: "cut", text: "Cut", tip: "Draw a stroke across a body and it is cut there, straight away from you" },
