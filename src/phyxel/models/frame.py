@@ -117,8 +117,12 @@ class Frame:
         drift = spin = np.zeros((3, len(basis)))
         if rows:
             moves = warp_derivative(basis.linear)
-            both = np.concatenate([self.lumps[:, None, None] * moves, cross_matrix(self.weighed) @ moves], axis=1)
-            sums = np.tensordot(both, basis.rows, ([0, 2], [0, 1]))
+            both = np.empty((6, len(moves), 6))  # lumps and weighed × of the moves, laid out for one product
+            both[:3] = self.lumps[:, None] * moves.transpose(1, 0, 2)
+            for a in range(3):
+                b, c = (a + 1) % 3, (a + 2) % 3
+                both[3 + a] = self.weighed[:, b, None] * moves[:, c] - self.weighed[:, c, None] * moves[:, b]
+            sums = both.reshape(6, -1) @ basis.rows.reshape(-1, len(basis))
             drift, spin = sums[:3], self.inverse @ sums[3:]
         return Pose(motion.c, motion.Q, self.middle, 1 / self.mass, inverse, drift, spin)
 

@@ -176,12 +176,12 @@ def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
     if len(b) > held:
         reduced = W[rest, rest] - W[rest, :held] @ back
         gap = b[rest] - W[rest, :held] @ first
-        total = wp.array(cone.total, dtype=wp.float64, device="cpu")
-        matrix = np.ascontiguousarray(reduced).reshape(-1)
-        arrays = [wp.array(part, dtype=wp.float64, device="cpu") for part in (matrix, gap, cone.friction)]
-        inputs = [0, len(cone.friction), SINGULAR * reduced.diagonal().max(), *arrays, total]
-        wp.launch(sweep_contacts, 1, inputs=inputs, device="cpu")
-        delta[rest] = total.numpy() - cone.total
+        total = cone.total.copy()
+        # NumPy's arrays as they are: to make Warp's of them takes longer than the sweeps.
+        inputs = [reduced.ravel(), gap, np.asarray(cone.friction, np.float64), total]
+        least = SINGULAR * reduced.diagonal().max()
+        wp.launch(sweep_contacts, 1, inputs=[0, len(cone.friction), least, *inputs], device="cpu")
+        delta[rest] = total - cone.total
     delta[:held] = -first - back @ delta[rest]
     return delta
 

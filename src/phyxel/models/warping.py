@@ -258,12 +258,13 @@ def warp_derivative(linear: Floats) -> Floats:
     """∂u/∂(p, w), shape (m, 3, 6)."""
     p, w = linear[:, :3], linear[:, 3:]
     a, b, slope_a, slope_b = _factors(w)
-    W = cross_matrix(w)
     c = cross(w, p)
     cc = cross(w, c)
     result = np.empty((len(p), 3, 6))
-    result[:, :, :3] = np.eye(3) + a[:, :, None] * W + b[:, :, None] * (W @ W)
+    square = np.einsum("ma,ma->m", w, w)[:, None]
     # w × (w × p) = w (w·p) − p w·w
+    result[:, :, :3] = a[:, :, None] * cross_matrix(w) + (b * w)[:, :, None] * w[:, None, :]
+    result[:, range(3), range(3)] += 1 - b * square
     along = np.einsum("ma,ma->m", w, p)[:, None, None] * np.eye(3)
     outer = w[:, :, None] * p[:, None, :] - 2 * p[:, :, None] * w[:, None, :] + along
     change = slope_a * c + slope_b * cc
