@@ -5,7 +5,6 @@ import json
 import random
 import socket
 import threading
-import time
 import tracemalloc
 from contextlib import contextmanager, suppress
 
@@ -105,7 +104,7 @@ def test_a_fault_anywhere_ends_the_world_but_not_its_pages(stage, monkeypatch):
         assert [told["text"] for told in driven.hub.of("blown")] == [stage]
         for deed in (*DEEDS, {"do": "step"}, {"do": "save"}, {"do": "show", "field": "stress"}):
             driven.ask(**deed)
-        assert len(driven.hub.of("notice")) >= 7
+        assert len(driven.hub.of("notice")) == 7
         driven.live._obey(1, "gone")
         driven.live._obey(2, "joined")
     driven.ask(do="reset")
@@ -173,8 +172,11 @@ HOSTILE = [
     '{"do": "gravity", "value": [0, Infinity, 0]}', '{"do": "gravity", "value": [0, 1e400, 0]}',
     '{"do": "model", "body": "a", "model": "phyxel", "nodes": 999999999999999999999999}',
     '{"do": "pause", "on": "yes"}', '{"do": "melt", "body": "\\ud800"}', '{"do": "melt", "body": "' + "ä" * 150 + '"}',
-    '{"do": "material", "body": "a", "numbers": {"young": -1e12}}', '{"do": "_hear"}', '{"do": "joined"}',
-    '{"do": "speed", "factor": 0}', '{"do": "seek", "time": 3}', '{"do": "loop", "on": true}', '{"do": "n\\u0000"}',
+    '{"do": "material", "body": "a", "numbers": {"young": -1e12}}',
+    '{"do": "material", "body": "a", "numbers": {"young": 1e11, "density": 1e-9}}',
+    '{"do": "material", "body": "a", "numbers": {"young": 1e-12, "density": 1e12}}',
+    '{"do": "_hear"}', '{"do": "joined"}', '{"do": "speed", "factor": 0}',
+    '{"do": "seek", "time": 3}', '{"do": "loop", "on": true}', '{"do": "n\\u0000"}',
     '{"do": "cut", "ray": [0, 0.1, 2], "way": [0, 0, -1], "to_way": [0, 0, -1]}',
     '{"do": "grab", "ray": [1e12, 1e12, 1e12], "way": [1e-8, 0, 0], "ahead": [0, 1e12, 0]}',
     b"\x00\xff\xfe", b"",
@@ -210,8 +212,7 @@ def test_hostile_guests_do_not_stop_a_real_world(capfd):
         until(lambda: live._waiting.empty(), 60)
         until(lambda: not live.world.bodies[0].handles and not live.world.fields, 30)  # gone, so let go
         goes_on(live)
-        began = time.monotonic()
         for one in slow:
             one.close()
-    assert time.monotonic() - began < 20 and not live._thread.is_alive()
+    assert not live._thread.is_alive()
     assert "Traceback" not in capfd.readouterr().err

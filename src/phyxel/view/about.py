@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from phyxel.body import Body
+from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material import PRESETS, Material
 from phyxel.membrane import MEMBRANES, SOLIDS_ONLY, Membrane
+from phyxel.scene_bodies import MaterialPart
 from phyxel.view.figures import shows
 from phyxel.world import World
 
@@ -36,6 +39,10 @@ UNITS: dict[str, tuple[str, float, float, str]] = {
     "bending": ("N m", 1e-9, 1e-1, "how hard it is to fold. Cotton 8e-6"),
 }
 """Numbers of materials: unit, where sliders begin and end, and what it is."""
+BEYOND = 100.0
+"""By what factor a number may lie beyond its slider: with one from nowhere a world would take steps of no length."""
+OFF = ("yield_strain", "yield_stress", "creep", "strength")
+"""Numbers that can be without bound: it never yields, never cracks, or creeps at once."""
 
 
 def about_bodies(world: World) -> list[dict[str, Any]]:
@@ -73,3 +80,17 @@ def numbers_of(material: Material) -> dict[str, float | None]:
         left_out.add("viscosity")
     values = {entry.name: getattr(material, entry.name) for entry in fields(material) if entry.name not in left_out}
     return {name: None if value is None or math.isinf(value) else float(value) for name, value in values.items()}
+
+
+def part_of(numbers: Mapping[str, float | None]) -> MaterialPart:
+    """The numbers that a panel gives, none for without bound, as a scene file has them."""
+    for name, value in numbers.items():
+        if name not in UNITS:
+            raise PhyxelError(f"material.{name}: not known{did_you_mean(name, UNITS)}")
+        unit, low, high, _ = UNITS[name]
+        if value is None and name not in OFF:
+            raise PhyxelError(f"material.{name}: cannot be switched off; give a number")
+        if value and not low / BEYOND <= value <= high * BEYOND:
+            raise PhyxelError(f"material.{name} = {value:g}: no such stuff; give {low:g} to {high:g} {unit}".rstrip())
+    given: dict[str, Any] = {name: math.inf if value is None else value for name, value in numbers.items()}
+    return MaterialPart(**given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gc
-import math
 import queue
 import threading
 import time
@@ -23,7 +22,7 @@ from phyxel.performance import Performance
 from phyxel.scene import Scene
 from phyxel.scene_bodies import MaterialPart, MeltPart, SolidifyPart
 from phyxel.view import commands as do
-from phyxel.view.about import UNITS, about_bodies
+from phyxel.view.about import UNITS, about_bodies, part_of
 from phyxel.view.changes import with_content, with_material, with_model
 from phyxel.view.hands import Hands
 from phyxel.view.journal import Journal
@@ -38,8 +37,6 @@ LISTENS = 0.05
 """Wall time for which a world that stands still waits for commands [s]."""
 MOST_WAITING = 5000
 """Commands; of pages that send more than the world can hear, some are lost."""
-OFF = ("yield_strain", "yield_stress", "creep", "strength")
-"""Numbers of a material that can be without bound: it never yields, never cracks, or creeps at once."""
 PLAIN: dict[str, Any] = {"field": None, "mode": "surface", "plane": None, "surface": "auto"}
 """What is shown of bodies at first, in the words of `Sight.show`."""
 SMOOTHING = 0.1
@@ -372,17 +369,7 @@ class Live:
     # What bodies are made of
 
     def _do_material(self, page: int, asked: do.Numbers) -> None:
-        off = [name for name, value in asked.numbers.items() if value is None and name not in OFF]
-        if off:
-            raise PhyxelError(f"material.{off[0]}: cannot be switched off; give a number")
-        unknown = asked.numbers.keys() - MaterialPart.model_fields.keys() | asked.numbers.keys() & {
-            "preset",
-            "stiffness",
-        }
-        if unknown:
-            raise PhyxelError(f"material.{min(unknown)}: not known{did_you_mean(min(unknown), UNITS)}")
-        numbers: dict[str, Any] = {name: math.inf if value is None else value for name, value in asked.numbers.items()}
-        self._remake(asked.body, MaterialPart(**numbers))
+        self._remake(asked.body, part_of(asked.numbers))
 
     def _do_preset(self, page: int, asked: do.Preset) -> None:
         if asked.name not in (*PRESETS, *MEMBRANES):
