@@ -183,11 +183,17 @@ def test_the_same_cracks_from_a_checkpoint():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"strength": 0}, {"strength": "much"}, {"strength": np.inf}, {"strength_scatter": -0.1}]
+    "wrong", [{"strength": 0}, {"strength": "much"}, {"strength": np.nan}, {"strength_scatter": -0.1}]
 )
 def test_wrong_strengths_are_refused(wrong):
     with pytest.raises(MaterialError, match=f"material.{next(iter(wrong))}"):
         px.Material(**wrong)
+
+
+def test_an_infinite_strength_is_none():
+    """Panels that take a strength away say so in a number."""
+    body = px.Body(px.load("box", points=400), nodes=60, material=px.Material.rubber().but(strength=np.inf))
+    assert np.isinf(body.strength).all() and not body.is_brittle and body.fracture is None
 
 
 def test_finer_level_sets_move_a_crack_little():

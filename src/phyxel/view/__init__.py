@@ -116,12 +116,14 @@ def modules_set_aside() -> Iterator[None]:
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
-    """Inside, being told to end (SIGTERM) is the same as Ctrl-C."""
+    """Inside, being told to end (SIGTERM) is the same as Ctrl-C, which is heard even where a shell has it ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ends = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(end, signal.default_int_handler) for end in ends]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for end, handler in zip(ends, before, strict=True):
+            signal.signal(end, handler)
