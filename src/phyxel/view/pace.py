@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from phyxel.solo import LONGEST_STEP
 from phyxel.world import World
 
 PERIOD = 1 / 60
@@ -22,6 +23,8 @@ FINEST = 10
 FOR_TICKS = 0.5
 """Share of the period that ticks may take even where surface and encoding leave less of it: there are fewer updates
 then, but the world does not stand still between them."""
+OVERSLEPT = 0.1 * PERIOD
+"""By which the machine wakes up too late at most [s]; more is a machine that cannot keep up."""
 SMOOTHING = 0.1
 """Share of the newest in what ticks and the rest of an update are taken to last."""
 
@@ -54,8 +57,9 @@ class Pace:
     def ticks(self, rate: float, speed: float) -> int:
         """Begin an update: ticks of 1/rate [s] that are due at a `speed` in world seconds per second."""
         self._began = self._ticked = now = self.clock()
-        # What one update leaves of its time the next may use: so many ticks as fit into a whole number of periods.
-        self._due = max(self._due, now) + PERIOD
+        # What one update leaves of its time the next may use: so many ticks as fit into a whole number of periods. What
+        # a sleep was too long is made up for.
+        self._due = max(self._due, now - OVERSLEPT) + PERIOD
         self._step = 1 / rate
         since = PERIOD if self._last is None else now - self._last
         self._last = now
@@ -102,6 +106,8 @@ def rate_for(world: World, speed: float) -> int:
     """Ticks in a second of world time: sixty; more where a tick would have too many substeps, and in slow motion, so
     that every update has one. Always a multiple of sixty: runs at sixty frames a second take the same steps."""
     finer = math.ceil(1 / speed - 1e-9)
+    if world.company.bodies:
+        finer = max(finer, math.ceil(1 / 60 / LONGEST_STEP))  # as many steps as they take anyway
     if world.phyxels.bodies and world.phyxels.integrator == "leapfrog":
         finer = max(finer, min(math.ceil(1 / 60 / world.phyxels.model.stable_step() / SUBSTEPS), FINEST))
     return 60 * finer
