@@ -125,7 +125,9 @@ def view(
     what: Annotated[
         str, typer.Argument(help="A scene (file or gallery name), a scan or mesh, a built-in shape, or a run's folder.")
     ],
-    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8765 or the next free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: 8765 or the next free one.")
+    ] = None,
     host: Annotated[
         str | None, typer.Option(help="Also reachable from elsewhere: the address to listen on; asks for a token.")
     ] = None,

@@ -72,7 +72,7 @@ def _unknown(what: str, path: Path) -> str:
     known = [*gallery_names(), *SHAPES, *SURFACES]
     meant = did_you_mean(what.lower(), known, likeness=0.6)
     hint = meant if "did you mean" in meant else ""
-    return f'"{what}": no such scene, shape, file or run{hint}; `phyxel gallery` lists the scenes'
+    return f'"{what}": no such scene, shape, file or run{hint or ";"} `phyxel gallery` lists the scenes'
 
 
 def _around(what: str, file: Path | None, nodes: int | None) -> Scene:
