@@ -434,18 +434,13 @@ class PhyxelModel:
         would cost more and come from below: warm from the frame before, it stays in the corner that was stiffest then
         and does not see another one being crushed.
         """
-        stiffened = self.stiffened()
+        self.ensure_forces()
         at_rest = self.rest_frequency() if self.melt is None else self.melt.rest_omega
-        omega = at_rest * math.sqrt(stiffened)
+        self.fastest()
+        omega = at_rest * float(np.sqrt(max(self._stiffening.pull().max(), 1.0)))
         xi = 0.5 * (self._most_drag / omega + self._most_damping * omega)
         step = SAFETY * (2 / omega) / (np.sqrt(1 + xi * xi) + xi)  # the same without cancellation
         return float(min(step, self.crossing_time()))
-
-    def stiffened(self) -> float:
-        """How many times stiffer than at rest the phyxel is that strain has made stiffest; from above, 1 or more."""
-        self.ensure_forces()
-        self.fastest()
-        return max(float(self._stiffening.pull().max()), 1.0)
 
     def crossing_time(self) -> float:
         """Longest step in which no phyxel comes half a spacing nearer to a collider, both moving [s]."""

@@ -27,9 +27,6 @@ Floats = NDArray[np.float64]
 FASTEST_BY_SOUND, FASTEST_BY_SIZE = 0.5, 15.0
 """Speed at which a hand pulls at most, over that of sound in a bar of the body, √(E/ρ), and in sizes a second: what is
 jerked faster is crushed before the rest of the body has heard of it."""
-STRAINED, MOST_STRAINED = 2.0, 4.0
-"""By how much strain shortens the stable step of phyxels when a hand that pulls at them begins to slow down, and when
-it stops: the world would slow down with every bit that it went on."""
 LAG = 0.03
 """Time in which a hand gets 63 % of the way to the pointer [s]."""
 CORRECTED = 6.0
@@ -146,21 +143,8 @@ class Hands:
         assert self.world.rate is not None
         dt = 1 / self.world.rate
         for grab in self._grabs.values():
-            if grab.step(dt, self._top_speed(grab)):
+            if grab.step(dt, top_speed(grab.hit.body)):
                 grab.trail.to(self.world.next_tick, grab.gone)
-
-    def _top_speed(self, grab: Grab) -> float:
-        """Of a hand [m/s]: less away from a body that is strained a lot already, which follows it or can no more."""
-        body = grab.hit.body
-        fastest = top_speed(body)
-        phyxels = self.world.phyxels
-        if body.model != "phyxel" or phyxels.integrator != "leapfrog":
-            return fastest
-        outward = grab.hit.place + grab.gone - body.positions.mean(axis=0)
-        if (grab.goal + grab.off - grab.gone) @ outward <= 0:
-            return fastest
-        shortened = float(np.sqrt(phyxels.model.stiffened()))
-        return fastest * min(max((MOST_STRAINED - shortened) / (MOST_STRAINED - STRAINED), 0.0), 1.0)
 
     def correct(self) -> None:
         """Where the pointer rests, the surfel is to be at it: what is held are nodes around, and it hangs from them."""
