@@ -7,8 +7,8 @@ import pytest
 
 import phyxel as px
 from phyxel.body import Body
-from phyxel.breaking import break_apart
 from phyxel.world import World
+from phyxel.world.breaking import break_apart
 
 MODELS = ("phyxel", "galerkin")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import phyxel as px
-from phyxel import cli
+from phyxel.cli import app as cli
 
 PHYXEL = str(Path(sys.executable).with_name("phyxel"))
 SCENE = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from phyxel import cli
+from phyxel.cli import app as cli
 from phyxel.units import length_text, volume_text
 
 RADIUS = 0.1

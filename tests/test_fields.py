@@ -27,7 +27,7 @@ def solid(shape: str) -> px.Solid:
 @pytest.fixture(autouse=True)
 def measured_once(monkeypatch):
     """The volume of a solid takes longer than what is done here with the body."""
-    monkeypatch.setattr("phyxel.body.Solid", lambda cloud, **_: solid(cloud.name))
+    monkeypatch.setattr("phyxel.body.body.Solid", lambda cloud, **_: solid(cloud.name))
 
 
 def body_of(shape: str = "box", **options) -> px.Body:

@@ -7,9 +7,9 @@ from scipy.spatial.transform import Rotation
 
 import phyxel as px
 from phyxel.bench.mold import paper_scene
-from phyxel.contact.skin import skin_of
 from phyxel.contact.table import measured
 from phyxel.mls.neighbours import mean_spacing
+from phyxel.render.collider_discs import skin_of
 
 from .physics.fluid import euler_number, filled_volume
 

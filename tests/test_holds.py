@@ -26,7 +26,8 @@ def solid() -> px.Solid:
 def measured_once(monkeypatch):
     """The volume of a solid takes longer than what is done here with the body."""
     monkeypatch.setattr(
-        "phyxel.body.Solid", lambda cloud, **options: solid() if cloud.name == "box" else px.Solid(cloud, **options)
+        "phyxel.body.body.Solid",
+        lambda cloud, **options: solid() if cloud.name == "box" else px.Solid(cloud, **options),
     )
 
 

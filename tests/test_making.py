@@ -8,7 +8,7 @@ import pytest
 
 import phyxel as px
 from phyxel.once import Kept
-from phyxel.scene_bodies import CutPart, EventPart, HoldPart, MaterialPart, MeltPart, SolidifyPart
+from phyxel.scene.body_tables import CutPart, EventPart, HoldPart, MaterialPart, MeltPart, SolidifyPart
 
 BODY = """
 rate = 60

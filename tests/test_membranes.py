@@ -9,7 +9,7 @@ import pytest
 import phyxel as px
 from phyxel.body import Body
 from phyxel.errors import PhyxelError, SceneError
-from phyxel.ramp import Ramp
+from phyxel.material.ramp import Ramp
 
 G = 9.81
 FELT = px.Membrane(density=1000.0, thickness=1e-3, foundation=2000.0, drag=5.0)

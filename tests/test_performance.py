@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from phyxel.errors import PhyxelError
-from phyxel.performance import Performance
 from phyxel.scene import Scene
-from phyxel.scene_bodies import EventPart
+from phyxel.scene.body_tables import EventPart
+from phyxel.scene.performance import Performance
 from phyxel.world import World
 
 BAR = """

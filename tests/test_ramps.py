@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.ramp import Ramp
+from phyxel.material.ramp import Ramp
 
 SOFT = px.Material(young=1e5, poisson=0.3, density=1000.0, damping=2e-3)
 NOWHERE = (0.0, 0.0, 0.0)
@@ -24,7 +24,7 @@ def solid() -> px.Solid:
 @pytest.fixture(autouse=True)
 def measured_once(monkeypatch):
     """The volume of a solid takes longer than what is done here with the body."""
-    monkeypatch.setattr("phyxel.body.Solid", lambda cloud, **_: solid())
+    monkeypatch.setattr("phyxel.body.body.Solid", lambda cloud, **_: solid())
 
 
 def box(**options) -> px.Body:

@@ -10,8 +10,8 @@ from PIL import Image
 
 import phyxel as px
 from phyxel.errors import SceneError
-from phyxel.redraw import Redrawing
 from phyxel.run import Run
+from phyxel.run.redraw import Redrawing
 from tests.test_cli import phyxel, refused  # noqa: F401
 
 SCENE = """

@@ -16,7 +16,7 @@ import pytest
 
 import phyxel as px
 from phyxel.errors import BlowUpError, CheckpointError
-from phyxel.models.phyxel import PhyxelModel
+from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.run import Run
 
 PHYXEL = str(Path(sys.executable).with_name("phyxel"))

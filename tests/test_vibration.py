@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import phyxel as px
-from phyxel import cli
+from phyxel.cli import app as cli
 
 E, NU, RHO = 1e6, 0.3, 1000.0
 L, H = 1.0, 0.25

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel import world as worlds
 from phyxel.errors import BlowUpError, CheckpointError
+from phyxel.world import world as worlds
 
 SOFT = px.Material(young=1e5, poisson=0.3, density=1000.0)
 DAMPED = SOFT.but(damping=2e-3)
@@ -31,7 +31,7 @@ def measured_once(monkeypatch):
     def solid(cloud, **options):
         return box_solid() if cloud is box_cloud() else px.Solid(cloud, **options)
 
-    monkeypatch.setattr("phyxel.body.Solid", solid)
+    monkeypatch.setattr("phyxel.body.body.Solid", solid)
 
 
 @cache
@@ -166,7 +166,7 @@ def test_a_mover_hears_what_its_body_does(gliders):
 
 
 def test_a_world_without_phyxel_bodies_makes_no_phyxel_model(gliders, monkeypatch, tmp_path):
-    monkeypatch.setattr("phyxel.phyxels.PhyxelModel", None)
+    monkeypatch.setattr("phyxel.movers.phyxel_bodies.PhyxelModel", None)
     world = world_of(box(name="glider"), px.Ground(-5))
     world.advance(0.1)
     world.settle()

@@ -11,21 +11,20 @@ for frame in world.play(seconds=4, fps=60):
 """
 
 from phyxel.body import Body
+from phyxel.body.holds import Handle
+from phyxel.body.inside import Inside
+from phyxel.body.skeleton import Bone, Skeleton
+from phyxel.body.vibration import Vibrations, modes
 from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import PhyxelError
 from phyxel.fields import Attraction, Field, Filling, Push, Wind, Wrap
-from phyxel.handle import Handle
-from phyxel.inside import Inside
-from phyxel.material import Material
-from phyxel.membrane import Membrane
-from phyxel.mixing import Channel
+from phyxel.material import Material, Membrane
+from phyxel.material.variation import Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
 from phyxel.region import Ball, Spot
-from phyxel.skeleton import Bone, Skeleton
 from phyxel.solid.solid import Solid
-from phyxel.vibration import Vibrations, modes
 from phyxel.world import Frame, World, settle
 
 __version__ = "0.1.0"

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from phyxel.body.picking import PICKED, surfel_at
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.mixing import Channel
-from phyxel.picking import PICKED, surfel_at
+from phyxel.material.variation import Channel
 from phyxel.region import Ball, Spot, Vector, Where, as_vector, select
 from phyxel.surface.skin import summed
 

@@ -40,7 +40,7 @@ def measured_once(monkeypatch):
     def measured(one, **options):
         return solid(one.name) if one is cloud(one.name) else px.Solid(one, **options)
 
-    monkeypatch.setattr("phyxel.body.Solid", measured)
+    monkeypatch.setattr("phyxel.body.body.Solid", measured)
 
 
 def body(shape: str, **options) -> px.Body:
@@ -248,7 +248,7 @@ def test_before_anything_touches_nothing_is_different(monkeypatch):
         return bear.positions
 
     found = run()
-    monkeypatch.setattr("phyxel.contact.bodies.BodyContact.possible", False)
+    monkeypatch.setattr("phyxel.models.phyxel.contact.impulses.BodyContact.possible", False)
     assert np.array_equal(found, run())
 
 

@@ -28,7 +28,7 @@ def solid(shape: str) -> px.Solid:
 @pytest.fixture(autouse=True)
 def measured_once(monkeypatch):
     """Most of the time of making a small body goes into its solid, the same few for all tests."""
-    monkeypatch.setattr("phyxel.body.Solid", lambda given, **_: solid(given.name))
+    monkeypatch.setattr("phyxel.body.body.Solid", lambda given, **_: solid(given.name))
 
 
 def body(integrator: str, shape: str = "box", **options) -> px.Body:

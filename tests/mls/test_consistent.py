@@ -5,9 +5,9 @@ import pytest
 
 import phyxel as px
 from phyxel import device as dev
-from phyxel.models.laws import Row
-from phyxel.models.space import Placing, Space
-from phyxel.solid.fabric import Fabric
+from phyxel.models.galerkin.fabric import Fabric
+from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.law import Row
 from phyxel.solid.solid import Solid
 
 CPU = dev.pick("cpu")

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.contact.feel import Feel, Touch
+from phyxel.contact.touch import Feel, Touch
 from phyxel.material import Material, Mixture
 from phyxel.mls.consistent import consistent_gradients, vanishing_fields
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
-from phyxel.models.lone import Goal, Hold
-from phyxel.models.modal import ModalModel
-from phyxel.models.space import Placing, Space
-from phyxel.solid.fabric import Fabric
+from phyxel.models.galerkin.fabric import Fabric
+from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.modal.model import ModalModel
+from phyxel.models.protocol import Goal, Hold
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature
 

@@ -8,13 +8,13 @@ import numpy as np
 
 import phyxel as px
 from phyxel import device as dev
-from phyxel.contact.feel import Feel, Touch
+from phyxel.contact.touch import Feel, Touch
 from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import Basis
-from phyxel.models.galerkin import GalerkinModel
-from phyxel.models.lone import Goal, Hold
-from phyxel.models.space import Placing, Space
-from phyxel.solid.fabric import Fabric
+from phyxel.models.galerkin.fabric import Fabric
+from phyxel.models.galerkin.model import GalerkinModel
+from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.protocol import Goal, Hold
 from phyxel.solid.solid import Solid
 
 SOFT = Material(young=1e6, poisson=0.3, density=1000.0)

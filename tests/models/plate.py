@@ -6,8 +6,8 @@ import numpy as np
 
 from phyxel import device as dev
 from phyxel.mls.shape_functions import ShapeFunctions
-from phyxel.models.space import Placing, Space
-from phyxel.solid.fabric import Fabric
+from phyxel.models.galerkin.fabric import Fabric
+from phyxel.models.galerkin.space import Placing, Space
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature
 

@@ -5,8 +5,8 @@ import pytest
 
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
-from phyxel.models.galerkin import GalerkinModel
-from phyxel.models.space import Space
+from phyxel.models.galerkin.model import GalerkinModel
+from phyxel.models.galerkin.space import Space
 from tests.models.lone import SOFT, at_rest, end_of_bar, even, model_of, space_of
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
-from phyxel.models.laws import Row
-from phyxel.models.lone import Goal, Hold
-from phyxel.models.point_forces import PointForces
+from phyxel.models.galerkin.forces import PointForces
+from phyxel.models.law import Row
+from phyxel.models.protocol import Goal, Hold
 from tests.models.lone import (
     SOFT,
     at_rest,

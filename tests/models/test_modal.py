@@ -10,10 +10,10 @@ import warp as wp
 
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
-from phyxel.models.lone import Goal, Hold
-from phyxel.models.modal import ModalModel
-from phyxel.models.space import Space
-from phyxel.models.warping import turn, turned_by, vec6d, warp, warp_derivative, warp_nodes
+from phyxel.models.galerkin.space import Space
+from phyxel.models.modal.model import ModalModel
+from phyxel.models.modal.warping import turn, turned_by, vec6d, warp, warp_derivative, warp_nodes
+from phyxel.models.protocol import Goal, Hold
 from tests.models.grid import base, block, face, gravity, ground, modal, unmoved
 
 STEP = 0.01

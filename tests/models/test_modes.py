@@ -14,7 +14,7 @@ from skfem.models.elasticity import lame_parameters, linear_elasticity
 from phyxel import cache
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
-from phyxel.models.modes import Clamp, Compliance, Matter, eigenmodes
+from phyxel.models.modal.modes import Clamp, Compliance, Matter, eigenmodes
 from tests.models.grid import base, block, face, modal
 
 SIZE = (1.0, 0.25, 0.2)

@@ -8,7 +8,7 @@ import pytest
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.models.oscillator import response
+from phyxel.models.particles.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

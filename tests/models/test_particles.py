@@ -15,11 +15,10 @@ from phyxel import device as dev
 from phyxel.contact.colliders import Ground, Sphere
 from phyxel.contact.table import ColliderTable
 from phyxel.errors import PhyxelError
-from phyxel.material import Mixture
-from phyxel.membrane import Membrane
-from phyxel.models.elements import WARP, WEFT, Elements
-from phyxel.models.particles import ParticleModel
-from phyxel.models.sheet import Sheet
+from phyxel.material import Membrane, Mixture
+from phyxel.models.particles.elements import WARP, WEFT, Elements
+from phyxel.models.particles.model import ParticleModel
+from phyxel.models.particles.sheet import Sheet
 from phyxel.points.sheets import balloon
 
 EPS = np.finfo(np.float64).eps

@@ -10,13 +10,12 @@ from scipy.sparse.linalg import spsolve
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError
-from phyxel.material import Mixture
-from phyxel.membrane import Membrane
-from phyxel.models.arrival import no_arrival
-from phyxel.models.elements import BEND, BEND_WARP, BEND_WEFT, SPRING, WARP, WEFT, Elements
-from phyxel.models.particles import ParticleModel
-from phyxel.models.sheet import Sheet
-from phyxel.models.tension import Tension
+from phyxel.material import Membrane, Mixture
+from phyxel.models.particles.arrival import no_arrival
+from phyxel.models.particles.elements import BEND, BEND_WARP, BEND_WEFT, SPRING, WARP, WEFT, Elements
+from phyxel.models.particles.model import ParticleModel
+from phyxel.models.particles.sheet import Sheet
+from phyxel.models.particles.tension import Tension
 
 CPU = dev.pick("cpu")
 G = 9.81

@@ -7,7 +7,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.material import Material, Mixture
-from phyxel.models.phyxel import Part, PhyxelModel
+from phyxel.models.phyxel.model import Part, PhyxelModel
 
 UNIT = 0.04
 

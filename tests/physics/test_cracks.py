@@ -8,7 +8,7 @@ from scipy.sparse.linalg import splu
 import phyxel as px
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
-from phyxel.models.laws import Row
+from phyxel.models.law import Row
 from tests.models.plate import crossed, gauss, plate
 
 ELASTIC = px.Material(young=1.0, poisson=0.3, density=1.0)

@@ -5,9 +5,9 @@ import pytest
 
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
-from phyxel.models.laws import Row
-from phyxel.models.lone import Goal
-from phyxel.models.space import Space
+from phyxel.models.galerkin.space import Space
+from phyxel.models.law import Row
+from phyxel.models.protocol import Goal
 from tests.models.lone import SOFT, at_rest, end_of_bar, even, ground, model_of, space_of
 from tests.physics.test_bar import GRAVITY, LENGTH, RUBBERY, SIDE, timoshenko_tip
 

@@ -7,8 +7,8 @@ import pytest
 
 import phyxel as px
 from phyxel.material import Mixture
-from phyxel.models.phyxel import PhyxelModel
-from phyxel.models.reshape import let_go_of_birth
+from phyxel.models.phyxel.model import PhyxelModel
+from phyxel.models.phyxel.reshape import let_go_of_birth
 
 from .fluid import filled_volume
 from .matter import energy_at, forces_at, model_of, shaken_block

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
 from phyxel.material import Material, Mixture
-from phyxel.models.space import Space
+from phyxel.models.galerkin.space import Space
 from tests.models.grid import base, block, gravity, ground, modal, unmoved
 
 STEP = 0.01

@@ -11,7 +11,7 @@ from phyxel.errors import LoadError, PhyxelError, SceneError
 from phyxel.points.load import UNITS, UPS, load
 from phyxel.points.splats import rotation_matrices
 from phyxel.scene import Scene
-from phyxel.scene_bodies import BodyPart
+from phyxel.scene.body_tables import BodyPart
 
 FORMATS = {"ascii": "=", "binary_little_endian": "<", "binary_big_endian": ">"}
 TYPES = {"f4": "float", "f8": "double", "u1": "uchar", "u4": "uint", "i4": "int"}

@@ -6,7 +6,7 @@ import warp as wp
 
 from phyxel.device import pick
 from phyxel.render.camera import Camera
-from phyxel.render.haze import HazeLayer, Puffs, laid_over
+from phyxel.render.inside.haze import HazeLayer, Puffs, laid_over
 from phyxel.render.tiles import make_grid, pixel_count
 from phyxel.render.view import make_view
 

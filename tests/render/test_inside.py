@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.inside import Plane
-from phyxel.quantities import QUANTITIES, quantity
+from phyxel.body.inside import Plane
+from phyxel.body.quantities import QUANTITIES, quantity
 from phyxel.render.camera import Camera
-from phyxel.render.haze import light_of_bytes
-from phyxel.render.lattice import Lattice
-from phyxel.render.legend import Legend, Limits, shades
+from phyxel.render.inside.haze import light_of_bytes
+from phyxel.render.inside.lattice import Lattice
+from phyxel.render.inside.legend import Legend, Limits, shades
 from phyxel.render.stage import Stage
 
 RADIUS, MIDDLE = 0.5, np.array([1.0, 2.0, 3.0])

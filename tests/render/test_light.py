@@ -10,7 +10,7 @@ import warp as wp
 
 from phyxel.device import launch
 from phyxel.errors import PhyxelError
-from phyxel.look import LOOKS, Look, look_named
+from phyxel.material.look import LOOKS, Look, look_named
 from phyxel.render.camera import Camera
 from phyxel.render.cast import Actor, Cast
 from phyxel.render.light import Light

@@ -13,7 +13,7 @@ import warp as wp
 
 from phyxel.device import initialise
 from phyxel.errors import PhyxelError
-from phyxel.look import LOOKS
+from phyxel.material.look import LOOKS
 from phyxel.render import tiles
 from phyxel.render.camera import Camera
 from phyxel.render.light import Light

@@ -6,7 +6,7 @@ from scipy.spatial import cKDTree
 
 import phyxel as px
 from phyxel.surface.blended import DETAIL, EMPTY, SKIN
-from phyxel.surface.blobs import BLOBBINESS
+from phyxel.surface.implicit_skin import BLOBBINESS
 
 RED, BLUE = (0.8, 0.2, 0.1), (0.1, 0.2, 0.8)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from phyxel import device as dev
-from phyxel.surface.blobs import BLOBBINESS, ImplicitSkin
+from phyxel.surface.implicit_skin import BLOBBINESS, ImplicitSkin
 
 CPU = dev.pick("cpu")
 

@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from phyxel.view.hub import Hub
-from phyxel.view.parts import Blob, Part, Snapshot
+from phyxel.view.messages import Blob, Part, Snapshot
 
 SCENE = {"kind": "scene", "mode": "live", "name": "stand-in", "paused": False, "bodies": []}
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from phyxel.view.commands import Command
 from phyxel.view.hub import Hub
-from phyxel.view.parts import Blob, Part, Snapshot
+from phyxel.view.messages import Blob, Part, Snapshot
 
 RADIUS = 0.05
 """[m] of the ball that is shown, which stands on the ground"""

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 import phyxel.view
-from phyxel import cli
+from phyxel.cli import app as cli
 from phyxel.run import Run
 from phyxel.scene import Scene
 

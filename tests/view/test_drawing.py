@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from phyxel.view.parts import Blob, Part, Snapshot
+from phyxel.view.messages import Blob, Part, Snapshot
 from phyxel.view.template import content_type, page_files
 from tests.view.records import RECORD
 from tests.view.stand_in import ball

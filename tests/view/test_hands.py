@@ -5,12 +5,12 @@ import pytest
 
 from phyxel.errors import PhyxelError
 from phyxel.scene import Scene
-from phyxel.scene_bodies import MeltPart
+from phyxel.scene.body_tables import MeltPart
 from phyxel.view import commands as do
-from phyxel.view.aim import Ray, aimed_at, through
 from phyxel.view.hands import Hands, size_of
 from phyxel.view.journal import Journal
 from phyxel.view.pace import rate_for
+from phyxel.view.rays import Ray, aimed_at, through
 
 GROUND = '[[collider]]\nkind = "ground"\n'
 

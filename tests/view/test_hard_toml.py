@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phyxel.scene import Scene, SceneFile, gallery, gallery_names
-from phyxel.scene_bodies import EventPart
+from phyxel.scene.body_tables import EventPart
+from phyxel.scene.scene import Scene, SceneFile, gallery, gallery_names
 from phyxel.view.journal import Journal, _document
 
 NOW = SimpleNamespace(world=SimpleNamespace(time=0.1))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from phyxel.errors import PhyxelError
-from phyxel.view.parts import Blob, Part, Snapshot, read
+from phyxel.view.messages import Blob, Part, Snapshot, read
 
 
 def snapshot(frame: int, *blobs: Blob) -> Snapshot:

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.run import Run, rows_of
+from phyxel.run.run import Run, rows_of
 from phyxel.scene import Scene
 from phyxel.view.commands import parse
 from phyxel.view.frames import frames_of
 from phyxel.view.hub import Hub
-from phyxel.view.parts import read
+from phyxel.view.messages import read
 from phyxel.view.playback import Log, Playback, recording_of
 
 from .idle import until

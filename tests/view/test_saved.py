@@ -10,7 +10,7 @@ import pytest
 import phyxel as px
 from phyxel.view import saved
 from phyxel.view.hub import Hub
-from phyxel.view.parts import read
+from phyxel.view.messages import read
 from phyxel.view.recorder import Recorder, Room
 from phyxel.view.saved import packed, saved_html
 from phyxel.view.template import inline_hashes, live_page, page_files

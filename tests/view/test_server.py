@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 import phyxel as px
 from phyxel.view import server as serving
 from phyxel.view.hub import MOST_UNSEEN, Hub
-from phyxel.view.parts import read
+from phyxel.view.messages import read
 from phyxel.view.server import MOST_COMMANDS, MOST_PAGES, Server
 from phyxel.view.template import page_files
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import phyxel as px
+from phyxel.body.quantities import von_mises
 from phyxel.export.meshes import mesh_of
 from phyxel.export.splats import _table, splat_columns
 from phyxel.points.splats import CENTRE, QUATERNION, SIZES, rotation_matrices
-from phyxel.quantities import von_mises
-from phyxel.view.parts import Part
-from phyxel.view.sight import Sight
+from phyxel.view.messages import Part
+from phyxel.view.snapshots import Sight
 from phyxel.view.values import at_rest
 from tests.export.test_clouds_and_meshes import write_cube
 from tests.export.test_splats import PLACED, SHIFT, STRETCH, deform

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from websockets.sync.client import ClientConnection, connect
 
-from phyxel.view.parts import read
+from phyxel.view.messages import read
 
 WARM = 3.0
 """Seconds before it counts: kernels are loaded, the machine is awake."""

@@ -11,7 +11,7 @@ import warp as wp
 
 from phyxel.bench.registry import Result, Setting, resident_bytes
 from phyxel.device import pick
-from phyxel.look import LOOKS
+from phyxel.material.look import LOOKS
 from phyxel.points.frames import tangents
 from phyxel.points.load import load
 from phyxel.surface.discs import disc_radii
@@ -60,8 +60,8 @@ def volume(setting: Setting) -> Iterator[Result]:
     """A cube of a million Gauss points as fog, 1280 × 720: projected, sorted and laid over each other anew for each
     picture, seen through to the far side (half the light is left) and dense."""
     from phyxel.render.camera import Camera
-    from phyxel.render.haze import HazeLayer, Puffs
-    from phyxel.render.insight import SPREAD
+    from phyxel.render.inside.haze import HazeLayer, Puffs
+    from phyxel.render.inside.insight import SPREAD
     from phyxel.render.tiles import make_grid, pixel_count
     from phyxel.render.view import make_view
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from phyxel.bench.registry import Result, Setting
 from phyxel.body import Body
 from phyxel.fields import Filling, Push
-from phyxel.membrane import Membrane
+from phyxel.material import Membrane
 from phyxel.points.load import load
 from phyxel.region import Ball
 from phyxel.scene import gallery

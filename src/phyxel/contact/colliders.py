@@ -17,7 +17,7 @@ from phyxel import region
 from phyxel.contact import paths
 from phyxel.contact.distances import BOX, CAPSULE, PLANE, SPHERE, TURNED
 from phyxel.errors import PhyxelError
-from phyxel.look import look_named
+from phyxel.material.look import look_named
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

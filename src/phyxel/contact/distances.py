@@ -11,7 +11,7 @@ from typing import Any
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.solid.guide import cubic
+from phyxel.solid.distance_grid import cubic
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from phyxel.cracks.front import Front, unit
 from phyxel.cracks.grid import Floats, Grid, vectors
-from phyxel.cracks.sheet import sheet
 from phyxel.cracks.sight import Sight
 from phyxel.cracks.sweeping import run_crack
+from phyxel.cracks.triangles import sheet
 from phyxel.errors import PhyxelError
 
 STEEPEST = np.radians(70)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Crack
-from phyxel.surface.cutting import Field
+from phyxel.surface.clipping import Field
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -18,7 +18,7 @@ from phyxel.export.cut_meshes import Triangles, opened
 from phyxel.export.follow import Follower, kept_out, parting_of
 from phyxel.files import whole_file
 from phyxel.mls.neighbours import mean_spacing, nearest
-from phyxel.surface.blobs import ImplicitSkin
+from phyxel.surface.implicit_skin import ImplicitSkin
 from phyxel.surface.isosurface import Field, field_normals, isosurface
 from phyxel.surface.parted import OFFSET
 

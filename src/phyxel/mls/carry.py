@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import grid_for, nearest
-from phyxel.mls.seen import Sees, seen_pairs
+from phyxel.mls.visibility import Sees, seen_pairs
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

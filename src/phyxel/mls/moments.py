@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import Neighbourhood, PairList, find_pairs, mean_spacing
-from phyxel.mls.seen import Sees
+from phyxel.mls.visibility import Sees
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.errors import SolidError, did_you_mean
-from phyxel.mls.seen import Sees, seen_pairs
+from phyxel.mls.visibility import Sees, seen_pairs
 
 # Loops stay loops: code for 10 × 10 matrices, written out term by term, is long and slow to compile.
 wp.set_module_options({**dev.KERNEL_OPTIONS, "max_unroll": 1})

@@ -1,1 +1,1 @@
-"""How a body moves: one file per model, the same few verbs."""
+"""How bodies move: a folder a model, and what several of them share."""

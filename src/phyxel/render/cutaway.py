@@ -15,12 +15,12 @@ import warp as wp
 from numpy.typing import NDArray
 from PIL import Image
 
-from phyxel.look import Look
+from phyxel.material.look import Look
 from phyxel.mls.neighbours import nearest
 from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
+from phyxel.render.inside.pen import INK, Pen, layer_of, over
 from phyxel.render.light import Color, Light
-from phyxel.render.pen import INK, Pen, layer_of, over
 from phyxel.render.splat import Renderer
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind

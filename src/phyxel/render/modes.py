@@ -13,13 +13,13 @@ import warp as wp
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from phyxel.body.vibration import Vibrations
 from phyxel.contact.table import ColliderTable
 from phyxel.render.camera import Camera
 from phyxel.render.picture import save_png
 from phyxel.render.stage import Stage
 from phyxel.render.video import encode
 from phyxel.surface.surfels import Surfels
-from phyxel.vibration import Vibrations
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]

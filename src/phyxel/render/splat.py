@@ -10,7 +10,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.device import pick
-from phyxel.look import LOOKS, Look
+from phyxel.material.look import LOOKS, Look
 from phyxel.render.backdrop import NO_GROUND, Background
 from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera

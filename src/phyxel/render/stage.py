@@ -13,25 +13,25 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.body import Body
+from phyxel.body.inside import Inside
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.contact.skin import skin_of
 from phyxel.errors import PhyxelError
-from phyxel.inside import Inside
-from phyxel.look import LOOKS
+from phyxel.material.look import LOOKS
 from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.cast import Actor, Cast
-from phyxel.render.insight import Insight
-from phyxel.render.legend import ROOM, bar_scale
+from phyxel.render.collider_discs import skin_of
+from phyxel.render.inside.insight import Insight
+from phyxel.render.inside.legend import ROOM, bar_scale
 from phyxel.render.splat import Renderer, averaged
 from phyxel.render.stuff import SHEET, UNDER
-from phyxel.solid.soup import as_vectors
+from phyxel.solid.winding import as_vectors
 from phyxel.surface.discs import Discs
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World
 
 if TYPE_CHECKING:
-    from phyxel.scene_bodies import CameraPart, OutputPart
+    from phyxel.scene.body_tables import CameraPart, OutputPart
 
 Floats = NDArray[np.floating]
 

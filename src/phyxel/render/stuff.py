@@ -15,7 +15,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.device import KERNEL_OPTIONS
-from phyxel.look import Look
+from phyxel.material.look import Look
 
 wp.set_module_options(KERNEL_OPTIONS)
 

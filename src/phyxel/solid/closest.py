@@ -15,9 +15,9 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.solid.guide import FAR, FINEST, Guide, guided, laid_guide
+from phyxel.solid.distance_grid import FAR, FINEST, Guide, guided, laid_guide
 from phyxel.solid.mpu import Tree, build_tree, implicit_value
-from phyxel.solid.soup import Soup, as_vectors, by_neighbourhood, winding_number
+from phyxel.solid.winding import Soup, as_vectors, by_neighbourhood, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
 from phyxel.points.cloud import Mesh
-from phyxel.solid.guide import FAR, FINEST, Guide, guided, laid_guide
-from phyxel.solid.soup import Soup, as_vectors, by_neighbourhood, winding_number
+from phyxel.solid.distance_grid import FAR, FINEST, Guide, guided, laid_guide
+from phyxel.solid.winding import Soup, as_vectors, by_neighbourhood, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.points.frames import tangents
 from phyxel.points.normals import Neighbourhoods
-from phyxel.solid.soup import Soup
+from phyxel.solid.winding import Soup
 
 Floats = NDArray[np.floating]
 

@@ -23,7 +23,7 @@ from phyxel.points.normals import (
 )
 from phyxel.solid.noise import without_noise
 from phyxel.solid.openings import close_openings
-from phyxel.solid.soup import Soup
+from phyxel.solid.winding import Soup
 
 Floats = NDArray[np.floating]
 Mask = NDArray[np.bool_]

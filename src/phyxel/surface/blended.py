@@ -28,13 +28,13 @@ from phyxel import device as dev
 from phyxel.contact.mold import Mold
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
-from phyxel.models.phyxel import PhyxelModel
-from phyxel.surface.blobs import LOST, WET, ImplicitSkin
+from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.surface.carried import Carried, keep_out
 from phyxel.surface.discs import OVERLAP, Discs, Shape
+from phyxel.surface.implicit_skin import LOST, WET, ImplicitSkin
 from phyxel.surface.relief import NEARS, Walls, cast
 from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
-from phyxel.surface.sheet import CONTACT, DETAIL, SKIN, Sheet, dressed, laid, longest_axis, unit_vectors
+from phyxel.surface.table import CONTACT, DETAIL, SKIN, Sheet, dressed, laid, longest_axis, unit_vectors
 from phyxel.surface.truth import HEARD, Truth
 
 Floats = NDArray[np.float32]

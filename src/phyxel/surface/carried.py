@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.distances import signed_distance
 from phyxel.mls.carry import Carriers
-from phyxel.models.phyxel import PhyxelModel
+from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.surface.discs import Discs, Shape
 
 wp.set_module_options(dev.KERNEL_OPTIONS)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Crack
 from phyxel.points.frames import tangents
-from phyxel.surface.cutting import Ellipses, Field, within
+from phyxel.surface.clipping import Ellipses, Field, within
 from phyxel.surface.discs import OVERLAP
 
 Floats = NDArray[np.float64]

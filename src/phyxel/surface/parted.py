@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Crack
-from phyxel.surface.cutting import Ellipses, Field, reaching_across, shrunk, split
+from phyxel.surface.clipping import Ellipses, Field, reaching_across, shrunk, split
 from phyxel.surface.discs import OVERLAP, Rest, Shape
 from phyxel.surface.faces import face_of
 

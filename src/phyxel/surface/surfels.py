@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from phyxel.cracks.cracks import Cracks
 from phyxel.mls.carry import Carriers
-from phyxel.mls.seen import Sees
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.phyxel import PhyxelModel
+from phyxel.mls.visibility import Sees
+from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.once import Once, anew
 from phyxel.surface.blended import Blended
-from phyxel.surface.blobs import ImplicitSkin
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, Rest, Shape
+from phyxel.surface.implicit_skin import ImplicitSkin
 from phyxel.surface.parted import Parted
 from phyxel.surface.pieces import Pieces
 from phyxel.surface.relief import Walls
-from phyxel.surface.sheet import longest_axis, unit_vectors
+from phyxel.surface.table import longest_axis, unit_vectors
 from phyxel.surface.woven import Displaced, Woven
 
 Floats = NDArray[np.floating]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 
 if TYPE_CHECKING:
-    from phyxel.models.phyxel import PhyxelModel
+    from phyxel.models.phyxel.model import PhyxelModel
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.neighbours import grid_for
-from phyxel.solid.soup import as_vectors
+from phyxel.solid.winding import as_vectors
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

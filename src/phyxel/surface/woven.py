@@ -22,7 +22,7 @@ from phyxel.contact.table import table_type
 from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.once import Once, anew
-from phyxel.solid.soup import as_vectors
+from phyxel.solid.winding import as_vectors
 from phyxel.surface.carried import FAR, clearance_at, kept_out
 from phyxel.surface.discs import Discs, Shape
 

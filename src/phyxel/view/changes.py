@@ -6,7 +6,7 @@ from typing import Any
 
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.scene import Scene
-from phyxel.scene_bodies import MaterialPart
+from phyxel.scene.body_tables import MaterialPart
 
 OWN = ("basis", "modes", "integrator", "links", "warp", "surface")
 """Keys of a body that only some models know."""

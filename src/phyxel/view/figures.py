@@ -14,10 +14,10 @@ from phyxel.contact.colliders import Collider
 from phyxel.export.follow import keeps_its_shape
 from phyxel.export.meshes import mesh_of
 from phyxel.render.stage import collider_discs
-from phyxel.solid.soup import as_vectors
+from phyxel.solid.winding import as_vectors
 from phyxel.surface.discs import Discs
 from phyxel.view.encode import Encoded, Encoder
-from phyxel.view.parts import Blob, Part
+from phyxel.view.messages import Blob, Part
 from phyxel.view.slices import Slice
 from phyxel.view.splats import SplatEncoder
 

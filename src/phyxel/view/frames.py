@@ -19,8 +19,8 @@ from phyxel.scene import Scene
 from phyxel.surface.discs import Discs, disc_radii
 from phyxel.view.encode import Encoder
 from phyxel.view.figures import ColliderFigure, kept
-from phyxel.view.parts import Blob, Part, Snapshot
-from phyxel.view.sight import Sight
+from phyxel.view.messages import Blob, Part, Snapshot
+from phyxel.view.snapshots import Sight
 
 Floats = NDArray[np.floating]
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError
-from phyxel.performance import Performance
-from phyxel.scene_bodies import CutPart, EventPart, HoldPart, PushPart
+from phyxel.scene.body_tables import CutPart, EventPart, HoldPart, PushPart
+from phyxel.scene.performance import Performance
 from phyxel.view import commands as do
-from phyxel.view.aim import Hit, Ray, aimed_at, through
 from phyxel.view.journal import Journal, Trail
+from phyxel.view.rays import Hit, Ray, aimed_at, through
 from phyxel.world import World
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from phyxel.view.recorder import Recorder
 
 if TYPE_CHECKING:
-    from phyxel.view.parts import Snapshot
+    from phyxel.view.messages import Snapshot
 
 MOST_UNSEEN = 2
 """frames on their way to a page that says which it has drawn"""

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from phyxel.handle import OpenPath
-from phyxel.performance import Performance
+from phyxel.body.holds import OpenPath
 from phyxel.region import Vector
 from phyxel.scene import Scene
-from phyxel.scene_bodies import EventPart, HoldPart, KeyPart
-from phyxel.scene_parts import Triple
+from phyxel.scene.body_tables import EventPart, HoldPart, KeyPart
+from phyxel.scene.performance import Performance
+from phyxel.scene.tables import Triple
 from phyxel.world import World
 
 FINE = 1e-5

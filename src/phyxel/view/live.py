@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from phyxel import device as dev
-from phyxel.asked import CHOICES
 from phyxel.body import Body
+from phyxel.body.checks import CHOICES
 from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.material import PRESETS
-from phyxel.membrane import MEMBRANES
-from phyxel.performance import Performance
+from phyxel.material.material import PRESETS
+from phyxel.material.membrane import MEMBRANES
 from phyxel.scene import Scene
-from phyxel.scene_bodies import MaterialPart, MeltPart, SolidifyPart
+from phyxel.scene.body_tables import MaterialPart, MeltPart, SolidifyPart
+from phyxel.scene.performance import Performance
 from phyxel.view import commands as do
 from phyxel.view.about import UNITS, about_bodies, part_of
 from phyxel.view.changes import with_content, with_material, with_model
 from phyxel.view.hands import Hands
 from phyxel.view.journal import Journal
+from phyxel.view.messages import Snapshot
 from phyxel.view.pace import PERIOD, Pace, rate_for
-from phyxel.view.parts import Snapshot
-from phyxel.view.sight import Sight
+from phyxel.view.snapshots import Sight
 from phyxel.world import World
 
 NUMBERS_EVERY, NUMBERS_SHARE = 0.1, 0.05

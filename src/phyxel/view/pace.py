@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from phyxel.solo import LONGEST_STEP
+from phyxel.movers.field_body import LONGEST_STEP
 from phyxel.world import World
 
 PERIOD = 1 / 60

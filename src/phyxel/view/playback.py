@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from phyxel.errors import PhyxelError
-from phyxel.redraw import scene_of
-from phyxel.run import rows_of
+from phyxel.run.redraw import scene_of
+from phyxel.run.run import rows_of
 from phyxel.scene import Scene
 from phyxel.view.commands import Command, Plain, Seek, Speed, Switch
 from phyxel.view.frames import Frames, frames_of
 from phyxel.view.hub import Hub
-from phyxel.view.parts import Snapshot
+from phyxel.view.messages import Snapshot
 from phyxel.view.recorder import RECORDED, Shown, changing_bytes
 
 TICK = 1 / 60

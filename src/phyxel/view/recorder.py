@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from phyxel.view.parts import Snapshot
+    from phyxel.view.messages import Snapshot
 
 SHORTEST = 1 / 30.5
 """[s] between two kept snapshots; a hair less than 1/30, so that every second of 60 a second is kept"""

@@ -11,15 +11,15 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.body import Body
+from phyxel.body.inside import Plane
+from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.inside import Plane
 from phyxel.points.frames import tangents
-from phyxel.quantities import Quantity
-from phyxel.render.lattice import reference_box
-from phyxel.render.panes import Cut, Pane
+from phyxel.render.inside.lattice import reference_box
+from phyxel.render.inside.panes import Cut, Pane
 from phyxel.render.tiles import SPLIT_FROM
 from phyxel.surface.blended import BURIED
-from phyxel.surface.cutting import Ellipses, within
+from phyxel.surface.clipping import Ellipses, within
 from phyxel.surface.discs import Discs
 from phyxel.view.values import at_rest, carried_discs
 

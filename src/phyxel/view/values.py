@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body import Body
-from phyxel.probes import CarriedProbe, Probe
-from phyxel.quantities import Quantity
-from phyxel.render.lattice import shape_of
-from phyxel.render.legend import Legend
+from phyxel.body.probes import CarriedProbe, Probe
+from phyxel.body.quantities import Quantity
+from phyxel.render.inside.lattice import shape_of
+from phyxel.render.inside.legend import Legend
 from phyxel.surface.blended import BURIED
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs

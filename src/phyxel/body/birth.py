@@ -1,0 +1,194 @@
+"""What a body has at birth: nodes in the solid that a cloud encloses, or the points of the cloud itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from weakref import WeakValueDictionary
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.body.placement import Placement
+from phyxel.body.preparation import identity, prepared
+from phyxel.cache import digest
+from phyxel.errors import PhyxelError
+from phyxel.mls.shape_functions import Basis
+from phyxel.models.galerkin.fabric import Fabric
+from phyxel.models.particles.sheet import Sheet
+from phyxel.once import Kept, Once
+from phyxel.points.cloud import PointCloud
+from phyxel.points.load import with_unit_normals
+from phyxel.points.normals import areas_of, estimate_normals
+from phyxel.region import Vector
+from phyxel.solid.nodes import Nodes
+from phyxel.solid.octree import Region
+from phyxel.solid.solid import Solid
+from phyxel.surface.skin import summed
+from phyxel.surface.tessellate import tessellated
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pose:
+    """How a body is asked to be placed: see `Placement`."""
+
+    name: str
+    at: Vector
+    rotate: Vector | None
+    size: float | None
+
+    def of(self, lower: NDArray[np.floating], upper: NDArray[np.floating]) -> Placement:
+        """The placement of a cloud with these corners."""
+        low, high = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
+        return Placement.asked(self.name, low, high, self.at, self.rotate, self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What a body has at birth, which never changes: bodies that are born alike share it."""
+
+    cloud: PointCloud
+    """the points of its surface, with normals"""
+    placement: Placement
+    X: Floats
+    """[m], shape (n, 3)"""
+    volumes: Floats
+    """[m³], shape (n,); of a particle surface areas, [m²]"""
+    reach: Floats
+    """how far nodes are from the surface [m], shape (n,)"""
+    unit: float
+    """mean spacing [m]"""
+    middle: Floats
+    """of its volume as its model sees it [m], shape (3,): free bodies spin about it"""
+    fabric: Callable[[wp.Device], Fabric] | None = None
+    """what its fields are made of, if it fills a solid"""
+    solid: Callable[[], Solid] | None = None
+    """what it fills, if it does; made only if somebody asks"""
+    sheet: Sheet | None = None
+    """what its particles are linked by, if it is a surface"""
+    once: Once = field(default_factory=Kept)
+    """keeps what follows from all this alone"""
+
+
+_living: WeakValueDictionary[str, Made] = WeakValueDictionary()
+"""what bodies that are still there have, by a hash of all it depends on"""
+
+
+def _shared(key: str | None, make: Callable[[], Made]) -> Made:
+    """What a living body was given under this key, or what `make` makes: a world that is built again, as it was built
+    before, has most of it at once."""
+    made = None if key is None else _living.get(key)
+    if made is None:
+        made = make()
+        for array in [*vars(made).values(), *vars(made.cloud).values()]:
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)  # it may be others', too
+        if key is not None:
+            _living[key] = made
+    return made
+
+
+def _key(pose: Pose, cloud: PointCloud, refine: Sequence[Region], *asked: object) -> str | None:
+    """A hash of what is asked for and of all that a cloud has; none where a function of one's own is part of it."""
+    known = identity(cloud, refine)
+    if known is None:
+        return None
+    splats = () if cloud.splats is None else (*cloud.splats.attributes.items(), *list(vars(cloud.splats).values())[1:])
+    seen = (cloud.name, cloud.colors, cloud.quads, cloud.uv, cloud.uv_faces, *splats)
+    return digest([*known, *seen, pose.at, pose.rotate, pose.size, *asked])
+
+
+def filled(
+    pose: Pose, cloud: PointCloud, model: str, basis: Basis, count: int, closing: float, refine: Sequence[Region]
+) -> Made:
+    """About `count` nodes in the solid of a cloud; Galerkin and modal bodies remember theirs on disk."""
+    key = _key(pose, cloud, refine, model, basis, count, closing)
+    return _shared(key, lambda: _filled(pose, cloud.copy(), model, basis, count, closing, refine))
+
+
+def _filled(
+    pose: Pose, cloud: PointCloud, model: str, basis: Basis, count: int, closing: float, refine: Sequence[Region]
+) -> Made:
+    solid = cache(lambda: Solid(cloud, closing=closing))
+
+    def sampled() -> tuple[Solid, Nodes]:
+        regions = [pose.of(solid().lower, solid().upper).region_in_cloud(entry) for entry in refine]
+        return solid(), solid().sample(count, regions, model != "phyxel", basis)
+
+    if model == "phyxel":
+        inside, nodes = sampled()
+        placement, skin = pose.of(inside.lower, inside.upper), inside.skin
+        X = placement.placed(nodes.positions)
+        middle = np.average(X, axis=0, weights=nodes.volumes)
+        fabric = partial(Fabric.woven, inside, nodes, basis)
+    else:
+        placing = (pose.at, pose.rotate, pose.size) if refine else ()
+        ready = prepared(cloud, sampled, basis, (count, closing, *placing), refine)
+        placement, skin, nodes = pose.of(ready.lower, ready.upper), ready.skin, ready.nodes
+        X, within = placement.placed(nodes.positions), nodes.quadrature
+        middle = placement.placed(np.average(within.points, axis=0, weights=within.weights))
+        fabric = partial(Fabric.restored, ready.fabric, basis)
+    scale = placement.scale
+    return Made(
+        skin, placement, X, nodes.volumes * scale**3, nodes.reach * scale, nodes.spacing * scale, middle, fabric, solid
+    )
+
+
+def sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:
+    """The points of a cloud as particles, linked by its mesh or with their nearest."""
+    return _shared(_key(pose, cloud, (), links, warp), lambda: _sheeted(pose, cloud.copy(), links, warp))
+
+
+def _sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:
+    cloud = _surface(cloud)
+    placement = pose.of(cloud.lower, cloud.upper)
+    X, turn = placement.placed(cloud.positions), placement.rotation
+    unit, start = _spacing(X, cloud), X.mean(axis=0)
+    normals = np.asarray(cloud.normals, np.float64) @ turn.T
+    along = tuple((turn @ np.asarray(warp, np.float64)).tolist())
+    try:
+        sheet = Sheet.made((X - start) / unit, normals, cloud.faces, cloud.quads, links, along)
+    except PhyxelError as error:
+        raise PhyxelError(f"{pose.name}: {error}") from None
+    middle = start + unit * np.average(sheet.X, axis=0, weights=sheet.areas)
+    sheet = replace(sheet, X=(X - middle) / unit)
+    return Made(cloud, placement, X, sheet.areas * unit**2, np.zeros(len(X)), unit, middle, sheet=sheet)
+
+
+def _surface(cloud: PointCloud) -> PointCloud:
+    """A cloud whose points are all part of a surface, with normals. A built-in shape gets a mesh."""
+    if cloud.faces is None and cloud.shape is not None:
+        cloud = tessellated(cloud)
+    cloud = with_unit_normals(cloud.checked())
+    if cloud.faces is not None:
+        cloud = _without_strays(cloud)
+    if cloud.normals is not None:
+        return cloud
+    if cloud.faces is None:
+        return replace(cloud, normals=estimate_normals(cloud.positions))
+    a, b, c = np.swapaxes(cloud.positions[cloud.faces], 0, 1)
+    around = summed(cloud.faces.ravel(), np.repeat(np.cross(b - a, c - a), 3, axis=0), len(cloud))
+    return with_unit_normals(replace(cloud, normals=around))
+
+
+def _without_strays(cloud: PointCloud) -> PointCloud:
+    """A mesh without points that no face has: such as were put on its faces to be seen."""
+    assert cloud.faces is not None
+    used, faces = np.unique(cloud.faces, return_inverse=True)
+    if len(used) == len(cloud):
+        return cloud
+    quads = None if cloud.quads is None else np.searchsorted(used, cloud.quads).astype(np.int32)
+    faces = faces.reshape(-1, 3).astype(np.int32)
+    return replace(cloud.part(used), faces=faces, quads=quads, uv=cloud.uv, uv_faces=cloud.uv_faces)
+
+
+def _spacing(X: Floats, cloud: PointCloud) -> float:
+    """Mean length of the edges, or of points alone, side of a square of their mean area [m]."""
+    corners = cloud.faces if cloud.quads is None else cloud.quads
+    if corners is None:
+        return float(np.sqrt(areas_of(X).mean()))
+    return float(np.linalg.norm(X[corners] - X[np.roll(corners, 1, axis=1)], axis=2).mean())

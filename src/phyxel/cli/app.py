@@ -1,0 +1,384 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column, Table
+
+from phyxel import __version__
+from phyxel.errors import PhyxelError
+
+app = typer.Typer(
+    name="phyxel",
+    help="Point-sampled objects brought to life.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
+)
+console = Console(stderr=True)
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results. Default: out/NAME.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint of the run in --out.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1. Default: CUDA where there is one.")]
+Model = Annotated[Path | None, typer.Option(help="A scan or mesh to put in place of the built-in shapes.")]
+Nodes = Annotated[int | None, typer.Option("--nodes", "-n", help="Nodes per body, in place of the scene's.")]
+Seconds = Annotated[float | None, typer.Option(help="Seconds to simulate, in place of the scene's.")]
+Video = Annotated[bool, typer.Option("--video/--no-video", help="Draw pictures and a preview video.")]
+
+
+@app.command()
+def run(
+    scene: Annotated[str, typer.Argument(help="A scene file (.toml) or the name of a gallery scene.")],
+    out: Out = None,
+    resume: Resume = False,
+    device: Device = None,
+    model: Model = None,
+    nodes: Nodes = None,
+    seconds: Seconds = None,
+    video: Video = True,
+) -> None:
+    """Simulate a scene: frames, a log and a preview video in OUT."""
+    from phyxel.scene import find_scene
+
+    chosen = find_scene(scene).changed(seconds=seconds, nodes=nodes, model=model, video=None if video else False)
+    play(chosen, out or Path("out") / chosen.name, resume, device)
+
+
+@app.command()
+def demo(out: Out = None, resume: Resume = False, device: Device = None) -> None:
+    """The built-in scene: a gummy bear drops, lands and wobbles."""
+    from phyxel.scene import gallery as gallery_scene
+
+    play(gallery_scene("demo"), out or Path("out") / "demo", resume, device)
+
+
+def play(scene: Any, out: Path, resume: bool, device: str | None) -> None:
+    """Run a scene with a live progress bar and a summary at the end."""
+    from phyxel.run import Run
+
+    run = Run(scene, out, device)
+    console.print(f"[bold]{escape(scene.name)}[/bold]  {escape(scene.content.title)}")
+    started = time.perf_counter()
+    rows: list[dict[str, Any]] = []
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TextColumn("frame {task.completed:.0f}/{task.total:.0f}  {task.fields[state]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("setting up (a first run compiles kernels)", total=run.frames, state="")
+
+        def report(row: dict[str, Any]) -> None:
+            rows.append(row)
+            speed = (row["time"] - rows[0]["time"]) / max(time.perf_counter() - started, 1e-9)
+            energy = row["kinetic"] + row["elastic"]
+            state = f"{row['time']:.2f} s  {speed:.2f}× real time  {energy:.3g} J moving and strained"
+            progress.update(task, description="running", completed=row["frame"] + 1, state=state)
+
+        try:
+            run.play(resume, report)
+        except KeyboardInterrupt:
+            progress.stop()
+            last = rows[-1]["frame"] if rows else "none"
+            console.print(
+                f"stopped; last whole frame {last}. Go on with:\n{again(resume)}", markup=False, soft_wrap=True
+            )
+            raise typer.Exit(130) from None
+    summary(run, rows, time.perf_counter() - started)
+
+
+def again(resume: bool) -> str:
+    """The command that goes on with what was just stopped."""
+    return shlex.join(["phyxel", *sys.argv[1:], *([] if resume else ["--resume"])])
+
+
+def summary(run: Any, rows: list[dict[str, Any]], seconds: float) -> None:
+    """What was made, how long it took, and where it is."""
+    if not rows:
+        console.print(f"nothing left to do; the run is complete in {run.folder}", markup=False)
+        return
+    table = Table("", Column(overflow="fold"), show_header=False, box=None)  # long paths whole, not cut off
+    table.add_row("frames", f"{len(rows)} in {seconds:.1f} s, simulated {rows[-1]['time']:.2f} s")
+    stages = {name: sum(row["milliseconds"][name] for row in rows) / len(rows) for name in rows[0]["milliseconds"]}
+    table.add_row("a frame", ", ".join(f"{name} {ms:.1f} ms" for name, ms in stages.items()))
+    table.add_row("volume", f"{100 * (rows[-1]['volume'] / rows[0]['volume'] - 1):+.2f} %")
+    table.add_row("results", escape(str(run.folder)))
+    if run.scene.content.output.video:
+        table.add_row("video", escape(str(run.folder / "preview.mp4")))
+    console.print(table)
+
+
+@app.command()
+def view(
+    what: Annotated[
+        str, typer.Argument(help="A scene (file or gallery name), a scan or mesh, a built-in shape, or a run's folder.")
+    ],
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: 8765 or the next free one.")
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Also reachable from elsewhere: the address to listen on; asks for a token.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    device: Device = None,
+    nodes: Nodes = None,
+    model: Model = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Only write a finished run as one HTML file that plays it anywhere.")
+    ] = None,
+) -> None:
+    """Pull it, heat it, break it: a running world or a finished run in the browser. Ctrl-C ends it."""
+    from phyxel.view import save, view
+
+    if html is not None:
+        save(what, html, device, say)
+        return
+    try:
+        view(what, host=host, port=port, browser=browser, device=device, nodes=nodes, model=model, report=say)
+    except KeyboardInterrupt:
+        say("ended")
+
+
+def say(text: str) -> None:
+    """One line for people, whole whatever is in it."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def render(
+    run: Annotated[Path, typer.Argument(help="The folder of a run, for example out/demo.")],
+    field: Annotated[
+        str, typer.Option(help="What to show: stress, principal, strain, plastic, speed or distance.")
+    ] = "stress",
+    mode: Annotated[str, typer.Option(help="How: surface, slice, iso or volume.")] = "volume",
+    frames: Annotated[str | None, typer.Option(help="Which frames, such as 10:40. Default: all.")] = None,
+    frame: Annotated[int | None, typer.Option(help="One frame, as a single picture.")] = None,
+    at: Annotated[
+        list[str] | None, typer.Option("--slice", help='Where to cut, such as x or "z = 0.1" [m]; may be repeated.')
+    ] = None,
+    limits: Annotated[
+        tuple[float, float] | None, typer.Option("--range", help="Values at the ends of the colour scale.")
+    ] = None,
+    opacity: Annotated[
+        tuple[float, float] | None, typer.Option(help="Values between which fog goes from clear to dense.")
+    ] = None,
+    brightness: Annotated[float | None, typer.Option(help="How much light fog gives; 1 is plain.")] = None,
+    beside: Annotated[bool, typer.Option("--beside", help="Draw the plain surface at its left.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder, or file of a single frame. Default: RUN/render-FIELD-MODE."),
+    ] = None,
+    device: Device = None,
+) -> None:
+    """Draw a finished run anew, with what is inside its bodies; the run stays as it is."""
+    from phyxel.run.redraw import Redrawing
+
+    looks: dict[str, Any] = {"field": field, "mode": mode, "slice": at or None, "range": limits, "opacity": opacity}
+    looks |= {"brightness": brightness, "beside": beside or None}
+    redrawing = Redrawing(run, looks, frames if frame is None else str(frame), device)
+    if not redrawing.has_states:
+        console.print(
+            "this run has not kept all its states: its scene is played again. With states = true in [output] it would "
+            "be drawn at once",
+            markup=False,
+            soft_wrap=True,
+        )
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("setting up (a first run compiles kernels)", total=1)
+
+        def report(what: str, done: int, most: int) -> None:
+            progress.update(task, description=what, completed=done, total=most)
+
+        written = redrawing.save(out, report)
+    console.print(str(written), markup=False, soft_wrap=True)
+
+
+@app.command()
+def gallery() -> None:
+    """The scenes that come with Phyxel; each runs with `phyxel run NAME`."""
+    from phyxel.scene import gallery as gallery_scene
+    from phyxel.scene import gallery_names
+
+    table = Table("scene", "what happens")
+    for name in gallery_names():
+        table.add_row(name, gallery_scene(name).content.title)
+    Console().print(table)
+
+
+@app.command()
+def modes(
+    scene: Annotated[str, typer.Argument(help="A scene file (.toml) or the name of a gallery scene.")],
+    count: Annotated[int, typer.Option("--modes", "-m", help="Modes to find, the lowest first.")] = 12,
+    body: Annotated[str | None, typer.Option(help="Name of the body, where a scene has several.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for it. Default: out/NAME-modes.")] = None,
+    video: Annotated[bool, typer.Option("--video", help="Also a video of all modes swinging.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON line for each mode, in place of the table.")
+    ] = False,
+    model: Model = None,
+    nodes: Nodes = None,
+    device: Device = None,
+) -> None:
+    """How a body of a scene vibrates, held as it is at the start: a table of frequencies, and pictures."""
+    from phyxel.body.vibration import modes as modes_of
+    from phyxel.files import check_folder
+    from phyxel.scene import find_scene
+
+    chosen = find_scene(scene).changed(nodes=nodes, model=model)
+    folder = out or Path("out") / f"{chosen.name}-modes"
+    check_folder(folder)
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("setting up (a first run compiles kernels)", total=1.0)
+
+        def report(stage: str, share: float) -> None:
+            progress.update(task, description=stage, completed=share)
+
+        found = modes_of(chosen.body(body, device), count, report)
+        files = draw_modes(found, chosen.content.camera, folder, video, report)
+    if as_json:
+        for number, frequency in enumerate(found.frequencies.tolist(), 1):
+            print(json.dumps({"mode": number, "frequency": frequency, "period": 1 / frequency}))
+        return
+    table = Table("mode", escape("frequency [Hz]"), escape("period [s]"))
+    for number, frequency in enumerate(found.frequencies, 1):
+        table.add_row(str(number), f"{frequency:.4g}", f"{1 / frequency:.4g}")
+    Console().print(table)
+    for file in files:
+        console.print(str(file), markup=False, soft_wrap=True)
+
+
+def draw_modes(found: Any, camera: Any, folder: Path, video: bool, report: Any) -> list[Path]:
+    """Write pictures of modes, as the scene's camera looks at them; which files."""
+    from phyxel.render.modes import Modes
+    from phyxel.render.picture import save_png
+
+    placed = camera.eye is not None and camera.target is not None
+    direction = [a - b for a, b in zip(camera.eye, camera.target, strict=True)] if placed else camera.direction
+    drawn = Modes(found, direction, camera.fov)
+    files = [folder / "modes.png"]
+    save_png(drawn.sheet(report), files[0])
+    if video:
+        files.append(folder / "modes.mp4")
+        drawn.video(files[1], report)
+    return files
+
+
+@app.command()
+def sample(
+    model: Annotated[str, typer.Argument(help="A scan or mesh (PLY, OBJ, STL, XYZ), or the name of a built-in shape.")],
+    nodes: Annotated[int, typer.Option("--nodes", "-n", help="Nodes to fill it with.")] = 800,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw it cut open, with its nodes, to this .png or .jpg file.")
+    ] = None,
+    points: Annotated[int | None, typer.Option(help="Points to take, in place of the file's number.")] = None,
+    units: Annotated[str, typer.Option(help="Of the file's numbers: m, dm, cm, mm, um, km, in or ft.")] = "m",
+    up: Annotated[str, typer.Option(help="The file's axis that points upward: x, y or z.")] = "y",
+    opacity: Annotated[
+        float | None, typer.Option(help="Of Gaussian splats: less opaque ones are no surface. Default: 0.5.")
+    ] = None,
+    closing: Annotated[
+        float | None, typer.Option(help="Share of the surface that may be made up to close holes. Default: 0.3.")
+    ] = None,
+    device: Device = None,
+) -> None:
+    """Show what is understood of a file or shape: its solid and nodes, and a picture of it cut open."""
+    from phyxel.cli.sample import rows_of, take, tips_of
+
+    with console.status("starting") as status:
+        taken = take(
+            model,
+            nodes,
+            picture,
+            points=points,
+            units=units,
+            up=up,
+            opacity=opacity,
+            closing=closing,
+            device=device,
+            report=lambda stage: status.update(escape(stage)),
+        )
+    table = Table(show_header=False, box=None)
+    for what, found in rows_of(taken):
+        table.add_row(what, escape(found))
+    output = Console(highlight=False)
+    output.print(table)
+    for tip in tips_of(taken):
+        output.print(f"[yellow]tip:[/yellow] {escape(tip)}", soft_wrap=True)
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Benchmarks to run. Default: all but the slow ones.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each result.")] = False,
+    models: Annotated[Path | None, typer.Option(help="Folder with scans. Default: $PHYXEL_MODELS.")] = None,
+    peers: Annotated[bool, typer.Option("--peers", help="Run other tools beside, where installed.")] = False,
+    device: Device = None,
+) -> None:
+    """Measure speed and memory."""
+    from phyxel.bench import Setting, measure
+
+    folder = models or (Path(os.environ["PHYXEL_MODELS"]) if "PHYXEL_MODELS" in os.environ else None)
+    table = Table("benchmark", "value", "unit", "compared with", "ratio")
+    for result in measure(names or [], Setting(models=folder, peers=peers, device=device)):
+        if as_json:
+            print(json.dumps(result.row()), flush=True)
+        else:
+            console.print(result.line())
+            table.add_row(*result.cells())
+    if not as_json:
+        Console().print(table)
+
+
+@app.command()
+def doctor() -> None:
+    """What Phyxel finds on this machine, and whether it computes right."""
+    from phyxel.cli.doctor import examine
+
+    healthy = True
+    table = Table("what", "found", "")
+    for what, found, fine in examine():
+        healthy &= fine
+        table.add_row(what, escape(found), "[green]ok[/green]" if fine else "[red]look here[/red]")
+    Console().print(table)
+    if not healthy:
+        raise typer.Exit(1)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"phyxel {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    """Point-sampled objects brought to life."""
+
+
+def main() -> None:
+    """Entry point: what is raised on purpose becomes a message, not a traceback."""
+    try:
+        app()
+    except PhyxelError as error:
+        console.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(1)

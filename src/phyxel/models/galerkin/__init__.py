@@ -1,0 +1,1 @@
+"""How bodies move by the element-free Galerkin method (G04)."""

@@ -1,0 +1,163 @@
+"""Shape functions of a body with cracks (physics §12): a place does not depend on nodes behind a crack.
+
+Nodes that a place does not see are struck off its list, and its functions found anew from the rest. Where the rest does
+not determine a field the place looks further: covers are widened, for it alone, till they hold enough nodes that it
+sees. Where none are enough it goes straight on from the nearest node it sees, or the nearest of all; and a node that is
+alone carries what is around it without strain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from phyxel.mls.neighbours import nearest
+from phyxel.mls.shape_functions import ShapeValues
+
+if TYPE_CHECKING:
+    from phyxel.models.galerkin.space import Space
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.integer]
+
+Extent = tuple[Floats, Floats]
+"""The lower and the upper corner of a box."""
+
+
+class Cracked(Protocol):
+    """Whether cracks leave the straight ways between places (n, 3) and (n, 3) free, or those in a box do, (n,)."""
+
+    def __call__(
+        self, one: NDArray[np.floating], other: NDArray[np.floating], within: Extent | None = None
+    ) -> NDArray[np.bool_]: ...
+
+
+WELL = 1e4
+"""cond(A) up to which nodes determine a field."""
+FEWEST = 4
+"""Nodes without which there is no linear field."""
+WIDER = (1.25, 1.6, 2.0, 2.5, 3.2, 4.0)
+"""How far covers are widened, one after the other."""
+
+
+def cut_values(space: Space, whole: ShapeValues, X: Floats, sees: Cracked) -> ShapeValues:
+    """φ and ∇φ at places X (m, 3), of which `whole` are those without cracks. Where too few nodes are seen they are
+    zero, and the condition infinite."""
+    owner, index = whole.owner, whole.index.numpy()
+    away = X[owner] - space.nodes[index]
+    seen = sees(X[owner], space.nodes[index]) | ~away.any(axis=1)
+    changed = np.union1d(owner[~seen], np.flatnonzero(~np.isfinite(whole.condition)))
+    rank = np.full(len(X), -1)
+    rank[changed] = np.arange(len(changed))
+    kept = seen & (rank[owner] >= 0)
+    return whole.with_rows(changed, rebuilt(space, X[changed], rank[owner[kept]], index[kept], sees))
+
+
+def rebuilt(
+    space: Space,
+    X: Floats,
+    owner: Indices,
+    index: Indices,
+    sees: Cracked,
+    parted: tuple[Indices, Indices] | None = None,
+) -> ShapeValues:
+    """φ and ∇φ at places X (m, 3) from nodes that they see, given as pairs (p,), (p,) of a place and a node, both
+    ascending; from more nodes where these are not enough. Pairs that have been `parted` stay so, even where a crack
+    that turns leaves a gap between them later."""
+    found = space.on(X, owner, index)
+    bad: Indices = np.flatnonzero(~(found.condition < WELL))
+    if len(bad) == 0:
+        return found
+    wide, nodes = _seen_around(space, X[bad], *_of(bad, owner, index, len(X)), sees)
+    if parted is not None:
+        one, other = _of(bad, *parted, len(X))
+        whole = ~np.isin(wide * len(space) + nodes, one * len(space) + other)
+        wide, nodes = wide[whole], nodes[whole]
+    reach = space.reach_to(X[bad][wide], nodes)
+    found = found.with_rows(bad, space.on(X[bad], wide[:0], nodes[:0]))
+    for wider in WIDER:
+        hopeless = np.bincount(wide, minlength=len(bad)) < FEWEST
+        bad, wide, nodes, reach = _without(hopeless, bad, wide, nodes, reach)
+        if len(bad) == 0:
+            break
+        near = reach < wider
+        more = space.on(X[bad], wide[near], nodes[near], wider)
+        helped = more.condition < WELL
+        found = found.with_rows(bad[helped], more.rows(np.flatnonzero(helped)))
+        bad, wide, nodes, reach = _without(helped, bad, wide, nodes, reach)
+    return found
+
+
+def _of(places: Indices, owner: Indices, index: Indices, count: int) -> tuple[Indices, Indices]:
+    """The pairs of some places, counted from 0."""
+    rank = np.full(count, -1)
+    rank[places] = np.arange(len(places))
+    kept = rank[owner] >= 0
+    return rank[owner[kept]], index[kept]
+
+
+def _without(
+    gone: NDArray[np.bool_], places: Indices, owner: Indices, index: Indices, reach: Floats
+) -> tuple[Indices, Indices, Indices, Floats]:
+    left = np.flatnonzero(~gone)
+    rank = np.full(len(gone), -1)
+    rank[left] = np.arange(len(left))
+    kept = ~gone[owner]
+    return places[left], rank[owner[kept]], index[kept], reach[kept]
+
+
+def _seen_around(space: Space, X: Floats, owner: Indices, index: Indices, sees: Cracked) -> tuple[Indices, Indices]:
+    """Nodes that places see beyond their covers, as pairs: neighbours of neighbours. That these lie in the same part of
+    the solid is known, without a look at it."""
+    lists = csr_array((np.ones(len(owner), bool), (owner, index)), (len(X), len(space)))
+    reached = csr_array(lists @ space.around)
+    reached.sort_indices()
+    wide, nodes = np.repeat(np.arange(len(X)), np.diff(reached.indptr)), reached.indices
+    seen = sees(X[wide], space.nodes[nodes])
+    return wide[seen], nodes[seen]
+
+
+def alone(values: ShapeValues) -> ShapeValues:
+    """Those at the nodes themselves; one that sees too few others carries what is around it as it is itself."""
+    lost = np.flatnonzero(~np.isfinite(values.condition))
+    if len(lost) == 0:
+        return values
+    start = np.arange(len(lost) + 1)
+    lonely = {
+        "start": start, "index": lost, "phi": np.ones(len(lost)), "dphi": np.zeros((len(lost), 3)),
+        "condition": np.full(len(lost), np.inf),
+    }  # fmt: skip
+    return values.with_rows(lost, ShapeValues.restored(lonely, values.node_count, values.start.device))
+
+
+def continued(space: Space, values: ShapeValues, X: Floats, sees: Cracked | None) -> ShapeValues:
+    """With fields that go on straight from the nearest node that X (m, 3) sees where no function reaches it, or from
+    the nearest of all."""
+    lost = np.flatnonzero(~np.isfinite(values.condition))
+    if len(lost) == 0:
+        return values
+    home = _homes(X[lost], space, sees)
+    at_home = space.at_nodes.rows(home)
+    away = np.repeat(X[lost] - space.nodes[home], np.diff(at_home.start.numpy()), axis=0)
+    rise = np.einsum("pa,pa->p", at_home.dphi.numpy(), away)
+    there = at_home.with_values(at_home.phi.numpy() + rise)
+    return values.with_rows(lost, there)
+
+
+def _homes(X: Floats, space: Space, sees: Cracked | None) -> Indices:
+    """The nearest node that each place sees, or the nearest that any point depends on where none of the first few is
+    seen."""
+    felt = space.felt()
+    home = felt[nearest(X, space.nodes[felt], 1)[1][:, 0]]
+    if sees is None:
+        return home
+    near = nearest(X, space.nodes, min(HOMES, len(space)))[1]
+    seen = sees(np.repeat(X, near.shape[1], axis=0), space.nodes[near.reshape(-1)]).reshape(near.shape)
+    return np.where(seen.any(axis=1), near[np.arange(len(X)), seen.argmax(axis=1)], home)
+
+
+HOMES = 16
+"""Nearest nodes that are asked whether they see a place."""

@@ -1,0 +1,397 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Elastic energy of a Galerkin body, its force and its tangent, by sums over the quadrature points (physics §3, §10):
+
+    U(u) = Σ_q w_q W(J_q),   J_q = I + Σ_I u_I ⊗ ∇φ_I(q),   F_I = −Σ_q w_q P(J_q) ∇φ_I(q)
+
+Over a step from J⁰, Rayleigh's −βK v is written as the stress β C (ε − ε⁰)/Δt: the same to first order, it has an
+energy, leaves rigid motion alone and only ever takes energy away. With b = β/Δt the law and its damping are one law,
+(1 + b) times as stiff, about the stored strain (εᵖ + b ε⁰)/(1 + b) and the volume (1 + b|J⁰|)/(1 + b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.device import Launch, Program, Shared
+from phyxel.models.elasticity import (
+    energy_density,
+    first_stress,
+    first_stress_change,
+    flowed,
+    green_strain,
+    positive_stress_change,
+)
+from phyxel.models.galerkin.space import Space
+from phyxel.models.law import Laws, Row
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.float64]
+mat66d = wp.types.matrix((6, 6), wp.float64)
+
+LEAST_VOLUME = wp.constant(0.1)
+"""|J⁰| below which damping takes a crushed point for one of this volume."""
+
+
+@wp.kernel
+def find_gradients(
+    first: int,
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    identity: wp.float64,
+    u: wp.array(dtype=wp.vec3d),
+    gradient: wp.array(dtype=wp.mat33d),
+):
+    """Σ_I u_I ⊗ ∇φ_I, and I as often as `identity` says."""
+    q = first + wp.tid()
+    total = identity * wp.identity(n=3, dtype=wp.float64)
+    for entry in range(start[q], start[q + 1]):
+        total += wp.outer(u[node[entry]], dphi[entry])
+    gradient[q] = total
+
+
+@wp.struct
+class StepLaw:
+    """The damped law at each point, of one step."""
+
+    C: wp.array(dtype=mat66d)
+    """C' of each law [Pa]"""
+    law: wp.array(dtype=wp.int32)
+    scale: wp.array(dtype=wp.float64)
+    """w (1 + b)"""
+    k_v: wp.array(dtype=wp.float64)
+    k_b: wp.array(dtype=wp.float64)
+    plastic: wp.array(dtype=wp.mat33d)
+    swell: wp.array(dtype=wp.float64)
+
+
+@wp.kernel
+def find_step_law(
+    first: int,
+    lag: wp.array(dtype=wp.float64),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    plastic: wp.array(dtype=wp.mat33d),
+    step: StepLaw,
+):
+    """The law of a step that starts at J; b = `lag`."""
+    q = first + wp.tid()
+    row = step.law[q]
+    b = lag[row]
+    more = wp.float64(1.0) + b
+    volume = (wp.float64(1.0) + b * wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))) / more
+    step.plastic[q] = (plastic[q] + b * green_strain(J[q])) / more
+    step.swell[q] = wp.float64(1.0) / volume
+    step.scale[q] = weight[q] * more
+    step.k_v[q] = k_v[row] * volume * volume
+    step.k_b[q] = k_b[row] / more
+
+
+@wp.kernel
+def find_stresses(
+    first: int,
+    step: StepLaw,
+    J: wp.array(dtype=wp.mat33d),
+    stress: wp.array(dtype=wp.mat33d),
+    energy: wp.array(dtype=wp.float64),
+):
+    """w P(J) and w W(J)"""
+    q = first + wp.tid()
+    C = step.C[step.law[q]]
+    stress[q] = step.scale[q] * first_stress(J[q], step.plastic[q], step.swell[q], C, step.k_v[q], step.k_b[q])
+    energy[q] = step.scale[q] * energy_density(J[q], step.plastic[q], step.swell[q], C, step.k_v[q], step.k_b[q])
+
+
+@wp.kernel
+def find_stress_changes(first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d), change: wp.array(dtype=wp.mat33d)):
+    """w δP for the change δJ that stands in `change`."""
+    q = first + wp.tid()
+    C = step.C[step.law[q]]
+    change[q] = step.scale[q] * first_stress_change(
+        J[q], step.plastic[q], step.swell[q], change[q], C, step.k_v[q], step.k_b[q]
+    )
+
+
+@wp.kernel
+def find_positive_stress_changes(
+    first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d), change: wp.array(dtype=wp.mat33d)
+):
+    """The same by the positive part of the tangent."""
+    q = first + wp.tid()
+    C = step.C[step.law[q]]
+    change[q] = step.scale[q] * positive_stress_change(
+        J[q], step.plastic[q], step.swell[q], change[q], C, step.k_v[q], step.k_b[q]
+    )
+
+
+@wp.kernel
+def gather(
+    first: int,
+    start_of_node: wp.array(dtype=wp.int32),
+    pair: wp.array(dtype=wp.int32),
+    point: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    stress: wp.array(dtype=wp.mat33d),
+    total: wp.array(dtype=wp.vec3d),
+):
+    """Σ_q P_q ∇φ_I(q) of each node."""
+    I = first + wp.tid()
+    sum = wp.vec3d()
+    for entry in range(start_of_node[I], start_of_node[I + 1]):
+        sum += stress[point[entry]] * dphi[pair[entry]]
+    total[I] = sum
+
+
+@wp.kernel
+def flow(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    yield_strain: wp.array(dtype=wp.float64),
+    creep: wp.array(dtype=wp.float64),
+    max_strain: wp.array(dtype=wp.float64),
+    dt: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    plastic: wp.array(dtype=wp.mat33d),
+):
+    """Plastic flow of each point over a step of dt [s] (M04 §4.1)."""
+    q = first + wp.tid()
+    row = law[q]
+    share = wp.float64(1.0) - wp.exp(-creep[row] * dt[0])
+    plastic[q] = flowed(J[q], plastic[q], yield_strain[row], share, max_strain[row])
+
+
+@wp.kernel
+def find_cauchy(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=mat66d),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    plastic: wp.array(dtype=wp.mat33d),
+    cauchy: wp.array(dtype=wp.mat33d),
+):
+    """P(J) Jᵀ/|J| of each point, without damping."""
+    q = first + wp.tid()
+    row = law[q]
+    P = first_stress(J[q], plastic[q], wp.float64(1.0), stiffness[row], k_v[row], k_b[row])
+    cauchy[q] = P * wp.transpose(J[q]) / wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))
+
+
+@wp.kernel
+def find_energies(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=mat66d),
+    k_v: wp.array(dtype=wp.float64),
+    k_b: wp.array(dtype=wp.float64),
+    weight: wp.array(dtype=wp.float64),
+    J: wp.array(dtype=wp.mat33d),
+    plastic: wp.array(dtype=wp.mat33d),
+    energy: wp.array(dtype=wp.float64),
+):
+    """w W(J) of each point, without damping."""
+    q = first + wp.tid()
+    row = law[q]
+    energy[q] = weight[q] * energy_density(J[q], plastic[q], wp.float64(1.0), stiffness[row], k_v[row], k_b[row])
+
+
+@wp.kernel
+def find_turns(
+    first: int,
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    u: wp.array(dtype=wp.vec3d),
+    turn: wp.array(dtype=wp.mat33d),
+):
+    """R of the polar decomposition of J at each node."""
+    I = first + wp.tid()
+    J = wp.identity(n=3, dtype=wp.float64)
+    for entry in range(start[I], start[I + 1]):
+        J += wp.outer(u[node[entry]], dphi[entry])
+    U, _stretch, V = wp.svd3(J)
+    turn[I] = U * wp.transpose(V)
+
+
+class PointForces:
+    """Energy, force and tangent of one body, for fields given on the host."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._dphi = wp.clone(space.pairs.dphi)
+        self._at_nodes = [
+            wp.clone(array) for array in (space.at_nodes.start, space.at_nodes.index, space.at_nodes.dphi)
+        ]
+        points, nodes, device = len(space.points), len(space), space.device
+        self._u = Shared(nodes, wp.vec3d, device)
+        self._total = Shared(nodes, wp.vec3d, device)
+        self._turn = Shared(nodes, wp.mat33d, device)
+        self._energy = Shared(points, wp.float64, device)
+        self._dt = Shared(1, wp.float64, device)
+        self._J, self._change, self._stress, self._plastic = (
+            wp.zeros(points, dtype=wp.mat33d, device=device) for _ in range(4)
+        )
+        self._weight = wp.array(space.weights, dtype=wp.float64, device=device)
+        self._programs: dict[str, Program] = {}
+        self.flows = False
+
+    def set_laws(self, rows: Sequence[Row], which: NDArray[np.integer]) -> None:
+        """`which` of the laws is that of each point, (q,)."""
+        self._laws = Laws.blank(len(which), len(rows), wp.float64, self._space.device)
+        self._laws.write(list(rows), which)
+        self._lag = Shared(len(rows), wp.float64, self._space.device)
+        self.flows = any(row.flows for row in rows)
+        self._record()
+
+    def _record(self) -> None:
+        launches = self._launches()
+        dev.prepare([item for items in launches.values() for item in items], self._space.device)
+        self._programs = {name: Program(items, self._space.device) for name, items in launches.items()}
+
+    def follow(self, space: Space) -> None:
+        """Go on with other functions at the same points and nodes."""
+        at_nodes = space.at_nodes
+        same = space.pairs.start is self._space.pairs.start and len(at_nodes.index) <= len(self._at_nodes[1])
+        self._space = space
+        if same:  # what is recorded stays as it is
+            wp.copy(self._dphi, space.pairs.dphi)
+            for mine, its in zip(self._at_nodes, (at_nodes.start, at_nodes.index, at_nodes.dphi), strict=True):
+                wp.copy(mine, its, count=len(its))
+        else:
+            self._dphi = wp.clone(space.pairs.dphi)
+            self._at_nodes = [wp.clone(array) for array in (at_nodes.start, at_nodes.index, at_nodes.dphi)]
+            self._record()
+
+    def _step_law(self) -> StepLaw:
+        points, device = len(self._space.points), self._space.device
+        step = StepLaw()
+        step.C, step.law = self._laws.stiffness, self._laws.of
+        for name in ("scale", "k_v", "k_b", "swell"):
+            setattr(step, name, wp.zeros(points, dtype=wp.float64, device=device))
+        step.plastic = wp.zeros(points, dtype=wp.mat33d, device=device)
+        return step
+
+    def _launches(self) -> dict[str, list[Launch]]:
+        space, laws, pairs = self._space, self._laws, self._space.pairs
+        points, nodes = len(space.points), len(space)
+        # A phyxel has some 40 neighbours, and so has a point; a node has many points.
+        work = max(1.0, len(pairs.point) / nodes / 40)
+        step = self._step_law()
+
+        def gradients(identity: float, into: wp.array) -> Launch:
+            around = [pairs.start, pairs.node, self._dphi]
+            return Launch(find_gradients, points, [*around, identity, self._u.array, into])
+
+        def gathered(stress: wp.array) -> Launch:
+            around = [pairs.start_of_node, pairs.pair, pairs.point, self._dphi]
+            return Launch(gather, nodes, [*around, stress, self._total.array], work)
+
+        elastic = [laws.of, laws.stiffness, laws.k_v, laws.k_b]
+        yields = [laws.of, laws.yield_strain, laws.creep, laws.max_strain, self._dt.array]
+        change = gradients(0.0, self._change)
+        return {
+            "begin": [
+                gradients(1.0, self._J),
+                Launch(
+                    find_step_law,
+                    points,
+                    [self._lag.array, laws.k_v, laws.k_b, self._weight, self._J, self._plastic, step],
+                ),
+            ],
+            "force": [
+                gradients(1.0, self._J),
+                Launch(find_stresses, points, [step, self._J, self._stress, self._energy.array]),
+                gathered(self._stress),
+            ],
+            "tangent": [
+                change,
+                Launch(find_stress_changes, points, [step, self._J, self._change]),
+                gathered(self._change),
+            ],
+            "positive tangent": [
+                change,
+                Launch(find_positive_stress_changes, points, [step, self._J, self._change]),
+                gathered(self._change),
+            ],
+            "cauchy": [
+                Launch(find_cauchy, points, [*elastic, self._J, self._plastic, self._stress]),
+            ],
+            "energy": [
+                gradients(1.0, self._J),
+                Launch(find_energies, points, [*elastic, self._weight, self._J, self._plastic, self._energy.array]),
+            ],
+            "spread": [gathered(self._stress)],
+            "flow": [Launch(flow, points, [*yields, self._J, self._plastic])],
+            "turns": [Launch(find_turns, nodes, [*self._at_nodes, self._u.array, self._turn.array])],
+        }
+
+    def _run(self, name: str, u: Floats) -> Floats:
+        self._u.host[:] = u
+        self._u.push()
+        self._programs[name].run()
+        return self._total.pull()
+
+    def begin(self, u: Floats, lag: Floats) -> None:
+        """A step starts at u (n, 3), with b = β/Δt of each law."""
+        self._lag.host[:] = lag
+        self._lag.push()
+        self._run("begin", u)
+
+    def at(self, u: Floats) -> tuple[float, Floats]:
+        """Energy [Pa] and force (n, 3) [Pa] at u (n, 3), damping included, in the body's lengths."""
+        force = -self._run("force", u)
+        return float(self._energy.pull().sum()), force
+
+    def energy(self, u: Floats) -> float:
+        """Elastic energy [Pa] at u (n, 3), in the body's lengths."""
+        self._run("energy", u)
+        return float(self._energy.pull().sum())
+
+    def tangent(self, p: Floats, positive: bool = False) -> Floats:
+        """K p at the last u that was asked for, (n, 3)."""
+        return self._run("positive tangent" if positive else "tangent", p).copy()
+
+    def cauchy(self) -> Floats:
+        """Cauchy stress [Pa] at the points, for the last u that was asked for, shape (q, 3, 3)."""
+        self._programs["cauchy"].run()
+        return self._stress.numpy().copy()
+
+    def spread(self, stress: Floats) -> Floats:
+        """Σ_q P_q ∇φ_I of numbers P (q, 3, 3) at the points, shape (n, 3)."""
+        self._stress.assign(stress)
+        self._programs["spread"].run()
+        return self._total.pull().copy()
+
+    def flow(self, dt: float) -> None:
+        """Plastic flow over dt [s], at the last u that was asked for."""
+        self._dt.host[:] = dt
+        self._dt.push()
+        self._programs["flow"].run()
+
+    def turns(self, u: Floats) -> Floats:
+        """Rotation at each node, shape (n, 3, 3)."""
+        self._run("turns", u)
+        return self._turn.pull().copy()
+
+    @property
+    def J(self) -> Floats:
+        """At the points, for the last u that was asked for, shape (q, 3, 3)."""
+        return self._J.numpy()
+
+    @property
+    def plastic(self) -> Floats:
+        """Stored strain of each point, shape (q, 3, 3)."""
+        return self._plastic.numpy().copy()
+
+    @plastic.setter
+    def plastic(self, strain: Floats) -> None:
+        self._plastic.assign(strain)

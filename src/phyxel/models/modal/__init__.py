@@ -1,0 +1,1 @@
+"""How bodies move by their softest modes, warped (G05)."""

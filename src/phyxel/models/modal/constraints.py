@@ -1,0 +1,266 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Points of a modal body that are held or touch something: how they move with its coordinates, and the impulses that
+put them where they must be.
+
+A body's coordinates are its middle c, its turn Q and the amplitudes z: x = c + Q (X + u(z) − ȳ(z)), ȳ the middle of the
+warped shape. Vibration turns the frame back by I⁻¹ ∫ρ y × u̇, so that it has no angular momentum of its own: in terms of
+(v, L, ż) kinetic energy has no mixed terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from phyxel import device as dev
+from phyxel.models.modal.basis import Basis
+from phyxel.models.modal.modes import UNFELT
+from phyxel.models.modal.warping import cross_matrix, warp, warp_derivative
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.float64]
+
+SINGULAR = 1e-6
+"""What of the most movable row one must have to be moved."""
+SWEEPS = wp.constant(200)
+"""of Gauss and Seidel's method over the points of contact, at most"""
+STILL = wp.constant(wp.float64(1e-5))
+"""Change of impulses, as a share of the largest, at which it ends."""
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Where the frame of a body is, and how it goes with z. A clamped body's has no inverse mass and does not."""
+
+    c: Floats
+    """the body's middle, shape (3,)"""
+    Q: Floats
+    middle: Floats
+    """ȳ, shape (3,)"""
+    inverse_mass: float
+    inverse_inertia: Floats
+    """in the world's axes, 3 × 3"""
+    drift: Floats
+    """∂ȳ/∂z, shape (3, l)"""
+    spin: Floats
+    """I⁻¹ ∫ρ y × ∂u/∂z, in the body's axes, shape (3, l)"""
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a unit impulse does to free motion (one number) and to each mode (l,)."""
+
+    rigid: float
+    modes: Floats
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Derivatives of some numbers by c, by a turn about it, and by z: shapes (r, 3), (r, 3), (r, l)."""
+
+    move: Floats
+    turn: Floats
+    z: Floats
+
+    @staticmethod
+    def joined(parts: list[Rows]) -> Rows:
+        return Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("move", "turn", "z")))
+
+    def __getitem__(self, chosen: slice | NDArray[np.integer]) -> Rows:
+        return Rows(self.move[chosen], self.turn[chosen], self.z[chosen])
+
+    def along(self, axes: Floats) -> Rows:
+        """Rows of points (3k) seen along axes (k, 3, 3) of their own."""
+
+        def seen(part: Floats) -> Floats:
+            return (axes @ part.reshape(len(axes), 3, -1)).reshape(part.shape)
+
+        return Rows(seen(self.move), seen(self.turn), seen(self.z))
+
+    def matrix(self, pose: Pose, response: Response) -> Floats:
+        """What unit impulses along the rows do to the rows, shape (r, r)."""
+        free = pose.inverse_mass * (self.move @ self.move.T) + self.turn @ pose.inverse_inertia @ self.turn.T
+        return response.rigid * free + (self.z * response.modes) @ self.z.T
+
+
+class Patch:
+    """Some points X of a body and the few nodes that carry them."""
+
+    def __init__(self, X: Floats, values: Floats, gradients: Floats | None, basis: Basis) -> None:
+        """`values` are φ_I at the points X (k, 3), shape (k, n); `gradients` ∇φ_I at the first, (3, n), if the body's
+        rotation is asked for there."""
+        both = values if gradients is None else np.concatenate([values, gradients])
+        if basis.clamp is not None:
+            left = basis.clamp.without(both.T).T
+            moves = np.linalg.norm(left, axis=1) > UNFELT * np.linalg.norm(both, axis=1)
+            both = np.where(moves[:, None], left, 0.0)
+        nodes = np.flatnonzero(both.any(axis=0))
+        self.X = X
+        self._phi, self._dphi = both[: len(X), nodes], both[len(X) :, nodes].T
+        self._rows = basis.rows[nodes]
+
+    def see(self, z: Floats) -> None:
+        """Take amplitudes z (l,) for what follows."""
+        self._linear = self._rows @ z
+        self._u = warp(self._linear)
+        self._y = self.X + self._phi @ self._u
+
+    def places(self, pose: Pose) -> Floats:
+        """x of the points, shape (k, 3)."""
+        return pose.c + (self._y - pose.middle) @ pose.Q.T
+
+    def follow(self) -> None:
+        """Get ready to give rows here."""
+        self._moves = warp_derivative(self._linear) @ self._rows
+
+    def rows(self, pose: Pose) -> Rows:
+        """∂x of the points, three rows each."""
+        count, l = len(self.X), self._rows.shape[2]
+        arm = self._y - pose.middle
+        moves = (self._phi @ self._moves.reshape(self._phi.shape[1], 3 * l)).reshape(count, 3, l)
+        moves += cross_matrix(arm) @ pose.spin - pose.drift
+        return Rows(
+            np.tile(np.eye(3), (count, 1)),
+            -cross_matrix(arm @ pose.Q.T).reshape(-1, 3),
+            (pose.Q @ moves).reshape(3 * count, l),
+        )
+
+    def rotation(self, pose: Pose) -> Floats:
+        """How the body has turned at the first point: Q times the rotation in J = I + ∇u."""
+        return pose.Q @ self._polar()[0]
+
+    def _polar(self) -> tuple[Floats, Floats]:
+        """R and S of J = R S at the first point."""
+        J = np.eye(3) + np.einsum("na,nb->ab", self._u, self._dphi)
+        left, sizes, right = np.linalg.svd(J)
+        left[:, 2] *= np.sign(np.linalg.det(left @ right))
+        return left @ right, right.T @ np.diag(sizes) @ right
+
+    def rotation_rows(self, pose: Pose) -> Rows:
+        """How that turns: Rᵀ δJ is (tr S − S)⁻¹ times its axial vector's, twice, in turn."""
+        R, S = self._polar()
+        change = np.einsum("nal,nb->abl", self._moves, self._dphi)
+        inner = np.einsum("ca,cbl->abl", R, change)
+        axial = np.stack([inner[2, 1] - inner[1, 2], inner[0, 2] - inner[2, 0], inner[1, 0] - inner[0, 1]])
+        turned = R @ np.linalg.solve(np.trace(S) * np.eye(3) - S, axial)
+        return Rows(np.zeros((3, 3)), np.eye(3), pose.Q @ (turned - pose.spin))
+
+
+@dataclass(frozen=True)
+class Cone:
+    """What impulses of contact may be: three numbers a point, along the normal and two tangents."""
+
+    friction: Floats
+    """Coulomb's coefficient, shape (k,)"""
+    total: Floats
+    """what has acted so far, shape (3k,)"""
+
+
+def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
+    """Impulses δ (r,) with W δ + b = 0 for the first `held` rows and, for the points of contact after them, normals
+    that only push, W δ + b ≥ 0 where they do not, and friction within Coulomb's cone; all of total + δ."""
+    rest = slice(held, len(b))
+    back = np.zeros((held, len(b) - held))
+    first = np.zeros(held)
+    if held:
+        factor = _factor(W[:held, :held])
+        first = factor(b[:held])
+        back = factor(W[:held, rest])
+    delta = np.empty(len(b))
+    if len(b) > held:
+        reduced = W[rest, rest] - W[rest, :held] @ back
+        gap = b[rest] - W[rest, :held] @ first
+        total = cone.total.copy()
+        # NumPy's arrays as they are: to make Warp's of them takes longer than the sweeps.
+        inputs = [reduced.ravel(), gap, np.asarray(cone.friction, np.float64), total]
+        least = SINGULAR * reduced.diagonal().max()
+        wp.launch(sweep_contacts, 1, inputs=[0, len(cone.friction), least, *inputs], device="cpu")
+        delta[rest] = total - cone.total
+    delta[:held] = -first - back @ delta[rest]
+    return delta
+
+
+def _factor(W: Floats) -> Callable[[Floats], Floats]:
+    """W⁻¹ of a matrix that may be singular: rows that say the same twice share what they need, and those that nothing
+    can move, as points near the clamp, get nothing."""
+    stiffer = W.copy()
+    stiffer[np.diag_indices_from(W)] += SINGULAR * W.diagonal().max() + 1e-300
+    factor = cho_factor(stiffer, lower=True, check_finite=False)
+    return lambda b: cho_solve(factor, b, check_finite=False)
+
+
+@wp.func_native("""
+    const double* row = W.data + (size_t)i * size;
+    for (int j = 0; j < size; ++j) gap.data[j] += change * row[j];
+""")
+def _add_row(W: wp.array(dtype=wp.float64), i: int, size: int, change: wp.float64, gap: wp.array(dtype=wp.float64)):
+    """gap += W e_i change; a loop that the compiler makes vectors of."""
+
+
+@wp.kernel
+def sweep_contacts(
+    first: int,
+    count: int,
+    least: wp.float64,
+    W: wp.array(dtype=wp.float64),
+    gap: wp.array(dtype=wp.float64),
+    friction: wp.array(dtype=wp.float64),
+    total: wp.array(dtype=wp.float64),
+):
+    """Gauss and Seidel's method with projection on the cones, point by point, until nothing changes; one thread.
+
+    `gap` = W total + b is kept up to date: points that do not touch cost nothing. Those that can hardly move, by less
+    than `least`, are left alone.
+    """
+    none = wp.float64(0.0)
+    size = 3 * count
+    for _ in range(SWEEPS):
+        moved = none
+        largest = none
+        for i in range(count):
+            n = 3 * i
+            weight = W[n * size + n]
+            if weight > least:
+                before = total[n]
+                total[n] = wp.max(none, before - gap[n] / weight)
+                if total[n] != before:
+                    moved = wp.max(moved, wp.abs(total[n] - before))
+                    _add_row(W, n, size, total[n] - before, gap)
+                largest = wp.max(largest, total[n])
+                most = friction[i] * total[n]
+                if most > none or total[n + 1] != none or total[n + 2] != none:
+                    slack = wp.max(W[(n + 1) * size + n + 1], W[(n + 2) * size + n + 2])
+                    slack = wp.max(slack, least)
+                    t1 = total[n + 1] - gap[n + 1] / slack
+                    t2 = total[n + 2] - gap[n + 2] / slack
+                    length = wp.sqrt(t1 * t1 + t2 * t2)
+                    if length > most:
+                        t1 *= most / length
+                        t2 *= most / length
+                    moved = wp.max(moved, wp.max(wp.abs(t1 - total[n + 1]), wp.abs(t2 - total[n + 2])))
+                    d1 = t1 - total[n + 1]
+                    d2 = t2 - total[n + 2]
+                    total[n + 1] = t1
+                    total[n + 2] = t2
+                    _add_row(W, n + 1, size, d1, gap)
+                    _add_row(W, n + 2, size, d2, gap)
+        if moved <= STILL * largest:
+            break
+
+
+def spread(points: Floats, count: int, first: int) -> NDArray[np.int64]:
+    """`count` of the points (m, 3), the farthest from all chosen before, beginning with `first`; ascending."""
+    if len(points) <= count:
+        return np.arange(len(points))
+    chosen = [first]
+    distance = np.full(len(points), np.inf)
+    while len(chosen) < count:
+        distance = np.minimum(distance, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+        chosen.append(int(np.argmax(distance)))
+    return np.sort(np.array(chosen))

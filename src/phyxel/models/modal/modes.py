@@ -1,0 +1,284 @@
+"""Eigenmodes of a body (G05): the lowest solutions of K x = ω² M x.
+
+Everything here is in the body's own scales: stiffness in units of its first material's, density in units of its first.
+So a body that only becomes stiffer keeps its modes; its frequencies go with √(modulus / density).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.sparse import csc_array, csr_array, eye_array, kron
+from scipy.sparse.linalg import LinearOperator, eigsh, splu
+
+from phyxel import cache
+from phyxel.material import Mixture
+from phyxel.models.galerkin.space import Space
+from phyxel.models.law import Row
+from phyxel.models.protocol import check_solid
+
+Floats = NDArray[np.float64]
+Progress = Callable[[str, float], None]
+
+VERSION = 1
+"""Of what is remembered: to be raised when modes come out differently."""
+MOST_MODES = 256
+DENSE = 6000
+"""Unknowns up to which a dense factor is sooner made than a sparse one: every node meets a hundred others."""
+SHIFT = 1e-6
+"""What of M is added to K, as a share of tr K / tr M: a free body's K has no inverse."""
+UNFELT = 1e-9
+"""Share of a force, or of a point's shape functions, that is no more than rounding left by a clamp."""
+DEPENDENT = 1e-6
+"""A shape of which others make up all but this share adds nothing."""
+
+
+@dataclass(frozen=True)
+class Matter:
+    """M and K of a body, in its own scales, and the scales."""
+
+    mass: csr_array
+    """shape (n, n)"""
+    stiffness: csr_array
+    """shape (3n, 3n)"""
+    density: float
+    """[kg/m³]"""
+    modulus: float
+    """[Pa]"""
+    drag: float
+    """Rayleigh's α [1/s]"""
+    damping: float
+    """Rayleigh's β [s]; both are the body's means, by mass"""
+    content: tuple[Any, ...]
+    """what M and K were made of, to be hashed"""
+
+    @staticmethod
+    def of(space: Space, mixture: Mixture, rotation: Floats) -> Matter:
+        """A body made of a mixture whose axes are turned by `rotation`."""
+        check_solid("modal", mixture.materials)
+        rows = [Row.of(material, rotation) for material in mixture.materials]
+        modulus = float(rows[0].stiffness[0, 0] + rows[0].k_v)
+        density = mixture.materials[0].density
+        # Rounded: the last digits must not tell a body from the same one that is stiffer.
+        scaled = [
+            replace(row, stiffness=np.round(row.stiffness / modulus, 12), k_v=round(row.k_v / modulus, 12))
+            for row in rows
+        ]
+        densities = np.round(np.array([material.density for material in mixture.materials]) / density, 12)
+        which = mixture.which[space.owner]
+        laws = np.array([np.append(row.stiffness.ravel(), row.k_v) for row in scaled])
+        mass, stiffness = space.once(
+            cache.digest([laws, densities, which]),
+            lambda: (space.mass(densities[which]), csr_array(space.stiffness(scaled, which))),
+        )
+        share = mass.sum(axis=1) / mass.sum()
+        return Matter(
+            mass,
+            stiffness,
+            density,
+            modulus,
+            float(mixture.number("drag") @ share),
+            float(mixture.number("damping") @ share),
+            (
+                space.nodes,
+                space.weights,
+                space.values.indices,
+                space.values.data,
+                space.gradients,
+                laws,
+                densities,
+                which,
+            ),
+        )
+
+    def __len__(self) -> int:
+        return int(self.mass.shape[0])
+
+    def weighed(self, shapes: Floats) -> Floats:
+        """M times fields (n, 3, m)."""
+        return (self.mass @ shapes.reshape(len(self), 3 * shapes.shape[2])).reshape(shapes.shape)
+
+    def strained(self, shapes: Floats) -> Floats:
+        """K times fields (n, 3, m)."""
+        return (self.stiffness @ shapes.reshape(3 * len(self), shapes.shape[2])).reshape(shapes.shape)
+
+    def products(self, one: Floats, other: Floats) -> Floats:
+        """∫ρ u·v of the fields in the first three rows of shapes (n, r, m) and (n, r, k), shape (m, k)."""
+        return np.tensordot(one[:, :3], self.weighed(np.ascontiguousarray(other[:, :3])), ([0, 1], [0, 1]))
+
+
+class Clamp:
+    """Points of a body that cannot move: Σ φ_I(X_c) u_I = 0."""
+
+    def __init__(self, space: Space, points: Floats) -> None:
+        values = space.at(points).values
+        self.points = points
+        self.nodes: NDArray[np.int64] = np.unique(values.indices)
+        """those that matter, shape (b,)"""
+        _, sizes, across = np.linalg.svd(values[:, self.nodes].toarray())
+        rank = int((sizes > 1e-9 * sizes[0]).sum())
+        self.held: Floats = across[:rank].T @ across[:rank]
+        """the part of their coefficients that moves the points, a projection, b × b"""
+        self._free = across[rank:].T
+
+    def null_space(self, nodes: int) -> csr_array:
+        """All that the coefficients of n nodes can still do, shape (n, m), orthonormal columns."""
+        others = np.setdiff1d(np.arange(nodes), self.nodes)
+        free = np.zeros((nodes, len(others) + self._free.shape[1]))
+        free[others, np.arange(len(others))] = 1.0
+        free[self.nodes, len(others) :] = self._free
+        return csr_array(free)
+
+    def without(self, u: Floats) -> Floats:
+        """Coefficients (n, ...) without what would move the points."""
+        left = u.copy()
+        left[self.nodes] -= np.tensordot(self.held, u[self.nodes], 1)
+        return left
+
+
+def pins(points: Floats) -> bool:
+    """Whether a body with these points (k, 3) fixed can neither move nor turn: they are not in one line."""
+    if len(points) < 3:
+        return False
+    sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return bool(sizes[1] > 1e-6 * max(sizes[0], 1e-30))
+
+
+class Compliance:
+    """(K + shift M)⁻¹ where a body is free to move: its factor is kept."""
+
+    def __init__(self, matter: Matter, clamp: Clamp | None) -> None:
+        n = len(matter)
+        free = eye_array(n, format="csr") if clamp is None else clamp.null_space(n)
+        self._free = csr_array(kron(free, eye_array(3)))
+        self.stiffness = csr_array(self._free.T @ matter.stiffness @ self._free)
+        self.mass = csr_array(self._free.T @ kron(matter.mass, eye_array(3)) @ self._free)
+        self.shift = SHIFT * self.stiffness.trace() / max(self.mass.trace(), np.finfo(float).tiny)
+        shifted = csc_array(self.stiffness + self.shift * self.mass)
+        if shifted.shape[0] <= DENSE:
+            factor = cho_factor(shifted.toarray(), lower=True, overwrite_a=True, check_finite=False)
+            self._inverse = lambda b: cho_solve(factor, b, check_finite=False)
+        else:
+            self._inverse = splu(shifted, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve
+
+    def response(self, forces: Floats) -> Floats:
+        """What forces (n, 3, m) on the coefficients do, shape (n, 3, m): nothing, where the clamp takes all of them."""
+        flat = forces.reshape(-1, forces.shape[2])
+        acting = self._free.T @ flat
+        felt = np.linalg.norm(acting, axis=0) > UNFELT * np.linalg.norm(flat, axis=0)
+        result = np.zeros_like(flat)
+        if felt.any():
+            result[:, felt] = self._free @ self._inverse(acting[:, felt])
+        return result.reshape(forces.shape)
+
+    def lowest(self, count: int, progress: Progress | None) -> Floats:
+        """The lowest eigenvectors, by Lanczos' method on the inverse, shape (n, 3, count)."""
+        size = self.stiffness.shape[0]
+        if 4 * count >= size:
+            vectors = eigh(self.stiffness.toarray(), self.mass.toarray(), subset_by_index=[0, count - 1])[1]
+        else:
+            applied = self._inverse if progress is None else _counted(self._inverse, 3 * count, progress)
+            vectors = eigsh(
+                self.stiffness,
+                count,
+                self.mass,
+                sigma=-self.shift,
+                OPinv=LinearOperator((size, size), applied, dtype=np.float64),
+                v0=np.cos(np.arange(size, dtype=np.float64)),
+                tol=1e-10,
+            )[1]
+        return (self._free @ vectors).reshape(-1, 3, count)
+
+
+def _counted(inverse: Callable[[Floats], Floats], expected: int, progress: Progress) -> Callable[[Floats], Floats]:
+    done = 0
+
+    def counted(b: Floats) -> Floats:
+        nonlocal done
+        done += 1
+        progress("modes", min(1.0, done / expected))
+        return inverse(b)
+
+    return counted
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Shapes that are orthonormal in M and diagonal in K."""
+
+    shapes: Floats
+    """Ψ, shape (n, 3, l), or [Ψ; W] with the rotations that go with it, shape (n, 6, l)"""
+    values: Floats
+    """ω² in the body's own scales, ascending, shape (l,)"""
+
+
+def eigenmodes(
+    matter: Matter,
+    clamp: Clamp | None,
+    count: int,
+    compliance: Callable[[], Compliance],
+    progress: Progress | None = None,
+) -> Modes:
+    """The lowest `count` modes of a body that is clamped, or the lowest elastic ones of a free one; fewer if it has
+    fewer. Remembered on disk."""
+    rigid = 0 if clamp is not None else 6
+    freedom = 3 * len(matter)
+    if clamp is not None:
+        freedom -= 3 * round(np.trace(clamp.held))
+    count = max(0, min(count, MOST_MODES, freedom - rigid))
+    if count == 0:
+        return Modes(np.zeros((len(matter), 3, 0)), np.zeros(0))  # all of it is held
+
+    def compute() -> dict[str, Floats]:
+        found = compliance().lowest(count + rigid, progress)[:, :, rigid:]
+        modes = diagonal(matter, orthonormal(matter, found, [] if clamp is not None else [rigid_shapes(matter)]))
+        return {"shapes": modes.shapes, "values": modes.values}
+
+    base = np.zeros((0, 3)) if clamp is None else clamp.points
+    known = cache.remembered("modes", [VERSION, count, base, *matter.content], compute)
+    return Modes(known["shapes"], known["values"])
+
+
+def rigid_shapes(matter: Matter) -> Floats:
+    """The six rigid motions of a body, M-orthonormal, shape (n, 3, 6)."""
+    X = matter.content[0]
+    shapes = np.zeros((len(matter), 3, 6))
+    for axis in range(3):
+        unit = np.eye(3)[axis]
+        shapes[:, axis, axis] = 1.0
+        shapes[:, :, 3 + axis] = np.cross(unit, X)
+    return orthonormal(matter, shapes, [])
+
+
+def orthonormal(matter: Matter, wanted: Floats, apart_from: Sequence[Floats]) -> Floats:
+    """M-orthonormal shapes that span those `wanted` (n, r, m) together with others, (n, r, k), that are orthonormal;
+    those that others make up are dropped. Rows after the third come along."""
+    size = np.sqrt(np.einsum("iak,iak->k", wanted[:, :3], matter.weighed(np.ascontiguousarray(wanted[:, :3]))))
+    new = wanted[:, :, size > 0] / size[size > 0]
+    for _ in range(2):  # twice: the first time leaves what rounding left
+        for others in apart_from:
+            new = new - others[:, : new.shape[1]] @ matter.products(others, new)
+    gram = matter.products(new, new)
+    values, turn = eigh(0.5 * (gram + gram.T))
+    some = values > DEPENDENT**2
+    return new @ (turn[:, some] / np.sqrt(values[some]))
+
+
+def diagonal(matter: Matter, shapes: Floats) -> Modes:
+    """The modes of a body that can only move by orthonormal shapes (n, r, m)."""
+    n, _, m = shapes.shape
+    if m == 0:
+        return Modes(shapes, np.zeros(0))
+    fields = np.ascontiguousarray(shapes[:, :3])
+    small = np.tensordot(fields, matter.strained(fields), ([0, 1], [0, 1]))
+    values, turn = eigh(0.5 * (small + small.T))
+    turned = shapes @ turn
+    flat = turned[:, :3].reshape(3 * n, m)
+    size = np.abs(flat)
+    first = np.argmax(size > 0.999 * size.max(axis=0), axis=0)  # the first of the largest: its sign is to be positive
+    return Modes(turned * np.sign(flat[first, np.arange(m)]), values)

@@ -1,0 +1,1 @@
+"""How surfaces of particles move, each by its exact solution (W96)."""

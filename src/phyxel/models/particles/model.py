@@ -1,0 +1,376 @@
+"""Particle surfaces (W96): every point of a surface is a damped oscillator about its place, followed by its exact
+solution, so that no step is too long.
+
+    m ü + c u̇ + K (u − u₀) = F + P,   m = density · thickness · area,  c = drag · m,  K = foundation · area
+
+A step finds where the particles get without their links (`Arrival`), adds the pressure of a filling and the pull P of
+links, both of where the surface will be at its end, and puts what has come into colliders on their surface.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.contact.table import ColliderTable
+from phyxel.errors import PhyxelError
+from phyxel.material import Mixture
+from phyxel.models.particles.arrival import Arrival, no_arrival, set_walls
+from phyxel.models.particles.filling import Filling, enclosed
+from phyxel.models.particles.flight import (
+    Particles,
+    arrive,
+    find_dented_paces,
+    find_paces,
+    find_rests,
+    land,
+    land_among,
+    lean,
+    no_stuff,
+    show,
+    touch_down,
+)
+from phyxel.models.particles.sheet import Sheet
+from phyxel.models.particles.tension import Tension
+from phyxel.models.particles.wrapping import draw_to_colliders
+from phyxel.models.particles.yielding import arrive_dented, arrive_plastic
+from phyxel.models.reductions import CHUNK, find_fastest
+
+Floats = NDArray[np.float64]
+
+SETTLING_STEP, LINKED_SETTLING_STEP = 1 / 30, 1 / 240
+"""[s]; with links as long as a step otherwise is, or what a longer one cannot resolve of them would come to rest
+elsewhere"""
+SETTLING_STEPS = 5000
+LEANING = 0.5
+"""Longest step, over the time √(ρhl/p) in which a pressure takes a particle about half its way to its neighbours."""
+NARROWEST = 0.3
+"""Least spacing [units] that counts for this, so that a sliver of a mesh does not slow all."""
+
+
+class ParticleModel:
+    """Moves one surface. Lengths are in body units about the body's origin, axes are the world's, all in double."""
+
+    _mixture: Mixture
+
+    def __init__(self, sheet: Sheet, unit: float, velocities: Floats, device: wp.Device) -> None:
+        """`unit` is the body unit [m], `velocities` (n, 3) are those at the start [units/s]."""
+        self.sheet, self.unit, self.device = sheet, unit, device
+        n = len(sheet.X)
+        self._count = n
+        self._clock = dev.Shared(1, wp.float64, device)
+        self._force = dev.Shared(n, wp.vec3d, device)
+        self._goals = dev.Shared(0, wp.vec3d, device)
+        self._pressures = dev.Shared(0, wp.float64, device)
+        """with which it is drawn to each collider, times the unit [Pa m]; none if it is to none"""
+        self._walls = ColliderTable([unit], wp.float64, device)
+        self._tension = Tension(sheet, device) if len(sheet.elements) else None
+        self._filling: Filling | None = None
+        self._arrival = no_arrival(n, device)
+        self._fastest = wp.zeros(-(-n // CHUNK), dtype=wp.float64, device=device)
+        """of chunks of particles"""
+        self._shown = wp.zeros(n, dtype=wp.vec3, device=device)
+        p: Any = Particles()
+        p.X = wp.array(sheet.X, dtype=wp.vec3d, device=device)
+        p.kind, p.mass = wp.zeros(n, dtype=wp.int32, device=device), wp.zeros(n, dtype=wp.float64, device=device)
+        p.force, p.goal = self._force.array, self._goals.array
+        p.hold = wp.full(n, -1, dtype=wp.int32, device=device)
+        p.u = wp.zeros(n, dtype=wp.vec3d, device=device)
+        p.v = wp.array(np.asarray(velocities, np.float64), dtype=wp.vec3d, device=device)
+        p.pull = self._vectors(self._tension is not None)
+        p.pressed, p.peak, p.pace = (self._vectors(False) for _ in range(3))
+        self._particles = p
+        self._stuff, self._plastic = no_stuff(0, device), False
+        self._program: dev.Program | None = None
+        self._met: Any = None
+
+    def _vectors(self, wanted: bool) -> wp.array:
+        return wp.zeros(self._count if wanted else 0, dtype=wp.vec3d, device=self.device)
+
+    def _make_room(self, *names: str) -> None:
+        """For numbers of the particles that not all surfaces have."""
+        for name in names:
+            if not len(getattr(self._particles, name)):
+                setattr(self._particles, name, self._vectors(True))
+                self._program = None
+
+    # What it is made of, what holds it and what acts on it
+
+    def set_material(self, mixture: Mixture) -> None:
+        """What each particle is made of (membranes); motion goes on from where it is."""
+        self._mixture = mixture
+        self._write_stuff(calm=False)
+        self._particles.kind.assign(mixture.which.astype(np.int32))
+        self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
+        self._particles.mass.assign(self._mass)
+        if self._plastic:
+            self._make_room("peak", "pace")
+        if self._tension is not None:
+            self._tension.set_stiffness(self.sheet.elements.stiffness(mixture, self.unit))
+
+    def _write_stuff(self, calm: bool) -> None:
+        """`calm`: damped so that it goes straight to rest, critically where a settling step cannot follow the swing or
+        an overshoot would leave a dent, else not at all."""
+        materials: Any = self._mixture.materials
+        stiffness = np.array([one.foundation / (one.density * one.thickness) for one in materials])
+        drag = np.array([one.drag for one in materials])
+        plasticity = np.array([one.plasticity for one in materials])
+        if calm:
+            omega = np.sqrt(stiffness)
+            drag = np.where((omega * self._settling_step > 1) | (plasticity > 0), 2 * omega, 0.0)
+        columns = {
+            "drag": drag,
+            "stiffness": stiffness,
+            "damping": np.array([one.damping for one in materials]),
+            "plasticity": plasticity,
+            "limit": np.array([one.elastic_limit for one in materials]) / self.unit,
+            "clearance": np.array([one.thickness for one in materials]) / (2 * self.unit),
+        }
+        plastic = bool(((plasticity > 0) & (stiffness > 0)).any())
+        if len(self._stuff.pace) != len(materials) or plastic != self._plastic:
+            self._stuff, self._plastic, self._program = no_stuff(len(materials), self.device), plastic, None
+        for name, values in columns.items():
+            getattr(self._stuff, name).assign(values)
+        self._clock.host[0] = 0.0  # the next step is to find its paces
+
+    def set_holds(self, nodes: NDArray[np.integer]) -> None:
+        """Which particles are held from now on, (k,) in the order of the goals of a step; nothing jumps."""
+        hold = np.full(self._count, -1, np.int32)
+        hold[nodes] = np.arange(len(nodes))
+        self._particles.hold = wp.array(hold, dtype=wp.int32, device=self.device)
+        self._goals = dev.Shared(len(nodes), wp.vec3d, self.device)
+        self._particles.goal = self._goals.array
+        self._held = np.asarray(nodes, np.int64)
+        self._program = None
+
+    def set_force(self, force: Floats | None) -> None:
+        """F [N] on each particle from now on, gravity included, shape (n, 3)."""
+        self._force.host[:] = 0.0 if force is None else np.asarray(force, np.float64) / self.unit
+        self._force.push()
+
+    def set_filling(self, bulk: float, amount: float = 1.0) -> None:
+        """What is enclosed presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: nothing is."""
+        if self._filling is None and bulk > 0:
+            sheet, linked = self.sheet, self._tension is not None
+            self._filling = Filling(sheet.X, sheet.faces, self.unit, self.device, None if linked else sheet.normals)
+            self._make_room("pull", "pressed")
+        if self._filling is not None:
+            self._filling.set(bulk, amount)
+
+    def set_wraps(self, pressures: Floats) -> None:
+        """Pressure [Pa] times area at rest with which particles outside of each collider are drawn to it from now on,
+        shape (k,)."""
+        drawn = pressures if pressures.any() else np.zeros(0)
+        if len(drawn) != len(self._pressures.host):
+            self._pressures = dev.Shared(len(drawn), wp.float64, self.device)
+            self._particles.force = self._vectors(True) if len(drawn) else self._force.array
+            self._program = None
+        self._pressures.host[:] = self.unit * drawn
+        self._pressures.push()
+
+    # Stepping
+
+    def leans_within(self, pressure: float = 0.0) -> float:
+        """Time [s] in which the filling, with another pressure [Pa] such as that of wind, takes no particle out of its
+        neighbourhood: √(ρhl/p), l being its spacing. The areas that they press on lean with the surface but are those
+        of the step before, so that longer steps would let it tremble and crumple; where nothing presses, any length."""
+        push = np.full(self._count, pressure * self.unit) * self.sheet.areas
+        if self._tension is not None and len(self._particles.pressed):
+            push += np.linalg.norm(self._particles.pressed.numpy(), axis=1)
+        spacing = np.maximum(np.sqrt(self.sheet.areas), NARROWEST)
+        sharpest = float((push / (self._mass * spacing)).max())
+        return LEANING / np.sqrt(sharpest) if sharpest > 0 else np.inf
+
+    def step(self, dt: float, goals: Floats | None = None, colliders: ColliderTable | None = None) -> None:
+        """Go on by dt [s], with what is held displaced by `goals` (k, 3) [units] at the end, and out of colliders.
+
+        The table, in double for one body of this unit, is to be written for the end of the step, with the motion over
+        it: `write(colliders, origin[None], (end - dt, end), end)`."""
+        table = (self._walls if colliders is None else colliders).table
+        if self._program is None or table is not self._met:
+            self._capture(table)
+        assert self._program is not None
+        if self._clock.host[0] != dt:
+            self._clock.host[0] = dt
+            self._clock.push()
+            self._find_paces()
+        if goals is not None and len(goals):
+            self._goals.host[:] = goals
+            self._goals.push()
+        self._program.run()
+
+    def _find_paces(self) -> None:
+        count = len(self._stuff.pace)
+        dev.launch(find_paces, count, [self._stuff, self._clock.array], self.device, split=False)
+        if self._plastic:
+            inputs = [self._stuff, self._particles, self._clock.array]
+            dev.launch(find_dented_paces, self._count, inputs, self.device)
+
+    def _capture(self, table: Any) -> None:
+        stuff, p, n, clock, arrival = self._stuff, self._particles, self._count, self._clock.array, self._arrival
+        press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
+        lain = bool(table.count) and self._tension is not None
+        set_walls(arrival, n if lain else 0, self.device)
+        pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
+        if lain:
+            contact = [
+                dev.Launch(one, n, [stuff, p, clock, table, arrival], 0.5 * table.count) for one in (touch_down, lean)
+            ]
+            pull = [*contact, *pull]
+        if self._plastic:
+            way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
+        else:
+            way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
+        if table.count:
+            end = dev.Launch(land_among, n, [stuff, p, clock, table, arrival], 0.5 * table.count)
+        else:
+            end = dev.Launch(land, n, [stuff, p, clock, arrival], 0.1)
+        launches = [*self._drawing(table), way, *press, *pull, end]
+        if not (press or pull or table.count or self._plastic):  # nothing is left to do where they arrive
+            launches = [dev.Launch(arrive, n, [stuff, p, clock, self._arrived_at_once()], 0.1)]
+        self._program = dev.Program(launches, self.device)
+        self._met = table
+        self._find_paces()
+
+    def _arrived_at_once(self) -> Any:
+        """An arrival at where the particles are."""
+        arrival: Any = Arrival()
+        arrival.x, arrival.v = self._particles.u, self._particles.v
+        arrival.A, arrival.B, arrival.H = self._arrival.A, self._arrival.B, self._arrival.H
+        return arrival
+
+    def _drawing(self, table: Any) -> list[dev.Launch]:
+        if not len(self._pressures.host):
+            return []
+        p, areas = self._particles, wp.array(self.sheet.areas, dtype=wp.float64, device=self.device)
+        inputs = [table, self._pressures.array, p.X, p.u, areas, self._force.array, p.force]
+        return [dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)]
+
+    @property
+    def _settling_step(self) -> float:
+        return SETTLING_STEP if self._tension is None else LINKED_SETTLING_STEP
+
+    def settle(
+        self, goals: Floats | None = None, colliders: ColliderTable | None = None, tolerance: float = 1e-6
+    ) -> None:
+        """Go to static equilibrium, to about `tolerance` [units]; it is then at rest.
+
+        Whenever the surface as a whole gets slower it is stopped: it has passed its equilibrium. If nothing has gone
+        farther than the tolerance from stop to stop, that is it."""
+        self._write_stuff(calm=True)
+        v = self._particles.v
+        v.zero_()
+        last, before = 0.0, self.u
+        try:
+            for _ in range(SETTLING_STEPS):
+                self.step(min(self._settling_step, self.leans_within()), goals, colliders)
+                kinetic = self.energies()[1]
+                if kinetic <= last:
+                    v.zero_()
+                    now = self.u
+                    if np.abs(now - before).max() <= tolerance:
+                        return
+                    kinetic, before = 0.0, now
+                last = kinetic
+        finally:
+            v.zero_()
+            self._write_stuff(calm=False)
+        raise PhyxelError(
+            "the surface does not come to rest; hold it somewhere, or give it a foundation to rest on. If it lies on "
+            "something, less may do: px.settle(world, tolerance=1e-3)"
+        )
+
+    def stop(self) -> None:
+        """Be at rest in the present shape."""
+        self._particles.v.zero_()
+
+    # What it is like
+
+    @property
+    def u(self) -> Floats:
+        """Displacements [units], shape (n, 3)."""
+        return np.array(self._particles.u.numpy())
+
+    @property
+    def v(self) -> Floats:
+        """Velocities [units/s], shape (n, 3)."""
+        return np.array(self._particles.v.numpy())
+
+    @property
+    def rest(self) -> Floats:
+        """u₀: displacements of the places they are pulled to, which plasticity moves [units], shape (n, 3)."""
+        return self._rests()[0]
+
+    def _rests(self) -> tuple[Floats, Floats]:
+        """u₀ (n, 3), and how many times stiffer the pull to it is than the foundation, (n,)."""
+        if not self._plastic:
+            return np.zeros((self._count, 3)), np.ones(self._count)
+        rest, steeper = self._vectors(True), wp.zeros(self._count, dtype=wp.float64, device=self.device)
+        dev.launch(find_rests, self._count, [self._stuff, self._particles, rest, steeper], self.device)
+        return rest.numpy(), steeper.numpy()
+
+    def shown(self) -> tuple[wp.array, Floats]:
+        """u about an even displacement, on the device in single precision, (n,) of vec3; and that even one, (3,)."""
+        u = self._particles.u
+        dev.launch(show, self._count, [u, self._shown], self.device)
+        return self._shown, np.array(u[:1].numpy()[0])
+
+    def top_speed(self) -> float:
+        """Of the fastest particle [units/s]."""
+        inputs = [self._count, self._particles.v, self._fastest]
+        dev.launch(find_fastest, len(self._fastest), inputs, self.device)
+        return float(self._fastest.numpy().max())
+
+    def top_acceleration(self) -> float:
+        """Of the particle that forces, and what it is drawn to, push most [units/s²]; links and foundation left out."""
+        given = np.sqrt(np.einsum("na,na->n", self._force.host, self._force.host))
+        drawn = self._pressures.host.sum() * self.sheet.areas
+        return float(((given + drawn) / self._mass).max())
+
+    def energies(self) -> tuple[float, float]:
+        """Elastic (of foundation, links and filling) and kinetic energy [J]."""
+        p = self._particles
+        u, v = p.u.numpy(), p.v.numpy()
+        rest, steeper = self._rests()
+        foundation = self._mixture.number("foundation") * self.sheet.areas * self.unit**2 * steeper
+        elastic = 0.5 * foundation @ ((u - rest) ** 2).sum(axis=1) * self.unit**2
+        if self._tension is not None:
+            elastic += self._tension.energy(p.u) * self.unit**2
+        if self._filling is not None:
+            elastic += self._filling.energy(self.sheet.X + u)
+        return float(elastic), float(0.5 * self._mass @ (v**2).sum(axis=1) * self.unit**2)
+
+    def momenta(self) -> tuple[Floats, Floats]:
+        """Σ m v [kg m/s] and Σ m x × v [kg m²/s] about the body's origin, shape (3,) each."""
+        moved = self._mass[:, None] * self.v
+        spin = np.cross(self.sheet.X + self.u, moved).sum(axis=0)
+        return moved.sum(axis=0) * self.unit, spin * self.unit**2
+
+    def middle(self) -> Floats:
+        """The middle of mass [units], shape (3,)."""
+        return np.asarray(self._mass @ (self.sheet.X + self.u) / self._mass.sum())
+
+    def volume(self) -> float:
+        """What the surface encloses [m³]; of an open one that of the membrane itself, area · thickness."""
+        if self.sheet.closed:
+            assert self.sheet.faces is not None
+            return abs(enclosed(self.sheet.X + self.u, self.sheet.faces)) * self.unit**3
+        return float(self._mixture.number("thickness") @ self.sheet.areas) * self.unit**2
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that a checkpoint must keep."""
+        kept = {
+            name: np.array(getattr(self._particles, name).numpy()) for name in ("u", "v", "peak", "pull", "pressed")
+        }
+        return {name: values for name, values in kept.items() if len(values)}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        for name, values in state.items():
+            self._make_room(name)
+            getattr(self._particles, name).assign(values)
+        self._program = None  # paces follow from peaks

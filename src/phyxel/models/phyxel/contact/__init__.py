@@ -1,0 +1,1 @@
+"""How phyxel bodies push each other and themselves."""

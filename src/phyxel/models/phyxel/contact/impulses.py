@@ -1,0 +1,362 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Contact of bodies with each other and with themselves, by impulses.
+
+A node may take part in many contacts. Each gets a part of its mass in proportion to its share (Tonge et al. 2012), so
+that all can be resolved at once and no energy appears: along a direction e, contact i yields
+
+    w_i(e) = S_i/m_i + Σ_k s_ik S_k/m_k |e + ω(e) × r_k|²,   S_k = Σ over contacts of their shares in k
+
+to a unit impulse, where s, ω and r are those of its patch (see `meeting`). Lengths in metres, masses in kilograms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from phyxel import device as dev
+from phyxel.device import Launch
+from phyxel.mls.visibility import Sees
+from phyxel.models.phyxel.contact.candidates import WORK, Candidates, Frames
+from phyxel.models.phyxel.contact.patches import Contacts, against_patch, find_contacts, pair_weight
+from phyxel.solid.distance_grid import Guide, laid_guide
+
+if TYPE_CHECKING:
+    from phyxel.body import Body
+    from phyxel.models.phyxel.model import PhyxelModel
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.floating]
+
+FINEST, CELL = 1 / 48, 0.3
+"""Cells of a body's distances: this share of its size, or of its node spacing if that is larger."""
+TOUCHING = 1.0e-4
+"""Gap, in spacings, below which bodies count as touching."""
+PUSHED_OUT = wp.constant(0.005)
+"""Share of a depth that is taken back in a step. A shift against the stress of a body does work: it has to be slower
+than sound, which crosses most bodies in less than a hundred steps."""
+ROUNDS = 4
+"""How often impulses are found in a step: contacts that share nodes see each other's only afterwards."""
+FARTHEST_MOVE = 0.5
+"""Nothing comes nearer than this share of the smaller spacing in one step."""
+
+
+@wp.kernel
+def sum_shares(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    hold: wp.array(dtype=wp.int32),
+    mass: wp.array(dtype=float),
+):
+    """S_k/m_k of each node."""
+    k = first + wp.tid()
+    if count[k] == 0:
+        return
+    shares = float(0.0)
+    if contacts.target[k] >= 0:
+        shares = 1.0
+    entry = k * capacity
+    end = entry + count[k]
+    while entry < end:
+        i = index[entry]
+        if contacts.target[i] == body[k]:
+            shares += pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
+        entry += 1
+    contacts.yielding[k] = 0.0
+    if hold[k] < 0:
+        contacts.yielding[k] = shares / (frames.unit[body[k]] * mass[k])
+
+
+@wp.kernel
+def find_impulses(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    clock: wp.array(dtype=float),
+    drift: int,
+    v: wp.array(dtype=wp.vec3),
+    shifting: int,
+):
+    """The impulse that ends the approach of each node, with Coulomb's friction, and the shift that takes a share of the
+    depth back, if there is to be one. What is apart may still close its distance in this step."""
+    i = first + wp.tid()
+    b = contacts.target[i]
+    if count[i] == 0 or b < 0:
+        return
+    velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, v)
+    centre = contacts.centre[i]
+    arm = x[i] - centre
+    per_inertia = contacts.per_inertia[i]
+    n = contacts.normal[i]
+    approach = -wp.dot(velocity, n)
+    along = velocity + approach * n
+    sliding = wp.length(along)
+    t = wp.vec3()
+    if sliding > 0.0:
+        t = along / sliding
+    turn_n = per_inertia * wp.cross(arm, n)
+    turn_t = per_inertia * wp.cross(arm, t)
+    gives_n = float(0.0)
+    gives_t = float(0.0)
+    entry = i * capacity
+    end = entry + count[i]
+    while entry < end:
+        k = index[entry]
+        if body[k] == b:
+            w = pair_weight(i, k, frames, body, ball, x) * contacts.yielding[k]
+            r = x[k] - centre
+            gives_n += w * wp.length_sq(n + wp.cross(turn_n, r))
+            gives_t += w * wp.length_sq(t + wp.cross(turn_t, r))
+        entry += 1
+    gives_n = contacts.yielding[i] + contacts.per_weight[i] * gives_n
+    gives_t = contacts.yielding[i] + contacts.per_weight[i] * gives_t
+    push = float(0.0)
+    rub = float(0.0)
+    depth = float(0.0)
+    if gives_n > 0.0:
+        apart = float(0.0)
+        if clock[drift] > 0.0:
+            apart = wp.max(contacts.gap[i], 0.0) / clock[drift]
+        push = wp.max(approach - apart, 0.0) / gives_n
+        rub = wp.min(sliding / gives_t, wp.sqrt(frames.friction[body[i]] * frames.friction[b]) * push)
+        # Faces that have just parted fit into each other: what coarse nodes take for a depth there is none.
+        family = frames.family[body[i]]
+        if shifting == 1 and (family < 0 or family != frames.family[b]):
+            depth = PUSHED_OUT * wp.max(-contacts.gap[i], 0.0) / gives_n
+    contacts.impulse[i] = push * n - rub * t
+    contacts.twist[i] = push * turn_n - rub * turn_t
+    contacts.shift[i] = depth * n
+    contacts.shift_twist[i] = depth * turn_n
+
+
+@wp.kernel
+def take_impulses(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    hold: wp.array(dtype=wp.int32),
+    mass: wp.array(dtype=float),
+    damping: wp.array(dtype=float),
+    clock: wp.array(dtype=float),
+    drift: int,
+    u: wp.array(dtype=wp.vec3),
+    v: wp.array(dtype=wp.vec3),
+    y: wp.array(dtype=wp.vec3),
+):
+    """What the contacts of each node do to it. The step is taken with the velocity they leave; a shift moves only."""
+    k = first + wp.tid()
+    if count[k] == 0 or hold[k] >= 0:
+        return
+    pushed = wp.vec3()
+    moved = wp.vec3()
+    touched = contacts.target[k] >= 0
+    if touched:
+        pushed = contacts.impulse[k]
+        moved = contacts.shift[k]
+    entry = k * capacity
+    end = entry + count[k]
+    while entry < end:
+        i = index[entry]
+        if contacts.target[i] == body[k]:
+            s = pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
+            r = x[k] - contacts.centre[i]
+            pushed -= s * (contacts.impulse[i] + wp.cross(contacts.twist[i], r))
+            moved -= s * (contacts.shift[i] + wp.cross(contacts.shift_twist[i], r))
+            touched = True
+        entry += 1
+    if touched:
+        b = body[k]
+        per_momentum = 1.0 / (frames.unit[b] * frames.unit[b] * mass[k])
+        change = per_momentum * pushed
+        v[k] = v[k] + change
+        u[k] = u[k] + clock[drift] * change + per_momentum * moved
+        y[k] = u[k] + damping[k] * v[k]
+
+
+def _sees(body: Body) -> Sees:
+    """What tells which parts of a body can come to touch. One that cracks is asked anew after each cut, and only for
+    what its cracks hide, which is soon told: legs that it has besides are near each other by their nodes."""
+    return body.sees if body.fracture is None or not body.has_cracked else body.fracture.cracks.sees
+
+
+class BodyContact:
+    """Contact between the bodies of a phyxel model, and of each with itself."""
+
+    def __init__(self, model: PhyxelModel, bodies: Sequence[Body], melted: Sequence[Body], flows: bool) -> None:
+        self._model, self._bodies = model, bodies
+        units = np.array([body.unit for body in bodies])
+        sees = [None if body in melted else _sees(body) for body in bodies]
+        self.candidates = Candidates(model, units, sees, np.array([flows and body in melted for body in bodies]))
+        wholes = {name: number for number, name in enumerate(dict.fromkeys(body.whole for body in bodies))}
+        family = [wholes[body.whole] if body.has_cracked else -1 for body in bodies]
+        self.candidates.frames.family = wp.array(family, dtype=wp.int32, device=model.device)
+        device = model.device
+        self.contacts = Contacts()
+        self._make_room(1)  # until something is near
+        self.offsets = np.zeros((len(bodies), 3))
+        """origins of the bodies about a common one [m], shape (bodies, 3)"""
+        self._guides: dict[int, Guide] = {}
+        self._guide_array = wp.array([Guide() for _ in bodies], dtype=Guide, device=device)
+        self._closing = np.zeros((len(bodies), len(bodies)))
+        self._fresh = False
+        self.met = np.zeros((len(bodies), len(bodies)), bool)
+        """which bodies were near each other since `parties` was last asked"""
+
+    @property
+    def possible(self) -> bool:
+        """Whether any node may touch another."""
+        return bool(self.candidates.found.any())
+
+    # What the world asks for
+
+    def place(self) -> None:
+        """Say where bodies are, after their origins have moved, and how they rub."""
+        origins = np.array([body.origin for body in self._bodies])
+        found = self.candidates
+        self.offsets = origins - origins.mean(axis=0)
+        found.offset.host[:] = self.offsets
+        found.friction.host[:] = [body.friction for body in self._bodies]
+        found.offset.push()
+        found.friction.push()
+
+    def outdate(self) -> None:
+        """Something happened to the bodies from outside: candidates are to be found anew."""
+        self._fresh = False
+
+    @property
+    def slack(self) -> NDArray[np.float64]:
+        """What bodies may move before candidates are found anew [m], and which are near each other,
+        shape (2, bodies, bodies)."""
+        return np.stack([self.candidates.slack * self._fresh, self.candidates.near])
+
+    def resume(self, slack: NDArray[np.float64]) -> None:
+        """Go on as where `slack` was asked for: find candidates, but for no longer than they would have served."""
+        self._renew(np.inf)
+        self.candidates.slack, self.candidates.near = slack[0].copy(), slack[1].astype(bool)
+
+    def longest_step(self) -> float:
+        """Step [s] in which nothing that is near something else comes nearer by half a spacing."""
+        self._closing = self.candidates.closing_speeds()
+        if not np.isfinite(self._closing).all():
+            return np.inf  # the world says what is wrong
+        units = np.array([body.unit for body in self._bodies])
+        way = FARTHEST_MOVE * np.minimum.outer(units, units)
+        near = self.candidates.near & (self._closing > 0)
+        return float((way[near] / self._closing[near]).min(initial=np.inf))
+
+    def prepare(self, step: float, most: int) -> int:
+        """Have candidates for steps of `step` [s] from now on; for how many of `most` steps they serve, at least one.
+        `longest_step` has looked at the speeds."""
+        if not np.isfinite(self._closing).all():
+            return most
+        if not self._fresh or self.candidates.serve(step, most, self._closing) < most:
+            self._renew(step * float(self._closing.max()))
+        serves = max(1, self.candidates.serve(step, most, self._closing))
+        self.candidates.spend(serves * step, self._closing)
+        return serves
+
+    def _renew(self, way: float) -> None:
+        moved = self.candidates.renew(way)
+        self._fresh = True
+        self.met |= self.candidates.near
+        if self.possible and len(self.contacts.target) < len(self._model):
+            self._make_room(len(self._model))
+            moved = True
+        missing = [b for b in np.flatnonzero(self.candidates.found).tolist() if b not in self._guides]
+        for b in missing:
+            self._guides[b] = self._guide_of(self._bodies[b])
+        if missing:
+            guides = [self._guides.get(b, Guide()) for b in range(len(self._bodies))]
+            self._guide_array = wp.array(guides, dtype=Guide, device=self._model.device)
+        if moved or missing:
+            self._model.contacts_moved()
+
+    def _make_room(self, nodes: int) -> None:
+        for name, variable in Contacts.vars.items():  # type: ignore[attr-defined]
+            setattr(self.contacts, name, wp.zeros(nodes, dtype=variable.type.dtype, device=self._model.device))
+
+    def _guide_of(self, body: Body) -> Guide:
+        """Distances of a body's solid in its first shape, in its units about its middle then."""
+        if body.guide is not None:
+            return body.guide
+        corners = (body.placed_cloud() - body.born.centre) / body.born.unit
+        lower, upper = corners.min(axis=0) - 1, corners.max(axis=0) + 1
+        cell = max(CELL, FINEST * float((upper - lower).max()))
+
+        def closest(x: Floats) -> tuple[Floats, Floats, Floats]:
+            return x, x, body.solid_distance(x)
+
+        device = self._model.device
+        body.guide = body.once(("guide", str(device)), lambda: laid_guide(closest, lower, upper, cell, device))
+        return body.guide
+
+    def parties(self) -> list[set[int]]:
+        """Bodies that were near each other, or near some that were, since this was last asked."""
+        met = self.met | self.candidates.near
+        self.met = self.candidates.near.copy()
+        _, label = connected_components(met, directed=False)
+        return [set(np.flatnonzero(label == party).tolist()) for party in range(label.max() + 1)]
+
+    # What a step does
+
+    def over(self, kernel: wp.Kernel, *inputs: Any) -> Launch:
+        """A kernel of contact over all nodes."""
+        found = self.candidates
+        pairs = [found.frames, self._model.matter.body, found.ball, found.x, *found.lists, self.contacts]
+        return Launch(kernel, len(self._model), [*pairs, *inputs], work=WORK)
+
+    def finding(self, clock: wp.array, drift: int, nearest: float) -> list[Launch]:
+        """Contacts where nodes were before they moved with v for clock[drift] [s], of those that then are nearer than
+        `nearest` spacings."""
+        model, found = self._model, self.candidates
+        matter = model.matter
+        shape = [self._guide_array, matter.birth, found.support, matter.past, model.forces.gradient]
+        return [
+            found.place(clock, drift),
+            self.over(find_contacts, *shape, clock, drift, model.v, nearest),
+        ]
+
+    def launches(self, clock: wp.array, drift: int, y: wp.array) -> list[Launch]:
+        """Contacts in a leap-frog move of clock[drift] [s] that led to u, and what they do to u, v and y = u + βv.
+
+        They are found where the move began: angular momentum is kept when impulses act there, and J is known there."""
+        model = self._model
+        who = [model.hold, model.mass]
+
+        def impulses(shifting: int) -> list[Launch]:
+            return [
+                self.over(find_impulses, clock, drift, model.v, shifting),
+                self.over(take_impulses, *who, model.damping, clock, drift, model.u, model.v, y),
+            ]
+
+        return [
+            *self.finding(clock, drift, TOUCHING),
+            self.over(sum_shares, *who),
+            *impulses(1),
+            *(item for _ in range(ROUNDS - 1) for item in impulses(0)),
+        ]

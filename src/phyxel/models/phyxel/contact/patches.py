@@ -1,0 +1,278 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Where nodes meet a body, and the patch of it that they touch.
+
+Node i of one body touches another with the ball about it that touches its own surface. The nearest node j there says
+where that is in the other's *first* shape, X = X_j + J_j⁻¹ (x_i − x_j), whose solid knows the distance d(X):
+
+    n = J_j⁻ᵀ∇d / |J_j⁻ᵀ∇d|,   gap = d / |J_j⁻ᵀ∇d| − ball_i |J_iᵀ n|
+
+The nodes k around node i, with shares s_ik that sum up to one, make the patch that it touches: a rigid one, with centre
+c = Σ s_k x_k and inertia I = Σ s_k (|r_k|² − r_k r_kᵀ), r_k = x_k − c. An impulse λ on node i is taken up by it as
+
+    q_k = −s_k (λ + ω × r_k),   I ω = (x_i − c) × λ
+
+which keeps momentum and angular momentum; the same rigid motion says how fast the patch moves where node i is.
+Lengths in metres.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from phyxel import device as dev
+from phyxel.contact.table import deformed
+from phyxel.models.phyxel.contact.candidates import Frames, touching_distance
+from phyxel.solid.distance_grid import Guide, guided
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+THINNEST = wp.constant(0.005)
+"""Inertia of a patch, over the square of its spacing, that is added lest a row of nodes be twisted about itself."""
+FAR = wp.constant(1.0e30)
+COARSER = wp.constant(1.5)
+"""Nodes that are this many times farther apart than those of the other body are touched, but do not touch."""
+NEARER = wp.constant(0.8)
+"""Share of its first length to which a pair of nodes that do not see each other may shrink freely."""
+FLATTEST = wp.constant(0.05)
+"""Volume ratio below which a node's J says nothing of its surroundings."""
+
+
+@wp.func
+def pulled_back(p: wp.vec3, X_j: wp.vec3, x_j: wp.vec3, J_inverse: wp.mat33, unit: float):
+    """The place p [m] in the reference shape, in units, as node j sees it: X_j + J_j⁻¹ (p − x_j)."""
+    return X_j + J_inverse * (p - x_j) / unit
+
+
+@wp.func
+def share_weight(squared_distance: float, farthest: float):
+    """(1 − r²/R²)² inside R, else 0."""
+    inside = wp.max(1.0 - squared_distance / (farthest * farthest), 0.0)
+    return inside * inside
+
+
+@wp.func
+def pair_weight(
+    i: int, k: int, frames: Frames, body: wp.array(dtype=wp.int32), ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+):  # fmt: skip
+    """How much of what happens to node i happens to node k, before it is shared out; the same from both sides."""
+    farthest = touching_distance(ball[i], ball[k], frames.unit[body[i]], frames.unit[body[k]])
+    return share_weight(wp.length_sq(x[k] - x[i]), farthest)
+
+
+@wp.func
+def nearest_candidate(
+    i: int,
+    own: bool,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+):
+    """The nearest candidate of the own body, or of others, in its own spacings; -1 if none is within touching
+    distance."""
+    nearest = int(-1)
+    least = float(1.0e30)
+    entry = i * capacity
+    end = entry + count[i]
+    while entry < end:
+        k = index[entry]
+        unit = frames.unit[body[k]]
+        distance = wp.length_sq(x[k] - x[i]) / (unit * unit)
+        finer = frames.unit[body[i]] < COARSER * unit
+        if (
+            (body[k] == body[i]) == own
+            and finer
+            and distance < least
+            and pair_weight(i, k, frames, body, ball, x) > 0.0
+        ):
+            least = distance
+            nearest = k
+        entry += 1
+    return nearest
+
+
+@wp.struct
+class Contacts:
+    """What each node touches, shape (n,) each."""
+
+    target: wp.array(dtype=wp.int32)
+    """the body, or -1"""
+    normal: wp.array(dtype=wp.vec3)
+    """outward from the body touched"""
+    gap: wp.array(dtype=float)
+    """to it, where the step began [m]"""
+    per_weight: wp.array(dtype=float)
+    """1/Σ_k w_ik"""
+    centre: wp.array(dtype=wp.vec3)
+    """c of the patch [m]"""
+    per_inertia: wp.array(dtype=wp.mat33)
+    """I⁻¹ of the patch [1/m²]"""
+    yielding: wp.array(dtype=float)
+    """S_k/m_k [1/kg]; zero for what is held"""
+    impulse: wp.array(dtype=wp.vec3)
+    """λ_i [N s]"""
+    twist: wp.array(dtype=wp.vec3)
+    """ω of the impulse [N s/m]"""
+    shift: wp.array(dtype=wp.vec3)
+    """what moves apart without any velocity [kg m]"""
+    shift_twist: wp.array(dtype=wp.vec3)
+    """ω of the shift [kg]"""
+
+
+@wp.func
+def surface_met(
+    i: int,
+    j: int,
+    frames: Frames,
+    guides: wp.array(dtype=Guide),
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    X: wp.array(dtype=wp.vec3),
+    support: wp.array(dtype=float),
+    past: wp.array(dtype=wp.mat33),
+    gradient: wp.array(dtype=wp.mat33),
+    x: wp.array(dtype=wp.vec3),
+):
+    """Where the surface near node j faces, and how far node i is from it [m]; FAR if there is nothing to touch.
+
+    Parts of one body that are near each other in the reference shape, a bear's legs, are not told apart by its solid's
+    distance: there nodes meet as balls, once they are clearly nearer than they were at first. So do crushed ones, and
+    what has ever melted is touched at the balls of its nodes."""
+    if j < 0:
+        return wp.vec3(), FAR
+    b = body[j]
+    unit = frames.unit[b]
+    J = deformed(past[j], gradient[j])
+    J_i = deformed(past[i], gradient[i])
+    melted = frames.melted[b] == 1
+    if melted:
+        J = wp.identity(n=3, dtype=float)
+    if frames.melted[body[i]] == 1:
+        J_i = wp.identity(n=3, dtype=float)
+    alike = body[i] == b
+    at_first = wp.length(X[j] - X[i])
+    if melted and frames.melted[body[i]] == 1 and at_first < wp.max(support[i], support[j]):
+        return wp.vec3(), FAR  # they have flowed together
+    if melted and not alike:
+        n = wp.normalize(x[i] - x[j])
+        return n, wp.length(x[i] - x[j]) - ball[i] * wp.length(wp.transpose(J_i) * n) - ball[j]
+    if (alike and (melted or at_first < wp.max(support[i], support[j]))) or wp.determinant(J) < FLATTEST:
+        n = wp.normalize(x[i] - x[j])
+        both = ball[i] * wp.length(wp.transpose(J_i) * n) + ball[j] * wp.length(wp.transpose(J) * n)
+        if alike:
+            both = wp.min(both, NEARER * unit * at_first)
+        return n, wp.length(x[i] - x[j]) - both
+    J_inverse = wp.inverse(J)
+    place = pulled_back(x[i], X[j], x[j], J_inverse, unit)
+    # Nearer to where it was itself: that is its own neighbourhood, pressed together.
+    if alike and wp.length_sq(place - X[i]) < wp.length_sq(place - X[j]):
+        return wp.vec3(), FAR
+    d, slope = guided(guides[b], place)
+    slope = wp.transpose(J_inverse) * slope
+    steep = wp.length(slope)
+    if steep < 0.1:
+        return wp.vec3(), FAR
+    n = slope / steep
+    return n, unit * d / steep - ball[i] * wp.length(wp.transpose(J_i) * n)
+
+
+@wp.kernel
+def find_contacts(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    guides: wp.array(dtype=Guide),
+    X: wp.array(dtype=wp.vec3),
+    support: wp.array(dtype=float),
+    past: wp.array(dtype=wp.mat33),
+    gradient: wp.array(dtype=wp.mat33),
+    clock: wp.array(dtype=float),
+    drift: int,
+    v: wp.array(dtype=wp.vec3),
+    nearest: float,
+):
+    """Which body each node touches, or comes nearer to than `nearest` spacings, and the patch of it that it touches."""
+    i = first + wp.tid()
+    contacts.target[i] = -1
+    if count[i] == 0:
+        return
+    j = nearest_candidate(i, False, frames, body, ball, x, capacity, count, index)
+    n, room = surface_met(i, j, frames, guides, body, ball, X, support, past, gradient, x)
+    own = nearest_candidate(i, True, frames, body, ball, x, capacity, count, index)
+    n_own, room_own = surface_met(i, own, frames, guides, body, ball, X, support, past, gradient, x)
+    if room_own < room:
+        j = own
+        n = n_own
+        room = room_own
+    if room > frames.unit[body[i]]:
+        return
+    b = body[j]
+    total = float(0.0)
+    lever = wp.vec3()
+    outer = wp.mat33()
+    velocity = wp.vec3()
+    entry = i * capacity
+    end = entry + count[i]
+    while entry < end:
+        k = index[entry]
+        if body[k] == b:
+            w = pair_weight(i, k, frames, body, ball, x)
+            r = x[k] - x[i]
+            total += w
+            lever += w * r
+            outer += w * wp.outer(r, r)
+            velocity += w * v[k]
+        entry += 1
+    velocity = frames.unit[body[i]] * v[i] - frames.unit[b] * velocity / total
+    if room + clock[drift] * wp.dot(n, velocity) >= nearest * frames.unit[body[i]]:
+        return
+    lever = lever / total
+    outer = outer / total - wp.outer(lever, lever)
+    least = THINNEST * frames.unit[b] * frames.unit[b]
+    contacts.target[i] = b
+    contacts.normal[i] = n
+    contacts.gap[i] = room
+    contacts.per_weight[i] = 1.0 / total
+    contacts.centre[i] = x[i] + lever
+    contacts.per_inertia[i] = wp.inverse((wp.trace(outer) + least) * wp.identity(n=3, dtype=float) - outer)
+
+
+@wp.func
+def against_patch(
+    i: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    v: wp.array(dtype=wp.vec3),
+):
+    """Velocity of node i against the patch that it touches [m/s]."""
+    b = contacts.target[i]
+    centre = contacts.centre[i]
+    velocity = wp.vec3()
+    spin = wp.vec3()
+    entry = i * capacity
+    end = entry + count[i]
+    while entry < end:
+        k = index[entry]
+        if body[k] == b:
+            part = pair_weight(i, k, frames, body, ball, x) * v[k]
+            velocity += part
+            spin += wp.cross(x[k] - centre, part)
+        entry += 1
+    velocity += wp.cross(contacts.per_inertia[i] * spin, x[i] - centre)
+    return frames.unit[body[i]] * v[i] - frames.unit[b] * contacts.per_weight[i] * velocity

@@ -1,0 +1,382 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Contact of bodies inside an implicit step: one-sided springs on the gap that the step leads to.
+
+    g_i = gap_i + Δt n·(v_i − v_patch),   energy ½ κ_i min(g_i, 0)²,   A gains Δt²κ_i n nᵀ where g_i < 0
+
+Springs are some times stiffer than what they push against, Δt²κ = STIFFER·(m + Δt²K), so that the system stays well
+conditioned. What begins a step inside the other is asked for a share of its depth only, lest it be shot out.
+Friction μ·push against the sliding is written as −rub·v_t and so made implicit. Metres, kilograms.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import warp as wp
+from scipy.sparse.csgraph import connected_components
+
+from phyxel import device as dev
+from phyxel.device import Launch, Shared
+from phyxel.models.phyxel.conjugate import filtered
+from phyxel.models.phyxel.contact.candidates import Frames
+from phyxel.models.phyxel.contact.impulses import BodyContact
+from phyxel.models.phyxel.contact.patches import Contacts, against_patch, pair_weight
+
+if TYPE_CHECKING:
+    from phyxel.models.phyxel.model import PhyxelModel
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+STIFFER = wp.constant(10.0)
+"""Stiffness of a contact over that of what it pushes against."""
+RETURN = wp.constant(0.2)
+"""Share of a depth that a step is asked to take back."""
+REACHED = 0.5
+"""Gap, in spacings, up to which a node may come to touch within a step."""
+SLOWEST = wp.constant(1.0e-4)
+"""Sliding speed below which friction is viscous, in spacings per second."""
+
+
+@wp.struct
+class Springs:
+    """What springs do to each node, shape (n,) each."""
+
+    stiff: wp.array(dtype=float)
+    """Δt²κ [kg]"""
+    rub: wp.array(dtype=float)
+    """[kg]"""
+    pressed: wp.array(dtype=wp.int32)
+    """whether the spring pushes"""
+    was_pressed: wp.array(dtype=wp.int32)
+    """whether it did when contacts were last looked at"""
+
+
+@wp.func
+def along_spring(i: int, contacts: Contacts, springs: Springs, velocity: wp.vec3):
+    """What a spring that pushes, and its friction, answer to a relative velocity: Δt²κ n(n·v) + rub v_t [N s]."""
+    n = contacts.normal[i]
+    across = wp.dot(n, velocity)
+    return springs.stiff[i] * float(springs.pressed[i]) * across * n + springs.rub[i] * (velocity - across * n)
+
+
+@wp.kernel
+def tighten(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    springs: Springs,
+    dt: wp.array(dtype=float),
+    mass: wp.array(dtype=float),
+    block: wp.array(dtype=wp.mat33),
+):
+    """Δt²κ = STIFFER·a_i a_p/(a_i + a_p), a = m + Δt² tr K/3 of the node and of its patch [kg]."""
+    i = first + wp.tid()
+    springs.rub[i] = 0.0
+    springs.pressed[i] = 0
+    springs.was_pressed[i] = 0
+    b = contacts.target[i]
+    if count[i] == 0 or b < 0:
+        return
+    patch = float(0.0)
+    entry = i * capacity
+    end = entry + count[i]
+    while entry < end:
+        k = index[entry]
+        if body[k] == b:
+            s = pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
+            patch += s * (mass[k] + dt[0] * dt[0] * wp.trace(block[k]) / 3.0)
+        entry += 1
+    patch = patch * frames.unit[b]
+    own = frames.unit[body[i]] * (mass[i] + dt[0] * dt[0] * wp.trace(block[i]) / 3.0)
+    springs.stiff[i] = STIFFER * own * patch / (own + patch)
+
+
+@wp.kernel
+def press(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    springs: Springs,
+    dt: wp.array(dtype=float),
+    v: wp.array(dtype=wp.vec3),
+):
+    """The impulse of each spring at the velocities of now."""
+    i = first + wp.tid()
+    if count[i] == 0 or contacts.target[i] < 0:
+        return
+    velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, v)
+    n = contacts.normal[i]
+    wanted = wp.max(contacts.gap[i], RETURN * contacts.gap[i]) / dt[0]
+    across = wanted + wp.dot(n, velocity)
+    springs.pressed[i] = wp.where(across < 0.0, 1, 0)
+    push = springs.stiff[i] * wp.max(-across, 0.0)
+    along = velocity - wp.dot(n, velocity) * n
+    contacts.impulse[i] = push * n - springs.rub[i] * along
+    contacts.twist[i] = contacts.per_inertia[i] * wp.cross(x[i] - contacts.centre[i], contacts.impulse[i])
+
+
+@wp.kernel
+def rub_on(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    springs: Springs,
+    v: wp.array(dtype=wp.vec3),
+    changed: wp.array(dtype=wp.int32),
+):
+    """How contacts rub, by the push of now; and whether any pushes that did not, or the other way about."""
+    i = first + wp.tid()
+    b = contacts.target[i]
+    if count[i] == 0 or b < 0:
+        return
+    if springs.pressed[i] != springs.was_pressed[i]:
+        changed[0] = 1
+    springs.was_pressed[i] = springs.pressed[i]
+    springs.rub[i] = 0.0
+    if springs.pressed[i] == 1:
+        velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, v)
+        n = contacts.normal[i]
+        push = wp.max(wp.dot(n, contacts.impulse[i]), 0.0)
+        sliding = wp.length(velocity - wp.dot(n, velocity) * n)
+        rough = wp.sqrt(frames.friction[body[i]] * frames.friction[b])
+        springs.rub[i] = rough * push / wp.max(sliding, SLOWEST * frames.unit[b])
+
+
+@wp.func
+def gathered(
+    k: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+):
+    """What the impulses of all contacts do to node k [N s]."""
+    pushed = wp.vec3()
+    if contacts.target[k] >= 0:
+        pushed = contacts.impulse[k]
+    entry = k * capacity
+    end = entry + count[k]
+    while entry < end:
+        i = index[entry]
+        if contacts.target[i] == body[k]:
+            s = pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
+            pushed -= s * (contacts.impulse[i] + wp.cross(contacts.twist[i], x[k] - contacts.centre[i]))
+        entry += 1
+    return pushed
+
+
+@wp.kernel
+def take_presses(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    hold: wp.array(dtype=wp.int32),
+    contact: wp.array(dtype=wp.int32),
+    normal: wp.array(dtype=wp.vec3),
+    rest: wp.array(dtype=wp.vec3),
+    r: wp.array(dtype=wp.vec3),
+):
+    """The impulses of the springs, added to the momentum that is missing."""
+    k = first + wp.tid()
+    if count[k] == 0:
+        return
+    unit = frames.unit[body[k]]
+    pushed = gathered(k, frames, body, ball, x, capacity, count, index, contacts) / (unit * unit)
+    rest[k] = rest[k] + pushed
+    r[k] = r[k] + filtered(pushed, hold[k], contact[k], normal[k])
+
+
+@wp.kernel
+def stretch(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    springs: Springs,
+    p: wp.array(dtype=wp.vec3),
+):
+    """What each contact answers to the direction p."""
+    i = first + wp.tid()
+    if count[i] == 0 or contacts.target[i] < 0:
+        return
+    velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, p)
+    contacts.impulse[i] = along_spring(i, contacts, springs, velocity)
+    contacts.twist[i] = contacts.per_inertia[i] * wp.cross(x[i] - contacts.centre[i], contacts.impulse[i])
+
+
+@wp.kernel
+def couple(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    coupling: wp.array(dtype=wp.vec3),
+):
+    """The part of A p that contacts make."""
+    k = first + wp.tid()
+    coupling[k] = wp.vec3()
+    if count[k] > 0:
+        unit = frames.unit[body[k]]
+        coupling[k] = gathered(k, frames, body, ball, x, capacity, count, index, contacts) / (unit * unit)
+
+
+@wp.kernel
+def block_springs(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    springs: Springs,
+    stiffer: wp.array(dtype=wp.mat33),
+):
+    """Diagonal blocks of what contacts add to A, for the preconditioner; twists are left out."""
+    k = first + wp.tid()
+    total = wp.mat33()
+    own = contacts.target[k] >= 0
+    if own and count[k] > 0:
+        total = spring_block(k, contacts, springs)
+    entry = k * capacity
+    end = entry + count[k]
+    while entry < end:
+        i = index[entry]
+        if contacts.target[i] == body[k]:
+            s = pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
+            total += s * s * spring_block(i, contacts, springs)
+        entry += 1
+    stiffer[k] = total / frames.unit[body[k]]
+
+
+@wp.func
+def spring_block(i: int, contacts: Contacts, springs: Springs):
+    """Δt²κ n nᵀ + rub (1 − n nᵀ)."""
+    n = contacts.normal[i]
+    across = springs.stiff[i] * float(springs.pressed[i]) - springs.rub[i]
+    return across * wp.outer(n, n) + springs.rub[i] * wp.identity(n=3, dtype=float)
+
+
+@wp.kernel
+def add_energy(
+    first: int,
+    frames: Frames,
+    body: wp.array(dtype=wp.int32),
+    ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+    capacity: int,
+    count: wp.array(dtype=wp.int32),
+    index: wp.array(dtype=wp.int32),
+    contacts: Contacts,
+    springs: Springs,
+    v: wp.array(dtype=wp.vec3),
+    energy: wp.array(dtype=float),
+):
+    """½ push²/(Δt²κ) + ½ rub |v_t|² of each contact, in the units of its node, added to the energy of the node."""
+    i = first + wp.tid()
+    if count[i] == 0 or contacts.target[i] < 0:
+        return
+    n = contacts.normal[i]
+    velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, v)
+    push = wp.dot(n, contacts.impulse[i])
+    along = velocity - wp.dot(n, velocity) * n
+    unit = frames.unit[body[i]]
+    work = 0.5 * (push * push / springs.stiff[i] + springs.rub[i] * wp.length_sq(along))
+    energy[i] = energy[i] + work / (unit * unit * unit)
+
+
+class ContactSprings:
+    """The launches of an implicit step that see to contact between bodies."""
+
+    def __init__(self, model: PhyxelModel, contact: BodyContact) -> None:
+        self._model, self._contact = model, contact
+        device, n = model.device, len(model)
+        self._springs = Springs()
+        self._springs.stiff, self._springs.rub = (wp.zeros(n, dtype=float, device=device) for _ in range(2))
+        self._springs.pressed, self._springs.was_pressed = (
+            wp.zeros(n, dtype=wp.int32, device=device) for _ in range(2)
+        )
+        self._no_time = wp.zeros(1, dtype=float, device=device)
+
+    def start(self, dt: wp.array, block: wp.array) -> list[Launch]:
+        """Find what may touch in this step."""
+        return [
+            *self._contact.finding(self._no_time, 0, REACHED),
+            self._contact.over(tighten, self._springs, dt, self._model.mass, block),
+        ]
+
+    def rub(self, changed: Shared) -> list[Launch]:
+        """Friction by the push of the last `press`."""
+        return [self._contact.over(rub_on, self._springs, self._model.v, changed.array)]
+
+    def press(self, dt: wp.array, held: list[wp.array], rest: wp.array, r: wp.array) -> list[Launch]:
+        """Impulses at v, added to what is missing."""
+        return [
+            self._contact.over(press, self._springs, dt, self._model.v),
+            self._contact.over(take_presses, *held, rest, r),
+        ]
+
+    def couple(self, p: wp.array, coupling: wp.array) -> list[Launch]:
+        """The part of A p that contacts make."""
+        return [self._contact.over(stretch, self._springs, p), self._contact.over(couple, coupling)]
+
+    def blocks(self, stiffer: wp.array) -> list[Launch]:
+        """Diagonal blocks of what contacts add to A."""
+        return [self._contact.over(block_springs, self._springs, stiffer)]
+
+    def energy(self, energy: wp.array) -> list[Launch]:
+        """Energy of the springs, added to that of the nodes; after `press`."""
+        return [self._contact.over(add_energy, self._springs, self._model.v, energy)]
+
+    def parties(self) -> list[list[int]]:
+        """Which bodies push on each other, as groups."""
+        model, contacts = self._model, self._contact.contacts
+        bodies = len(model.ranges)
+        if bodies == 1:
+            return [[0]]
+        pressed = np.flatnonzero((self._springs.pressed.numpy() == 1) & (contacts.target.numpy() >= 0))
+        touch = np.zeros((bodies, bodies), bool)
+        touch[model.matter.body.numpy()[pressed], contacts.target.numpy()[pressed]] = True
+        _, label = connected_components(touch, directed=False)
+        return [np.flatnonzero(label == party).tolist() for party in range(label.max() + 1)]

@@ -1,0 +1,171 @@
+"""What a body that moves on its own, by a Galerkin or a modal model, shares with the world around it.
+
+Lengths are in units of the body's mean node spacing, positions are counted from the middle of its reference shape,
+axes are the world's. Fields are given by coefficients u_I of the shape functions: u(X) = Σ_I φ_I(X) u_I. Stress is in
+Pa and time in s, so a density counts as ρ unit²: M ü = −K u with K = ∫ Bᵀ C B in these lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from phyxel.contact.touch import Feel
+from phyxel.errors import PhyxelError
+from phyxel.material import Material, Mixture
+from phyxel.mls.shape_functions import ShapeValues
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Points of a body that something has hold of."""
+
+    points: Floats
+    """X, shape (k, 3)"""
+    still: bool
+    """whether they stay where they are: a support, not a hand"""
+    turns: bool = False
+    """whether the body's rotation at its one point is held, too"""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Where a hold is to be at the end of a step."""
+
+    displacements: Floats
+    """of each of its points, shape (k, 3)"""
+    rotation: Floats
+    """how far it has turned since it was taken, 3 × 3"""
+
+
+def check_solid(model: str, materials: Iterable[Material]) -> None:
+    """Refuse what such a body cannot be made of."""
+    for material in materials:
+        if material.viscosity is not None:
+            raise PhyxelError(f'model = "{model}" cannot melt (material.viscosity); model = "phyxel" melts')
+        if model == "modal" and np.isfinite(material.flow_strain):
+            raise PhyxelError(
+                'model = "modal" cannot yield, its modes are those of an elastic body; "galerkin" and "phyxel" do'
+            )
+        if model == "modal" and material.strength is not None:
+            raise PhyxelError(
+                'model = "modal" cannot crack (material.strength), its modes are those of a whole body; "galerkin" and '
+                '"phyxel" do'
+            )
+
+
+class LoneModel(Protocol):
+    """Moves one body."""
+
+    @property
+    def space(self) -> Any:
+        """A `Space`, or what a crumb has of one."""
+
+    @property
+    def u(self) -> Floats:
+        """Coefficients of the displacement, shape (n, 3)."""
+
+    @property
+    def v(self) -> Floats:
+        """Coefficients of the velocity [1/s], shape (n, 3)."""
+
+    def set_material(self, mixture: Mixture, rotation: Floats) -> None:
+        """What each node is made of, with the material's axes turned by `rotation`; motion goes on from where it is."""
+
+    def set_holds(self, holds: Sequence[Hold]) -> None:
+        """What is held from now on; nothing jumps."""
+
+    def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
+        """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end, and out of
+        what is felt."""
+
+    def stop(self) -> None:
+        """Be at rest in the present shape, out of touch with everything."""
+
+    def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
+        """Go to static equilibrium, to `tolerance`; the body is then at rest."""
+
+    def shown(self) -> tuple[wp.array, Floats]:
+        """Coefficients of the displacement about an even one, on the device in single precision, (n,) of vec3; and that
+        even one, shape (3,)."""
+
+    def displacement(self, at: ShapeValues) -> Floats:
+        """u at points, shape (m, 3)."""
+
+    def gradient(self, at: ShapeValues) -> Floats:
+        """∇u at points, (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
+
+    def stress(self, at: ShapeValues, material: Mixture, which: NDArray[np.integer]) -> Floats:
+        """Cauchy stress [Pa] at points whose laws are `which` of the mixture's, shape (m, 3, 3)."""
+
+    def energies(self) -> tuple[float, float]:
+        """Elastic and kinetic energy [J]."""
+
+    def momenta(self) -> tuple[Floats, Floats]:
+        """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
+
+    def middle(self) -> Floats:
+        """The middle of mass, shape (3,)."""
+
+    def plastic(self, at: ShapeValues) -> Floats:
+        """Permanent strain at points, shape (m, 3, 3)."""
+
+    def volume(self) -> float:
+        """∫ |J| [m³]."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that a checkpoint must keep."""
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+
+
+class Tangible(Protocol):
+    """A model whose body others can touch."""
+
+    @property
+    def space(self) -> Any:
+        """What has `nodes`, which coefficients of positions are those of u on top of, shape (n, 3)."""
+
+    @property
+    def u(self) -> Floats:
+        """Coefficients of the displacement, shape (n, 3)."""
+
+    @property
+    def v(self) -> Floats:
+        """Coefficients of the velocity [1/s], shape (n, 3)."""
+
+    @property
+    def margin(self) -> float:
+        """How far its surface may lie outside the box around its coefficients."""
+
+    def unload(self, dt: float) -> None:
+        """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
+
+    def compliance(self, rows: csr_array, dt: float) -> Floats:
+        """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
+        until its end, shape (3k, 3k)."""
+
+    def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
+        """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
+        the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
+
+    def energies(self) -> tuple[float, float]:
+        """Elastic and kinetic energy [J]."""
+
+    def work(self, before: Floats) -> float:
+        """What the pushes of the last step have done since u was `before` (n, 3) [J]."""
+
+    def calm(self, energy: float) -> float:
+        """Take some energy of vibration away, as far as there is any; how much that was [J]. Momenta stay."""
+
+    def ease(self) -> None:
+        """Take half of what the last impulses have moved back, and leave velocities such that momenta stay."""

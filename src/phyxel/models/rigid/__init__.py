@@ -1,0 +1,1 @@
+"""How crumbs move: as rigid bodies."""

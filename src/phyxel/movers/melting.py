@@ -1,0 +1,200 @@
+"""Bodies whose reference shape changes while they move: what melts, flows together, and is solid again.
+
+All that have ever melted share one anchor, so that their phyxels can become each other's neighbours. While any part of
+them is fluid they are absorbed together, again and again; strain is carried along exactly, so that solid parts do not
+notice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.body import Body
+from phyxel.body.placement import Anchor
+from phyxel.material import Mixture
+from phyxel.models.law import Row
+from phyxel.models.phyxel import reshape
+from phyxel.movers.melt_surface import Skins
+from phyxel.surface.hull import Hull
+from phyxel.surface.surfels import Surfels
+from phyxel.world.checkpoint import under
+
+if TYPE_CHECKING:
+    from phyxel.movers.phyxel_bodies import Phyxels
+
+STIFFER = 2.0
+NOTICEABLE = 0.02
+"""How much stiffer than when last absorbed, and how large a |∇u|, for a body to be absorbed."""
+
+
+class Pool:
+    """The bodies that have melted."""
+
+    def __init__(self, phyxels: Phyxels) -> None:
+        self._phyxels = phyxels
+        self.bodies: list[Body] = []
+        self._anchor: Anchor | None = None
+        self.absorptions = 0
+        """how often the reference shape has changed"""
+        self._stiffness: dict[Body, float] = {}
+        """of bodies that have never melted, when they were last absorbed [Pa]"""
+        self.skins = Skins(phyxels)
+
+    @property
+    def surfaced(self) -> int:
+        """How often surfaces have changed."""
+        return self.skins.renewals
+
+    @property
+    def flows(self) -> bool:
+        """Whether anything is molten now."""
+        return any(is_fluid(body) for body in self.bodies)
+
+    def material_changed(self, body: Body, before: Mixture) -> None:
+        """A body got other laws: it may have melted, or be solid again, or only stiffer."""
+        self.take_in(body)
+        self._keep_stress(body, before)
+        if not self.flows:
+            self.absorb()
+            self.skins.end(self.bodies)
+        if self.flows != (self._phyxels.model.melt is not None):
+            self.set_melt()
+            self._phyxels.anchors_changed()
+
+    def set_melt(self) -> None:
+        """Tell the model which bodies flow."""
+        bodies = [self._phyxels.bodies.index(body) for body in self.bodies]
+        for body in bodies if not self.flows else []:
+            reshape.let_go_of_birth(self._phyxels.model, body)
+        self._phyxels.model.set_melt(bodies if self.flows else [])
+        if self.flows:
+            self.skins.begin(self.bodies)
+        self._phyxels.renew_contact()
+
+    def take_in(self, body: Body) -> None:
+        """If a body is molten for the first time: from now on it is counted from where the others are."""
+        if not is_fluid(body) or body in self.bodies:
+            return
+        self._absorb_alone(body)
+        model, index = self._phyxels.model, self._phyxels.bodies.index(body)
+        if self._anchor is None:
+            self._anchor = body.anchor
+        else:
+            old, new = body.anchor, self._anchor
+            reshape.rescale(model, index, new.unit, old.unit / new.unit, (old.origin - new.origin) / new.unit)
+            body.anchor = new
+            model.set_material(index, body.mixture, body.rotation)
+            body.surfels.absorb(new.unit, new.origin)
+        reshape.let_go_of_birth(model, index)
+        self.bodies.append(body)
+        body.has_melted = True
+        self.set_melt()
+        self._phyxels.anchors_changed()
+
+    def _absorb_alone(self, body: Body) -> None:
+        """The present shape of one body becomes its reference shape."""
+        model, anchor = self._phyxels.model, body.anchor
+        surface = self._carried(body)
+        shift = reshape.absorb_body(model, self._phyxels.bodies.index(body), body.support, body.sees)
+        self._move(anchor, shift)
+        body.reshaped = True
+        surface.absorb(anchor.unit, anchor.origin)
+
+    def _carried(self, body: Body) -> Surfels:
+        """All surfels of a body, where it is at this moment."""
+        model, surfels = self._phyxels.model, body.surfels
+        self._phyxels.world.revision += 1
+        model.ensure_forces()
+        surfels.carry(model, self._phyxels.bodies.index(body), body.unit, body.origin)
+        return surfels
+
+    def _move(self, anchor: Anchor, shift: NDArray[np.float64]) -> None:
+        anchor.origin = anchor.origin + anchor.unit * shift
+        anchor.centre = anchor.origin.copy()
+        self._phyxels.anchors_changed()
+
+    def _keep_stress(self, body: Body, before: Mixture) -> None:
+        """Stiffening must not multiply the stress that is there (M04 §4.1): so much strain is stored as makes that
+        stress. Hourglass control has no such store: its part is dropped by absorbing the deformation."""
+        model, index = self._phyxels.model, self._phyxels.bodies.index(body)
+        old, new = ([Row.of(m, body.rotation) for m in mix.materials] for mix in (before, body.mixture))
+        pairs = {(a, b) for a, b in zip(before.which.tolist(), body.mixture.which.tolist(), strict=True)}
+        stiffer = [(a, b) for a, b in pairs if new[b].shear_norm > old[a].shear_norm]
+        if not stiffer:
+            return
+        low, _ = model.ranges[index]
+        chosen = [low + np.flatnonzero((before.which == a) & (body.mixture.which == b)) for a, b in stiffer]
+        stresses = [reshape.stress_under(model, nodes, old[a]) for nodes, (a, _) in zip(chosen, stiffer, strict=True)]
+        if body in self.bodies:
+            self.absorb()
+        elif self._is_due(body, max(old[a].shear_norm for a, _ in stiffer), max(new[b].shear_norm for _, b in stiffer)):
+            self._absorb_alone(body)
+        for nodes, stress, (_, b) in zip(chosen, stresses, stiffer, strict=True):
+            reshape.take_up_stress(model, nodes, stress, new[b])
+
+    def _is_due(self, body: Body, old: float, new: float) -> bool:
+        """Whether a body has become so much stiffer [Pa] since it was last absorbed, and is so deformed, that it should
+        be again. A ramp passes here many times."""
+        since = self._stiffness.setdefault(body, old)
+        strained = float(np.abs(self._phyxels.field(body, "gradient")).max()) > NOTICEABLE
+        if new > STIFFER * since and strained:
+            self._stiffness[body] = new
+            return True
+        return False
+
+    def refresh(self) -> None:
+        """Absorb what has flowed, if it has gone far enough."""
+        melt = self._phyxels.model.melt
+        if melt is not None and melt.moved():
+            self.absorb()
+
+    def absorb(self) -> None:
+        """The present shape of all that has ever melted becomes its reference shape."""
+        model = self._phyxels.model
+        if model.melt is None or self._anchor is None:
+            return
+        surfaces = [self._carried(body) for body in self.bodies]
+        self._move(self._anchor, model.melt.absorb())
+        self.absorptions += 1
+        for surface in surfaces:
+            surface.absorb(self._anchor.unit, self._anchor.origin)
+        self.skins.refresh(self.bodies, now=not self.flows)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of surfaces that are not those of birth."""
+        reshaped = [body for body in self._phyxels.bodies if body.reshaped]
+        centres = {f"centre.{body.name}": body.centre for body in reshaped}
+        surfaces = {
+            f"surface.{body.name}.{name}": array for body in reshaped for name, array in body.surfels.state().items()
+        }
+        surfaces |= {
+            f"skin.{body.name}.{name}": array for body in self.bodies for name, array in body.hull.state().items()
+        }
+        stiffness = [self._stiffness.get(body, 0.0) for body in self._phyxels.bodies]
+        counts = {
+            "absorptions": np.array(self.absorptions),
+            "stiffness": np.array(stiffness),
+            "skins": self.skins.numbers,
+        }
+        return counts | centres | surfaces
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        self.absorptions = int(state["absorptions"])
+        self.skins.numbers = state["skins"]
+        known = zip(self._phyxels.bodies, state["stiffness"].tolist(), strict=True)
+        self._stiffness = {body: stiffness for body, stiffness in known if stiffness > 0}
+        for body in self._phyxels.bodies:
+            if body.reshaped:
+                body.anchor.centre = state[f"centre.{body.name}"]
+                body.surfels.restore(under(f"surface.{body.name}.", state), body.unit)
+        for body in self.bodies:
+            body.hull = Hull.restored(under(f"skin.{body.name}.", state))
+
+
+def is_fluid(body: Body) -> bool:
+    """Whether any part of a body is molten."""
+    return any(material.viscosity is not None for material in body.mixture.materials)

@@ -1,0 +1,102 @@
+"""Where a body that moves on its own is among the colliders of its world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.contact.colliders import Collider, Ground
+from phyxel.contact.table import ColliderTable, measured
+from phyxel.contact.touch import Feel, Surroundings
+from phyxel.errors import PhyxelError
+from phyxel.region import Vector
+from phyxel.surface.surfels import Surfels
+
+if TYPE_CHECKING:
+    from phyxel.body import Body
+    from phyxel.world import World
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Displaced:
+    """What surfels follow."""
+
+    u: wp.array
+    colliders: Any
+
+
+def refuse_overlap(world: World, body: Body, shift: Vector = (0.0, 0.0, 0.0)) -> None:
+    """What starts deep in a collider, as it is or after a shift [m], would be shot out of it."""
+    for collider in (one for one in world.colliders if isinstance(one, Collider)):
+        place, rotation = collider.pose(world.time)
+        depth = -float(measured(collider, (body.positions + shift - place) @ rotation, world.device)[0].min())
+        if depth > body.unit:
+            raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
+
+
+class Setting:
+    """The colliders as one body feels them, and as its surfels see them."""
+
+    def __init__(self, world: World, body: Body) -> None:
+        self._world, self._body = world, body
+        self.around = Surroundings(body.unit)
+        """what the host asks"""
+        self._walls = ColliderTable([body.unit], wp.float32, world.device)
+        self.arrived = True
+        """whether the body may have come to be in a collider without having moved there"""
+
+    def place(self, start: float, end: float) -> None:
+        """Colliders are where they are at `end` [s], and move as they do since `start`."""
+        self.around.place(self._world.colliders, self._body.origin, (start, end), end)
+
+    def place_now(self) -> None:
+        """Colliders are where they are now, at rest."""
+        self.place(self._world.time, self._world.time)
+
+    @property
+    def feel(self) -> Feel | None:
+        """What tells of the colliders, if there are any."""
+        return self.around.feel if self._world.colliders else None
+
+    def set_down(self, clearance: float = 0.0) -> None:
+        """A free body that starts in the ground is raised until its skin is a clearance [m] above it; in another
+        collider it is refused."""
+        if not self.arrived:
+            return
+        self.arrived = False
+        body = self._body
+        if body.handles or not self._world.colliders:
+            return
+        for ground in (one for one in self._world.colliders if isinstance(one, Ground)):
+            up, skin = np.array(ground.normal), body.placed_cloud()
+            # Not the surfels: these are shown on the ground where they are in it.
+            depth = ground.height + clearance - float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf))
+            if depth > 0:
+                body.origin = body.origin + depth * up
+                self._world.revision += 1
+        self.place_now()
+        depth = -float(self.around.feel((body.positions - body.origin) / body.unit).gap.min())
+        if depth > 1:
+            raise PhyxelError(f"{body.name}: starts {depth * body.unit:.3g} m inside a collider; move one of them")
+
+    def carry(self, surfels: Surfels, u: wp.array, offset: Floats) -> None:
+        """Move surfels to where the body is, by displacements u about an even one, both in units."""
+        body = self._body
+        origin = body.origin + body.unit * offset  # single precision keeps its digits
+        self._write_walls(origin)
+        surfels.follow(_Displaced(u, self._walls.table), 0, body.unit, origin)
+
+    def walls(self) -> tuple[Any, int]:
+        """See `Mover.walls`."""
+        self._write_walls(self._body.origin)
+        return self._walls.table, 0
+
+    def _write_walls(self, origin: Floats) -> None:
+        time = self._world.time
+        self._walls.write(self._world.colliders, origin[None], (time, time), time)

@@ -1,0 +1,171 @@
+"""Tables of the scene file that describe points and colliders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
+from phyxel.contact.mold import Mold
+from phyxel.errors import SceneError, did_you_mean
+from phyxel.material.look import NAMES
+from phyxel.points.cloud import PointCloud
+from phyxel.points.load import OPACITY, load
+from phyxel.points.shapes import SHAPES
+from phyxel.points.sheets import SURFACES
+from phyxel.solid.solid import CLOSING, Solid
+from phyxel.world.world import MOST_TICKS
+
+Triple = tuple[float, float, float]
+Rate = Annotated[int, Field(ge=1, le=MOST_TICKS)]
+SPARSE_MESH = 2_000
+"""A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""
+
+
+class Part(BaseModel):
+    """A table of the scene file: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SourcePart(Part):
+    """Where points come from: a built-in shape, or a file beside the scene."""
+
+    name: str | None = None
+    shape: str | None = None
+    file: str | None = None
+    points: int | None = Field(default=None, ge=4)
+    units: str = "m"
+    up: str = "y"
+    opacity: float = Field(default=OPACITY, ge=0, le=1)
+    closing: float = Field(default=CLOSING, ge=0, le=0.9)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.shape is None) == (self.file is None):
+            raise ValueError('give either shape = "bear" or file = "scan.ply"')
+        return self
+
+    def _built_in(self) -> PointCloud:
+        known = [*SHAPES, *SURFACES]
+        if self.shape not in known:
+            raise SceneError(f'shape = "{self.shape}": no built-in shape{did_you_mean(str(self.shape), known)}')
+        return load(self.shape, points=self.points)
+
+    def cloud(self, folder: Path) -> PointCloud:
+        """The points; files are looked for beside the scene file."""
+        if self.file is None:
+            return self._built_in()
+        path = folder / Path(self.file).expanduser()
+        if not path.exists():
+            raise SceneError(f'file = "{self.file}": no such file; looked for {path}')
+        cloud = load(path, self.points, self.units, self.up, self.opacity)
+        if self.points is None and cloud.faces is not None and len(cloud) < SPARSE_MESH:
+            cloud = load(path, 10 * SPARSE_MESH, self.units, self.up)
+        return cloud
+
+
+class GroundPart(Part):
+    kind: Literal["ground"]
+    name: str | None = None
+    height: float = 0.0
+    friction: float = 0.5
+    restitution: float = 0.0
+
+    def collider(self, folder: Path) -> Ground:
+        return Ground(self.height, self.friction, self.restitution)
+
+
+class KeyframePart(Part):
+    """Where a collider is at a time."""
+
+    at: float
+    to: Triple
+    rotate: Triple | None = None
+
+
+class PlacedPart(Part):
+    """What every collider but the ground has."""
+
+    name: str | None = None
+    at: Triple = (0.0, 0.0, 0.0)
+    rotate: Triple = (0.0, 0.0, 0.0)
+    friction: float = 0.5
+    restitution: float = 0.0
+    path: list[KeyframePart] | None = None
+    look: Literal[NAMES] = "stone"  # type: ignore[valid-type]
+
+    def _placed(self) -> dict[str, Any]:
+        frames = (
+            None
+            if self.path is None
+            else [(one.at, one.to) if one.rotate is None else (one.at, one.to, one.rotate) for one in self.path]
+        )
+        return self.model_dump(include={"at", "rotate", "friction", "restitution", "look"}) | {"path": frames}
+
+
+class SpherePart(PlacedPart):
+    kind: Literal["sphere"]
+    radius: float
+
+    def collider(self, folder: Path) -> Sphere:
+        return Sphere(self.radius, **self._placed())
+
+
+class BoxPart(PlacedPart):
+    kind: Literal["box"]
+    lower: Triple
+    upper: Triple
+
+    def collider(self, folder: Path) -> Box:
+        return Box(self.lower, self.upper, **self._placed())
+
+
+class CapsulePart(PlacedPart):
+    kind: Literal["capsule"]
+    start: Triple
+    end: Triple
+    radius: float
+
+    def collider(self, folder: Path) -> Capsule:
+        return Capsule(self.start, self.end, self.radius, **self._placed())
+
+
+class SpikePart(PlacedPart):
+    kind: Literal["spike"]
+    height: float
+    radius: float
+
+    def collider(self, folder: Path) -> Spike:
+        return Spike(self.height, self.radius, **self._placed())
+
+
+class FunnelPart(PlacedPart):
+    kind: Literal["funnel"]
+    upper_radius: float
+    lower_radius: float
+    height: float
+    thickness: float
+
+    def collider(self, folder: Path) -> Funnel:
+        sizes = (self.upper_radius, self.lower_radius, self.height, self.thickness)
+        return Funnel(*sizes, **self._placed())
+
+
+class MoldPart(PlacedPart, SourcePart):
+    kind: Literal["mold"]
+    size: float | None = Field(default=None, gt=0)
+    inside_out: bool = False
+    open_above: float | None = None
+
+    def collider(self, folder: Path) -> Mold:
+        solid = Solid(self.cloud(folder), closing=self.closing)
+        return Mold(solid, self.inside_out, self.size, self.open_above, **self._placed())
+
+
+ColliderPart = GroundPart | SpherePart | BoxPart | CapsulePart | SpikePart | FunnelPart | MoldPart
+COLLIDERS: dict[str, type[Part]] = {
+    get_args(part.model_fields["kind"].annotation)[0]: part for part in get_args(ColliderPart)
+}

@@ -1,0 +1,204 @@
+"""What pages see of a world: its bodies, its colliders and what is inside, as snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.body import Body
+from phyxel.body.inside import Plane
+from phyxel.body.quantities import QUANTITIES, Quantity, quantity
+from phyxel.contact.colliders import Collider, Ground
+from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.render.inside.lattice import shape_of
+from phyxel.render.inside.legend import Legend, Limits
+from phyxel.render.stage import framing, visible_box
+from phyxel.scene.body_tables import CameraPart, OutputPart
+from phyxel.view.figures import ColliderFigure, Figure, shows
+from phyxel.view.messages import Part, Snapshot
+from phyxel.view.slices import Slice
+from phyxel.view.values import Gauge, carried_discs, legend_about
+from phyxel.world import World
+
+Floats = NDArray[np.floating]
+
+SURFACES = ("auto", "surfels", "mesh", "splats", "nodes")
+MODES = ("surface", "slice")
+FORGOTTEN = 0.005
+"""Share by which limits of the colours come nearer to what is seen in each update: after a blow one sees again what is
+left of it within some seconds."""
+ON_SHEETS = ("speed",)
+"""Fields that particle surfaces have."""
+
+
+class Sight:
+    """Looks at a world, or at the world of a performance, from the simulation's thread.
+
+    `show` says what is seen: `surface` is what bodies are drawn as, "auto" for what they came as: splats, a mesh or
+    surfels; `field` a quantity by which they are coloured, in `mode` "surface" on their surface, in "slice" on a plane
+    of the reference shape, a normal and a point: what lies where the normal points to is cut away.
+    """
+
+    def __init__(self, of: Any) -> None:
+        self.world: World = getattr(of, "world", of)
+        self._content = None if of is self.world else of.scene.content
+        self.field: str | None = None
+        self.mode, self.surface = "surface", "auto"
+        self.plane: Plane | None = None
+        """none: through the middle of each body, across z"""
+        self._limits: Limits | None = None
+        self._figures: dict[Body, Figure] = {}
+        self._gauges: dict[Body, Gauge] = {}
+        self._slices: dict[Body, tuple[object, Slice]] = {}
+        self._colliders: dict[Collider, ColliderFigure] = {}
+        self._size: float | None = None
+
+    # What is asked for
+
+    def show(
+        self,
+        field: str | None = None,
+        mode: str = "surface",
+        plane: tuple[Sequence[float], Sequence[float]] | None = None,
+        surface: str = "auto",
+    ) -> None:
+        """Show this from now on; a wrong wish changes nothing."""
+        field = None if field in (None, "none") else field
+        for key, given, known in (("mode", mode, MODES), ("surface", surface, SURFACES)):
+            if given not in known:
+                raise PhyxelError(f'{key} = "{given}": not known{did_you_mean(given, known)}')
+        if field is not None:
+            self._check_field(field)
+        elif mode == "slice":
+            raise PhyxelError(f"a slice shows a field: choose one of {', '.join(QUANTITIES)}")
+        seen = None if plane is None else Plane.read(plane)
+        if field != self.field:
+            self._limits = None if field is None else Limits(quantity(field))
+        self.field, self.mode, self.plane, self.surface = field, mode, seen, surface
+
+    def _check_field(self, field: str) -> None:
+        quantity(field)
+        if not any(_has(body, field) for body in self.world.bodies):
+            raise PhyxelError(
+                f"{field}: particle surfaces have only a {' and a '.join(ON_SHEETS)}; stress, strain and the distance "
+                "to the surface are inside solids"
+            )
+
+    def fields(self) -> list[dict[str, str]]:
+        """Fields that some body has, for pages."""
+        return [
+            {"name": name, "title": one.title, "unit": one.unit}
+            for name, one in QUANTITIES.items()
+            if any(_has(body, name) for body in self.world.bodies)
+        ]
+
+    def camera(self) -> dict[str, Any]:
+        """The first camera: as the scene asks for, else one that sees the bodies and the ground under them."""
+        told = self._content
+        camera, output = (CameraPart(), OutputPart()) if told is None else (told.camera, told.output)
+        framed = framing(*visible_box(self.world), camera, output)
+        eye, target = camera.eye or framed.eye, camera.target or framed.target
+        return {"eye": [float(x) for x in eye], "target": [float(x) for x in target], "fov": camera.fov}
+
+    # What is seen
+
+    def snapshot(
+        self, frame: int, pins: Sequence[Sequence[float]] = (), grabs: Sequence[dict[str, Any]] = ()
+    ) -> Snapshot:
+        """The world as it is now."""
+        bodies = self.world.bodies
+        for kept in (self._figures, self._gauges, self._slices):
+            for gone in kept.keys() - set(bodies):
+                del kept[gone]
+        values = {body: self._values(body) for body in bodies}
+        slices = {body: self._slice(body) for body in bodies if self._is_cut(body)}
+        legend = self._legend([*values.values(), *(one.values for one in slices.values())])
+        range = (0.0, 1.0) if legend is None else (legend.low, legend.high)
+        parts = [part for body in bodies for part in self._parts(body, values[body], slices.get(body), range)]
+        about = {
+            "frame": frame,
+            "time": self.world.time,
+            "ground": self._ground(),
+            "size": self._extent(),
+            "legend": None if legend is None else legend_about(legend),
+            "plane": max(slices.values(), key=lambda one: len(one.values)).outline() if slices else None,
+            "pins": [list(pin) for pin in pins],
+            "grabs": list(grabs),
+        }
+        return Snapshot(about, (*parts, *self._collider_parts()))
+
+    def _legend(self, values: Sequence[Floats | None]) -> Legend | None:
+        """The scale of the field, around what is seen of it now and a little while ago."""
+        if self._limits is None:
+            return None
+        seen = [known for known in values if known is not None]
+        if self.field == "distance":  # which is 0 all over the surface: the scale reaches as deep as nodes lie
+            seen += [-body.reach for body in self.world.bodies]
+        self._limits.see(np.concatenate(seen or [np.zeros(0)]), FORGOTTEN)
+        return self._limits.legend()
+
+    def kind(self, body: Body) -> str:
+        """What a body is drawn as: what is asked for, if it can be."""
+        if self._is_cut(body):
+            return "surfels"
+        able = shows(body)
+        wished = able[0] if self.surface == "auto" else self.surface
+        # Splats have colours of their own: a field is shown on surfels.
+        if wished not in able or (wished == "splats" and self.field is not None):
+            return "surfels"
+        return wished
+
+    def _is_cut(self, body: Body) -> bool:
+        return self.field is not None and self.mode == "slice" and body.sheet is None
+
+    def _quantity(self) -> Quantity:
+        assert self.field is not None
+        return quantity(self.field)
+
+    def _values(self, body: Body) -> Floats | None:
+        if self.field is None or not _has(body, self.field) or self._is_cut(body):
+            return None
+        if body not in self._gauges:
+            self._gauges[body] = Gauge(body)
+        return self._gauges[body].values(self._quantity(), self.kind(body))
+
+    def _slice(self, body: Body) -> Slice:
+        plane = self.plane or Plane((0.0, 0.0, 1.0))
+        shape = (plane, shape_of(body), carried_discs(body))
+        if body not in self._slices or self._slices[body][0] != shape:
+            self._slices[body] = shape, Slice(body, plane, self.world.device)
+        cut = self._slices[body][1]
+        cut.look(self._quantity())
+        return cut
+
+    def _parts(self, body: Body, values: Floats | None, cut: Slice | None, range: tuple[float, float]) -> list[Part]:
+        if body not in self._figures:
+            self._figures[body] = Figure(body, self.world.device)
+        figure = self._figures[body]
+        if cut is not None:
+            return [figure.of_discs(cut.half(), None, range), figure.pane(cut, range)]
+        return [figure.part(self.kind(body), values, range)]
+
+    def _collider_parts(self) -> list[Part]:
+        solid = [one for one in self.world.colliders if isinstance(one, Collider)]
+        self._colliders = {one: self._colliders.get(one) or ColliderFigure(one, self.world.device) for one in solid}
+        time = self.world.time
+        return [figure.part(f"collider {k}", time) for k, figure in enumerate(self._colliders.values())]
+
+    def _ground(self) -> float | None:
+        heights = [one.height for one in self.world.colliders if isinstance(one, Ground)]
+        return max(heights) if heights else None
+
+    def _extent(self) -> float:
+        """Diagonal of the box around all bodies when they were first seen [m]."""
+        if self._size is None:
+            places = np.concatenate([body.positions for body in self.world.bodies] or [np.zeros((1, 3))])
+            self._size = max(float(np.linalg.norm(np.ptp(places, axis=0))), 1e-9)
+        return self._size
+
+
+def _has(body: Body, field: str) -> bool:
+    return body.sheet is None or field in ON_SHEETS

@@ -1,0 +1,139 @@
+"""Checkpoints: the state of a world in a file, to go on from with the same bits."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.errors import CheckpointError
+from phyxel.files import whole_file
+from phyxel.world.breaking import Break, divide
+
+if TYPE_CHECKING:
+    from phyxel.body.holds import Handle
+    from phyxel.world.world import World
+
+State = dict[str, NDArray[Any]]
+
+FORMAT = 5
+
+
+def save(world: World, path: str | os.PathLike[str], note: str) -> None:
+    """Write the state of a world to `path` (.npz)."""
+    content: State = {
+        "fingerprint": np.array(fingerprint(world) + note),
+        "clock": np.array([world.time, world.past_events]),
+        "gravity": world.gravity,
+        "materials": np.array(_materials(world)),
+        "surroundings": np.array(_surroundings(world), str),
+        "holds": np.array(_holds(world)).reshape(-1, 2),
+    }
+    for h, handle in enumerate(_handles(world)):
+        content |= {f"hold{h}.taken": handle.taken, f"hold{h}.moved": handle.moved}
+    for k, one in enumerate(world.breaks):
+        content |= below(f"break{k}.", one.state())
+    for body in world.bodies:
+        content |= below(f"fracture.{body.name}.", {} if body.fracture is None else body.fracture.state())
+    for k, mover in enumerate(world.movers):
+        content |= below(f"mover{k}.", mover.state())
+    with whole_file(path) as file:
+        np.savez(file, **content)  # type: ignore[arg-type]
+
+
+def restore(world: World, path: str | os.PathLike[str], note: str) -> None:
+    """Go to the state that `save` wrote, in a world built from the same scene."""
+    content = _read(path)
+    if str(content.get("fingerprint")) != fingerprint(world) + note:
+        raise CheckpointError(f"{path}: a checkpoint of another scene; build the world it was saved from")
+    time, events = content["clock"].tolist()
+    if events < world.past_events:
+        raise CheckpointError(f"{path}: lies before an event that has happened here; build the world anew")
+    _break_apart(world, content, path)
+    world.replay(int(events))
+    if content["holds"].tolist() != _holds(world):
+        raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")
+    if content["surroundings"].tolist() != _surroundings(world):
+        raise CheckpointError(f"{path}: other colliders or fields than this world has; build that it was saved from")
+    world.set_clock(time)
+    if content["materials"].tolist() != _materials(world):
+        raise CheckpointError(
+            f"{path}: bodies had been changed, melted or made solid by a script; do the same to them before you "
+            "restore, or let it happen by world.at"
+        )
+    world.gravity = content["gravity"]
+    for h, handle in enumerate(_handles(world)):
+        handle.taken, handle.moved = content[f"hold{h}.taken"], content[f"hold{h}.moved"]
+    for body in world.bodies:
+        if body.fracture is not None:
+            body.fracture.restore(under(f"fracture.{body.name}.", content))
+    for k, mover in enumerate(world.movers):
+        mover.restore(under(f"mover{k}.", content))
+    world.revision += 1
+
+
+def _break_apart(world: World, content: State, path: str | os.PathLike[str]) -> None:
+    """Let the same bodies fall apart as had then, each after as many events."""
+    breaks: list[Break] = []
+    while found := under(f"break{len(breaks)}.", content):
+        breaks.append(Break.restored(found))
+    known = len(world.breaks)
+    if known > len(breaks) or not all(map(Break.same, world.breaks, breaks)):
+        raise CheckpointError(f"{path}: bodies have fallen apart here that had not then; build the world anew")
+    for one in breaks[known:]:
+        world.replay(max(one.events, world.past_events))
+        body = next(body for body in world.bodies if body.name == one.name)
+        assert body.fracture is not None
+        body.fracture.restore(one.cracks)
+        world.mover_of(body).cut(body)
+        divide(world, one)
+
+
+def _read(path: str | os.PathLike[str]) -> State:
+    try:
+        with open(path, "rb") as opened, zipfile.ZipFile(opened), np.load(opened, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise CheckpointError(f"{path}: not a readable checkpoint ({error})") from error
+
+
+def fingerprint(world: World) -> str:
+    """What a world is built of, as a hash: a checkpoint fits only a world with the same."""
+    digest = hashlib.sha256(f"{FORMAT} {world.first_gravity.tolist()}".encode())
+    for body in world.bodies:
+        if body.name == body.whole:
+            digest.update(body.name.encode() + body.certificate + str(body.friction).encode())
+    return digest.hexdigest()
+
+
+def _materials(world: World) -> list[str]:
+    """What each body is made of now, as a hash."""
+    return [hashlib.sha256(body.mixture.signature()).hexdigest() for body in world.bodies]
+
+
+def _surroundings(world: World) -> list[str]:
+    """Colliders and fields that are there now: they may come and go with events."""
+    return [*(one.signature() for one in world.colliders), *(field.label for field in world.fields)]
+
+
+def _handles(world: World) -> list[Handle]:
+    return [handle for body in world.bodies for handle in body.handles]
+
+
+def _holds(world: World) -> list[list[int]]:
+    """Which body each hold is on, and how many of its points it has."""
+    return [[world.bodies.index(handle.body), len(handle.points)] for handle in _handles(world)]
+
+
+def below(prefix: str, state: State) -> State:
+    """A state with names that begin so."""
+    return {prefix + name: array for name, array in state.items()}
+
+
+def under(prefix: str, state: State) -> State:
+    """What of a state has names that begin so, without that beginning."""
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}

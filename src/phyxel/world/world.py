@@ -1,0 +1,326 @@
+"""The world: bodies, colliders, fields, gravity and the clock."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.body import Body
+from phyxel.contact.colliders import Collider, Ground
+from phyxel.errors import PhyxelError
+from phyxel.fields import ForceField
+from phyxel.material import Mixture
+from phyxel.movers.field_bodies import Company
+from phyxel.movers.mover import Mover, Piece
+from phyxel.movers.phyxel_bodies import Phyxels
+from phyxel.movers.sheet_bodies import Membranes
+from phyxel.region import Vector, as_vector
+from phyxel.world import checkpoint
+from phyxel.world.breaking import Break, break_apart
+
+Floats = NDArray[np.float64]
+
+ON_TICK = 1e-6
+"""Share of a tick by which a time may be off and still is that of the tick: clocks are summed up."""
+MOST_TICKS = 1_000_000
+"""in a second"""
+LONGEST_UNBROKEN = 1 / 60 * (1 + 1e-9)
+"""Time after which bodies with cracks are looked at whether they have parted [s]."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A moment of `World.play`."""
+
+    index: int
+    time: float
+    bodies: Sequence[Body]
+
+
+class World:
+    """Owns the clock and what bodies meet; movers move the bodies."""
+
+    def __init__(
+        self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None, rate: int | None = None
+    ) -> None:
+        self.device = dev.pick(device)
+        self.bodies: list[Body] = []
+        self.colliders: list[Ground | Collider] = []
+        self.fields: list[ForceField] = []
+        self.time = 0.0
+        self.rate = rate
+        self.revision = 0
+        """counts changes of the bodies' shape, so that surfaces know when to follow"""
+        self.phyxels = Phyxels(self)
+        """the mover of all phyxel bodies"""
+        self.company = Company(self)
+        """the mover of Galerkin, modal and rigid ones"""
+        self.membranes = Membranes(self)
+        """the mover of all particle surfaces"""
+        self._movers: list[Mover] = [self.phyxels, self.company, self.membranes]
+        self._events: list[tuple[float, Callable[[World], None]]] = []
+        self.past_events = 0
+        """how many events have happened"""
+        self.breaks: list[Break] = []
+        """how bodies have fallen apart so far"""
+        self.gravity = gravity
+        self.first_gravity = self.gravity
+        """that it was made with [m/s²]"""
+
+    # Building
+
+    @property
+    def gravity(self) -> Floats:
+        """[m/s²], shape (3,); assign another at any time."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, gravity: Vector) -> None:
+        self._gravity = as_vector("gravity", gravity, "m/s²")
+        self._gravity.setflags(write=False)  # movers must hear of a change
+        self._surroundings_changed()
+
+    @property
+    def rate(self) -> int | None:
+        """Ticks of the clock in a second, if it has any; assign another at any time. Steps then end at every multiple
+        of 1/rate, so that a world goes the same way to the bit however the time between is cut up at ticks."""
+        return self._rate
+
+    @rate.setter
+    def rate(self, rate: int | None) -> None:
+        if rate is not None and not (isinstance(rate, int) and 1 <= rate <= MOST_TICKS):
+            raise PhyxelError(f"rate = {rate}: give a whole number of ticks a second from 1 to {MOST_TICKS}, or None")
+        self._rate = rate
+
+    def add(self, thing: Body | Ground | Collider | ForceField) -> None:
+        """Put a body, a collider or a field into the world; also while it runs."""
+        if isinstance(thing, Ground | Collider):
+            if not math.isfinite(thing.extent):
+                raise PhyxelError(f"world.add({thing!r}): a collider has an end on every side; only regions are open")
+            self.colliders.append(thing)
+            self._surroundings_changed(collider_came=True)
+        elif isinstance(thing, Body):
+            self._add_body(thing)
+        elif isinstance(thing, ForceField):
+            self._add_field(thing)
+        else:
+            raise PhyxelError(f"world.add({thing!r}): give a Body, a collider such as Ground or a field such as Wind")
+
+    def remove(self, thing: Ground | Collider | ForceField) -> None:
+        """Take a collider or a field out of the world; also while it runs."""
+        kept: list[Any] = self.fields if isinstance(thing, ForceField) else self.colliders
+        if thing not in kept:
+            raise PhyxelError(f"world.remove({thing!r}): it is not in this world; give a collider or a field that is")
+        kept.remove(thing)
+        self._surroundings_changed()
+
+    def _surroundings_changed(self, collider_came: bool = False) -> None:
+        for mover in self.movers:
+            mover.surroundings_changed(collider_came)
+        self.revision += 1
+
+    def _add_field(self, field: ForceField) -> None:
+        if field in self.fields:
+            raise PhyxelError(f"{field.label}: this field is in the world already")
+        field.enter(self)
+        self.fields.append(field)
+        self._surroundings_changed()
+
+    def _add_body(self, body: Body) -> None:
+        if body._world is not None:
+            raise PhyxelError(f"{body.name}: this body is in a world already")
+        names = {other.name for other in self.bodies}
+        if body.name in names:
+            body.name = next(name for k in range(2, 10**6) if (name := f"{body.name}-{k}") not in names)
+        body.whole = body.name
+        body._world = self
+        self.bodies.append(body)
+        mover = mover_for(body, self)
+        if mover not in self._movers:
+            self._movers.append(mover)
+        for field in self.fields:
+            field.meet(body)
+
+    @property
+    def acting(self) -> list[ForceField]:
+        """The fields that act now; movers go on while they stay the same, and no further."""
+        return [field for field in self.fields if field.is_on(self.time)]
+
+    def mover_of(self, body: Body) -> Mover:
+        """What moves a body of this world."""
+        return next(mover for mover in self._movers if body in mover.bodies)
+
+    @property
+    def movers(self) -> list[Mover]:
+        """All that move bodies of this world."""
+        return [mover for mover in self._movers if mover.bodies]
+
+    def at(self, time: float, action: Callable[[World], None]) -> None:
+        """Call `action(world)` when the clock reaches `time` [s]."""
+        if not math.isfinite(time) or time < self.time:
+            raise PhyxelError(f"world.at({time}): it is {self.time:g} s already; give a later time")
+        self._events.append((time, action))
+        pending = sorted(self._events[self.past_events :], key=lambda event: event[0])
+        self._events[self.past_events :] = pending
+
+    def material_changed(self, body: Body, before: Mixture) -> None:
+        """A body got another material."""
+        self.mover_of(body).material_changed(body, before)
+        self.revision += 1
+
+    # Stepping
+
+    def advance(self, dt: float) -> None:
+        """Go on by `dt` [s], in as many stable steps as it takes; events happen at their time."""
+        if not (math.isfinite(dt) and dt >= 0):
+            raise PhyxelError(f"world.advance({dt}): give a time of 0 s or more")
+        end = self._rounded_to_tick(self.time + dt)
+        tiny = 1e-9 * max(dt, 1e-6) if self.rate is None else 0.0
+        while self.past_events < len(self._events) and self._events[self.past_events][0] <= end + tiny:
+            time, action = self._events[self.past_events]
+            time = max(self._rounded_to_tick(time), self.time)
+            self._advance_to(time)
+            self.past_events += 1
+            self.set_clock(time)
+            action(self)
+        self._advance_to(end)
+        self.set_clock(end)
+
+    @property
+    def next_tick(self) -> float:
+        """The next multiple of 1/rate [s]."""
+        if self.rate is None:
+            raise PhyxelError("world.tick: the clock has no ticks; set world.rate first")
+        return (math.floor(self.time * self.rate + ON_TICK) + 1) / self.rate
+
+    def tick(self) -> None:
+        """Go on to the next multiple of 1/rate."""
+        self.advance(self.next_tick - self.time)
+
+    def _rounded_to_tick(self, time: float) -> float:
+        """A time [s], or that of the tick which it is but for rounding."""
+        if self.rate is None:
+            return time
+        count = round(time * self.rate)
+        return count / self.rate if abs(time * self.rate - count) < ON_TICK else time
+
+    def _ticks(self, end: float) -> Iterator[float]:
+        """All multiples of 1/rate between now and `end` [s], each the double nearest to it."""
+        if self.rate is not None:
+            first, last = math.floor(self.time * self.rate + ON_TICK) + 1, math.ceil(end * self.rate - ON_TICK)
+            yield from (count / self.rate for count in range(first, last))
+
+    def _advance_to(self, end: float) -> None:
+        """Let all bodies go on until `end` [s] while nothing happens but that fields come and go; the clock is not set
+        yet."""
+        switches = {time for field in self.fields for time in field.switches(self.time, end)}
+        for stop in sorted(switches.union(self._ticks(end))):
+            self._advance_quietly(stop - self.time)
+            self.set_clock(stop)
+        self._advance_quietly(end - self.time)
+
+    def _advance_quietly(self, dt: float) -> None:
+        """Let all bodies go on by a time in which nothing happens; the clock is not set yet."""
+        if not (dt > 0 and self.bodies):
+            return
+        parts = math.ceil(dt / LONGEST_UNBROKEN) if any(body.fracture is not None for body in self.bodies) else 1
+        start = self.time
+        for part in range(parts):
+            if part > 0:
+                self.set_clock(start + part * dt / parts)
+            for mover in self.movers:
+                mover.advance(dt / parts)
+            self.revision += 1
+            break_apart(self)
+
+    def set_clock(self, time: float) -> None:
+        """The time to the bit, with what depends on it alone: a resumed run must find the same."""
+        self.time = time
+        for mover in self.movers:
+            mover.set_clock(time)
+        for body in self.bodies:
+            body.follow_ramp(time)
+
+    def replay(self, events: int) -> None:
+        """Let past events happen again, each at its time, until there were so many. They change materials, holds and
+        fields; the state is to be overwritten then."""
+        for then, action in self._events[self.past_events : events]:
+            self.set_clock(self._rounded_to_tick(then))
+            action(self)
+        self.past_events = events
+
+    @property
+    def integrator(self) -> str:
+        """ "leapfrog" or "implicit": what moves the phyxel bodies; Galerkin and modal ones take implicit steps; or
+        "exact", if there are only particle surfaces."""
+        if self.phyxels.bodies:
+            return self.phyxels.integrator
+        return "exact" if self.membranes.bodies and not self.company.bodies else "implicit"
+
+    @property
+    def steps(self) -> int:
+        """Substeps taken so far."""
+        return sum(mover.steps for mover in self.movers)
+
+    def settle(self, tolerance: float = 1e-6, most_steps: int = 200_000) -> None:
+        """Relax to static equilibrium at this time. Ends when what is left to go is below `tolerance` spacings."""
+        if not self.bodies:
+            raise PhyxelError("settle: the world has no body; call world.add(body) first")
+        for mover in self.movers:
+            mover.settle(tolerance, most_steps)
+        self.revision += 1
+
+    def play(self, seconds: float, fps: float = 60.0) -> Iterator[Frame]:
+        """Frames at 0, 1/fps, ... up to `seconds` [s] from now, both ends included."""
+        if not (seconds > 0 and fps > 0 and math.isfinite(seconds) and math.isfinite(fps)):
+            raise PhyxelError(f"world.play(seconds={seconds}, fps={fps}): give numbers above 0")
+        start = self.time
+        for index in range(round(seconds * fps) + 1):
+            self.advance(max(start + index / fps - self.time, 0.0))
+            yield Frame(index, self.time, tuple(self.bodies))
+
+    # Reading
+
+    def field(self, body: Body, name: str) -> Floats:
+        """What one body's nodes have, in its units: "u", "v", "gradient" of u, "plastic" strain, "swell"."""
+        return self.mover_of(body).field(body, name)
+
+    def pieces(self) -> list[Piece]:
+        """What hangs together, the heaviest first: the nodes of each body that a piece has a part of. Bodies that have
+        flowed together are one piece, one that has flowed apart is several."""
+        found = [piece for mover in self.movers for piece in mover.pieces()]
+        return sorted(found, key=lambda piece: -sum(body.masses[nodes].sum() for body, nodes in piece.items()))
+
+    def synchronize(self) -> None:
+        """Wait until the device has done all it was told to."""
+        dev.synchronize(self.device)
+
+    # Checkpoints
+
+    def save(self, path: str | os.PathLike[str], note: str = "") -> None:
+        """Write the state to `path` (.npz); `restore` goes on from it with the same bits. A `note` must match then."""
+        checkpoint.save(self, path, note)
+
+    def restore(self, path: str | os.PathLike[str], note: str = "") -> None:
+        """Go to the state that `save` wrote, in a world built from the same scene."""
+        checkpoint.restore(self, path, note)
+
+
+def mover_for(body: Body, world: World) -> Mover:
+    """What moves a body that comes into a world, by its model."""
+    movers: dict[str, Phyxels | Membranes] = {"phyxel": world.phyxels, "particles": world.membranes}
+    mover = movers.get(body.model, world.company)
+    mover.add(body)
+    return mover
+
+
+def settle(world: World, tolerance: float = 1e-6) -> None:
+    """Relax a world to static equilibrium."""
+    world.settle(tolerance)
