@@ -27,7 +27,7 @@ def as_vector(label: str, value: Any, unit: str = "") -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Box:
+class BoxRegion:
     """An axis-aligned box in reference positions [m]."""
 
     lower: Sequence[float]
@@ -78,7 +78,7 @@ class Spot:
             raise PhyxelError(f"spot: radius = {self.radius}: give a length above 0 m")
 
 
-Where = Box | Ball | Spot | Callable[[Floats], NDArray[np.bool_]] | Sequence[int] | NDArray[Any]
+Where = BoxRegion | Ball | Spot | Callable[[Floats], NDArray[np.bool_]] | Sequence[int] | NDArray[Any]
 
 
 def select(where: Where, reference: Floats, name: str) -> NDArray[np.int64]:

@@ -10,11 +10,11 @@ from scipy.spatial import cKDTree
 
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.cracks import Cracks
-from phyxel.cracks.grid import Grid
+from phyxel.cracks.grid import LevelGrid
 from phyxel.errors import PhyxelError
 
 LOWER, UPPER = np.array([-4.0, -2.0, -2.0]), np.array([4.0, 2.0, 2.0])
-GRID = Grid.around(LOWER, UPPER)
+GRID = LevelGrid.around(LOWER, UPPER)
 EVERYWHERE = 100.0
 
 
@@ -216,8 +216,8 @@ def test_the_same_bits_from_a_checkpoint():
         lambda: Crack.plane(GRID, (0, 0, 0), (0, 0, 0)),
         lambda: Crack.plane(GRID, (0, np.nan, 0), (0, 0, 1)),
         lambda: Crack.slit(GRID, (0, 0, 0), (1, 0, 0), (2, 0, 0)),
-        lambda: Grid.around(UPPER, LOWER),
-        lambda: Grid.around(LOWER, UPPER, 0.0),
+        lambda: LevelGrid.around(UPPER, LOWER),
+        lambda: LevelGrid.around(LOWER, UPPER, 0.0),
     ],
 )
 def test_what_is_no_crack_is_refused(make):

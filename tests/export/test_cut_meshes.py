@@ -8,7 +8,7 @@ import pytest
 import phyxel as px
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.cracks import Cracks
-from phyxel.cracks.grid import Grid
+from phyxel.cracks.grid import LevelGrid
 from phyxel.export.meshes import mesh_of
 
 SHIFT = np.array([0.1, 0.02, 0.03])
@@ -34,7 +34,7 @@ def test_a_mesh_opens_along_a_crack(comes_as, tmp_path):
         body = bar()
     whole = mesh_of(body)
     X = (body.birth - body.born.centre) / body.born.unit
-    cracks = Cracks(Grid.around(X.min(axis=0) - 1, X.max(axis=0) + 1))
+    cracks = Cracks(LevelGrid.around(X.min(axis=0) - 1, X.max(axis=0) + 1))
     cracks.add(Crack.plane(cracks.grid, (0.1, 0, 0), (1, 0.3, 0)))
     body.fracture = SimpleNamespace(cracks=cracks)
     closed = mesh_of(body)

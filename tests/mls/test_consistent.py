@@ -7,7 +7,7 @@ import phyxel as px
 from phyxel import device as dev
 from phyxel.models.galerkin.fabric import Fabric
 from phyxel.models.galerkin.space import Placing, Space
-from phyxel.models.law import Row
+from phyxel.models.law import LawRow
 from phyxel.solid.solid import Solid
 
 CPU = dev.pick("cpu")
@@ -66,7 +66,7 @@ def test_linear_fields_keep_their_gradients(box):
 def test_rigid_motions_cost_nothing_and_masses_add_up(box):
     """K u = 0 for u = a + b × X, and Σ M = ρV; K is symmetric with no negative eigenvalue."""
     stiff = box.stiffness(
-        [Row.of(px.Material(young=1.0, poisson=0.3, density=1.0), np.eye(3))], np.zeros(len(box.points))
+        [LawRow.of(px.Material(young=1.0, poisson=0.3, density=1.0), np.eye(3))], np.zeros(len(box.points))
     )
     scale = abs(stiff).max()
     for axis in np.eye(3):
@@ -80,7 +80,7 @@ def test_a_turned_cloud_has_turned_gradients():
     """∇φ follows the body's axes: the stiffness of a turned isotropic body is that of the body, turned."""
     turn = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     plain, turned = space_of("box", 100), space_of("box", 100, turn=turn)
-    law = [Row.of(px.Material(young=1.0, poisson=0.3, density=1.0), np.eye(3))]
+    law = [LawRow.of(px.Material(young=1.0, poisson=0.3, density=1.0), np.eye(3))]
     one, other = (s.stiffness(law, np.zeros(len(s.points))).toarray() for s in (plain, turned))
     rotation = np.kron(np.eye(len(plain)), turn)
     assert np.abs(rotation @ one @ rotation.T - other).max() < 1e-12 * np.abs(one).max()

@@ -6,7 +6,7 @@ import pytest
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.galerkin.forces import PointForces
-from phyxel.models.law import Row
+from phyxel.models.law import LawRow
 from phyxel.models.protocol import Goal, Hold
 from tests.models.lone import (
     SOFT,
@@ -24,7 +24,7 @@ from tests.physics.matter import rotation
 def forces_of(name: str, nodes: int, material=SOFT, lag: float = 0.0) -> PointForces:
     space, _, _ = space_of(name, nodes)
     forces = PointForces(space)
-    forces.set_laws([Row.of(material, np.eye(3))], np.zeros(len(space.points), int))
+    forces.set_laws([LawRow.of(material, np.eye(3))], np.zeros(len(space.points), int))
     start = 0.02 * np.random.default_rng(7).normal(size=(len(space), 3))
     forces.begin(start, np.array([lag]))
     return forces
@@ -50,7 +50,7 @@ def test_rigid_motion_costs_nothing():
     """Rigid fields are in the space: no force to rounding, nor by damping from one rotation to another."""
     space, _, _ = space_of("bar", 251)
     forces = PointForces(space)
-    forces.set_laws([Row.of(SOFT, np.eye(3))], np.zeros(len(space.points), int))
+    forces.set_laws([LawRow.of(SOFT, np.eye(3))], np.zeros(len(space.points), int))
     X = space.nodes
     forces.begin(X @ rotation(30).T - X, np.array([1.0]))
     energy, force = forces.at(X @ rotation(50).T - X + [3, -2, 5])

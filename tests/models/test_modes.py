@@ -14,7 +14,7 @@ from skfem.models.elasticity import lame_parameters, linear_elasticity
 from phyxel import cache
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
-from phyxel.models.modal.modes import Clamp, Compliance, Matter, eigenmodes
+from phyxel.models.modal.modes import Clamp, Compliance, ModalMatrices, eigenmodes
 from tests.models.grid import base, block, face, modal
 
 SIZE = (1.0, 0.25, 0.2)
@@ -42,7 +42,7 @@ def test_frequencies_of_a_clamped_bar_are_those_of_finite_elements() -> None:
 
 def test_modes_are_orthonormal_and_diagonal() -> None:
     space, _ = block((6, 2, 2), SIZE)
-    matter = Matter.of(space, Mixture.even(Material(), len(space)), np.eye(3))
+    matter = ModalMatrices.of(space, Mixture.even(Material(), len(space)), np.eye(3))
     for clamp in (None, Clamp(space, face(space, 0, -1))):
         modes = eigenmodes(matter, clamp, 12, lambda clamp=clamp: Compliance(matter, clamp))
         flat = modes.shapes.reshape(-1, 12)
@@ -56,7 +56,7 @@ def test_modes_are_orthonormal_and_diagonal() -> None:
 
 def test_a_free_body_has_six_rigid_modes_apart() -> None:
     space, _ = block((5, 3, 2), SIZE)
-    matter = Matter.of(space, Mixture.even(Material(), len(space)), np.eye(3))
+    matter = ModalMatrices.of(space, Mixture.even(Material(), len(space)), np.eye(3))
     lowest = Compliance(matter, None).lowest(7, None)
     values = np.einsum("iak,iak->k", lowest, matter.strained(lowest)) / np.einsum(
         "iak,iak->k", lowest, matter.weighed(lowest)
@@ -76,7 +76,7 @@ def test_modes_are_computed_once(own_cache: Path) -> None:
     calls = []
 
     def modes(**numbers: float) -> np.ndarray:
-        matter = Matter.of(space, Mixture.even(Material(**numbers), len(space)), np.eye(3))
+        matter = ModalMatrices.of(space, Mixture.even(Material(**numbers), len(space)), np.eye(3))
 
         def compliance() -> Compliance:
             calls.append(numbers)

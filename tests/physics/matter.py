@@ -7,7 +7,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.material import Material, Mixture
-from phyxel.models.phyxel.model import Part, PhyxelModel
+from phyxel.models.phyxel.model import PhyxelModel, PhyxelPart
 
 UNIT = 0.04
 
@@ -28,7 +28,7 @@ def model_of(positions: np.ndarray, material: Material, real=wp.float64, support
     """A phyxel model of one body with unequal volumes."""
     n = len(positions)
     volumes = np.random.default_rng(1).uniform(0.7, 1.3, n)
-    part = Part(positions, np.zeros((n, 3)), volumes, np.full(n, 0.5), unit=UNIT, support=support)
+    part = PhyxelPart(positions, np.zeros((n, 3)), volumes, np.full(n, 0.5), unit=UNIT, support=support)
     model = PhyxelModel([part], dev.pick("cpu"), real)
     model.set_material(0, Mixture.even(material, n), np.eye(3))
     return model

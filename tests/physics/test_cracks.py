@@ -8,7 +8,7 @@ from scipy.sparse.linalg import splu
 import phyxel as px
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
-from phyxel.models.law import Row
+from phyxel.models.law import LawRow
 from tests.models.plate import crossed, gauss, plate
 
 ELASTIC = px.Material(young=1.0, poisson=0.3, density=1.0)
@@ -41,7 +41,7 @@ def stress_intensity(a: float, fine: float) -> tuple[float, float]:
         face = np.insert(crossed(along, up), 0, side, axis=1)
         load[:, 0] += side * (space.at(face).values.T @ crossed(widths, heights).prod(axis=1))
     free = np.flatnonzero(np.tile([True, True, False], n))  # plane strain: nothing moves along z
-    K = csc_array(space.stiffness([Row.of(ELASTIC, np.eye(3))], np.zeros(len(space.points), int)))[free][:, free]
+    K = csc_array(space.stiffness([LawRow.of(ELASTIC, np.eye(3))], np.zeros(len(space.points), int)))[free][:, free]
     K.setdiag(K.diagonal() + 1e-9 * K.diagonal().mean())  # rigid motion costs next to nothing, and has no load
     u = np.zeros((n, 3))
     u.reshape(-1)[free] = splu(K).solve(load.reshape(-1)[free])

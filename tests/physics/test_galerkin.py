@@ -6,7 +6,7 @@ import pytest
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
 from phyxel.models.galerkin.space import Space
-from phyxel.models.law import Row
+from phyxel.models.law import LawRow
 from phyxel.models.protocol import Goal
 from tests.models.lone import SOFT, at_rest, end_of_bar, even, ground, model_of, space_of
 from tests.physics.test_bar import GRAVITY, LENGTH, RUBBERY, SIDE, timoshenko_tip
@@ -50,7 +50,7 @@ def errors(basis: str, count: int) -> tuple[float, float, float]:
     inside = np.sin(phase)[:, None] * (stress @ k)
     pulled = np.cos(skin @ k + 0.4)[:, None] * (normals @ stress) * areas[:, None]
     load = space.values.T @ (space.weights[:, None] * inside) + space.at(skin).values.T @ pulled
-    K = space.stiffness([Row.of(RUBBERY, np.eye(3))], np.zeros(len(space.points), int)).toarray()
+    K = space.stiffness([LawRow.of(RUBBERY, np.eye(3))], np.zeros(len(space.points), int)).toarray()
     Q = np.linalg.qr(rigid(space.nodes))[0]
     given = load.reshape(-1) - Q @ (Q.T @ load.reshape(-1))
     u = np.linalg.solve(K + K.diagonal().mean() * Q @ Q.T, given).reshape(-1, 3)

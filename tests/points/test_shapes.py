@@ -11,7 +11,7 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError
-from phyxel.points.cloud import Floats, PointCloud, Shape
+from phyxel.points.cloud import BuiltInShape, Floats, PointCloud
 from phyxel.points.sampling import sample_shape
 from phyxel.points.shapes import SHAPES
 
@@ -36,7 +36,7 @@ def gridded(name: str, cells: int = 100) -> tuple[Floats, float]:
     return shape.distance(grid.reshape(-1, 3)).reshape(grid.shape[:3]), edge
 
 
-def size_of(shape: Shape) -> float:
+def size_of(shape: BuiltInShape) -> float:
     return float(np.max(np.subtract(shape.upper, shape.lower)))
 
 

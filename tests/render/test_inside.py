@@ -8,7 +8,7 @@ from phyxel.body.inside import Plane
 from phyxel.body.quantities import QUANTITIES, quantity
 from phyxel.render.camera import Camera
 from phyxel.render.inside.haze import light_of_bytes
-from phyxel.render.inside.lattice import Lattice
+from phyxel.render.inside.lattice import FieldLattice
 from phyxel.render.inside.legend import Legend, Limits, shades
 from phyxel.render.stage import Stage
 
@@ -198,7 +198,7 @@ def test_pieces_share_the_lattice_of_what_they_were():
     spacing = float(np.cbrt(np.pi / 6 / 8000))
     volumes, ends = [], []
     for piece in world.bodies:
-        lattice = Lattice(piece, spacing)
+        lattice = FieldLattice(piece, spacing)
         owner, offset, volume = lattice.parts
         volumes.append(volume.sum())
         x = (lattice.X[owner] + offset)[volume > 0.5 * volume.max(), 0]

@@ -17,7 +17,7 @@ from phyxel.render.light import Light
 from phyxel.render.shade import light_direction, scattered
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map
 from phyxel.render.splat import Renderer
-from phyxel.render.stuff import Stuff, marks, stuff_table
+from phyxel.render.stuff import LookArrays, marks, stuff_table
 from phyxel.render.surfels import make_surfels
 from tests.render.scenes import sphere
 
@@ -64,7 +64,7 @@ def test_crevices_are_dim_and_open_places_are_not(renderer):
 @wp.kernel
 def scatter(
     first: int,
-    table: wp.array(dtype=Stuff),
+    table: wp.array(dtype=LookArrays),
     cosines: wp.array(dtype=wp.vec3),
     light: wp.array(dtype=float),
 ):

@@ -12,7 +12,7 @@ from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.points.shapes import SHAPES, box_distance
 from phyxel.solid.nodes import Nodes, fitted_shape, sample_nodes
 from phyxel.solid.octants import Octants, classified
-from phyxel.solid.octree import HALVES, TOUCH, Kind, Lattice, grow
+from phyxel.solid.octree import HALVES, TOUCH, Kind, RootOctants, grow
 from phyxel.solid.quadrature import quadrature
 from phyxel.solid.solid import Solid
 
@@ -77,7 +77,7 @@ def block(half, scale: float = 1.0) -> Probe:
 
 
 def octants_of(body: Probe, shape, refine=()) -> Octants:
-    return classified(body, grow(body, Lattice.fitted(body.lower, body.upper, shape), refine))
+    return classified(body, grow(body, RootOctants.fitted(body.lower, body.upper, shape), refine))
 
 
 def corners_of(octants: Octants, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +95,7 @@ EAR = px.Box((0.05, 0.5, -0.1), (0.18, 0.6, 0.1))
 
 @pytest.mark.parametrize("refine", [(), [(EAR, 2)], [(lambda x: x[:, 1] < 0.1, 1), (EAR, 3)]])
 def test_octants_fill_the_box_once(refine):
-    tree = grow(solid("bear"), Lattice.fitted(np.zeros(3) - 0.3, np.array([0.3, 0.6, 0.3]), (7, 11, 7)), refine)
+    tree = grow(solid("bear"), RootOctants.fitted(np.zeros(3) - 0.3, np.array([0.3, 0.6, 0.3]), (7, 11, 7)), refine)
     size = np.array(tree.lattice.shape) * tree.lattice.side
     lower = tree.centres - tree.sides / 2
     # The coarsest octants may reach beyond the lattice.

@@ -9,16 +9,16 @@ from scipy.spatial import cKDTree
 import phyxel as px
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.cracks import Cracks
-from phyxel.cracks.grid import Grid
+from phyxel.cracks.grid import LevelGrid
 from phyxel.points.frames import tangents
-from phyxel.surface.discs import OVERLAP, Rest, Shape
+from phyxel.surface.discs import OVERLAP, DiscShape, Rest
 from phyxel.surface.parted import Inner, Whole, parted
 
 HALF, POINTS = 3.0, 24
 """Half the edge of a box in node spacings, and surfels along one."""
 SPACING = 2 * HALF / POINTS
 NORMAL = np.array([1.0, 2.0, 3.0]) / np.sqrt(14)
-GRID = Grid.around(-HALF * np.ones(3), HALF * np.ones(3))
+GRID = LevelGrid.around(-HALF * np.ones(3), HALF * np.ones(3))
 
 
 def inside(x):
@@ -128,7 +128,7 @@ def test_nothing_bridges_a_crack(crossed):
     # A bent crack may come in between the 16 places of a rim that are looked at: by 1 − cos(π/16) = 2 % of its radius.
     depth = np.min([np.abs(crack.values(rim.reshape(-1, 3)[across])[0]) for crack in cracks], axis=0)
     assert depth.max() < 0.02 * rest.radii.max()
-    before = rims(Shape.at_birth(rest)).reshape(-1, 3)
+    before = rims(DiscShape.at_birth(rest)).reshape(-1, 3)
     assert (~cracks.sees(np.repeat(rest.positions, 24, axis=0), before)).sum() > 1000
 
 
@@ -166,7 +166,7 @@ def opened(slit_shift=(0.0, 0.0, 0.0)):
     world.add(body)
     whole = body.surface.positions[: len(body.cloud)].copy(), body.surface.normals.copy()
     X = (body.birth - body.born.centre) / body.born.unit
-    cracks = Cracks(Grid.around(X.min(axis=0) - 1, X.max(axis=0) + 1))
+    cracks = Cracks(LevelGrid.around(X.min(axis=0) - 1, X.max(axis=0) + 1))
     cracks.add(Crack.slit(cracks.grid, (0.05, 0, 0), (1, 0, 0), (0, -1, 0)))
     body.fracture = SimpleNamespace(cracks=cracks)
     surfels = body.surfels

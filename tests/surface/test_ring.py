@@ -6,7 +6,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.contact.table import ColliderTable
-from phyxel.surface.discs import Rest, Shape
+from phyxel.surface.discs import DiscShape, Rest
 from phyxel.surface.ring import Ring
 from phyxel.surface.woven import Woven
 from tests.surface.test_woven import ROUNDING, Moved, read
@@ -45,7 +45,7 @@ def test_discs_go_exactly_with_any_affine_motion(height, faces):
     X, normals, quads = grid(9, height)
     given = {"quads": quads, "triangles": np.concatenate([quads[:, :3], quads[:, [0, 2, 3]]]), "none": None}[faces]
     ring = Ring.around(X, normals, given, CPU)
-    shape = Shape.at_birth(Rest(X, ring.normals, np.ones(X.shape), 1.0))
+    shape = DiscShape.at_birth(Rest(X, ring.normals, np.ones(X.shape), 1.0))
     woven = Woven(shape, X, ring.values, CPU)
     table = ColliderTable([1.0], wp.float32, CPU)
     table.write((), np.zeros((1, 3)), (0.0, 0.0), 0.0)
@@ -106,7 +106,7 @@ def test_discs_cover_the_sheet_and_hardly_stick_out_of_it(faces):
     X, quads = np.stack([x, 0 * x, z], axis=1), grid(9, flat)[2]
     given = quads if faces == "quads" else np.concatenate([quads[:, :3], quads[:, [0, 2, 3]]])
     ring = Ring.around(X, np.tile([0.0, 1.0, 0.0], (81, 1)), given, CPU)
-    shape = Shape.at_birth(Rest(X, ring.normals, np.ones(X.shape), 1.0, ring.radii, ring.axes))
+    shape = DiscShape.at_birth(Rest(X, ring.normals, np.ones(X.shape), 1.0, ring.radii, ring.axes))
     assert np.abs(np.cross(*ring.axes) @ [0, 1, 0] / np.linalg.norm(np.cross(*ring.axes), axis=1) - 1).max() < 1e-12
     places = np.random.default_rng(2).uniform(0, 8, size=(4000, 2))
     axes = np.linalg.inv(np.stack([shape.axis_a[:, [0, 2]], shape.axis_b[:, [0, 2]]], axis=2))

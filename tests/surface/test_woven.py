@@ -10,7 +10,7 @@ import phyxel as px
 from phyxel import device as dev
 from phyxel.contact.table import ColliderTable
 from phyxel.mls.shape_functions import ShapeFunctions
-from phyxel.surface.discs import Rest, Shape
+from phyxel.surface.discs import DiscShape, Rest
 from phyxel.surface.surfels import Surfels
 from phyxel.surface.woven import WARP, Shown, Woven, look_for_colliders, loom_of, weave_apart
 
@@ -46,7 +46,7 @@ class Ball:
 
     def woven(self, some: np.ndarray | None = None) -> Woven:
         some = np.arange(len(self.points)) if some is None else some
-        return Woven(Shape.at_birth(self.rest(some)), self.nodes, self.shapes.at(self.points[some]), self.device)
+        return Woven(DiscShape.at_birth(self.rest(some)), self.nodes, self.shapes.at(self.points[some]), self.device)
 
     def moved(self, u: np.ndarray, *colliders: px.Ground | px.Sphere) -> Moved:
         table = ColliderTable([self.unit], wp.float32, self.device)
@@ -75,7 +75,7 @@ def test_an_affine_motion_carries_positions_axes_and_normals(ball):
     turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
     F = turn @ np.array([[1.3, 0.2, 0.0], [0.2, 0.8, 0.1], [0.0, 0.1, 1.1]])
     woven = ball.woven()
-    shape = Shape.at_birth(ball.rest(np.arange(len(woven))))
+    shape = DiscShape.at_birth(ball.rest(np.arange(len(woven))))
     woven.follow(ball.moved(ball.nodes @ (F - np.eye(3)).T), 0, ball.unit, np.array([1.0, 2.0, 3.0]))
     x, a, b, n = read(woven)
     assert np.abs(x / ball.unit - shape.points @ F.T).max() < ROUNDING
@@ -90,7 +90,7 @@ def test_an_affine_motion_carries_positions_axes_and_normals(ball):
 def test_surfels_go_by_phi_and_axes_by_its_gradient(ball):
     """x = X + Σ φ_I u_I and F a = a + Σ (a·∇φ_I) u_I, against the same sums in double."""
     woven, u = ball.woven(), uneven(ball)
-    values, shape = ball.shapes.at(ball.points), Shape.at_birth(ball.rest(np.arange(len(ball.points))))
+    values, shape = ball.shapes.at(ball.points), DiscShape.at_birth(ball.rest(np.arange(len(ball.points))))
     woven.follow(ball.moved(u), 0, 1.0, np.zeros(3))
     x, a, b, _ = read(woven)
     assert np.abs(x - (shape.points + values.values @ u)).max() < 1e-6
@@ -117,7 +117,7 @@ def test_order_and_number_of_surfels_change_no_bit(ball):
 def test_surfels_in_any_order_are_woven_with_neighbours(ball):
     """Four at random would have nearly four times the nodes of one."""
     shuffled = np.random.default_rng(0).permutation(len(ball.points))
-    shape, values = Shape.at_birth(ball.rest(shuffled)), ball.shapes.at(ball.points[shuffled])
+    shape, values = DiscShape.at_birth(ball.rest(shuffled)), ball.shapes.at(ball.points[shuffled])
     loom = loom_of(shape, ball.nodes, values, 4, ball.device)
     assert 4 * len(loom.node) < 1.3 * len(values.index)
     assert np.array_equal(np.sort(loom.surfel.numpy()[: len(shuffled)]), np.arange(len(shuffled)))
@@ -127,7 +127,7 @@ def test_blocks_of_a_warp_are_woven_alike(ball):
     """As on CUDA, thread by thread."""
     woven, moved = ball.woven(), ball.moved(uneven(ball), px.Ground(height=-0.2))
     woven.follow(moved, 0, ball.unit, np.zeros(3))
-    shape = Shape.at_birth(ball.rest(np.arange(len(woven))))
+    shape = DiscShape.at_birth(ball.rest(np.arange(len(woven))))
     loom = loom_of(shape, ball.nodes, ball.shapes.at(ball.points), WARP, ball.device)
     shown = Shown()
     for name in FIELDS:

@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from phyxel.view.hub import Hub
-from phyxel.view.messages import Blob, Part, Snapshot
+from phyxel.view.messages import Blob, DrawnThing, Snapshot
 
 SCENE = {"kind": "scene", "mode": "live", "name": "stand-in", "paused": False, "bodies": []}
 
@@ -15,7 +15,7 @@ def snapshot(frame: int, surfels: int = 10) -> Snapshot:
     """Some bytes that change and some that do not."""
     records = np.random.default_rng(frame).bytes(16 * surfels)
     blobs = {"records": Blob(records), "colors": Blob(bytes(4 * surfels), "grey")}
-    return Snapshot({"frame": frame, "time": frame / 60}, (Part("body", "surfels", {"count": surfels}, blobs),))
+    return Snapshot({"frame": frame, "time": frame / 60}, (DrawnThing("body", "surfels", {"count": surfels}, blobs),))
 
 
 def until(condition, seconds=5.0):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from phyxel.view.commands import Command
 from phyxel.view.hub import Hub
-from phyxel.view.messages import Blob, Part, Snapshot
+from phyxel.view.messages import Blob, DrawnThing, Snapshot
 
 RADIUS = 0.05
 """[m] of the ball that is shown, which stands on the ground"""
@@ -71,7 +71,7 @@ def snapshot(frame: int, clock: float, shown: dict[str, Any], count: int = SURFE
     legend = {"title": "von Mises stress", "unit": "kPa", "low": 0.0, "high": 12.0, "colors": ramp}
     legend["ticks"] = [[k, str(k)] for k in (0, 3, 6, 9, 12)]
     moment = {"frame": frame, "time": clock, "ground": 0.0, "size": 2 * RADIUS, "pins": [], "grabs": []}
-    return Snapshot({**moment, "legend": legend if valued else None}, (Part("bear", "surfels", about, blobs),))
+    return Snapshot({**moment, "legend": legend if valued else None}, (DrawnThing("bear", "surfels", about, blobs),))
 
 
 class StandIn:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from phyxel.view.messages import Blob, Part, Snapshot
+from phyxel.view.messages import Blob, DrawnThing, Snapshot
 from phyxel.view.template import content_type, page_files
 from tests.view.records import RECORD
 from tests.view.stand_in import ball
@@ -122,7 +122,7 @@ def folded(normals: NDArray[np.float64]) -> NDArray[np.int16]:
     return np.round(32767 * np.where(n[:, 2:] < 0, lower, n[:, :2])).astype(np.int16)
 
 
-def part(points: Any, normals: Any, color: Any, kind: str = "surfels", values: Any = 0.0, **about: Any) -> Part:
+def part(points: Any, normals: Any, color: Any, kind: str = "surfels", values: Any = 0.0, **about: Any) -> DrawnThing:
     """Round discs of radius `finest`, or vertices."""
     points = np.asarray(points, float)
     lower, upper = points.min(axis=0), points.max(axis=0)
@@ -132,33 +132,33 @@ def part(points: Any, normals: Any, color: Any, kind: str = "surfels", values: A
     rows["normal"], rows["axes"] = folded(np.asarray(normals, float)), 255
     told = {"count": len(points), "lower": lower.tolist(), "upper": upper.tolist(), "look": "matte", "finest": 0.01}
     blobs = {"records": Blob(rows.tobytes()), "colors": Blob(bytes([*color, 255]) * len(points))}
-    return Part(f"{kind} {color}", kind, {**told, "sheet": False, "pose": None, "valued": False, **about}, blobs)
+    return DrawnThing(f"{kind} {color}", kind, {**told, "sheet": False, "pose": None, "valued": False, **about}, blobs)
 
 
-def sphere(center: Any, color: Any = RED) -> Part:
+def sphere(center: Any, color: Any = RED) -> DrawnThing:
     """Discs that cover it: each a little larger than its share of the area, π r² = 2 · 4π R² / n."""
     directions = ball(SURFELS)
     return part(center + RADIUS * directions, directions, color, finest=RADIUS * math.sqrt(8 / SURFELS))
 
 
-def square(z: float, color: Any, **about: Any) -> Part:
+def square(z: float, color: Any, **about: Any) -> DrawnThing:
     """A mesh of two triangles, 0.2 m wide, that faces +z."""
     corners = [(x, y, z) for y in (-0.1, 0.1) for x in (-0.1, 0.1)]
     made = part(corners, [(0, 0, 1)] * 4, color, "mesh", **about)
     faces = np.array([0, 1, 3, 0, 3, 2], "<u4").tobytes()
-    return Part(made.name, "mesh", made.about, {**made.blobs, "faces": Blob(faces)})
+    return DrawnThing(made.name, "mesh", made.about, {**made.blobs, "faces": Blob(faces)})
 
 
-def splats(places: Any, colors: Any, sigma: float = 0.02) -> Part:
+def splats(places: Any, colors: Any, sigma: float = 0.02) -> DrawnThing:
     rows = np.zeros(len(places), [("x", "<f4", 3), ("covariance", "<f2", 6), ("color", "u1", 4)])
     reach = np.abs(places).max() + 3 * sigma
     rows["x"], rows["covariance"] = np.add(places, reach), [1, 0, 0, 1, 0, 1]
     rows["color"] = [(*color, 250) for color in colors]
     box = {"lower": [-reach] * 3, "upper": [reach] * 3, "count": len(places), "unit": sigma, "pose": None}
-    return Part("splats", "splats", box, {"records": Blob(rows.tobytes())})
+    return DrawnThing("splats", "splats", box, {"records": Blob(rows.tobytes())})
 
 
-def message(*parts: Part, ground: float | None = None, **about: Any) -> str:
+def message(*parts: DrawnThing, ground: float | None = None, **about: Any) -> str:
     told = {"frame": 1, "time": 0.0, "ground": ground, "size": 2 * RADIUS, "legend": None, **about}
     return base64.b64encode(Snapshot(told, parts).message(set(), {})).decode()
 
@@ -189,7 +189,9 @@ def from_middle() -> NDArray[np.float64]:
 def test_decode_gives_back_what_was_encoded(page: Any) -> None:
     """Numbers and bytes are those of the snapshot; what has a key is kept as long as it is named."""
     body, known = part(ball(40), ball(40), RED), set[str]()
-    painted = Part(body.name, body.kind, body.about, {**body.blobs, "colors": Blob(body.blobs["colors"].data, "red")})
+    painted = DrawnThing(
+        body.name, body.kind, body.about, {**body.blobs, "colors": Blob(body.blobs["colors"].data, "red")}
+    )
     texts = [
         base64.b64encode(Snapshot({"frame": frame, "legend": None}, (one,)).message(known, {"heard": 3})).decode()
         for frame, one in enumerate((painted, painted, body))

@@ -185,7 +185,7 @@ def test_pins_hold_and_are_taken_out_by_a_second_one():
 def test_a_push_of_a_force_gives_a_momentum_and_a_drop_lets_fall():
     room = Room(scene())
     room.world.gravity = (0.0, 0.0, 0.0)
-    room.hands.push(1, do.Push(do="push", force=7.0, **room.aim(room.front(lambda x: x[:, 1]))))
+    room.hands.push(1, do.PushAway(do="push", force=7.0, **room.aim(room.front(lambda x: x[:, 1]))))
     room.live_on(0.2)
     room.hands.stop_push(1)
     room.live_on(0.1)

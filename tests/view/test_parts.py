@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from phyxel.errors import PhyxelError
-from phyxel.view.messages import Blob, Part, Snapshot, read
+from phyxel.view.messages import Blob, DrawnThing, Snapshot, read
 
 
 def snapshot(frame: int, *blobs: Blob) -> Snapshot:
     named = {f"blob{k}": blob for k, blob in enumerate(blobs)}
-    return Snapshot({"frame": frame, "title": "Bär"}, (Part("bear", "surfels", {"count": 3}, named),))
+    return Snapshot({"frame": frame, "title": "Bär"}, (DrawnThing("bear", "surfels", {"count": 3}, named),))
 
 
 def test_a_page_reads_what_was_sent_and_kept_blobs_are_sent_once():

@@ -10,8 +10,8 @@ from phyxel.body.quantities import von_mises
 from phyxel.export.meshes import mesh_of
 from phyxel.export.splats import _table, splat_columns
 from phyxel.points.splats import CENTRE, QUATERNION, SIZES, rotation_matrices
-from phyxel.view.messages import Part
-from phyxel.view.snapshots import Sight
+from phyxel.view.messages import DrawnThing
+from phyxel.view.snapshots import Snapshots
 from phyxel.view.values import at_rest
 from tests.export.test_clouds_and_meshes import write_cube
 from tests.export.test_splats import PLACED, SHIFT, STRETCH, deform
@@ -22,11 +22,11 @@ from tests.view.records import RECORD, decoded
 SOFT = px.Material(young=1e5, poisson=0.3, density=1000)
 
 
-def seen(part: Part):
+def seen(part: DrawnThing):
     return decoded(part.blobs["records"].data, part.about)
 
 
-def quantum(part: Part) -> float:
+def quantum(part: DrawnThing) -> float:
     return float(np.subtract(part.about["upper"], part.about["lower"]).max()) / 65535
 
 
@@ -44,7 +44,7 @@ def squeezed(request) -> tuple[px.World, px.Body]:
 
 def test_surfels_are_where_they_are(squeezed):
     world, body = squeezed
-    snapshot = Sight(world).snapshot(7, pins=[(1, 2, 3)])
+    snapshot = Snapshots(world).snapshot(7, pins=[(1, 2, 3)])
     assert snapshot.about["frame"] == 7 and snapshot.about["time"] == world.time and snapshot.about["legend"] is None
     assert snapshot.about["pins"] == [[1, 2, 3]] and snapshot.about["ground"] is None
     (part,) = snapshot.parts
@@ -66,7 +66,7 @@ def test_fields_are_those_of_the_body(squeezed):
         "strain": np.sqrt(2 / 3 * np.einsum("mab,mab->m", apart, apart)),
         "speed": np.linalg.norm(body.probe(X).velocity(), axis=1),
     }
-    sight = Sight(world)
+    sight = Snapshots(world)
     for field, values in expected.items():
         sight.show(field)
         snapshot = sight.snapshot(0)
@@ -88,7 +88,7 @@ def test_slices_leave_what_lies_behind_them():
     body = px.Body(px.load("box", points=3000), nodes=125, material=SOFT, name="cube")
     world = px.World(gravity=(0, 0, 0))
     world.add(body)
-    sight = Sight(world)
+    sight = Snapshots(world)
     sight.show("distance", "slice", ((2, 0, 0), (0.1, 0.3, 0)))
     snapshot = sight.snapshot(0)
     rest, cut = snapshot.parts
@@ -126,7 +126,7 @@ def test_slices_leave_what_lies_behind_them():
 
 def test_a_cut_bends_with_its_body(squeezed):
     world, body = squeezed
-    sight = Sight(world)
+    sight = Snapshots(world)
     sight.show("stress", "slice", ((0, 0, 1), (0, 0, 0)))
     rest, cut = sight.snapshot(0).parts
     X = np.random.default_rng(0).uniform((-0.2, -0.2, 0), (0.2, 0.2, 0), (40, 3))
@@ -145,7 +145,7 @@ def test_splats_are_those_that_files_have(tmp_path):
     path.write_bytes(ply(written()))
     body = px.Body(px.load(path, up="z"), nodes=200, material=SOFT, **PLACED)
     deform(body, STRETCH, SHIFT)
-    (part,) = Sight(body._world).snapshot(0).parts
+    (part,) = Snapshots(body._world).snapshot(0).parts
     assert part.kind == "splats"
     rows = np.frombuffer(part.blobs["records"].data, [("x", "<f4", 3), ("c", "<f2", 6), ("rgba", "u1", 4)])
     columns = splat_columns(body)
@@ -169,7 +169,7 @@ def test_meshes_are_those_that_came_in_until_they_melt(tmp_path):
     for one in (body, sparse):
         world.add(one)
     world.advance(0.02)
-    sight = Sight(world)
+    sight = Snapshots(world)
     sight.show("speed")
     for one, part in zip((body, sparse), sight.snapshot(0).parts, strict=True):
         mesh = mesh_of(one)
@@ -206,7 +206,7 @@ def test_what_never_changes_is_sent_once():
     known: set[str] = set()
     lengths, poses = [], []
     for frame in range(3):
-        snapshot = Sight(world).snapshot(frame)  # also by another Sight, as after a restart
+        snapshot = Snapshots(world).snapshot(frame)  # also by another Sight, as after a restart
         lengths.append(len(snapshot.message(known, {})))
         poses.append(np.reshape(snapshot.parts[1].about["pose"], (4, 4), order="F"))
         world.advance(0.25)
@@ -217,7 +217,7 @@ def test_what_never_changes_is_sent_once():
     assert np.abs(np.linalg.norm(seen(skin).positions, axis=1) - 0.2).max() < 2e-3
     assert not np.frombuffer(skin.blobs["records"].data, RECORD)["value"].any()
     world.remove(ball)
-    assert len(Sight(world).snapshot(3).parts) == 1
+    assert len(Snapshots(world).snapshot(3).parts) == 1
 
 
 def test_wrong_wishes_are_refused_in_words_and_change_nothing():
@@ -225,7 +225,7 @@ def test_wrong_wishes_are_refused_in_words_and_change_nothing():
     world = px.World()
     world.add(cloth)
     world.advance(0.01)
-    sight = Sight(world)
+    sight = Snapshots(world)
     sight.show("speed", surface="mesh")
     assert [one["name"] for one in sight.fields()] == ["speed"]
     for wish, words in [
@@ -246,8 +246,8 @@ def test_wrong_wishes_are_refused_in_words_and_change_nothing():
 def test_the_first_camera_sees_the_body_or_is_the_scene_s():
     text = 'seconds = 1\n[[body]]\nshape = "sphere"\npoints = 500\nnodes = 60\nat = [5, 1, 0]\n'
     told = px.Scene.parse(text + "[camera]\neye = [5, 9, 0.5]\nfov = 20\n").performance()
-    assert Sight(told).camera()["eye"] == [5, 9, 0.5] and Sight(told).camera()["fov"] == 20
-    camera = Sight(told.world).camera()
+    assert Snapshots(told).camera()["eye"] == [5, 9, 0.5] and Snapshots(told).camera()["fov"] == 20
+    camera = Snapshots(told.world).camera()
     way = np.subtract([5, 1, 0], camera["eye"])
     ahead = np.subtract(camera["target"], camera["eye"])
     assert way @ ahead > 0.95 * np.linalg.norm(way) * np.linalg.norm(ahead) and camera["fov"] == 32
@@ -257,7 +257,7 @@ def test_the_scale_comes_back_after_a_blow():
     body = px.Body(px.load("sphere", points=500), nodes=60, material=SOFT, velocity=(8, 0, 0))
     world = px.World(gravity=(0, 0, 0))
     world.add(body)
-    sight = Sight(world)
+    sight = Snapshots(world)
     sight.show("speed")
     high = sight.snapshot(0).about["legend"]["high"]
     body.fix(lambda X: X[:, 0] < 1)

@@ -1,5 +1,5 @@
 """Benchmarks: the papers' tables and the neighbours beside ours."""
 
-from phyxel.bench.registry import Result, Setting, measure
+from phyxel.bench.registry import BenchSetting, Result, measure
 
-__all__ = ["Result", "Setting", "measure"]
+__all__ = ["BenchSetting", "Result", "measure"]

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from phyxel.bench.peers import PeerResult, available, run_peer
-from phyxel.bench.registry import Result, Setting
+from phyxel.bench.registry import BenchSetting, Result
 from phyxel.body import Body
 from phyxel.material import Material
 from phyxel.points.load import load
-from phyxel.region import Box
+from phyxel.region import BoxRegion
 from phyxel.world import World
 
 CASES = (
@@ -36,7 +36,7 @@ MOST_NODES = {"mujoco": 20_000}
 """what a peer cannot build in minutes is not asked of it"""
 
 
-def bar(setting: Setting) -> Iterator[Result]:
+def bar(setting: BenchSetting) -> Iterator[Result]:
     """Ours, and beside it the fastest neighbour whose result can be trusted."""
     for nodes, young, seconds, rounds in CASES:
         ours, others = [], []
@@ -78,11 +78,11 @@ def _peers(nodes: int, young: float, seconds: float) -> list[PeerResult]:
     return [run_peer(name, nodes, young, timeout=PEER_TIMEOUT, seconds=max(seconds, 0.05)) for name in names]
 
 
-def _ours(nodes: int, young: float, seconds: float, setting: Setting) -> dict[str, Any]:
+def _ours(nodes: int, young: float, seconds: float, setting: BenchSetting) -> dict[str, Any]:
     body = Body(load("bar", points=1000), material=Material(young=young, poisson=0.3, density=1000.0), nodes=nodes)
     world = World(device=setting.device)
     world.add(body)
-    body.fix(Box((-1, -1, -1), (body.unit, 1, 1)))
+    body.fix(BoxRegion((-1, -1, -1), (body.unit, 1, 1)))
     grid = np.linspace(-0.125, 0.125, 9)
     end_face = np.array([[1.0, y, z] for y in grid for z in grid])
     world.advance(1 / FPS)  # untimed, as for the peers: compiles, captures, touches the memory

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from phyxel.bench.g05 import G04, JELLY, held, pulled_axis
-from phyxel.bench.registry import Result, Setting
+from phyxel.bench.registry import BenchSetting, Result
 from phyxel.body import Body
 from phyxel.cracks.fracture import Fracture
 from phyxel.cracks.samples import Samples
@@ -32,7 +32,7 @@ LONGEST = 400
 """Steps until which it is through."""
 
 
-def steps(setting: Setting) -> Iterator[Result]:
+def steps(setting: BenchSetting) -> Iterator[Result]:
     """A body held by its lowest tenth and pulled by its highest until it is in two: steps in which a crack ran, and
     what the level sets took of them. Medians."""
     for row in G04:
@@ -77,7 +77,7 @@ def _cracked(world: World, body: Body) -> tuple[float, float] | None:
     return (whole, levels[0]) if fracture.cracks.revision != before else None
 
 
-def levels(setting: Setting) -> Iterator[Result]:
+def levels(setting: BenchSetting) -> Iterator[Result]:
     """A crack that runs across a body under a given pull, until it is through: means of the stress at its front, both
     level sets, the front, and what it hides. Median of its steps."""
     for row in G04:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from phyxel.bench.registry import Result, Setting
+from phyxel.bench.registry import BenchSetting, Result
 from phyxel.bench.scenes import timed_command
 from phyxel.body import Body
 from phyxel.material import Material
@@ -29,7 +29,7 @@ JELLY = Material(young=1e6, poisson=0.4, density=1000.0, damping=1e-3)
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A body of the papers' tables, or one of its size."""
 
     name: str
@@ -44,7 +44,7 @@ class Row:
     aim: float | None = None
     """[s]"""
 
-    def body(self, setting: Setting, model: str, material: Material = JELLY) -> Body:
+    def body(self, setting: BenchSetting, model: str, material: Material = JELLY) -> Body:
         path = None if self.scan is None else setting.model(self.scan)
         options = {"modes": self.modes} if model == "modal" else {}
         cloud = load(self.shape if path is None else str(path), points=self.points)
@@ -52,19 +52,19 @@ class Row:
 
 
 G05 = (
-    Row("bar", None, "bar", 5_634, 1_008, 0.013, aim=1.5e-3),
-    Row("igea", "igea.ply", "bust", 134_345, 822, 0.023, aim=10e-3),
-    Row("balljoint", None, "jack", 137_062, 357, 0.026),
-    Row("rabbit", "stanford-bunny.obj", "bear", 67_038, 1_251, 0.019),
-    Row("santa", None, "bear", 75_781, 1_150, 0.028, modes=128, aim=8e-3),
+    TableRow("bar", None, "bar", 5_634, 1_008, 0.013, aim=1.5e-3),
+    TableRow("igea", "igea.ply", "bust", 134_345, 822, 0.023, aim=10e-3),
+    TableRow("balljoint", None, "jack", 137_062, 357, 0.026),
+    TableRow("rabbit", "stanford-bunny.obj", "bear", 67_038, 1_251, 0.019),
+    TableRow("santa", None, "bear", 75_781, 1_150, 0.028, modes=128, aim=8e-3),
 )
 G04 = (
-    Row("bar", None, "bar", 6_144, 64, 0.01579),
-    Row("max", "max-planck.obj", "bust", 15_002, 251, 0.06787, aim=14e-3),
+    TableRow("bar", None, "bar", 6_144, 64, 0.01579),
+    TableRow("max", "max-planck.obj", "bust", 15_002, 251, 0.06787, aim=14e-3),
 )
 
 
-def g05(setting: Setting) -> Iterator[Result]:
+def g05(setting: BenchSetting) -> Iterator[Result]:
     """Modal bodies that swing about where they are held: a step and all surfels."""
     for row in G05:
         start = time.perf_counter()
@@ -72,7 +72,7 @@ def g05(setting: Setting) -> Iterator[Result]:
         yield _measured(f"g05-{row.name}", world, row, {"start [s]": round(time.perf_counter() - start, 1)})
 
 
-def g04(setting: Setting) -> Iterator[Result]:
+def g04(setting: BenchSetting) -> Iterator[Result]:
     """Galerkin bodies, the same way; and then such that crack."""
     from phyxel.bench.cracks import steps
 
@@ -81,7 +81,7 @@ def g04(setting: Setting) -> Iterator[Result]:
     yield from steps(setting)
 
 
-def modes(setting: Setting) -> Iterator[Result]:
+def modes(setting: BenchSetting) -> Iterator[Result]:
     """From Igea's points to 64 modes and a picture of some, as one command with nothing remembered; and again, with all
     of it remembered."""
     path = setting.model("igea.ply")
@@ -107,7 +107,7 @@ def modes(setting: Setting) -> Iterator[Result]:
                 )
 
 
-def held(body: Body, setting: Setting) -> World:
+def held(body: Body, setting: BenchSetting) -> World:
     """A body held by its lowest tenth, or a bar by its end, let go."""
     world = World(device=setting.device)
     world.add(body)
@@ -122,7 +122,7 @@ def pulled_axis(body: Body) -> int:
     return 0 if body.name.startswith("bar") else 1
 
 
-def _measured(name: str, world: World, row: Row, details: dict[str, float]) -> Result:
+def _measured(name: str, world: World, row: TableRow, details: dict[str, float]) -> Result:
     step = partial(world.advance, STEP)
     seconds = min(_median(world, step) for _ in range(ROUNDS))  # the quietest of some: neighbours share the cores
     physics = min(_median(world, step, surface=False) for _ in range(ROUNDS))

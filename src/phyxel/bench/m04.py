@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from phyxel.bench.registry import Result, Setting
+from phyxel.bench.registry import BenchSetting, Result
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.material import Material
@@ -25,7 +25,7 @@ ROWS = ((200, 10_000, 0.015, 0.022, 0.022), (400, 20_000, 0.035, 0.060, 0.050))
 """phyxels, surfels, the paper's seconds for physics, explicit and implicit, and for surface + rendering"""
 
 
-def m04(setting: Setting) -> Iterator[Result]:
+def m04(setting: BenchSetting) -> Iterator[Result]:
     """Max Planck (where the scan is) and the bear."""
     subjects: dict[str, str] = {"bear": "bear"}
     scan = setting.model("max-planck.obj")
@@ -43,7 +43,7 @@ def m04(setting: Setting) -> Iterator[Result]:
             yield Result(f"{label}-pictures", _pictures(world), "s/frame", paper=paper_pictures, details=nodes)
 
 
-def surface(setting: Setting) -> Iterator[Result]:
+def surface(setting: BenchSetting) -> Iterator[Result]:
     """The surface update alone, of a small body and of a scan: hardly deformed, and all in pieces."""
     scan = setting.model("igea.ply")
     for label, source, phyxels, surfels, aim in (
@@ -64,7 +64,7 @@ def _shown(world: World) -> dict[str, int]:
     return {"surfels": len(world.bodies[0].surface)}
 
 
-def _falling(source: str, phyxels: int, surfels: int, setting: Setting, integrator: str) -> World:
+def _falling(source: str, phyxels: int, surfels: int, setting: BenchSetting, integrator: str) -> World:
     """A soft body on the ground, moving."""
     material = Material(young=1e5, poisson=0.35)
     body = Body(load(source, points=surfels), material=material, nodes=phyxels, size=0.6, integrator=integrator)

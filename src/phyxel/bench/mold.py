@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from phyxel.bench.registry import Result, Setting
+from phyxel.bench.registry import BenchSetting, Result
 from phyxel.errors import PhyxelError
 from phyxel.scene import Scene
 
@@ -77,7 +77,7 @@ def paper_scene(models: Path) -> Scene:
     return Scene.parse(PAPER, name="m04-mold", folder=models)
 
 
-def mold(setting: Setting) -> Iterator[Result]:
+def mold(setting: BenchSetting) -> Iterator[Result]:
     """A frame of a thirtieth of a second while it flows, surface included; where the scans are."""
     if setting.models is None or any(setting.model(name) is None for name in FILES):
         return

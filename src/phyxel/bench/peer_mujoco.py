@@ -31,7 +31,7 @@ SCENE = """<mujoco>
 </mujoco>"""
 
 
-class Bar:
+class MujocoBar:
     """The bar in MuJoCo."""
 
     def __init__(self, cells: int, young: float, frame: float) -> None:
@@ -61,7 +61,7 @@ class Bar:
         return float(np.abs((self.data.flexvert_xpos - self.rest)[self.held]).max())
 
 
-def build(nodes: int, young: float, frame: float) -> Bar:
+def build(nodes: int, young: float, frame: float) -> MujocoBar:
     """The bar with as near to ``nodes`` nodes as a cubic lattice allows."""
     cells = min(range(1, 200), key=lambda n: abs((4 * n + 1) * (n + 1) ** 2 - nodes))
-    return Bar(cells, young, frame)
+    return MujocoBar(cells, young, frame)

@@ -51,7 +51,7 @@ def lumped_masses(rest: np.ndarray, tets: np.ndarray) -> np.ndarray:
     return np.bincount(tets.ravel(), np.repeat(volume * 1000 / 4, 4))
 
 
-class Bar:
+class PypbdBar:
     """The bar in pyPBD."""
 
     def __init__(self, cells: int, young: float) -> None:
@@ -90,7 +90,7 @@ class Bar:
         return float(np.abs((self.now - self.rest)[self.held]).max())
 
 
-def build(nodes: int, young: float, frame: float) -> Bar:
+def build(nodes: int, young: float, frame: float) -> PypbdBar:
     """The bar with as near to ``nodes`` nodes as a cubic lattice allows; ``frame`` is a multiple of the step."""
     cells = min(range(1, 200), key=lambda n: abs((4 * n + 1) * (n + 1) ** 2 - nodes))
-    return Bar(cells, young)
+    return PypbdBar(cells, young)

@@ -20,7 +20,7 @@ SOFT = (-0.4, -1.4, -0.1), (1.2, 0.5, 0.35)  # m, the box that a soft bar swings
 STIFF = (-0.15, -0.2, -0.1), (1.15, 0.4, 0.35)
 
 
-class Bar:
+class TaichiBar:
     """The bar as particles in Taichi."""
 
     def __init__(self, cells: int, young: float, frame: float) -> None:
@@ -127,7 +127,7 @@ def _kernel(
     return step
 
 
-def build(nodes: int, young: float, frame: float) -> Bar:
+def build(nodes: int, young: float, frame: float) -> TaichiBar:
     """The bar with as near to ``nodes`` particles, one in the middle of each cube, as its shape allows."""
     cells = min(range(1, 200), key=lambda n: abs(4 * n**3 - nodes))
-    return Bar(cells, young, frame)
+    return TaichiBar(cells, young, frame)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import warp as wp
 
-from phyxel.bench.registry import Result, Setting, resident_bytes
+from phyxel.bench.registry import BenchSetting, Result, resident_bytes
 from phyxel.device import pick
 from phyxel.material.look import LOOKS
 from phyxel.points.frames import tangents
@@ -23,7 +23,7 @@ SIZES = {"720p": (1280, 720, 100.0), "1080p": (1920, 1080, None)}
 """Width, height [pixels] and the most milliseconds a picture should take on two cores."""
 
 
-def picture(setting: Setting) -> Iterator[Result]:
+def picture(setting: BenchSetting) -> Iterator[Result]:
     """Igea's 134,345 points as gummy splats on a ground, light, shadow and crevices anew for each picture; a bear of as
     many points where there is no Igea."""
     from phyxel.render.camera import Camera
@@ -56,7 +56,7 @@ def picture(setting: Setting) -> Iterator[Result]:
         yield Result(f"picture-134k-{name}", statistics.median(milliseconds[1:]), "ms", details=details)
 
 
-def volume(setting: Setting) -> Iterator[Result]:
+def volume(setting: BenchSetting) -> Iterator[Result]:
     """A cube of a million Gauss points as fog, 1280 × 720: projected, sorted and laid over each other anew for each
     picture, seen through to the far side (half the light is left) and dense."""
     from phyxel.render.camera import Camera

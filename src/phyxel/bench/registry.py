@@ -40,7 +40,7 @@ SLOW = ("growth", "gallery", "soak")
 
 
 @dataclass(frozen=True)
-class Setting:
+class BenchSetting:
     """What a benchmark may use."""
 
     models: Path | None = None
@@ -103,7 +103,7 @@ def _finite(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def measure(names: Sequence[str], setting: Setting) -> Iterator[Result]:
+def measure(names: Sequence[str], setting: BenchSetting) -> Iterator[Result]:
     """Results of the named benchmarks, one after another as they come; of all but the slow ones if none is named."""
     unknown = [name for name in names if name not in MODULES]
     if unknown:
@@ -111,7 +111,7 @@ def measure(names: Sequence[str], setting: Setting) -> Iterator[Result]:
     if setting.models is not None and not setting.models.is_dir():
         raise PhyxelError(f"{setting.models}: no such folder; give --models DIR or set PHYXEL_MODELS")
     for name in names or [name for name in MODULES if name not in SLOW]:
-        function: Callable[[Setting], Iterator[Result]] = getattr(importlib.import_module(MODULES[name]), name)
+        function: Callable[[BenchSetting], Iterator[Result]] = getattr(importlib.import_module(MODULES[name]), name)
         yield from function(setting)
 
 

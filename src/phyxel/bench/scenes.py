@@ -11,11 +11,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from phyxel.bench.registry import Result, Setting
+from phyxel.bench.registry import BenchSetting, Result
 from phyxel.scene import gallery_names
 
 
-def demo(setting: Setting) -> Iterator[Result]:
+def demo(setting: BenchSetting) -> Iterator[Result]:
     """`phyxel demo` as a user starts it: once with an empty kernel cache, once more with a filled one."""
     with tempfile.TemporaryDirectory() as folder:
         cache = {"WARP_CACHE_PATH": str(Path(folder) / "kernels")}
@@ -25,7 +25,7 @@ def demo(setting: Setting) -> Iterator[Result]:
         yield Result("demo-memory", memory / 1e6, "MB")
 
 
-def gallery(setting: Setting) -> Iterator[Result]:
+def gallery(setting: BenchSetting) -> Iterator[Result]:
     """Every gallery scene at full size."""
     for name in gallery_names():
         with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +41,7 @@ def gallery(setting: Setting) -> Iterator[Result]:
             )
 
 
-def timed_command(arguments: list[str], setting: Setting, environment: dict[str, str]) -> tuple[float, int]:
+def timed_command(arguments: list[str], setting: BenchSetting, environment: dict[str, str]) -> tuple[float, int]:
     """Wall seconds and peak bytes of a `phyxel` command."""
     if setting.device:
         arguments = [*arguments, "--device", setting.device]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.bench.registry import Result, Setting
+from phyxel.bench.registry import BenchSetting, Result
 from phyxel.bench.scenes import timed_command
 from phyxel.export.clouds import ply_header
 from phyxel.points.cloud import PointCloud
@@ -23,7 +23,7 @@ G05_SECONDS = 600.0
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 
 
-def solid(setting: Setting) -> Iterator[Result]:
+def solid(setting: BenchSetting) -> Iterator[Result]:
     """Igea from its points alone: normals, implicit surface, 822 nodes, quadrature, as one command; evaluations."""
     path = setting.model("igea.ply")
     if path is None:
@@ -48,7 +48,7 @@ def solid(setting: Setting) -> Iterator[Result]:
     yield Result("igea-distance-near", rate, "M points/s", smaller_is_better=False)
 
 
-def growth(setting: Setting) -> Iterator[Result]:
+def growth(setting: BenchSetting) -> Iterator[Result]:
     """Seconds from bare points of a torus to its solid, and the power of n in time = a · n^p · log n."""
     Solid(PointCloud(_torus(SIZES[0])), device=setting.device)
     seconds = []

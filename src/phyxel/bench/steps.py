@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from phyxel.bench.registry import Result, Setting, resident_bytes
+from phyxel.bench.registry import BenchSetting, Result, resident_bytes
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.device import pick
@@ -15,14 +15,14 @@ from phyxel.points.load import load
 from phyxel.world import World
 
 
-def steps(setting: Setting) -> Iterator[Result]:
+def steps(setting: BenchSetting) -> Iterator[Result]:
     """64k phyxels with the default support."""
     world, memory = _box_of(64_000, 2.0, setting)
     yield Result("steps-64k", 1 / _step(world), "steps/s", smaller_is_better=False, details=_details(world))
     yield Result("memory-64k", memory, "bytes/phyxel")
 
 
-def contact(setting: Setting) -> Iterator[Result]:
+def contact(setting: BenchSetting) -> Iterator[Result]:
     """Two bears of 800 phyxels that lie on each other: a step of their world, beside one in which they lie apart."""
     together, apart = _bears(0.0, setting), _bears(1.0, setting)
     touching, elastic = _advancing(together), _advancing(apart)
@@ -31,7 +31,7 @@ def contact(setting: Setting) -> Iterator[Result]:
     yield Result("contact-step", touching, "ms/step", details=_details(together) | details)
 
 
-def melt(setting: Setting) -> Iterator[Result]:
+def melt(setting: BenchSetting) -> Iterator[Result]:
     """A bear of 2000 phyxels that melts: steps a second, with everything that flowing takes."""
     world = World(device=setting.device)
     bear = Body(load("bear"), material=Material.gelatin(), nodes=2000)
@@ -50,7 +50,7 @@ def melt(setting: Setting) -> Iterator[Result]:
     yield Result("melt-2000", 1e3 / milliseconds, "steps/s", smaller_is_better=False, details=_details(world) | often)
 
 
-def _bears(apart: float, setting: Setting) -> World:
+def _bears(apart: float, setting: BenchSetting) -> World:
     """Two bears, one on the other or so many metres beside it, at rest."""
     material = Material(young=1e5, poisson=0.3, damping=5e-3, drag=20.0)
     cloud = load("bear", points=5000)
@@ -73,7 +73,7 @@ def _advancing(world: World) -> float:
     return 1e3 * statistics.median(seconds)
 
 
-def million(setting: Setting) -> Iterator[Result]:
+def million(setting: BenchSetting) -> Iterator[Result]:
     """A million phyxels of about 32 neighbours; only where there is CUDA."""
     if not pick(setting.device).is_cuda:
         return
@@ -81,7 +81,7 @@ def million(setting: Setting) -> Iterator[Result]:
     yield Result("million-step", 1e3 * _step(world, 200), "ms/step", details=_details(world))
 
 
-def _box_of(nodes: int, support: float, setting: Setting) -> tuple[World, float]:
+def _box_of(nodes: int, support: float, setting: BenchSetting) -> tuple[World, float]:
     """A free cube, and the bytes each of its phyxels takes once kernels and libraries are in memory."""
     _cube(100, support, setting)
     before = resident_bytes()
@@ -89,7 +89,7 @@ def _box_of(nodes: int, support: float, setting: Setting) -> tuple[World, float]
     return world, (resident_bytes() - before) / len(world.phyxels.model)
 
 
-def _cube(nodes: int, support: float, setting: Setting) -> World:
+def _cube(nodes: int, support: float, setting: BenchSetting) -> World:
     body = Body(load("box", points=1000), material=Material(young=1e5, poisson=0.3), nodes=nodes, support=support)
     world = World(gravity=(0, 0, 0), device=setting.device)
     world.add(body)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from phyxel.bench.registry import Result, Setting, resident_bytes
+from phyxel.bench.registry import BenchSetting, Result, resident_bytes
 from phyxel.scene import Scene
 
 SECONDS = 8.0
@@ -44,7 +44,7 @@ friction = 0.7
 """
 
 
-def view(setting: Setting) -> Iterator[Result]:
+def view(setting: BenchSetting) -> Iterator[Result]:
     """A scan of 134,345 surfels with 64 modes that is held by its neck, and a bear of 20,000 that stands on the ground,
     by modes and by phyxels."""
     path = setting.model("igea.ply")
@@ -54,7 +54,7 @@ def view(setting: Setting) -> Iterator[Result]:
     yield from _measured("bear-phyxel", BEAR.format(points=20_000, nodes=800, model="phyxel"), 60.0, setting)
 
 
-def soak(setting: Setting) -> Iterator[Result]:
+def soak(setting: BenchSetting) -> Iterator[Result]:
     """Ten minutes of hands: how much the memory of the viewer grows after the first of them, in per cent."""
     held: list[int] = []
     ended = threading.Event()
@@ -77,7 +77,7 @@ def soak(setting: Setting) -> Iterator[Result]:
     yield Result("view-soak", 100 * (last / first - 1), "% in 10 min", None, 10.0, "aim", details=details)
 
 
-def _measured(name: str, source: str, aim: float, setting: Setting) -> Iterator[Result]:
+def _measured(name: str, source: str, aim: float, setting: BenchSetting) -> Iterator[Result]:
     found = _client("count", source, name, SECONDS, setting)
     numbers = found["numbers"]
     details = {"kB": round(found["bytes"] / 1e3), "pace": round(numbers["pace"], 2)}
@@ -87,7 +87,7 @@ def _measured(name: str, source: str, aim: float, setting: Setting) -> Iterator[
     yield Result(f"view-{name}-answer", 1e3 * found["answer"], "ms", None, 1e3 * ANSWER, "aim")
 
 
-def _client(what: str, source: str, name: str, seconds: float, setting: Setting) -> dict[str, Any]:
+def _client(what: str, source: str, name: str, seconds: float, setting: BenchSetting) -> dict[str, Any]:
     """What a plain client of a world finds."""
     from phyxel.view.hub import Hub
     from phyxel.view.live import Live

@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from phyxel.bench.registry import Result, Setting
+from phyxel.bench.registry import BenchSetting, Result
 from phyxel.body import Body
 from phyxel.fields import Filling, Push
 from phyxel.material import Membrane
@@ -27,7 +27,7 @@ STEPS = 20
 SKIN = Membrane.skin().but(foundation=1400.0, drag=5.0)
 
 
-def w96(setting: Setting) -> Iterator[Result]:
+def w96(setting: BenchSetting) -> Iterator[Result]:
     """Physics alone, the quietest of three rounds: neighbours share the cores."""
     yield _head(setting)
     yield _jack(setting)
@@ -35,7 +35,7 @@ def w96(setting: Setting) -> Iterator[Result]:
         yield _igea(setting, links)
 
 
-def _head(setting: Setting) -> Result:
+def _head(setting: BenchSetting) -> Result:
     """Max Planck filled with air, pressed in at the crown for half of the time, without links as in the paper."""
     path = setting.model("max-planck.obj")
     cloud = load("bust" if path is None else str(path), points=10_000)
@@ -50,7 +50,7 @@ def _head(setting: Setting) -> Result:
     return Result("w96-head", seconds, "s/60 frames", paper=HEAD, details=details)
 
 
-def _jack(setting: Setting) -> Result:
+def _jack(setting: BenchSetting) -> Result:
     """The gallery's membrane, from where it begins to shrink."""
     world = gallery("shrink-wrap").world(setting.device)
     world.advance(0.2)
@@ -68,7 +68,7 @@ def _frames(world: World) -> float:
     return time.perf_counter() - start
 
 
-def _igea(setting: Setting, links: str) -> Result:
+def _igea(setting: BenchSetting, links: str) -> Result:
     """A large scan that sags under its weight."""
     path = setting.model("igea.ply")
     cloud = load("bust" if path is None else str(path), points=134_345)

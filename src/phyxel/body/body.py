@@ -29,17 +29,17 @@ from phyxel.material.ramp import Ramp
 from phyxel.material.substance import Substance, check_moves, melt_of, usual_material
 from phyxel.material.variation import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
-from phyxel.models.phyxel.model import Part
+from phyxel.models.phyxel.model import PhyxelPart
 from phyxel.once import T
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
 from phyxel.region import Spot, Vector, Where, as_vector, select
-from phyxel.solid.distance_grid import Guide
+from phyxel.solid.distance_grid import DistanceGrid
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
 from phyxel.surface.hull import Hull
 from phyxel.surface.ring import Ring
-from phyxel.surface.skin import Skin
+from phyxel.surface.skin import PressedSkin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Body:
         """the name of the body that it was once part of, or its own"""
         self.remnant: Remnant | None = None
         """of a piece: what it knows of that which has parted from it"""
-        self.guide: Guide | None = None
+        self.guide: DistanceGrid | None = None
         """distances of its solid, for contact; known when first needed"""
         self.certificate: bytes = self._signature()
         """what it was at birth, whole, as a hash"""
@@ -289,9 +289,9 @@ class Body:
         """Nodes that may touch something, shape (k,): those on the surface."""
         return np.flatnonzero(self.reach == 0)
 
-    def part(self) -> Part:
+    def part(self) -> PhyxelPart:
         """What the model takes, in units of the mean node spacing about the origin."""
-        return Part(
+        return PhyxelPart(
             positions=(self.birth - self.centre) / self.unit,
             velocities=self.start_velocities / self.unit,
             volumes=self.volumes / self.unit**3,
@@ -591,7 +591,7 @@ class Body:
     # What a user reads
 
     @property
-    def skin(self) -> Skin:
+    def skin(self) -> PressedSkin:
         """What wind and the like can press on: at birth, or of what has melted, some moments ago."""
         moment = self._in_world("skin").phyxels.pool.surfaced if self.has_melted else -1
         return self.hull.skin(self, moment)

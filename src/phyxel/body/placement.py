@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from phyxel.errors import PhyxelError
-from phyxel.region import Box, Vector, as_vector
+from phyxel.region import BoxRegion, Vector, as_vector
 from phyxel.solid.octree import Region
 
 Floats = NDArray[np.float64]
@@ -66,10 +66,10 @@ class Placement:
         if not (isinstance(entry, Sequence) and len(entry) == 2 and callable(entry[0])):
             return entry  # the solid says what is wrong with it
         where, levels = entry
-        if isinstance(where, Box) and np.array_equal(self.rotation, np.eye(3)):
+        if isinstance(where, BoxRegion) and np.array_equal(self.rotation, np.eye(3)):
             lower, upper = (
                 self.middle + (np.asarray(corner, float) - self.at - self.middle) / self.scale
                 for corner in (where.lower, where.upper)
             )
-            return Box(lower.tolist(), upper.tolist()), levels
+            return BoxRegion(lower.tolist(), upper.tolist()), levels
         return lambda positions: where(self.placed(positions)), levels

@@ -19,7 +19,7 @@ from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin.fabric import Fabric
 from phyxel.points.cloud import PointCloud
 from phyxel.points.shapes import SHAPES
-from phyxel.region import Box
+from phyxel.region import BoxRegion
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import Solid
@@ -71,7 +71,7 @@ def prepared(
 
 def identity(cloud: PointCloud, refine: Sequence[Region]) -> list[Any] | None:
     """All that a solid and its nodes depend on; nothing where that includes a function of one's own."""
-    if any(not isinstance(where, Box) for where, _ in refine):
+    if any(not isinstance(where, BoxRegion) for where, _ in refine):
         return None
     if cloud.shape is not None and SHAPES.get(cloud.shape.name) is not cloud.shape:
         return None

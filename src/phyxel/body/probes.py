@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
-from phyxel.models.protocol import LoneModel
+from phyxel.models.protocol import FieldModel
 
 if TYPE_CHECKING:
     from phyxel.body.body import Body
@@ -57,10 +57,10 @@ class _Places:
         return born.unit * self.body.solid_distance((self.X - born.centre) / born.unit)
 
 
-class LoneProbe(_Places):
+class FieldProbe(_Places):
     """Places in a Galerkin or modal body: shape functions carry them."""
 
-    def __init__(self, body: Body, model: LoneModel, X: Floats) -> None:
+    def __init__(self, body: Body, model: FieldModel, X: Floats) -> None:
         super().__init__(body, X)
         self._model = model
         self._at = model.space.at((X - body.centre) / body.unit)

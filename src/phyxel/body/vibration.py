@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from phyxel.errors import PhyxelError
 from phyxel.material import Material
 from phyxel.models.modal.basis import curls
-from phyxel.models.modal.modes import MOST_MODES, Clamp, Compliance, Matter, Progress, eigenmodes
+from phyxel.models.modal.modes import MOST_MODES, Clamp, Compliance, ModalMatrices, Progress, eigenmodes
 from phyxel.models.modal.warping import warp
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def modes(body: Body, count: int = 12, progress: Progress | None = None) -> Vibr
     if any(material.viscosity is not None for material in body.mixture.materials):
         raise PhyxelError(f"{body.name}: is molten: it has no shape to vibrate about; ask before it melts")
     space = body.space
-    matter = Matter.of(
+    matter = ModalMatrices.of(
         space, replace(body.mixture, materials=tuple(map(_elastic, body.mixture.materials))), body.rotation
     )
     points = np.concatenate([np.zeros((0, 3)), *(handle.points for handle in body.handles)])

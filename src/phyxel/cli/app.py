@@ -263,12 +263,12 @@ def modes(
 
 def draw_modes(found: Any, camera: Any, folder: Path, video: bool, report: Any) -> list[Path]:
     """Write pictures of modes, as the scene's camera looks at them; which files."""
-    from phyxel.render.modes import Modes
+    from phyxel.render.modes import ModePictures
     from phyxel.render.picture import save_png
 
     placed = camera.eye is not None and camera.target is not None
     direction = [a - b for a, b in zip(camera.eye, camera.target, strict=True)] if placed else camera.direction
-    drawn = Modes(found, direction, camera.fov)
+    drawn = ModePictures(found, direction, camera.fov)
     files = [folder / "modes.png"]
     save_png(drawn.sheet(report), files[0])
     if video:
@@ -331,11 +331,11 @@ def bench(
     device: Device = None,
 ) -> None:
     """Measure speed and memory."""
-    from phyxel.bench import Setting, measure
+    from phyxel.bench import BenchSetting, measure
 
     folder = models or (Path(os.environ["PHYXEL_MODELS"]) if "PHYXEL_MODELS" in os.environ else None)
     table = Table("benchmark", "value", "unit", "compared with", "ratio")
-    for result in measure(names or [], Setting(models=folder, peers=peers, device=device)):
+    for result in measure(names or [], BenchSetting(models=folder, peers=peers, device=device)):
         if as_json:
             print(json.dumps(result.row()), flush=True)
         else:

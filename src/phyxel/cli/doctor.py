@@ -15,7 +15,7 @@ from phyxel.body import Body
 from phyxel.errors import PhyxelError
 from phyxel.material import Material
 from phyxel.points.load import load
-from phyxel.region import Box
+from phyxel.region import BoxRegion
 from phyxel.world import World
 
 EXTRAS = {"usd": ("pxr",), "bench": ("mujoco", "taichi", "pypbd")}
@@ -45,7 +45,7 @@ def _check_bar(device: str) -> Iterator[tuple[str, str, bool]]:
         bar = Body(load("bar", points=100), material=Material(young=1e7, poisson=0.3, density=1000.0), nodes=864)
         world = World(device=device)
         world.add(bar)
-        bar.fix(Box((-1, -1, -1), (bar.unit, 1, 1)))
+        bar.fix(BoxRegion((-1, -1, -1), (bar.unit, 1, 1)))
         world.settle(1e-5)
         tip = float(bar.displacement_at(np.array([[1.0, 0.0, 0.0]]))[0, 1])
     except PhyxelError as error:

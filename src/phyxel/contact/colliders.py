@@ -180,7 +180,7 @@ class Sphere(Collider):
 
 
 @dataclass(frozen=True)
-class Box(Collider, region.Box):
+class Box(Collider, region.BoxRegion):
     """A box from `lower` to `upper` [m]: a region of a body, or a collider.
 
     As a collider it is moved by `at` and turned by `rotate` about its middle. A region has neither.
@@ -191,7 +191,7 @@ class Box(Collider, region.Box):
     kind: ClassVar[int] = int(BOX)
 
     def __post_init__(self) -> None:
-        region.Box.__post_init__(self)
+        region.BoxRegion.__post_init__(self)
         Collider.__post_init__(self)
         for key in ("lower", "upper"):
             object.__setattr__(self, key, tuple(float(number) for number in getattr(self, key)))
@@ -200,7 +200,7 @@ class Box(Collider, region.Box):
         """Which of (n, 3) positions lie in the region, its faces included."""
         if self.moves or any(self.at) or any(self.rotate):
             raise PhyxelError("box: a region cannot be moved or turned; give only lower and upper")
-        return region.Box.__call__(self, positions)
+        return region.BoxRegion.__call__(self, positions)
 
     @property
     def _half(self) -> Floats:

@@ -69,7 +69,7 @@ def find_nearest(
             which[i] = k
 
 
-class Surroundings:
+class ColliderQuery:
     """The colliders around one body, in its units about its origin."""
 
     def __init__(self, unit: float) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phyxel.cracks.front import Front, unit
-from phyxel.cracks.grid import Floats, Grid, vectors
-from phyxel.cracks.sight import Sight
+from phyxel.cracks.grid import Floats, LevelGrid, vectors
+from phyxel.cracks.sight import CrackSight
 from phyxel.cracks.sweeping import run_crack
 from phyxel.cracks.triangles import sheet
 from phyxel.errors import PhyxelError
@@ -22,13 +22,13 @@ STEEPEST = np.radians(70)
 class Crack:
     """ψ1 = 0 where ψ2 < 0, in a body's reference coordinates and units. Make one by `disc`, `slit` or `plane`."""
 
-    def __init__(self, grid: Grid, psi1: Floats, psi2: Floats, front: Front) -> None:
+    def __init__(self, grid: LevelGrid, psi1: Floats, psi2: Floats, front: Front) -> None:
         self.grid, self.front = grid, front
         self.psi1, self.psi2 = np.ascontiguousarray(psi1), np.ascontiguousarray(psi2)
-        self._sight: Sight | None = None
+        self._sight: CrackSight | None = None
 
     @staticmethod
-    def disc(grid: Grid, at: ArrayLike, normal: ArrayLike, radius: float) -> Crack:
+    def disc(grid: LevelGrid, at: ArrayLike, normal: ArrayLike, radius: float) -> Crack:
         """A round one: ψ1 = N·(X − X₀), ψ2 = |(X − X₀)_∥| − r₀."""
         at, normal = _place("at", at), _direction("normal", normal)
         if not 0 < radius < np.inf:
@@ -42,7 +42,7 @@ class Crack:
         return Crack(grid, height, aside - radius, front.inside(grid))
 
     @staticmethod
-    def slit(grid: Grid, at: ArrayLike, normal: ArrayLike, ahead: ArrayLike) -> Crack:
+    def slit(grid: LevelGrid, at: ArrayLike, normal: ArrayLike, ahead: ArrayLike) -> Crack:
         """A half plane, cut from its straight front through `at` all the way back: ψ2 = f·(X − X₀).
 
         f is the part of `ahead` in the plane."""
@@ -55,17 +55,17 @@ class Crack:
         return Crack(grid, away @ normal, away @ forward, Front.line(at, normal, forward, grid))
 
     @staticmethod
-    def plane(grid: Grid, at: ArrayLike, normal: ArrayLike) -> Crack:
+    def plane(grid: LevelGrid, at: ArrayLike, normal: ArrayLike) -> Crack:
         """A cut all through: no front, ψ2 far below 0."""
         at, normal = _place("at", at), _direction("normal", normal)
         through = np.full(grid.shape, -np.linalg.norm(grid.upper - grid.origin))
         return Crack(grid, (grid.points() - at) @ normal, through, Front.none())
 
     @property
-    def sight(self) -> Sight:
+    def sight(self) -> CrackSight:
         """Where it is, for those who look at it."""
         if self._sight is None:
-            self._sight = Sight(self.grid, self.psi1, self.psi2)
+            self._sight = CrackSight(self.grid, self.psi1, self.psi2)
         return self._sight
 
     def values(self, X: ArrayLike) -> tuple[Floats, Floats]:
@@ -119,7 +119,7 @@ class Crack:
         return {"psi1": self.psi1, "psi2": self.psi2, **front}
 
     @staticmethod
-    def restored(grid: Grid, state: Mapping[str, Any]) -> Crack:
+    def restored(grid: LevelGrid, state: Mapping[str, Any]) -> Crack:
         """From `state()`."""
         front = Front.restored({name: state[f"front_{name}"] for name in Front.__dataclass_fields__})
         return Crack(grid, np.array(state["psi1"]), np.array(state["psi2"]), front)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phyxel.cracks.crack import Crack
-from phyxel.cracks.grid import Floats, Grid, vectors
+from phyxel.cracks.grid import Floats, LevelGrid, vectors
 
 
 class Cracks:
     """The cracks of a body, on one grid."""
 
-    def __init__(self, grid: Grid, cracks: list[Crack] | None = None) -> None:
+    def __init__(self, grid: LevelGrid, cracks: list[Crack] | None = None) -> None:
         self.grid = grid
         self._cracks = list(cracks or [])
         self.revision = 0
@@ -61,7 +61,7 @@ class Cracks:
         return {"revision": np.array(self.revision), "count": np.array(len(self)), **parts}
 
     @staticmethod
-    def restored(grid: Grid, state: Mapping[str, Any]) -> Cracks:
+    def restored(grid: LevelGrid, state: Mapping[str, Any]) -> Cracks:
         """From `state()`."""
         groups: list[dict[str, Any]] = [{} for _ in range(int(state["count"]))]
         for key, value in state.items():

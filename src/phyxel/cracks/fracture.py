@@ -20,7 +20,7 @@ from scipy.spatial import cKDTree
 from phyxel.cracks.crack import STEEPEST, Crack
 from phyxel.cracks.cracks import Cracks
 from phyxel.cracks.front import Front, unit
-from phyxel.cracks.grid import LEVEL_SPACING, Floats, Grid
+from phyxel.cracks.grid import LEVEL_SPACING, Floats, LevelGrid
 from phyxel.cracks.samples import Samples, largest_principal
 
 BIRTH_RADIUS = 1.0
@@ -71,7 +71,7 @@ class Fracture:
     ) -> None:
         """`lower` and `upper` are the body's box, `distance` the signed distance (n,) of places (n, 3) from its
         surface, negative inside; without it all of the box is solid. All in body units."""
-        self.cracks = Cracks(Grid.around(lower, upper, level_spacing))
+        self.cracks = Cracks(LevelGrid.around(lower, upper, level_spacing))
         self._box = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         self._within = distance
         self._narrowed: Callable[[Floats, Floats], Floats] | None = None
@@ -90,7 +90,7 @@ class Fracture:
         return piece
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> LevelGrid:
         """On which new cracks are to be made."""
         return self.cracks.grid
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.cracks.grid import Floats, Grid
+from phyxel.cracks.grid import Floats, LevelGrid
 
 Indices = NDArray[np.int32]
 
@@ -57,7 +57,7 @@ class Front:
         return _one(at + radius * outward, outward, np.broadcast_to(normal, outward.shape).copy(), True, False, False)
 
     @staticmethod
-    def line(at: Floats, normal: Floats, ahead: Floats, grid: Grid) -> Front:
+    def line(at: Floats, normal: Floats, ahead: Floats, grid: LevelGrid) -> Front:
         """A straight one across the grid."""
         tangent = np.cross(ahead, normal)
         reach = np.linalg.norm(grid.upper - grid.origin) + np.linalg.norm(at - 0.5 * (grid.origin + grid.upper))
@@ -119,14 +119,14 @@ class Front:
                     pieces.append(self._piece(part[a:b], False, *ends))
         return _joined(pieces)
 
-    def inside(self, grid: Grid) -> Front:
+    def inside(self, grid: LevelGrid) -> Front:
         """What of it lies in the grid or just beyond, with bound ends lengthened until they lie beyond."""
         if len(self) == 0:
             return self
         beyond = np.maximum(grid.origin - self.points, self.points - grid.upper).max(axis=1) / grid.spacing
         return self.kept(beyond < OUTSIDE, bound=True)._lengthened(grid)
 
-    def _lengthened(self, grid: Grid) -> Front:
+    def _lengthened(self, grid: LevelGrid) -> Front:
         box = np.array([grid.origin, grid.upper])
         pieces = []
         for part, closed, (first, last) in self._parts():

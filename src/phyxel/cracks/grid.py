@@ -27,7 +27,7 @@ MARGIN = 4
 
 
 @wp.struct
-class Lattice:
+class DeviceGrid:
     """A grid on the device."""
 
     origin: wp.vec3d
@@ -37,7 +37,7 @@ class Lattice:
 
 
 @dataclass(frozen=True)
-class Grid:
+class LevelGrid:
     """Points `origin + spacing·(i, j, k)`, `shape` of them along the axes."""
 
     origin: Floats
@@ -45,14 +45,14 @@ class Grid:
     shape: tuple[int, int, int]
 
     @staticmethod
-    def around(lower: ArrayLike, upper: ArrayLike, spacing: float = LEVEL_SPACING) -> Grid:
+    def around(lower: ArrayLike, upper: ArrayLike, spacing: float = LEVEL_SPACING) -> LevelGrid:
         """The grid that covers a body's box with a margin of `MARGIN` cells."""
         lower, upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         if not (np.isfinite([lower, upper]).all() and (upper >= lower).all() and 0 < spacing < np.inf):
             raise PhyxelError(f"cracks: a grid of spacing {spacing} over {lower} .. {upper}: give a box and a spacing")
         cells = np.ceil((upper - lower) / spacing - 1e-9).astype(int) + 2 * MARGIN
         origin = 0.5 * (lower + upper) - 0.5 * spacing * cells
-        return Grid(origin, float(spacing), (int(cells[0]) + 1, int(cells[1]) + 1, int(cells[2]) + 1))
+        return LevelGrid(origin, float(spacing), (int(cells[0]) + 1, int(cells[1]) + 1, int(cells[2]) + 1))
 
     @property
     def size(self) -> int:
@@ -69,9 +69,9 @@ class Grid:
         axes = [self.origin[a] + self.spacing * np.arange(self.shape[a]) for a in range(3)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
 
-    def lattice(self) -> Lattice:
+    def lattice(self) -> DeviceGrid:
         """The same for kernels."""
-        lattice = Lattice()
+        lattice = DeviceGrid()
         lattice.origin = wp.vec3d(*self.origin)
         lattice.spacing = wp.float64(self.spacing)
         lattice.count = wp.vec3i(*self.shape)
@@ -89,7 +89,7 @@ def vectors(X: ArrayLike) -> Floats:
 
 
 @wp.func
-def at(lattice: Lattice, i: int, j: int, k: int):
+def at(lattice: DeviceGrid, i: int, j: int, k: int):
     """Number of a grid point."""
     return (i * lattice.count[1] + j) * lattice.count[2] + k
 
@@ -103,7 +103,7 @@ def within(low: wp.vec3i, high: wp.vec3i, n: int):
 
 
 @wp.func
-def cell_of(lattice: Lattice, X: wp.vec3d):
+def cell_of(lattice: DeviceGrid, X: wp.vec3d):
     """The cell that holds X, by its lowest corner, and where in it X lies, each 0..1. Outside: the nearest place."""
     place = wp.vec3d()
     corner = wp.vec3i()
@@ -116,7 +116,7 @@ def cell_of(lattice: Lattice, X: wp.vec3d):
 
 
 @wp.func
-def between(values: wp.array(dtype=wp.float64), lattice: Lattice, corner: wp.vec3i, place: wp.vec3d):
+def between(values: wp.array(dtype=wp.float64), lattice: DeviceGrid, corner: wp.vec3i, place: wp.vec3d):
     """Trilinear value in a cell."""
     one = wp.float64(1.0)
     row = lattice.count[2]
@@ -133,7 +133,7 @@ def between(values: wp.array(dtype=wp.float64), lattice: Lattice, corner: wp.vec
 
 
 @wp.func
-def value_at(values: wp.array(dtype=wp.float64), lattice: Lattice, X: wp.vec3d):
+def value_at(values: wp.array(dtype=wp.float64), lattice: DeviceGrid, X: wp.vec3d):
     """Trilinear value at a place."""
     corner, place = cell_of(lattice, X)
     return between(values, lattice, corner, place)

@@ -8,7 +8,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.cracks.grid import Floats, Grid, Lattice, at, between, cell_of, on_cpu, value_at, within
+from phyxel.cracks.grid import DeviceGrid, Floats, LevelGrid, at, between, cell_of, on_cpu, value_at, within
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -27,7 +27,7 @@ def read_levels(
     X: wp.array(dtype=wp.vec3d),
     psi1: wp.array(dtype=wp.float64),
     psi2: wp.array(dtype=wp.float64),
-    lattice: Lattice,
+    lattice: DeviceGrid,
     out1: wp.array(dtype=wp.float64),
     out2: wp.array(dtype=wp.float64),
 ):
@@ -43,7 +43,7 @@ def read_slopes(
     first: int,
     X: wp.array(dtype=wp.vec3d),
     psi: wp.array(dtype=wp.float64),
-    lattice: Lattice,
+    lattice: DeviceGrid,
     out: wp.array(dtype=wp.vec3d),
 ):
     """∇ψ at places, by central differences over a cell."""
@@ -63,7 +63,7 @@ def mark_cut_cells(
     first: int,
     psi1: wp.array(dtype=wp.float64),
     psi2: wp.array(dtype=wp.float64),
-    lattice: Lattice,
+    lattice: DeviceGrid,
     low: wp.vec3i,
     high: wp.vec3i,
     cut: wp.array(dtype=wp.int8),
@@ -100,7 +100,7 @@ def see(
     psi1: wp.array(dtype=wp.float64),
     psi2: wp.array(dtype=wp.float64),
     near: wp.array(dtype=wp.int8),
-    lattice: Lattice,
+    lattice: DeviceGrid,
     lower: wp.vec3d,
     upper: wp.vec3d,
     seen: wp.array(dtype=wp.bool),
@@ -158,10 +158,10 @@ def see(
             known = 1
 
 
-class Sight:
+class CrackSight:
     """Where a crack is: the cells near it and their box."""
 
-    def __init__(self, grid: Grid, psi1: Floats, psi2: Floats) -> None:
+    def __init__(self, grid: LevelGrid, psi1: Floats, psi2: Floats) -> None:
         self._grid, self._lattice = grid, grid.lattice()
         self._psi1, self._psi2 = on_cpu(psi1.reshape(-1), wp.float64), on_cpu(psi2.reshape(-1), wp.float64)
         self.cut = np.zeros(grid.shape, np.int8)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.cracks.front import Front
-from phyxel.cracks.grid import Floats, Grid, Lattice, at, on_cpu, within
+from phyxel.cracks.grid import DeviceGrid, Floats, LevelGrid, at, on_cpu, within
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -30,7 +30,7 @@ def along_segment(x: wp.vec3d, a: wp.vec3d, b: wp.vec3d):
 
 
 @wp.func
-def grid_point(lattice: Lattice, i: int, j: int, k: int):
+def grid_point(lattice: DeviceGrid, i: int, j: int, k: int):
     """Where a grid point is."""
     return lattice.origin + lattice.spacing * wp.vec3d(wp.float64(i), wp.float64(j), wp.float64(k))
 
@@ -40,7 +40,7 @@ def sweep_nearest(
     first: int,
     points: wp.array(dtype=wp.vec3d),
     after: wp.array(dtype=wp.int32),
-    lattice: Lattice,
+    lattice: DeviceGrid,
     low: wp.vec3i,
     high: wp.vec3i,
     band: wp.float64,
@@ -121,7 +121,7 @@ def run_levels(
     normals: wp.array(dtype=wp.vec3d),
     ways: wp.array(dtype=wp.float64),
     nearest: wp.array(dtype=wp.int32),
-    lattice: Lattice,
+    lattice: DeviceGrid,
     low: wp.vec3i,
     high: wp.vec3i,
     psi1: wp.array(dtype=wp.float64),
@@ -168,7 +168,7 @@ def run_levels(
 
 
 def run_crack(
-    grid: Grid, psi1: Floats, psi2: Floats, front: Front, directions: Floats, normals: Floats, ways: Floats
+    grid: LevelGrid, psi1: Floats, psi2: Floats, front: Front, directions: Floats, normals: Floats, ways: Floats
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Let ψ1 and ψ2 follow a front whose points go `ways` (k,) along `directions` (k, 3); `normals` (k, 3) are those of
     the surface it then leaves behind. They change between two grid points, both (3,), that it returns."""

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.cracks.grid import Floats, Grid
+from phyxel.cracks.grid import Floats, LevelGrid
 
 CORNERS = np.array([[(c >> 2) & 1, (c >> 1) & 1, c & 1] for c in range(8)])
 """of a cell, shape (8, 3)"""
@@ -18,7 +18,7 @@ TETRAHEDRA = np.array([np.cumsum([0, *order]) for order in permutations((4, 2, 1
 other."""
 
 
-def sheet(grid: Grid, psi1: Floats, psi2: Floats, cut: NDArray[np.int8]) -> Floats:
+def sheet(grid: LevelGrid, psi1: Floats, psi2: Floats, cut: NDArray[np.int8]) -> Floats:
     """Triangles (k, 3, 3) in the cells that are `cut`; their normals look to where ψ1 > 0."""
     cells = np.argwhere(cut)
     corners = cells[:, None] + CORNERS

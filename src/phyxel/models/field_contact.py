@@ -167,7 +167,7 @@ class Party:
 
 
 @dataclass(frozen=True)
-class Contacts:
+class FieldContacts:
     """Points of one body in or near another; k of them."""
 
     one: int
@@ -224,7 +224,7 @@ def _closing_speeds(parties: Sequence[Party]) -> Floats:
 # What touches
 
 
-def _contacts_of(parties: Sequence[Party], a: int, b: int) -> list[Contacts]:
+def _contacts_of(parties: Sequence[Party], a: int, b: int) -> list[FieldContacts]:
     one, other = parties[a], parties[b]
     if (one.lower > other.upper).any() or (other.lower > one.upper).any():
         return []
@@ -234,7 +234,7 @@ def _contacts_of(parties: Sequence[Party], a: int, b: int) -> list[Contacts]:
     return found if count <= MOST else [_fewer(one, MOST * len(one.gap) // count) for one in found]
 
 
-def _points_in(parties: Sequence[Party], a: int, b: int) -> Contacts | None:
+def _points_in(parties: Sequence[Party], a: int, b: int) -> FieldContacts | None:
     """Points of body a in or near body b."""
     one, other = parties[a], parties[b]
     unit = min(one.unit, other.unit)
@@ -267,7 +267,7 @@ def _points_in(parties: Sequence[Party], a: int, b: int) -> Contacts | None:
 
 def _contacts(
     parties: Sequence[Party], a: int, b: int, points: Indices, surfels: Indices, normal: Floats, gap: Floats
-) -> Contacts:
+) -> FieldContacts:
     one, other = parties[a], parties[b]
     place = one.skin[points]
     away = (place - other.skin[surfels])[:, :, None]
@@ -276,7 +276,7 @@ def _contacts(
     axes = axes_of(normal)
     moved = rows[0] @ one.way - rows[1] @ other.way
     way = np.einsum("kab,kb->ka", axes, moved)
-    return Contacts(a, b, rows, axes, gap, way, math.sqrt(one.friction * other.friction))
+    return FieldContacts(a, b, rows, axes, gap, way, math.sqrt(one.friction * other.friction))
 
 
 def axes_of(normal: Floats) -> Floats:
@@ -287,11 +287,11 @@ def axes_of(normal: Floats) -> Floats:
     return np.stack([normal, first, np.cross(normal, first)], axis=1)
 
 
-def _fewer(contacts: Contacts, count: int) -> Contacts:
+def _fewer(contacts: FieldContacts, count: int) -> FieldContacts:
     """The deepest."""
     kept = np.sort(np.argsort(contacts.gap, kind="stable")[: max(count, 1)])
     rows = csr_array(contacts.rows[0][kept]), csr_array(contacts.rows[1][kept])
-    return Contacts(
+    return FieldContacts(
         contacts.one, contacts.other, rows, contacts.axes[kept], contacts.gap[kept], contacts.way[kept],
         contacts.friction,
     )  # fmt: skip
@@ -300,7 +300,7 @@ def _fewer(contacts: Contacts, count: int) -> Contacts:
 # What it does
 
 
-def _islands(found: list[Contacts], count: int) -> Iterator[list[Contacts]]:
+def _islands(found: list[FieldContacts], count: int) -> Iterator[list[FieldContacts]]:
     """Contacts that can have to do with each other."""
     if not found:
         return
@@ -310,7 +310,7 @@ def _islands(found: list[Contacts], count: int) -> Iterator[list[Contacts]]:
         yield [one for one, end in zip(found, ends, strict=True) if label[end[0]] == island]
 
 
-def _resolve(parties: Sequence[Party], contacts: list[Contacts], dt: float) -> None:
+def _resolve(parties: Sequence[Party], contacts: list[FieldContacts], dt: float) -> None:
     axes = np.concatenate([one.axes for one in contacts])
     gap, way = np.concatenate([one.gap for one in contacts]), np.concatenate([one.way for one in contacts])
     friction = np.concatenate([np.full(len(one.gap), one.friction) for one in contacts])
@@ -355,7 +355,7 @@ def _calm(parties: Sequence[Party], dt: float) -> None:
         parties[int(np.argmax(gained))].model.ease()
 
 
-def _shares(contacts: list[Contacts]) -> Iterator[tuple[int, Floats, csr_array, Indices]]:
+def _shares(contacts: list[FieldContacts]) -> Iterator[tuple[int, Floats, csr_array, Indices]]:
     """Each body: which of the contacts it has a share in, φ there, and with which sign."""
     starts = np.cumsum([0, *(len(one.gap) for one in contacts)])
     for body in sorted({body for one in contacts for body in (one.one, one.other)}):

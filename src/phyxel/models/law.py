@@ -25,7 +25,7 @@ LARGEST = 1e6
 
 
 @dataclass(frozen=True)
-class Row:
+class LawRow:
     """One law, as kernels need it."""
 
     stiffness: Floats
@@ -43,13 +43,13 @@ class Row:
     """stiffness of a melt's pressure [Pa]; 0 for a solid"""
 
     @staticmethod
-    def of(material: Material, rotation: Floats) -> Row:
+    def of(material: Material, rotation: Floats) -> LawRow:
         """The law of a material whose axes are turned by `rotation`."""
         # Split before turning: the parts of a turned law would be others at large strain.
         reduced, k_v, k_b = split_law(material.elasticity)
         C = reduced if material.stiffness is None else rotated_elasticity(reduced, rotation)
         fluid = material.viscosity is not None
-        return Row(
+        return LawRow(
             stiffness=C,
             k_v=k_v,
             k_b=k_b,
@@ -133,7 +133,7 @@ class Laws:
     def __len__(self) -> int:
         return len(self.k_v)
 
-    def write(self, rows: list[Row], of: NDArray[np.integer]) -> None:
+    def write(self, rows: list[LawRow], of: NDArray[np.integer]) -> None:
         """Fill the table; as many rows as it has."""
         self.of.assign(of.astype(np.int32))
         self.stiffness.assign(np.array([row.stiffness for row in rows]))

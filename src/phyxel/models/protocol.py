@@ -62,7 +62,7 @@ def check_solid(model: str, materials: Iterable[Material]) -> None:
             )
 
 
-class LoneModel(Protocol):
+class FieldModel(Protocol):
     """Moves one body."""
 
     @property

@@ -18,7 +18,7 @@ STEPS_BETWEEN_CHECKS = 100
 """Substeps after which the energy is looked at."""
 
 
-class Energies:
+class EnergyGuard:
     """What bodies had when they were last looked at, as far as nothing from outside has done work on them since."""
 
     def __init__(self, bodies: list[Body]) -> None:

@@ -15,7 +15,7 @@ from phyxel.body.probes import Probe
 from phyxel.material import Mixture
 from phyxel.models.field_contact import Meeting, Outline, Party
 from phyxel.models.rigid.model import RigidSpace
-from phyxel.movers.field_body import Solo
+from phyxel.movers.field_body import FieldBody
 from phyxel.movers.mover import Piece, State
 from phyxel.surface.surfels import Surfels
 from phyxel.world.checkpoint import below, under
@@ -36,7 +36,7 @@ AROUND: Floats = _ways / np.linalg.norm(_ways, axis=1, keepdims=True)
 """Directions all around, shape (26, 3)."""
 
 
-class Company:
+class FieldBodies:
     """Moves bodies that have a model each (`mover.Mover`). Galerkin and rigid ones touch each other; a modal body, and
     phyxel bodies for any of them, are not there."""
 
@@ -44,13 +44,13 @@ class Company:
         self.world = world
         self.bodies: list[Body] = []
         self.steps = 0
-        self._solos: dict[Body, Solo] = {}
+        self._solos: dict[Body, FieldBody] = {}
         self._outlines: dict[Body, Outline] = {}
 
     def add(self, body: Body) -> None:
         """Move one more body from now on."""
         self.bodies.append(body)
-        self._solos[body] = Solo(self.world, body)
+        self._solos[body] = FieldBody(self.world, body)
 
     def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
         whole = self._solos.pop(body)
@@ -61,7 +61,7 @@ class Company:
         self.bodies += pieces
 
     def add_crumb(self, body: Body, positions: Floats, momentum: Floats, spin: Floats) -> None:
-        """Move a crumb from now on: see `Solo.throw`."""
+        """Move a crumb from now on: see `FieldBody.throw`."""
         self.add(body)
         self._solos[body].throw(positions, momentum, spin)
 

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body.holds import DRAG_TIME, Handle
-from phyxel.body.probes import LoneProbe, Probe
+from phyxel.body.probes import FieldProbe, Probe
 from phyxel.contact.colliders import Collider
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.field_contact import scattered
 from phyxel.models.galerkin.model import GalerkinModel
 from phyxel.models.modal.model import ModalModel
-from phyxel.models.protocol import Goal, Hold, LoneModel
+from phyxel.models.protocol import FieldModel, Goal, Hold
 from phyxel.models.rigid.model import RigidModel
-from phyxel.movers.galerkin_cracks import Fracturing
+from phyxel.movers.galerkin_cracks import GalerkinCracks
 from phyxel.movers.mover import State
-from phyxel.movers.surroundings import Setting
+from phyxel.movers.surroundings import Surroundings
 from phyxel.surface.surfels import Surfels
 from phyxel.world.checkpoint import below, under
 
@@ -37,14 +37,14 @@ CROSSED = 0.5
 """Node spacings that a body may go in one step where there is something with a far side."""
 
 
-class Solo:
+class FieldBody:
     """Moves one body among colliders; what it does to other bodies is for the company it is in."""
 
     def __init__(self, world: World, body: Body) -> None:
         self.world, self.body = world, body
-        self._model: LoneModel | None = None
-        self._fracturing: Fracturing | None = None
-        self._setting = Setting(world, body)
+        self._model: FieldModel | None = None
+        self._fracturing: GalerkinCracks | None = None
+        self._setting = Surroundings(world, body)
         self._mass = float(body.masses.sum())
         self._even = np.full((1, 3), np.nan)
         """acceleration of all nodes by gravity and force [1/s²], shape (n, 3)"""
@@ -52,25 +52,25 @@ class Solo:
         """takes accelerations around the nodes to coefficients"""
 
     @property
-    def model(self) -> LoneModel:
+    def model(self) -> FieldModel:
         """What moves the body, made when first needed."""
         if self._model is None:
             self._take(self._made())
         assert self._model is not None
         return self._model
 
-    def _take(self, model: LoneModel) -> None:
+    def _take(self, model: FieldModel) -> None:
         body = self.body
         model.set_material(body.mixture, body.rotation)
         model.set_holds(self._holds())
         self._model = model
         if isinstance(model, GalerkinModel):
-            self._fracturing = Fracturing(body, model)
+            self._fracturing = GalerkinCracks(body, model)
 
-    def parted(self, body: Body, nodes: NDArray[np.int64]) -> Solo:
+    def parted(self, body: Body, nodes: NDArray[np.int64]) -> FieldBody:
         """What moves a piece that has these nodes (k,) of its body from now on; its body may be that piece."""
         assert isinstance(self.model, GalerkinModel)
-        solo = Solo(self.world, body)
+        solo = FieldBody(self.world, body)
         solo._setting.arrived = False
         faces = body.surfels.carried.shape.points[len(body.cloud) :]
         if len(faces):
@@ -92,7 +92,7 @@ class Solo:
         assert isinstance(self.model, GalerkinModel)
         return self.model.momenta(nodes)
 
-    def _made(self) -> LoneModel:
+    def _made(self) -> FieldModel:
         body = self.body
         if body.model == "rigid":
             return RigidModel(body.space, body.unit, body.start_velocities / body.unit, self.world.device)
@@ -197,7 +197,7 @@ class Solo:
         return self._even + self._fit(acting) / body.unit
 
     def set_down(self) -> None:
-        """See `Setting.set_down`."""
+        """See `Surroundings.set_down`."""
         self._setting.set_down()
 
     def settle(self, tolerance: float, most_steps: int) -> None:
@@ -237,7 +237,7 @@ class Solo:
         return self.probe(body, X).displacement()
 
     def probe(self, body: Body, X: Floats) -> Probe:
-        return LoneProbe(body, self.model, X)
+        return FieldProbe(body, self.model, X)
 
     def diagnostics(self, body: Body) -> dict[str, Any]:
         model, masses = self.model, body.masses

@@ -27,7 +27,7 @@ BESIDE = 0.7
 """How far from where fronts were and are new parts of a crack can lie, in spacings."""
 
 
-class Fracturing:
+class GalerkinCracks:
     """Cracks of one body, as far as it has any."""
 
     def __init__(self, body: Body, model: GalerkinModel) -> None:

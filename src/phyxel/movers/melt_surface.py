@@ -15,17 +15,17 @@ from phyxel.surface.surfels import Surfels
 from phyxel.surface.topology import outside_probability
 
 if TYPE_CHECKING:
-    from phyxel.movers.phyxel_bodies import Phyxels
+    from phyxel.movers.phyxel_bodies import PhyxelBodies
 
 RENEWED, OFTEN = 4, 1 / 30
 """Absorptions after which surfaces are renewed, since phyxels have then moved a spacing against each other; and the
 time [s] after which at the earliest."""
 
 
-class Skins:
+class MeltSurface:
     """Of the bodies of a pool while something in it is molten."""
 
-    def __init__(self, phyxels: Phyxels) -> None:
+    def __init__(self, phyxels: PhyxelBodies) -> None:
         self._phyxels = phyxels
         self._skin: ImplicitSkin | None = None
         self._nodes: NDArray[np.int64] = np.zeros(0, np.int64)

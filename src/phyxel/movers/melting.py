@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.body.placement import Anchor
 from phyxel.material import Mixture
-from phyxel.models.law import Row
+from phyxel.models.law import LawRow
 from phyxel.models.phyxel import reshape
-from phyxel.movers.melt_surface import Skins
+from phyxel.movers.melt_surface import MeltSurface
 from phyxel.surface.hull import Hull
 from phyxel.surface.surfels import Surfels
 from phyxel.world.checkpoint import under
 
 if TYPE_CHECKING:
-    from phyxel.movers.phyxel_bodies import Phyxels
+    from phyxel.movers.phyxel_bodies import PhyxelBodies
 
 STIFFER = 2.0
 NOTICEABLE = 0.02
 """How much stiffer than when last absorbed, and how large a |∇u|, for a body to be absorbed."""
 
 
-class Pool:
+class Melting:
     """The bodies that have melted."""
 
-    def __init__(self, phyxels: Phyxels) -> None:
+    def __init__(self, phyxels: PhyxelBodies) -> None:
         self._phyxels = phyxels
         self.bodies: list[Body] = []
         self._anchor: Anchor | None = None
@@ -41,7 +41,7 @@ class Pool:
         """how often the reference shape has changed"""
         self._stiffness: dict[Body, float] = {}
         """of bodies that have never melted, when they were last absorbed [Pa]"""
-        self.skins = Skins(phyxels)
+        self.skins = MeltSurface(phyxels)
 
     @property
     def surfaced(self) -> int:
@@ -120,7 +120,7 @@ class Pool:
         """Stiffening must not multiply the stress that is there (M04 §4.1): so much strain is stored as makes that
         stress. Hourglass control has no such store: its part is dropped by absorbing the deformation."""
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
-        old, new = ([Row.of(m, body.rotation) for m in mix.materials] for mix in (before, body.mixture))
+        old, new = ([LawRow.of(m, body.rotation) for m in mix.materials] for mix in (before, body.mixture))
         pairs = {(a, b) for a, b in zip(before.which.tolist(), body.mixture.which.tolist(), strict=True)}
         stiffer = [(a, b) for a, b in pairs if new[b].shear_norm > old[a].shear_norm]
         if not stiffer:

@@ -23,10 +23,10 @@ from phyxel.mls.neighbours import PairList
 from phyxel.models.phyxel import cuts
 from phyxel.models.phyxel.contact.impulses import BodyContact
 from phyxel.models.phyxel.model import PhyxelModel
-from phyxel.movers.energy_guard import Energies
-from phyxel.movers.melting import Pool, is_fluid
+from phyxel.movers.energy_guard import EnergyGuard
+from phyxel.movers.melting import Melting, is_fluid
 from phyxel.movers.mover import Floats, Piece, State
-from phyxel.movers.phyxel_cracks import Cracking
+from phyxel.movers.phyxel_cracks import PhyxelCracks
 from phyxel.movers.surroundings import refuse_overlap
 from phyxel.surface.surfels import Surfels
 from phyxel.world.checkpoint import below, under
@@ -58,7 +58,7 @@ SETTLING_STAGES = 8
 """Looks within which a turn is done that takes no time: half a turn at once would go either way round."""
 
 
-class Phyxels:
+class PhyxelBodies:
     """The mover of all phyxel bodies of a world: finds the stable step and moves them together."""
 
     def __init__(self, world: World) -> None:
@@ -69,10 +69,10 @@ class Phyxels:
         """how far they have come [s]: ahead of the world's clock while they advance"""
         self.steps = 0
         self._model: PhyxelModel | None = None
-        self.pool = Pool(self)
+        self.pool = Melting(self)
         """what has melted"""
-        self.cracking = Cracking(self)
-        self._energies = Energies(self.bodies)
+        self.cracking = PhyxelCracks(self)
+        self._energies = EnergyGuard(self.bodies)
         self._collider_speed = 0.0
         """the fastest a collider gets in the time that is being stepped over [m/s]"""
         self._span = (0.0, 0.0)
@@ -592,6 +592,6 @@ class Phyxels:
 
     def _be_born_again(self) -> None:
         """Bodies that have been reshaped since get their first shape back."""
-        self._model, self.pool = None, Pool(self)
+        self._model, self.pool = None, Melting(self)
         for body in self.bodies:
             body.be_born_again()

@@ -16,7 +16,7 @@ from phyxel.models.phyxel import cuts
 
 if TYPE_CHECKING:
     from phyxel.body import Body
-    from phyxel.movers.phyxel_bodies import Phyxels
+    from phyxel.movers.phyxel_bodies import PhyxelBodies
 
 Floats = NDArray[np.float64]
 
@@ -32,10 +32,10 @@ FEWEST = 40
 """Phyxels of a body that can crack: with fewer, all of them are at a surface, and a crack is as large as the body."""
 
 
-class Cracking:
+class PhyxelCracks:
     """Lets the cracks of all phyxel bodies of a world run."""
 
-    def __init__(self, phyxels: Phyxels) -> None:
+    def __init__(self, phyxels: PhyxelBodies) -> None:
         self._phyxels = phyxels
         self._known: dict[Body, int] = {}
         """revision of the cracks that the model's neighbours go by"""

@@ -19,7 +19,7 @@ from phyxel.fields import ForceField, SurfaceField, Wind, drawn_to, filled_with
 from phyxel.material import Mixture
 from phyxel.models.particles.model import ParticleModel
 from phyxel.movers.mover import Piece, State
-from phyxel.movers.surroundings import Setting
+from phyxel.movers.surroundings import Surroundings
 from phyxel.surface.surfels import Surfels
 from phyxel.world.checkpoint import below, under
 
@@ -40,13 +40,13 @@ RESOLVED = 4
 """Cells of a mold's grid that its thinnest parts have."""
 
 
-class Film:
+class SheetBody:
     """Moves one particle surface among colliders."""
 
     def __init__(self, world: World, body: Body) -> None:
         self.world, self.body = world, body
         self._model: ParticleModel | None = None
-        self._setting = Setting(world, body)
+        self._setting = Surroundings(world, body)
         self._colliders = ColliderTable([body.unit], wp.float64, world.device)
         self._held = np.zeros(0, np.int64)
         """particles that are held"""
@@ -256,19 +256,19 @@ class Film:
         self._told = ()
 
 
-class Membranes:
+class SheetBodies:
     """Moves particle surfaces (`mover.Mover`). They do not feel each other, nor bodies of other models."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.bodies: list[Body] = []
         self.steps = 0
-        self._films: dict[Body, Film] = {}
+        self._films: dict[Body, SheetBody] = {}
 
     def add(self, body: Body) -> None:
         """Move one more body from now on."""
         self.bodies.append(body)
-        self._films[body] = Film(self.world, body)
+        self._films[body] = SheetBody(self.world, body)
 
     def advance(self, dt: float) -> None:
         self.steps += max(film.advance(dt) for film in self._films.values())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import ColliderTable, measured
-from phyxel.contact.touch import Feel, Surroundings
+from phyxel.contact.touch import ColliderQuery, Feel
 from phyxel.errors import PhyxelError
 from phyxel.region import Vector
 from phyxel.surface.surfels import Surfels
@@ -40,12 +40,12 @@ def refuse_overlap(world: World, body: Body, shift: Vector = (0.0, 0.0, 0.0)) ->
             raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
 
 
-class Setting:
+class Surroundings:
     """The colliders as one body feels them, and as its surfels see them."""
 
     def __init__(self, world: World, body: Body) -> None:
         self._world, self._body = world, body
-        self.around = Surroundings(body.unit)
+        self.around = ColliderQuery(body.unit)
         """what the host asks"""
         self._walls = ColliderTable([body.unit], wp.float32, world.device)
         self.arrived = True

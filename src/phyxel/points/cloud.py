@@ -23,7 +23,7 @@ THIN = 1e-6
 
 
 @dataclass(frozen=True)
-class Shape:
+class BuiltInShape:
     """A solid given by its signed distance function."""
 
     name: str
@@ -78,7 +78,7 @@ class PointCloud:
     uv_faces: Indices | None = None
     """index into `uv` for each corner of `faces`, shape (M, 3), int32"""
     name: str = "cloud"
-    shape: Shape | None = field(default=None, repr=False)
+    shape: BuiltInShape | None = field(default=None, repr=False)
     """the signed distance function the points were taken from, if any"""
     mesh: Mesh | None = field(default=None, repr=False)
     """the file's whole mesh, if it had faces: it stays when the points are thinned and `faces` cannot"""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError
-from phyxel.points.cloud import Floats, Indices, PointCloud, Shape
+from phyxel.points.cloud import BuiltInShape, Floats, Indices, PointCloud
 
 FEWEST_POINTS = 4
 COARSE_CELLS = 32
@@ -39,7 +39,7 @@ CORNERS = np.array(list(np.ndindex(2, 2, 2)), np.float64) - 0.5
 
 
 @lru_cache(maxsize=4)  # worlds are built again and again of the same few shapes
-def sample_shape(shape: Shape, points: int, seed: int = 1) -> PointCloud:
+def sample_shape(shape: BuiltInShape, points: int, seed: int = 1) -> PointCloud:
     """`points` points on the surface of `shape`, evenly spaced, with exact normals and the colours of the shape.
 
     Points drawn uniformly from a thin band inside the surface are thinned where they crowd, projected onto the surface
@@ -64,7 +64,7 @@ def sample_shape(shape: Shape, points: int, seed: int = 1) -> PointCloud:
     )
 
 
-def draw_in_band(shape: Shape, count: int, rng: np.random.Generator) -> Floats:
+def draw_in_band(shape: BuiltInShape, count: int, rng: np.random.Generator) -> Floats:
     """`count` points uniform in a band just inside the surface, (count, 3).
 
     Inside, because from there the points of a box fall onto its faces and none onto its edges.
@@ -85,7 +85,7 @@ def draw_in_band(shape: Shape, count: int, rng: np.random.Generator) -> Floats:
     return np.concatenate(found)[np.argsort(np.concatenate(found_in), kind="stable")]
 
 
-def surface_cells(shape: Shape, count: int) -> tuple[Floats, float, float]:
+def surface_cells(shape: BuiltInShape, count: int) -> tuple[Floats, float, float]:
     """Centres (M, 3) and edge [m] of cubes that cover the surface, and the width [m] of the band to draw from.
 
     A coarse grid is refined where it meets the surface until its cells are near the spacing of `count` points.
@@ -107,7 +107,7 @@ def surface_cells(shape: Shape, count: int) -> tuple[Floats, float, float]:
         cells = near_surface(shape, cells, 1.3 * HALF_DIAGONAL * edge)
 
 
-def near_surface(shape: Shape, x: Floats, reach: float) -> Floats:
+def near_surface(shape: BuiltInShape, x: Floats, reach: float) -> Floats:
     """Those of the points x (N, 3) that lie within `reach` metres of the surface."""
     return x[np.abs(shape.distance(x)) < reach]
 
@@ -131,7 +131,9 @@ def search(x: Floats) -> tuple[Indices, float]:
     return neighbours, float(distances.mean())
 
 
-def push_apart(shape: Shape, x: Floats, normals: Floats, neighbours: Indices, spacing: float) -> tuple[Floats, Floats]:
+def push_apart(
+    shape: BuiltInShape, x: Floats, normals: Floats, neighbours: Indices, spacing: float
+) -> tuple[Floats, Floats]:
     """Move each point away from its neighbours along the surface; points and normals after it, (N, 3) each."""
     push = np.zeros_like(x)
     for other in neighbours.T:
@@ -146,7 +148,7 @@ def push_apart(shape: Shape, x: Floats, normals: Floats, neighbours: Indices, sp
     return np.where(kept, moved, x), np.where(kept, new_normals, normals)
 
 
-def project(shape: Shape, x: Floats) -> tuple[Floats, Floats]:
+def project(shape: BuiltInShape, x: Floats) -> tuple[Floats, Floats]:
     """One Newton step onto the surface, and the unit normals there, (N, 3) each.
 
     Four evaluations at the corners of a small tetrahedron give value and gradient at once.
@@ -159,7 +161,7 @@ def project(shape: Shape, x: Floats) -> tuple[Floats, Floats]:
     return x - normals * (sum(corners) / (4 * slope))[:, None], normals
 
 
-def settle(shape: Shape, x: Floats, normals: Floats) -> Floats:
+def settle(shape: BuiltInShape, x: Floats, normals: Floats) -> Floats:
     """Points brought onto the surface to rounding: along their normals, then the few that need it along new ones."""
     x, toward = x.copy(), normals.copy()
     tolerance = TOLERANCE * float(np.max(np.subtract(shape.upper, shape.lower)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from phyxel.points.cloud import Floats, Shape
+from phyxel.points.cloud import BuiltInShape, Floats
 from phyxel.points.sdf import (
     Jet,
     Vector,
@@ -311,16 +311,16 @@ def sphere_color(positions: Floats) -> Floats:
     return mix(colors, cloth[1], (np.abs(positions[:, 1]) - 0.243) / 0.0005)
 
 
-SHAPES: dict[str, Shape] = {
+SHAPES: dict[str, BuiltInShape] = {
     shape.name: shape
     for shape in (
-        Shape("bear", distance_of(bear), (-0.175, 0, -0.1201), (0.175, 0.5951, 0.171), bear_color),
-        Shape("bar", bar_distance, (0, -0.125, -0.125), (1, 0.125, 0.125), bar_color),
-        Shape("box", cube_distance, (-0.25, -0.25, -0.25), (0.25, 0.25, 0.25), cube_color),
-        Shape("sphere", sphere_distance, (-0.25, -0.25, -0.25), (0.25, 0.25, 0.25), sphere_color),
-        Shape("torus", torus_distance, (-0.4, -0.1, -0.4), (0.4, 0.1, 0.4), torus_color),
-        Shape("jack", distance_of(jack), (-0.46, -0.46, -0.46), (0.46, 0.46, 0.46), jack_color),
-        Shape("shell", shell_distance, (-0.5, 0, -0.5), (0.5, 0.5, 0.5), shell_color),
-        Shape("bust", distance_of(bust), (-0.2394, 0, -0.1665), (0.2394, 0.6194, 0.1557), bust_color),
+        BuiltInShape("bear", distance_of(bear), (-0.175, 0, -0.1201), (0.175, 0.5951, 0.171), bear_color),
+        BuiltInShape("bar", bar_distance, (0, -0.125, -0.125), (1, 0.125, 0.125), bar_color),
+        BuiltInShape("box", cube_distance, (-0.25, -0.25, -0.25), (0.25, 0.25, 0.25), cube_color),
+        BuiltInShape("sphere", sphere_distance, (-0.25, -0.25, -0.25), (0.25, 0.25, 0.25), sphere_color),
+        BuiltInShape("torus", torus_distance, (-0.4, -0.1, -0.4), (0.4, 0.1, 0.4), torus_color),
+        BuiltInShape("jack", distance_of(jack), (-0.46, -0.46, -0.46), (0.46, 0.46, 0.46), jack_color),
+        BuiltInShape("shell", shell_distance, (-0.5, 0, -0.5), (0.5, 0.5, 0.5), shell_color),
+        BuiltInShape("bust", distance_of(bust), (-0.2394, 0, -0.1665), (0.2394, 0.6194, 0.1557), bust_color),
     )
 }

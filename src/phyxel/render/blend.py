@@ -8,7 +8,7 @@ from typing import Any
 import warp as wp
 
 from phyxel.device import launch
-from phyxel.render.discs import Disc, project_discs
+from phyxel.render.discs import ScreenDisc, project_discs
 from phyxel.render.pixels import light_row
 from phyxel.render.rows import (
     ROW_OPTIONS,
@@ -22,10 +22,10 @@ from phyxel.render.rows import (
 )
 from phyxel.render.shade import Studio
 from phyxel.render.shadow import ShadowMap
-from phyxel.render.surfels import Surfels
+from phyxel.render.surfels import DrawnSurfels
 from phyxel.render.tiles import (
     SPLIT_FROM,
-    Grid,
+    TileGrid,
     TileLists,
     first_pixel,
     grown,
@@ -44,8 +44,8 @@ _SCRATCH = wp.constant(SCRATCH)
 @wp.kernel
 def find_front(
     first: int,
-    grid: Grid,
-    discs: wp.array(dtype=Disc),
+    grid: TileGrid,
+    discs: wp.array(dtype=ScreenDisc),
     rects: wp.array(dtype=wp.vec4i),
     starts: wp.array(dtype=int),
     items: wp.array(dtype=int),
@@ -76,11 +76,11 @@ def find_front(
 @wp.kernel
 def blend_discs(
     first: int,
-    grid: Grid,
+    grid: TileGrid,
     view: View,
     studio: Studio,
     level: float,
-    discs: wp.array(dtype=Disc),
+    discs: wp.array(dtype=ScreenDisc),
     rects: wp.array(dtype=wp.vec4i),
     starts: wp.array(dtype=int),
     items: wp.array(dtype=int),
@@ -154,11 +154,18 @@ class DiscLayer:
         self._scratch = wp.zeros(SCRATCH * scratches, dtype=float, device=device)
         self.lists = TileLists(grid.width, grid.height, device)
         """which discs touch which tile"""
-        self._discs = wp.empty(0, dtype=Disc, device=device)
+        self._discs = wp.empty(0, dtype=ScreenDisc, device=device)
         self._rects = wp.empty(0, dtype=wp.vec4i, device=device)
 
     def draw(
-        self, surfels: Surfels, table: wp.array, view: Any, studio: Any, place: Any, shadows: ShadowMap, level: float
+        self,
+        surfels: DrawnSurfels,
+        table: wp.array,
+        view: Any,
+        studio: Any,
+        place: Any,
+        shadows: ShadowMap,
+        level: float,
     ) -> None:
         """Fill the layer with the surfels seen by `view`, but for those below the ground at y = level [m]; `table` has
         their looks."""

@@ -11,7 +11,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.render.surfels import Surfels
+from phyxel.render.surfels import DrawnSurfels
 from phyxel.render.tiles import SPLIT_FROM, grown
 
 wp.set_module_options(KERNEL_OPTIONS)
@@ -72,16 +72,16 @@ class Cast:
     def __init__(self, device: wp.Device) -> None:
         self._device = device
         kinds = (wp.vec3, wp.vec3, wp.vec3, wp.vec3, int)
-        self._arrays = Surfels(*(wp.empty(0, dtype=kind, device=device) for kind in kinds))
+        self._arrays = DrawnSurfels(*(wp.empty(0, dtype=kind, device=device) for kind in kinds))
 
-    def gathered(self, actors: Sequence[Actor]) -> Surfels:
+    def gathered(self, actors: Sequence[Actor]) -> DrawnSurfels:
         """All surfels, valid until the next call."""
         counts = [len(actor.position) for actor in actors]
-        self._arrays = Surfels(*(grown(array, sum(counts)) for array in self._arrays))
+        self._arrays = DrawnSurfels(*(grown(array, sum(counts)) for array in self._arrays))
         start = 0
         for actor, count in zip(actors, counts, strict=True):
             surfels: list[Any] = [actor.position, actor.axis_a, actor.axis_b, actor.color]
             pose = [wp.mat33(*actor.rotation.ravel()), wp.vec3(*actor.place), actor.row, wp.vec3(*actor.opened)]
             launch(place_surfels, count, [*surfels, *pose, start, *self._arrays], self._device, count > SPLIT_FROM)
             start += count
-        return Surfels(*(array[:start] for array in self._arrays))
+        return DrawnSurfels(*(array[:start] for array in self._arrays))

@@ -21,7 +21,7 @@ LAYERS = 4
 
 
 @dataclass(frozen=True)
-class Skin:
+class ColliderSkin:
     """Points on a surface, in the collider's frame."""
 
     points: Floats
@@ -32,7 +32,7 @@ class Skin:
     """about how far apart they are [m]"""
 
 
-def skin_of(collider: Collider, device: wp.Device) -> Skin:
+def skin_of(collider: Collider, device: wp.Device) -> ColliderSkin:
     """Seeds on a grid, those next to the surface moved onto it."""
     lower, upper = collider.box
     spacing = float((upper - lower).max()) / ALONG
@@ -41,7 +41,7 @@ def skin_of(collider: Collider, device: wp.Device) -> Skin:
     near = np.abs(distances) < 0.6 * spacing
     points, normals = (seeds - distances[:, None] * normals)[near], normals[near]
     shown = collider.shows(points) if isinstance(collider, Mold) else np.ones(len(points), bool)
-    return Skin(points[shown], normals[shown], spacing)
+    return ColliderSkin(points[shown], normals[shown], spacing)
 
 
 def _seeds(lower: Floats, upper: Floats, spacing: float) -> Floats:

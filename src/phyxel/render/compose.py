@@ -23,7 +23,7 @@ from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera
 from phyxel.render.rows import ROW_OPTIONS
 from phyxel.render.shadow import GroundMap, ShadowMap
-from phyxel.render.tiles import Grid, first_pixel, launch_over, past_pixel, pixel_of, place_of
+from phyxel.render.tiles import TileGrid, first_pixel, launch_over, past_pixel, pixel_of, place_of
 from phyxel.render.view import View, make_view, ray_through
 
 wp.set_module_options(ROW_OPTIONS)
@@ -187,7 +187,7 @@ def _over(color: wp.vec4, covered: float, behind: wp.vec4) -> wp.vec4:
 @wp.kernel
 def paint_backdrop(
     first: int,
-    grid: Grid,
+    grid: TileGrid,
     view: View,
     backdrop: Backdrop,
     codes: wp.array(dtype=wp.uint32),
@@ -205,7 +205,7 @@ def paint_backdrop(
 @wp.kernel
 def compose_pixels(
     first: int,
-    grid: Grid,
+    grid: TileGrid,
     view: View,
     backdrop: Backdrop,
     ground: GroundMap,

@@ -83,13 +83,13 @@ KINDS: dict[Kind, tuple[str, Color]] = {
 
 def draw(solid: Solid, nodes: Nodes, device: str | wp.Device | None = None) -> NDArray[np.uint8]:
     """The solid cut in half, with its nodes and a legend: (960, 1280, 3) bytes."""
-    model = Model(solid)
+    model = ShownSolid(solid)
     cut = best_cut(model).through_nodes(model.scaled(nodes.positions), nodes.spacing / model.size)
     camera = camera_before(cut, model)
-    stage = Stage(camera, Renderer(device))
+    stage = CutStage(camera, Renderer(device))
     behind, before = node_balls(model, nodes, cut)
     section = Section.seen_by(camera, cut, model)
-    scale = Scale.of(section.distance, model.size)
+    scale = DistanceBands.of(section.distance, model.size)
     rear = skin_surfels(model, cut).joined(behind).joined(cap_surfels(model, cut))
     picture = stage.backdrop(rear, floor=-float(model.half[1]))
     picture = over(picture, painted(section, scale))
@@ -98,7 +98,7 @@ def draw(solid: Solid, nodes: Nodes, device: str | wp.Device | None = None) -> N
 
 
 @dataclass(frozen=True)
-class Model:
+class ShownSolid:
     """A solid in units of its size about the middle of its box."""
 
     solid: Solid
@@ -135,7 +135,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutPlane:
     """A plane across an axis; what lies on the axis' positive side is taken away."""
 
     axis: int
@@ -145,30 +145,30 @@ class Cut:
         """How far positions (..., 3) lie before the plane, shape (...)."""
         return positions[..., self.axis] - self.place
 
-    def through_nodes(self, positions: Floats, spacing: float) -> Cut:
+    def through_nodes(self, positions: Floats, spacing: float) -> CutPlane:
         """The plane within a spacing of this one that the most nodes lie in: they stand in layers."""
         beside = self.before(positions)
         layers, counts = np.unique(np.round(beside[np.abs(beside) < spacing] / spacing, 2), return_counts=True)
-        return Cut(self.axis, self.place + spacing * float(layers[counts.argmax()])) if len(layers) else self
+        return CutPlane(self.axis, self.place + spacing * float(layers[counts.argmax()])) if len(layers) else self
 
 
-def best_cut(model: Model) -> Cut:
+def best_cut(model: ShownSolid) -> CutPlane:
     """Of planes across the axes through the middle, or not far from it, that which shows the most of the inside."""
     shown = {}
     for axis in (2, 0, 1):
         for place in PLACES:
-            cut = Cut(axis, float(2 * place * model.half[axis]))
+            cut = CutPlane(axis, float(2 * place * model.half[axis]))
             shown[cut] = _area(model, cut) / (1 + OFF_MIDDLE * abs(place))
     return max(shown, key=lambda cut: shown[cut])
 
 
-def _area(model: Model, cut: Cut) -> float:
+def _area(model: ShownSolid, cut: CutPlane) -> float:
     """Of the solid in a plane."""
     places, area = _places_in(model, cut)
     return float((model.distance(places) < 0).sum() * area)
 
 
-def _places_in(model: Model, cut: Cut) -> tuple[Floats, float]:
+def _places_in(model: ShownSolid, cut: CutPlane) -> tuple[Floats, float]:
     """Places all over a plane, (n, 3), and the area each stands for."""
     sides = [axis for axis in range(3) if axis != cut.axis]
     steps = (np.arange(SECTION_SAMPLES) + 0.5) / SECTION_SAMPLES * 2 - 1
@@ -177,7 +177,7 @@ def _places_in(model: Model, cut: Cut) -> tuple[Floats, float]:
     return places, float(np.prod(2 * model.half[sides])) / SECTION_SAMPLES**2
 
 
-def camera_before(cut: Cut, model: Model) -> Camera:
+def camera_before(cut: CutPlane, model: ShownSolid) -> Camera:
     """Sees all that is left of the solid, with room for words."""
     upper = np.array(model.half)
     upper[cut.axis] = cut.place
@@ -193,7 +193,7 @@ def camera_before(cut: Cut, model: Model) -> Camera:
 # --- surfels ---------------------------------------------------------------------------------------------------------
 
 
-class Surfels(NamedTuple):
+class CutSurfels(NamedTuple):
     """What the renderer draws, each of shape (n, 3)."""
 
     positions: Floats
@@ -202,17 +202,17 @@ class Surfels(NamedTuple):
     colors: Floats
 
     @staticmethod
-    def round(positions: Floats, normals: Floats, radii: Floats, colors: Floats) -> Surfels:
+    def round(positions: Floats, normals: Floats, radii: Floats, colors: Floats) -> CutSurfels:
         """Discs of these radii (n,)."""
         a, b = tangents(normals)
-        return Surfels(positions, radii[:, None] * a, radii[:, None] * b, colors)
+        return CutSurfels(positions, radii[:, None] * a, radii[:, None] * b, colors)
 
-    def joined(self, more: Surfels) -> Surfels:
+    def joined(self, more: CutSurfels) -> CutSurfels:
         """These and more."""
-        return Surfels(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
+        return CutSurfels(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
 
 
-class Stage:
+class CutStage:
     """Draws surfels from one place, lit from over the left shoulder."""
 
     def __init__(self, camera: Camera, renderer: Renderer) -> None:
@@ -221,15 +221,15 @@ class Stage:
         x, y, z = np.array([0.0, 1.2, 0.0]) - 0.5 * right - 0.6 * forward
         self._light = Light(direction=(float(x), float(y), float(z)))
 
-    def backdrop(self, surfels: Surfels, floor: float) -> Floats:
+    def backdrop(self, surfels: CutSurfels, floor: float) -> Floats:
         """Surfels on a floor in the studio: display colors and opacity 0..1, (height, width, 4)."""
         return self._drawn(surfels, "studio", floor)
 
-    def layer(self, surfels: Surfels) -> Floats:
+    def layer(self, surfels: CutSurfels) -> Floats:
         """Surfels before nothing: display colors and opacity 0..1, (height, width, 4)."""
         return self._drawn(surfels, None, None) if len(surfels.positions) else np.zeros((HEIGHT, WIDTH, 4))
 
-    def _drawn(self, surfels: Surfels, background: str | None, floor: float | None) -> Floats:
+    def _drawn(self, surfels: CutSurfels, background: str | None, floor: float | None) -> Floats:
         picture = self._renderer.render(
             *surfels,
             self._camera,
@@ -242,28 +242,28 @@ class Stage:
         return picture / 255.0
 
 
-def skin_surfels(model: Model, cut: Cut) -> Surfels:
+def skin_surfels(model: ShownSolid, cut: CutPlane) -> CutSurfels:
     """The surface behind the cut, dense enough to look closed."""
     positions, normals = dense_skin(model)
     behind = cut.before(positions) < 0
     positions, normals = positions[behind], normals[behind]
-    return Surfels.round(positions, normals, disc_radii(positions), _plaster(len(positions)))
+    return CutSurfels.round(positions, normals, disc_radii(positions), _plaster(len(positions)))
 
 
 def _plaster(count: int) -> Floats:
     return np.tile(np.array(PLASTER, np.float32), (count, 1))
 
 
-def cap_surfels(model: Model, cut: Cut) -> Surfels:
+def cap_surfels(model: ShownSolid, cut: CutPlane) -> CutSurfels:
     """A lid on the half behind. The painted section covers it, but without it light would fall in."""
     places, area = _places_in(model, cut)
     radius = float(np.sqrt(area))
     places = places[model.distance(places) < -radius]
     outward = np.tile(np.eye(3)[cut.axis], (len(places), 1))
-    return Surfels.round(places, outward, np.full(len(places), radius), _plaster(len(places)))
+    return CutSurfels.round(places, outward, np.full(len(places), radius), _plaster(len(places)))
 
 
-def dense_skin(model: Model) -> tuple[Floats, Floats]:
+def dense_skin(model: ShownSolid) -> tuple[Floats, Floats]:
     """Positions and normals of many points on the surface: those given and, if they are few, others beside them."""
     skin = model.solid.skin
     assert skin.normals is not None
@@ -281,7 +281,7 @@ def dense_skin(model: Model) -> tuple[Floats, Floats]:
     return x, mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-9)
 
 
-def node_balls(model: Model, nodes: Nodes, cut: Cut) -> tuple[Surfels, Surfels]:
+def node_balls(model: ShownSolid, nodes: Nodes, cut: CutPlane) -> tuple[CutSurfels, CutSurfels]:
     """Balls about the nodes on the surface behind the cut, and about all nodes in the cut or close before it."""
     x = model.scaled(nodes.positions)
     spacing = nodes.spacing / model.size
@@ -296,9 +296,9 @@ def node_balls(model: Model, nodes: Nodes, cut: Cut) -> tuple[Surfels, Surfels]:
     )
 
 
-def _balls(centres: Floats, radius: float, colors: Floats, each: int) -> Surfels:
+def _balls(centres: Floats, radius: float, colors: Floats, each: int) -> CutSurfels:
     normals = even_directions(each)
-    return Surfels.round(
+    return CutSurfels.round(
         (centres[:, None] + radius * normals).reshape(-1, 3),
         np.tile(normals, (len(centres), 1)),
         np.full(len(centres) * each, 2.6 * radius / np.sqrt(each)),
@@ -326,7 +326,7 @@ class Section(NamedTuple):
     """above the floor"""
 
     @staticmethod
-    def seen_by(camera: Camera, cut: Cut, model: Model) -> Section:
+    def seen_by(camera: Camera, cut: CutPlane, model: ShownSolid) -> Section:
         """Where the rays of the camera meet the plane."""
         width, height = WIDTH // COARSE, HEIGHT // COARSE
         right, up, forward = camera.axes
@@ -348,7 +348,7 @@ def _enlarged(field: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Scale:
+class DistanceBands:
     """Bands of distance."""
 
     step: float
@@ -362,7 +362,7 @@ class Scale:
     unit: str
 
     @staticmethod
-    def of(distance: Floats, size: float) -> Scale:
+    def of(distance: Floats, size: float) -> DistanceBands:
         """For the distances, over the size [m] of the solid, that are to be shown."""
         deepest = max(-float(distance.min()), 0.01)
         unit, metres = length_unit(deepest * size)
@@ -371,7 +371,7 @@ class Scale:
         shown_step = float(ten * min((1, 2, 5, 10), key=lambda n: abs(np.log(n * ten / rough))))
         step = shown_step * metres / size
         outside = min(max(round(REACH / step), 1), MOST_OUTSIDE)
-        return Scale(step, int(np.ceil(deepest / step)), outside, shown_step, unit)
+        return DistanceBands(step, int(np.ceil(deepest / step)), outside, shown_step, unit)
 
     def colors(self, distance: Floats) -> Floats:
         """Display colors and opacity (..., 4) of the bands that distances (...) lie in."""
@@ -394,7 +394,7 @@ def _along(colors: Floats, share: Floats) -> Floats:
     return np.stack([np.interp(place, np.arange(len(colors)), channel) for channel in colors.T], axis=-1)
 
 
-def painted(section: Section, scale: Scale) -> Floats:
+def painted(section: Section, scale: DistanceBands) -> Floats:
     """The cut: bands, thin lines between them and a strong one along the surface, (height, width, 4)."""
     distance = section.distance
     slope = _slope(distance)
@@ -429,7 +429,7 @@ BAR_LEFT, BAR_WIDTH, BAR_HEIGHT = WIDTH - 130, 30, 520
 """Of the scale [pixels]."""
 
 
-def _title(model: Model, cut: Cut, nodes: Nodes) -> tuple[str, str]:
+def _title(model: ShownSolid, cut: CutPlane, nodes: Nodes) -> tuple[str, str]:
     """Two lines."""
     unit, metres = length_unit(model.size)
     place = (model.middle[cut.axis] + model.size * cut.place) / metres
@@ -437,7 +437,7 @@ def _title(model: Model, cut: Cut, nodes: Nodes) -> tuple[str, str]:
     return model.solid.name, f"{len(nodes):,} nodes, {length_text(nodes.spacing)} apart, cut at {where}"
 
 
-def words(scale: Scale, nodes: Nodes, title: tuple[str, str]) -> Floats:
+def words(scale: DistanceBands, nodes: Nodes, title: tuple[str, str]) -> Floats:
     """A title, what the balls are, and the scale of distance: (height, width, 4)."""
     pen = Pen(WIDTH, HEIGHT)
     pen.text(MARGIN, 48, title[0], 32, "lm")
@@ -451,7 +451,7 @@ def words(scale: Scale, nodes: Nodes, title: tuple[str, str]) -> Floats:
     return pen.layer()
 
 
-def _draw_scale(pen: Pen, scale: Scale) -> None:
+def _draw_scale(pen: Pen, scale: DistanceBands) -> None:
     bands = scale.inside + scale.outside
     top, band_height = (HEIGHT - BAR_HEIGHT) / 2, BAR_HEIGHT / bands
     right = BAR_LEFT + BAR_WIDTH

@@ -19,15 +19,15 @@ import warp as wp
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.render.shade import Studio, body_light
 from phyxel.render.shadow import GroundMap
-from phyxel.render.stuff import Stuff, has_two_sides, lies_under, row_of, speck
-from phyxel.render.tiles import Grid, tiles_touched
+from phyxel.render.stuff import LookArrays, has_two_sides, lies_under, row_of, speck
+from phyxel.render.tiles import TileGrid, tiles_touched
 from phyxel.render.view import View, linear_from_srgb
 
 wp.set_module_options(KERNEL_OPTIONS)
 
 
 @wp.struct
-class Disc:
+class ScreenDisc:
     """A surfel on the screen. With (dx, dy) the way in pixels from its middle: u = ux dx + uy dy, v likewise,
     w = 1 + wx dx + wy dy; inside is u² + v² < w², and one over the depth is nearness * w."""
 
@@ -72,13 +72,13 @@ def project_discs(
     axes_b: wp.array(dtype=wp.vec3),
     colors: wp.array(dtype=wp.vec3),
     marks: wp.array(dtype=int),
-    table: wp.array(dtype=Stuff),
+    table: wp.array(dtype=LookArrays),
     view: View,
     studio: Studio,
     ground: GroundMap,
     tops: wp.array(dtype=float),
-    grid: Grid,
-    discs: wp.array(dtype=Disc),
+    grid: TileGrid,
+    discs: wp.array(dtype=ScreenDisc),
     rects: wp.array(dtype=wp.vec4i),
     counts: wp.array(dtype=int),
 ):
@@ -139,7 +139,7 @@ def project_discs(
     to_u = scale * wp.cross(b, c)
     to_v = scale * wp.cross(c, a)
     to_w = scale * wp.cross(a, b)
-    disc = Disc()
+    disc = ScreenDisc()
     disc.x = view.center[0] + view.focal * c[0] / c[2]
     disc.y = view.center[1] - view.focal * c[1] / c[2]
     disc.ux = to_u[0]

@@ -49,7 +49,7 @@ class _Bent:
     colliders: object
 
 
-class Modes:
+class ModePictures:
     """Draws the modes of a body from one direction."""
 
     def __init__(self, found: Vibrations, direction: Sequence[float], fov: float = 32.0) -> None:

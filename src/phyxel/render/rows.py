@@ -13,7 +13,7 @@ from __future__ import annotations
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS
-from phyxel.render.discs import Disc
+from phyxel.render.discs import ScreenDisc
 
 ROW_OPTIONS = {
     **KERNEL_OPTIONS,
@@ -43,7 +43,9 @@ SCRATCH = 14 * 256
         }
     }
 """)
-def raise_rows(disc: Disc, left: int, top: int, bottom: int, start: int, lanes: int, front: wp.array(dtype=float)):
+def raise_rows(
+    disc: ScreenDisc, left: int, top: int, bottom: int, start: int, lanes: int, front: wp.array(dtype=float)
+):
     """Nearest depth of the discs at the middles of `lanes` pixels from column left on, in the rows top..bottom; `start`
     is where row 0 of their tile has the first of them."""
 
@@ -82,7 +84,9 @@ def raise_rows(disc: Disc, left: int, top: int, bottom: int, start: int, lanes: 
         }
     }
 """)
-def blend_rows(disc: Disc, left: int, top: int, bottom: int, start: int, lanes: int, scratch: wp.array(dtype=float)):
+def blend_rows(
+    disc: ScreenDisc, left: int, top: int, bottom: int, start: int, lanes: int, scratch: wp.array(dtype=float)
+):
     """Add the disc where it belongs to the front surface; note which pixels it may touch, before all that is at their
     middles: what they show is in doubt."""
 
@@ -238,7 +242,7 @@ def blend_edge(
     open: bool,
     begin: int,
     end: int,
-    discs: wp.array(dtype=Disc),
+    discs: wp.array(dtype=ScreenDisc),
     rects: wp.array(dtype=wp.vec4i),
     items: wp.array(dtype=int),
     scratch: wp.array(dtype=float),

@@ -12,7 +12,7 @@ import warp as wp
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.render.light import Light
 from phyxel.render.shadow import GroundMap, shadow_place
-from phyxel.render.stuff import Stuff
+from phyxel.render.stuff import LookArrays
 
 wp.set_module_options(KERNEL_OPTIONS)
 
@@ -111,7 +111,7 @@ def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p
 
 
 @wp.func
-def scattered(stuff: Stuff, toward: float, facing: float, light_eye: float) -> float:
+def scattered(stuff: LookArrays, toward: float, facing: float, light_eye: float) -> float:
     """Part of the key light scattered at the skin: Oren and Nayar's law, with light that creeps past the terminator.
 
     toward, facing: cosines of the normal with the ways to the light and the eye; light_eye: of these with each other.
@@ -125,7 +125,7 @@ def scattered(stuff: Stuff, toward: float, facing: float, light_eye: float) -> f
 @wp.func
 def body_light(
     studio: Studio,
-    stuff: Stuff,
+    stuff: LookArrays,
     ground: GroundMap,
     tops: wp.array(dtype=float),
     albedo: wp.vec3,

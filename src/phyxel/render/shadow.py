@@ -14,11 +14,11 @@ import numpy as np
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.render.stuff import Stuff, has_two_sides, row_of
-from phyxel.render.surfels import Surfels
+from phyxel.render.stuff import LookArrays, has_two_sides, row_of
+from phyxel.render.surfels import DrawnSurfels
 from phyxel.render.tiles import (
     SPLIT_FROM,
-    Grid,
+    TileGrid,
     TileLists,
     first_pixel,
     grown,
@@ -144,11 +144,11 @@ def place_footprints(
 @wp.kernel
 def gather_footprints(
     first: int,
-    grid: Grid,
+    grid: TileGrid,
     positions: wp.array(dtype=wp.vec3),
     colors: wp.array(dtype=wp.vec3),
     marks: wp.array(dtype=int),
-    table: wp.array(dtype=Stuff),
+    table: wp.array(dtype=LookArrays),
     ground: GroundMap,
     rects: wp.array(dtype=wp.vec4i),
     starts: wp.array(dtype=int),
@@ -275,7 +275,7 @@ class ShadowMap:
         self._lists = TileLists(texels, texels, device)
         self._rects = wp.empty(0, dtype=wp.vec4i, device=device)
 
-    def draw(self, surfels: Surfels, table: wp.array, place: Any) -> None:
+    def draw(self, surfels: DrawnSurfels, table: wp.array, place: Any) -> None:
         """Draw the surfels, of looks in `table`, into a map that lies at `place`: fill `tops`."""
         positions, axes_a, axes_b, colors, marks = surfels
         count = len(positions)

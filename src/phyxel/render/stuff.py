@@ -25,7 +25,7 @@ _UNDER, _SHEET = wp.constant(UNDER), wp.constant(SHEET)
 
 
 @wp.struct
-class Stuff:
+class LookArrays:
     """A look; see `Look`."""
 
     wrap: float
@@ -40,8 +40,8 @@ class Stuff:
     grain: float
 
 
-def make_stuff(look: Look) -> Stuff:
-    stuff = Stuff()
+def make_stuff(look: Look) -> LookArrays:
+    stuff = LookArrays()
     stuff.wrap, stuff.shine, stuff.blur, stuff.grain = look.wrap, look.shine, look.blur, look.grain
     stuff.translucency, stuff.shallow = look.translucency, 1.0 / look.depth
     variance = look.powder**2
@@ -52,7 +52,7 @@ def make_stuff(look: Look) -> Stuff:
 
 def stuff_table(looks: Sequence[Look], device: wp.Device) -> wp.array:
     """One row for each look."""
-    return wp.array([make_stuff(look) for look in looks], dtype=Stuff, device=device)
+    return wp.array([make_stuff(look) for look in looks], dtype=LookArrays, device=device)
 
 
 def marks(rows: NDArray[np.integer] | int, count: int) -> NDArray[np.int32]:

@@ -14,7 +14,7 @@ Vectors = NDArray[np.floating] | Any
 """(N, 3) numbers, or a Warp array of N vec3 (which mypy cannot name)."""
 
 
-class Surfels(NamedTuple):
+class DrawnSurfels(NamedTuple):
     """Ellipses on a surface, as Warp arrays (of vec3, but for the marks) on one device, shape (N,)."""
 
     positions: wp.array
@@ -31,14 +31,14 @@ class Surfels(NamedTuple):
 
 def make_surfels(
     positions: Vectors, axes_a: Vectors, axes_b: Vectors, colors: Vectors, marks: Any, device: wp.Device
-) -> Surfels:
+) -> DrawnSurfels:
     """From (N, 3) arrays and (N,) marks; what is on the device already, or float32 in the CPU's memory, is not
     copied."""
     arrays = {"positions": positions, "axes_a": axes_a, "axes_b": axes_b, "colors": colors, "marks": marks}
     for name, array in arrays.items():
         if len(array) != len(positions):
             raise PhyxelError(f"render: {len(array)} {name} for {len(positions)} positions; give one for each surfel")
-    return Surfels(*(_on_device(array, device) for array in arrays.values()))
+    return DrawnSurfels(*(_on_device(array, device) for array in arrays.values()))
 
 
 def _on_device(array: Any, device: wp.Device) -> wp.array:

@@ -19,7 +19,7 @@ SPLIT_FROM = 32768
 
 
 @wp.struct
-class Grid:
+class TileGrid:
     """A picture kept tile after tile, 256 pixels each row by row, so that a tile's memory is in one place (row by row
     over the whole picture it would be on some hundred pages, and looking these up takes longer than drawing)."""
 
@@ -35,7 +35,7 @@ class Grid:
 
 
 def make_grid(width: int, height: int, device: wp.Device) -> Any:
-    grid = Grid()
+    grid = TileGrid()
     grid.width, grid.height = width, height
     grid.tiles_x = -(-width // TILE)
     grid.tiles = grid.tiles_x * -(-height // TILE)
@@ -68,19 +68,19 @@ def launch_over(kernel: wp.Kernel, grid: Any, inputs: list[Any], device: wp.Devi
 
 
 @wp.func
-def first_pixel(grid: Grid, i: int) -> int:
+def first_pixel(grid: TileGrid, i: int) -> int:
     """First of the grid.span pixels of thread i; may lie beyond the last tile."""
     return ((i % grid.rounds) * grid.lanes + i // grid.rounds) * grid.span
 
 
 @wp.func
-def past_pixel(grid: Grid, i: int) -> int:
+def past_pixel(grid: TileGrid, i: int) -> int:
     """One after the last pixel of thread i."""
     return wp.min(first_pixel(grid, i) + grid.span, grid.tiles * 256)
 
 
 @wp.func
-def place_of(grid: Grid, p: int) -> wp.vec2i:
+def place_of(grid: TileGrid, p: int) -> wp.vec2i:
     """Column and row of the p-th pixel kept."""
     tile = p >> 8
     row = tile // grid.tiles_x
@@ -88,7 +88,7 @@ def place_of(grid: Grid, p: int) -> wp.vec2i:
 
 
 @wp.func
-def pixel_of(grid: Grid, x: int, y: int) -> int:
+def pixel_of(grid: TileGrid, x: int, y: int) -> int:
     """Where the pixel in column x, row y is kept."""
     return (((y >> 4) * grid.tiles_x + (x >> 4)) << 8) + ((y & 15) << 4) + (x & 15)
 

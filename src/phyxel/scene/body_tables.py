@@ -24,10 +24,10 @@ from phyxel.material.substance import usual_material
 from phyxel.material.variation import CHANNELS, VARYING, Channel
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
-from phyxel.scene.tables import COLLIDERS, Part, Rate, SourcePart, Triple
+from phyxel.scene.tables import COLLIDERS, Rate, SourcePart, Table, Triple
 
 
-class RegionPart(Part):
+class RegionPart(Table):
     """A box in reference positions [m]; without bounds, everything."""
 
     lower: Triple = (-np.inf, -np.inf, -np.inf)
@@ -38,7 +38,7 @@ class RegionPart(Part):
         return Box(self.lower, self.upper)
 
 
-class MaterialPart(Part):
+class MaterialPart(Table):
     preset: Literal[(*PRESETS, *MEMBRANES)] | None = None  # type: ignore[valid-type]
     young: float | None = None
     poisson: float | None = None
@@ -77,7 +77,7 @@ class MaterialPart(Part):
         return base.but(**given)
 
 
-class KeyPart(Part):
+class KeyPart(Table):
     """Where something is at a time, and how it is turned."""
 
     at: float
@@ -99,7 +99,7 @@ def _turns(path: list[KeyPart]) -> list[tuple[float, Triple]]:
     return [(key.at, key.turn) for key in path if key.turn is not None]
 
 
-class BonePart(Part):
+class BonePart(Table):
     """A bone of a body's skeleton."""
 
     name: str
@@ -190,7 +190,7 @@ class PaintPart(RegionPart):
     color: Triple
 
 
-class CutPart(Part):
+class CutPart(Table):
     """A crack that is put in: a disc, a slit or all through."""
 
     at: Triple
@@ -210,7 +210,7 @@ class OtherPart(RegionPart):
     material: MaterialPart
 
 
-class VaryPart(Part):
+class VaryPart(Table):
     """A number of the material that follows a colour or an axis."""
 
     channel: Literal[CHANNELS]  # type: ignore[valid-type]
@@ -312,7 +312,7 @@ class BodyPart(SourcePart):
         return body
 
 
-class FieldPart(Part):
+class FieldPart(Table):
     """What all fields have."""
 
     bodies: list[str] | None = None
@@ -388,7 +388,7 @@ class WrapPart(FieldPart):
 
 
 AnyFieldPart = WindPart | AttractionPart | PushPart | FillingPart | WrapPart
-KINDS: dict[str, type[Part]] = {
+KINDS: dict[str, type[Table]] = {
     get_args(part.model_fields["kind"].annotation)[0]: part for part in get_args(AnyFieldPart)
 } | COLLIDERS
 """Tables of which there are several kinds: the validator names the kind like a key."""
@@ -399,7 +399,7 @@ TO_WORLD = ("gravity", "field", "remove", "rate")
 """What events do, to a body and to the world."""
 
 
-class EventPart(Part):
+class EventPart(Table):
     """Something that happens at a time, to a body or to the world."""
 
     at: float = Field(ge=0, allow_inf_nan=False)
@@ -434,7 +434,7 @@ class EventPart(Part):
         return self
 
 
-class CameraPart(Part):
+class CameraPart(Table):
     eye: Triple | None = None
     target: Triple | None = None
     direction: Triple = (0.5, 0.3, 1.0)
@@ -447,7 +447,7 @@ INSIDE = ("mode", "range", "slice", "opacity", "brightness", "beside")
 """Keys of [output] that say how a field is shown."""
 
 
-class OutputPart(Part):
+class OutputPart(Table):
     points: list[Literal["ply", "usd", "vtk", "splat"]] = Field(default=["ply"])
     mesh: Literal["obj", "ply", "usd"] | None = None
     video: bool = True

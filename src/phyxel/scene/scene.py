@@ -26,11 +26,11 @@ from phyxel.scene.body_tables import (
     OutputPart,
 )
 from phyxel.scene.performance import Performance, whole_of
-from phyxel.scene.tables import ColliderPart, Part, Rate, Triple
+from phyxel.scene.tables import ColliderPart, Rate, Table, Triple
 from phyxel.world import World
 
 
-class SceneFile(Part):
+class SceneFile(Table):
     title: str = ""
     seconds: float = Field(default=4.0, gt=0, allow_inf_nan=False)
     fps: float = Field(default=60.0, gt=0, le=1000)

@@ -24,13 +24,13 @@ SPARSE_MESH = 2_000
 """A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""
 
 
-class Part(BaseModel):
+class Table(BaseModel):
     """A table of the scene file: unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class SourcePart(Part):
+class SourcePart(Table):
     """Where points come from: a built-in shape, or a file beside the scene."""
 
     name: str | None = None
@@ -67,7 +67,7 @@ class SourcePart(Part):
         return cloud
 
 
-class GroundPart(Part):
+class GroundPart(Table):
     kind: Literal["ground"]
     name: str | None = None
     height: float = 0.0
@@ -78,7 +78,7 @@ class GroundPart(Part):
         return Ground(self.height, self.friction, self.restitution)
 
 
-class KeyframePart(Part):
+class KeyframePart(Table):
     """Where a collider is at a time."""
 
     at: float
@@ -86,7 +86,7 @@ class KeyframePart(Part):
     rotate: Triple | None = None
 
 
-class PlacedPart(Part):
+class PlacedPart(Table):
     """What every collider but the ground has."""
 
     name: str | None = None
@@ -166,6 +166,6 @@ class MoldPart(PlacedPart, SourcePart):
 
 
 ColliderPart = GroundPart | SpherePart | BoxPart | CapsulePart | SpikePart | FunnelPart | MoldPart
-COLLIDERS: dict[str, type[Part]] = {
+COLLIDERS: dict[str, type[Table]] = {
     get_args(part.model_fields["kind"].annotation)[0]: part for part in get_args(ColliderPart)
 }

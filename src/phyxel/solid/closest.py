@@ -15,7 +15,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.solid.distance_grid import FAR, FINEST, Guide, guided, laid_guide
+from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, guided, laid_guide
 from phyxel.solid.mpu import Tree, build_tree, implicit_value
 from phyxel.solid.winding import Soup, as_vectors, by_neighbourhood, winding_number
 
@@ -42,7 +42,7 @@ SMOOTH = wp.constant(0.1)
 
 
 @wp.struct
-class Surface:
+class TriangleSurface:
     """A surface on the device, in units of its size about its middle."""
 
     soup: wp.uint64
@@ -51,11 +51,11 @@ class Surface:
     reach: wp.array(dtype=float)
     """how far around a point its triangle lies"""
     typical_reach: float
-    guide: Guide
+    guide: DistanceGrid
 
 
 @wp.func
-def pulled_down(surface: Surface, y: wp.vec3, n: wp.vec3, reach: float, x: wp.vec3):
+def pulled_down(surface: TriangleSurface, y: wp.vec3, n: wp.vec3, reach: float, x: wp.vec3):
     """Newton steps from y to the zero set, and the normal there; where no cell is felt, y and n as they are.
 
     The function is asked a little towards x: on an edge the face that looks to x then answers, not just any.
@@ -79,7 +79,7 @@ def pulled_down(surface: Surface, y: wp.vec3, n: wp.vec3, reach: float, x: wp.ve
 
 
 @wp.func
-def slid(surface: Surface, x: wp.vec3, guess: wp.vec3, n: wp.vec3, reach: float):
+def slid(surface: TriangleSurface, x: wp.vec3, guess: wp.vec3, n: wp.vec3, reach: float):
     """Nearest point of the surface to x from a guess nearby, and its outward normal."""
     y, n = pulled_down(surface, guess, n, reach, x)
     slides = int(0)
@@ -109,7 +109,7 @@ def height_over(x: wp.vec3, y: wp.vec3, n: wp.vec3, reach: float):
 
 
 @wp.func
-def closest_point(surface: Surface, x: wp.vec3):
+def closest_point(surface: TriangleSurface, x: wp.vec3):
     """Nearest point of the surface to x, its outward normal, and the signed distance."""
     hit = wp.mesh_query_point_no_sign(surface.soup, x, 1.0e6)
     guess = wp.mesh_eval_position(surface.soup, hit.face, hit.u, hit.v)
@@ -127,7 +127,7 @@ def closest_point(surface: Surface, x: wp.vec3):
 
 
 @wp.func
-def signed_distance(surface: Surface, x: wp.vec3):
+def signed_distance(surface: TriangleSurface, x: wp.vec3):
     """Signed distance and the outward direction: by the grid where it will do, else measured."""
     value, slope = guided(surface.guide, x)
     steep = wp.length(slope)
@@ -154,7 +154,7 @@ def outward(x: wp.vec3, y: wp.vec3, n: wp.vec3, distance: float):
 @wp.kernel
 def find_closest(
     first: int,
-    surface: Surface,
+    surface: TriangleSurface,
     points: wp.array(dtype=wp.vec3),
     foot: wp.array(dtype=wp.vec3),
     normal: wp.array(dtype=wp.vec3),
@@ -171,7 +171,7 @@ def find_closest(
 @wp.kernel
 def measure(
     first: int,
-    surface: Surface,
+    surface: TriangleSurface,
     points: wp.array(dtype=wp.vec3),
     distance: wp.array(dtype=float),
     direction: wp.array(dtype=wp.vec3),
@@ -191,7 +191,7 @@ class FittedSurface:
     ) -> None:
         self._device = device
         self.soup = Soup.of_points(positions, normals, areas, device)
-        self._surface = Surface()
+        self._surface = TriangleSurface()
         self._surface.soup = self.soup.mesh.id
         self._surface.tree = build_tree(positions, normals, tolerance, depth, device)
         self._surface.normal = as_vectors(normals, device)

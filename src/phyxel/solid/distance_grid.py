@@ -29,7 +29,7 @@ MARGIN = 3
 
 
 @wp.struct
-class Guide:
+class DistanceGrid:
     """Signed distances at the corners of a grid."""
 
     origin: wp.vec3
@@ -59,7 +59,7 @@ def cubic(t: Any):
 
 
 @wp.func
-def guided(guide: Guide, x: wp.vec3):
+def guided(guide: DistanceGrid, x: wp.vec3):
     """Interpolated distance and its slope; a slope of zero where the grid does not reach."""
     p = (x - guide.origin) / guide.cell
     d = guide.distance
@@ -88,14 +88,14 @@ def laid_guide(
     upper: Floats,
     cell: float,
     device: wp.Device,
-) -> Guide:
+) -> DistanceGrid:
     """Distances at the corners of a grid around the box, in the units of the box. `closest` measures them."""
     origin = lower - MARGIN * cell
     shape = np.ceil((upper + MARGIN * cell - origin) / cell).astype(int) + 1
     axes = [start + cell * np.arange(n) for start, n in zip(origin, shape, strict=True)]
     corners = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     _, _, distance = closest(corners)
-    guide = Guide()
+    guide = DistanceGrid()
     guide.origin, guide.cell = wp.vec3(*origin), cell
     guide.distance = wp.array(distance.reshape(shape), dtype=float, device=device)
     return guide

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
 from phyxel.points.cloud import Mesh
-from phyxel.solid.distance_grid import FAR, FINEST, Guide, guided, laid_guide
+from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, guided, laid_guide
 from phyxel.solid.winding import Soup, as_vectors, by_neighbourhood, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -79,7 +79,7 @@ def measure(
     soup: wp.uint64,
     skin: wp.uint64,
     overlaps: bool,
-    guide: Guide,
+    guide: DistanceGrid,
     points: wp.array(dtype=wp.vec3),
     distance: wp.array(dtype=float),
     direction: wp.array(dtype=wp.vec3),

@@ -16,10 +16,10 @@ from phyxel.solid.octree import (
     Floats,
     Integers,
     Kind,
-    Lattice,
     Mask,
     Region,
-    Solid,
+    RootOctants,
+    SolidShape,
     checked_refine,
     grow,
     in_region,
@@ -75,7 +75,7 @@ class Nodes:
 
 
 def sample_nodes(
-    solid: Solid, count: int, refine: Sequence[Region] = (), on_surface: bool = False, basis: str = "linear"
+    solid: SolidShape, count: int, refine: Sequence[Region] = (), on_surface: bool = False, basis: str = "linear"
 ) -> Nodes:
     """About `count` nodes in all, a tenth more or fewer; each region of `refine` asks for so many levels more there.
     They stand in the middle of octants, or at their corners, the outermost `on_surface`, with quadrature points for
@@ -119,7 +119,7 @@ class Placed:
         return Placed(self.octants, self.positions[chosen], self.owner[chosen], self.on_surface[chosen])
 
 
-def place(solid: Solid, octants: Octants) -> Placed:
+def place(solid: SolidShape, octants: Octants) -> Placed:
     """Nodes at the centres of octants, or on the surface where a centre is outside and the octant holds enough."""
     centred = np.flatnonzero(octants.kinds <= Kind.INTERIOR_BOUNDARY)
     placed = Placed(octants, octants.tree.centres[centred], centred, np.zeros(len(centred), bool))
@@ -134,7 +134,7 @@ def place(solid: Solid, octants: Octants) -> Placed:
     return _with_clear(placed, skin[~full], LONELY, ALONE)
 
 
-def place_corners(solid: Solid, octants: Octants) -> Placed:
+def place_corners(solid: SolidShape, octants: Octants) -> Placed:
     """Nodes at the corners of octants; those near the surface are moved onto it. So a body can be held, and touched,
     where it ends: nodes in the middle of octants lie half of one inside, which makes a clamped bar that much shorter.
     """
@@ -204,7 +204,7 @@ def _nearest_volumes(points: Quadrature, positions: Floats) -> Floats:
     return np.bincount(owner[:, 0], points.weights, minlength=len(positions)).astype(np.float64)
 
 
-def _finished(solid: Solid, placed: Placed, points: Quadrature) -> Nodes:
+def _finished(solid: SolidShape, placed: Placed, points: Quadrature) -> Nodes:
     """Nodes in order, with their volumes."""
     volumes = np.zeros(len(placed))
     while len(placed):
@@ -219,7 +219,7 @@ def _finished(solid: Solid, placed: Placed, points: Quadrature) -> Nodes:
     return Nodes(placed.positions, volumes, reach, placed.sides, kinds, points)
 
 
-Placing = Callable[[Solid, Octants], Placed]
+Placing = Callable[[SolidShape, Octants], Placed]
 
 
 # --- meeting a count -----------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ PHASES = ((0.5, 0.5, 0.5), (0.0, 0.0, 0.0), (0.5, 0.0, 0.5), (0.1, 0.25, 0.4), (
 class _Search:
     """Tries lattices until the nodes placed in them are as many as asked for."""
 
-    def __init__(self, solid: Solid, count: int, refine: list[Region], placing: Placing) -> None:
+    def __init__(self, solid: SolidShape, count: int, refine: list[Region], placing: Placing) -> None:
         self._solid, self._count, self._refine, self._place = solid, count, refine, placing
         self._lower, self._upper = np.asarray(solid.lower, np.float64), np.asarray(solid.upper, np.float64)
         self._guess = self._first_guess()
@@ -264,7 +264,7 @@ class _Search:
     def _miss(self) -> float:
         return np.inf if self._nearest is None else abs(len(self._nearest) / self._count - 1)
 
-    def _try(self, lattice: Lattice) -> int:
+    def _try(self, lattice: RootOctants) -> int:
         """How many nodes the octants of a lattice get."""
         placed = self._place(self._solid, classified(self._solid, grow(self._solid, lattice, self._refine)))
         if abs(len(placed) / self._count - 1) < self._miss():
@@ -280,7 +280,7 @@ class _Search:
             if shape is None:
                 break
             tried.add(shape)
-            lattice = Lattice.fitted(self._lower, self._upper, shape)
+            lattice = RootOctants.fitted(self._lower, self._upper, shape)
             # Where nothing is found inside, finer lattices are of little use.
             per_octant = max(self._try(lattice) / lattice.octants, LEAST_OF_GUESS * self._guess)
             if self._miss() <= CLOSE:
@@ -307,7 +307,7 @@ class _Search:
         side = float(np.cbrt(box * per_octant / self._count))
         too_fine, too_coarse = smallest, np.inf
         for _ in range(CUBE_TRIALS):
-            found = self._try(Lattice.cubes(self._lower, self._upper, side, phase))
+            found = self._try(RootOctants.cubes(self._lower, self._upper, side, phase))
             if self._miss() <= CLOSE:
                 break
             if found > self._count:

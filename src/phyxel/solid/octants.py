@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.solid.octree import DOUBT, HALVES, TOUCH, Floats, Integers, Kind, Mask, Octree, Solid
+from phyxel.solid.octree import DOUBT, HALVES, TOUCH, Floats, Integers, Kind, Mask, Octree, SolidShape
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Octants:
         return positions, owner
 
 
-def classified(solid: Solid, tree: Octree) -> Octants:
+def classified(solid: SolidShape, tree: Octree) -> Octants:
     """Kinds and shares of a tree's octants."""
     parts = _parts(solid, tree)
     cut = _cut(solid, tree, parts)
@@ -87,7 +87,7 @@ def classified(solid: Solid, tree: Octree) -> Octants:
     return Octants(tree, kinds.astype(np.int8), share, parts)
 
 
-def _parts(solid: Solid, tree: Octree) -> Parts:
+def _parts(solid: SolidShape, tree: Octree) -> Parts:
     doubtful = np.flatnonzero(tree.doubtful)
     halves = _halved(solid, doubtful, tree.centres[doubtful], tree.sides[doubtful])
     again = halves.doubtful
@@ -102,7 +102,7 @@ def _parts(solid: Solid, tree: Octree) -> Parts:
     )
 
 
-def _halved(solid: Solid, owner: Integers, centres: Floats, sides: Floats) -> Parts:
+def _halved(solid: SolidShape, owner: Integers, centres: Floats, sides: Floats) -> Parts:
     """The eight parts of each box."""
     parts = (centres[:, None] + (HALVES - 0.5) * sides[:, None] / 2).reshape(-1, 3)
     distance = solid.distance(parts)
@@ -110,7 +110,7 @@ def _halved(solid: Solid, owner: Integers, centres: Floats, sides: Floats) -> Pa
     return Parts(np.repeat(owner, 8), parts, np.repeat(sides / 2, 8, axis=0), distance, np.repeat(gradient, 8, axis=0))
 
 
-def _cut(solid: Solid, tree: Octree, parts: Parts) -> Mask:
+def _cut(solid: SolidShape, tree: Octree, parts: Parts) -> Mask:
     """Which octants hold both inside and outside, and not by a hair only; shape (m,)."""
     m = len(tree)
     slack = TOUCH * tree.sides.min(axis=1)
@@ -128,7 +128,7 @@ def _cut(solid: Solid, tree: Octree, parts: Parts) -> Mask:
     return cut
 
 
-def _corner_distance(solid: Solid, tree: Octree, chosen: Integers) -> Floats:
+def _corner_distance(solid: SolidShape, tree: Octree, chosen: Integers) -> Floats:
     """Distance of the eight corners of some octants [m], shape (N, 8); shared corners are asked for once."""
     positions, place = _corners(tree, chosen)
     return solid.distance(positions)[place]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.errors import PhyxelError
-from phyxel.region import Box
+from phyxel.region import BoxRegion
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -37,7 +37,7 @@ NEIGHBOURS = _AROUND[np.abs(_AROUND).sum(axis=1) < 3]
 """An octant itself and those it shares a face or an edge with; shape (19, 3)."""
 
 
-class Solid(Protocol):
+class SolidShape(Protocol):
     """What an octree, nodes and a quadrature need to know of a solid; lengths in metres."""
 
     @property
@@ -57,7 +57,7 @@ class Solid(Protocol):
         ...
 
 
-Where = Box | Callable[[Floats], Mask]
+Where = BoxRegion | Callable[[Floats], Mask]
 Region = tuple[Where, int]
 """Where finer octants are wanted, and by how many levels."""
 
@@ -79,7 +79,7 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Lattice:
+class RootOctants:
     """Equal boxes side by side: the octants of level 0."""
 
     lower: Floats
@@ -89,18 +89,18 @@ class Lattice:
     shape: tuple[int, int, int]
 
     @staticmethod
-    def fitted(lower: Floats, upper: Floats, shape: Sequence[int]) -> Lattice:
+    def fitted(lower: Floats, upper: Floats, shape: Sequence[int]) -> RootOctants:
         """Boxes that fill a bounding box exactly, so that flat faces of a body lie on faces of octants."""
         x, y, z = (int(n) for n in shape)
-        return Lattice(np.asarray(lower), (upper - lower) / np.array([x, y, z]), (x, y, z))
+        return RootOctants(np.asarray(lower), (upper - lower) / np.array([x, y, z]), (x, y, z))
 
     @staticmethod
-    def cubes(lower: Floats, upper: Floats, side: float, phase: Sequence[float]) -> Lattice:
+    def cubes(lower: Floats, upper: Floats, side: float, phase: Sequence[float]) -> RootOctants:
         """Cubes of any side [m] over a bounding box. At phase 0 a corner, at ½ a centre of a cube is in its middle."""
         middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower) / side
         below, above = np.ceil(half + phase).astype(int), np.ceil(half - phase).astype(int)
         x, y, z = (int(n) for n in np.maximum(below + above, 1))
-        return Lattice(middle + (np.asarray(phase) - below) * side, np.full(3, side), (x, y, z))
+        return RootOctants(middle + (np.asarray(phase) - below) * side, np.full(3, side), (x, y, z))
 
     @property
     def octants(self) -> int:
@@ -133,7 +133,7 @@ class Lattice:
 class Octree:
     """The terminal octants: they fill the lattice and do not overlap."""
 
-    lattice: Lattice
+    lattice: RootOctants
     levels: Integers
     """shape (m,)"""
     cells: Integers
@@ -160,7 +160,7 @@ class Octree:
         return np.asarray(np.abs(self.distance) < DOUBT * np.linalg.norm(self.sides, axis=1))
 
 
-def grow(solid: Solid, lattice: Lattice, refine: Sequence[Region] = ()) -> Octree:
+def grow(solid: SolidShape, lattice: RootOctants, refine: Sequence[Region] = ()) -> Octree:
     """The tree over a lattice: level 0 wherever the solid is, finer in the regions, graded in between."""
     outside, held = _descend(solid, lattice)
     cells, distance = held.cells, held.distance
@@ -175,7 +175,7 @@ def grow(solid: Solid, lattice: Lattice, refine: Sequence[Region] = ()) -> Octre
     return _joined(leaves)
 
 
-def _descend(solid: Solid, lattice: Lattice) -> tuple[Octree, Octree]:
+def _descend(solid: SolidShape, lattice: RootOctants) -> tuple[Octree, Octree]:
     """Octants far outside, as large as can be, and those of level 0 that may hold something of the solid."""
     above = max(0, int(np.log2(max(lattice.shape) / 4)))
     roots = -(-np.array(lattice.shape) // 2**above)
@@ -193,7 +193,7 @@ def _descend(solid: Solid, lattice: Lattice) -> tuple[Octree, Octree]:
     return _joined(outside), _octants(lattice, 0, cells, distance)
 
 
-def _wanted(solid: Solid, lattice: Lattice, cells: Integers, refine: Sequence[Region]) -> list[Integers]:
+def _wanted(solid: SolidShape, lattice: RootOctants, cells: Integers, refine: Sequence[Region]) -> list[Integers]:
     """For level 0, 1, ...: the keys of those octants that hold some of the solid in a region that asks for more."""
     wanted = []
     for level in range(max((levels for _, levels in refine), default=0)):
@@ -208,13 +208,13 @@ def _wanted(solid: Solid, lattice: Lattice, cells: Integers, refine: Sequence[Re
     return wanted
 
 
-def _holds(solid: Solid, lattice: Lattice, level: int, cells: Integers, where: Where) -> Mask:
+def _holds(solid: SolidShape, lattice: RootOctants, level: int, cells: Integers, where: Where) -> Mask:
     """Which octants hold some of the solid that is also in a region, by 4³ samples of each."""
     side = lattice.sides(level)
     corner = lattice.lower + cells * side
     # What an octant shares with the body's box and the region's, however small, is sampled; else upper <= lower.
     lower, upper = np.maximum(corner, solid.lower), np.minimum(corner + side, solid.upper)
-    if isinstance(where, Box):
+    if isinstance(where, BoxRegion):
         lower, upper = np.maximum(lower, np.asarray(where.lower)), np.minimum(upper, np.asarray(where.upper))
     steps = (np.stack(np.meshgrid(*[np.arange(4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3) + 0.5) / 4
     extent = upper - lower
@@ -240,7 +240,7 @@ def in_region(where: Where, positions: Floats, name: str) -> Mask:
     return inside.astype(bool)
 
 
-def _graded(lattice: Lattice, cells: Integers, wanted: list[Integers]) -> list[Integers]:
+def _graded(lattice: RootOctants, cells: Integers, wanted: list[Integers]) -> list[Integers]:
     """The keys of the octants to split, level by level, so that neighbours over faces and edges differ by one level.
 
     If an octant is split, then what surrounds its children must be at most one level coarser than they: the octants
@@ -261,7 +261,7 @@ def _children(cells: Integers) -> Integers:
     return (2 * cells[:, None] + HALVES).reshape(-1, 3)
 
 
-def _octants(lattice: Lattice, level: int, cells: Integers, distance: Floats) -> Octree:
+def _octants(lattice: RootOctants, level: int, cells: Integers, distance: Floats) -> Octree:
     return Octree(lattice, np.full(len(cells), level, np.int64), cells, distance)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.errors import PhyxelError, SolidError
 from phyxel.mls.shape_functions import Basis, ShapeFunctions, grown_covers
-from phyxel.points.cloud import Mesh, PointCloud, Shape
+from phyxel.points.cloud import BuiltInShape, Mesh, PointCloud
 from phyxel.points.load import points_on, with_unit_normals
 from phyxel.solid.closest import FittedSurface
 from phyxel.solid.mesh import MeshSurface, open_edges, welded
@@ -41,7 +41,7 @@ MOST_DOUBTFUL = 0.02
 """Share of places on whose side two ways to tell it may differ."""
 
 
-class Surface(Protocol):
+class Boundary(Protocol):
     """What bounds a solid; lengths in a unit of its own."""
 
     def distance(self, points: Numbers) -> Numbers:
@@ -101,7 +101,7 @@ class Solid:
         if cloud.shape is not None:
             self.made_from = "shape"
             self.lower, self.upper = np.array(cloud.shape.lower, float), np.array(cloud.shape.upper, float)
-            self._surface: Surface = ShapeSurface(cloud.shape)
+            self._surface: Boundary = ShapeSurface(cloud.shape)
         elif mesh is not None and _is_closed(joined := welded(mesh)):
             self.made_from = "mesh"
             self._take_mesh(joined, picked)
@@ -217,7 +217,7 @@ class Solid:
 class ShapeSurface:
     """A built-in shape's own distance function, in metres."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BuiltInShape) -> None:
         self._shape = shape
 
     def distance(self, points: Numbers) -> Numbers:

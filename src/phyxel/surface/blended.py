@@ -30,11 +30,11 @@ from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
 from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.surface.carried import Carried, keep_out
-from phyxel.surface.discs import OVERLAP, Discs, Shape
+from phyxel.surface.discs import OVERLAP, Discs, DiscShape
 from phyxel.surface.implicit_skin import LOST, WET, ImplicitSkin
 from phyxel.surface.relief import NEARS, Walls, cast
 from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
-from phyxel.surface.table import CONTACT, DETAIL, SKIN, Sheet, dressed, laid, longest_axis, unit_vectors
+from phyxel.surface.table import CONTACT, DETAIL, SKIN, SurfelTable, dressed, laid, longest_axis, unit_vectors
 from phyxel.surface.truth import HEARD, Truth
 
 Floats = NDArray[np.float32]
@@ -185,7 +185,7 @@ class Blended:
         if len(some) == 0:
             return
         shown = self.shown
-        sheet = Sheet.of(shown.present(), self.known.spacing, self.known.source, self.known.layer)
+        sheet = SurfelTable.of(shown.present(), self.known.spacing, self.known.source, self.known.layer)
         sheet = laid(sheet.but(some, points=places, normals=normals), some)
         for array, values in zip((shown.position, shown.axis_a, shown.axis_b), sheet.shape[:3], strict=True):
             array.assign(values)
@@ -206,7 +206,7 @@ class Blended:
         seen, shown = self.layer.numpy() != BURIED, self.shown
         if seen.sum() < 2:
             return self.zombies, self.known.first_spacing
-        shape, carriers = Shape(*(values[seen] for values in shown.shape)), shown.carriers
+        shape, carriers = DiscShape(*(values[seen] for values in shown.shape)), shown.carriers
         kept = Carried(shape, Carriers(carriers.nodes[seen], carriers.shares[seen]), self._device)
         kept.take_places(shown.part(seen))
         return kept, self.known.spacing[seen]
@@ -246,7 +246,7 @@ class Blended:
         )
         self._hold()
 
-    def _carriers_of(self, sheet: Sheet, nodes: NDArray[np.floating], apart: float) -> Carriers:
+    def _carriers_of(self, sheet: SurfelTable, nodes: NDArray[np.floating], apart: float) -> Carriers:
         """What carries surfels that are shown: zombies by what carries them anyway, others by what did until now while
         that is near, new ones by the nearest nodes."""
         zombie, old = sheet.source >= 0, (sheet.source < 0) & (sheet.row >= 0)
@@ -257,11 +257,11 @@ class Blended:
         index[old], shares[old] = before.nodes[sheet.row[old]], before.shares[sheet.row[old]]
         return Carriers(index, shares).refreshed(sheet.points, nodes, self._device, apart)
 
-    def _changed(self, outside: Floats, skin: ImplicitSkin) -> Sheet:
+    def _changed(self, outside: Floats, skin: ImplicitSkin) -> SurfelTable:
         """Zombies moved as far toward the skin as topology around them has changed."""
         carried, known = self.zombies, self.known
         itself = np.arange(len(carried), dtype=np.int32)
-        zombies = Sheet.of(carried.shape, known.first_spacing, itself, np.zeros_like(itself))
+        zombies = SurfelTable.of(carried.shape, known.first_spacing, itself, np.zeros_like(itself))
         field, slope = skin.measure(zombies.points)
         lost = np.maximum(self._parted(outside), torn(zombies, known, field, slope))
         change = np.maximum(known.change, np.clip(lost, 0, 1)).astype(np.float32)
@@ -285,9 +285,9 @@ class Blended:
         stretch = longest_axis(carried.shape) / known.first_axis
         return np.maximum.reduce([along(-risen, FALLEN), along(risen, RISEN), along(stretch, STRETCHED)])
 
-    def _refreshed(self, z: Sheet) -> Sheet:
+    def _refreshed(self, z: SurfelTable) -> SurfelTable:
         """What is shown of zombies is where they are; those that have lost all detail are new surfels from now on."""
-        sheet = Sheet.of(self.shown.shape, self.known.spacing, self.known.source, self.known.layer)
+        sheet = SurfelTable.of(self.shown.shape, self.known.spacing, self.known.source, self.known.layer)
         # More surface than there was is covered by fewer surfels.
         coarser = max(1.0, math.sqrt(len(sheet) / (ENOUGH * len(z))))
         typical = np.float32(coarser * np.median(self.known.first_spacing))
@@ -301,14 +301,14 @@ class Blended:
         kept[copies[~self.known.alive[of]]] = False
         return sheet.part(kept)
 
-    def _truth(self, z: Sheet) -> Truth:
+    def _truth(self, z: SurfelTable) -> Truth:
         farthest = HEARD * float(z.spacing.max())
         alive = self.known.alive
         return Truth(
             z.points[alive], z.normals[alive], z.colors[alive], self.known.change[alive], farthest, self._device
         )
 
-    def _settled(self, sheet: Sheet, truth: Truth, skin: ImplicitSkin, walls: Walls, body: int) -> Sheet:
+    def _settled(self, sheet: SurfelTable, truth: Truth, skin: ImplicitSkin, walls: Walls, body: int) -> SurfelTable:
         """New surfels brought onto the wall they were on, the skin or the zombies' surface; those that do not get there
         are taken away."""
         sheet = on_walls(sheet, np.flatnonzero(sheet.layer == CONTACT), skin, walls, NEARS)
@@ -326,7 +326,7 @@ class Blended:
         kept[new[bare]] = found & skin.owners(onto, body)
         return sheet.part(kept)
 
-    def _resampled(self, sheet: Sheet, rng: np.random.Generator) -> Sheet:
+    def _resampled(self, sheet: SurfelTable, rng: np.random.Generator) -> SurfelTable:
         """Too many are thinned, and new ones keep their distance. Zombies around which nothing has changed stay as they
         are."""
         count, push = self._crowd.around(sheet.points, sheet.normals, sheet.spacing)
@@ -335,7 +335,7 @@ class Blended:
         points = np.where(free[:, None], pushed(sheet.points, push, sheet.spacing), sheet.points)
         return replace(sheet, points=points).part(settled | ~too_many(count, rng))
 
-    def _children(self, sheet: Sheet, rim: NDArray[np.integer], rng: np.random.Generator) -> Sheet:
+    def _children(self, sheet: SurfelTable, rim: NDArray[np.integer], rng: np.random.Generator) -> SurfelTable:
         """New surfels beside some, (k,), that have too few around them, where there is none yet."""
         if len(sheet) > MOST_SHOWN * len(self.zombies):
             return sheet.part(rim[:0])
@@ -348,8 +348,8 @@ class Blended:
         return replace(children, points=places, source=none, row=none).part(apart)
 
     def _seeded(
-        self, sheet: Sheet, zombies: Sheet, skin: ImplicitSkin, nodes: NDArray[np.integer], apart: float
-    ) -> Sheet:
+        self, sheet: SurfelTable, zombies: SurfelTable, skin: ImplicitSkin, nodes: NDArray[np.integer], apart: float
+    ) -> SurfelTable:
         """Surfels where the skin is bare around some phyxels: flow lays it open faster than the surfels at a rim can
         multiply. A few places around each tell where; there, as many follow as it takes."""
         onto, normals, seeded = skin.seeds(nodes, FEW)
@@ -362,7 +362,7 @@ class Blended:
         _, nearby = nearest(onto, zombies.points, 1)
         none = np.zeros_like(onto)
         count = len(onto)
-        new = Sheet(
+        new = SurfelTable(
             points=onto,
             normals=normals,
             axis_a=none,
@@ -375,11 +375,11 @@ class Blended:
         )
         return sheet.joined(new)
 
-    def _typical(self, sheet: Sheet) -> float:
+    def _typical(self, sheet: SurfelTable) -> float:
         """How far apart surfels should be."""
         return float(np.median(sheet.spacing if len(sheet) else self.known.first_spacing))
 
-    def _bare(self, places: Floats, sheet: Sheet, radius: float, detailed: float) -> NDArray[np.bool_]:
+    def _bare(self, places: Floats, sheet: SurfelTable, radius: float, detailed: float) -> NDArray[np.bool_]:
         """Which places have no surfel within a radius, nor detail within a larger one: that need not lie on the
         skin."""
         detail = sheet.layer == DETAIL
@@ -388,7 +388,9 @@ class Blended:
         return bare
 
 
-def on_walls(sheet: Sheet, some: NDArray[np.integer], skin: ImplicitSkin, walls: Walls, away: float) -> Sheet:
+def on_walls(
+    sheet: SurfelTable, some: NDArray[np.integer], skin: ImplicitSkin, walls: Walls, away: float
+) -> SurfelTable:
     """Of some surfels, (k,), those that are less than `away` from a wall that the field reaches are put on it; the
     others belong on the skin."""
     foot, normals, depth = walls.closest(sheet.points[some])
@@ -398,7 +400,7 @@ def on_walls(sheet: Sheet, some: NDArray[np.integer], skin: ImplicitSkin, walls:
     return sheet.but(some[there], points=foot[there], normals=normals[there])
 
 
-def torn(zombies: Sheet, known: Known, field: Floats, slope: Floats) -> Floats:
+def torn(zombies: SurfelTable, known: Known, field: Floats, slope: Floats) -> Floats:
     """How much F (m,) and ∇F (m, 3) at zombies say that they are no longer at a surface, (m,): it has become faint or
     strong where they are, or they look into the body."""
     ratio = field / np.maximum(known.first_field, 1e-3)

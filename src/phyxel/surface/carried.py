@@ -13,7 +13,7 @@ from phyxel import device as dev
 from phyxel.contact.distances import signed_distance
 from phyxel.mls.carry import Carriers
 from phyxel.models.phyxel.model import PhyxelModel
-from phyxel.surface.discs import Discs, Shape
+from phyxel.surface.discs import Discs, DiscShape
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -185,7 +185,7 @@ def keep_out(
 class Carried(Discs):
     """Surfels that go where the nodes around them go."""
 
-    def __init__(self, shape: Shape, carriers: Carriers, device: wp.Device) -> None:
+    def __init__(self, shape: DiscShape, carriers: Carriers, device: wp.Device) -> None:
         m = len(shape.points)
         color = wp.array(np.asarray(shape.colors, np.float32), dtype=wp.vec3, device=device)
         x, a, b, n = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
@@ -217,9 +217,9 @@ class Carried(Discs):
         self._shares.assign(carriers.shares.reshape(-1))
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> DiscShape:
         """The reference shape."""
-        return Shape(self._points.numpy(), self._axis_a.numpy(), self._axis_b.numpy(), self.colors)
+        return DiscShape(self._points.numpy(), self._axis_a.numpy(), self._axis_b.numpy(), self.colors)
 
     @property
     def carriers(self) -> Carriers:
@@ -240,7 +240,7 @@ class Carried(Discs):
     @staticmethod
     def restored(state: dict[str, NDArray[Any]], device: wp.Device) -> Carried:
         """From what `state` gave."""
-        shape = Shape(*(state[name] for name in Shape._fields))
+        shape = DiscShape(*(state[name] for name in DiscShape._fields))
         return Carried(shape, Carriers(state["nodes"], state["shares"]), device)
 
     def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:

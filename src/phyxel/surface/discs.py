@@ -54,7 +54,7 @@ class Rest:
         return Rest(x, n, color, self.unit, self.radii[chosen], axes)
 
 
-class Shape(NamedTuple):
+class DiscShape(NamedTuple):
     """Discs in the reference shape, in units of the node spacing about the body's origin, each array (m, 3)."""
 
     points: Floats
@@ -64,11 +64,11 @@ class Shape(NamedTuple):
     """red, green, blue in 0..1"""
 
     @staticmethod
-    def at_birth(rest: Rest) -> Shape:
+    def at_birth(rest: Rest) -> DiscShape:
         """Round unless they are said to be slim, and so large that they cover the surface."""
         radius = rest.radii[:, None]
         axis_a, axis_b = tangents(rest.normals) if rest.axes is None else rest.axes
-        return Shape(rest.positions, radius * axis_a, radius * axis_b, rest.colors)
+        return DiscShape(rest.positions, radius * axis_a, radius * axis_b, rest.colors)
 
 
 @dataclass(eq=False)
@@ -119,9 +119,9 @@ class Discs:
             array.assign(others.arrays()[name])
         self.origin = others.origin
 
-    def present(self) -> Shape:
+    def present(self) -> DiscShape:
         """As they are now [m], about `origin`."""
-        return Shape(self.position.numpy(), self.axis_a.numpy(), self.axis_b.numpy(), self.colors)
+        return DiscShape(self.position.numpy(), self.axis_a.numpy(), self.axis_b.numpy(), self.colors)
 
     @property
     def positions(self) -> NDArray[np.float64]:

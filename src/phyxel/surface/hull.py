@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.models.particles.sheet import Sheet
-from phyxel.surface.skin import Skin
+from phyxel.surface.skin import PressedSkin
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class Hull:
     """The skin of a body: that of birth, or of what has melted, one of some moments ago."""
 
-    def __init__(self, skin: Skin | None = None, found_at: int = -1) -> None:
+    def __init__(self, skin: PressedSkin | None = None, found_at: int = -1) -> None:
         self._skin, self._found_at = skin, found_at
 
-    def skin(self, body: Body, moment: int) -> Skin:
+    def skin(self, body: Body, moment: int) -> PressedSkin:
         """The skin of a body as it was found at a moment, counted from 0 on, or -1 for that at birth."""
         if self._skin is None or self._found_at != moment:
             self._skin, self._found_at = _found(body), moment
@@ -35,27 +35,27 @@ class Hull:
     @staticmethod
     def restored(state: dict[str, NDArray[Any]]) -> Hull:
         """From what `state` gave."""
-        return Hull(Skin(state["node"], state["area"]), int(state["at"])) if state else Hull()
+        return Hull(PressedSkin(state["node"], state["area"]), int(state["at"])) if state else Hull()
 
 
-def _found(body: Body) -> Skin:
+def _found(body: Body) -> PressedSkin:
     if body.sheet is not None:
         area, itself = body.unit**2 * body.sheet.areas[:, None] * body.ring.normals, np.arange(len(body.birth))
         if not body.ring.is_open:
-            return Skin(itself, area)
-        return Skin(np.tile(itself, 2), np.concatenate([area, -area]))
+            return PressedSkin(itself, area)
+        return PressedSkin(np.tile(itself, 2), np.concatenate([area, -area]))
     if body.sheet is not None:
         return _of_sheet(body.sheet, body.unit)
     if body.has_melted:
         carried = body.surface.carried
-        return Skin.found(carried.positions, carried.normals.astype(np.float64), body.positions)
+        return PressedSkin.found(carried.positions, carried.normals.astype(np.float64), body.positions)
     assert body.cloud.normals is not None
-    return Skin.found(body.placed_cloud(), body.cloud.normals.astype(np.float64) @ body.rotation.T, body.birth)
+    return PressedSkin.found(body.placed_cloud(), body.cloud.normals.astype(np.float64) @ body.rotation.T, body.birth)
 
 
-def _of_sheet(sheet: Sheet, unit: float) -> Skin:
+def _of_sheet(sheet: Sheet, unit: float) -> PressedSkin:
     """A piece for each particle; of an open surface one for each of its two sides."""
     node, area = np.arange(len(sheet.X)), (unit**2 * sheet.areas)[:, None] * sheet.normals
     if sheet.closed:
-        return Skin(node, area)
-    return Skin(np.tile(node, 2), np.concatenate([area, -area]))
+        return PressedSkin(node, area)
+    return PressedSkin(np.tile(node, 2), np.concatenate([area, -area]))

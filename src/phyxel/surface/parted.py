@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Crack
 from phyxel.surface.clipping import Ellipses, Field, reaching_across, shrunk, split
-from phyxel.surface.discs import OVERLAP, Rest, Shape
+from phyxel.surface.discs import OVERLAP, DiscShape, Rest
 from phyxel.surface.faces import face_of
 
 Floats = NDArray[np.float64]
@@ -36,7 +36,7 @@ class Parted:
     """Discs of a cracked body at rest. The first m are the surfels it came with, at their places: those that were cut
     have shrunk to what fits on their own side, and others behind them cover what they covered."""
 
-    shape: Shape
+    shape: DiscShape
     radii: Floats
     """what stretch is judged by, in the unit of the positions, shape (m + k,)"""
     was_cut: NDArray[np.bool_]
@@ -81,7 +81,7 @@ class Whole:
         self.rest, self.inside = rest, inside
         self.spacing = float(np.median(rest.radii)) / OVERLAP
         """how far apart its surfels are"""
-        self.birth = Shape.at_birth(rest)
+        self.birth = DiscShape.at_birth(rest)
         self._faces: OrderedDict[bytes, tuple[Ellipses, Floats]] = OrderedDict()
         self._dealt: tuple[bytes, Dealt | None] = b"", None
         """the cracks by which it fell apart last, and what they made of it"""
@@ -136,7 +136,7 @@ def parted(whole: Whole, cracks: Iterable[Crack], inner: Inner, piece: Piece | N
     colors = np.where(found.owner[:, None] < 0, inner.color, np.asarray(whole.birth.colors, np.float64)[found.owner])
     radii = found.longest / SLACK
     radii[:m] = np.where(was_cut, radii[:m], whole.rest.radii[own.owner])
-    return Parted(Shape(found.points, found.axis_a, found.axis_b, colors), radii, was_cut, found.owner)
+    return Parted(DiscShape(found.points, found.axis_a, found.axis_b, colors), radii, was_cut, found.owner)
 
 
 def dealt_out(whole: Whole, cracks: Sequence[Crack], rough: float, piece: Piece | None) -> Dealt:

@@ -68,7 +68,7 @@ class Birth:
 
 
 @wp.struct
-class Seen:
+class CarriedDiscs:
     """The carried surfels of which pieces are made: see `Discs`."""
 
     position: wp.array(dtype=wp.vec3)
@@ -79,7 +79,7 @@ class Seen:
 
 
 @wp.struct
-class Disc:
+class JudgedDisc:
     """One surfel, and the radius it is judged by [m]."""
 
     x: wp.vec3
@@ -91,7 +91,7 @@ class Disc:
 
 
 @wp.func
-def is_squeezed(s: int, way: wp.vec3, birth: Birth, seen: Seen):
+def is_squeezed(s: int, way: wp.vec3, birth: Birth, seen: CarriedDiscs):
     """Whether a disc reaches much less far in a direction, as seen in its plane, than it did at birth."""
     within = way - wp.dot(way, seen.normal[s]) * seen.normal[s]
     a = wp.dot(seen.axis_a[s], way)
@@ -101,7 +101,7 @@ def is_squeezed(s: int, way: wp.vec3, birth: Birth, seen: Seen):
 
 
 @wp.func
-def is_merged(s: int, other: int, birth: Birth, seen: Seen):
+def is_merged(s: int, other: int, birth: Birth, seen: CarriedDiscs):
     """Whether a surfel and its partner are shown as one: close together, because the body is squeezed there and not
     because a collider keeps them out, and facing the same way. The same for both."""
     way = seen.position[other] - seen.position[s]
@@ -126,7 +126,7 @@ def is_extreme(a: wp.vec3, b: wp.vec3, radius: float):
 
 
 @wp.func
-def principal(disc: Disc):
+def principal(disc: JudgedDisc):
     """The same ellipse with perpendicular half axes, the longer one first, and neither too slim."""
     half = 0.5 * (wp.length_sq(disc.a) - wp.length_sq(disc.b))
     mixed = wp.dot(disc.a, disc.b)
@@ -147,7 +147,7 @@ def principal(disc: Disc):
 
 
 @wp.func
-def merged(s: int, other: int, birth: Birth, seen: Seen):
+def merged(s: int, other: int, birth: Birth, seen: CarriedDiscs):
     """One disc for two. An ellipse with the half axes a, b reaches √(n·M n) in the direction n, M = a aᵀ + b bᵀ. Both,
     a way of 2d apart, lie within (1 + 1/ε) d dᵀ + (1 + ε) M for every ε > 0, which is least for ε² = d²/tr M."""
     d = 0.5 * (seen.position[other] - seen.position[s])
@@ -159,7 +159,7 @@ def merged(s: int, other: int, birth: Birth, seen: Seen):
     )
     ratio = wp.sqrt(wp.max(wp.length_sq(d), 1.0e-12 * wp.trace(M)) / wp.trace(M))
     M = (1.0 + 1.0 / ratio) * wp.outer(d, d) + (1.0 + ratio) * M
-    disc = Disc()
+    disc = JudgedDisc()
     disc.x = seen.position[s] + d
     disc.normal = wp.normalize(seen.normal[s] + seen.normal[other])
     # Half axes whose M that is, within the plane: its Cholesky factor.
@@ -178,9 +178,9 @@ def merged(s: int, other: int, birth: Birth, seen: Seen):
 
 
 @wp.func
-def alone(s: int, birth: Birth, seen: Seen):
+def alone(s: int, birth: Birth, seen: CarriedDiscs):
     """A surfel as it is carried."""
-    disc = Disc()
+    disc = JudgedDisc()
     disc.x = seen.position[s]
     disc.a = seen.axis_a[s]
     disc.b = seen.axis_b[s]
@@ -197,7 +197,7 @@ def cuts(length: float, radius: float, most: int):
 
 
 @wp.func
-def cuts_of(disc: Disc):
+def cuts_of(disc: JudgedDisc):
     """Pieces along both half axes. Up to twice the radius at birth there is one."""
     along = cuts(wp.length(disc.a), disc.radius, MOST_ALONG)
     return wp.vec2i(along, cuts(wp.length(disc.b), disc.radius, wp.min(MOST_ALONG, MOST // along)))
@@ -238,7 +238,7 @@ def look_for_deformed(
 def plan_pieces(
     first: int,
     birth: Birth,
-    seen: Seen,
+    seen: CarriedDiscs,
     plan: wp.array(dtype=Plan),
     counts: wp.array(dtype=wp.int32),
     differs: wp.array(dtype=wp.int32),
@@ -255,7 +255,7 @@ def plan_pieces(
     if together and other < s:
         counts[s] = 0
         return
-    disc = Disc()
+    disc = JudgedDisc()
     if together:
         disc = merged(s, other, birth, seen)
     else:
@@ -272,7 +272,7 @@ def plan_pieces(
 def show_pieces(
     first: int,
     birth: Birth,
-    seen: Seen,
+    seen: CarriedDiscs,
     plan: wp.array(dtype=Plan),
     counts: wp.array(dtype=wp.int32),
     ends: wp.array(dtype=wp.int32),
@@ -293,7 +293,7 @@ def show_pieces(
     # As planned, not judged again: the same sum may be rounded otherwise in another kernel.
     rows = int(plan[s][0])
     columns = int(plan[s][1])
-    disc = Disc()
+    disc = JudgedDisc()
     if plan[s][2] != wp.uint8(0):
         disc = merged(s, birth.partner[s], birth, seen)
     else:
@@ -389,7 +389,7 @@ class Pieces:
         keep out of colliders."""
         if not self._may_differ(carried):
             return carried
-        seen = Seen()
+        seen = CarriedDiscs()
         for name, array in carried.arrays().items():
             setattr(seen, name, array)
         many = len(carried)

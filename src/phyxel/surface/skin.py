@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Skin:
+class PressedSkin:
     """A piece is what lies nearest to one node and looks about the same way: the two sides of a leaf, or of a sheet,
     and the faces that meet at an edge, are pieces of their own."""
 
@@ -24,14 +24,16 @@ class Skin:
     """A N: area times outward normal in the reference shape [m²], shape (p, 3)"""
 
     @staticmethod
-    def found(positions: NDArray[np.floating], normals: NDArray[np.floating], nodes: NDArray[np.floating]) -> Skin:
+    def found(
+        positions: NDArray[np.floating], normals: NDArray[np.floating], nodes: NDArray[np.floating]
+    ) -> PressedSkin:
         """The skin that points (m, 3) with unit normals (m, 3) sample, of a body with nodes (n, 3), all in metres."""
         _, index = nearest(positions, nodes, 1)
         direction = np.rint(2 * normals).astype(np.int64) + 2  # unlike by more than 51° never share one
         keys = np.ravel_multi_index((index[:, 0], *direction.T), (len(nodes), 5, 5, 5))
         pieces, which = np.unique(keys, return_inverse=True)
         area = summed(which, areas_of(positions)[:, None] * normals, len(pieces))
-        return Skin((pieces // 5**3).astype(np.int64), area)
+        return PressedSkin((pieces // 5**3).astype(np.int64), area)
 
     def moved(self, deformation: Floats) -> Floats:
         """a n of all pieces when the nodes have the deformation gradient J (n, 3, 3), by Nanson's a n = |J| J⁻ᵀ A N."""

@@ -16,7 +16,7 @@ from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.once import Once, anew
 from phyxel.surface.blended import Blended
 from phyxel.surface.carried import Carried
-from phyxel.surface.discs import Discs, Rest, Shape
+from phyxel.surface.discs import Discs, DiscShape, Rest
 from phyxel.surface.implicit_skin import ImplicitSkin
 from phyxel.surface.parted import Parted
 from phyxel.surface.pieces import Pieces
@@ -45,12 +45,12 @@ class Surfels:
         surfels and nodes, whatever their colours."""
         self._carried: Any = (
             Carried(
-                Shape.at_birth(rest),
+                DiscShape.at_birth(rest),
                 once("carriers", lambda: Carriers.found(rest.positions, nodes, sees)),
                 device,
             )
             if values is None
-            else Woven(Shape.at_birth(rest), nodes, values, device, once)
+            else Woven(DiscShape.at_birth(rest), nodes, values, device, once)
         )
         self.shown: Discs = self._carried
         """what is seen: as many as it takes"""

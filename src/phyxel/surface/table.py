@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.points.frames import tangents
-from phyxel.surface.discs import OVERLAP, Shape
+from phyxel.surface.discs import OVERLAP, DiscShape
 
 Floats = NDArray[np.float32]
 
@@ -20,7 +20,7 @@ LOOSE = 1.25
 
 
 @dataclass(frozen=True)
-class Sheet:
+class SurfelTable:
     """Surfels that are shown, in node spacings, each array of m rows."""
 
     points: Floats
@@ -41,36 +41,36 @@ class Sheet:
         return len(self.points)
 
     @staticmethod
-    def of(shape: Shape, spacing: Floats, source: NDArray[np.int32], layer: NDArray[np.int32]) -> Sheet:
+    def of(shape: DiscShape, spacing: Floats, source: NDArray[np.int32], layer: NDArray[np.int32]) -> SurfelTable:
         """Shape as they are carried."""
         points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in shape)
         itself = np.arange(len(points), dtype=np.int32)
-        return Sheet(
+        return SurfelTable(
             points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, layer, itself
         )
 
     @property
-    def shape(self) -> Shape:
-        return Shape(self.points, self.axis_a, self.axis_b, self.colors)
+    def shape(self) -> DiscShape:
+        return DiscShape(self.points, self.axis_a, self.axis_b, self.colors)
 
-    def part(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> Sheet:
+    def part(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> SurfelTable:
         """Some of them."""
-        return Sheet(*(getattr(self, field.name)[kept] for field in fields(self)))
+        return SurfelTable(*(getattr(self, field.name)[kept] for field in fields(self)))
 
-    def but(self, some: NDArray[np.integer], **values: NDArray[Any]) -> Sheet:
+    def but(self, some: NDArray[np.integer], **values: NDArray[Any]) -> SurfelTable:
         """With other values for some of them."""
         changed = {name: getattr(self, name).copy() for name in values}
         for name, array in changed.items():
             array[some] = values[name]
         return replace(self, **changed)
 
-    def joined(self, more: Sheet) -> Sheet:
+    def joined(self, more: SurfelTable) -> SurfelTable:
         """These, then others."""
         pairs = ((getattr(self, field.name), getattr(more, field.name)) for field in fields(self))
-        return Sheet(*(np.concatenate(pair) for pair in pairs))
+        return SurfelTable(*(np.concatenate(pair) for pair in pairs))
 
 
-def dressed(sheet: Sheet) -> Sheet:
+def dressed(sheet: SurfelTable) -> SurfelTable:
     """New surfels with discs that cover their surroundings."""
     new = np.flatnonzero(sheet.source < 0)
     radius = (OVERLAP * LOOSE * sheet.spacing[new])[:, None]
@@ -80,7 +80,7 @@ def dressed(sheet: Sheet) -> Sheet:
     return replace(sheet, axis_a=axis_a, axis_b=axis_b)
 
 
-def laid(sheet: Sheet, which: NDArray[np.integer]) -> Sheet:
+def laid(sheet: SurfelTable, which: NDArray[np.integer]) -> SurfelTable:
     """Shape of some surfels, (k,), laid flat to their normals."""
     n = sheet.normals[which]
     axes = []
@@ -91,7 +91,7 @@ def laid(sheet: Sheet, which: NDArray[np.integer]) -> Sheet:
     return replace(sheet, axis_a=axes[0], axis_b=axes[1])
 
 
-def longest_axis(sheet: Shape | Sheet) -> Floats:
+def longest_axis(sheet: DiscShape | SurfelTable) -> Floats:
     """Longest half axis of each disc: the larger singular value of [a b], shape (m,)."""
     aa, bb, ab = (
         np.einsum("ma,ma->m", x, y)

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from phyxel.errors import PhyxelError
 from phyxel.mls.neighbours import mean_spacing, nearest
-from phyxel.points.cloud import PointCloud, Shape
+from phyxel.points.cloud import BuiltInShape, PointCloud
 from phyxel.points.sampling import SAME_FACE, project, settle, unit
 from phyxel.surface.isosurface import isosurface
 from phyxel.surface.skin import summed
@@ -70,7 +70,7 @@ def _uncrowded(points: Floats) -> Indices:
     return np.flatnonzero((distance[:, 1] > CROWDED * np.median(distance[:, 1])) | (itself < other))
 
 
-def _evened(shape: Shape, x: Floats, faces: Indices) -> tuple[Floats, Floats, Indices]:
+def _evened(shape: BuiltInShape, x: Floats, faces: Indices) -> tuple[Floats, Floats, Indices]:
     """Points (n, 3) of a closed mesh moved toward the middles of the faces around them, but over no edge of the shape;
     their normals, and the faces that are Delaunay's then."""
     normals = project(shape, x)[1]
@@ -93,7 +93,7 @@ def _evened(shape: Shape, x: Floats, faces: Indices) -> tuple[Floats, Floats, In
 class _Skin:
     """A fine mesh of a shape."""
 
-    def __init__(self, shape: Shape, points: Floats) -> None:
+    def __init__(self, shape: BuiltInShape, points: Floats) -> None:
         cell = FINENESS * float(np.median(mean_spacing(points, 6)))
         lower, upper = np.array(shape.lower) - 3 * cell, np.array(shape.upper) + 3 * cell
         self._x, faces = isosurface(shape.distance, lower, upper, cell, near=points)

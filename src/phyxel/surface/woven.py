@@ -24,7 +24,7 @@ from phyxel.mls.shape_functions import ShapeValues
 from phyxel.once import Once, anew
 from phyxel.solid.winding import as_vectors
 from phyxel.surface.carried import FAR, clearance_at, kept_out
-from phyxel.surface.discs import Discs, Shape
+from phyxel.surface.discs import Discs, DiscShape
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -194,7 +194,9 @@ class Woven(Discs):
     """Surfels that go where the shape functions of a body's nodes (n, 3) [spacings] carry them. `values` are φ and ∇φ
     at the surfels, ∇φ in the coordinates of `shape`: along its axes, per spacing."""
 
-    def __init__(self, shape: Shape, nodes: Floats, values: ShapeValues, device: wp.Device, once: Once = anew) -> None:
+    def __init__(
+        self, shape: DiscShape, nodes: Floats, values: ShapeValues, device: wp.Device, once: Once = anew
+    ) -> None:
         m = len(shape.points)
         x, a, b, n = (wp.zeros(m, dtype=wp.vec3, device=device) for _ in range(4))
         super().__init__(x, a, b, n, as_vectors(shape.colors, device), np.zeros(3))
@@ -230,7 +232,7 @@ class Woven(Discs):
         return [look, dev.Launch(weave_abreast, len(self._loom.home), inputs, WEAVING)]
 
 
-def loom_of(shape: Shape, nodes: Floats, values: ShapeValues, width: int, device: wp.Device) -> Any:
+def loom_of(shape: DiscShape, nodes: Floats, values: ShapeValues, width: int, device: wp.Device) -> Any:
     """A `Loom` with blocks of `width` surfels: as they follow each other, if that keeps neighbours together, else along
     a curve."""
     surfel, pairs, blocks = _in_blocks(np.arange(len(shape.points)), values, width)

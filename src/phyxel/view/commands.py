@@ -71,7 +71,7 @@ class Pin(Aimed):
     do: Literal["pin"]
 
 
-class Push(Aimed):
+class PushAway(Aimed):
     """Push on the surfel under the pointer, away from the eye; `force` [N]."""
 
     do: Literal["push"]
@@ -177,8 +177,8 @@ class Seen(Command):
 
 
 AnyCommand = (
-    Grab | Pull | LetGo | Pin | Push | Cut | Drop | Plain | Switch | Speed | Numbers | Preset | Model | Heat | Gravity
-    | Show | Slice | Seek | Seen
+    Grab | Pull | LetGo | Pin | PushAway | Cut | Drop | Plain | Switch | Speed | Numbers | Preset | Model | Heat
+    | Gravity | Show | Slice | Seek | Seen
 )  # fmt: skip
 _KINDS: TypeAdapter[Any] = TypeAdapter(Annotated[AnyCommand, Field(discriminator="do")])
 

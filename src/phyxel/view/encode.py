@@ -39,7 +39,7 @@ CLOSE = wp.constant(1.0e-4)
 
 
 @wp.struct
-class Scale:
+class RecordScale:
     """What numbers of records stand for."""
 
     lower: wp.vec3
@@ -149,7 +149,7 @@ def half_angle(across: float, along: float) -> float:
 
 
 @wp.func
-def record_of(x: wp.vec3, a: wp.vec3, b: wp.vec3, n: wp.vec3, value: float, scale: Scale) -> wp.vec4ui:
+def record_of(x: wp.vec3, a: wp.vec3, b: wp.vec3, n: wp.vec3, value: float, scale: RecordScale) -> wp.vec4ui:
     """The 16 bytes. The principal axes of the ellipse a cos t + b sin t are those of a aᵀ + b bᵀ."""
     at = wp.cw_mul(x - scale.lower, scale.per_metre)
     place = folded(n)
@@ -192,7 +192,7 @@ def encode_surfels(
     axis_b: wp.array(dtype=wp.vec3),
     normal: wp.array(dtype=wp.vec3),
     value: wp.array(dtype=float),
-    scale: Scale,
+    scale: RecordScale,
     records: wp.array(dtype=wp.vec4ui),
 ):
     """The record of each surfel."""
@@ -256,7 +256,7 @@ class Encoder:
             return Encoded(b"", discs.origin, discs.origin, 1.0)
         lower, upper, finest = self._bounds(discs)
         extent = np.maximum(upper - lower, 1e-30)
-        scale = Scale()
+        scale = RecordScale()
         scale.lower, scale.per_metre = wp.vec3(*lower), wp.vec3(*(65535.0 / extent))
         scale.per_axis, scale.low = 1 / finest, range[0]
         scale.per_value = 65535.0 / (range[1] - range[0])

@@ -17,8 +17,8 @@ from phyxel.render.stage import collider_discs
 from phyxel.solid.winding import as_vectors
 from phyxel.surface.discs import Discs
 from phyxel.view.encode import Encoded, Encoder
-from phyxel.view.messages import Blob, Part
-from phyxel.view.slices import Slice
+from phyxel.view.messages import Blob, DrawnThing
+from phyxel.view.slices import BodySlice
 from phyxel.view.splats import SplatEncoder
 
 Floats = NDArray[np.floating]
@@ -59,38 +59,38 @@ class Figure:
         self._faces: tuple[Any, Blob] | None = None
         self._splats: SplatEncoder | None = None
 
-    def part(self, kind: str, values: Floats | None, range: Range) -> Part:
+    def part(self, kind: str, values: Floats | None, range: Range) -> DrawnThing:
         """The body as `kind`, with `values` of its surfels, vertices or nodes (m,) on the legend of a `range`."""
         makers = {"surfels": self._as_surfels, "mesh": self._as_mesh, "nodes": self._as_dots}
         return self._as_splats() if kind == "splats" else makers[kind](values, range)
 
-    def _as_surfels(self, values: Floats | None, range: Range) -> Part:
+    def _as_surfels(self, values: Floats | None, range: Range) -> DrawnThing:
         return self.of_discs(self.body.surface.shown, values, range)
 
-    def of_discs(self, discs: Discs, values: Floats | None, range: Range) -> Part:
+    def of_discs(self, discs: Discs, values: Floats | None, range: Range) -> DrawnThing:
         """Some discs in the place of its surfels."""
         encoded = self._encoder.encode(discs, self._moved(values), range)
         blobs = {"records": Blob(encoded.records), "colors": self._color_blob(discs.color)}
-        return Part(self.body.name, "surfels", self._about(encoded, values is not None), blobs)
+        return DrawnThing(self.body.name, "surfels", self._about(encoded, values is not None), blobs)
 
-    def pane(self, cut: Slice, range: Range) -> Part:
+    def pane(self, cut: BodySlice, range: Range) -> DrawnThing:
         """The cut through it."""
         grey = np.full((len(cut.vertices), 3), 0.5)
         discs = vertices_as_discs(cut.vertices, cut.normals, grey, self._device)
         encoded = self._pane_encoder.encode(discs, self._moved(cut.values), range)
         blobs = {"records": Blob(encoded.records), "faces": kept_faces(cut.faces)}
         about = self._about(encoded, True) | {"look": "painted", "sheet": True}
-        return Part(f"{self.body.name} slice", "mesh", about, blobs)
+        return DrawnThing(f"{self.body.name} slice", "mesh", about, blobs)
 
     def _moved(self, values: Floats | None) -> wp.array | None:
         return None if values is None else wp.array(values.astype(np.float32), dtype=float, device=self._device)
 
-    def _as_mesh(self, values: Floats | None, range: Range) -> Part:
+    def _as_mesh(self, values: Floats | None, range: Range) -> DrawnThing:
         discs, faces = self._vertices()
         encoded = self._encoder.encode(discs, self._moved(values if values is None else values[: len(discs)]), range)
         blobs = {"records": Blob(encoded.records), "faces": self._face_blob(faces)}
         blobs["colors"] = self._color_blob(discs.color)
-        return Part(self.body.name, "mesh", self._about(encoded, values is not None), blobs)
+        return DrawnThing(self.body.name, "mesh", self._about(encoded, values is not None), blobs)
 
     def _vertices(self) -> tuple[Discs, NDArray[np.integer]]:
         """Those of the mesh it came with, and its faces."""
@@ -102,7 +102,7 @@ class Figure:
         # Points that were added on faces are no vertices.
         return carried if own == len(carried) else carried.beginning(own, carried.origin), cloud.faces
 
-    def _as_dots(self, values: Floats | None, range: Range) -> Part:
+    def _as_dots(self, values: Floats | None, range: Range) -> DrawnThing:
         x = self.body.positions
         lower, upper = x.min(axis=0), x.max(axis=0)
         records = np.zeros((len(x), 4), "<u2")
@@ -111,15 +111,15 @@ class Figure:
             share = (values - range[0]) / (range[1] - range[0])
             records[:, 3] = np.rint(65535 * np.clip(share, 0, 1))
         numbers = {"count": len(x), "lower": lower.tolist(), "upper": upper.tolist(), "finest": DOT * self.body.unit}
-        return Part(
+        return DrawnThing(
             self.body.name, "dots", self._plain(values is not None) | numbers, {"records": Blob(records.tobytes())}
         )
 
-    def _as_splats(self) -> Part:
+    def _as_splats(self) -> DrawnThing:
         if self._splats is None:
             self._splats = SplatEncoder(self.body, self._device)
         records, numbers = self._splats.encode()
-        return Part(self.body.name, "splats", self._plain(False) | numbers, {"records": Blob(records)})
+        return DrawnThing(self.body.name, "splats", self._plain(False) | numbers, {"records": Blob(records)})
 
     def _about(self, encoded: Encoded, valued: bool) -> dict[str, Any]:
         return self._plain(valued) | encoded.about()
@@ -165,9 +165,9 @@ class ColliderFigure:
             "opened": collider.see_through,
         }
 
-    def part(self, name: str, time: float) -> Part:
+    def part(self, name: str, time: float) -> DrawnThing:
         """Where it is at a time [s]."""
         place, axes = self._collider.pose(time)
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = axes, place
-        return Part(name, "surfels", self._about | {"pose": pose.T.ravel().tolist()}, self._blobs)
+        return DrawnThing(name, "surfels", self._about | {"pose": pose.T.ravel().tolist()}, self._blobs)

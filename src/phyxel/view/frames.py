@@ -19,13 +19,13 @@ from phyxel.scene import Scene
 from phyxel.surface.discs import Discs, disc_radii
 from phyxel.view.encode import Encoder
 from phyxel.view.figures import ColliderFigure, kept
-from phyxel.view.messages import Blob, Part, Snapshot
-from phyxel.view.snapshots import Sight
+from phyxel.view.messages import Blob, DrawnThing, Snapshot
+from phyxel.view.snapshots import Snapshots
 
 Floats = NDArray[np.floating]
 
 
-class Frames(Protocol):
+class RunFrames(Protocol):
     """Frames of a run."""
 
     numbers: list[int]
@@ -35,7 +35,7 @@ class Frames(Protocol):
         """What is seen in a frame; a `PhyxelError` if it cannot be read."""
 
 
-def frames_of(folder: Path, scene: Scene, device: str | None) -> Frames:
+def frames_of(folder: Path, scene: Scene, device: str | None) -> RunFrames:
     """The point files of a run, or else its states."""
     points = _numbered(folder / "frames", ".ply")
     if points:
@@ -77,7 +77,7 @@ class PointFrames:
         rgba = np.concatenate([colors, np.full((len(colors), 1), 255, np.uint8)], axis=1)
         blobs = {"records": Blob(encoded.records), "colors": kept(rgba.tobytes())}
         about = {"look": self._look, "sheet": False, "pose": None, "valued": False, "collider": False}
-        part = Part("surfels", "surfels", encoded.about() | about, blobs)
+        part = DrawnThing("surfels", "surfels", encoded.about() | about, blobs)
         around = [figure.part(f"collider {k}", time) for k, figure in enumerate(self._colliders)]
         return Snapshot(self._about(number, time), (part, *around))
 
@@ -121,8 +121,8 @@ class StateFrames:
         self.numbers = list(files)
 
     @cached_property
-    def _sight(self) -> Sight:
-        return Sight(self._scene.world(self._device))
+    def _sight(self) -> Snapshots:
+        return Snapshots(self._scene.world(self._device))
 
     def snapshot(self, number: int, time: float) -> Snapshot:
         try:

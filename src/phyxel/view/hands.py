@@ -51,7 +51,7 @@ def top_speed(body: Body) -> float:
 
 
 @dataclass
-class Grab:
+class HeldSurfel:
     """A surfel in a hand."""
 
     hit: Hit
@@ -81,7 +81,7 @@ class Hands:
 
     def __init__(self, performance: Performance, journal: Journal) -> None:
         self._performance, self._journal = performance, journal
-        self._grabs: dict[int, Grab] = {}
+        self._grabs: dict[int, HeldSurfel] = {}
         """by page"""
         self._pins: dict[tuple[str, str], Floats] = {}
         """where pins are [m], by names of body and hold"""
@@ -120,7 +120,7 @@ class Hands:
         hit = self._hit(command)
         trail = self._journal.grab(self._performance, hit.body.name, self._name("hand"), **hit.spot)
         ahead = Ray.of(command.ray, command.ahead).way
-        self._grabs[page] = Grab(hit, trail, ahead)
+        self._grabs[page] = HeldSurfel(hit, trail, ahead)
         return {"kind": "grabbed", "body": hit.body.name, "at": hit.place.tolist()}
 
     def pull(self, page: int, command: do.Pull) -> None:
@@ -213,7 +213,7 @@ class Hands:
 
     # Pushing
 
-    def push(self, page: int, command: do.Push) -> None:
+    def push(self, page: int, command: do.PushAway) -> None:
         """Push what is under the pointer away from the eye, until it is told to stop or to push elsewhere."""
         hit = self._hit(command)
         body, way = hit.body, Ray.of(command.ray, command.way).way

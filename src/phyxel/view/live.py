@@ -28,7 +28,7 @@ from phyxel.view.hands import Hands
 from phyxel.view.journal import Journal
 from phyxel.view.messages import Snapshot
 from phyxel.view.pace import PERIOD, Pace, rate_for
-from phyxel.view.snapshots import Sight
+from phyxel.view.snapshots import Snapshots
 from phyxel.world import World
 
 NUMBERS_EVERY, NUMBERS_SHARE = 0.1, 0.05
@@ -38,12 +38,12 @@ LISTENS = 0.05
 MOST_WAITING = 5000
 """Commands; of pages that send more than the world can hear, some are lost."""
 PLAIN: dict[str, Any] = {"field": None, "mode": "surface", "plane": None, "surface": "auto"}
-"""What is shown of bodies at first, in the words of `Sight.show`."""
+"""What is shown of bodies at first, in the words of `Snapshots.show`."""
 SMOOTHING = 0.1
 """Share of the newest in what is told of milliseconds."""
 
 
-class Hub(Protocol):
+class Audience(Protocol):
     """What carries words and pictures to the pages; asked from any thread."""
 
     sending: float
@@ -64,7 +64,7 @@ class Play:
     performance: Performance
     journal: Journal
     hands: Hands
-    sight: Sight
+    sight: Snapshots
     camera: dict[str, Any]
     """the first"""
     volume: float
@@ -75,14 +75,14 @@ class Play:
         performance = scene.performance(device)
         journal, world = Journal(scene), performance.world
         volume = sum(body.diagnostics()["volume"] for body in world.bodies)
-        sight = Sight(performance)
+        sight = Snapshots(performance)
         return Play(performance, journal, Hands(performance, journal), sight, sight.camera(), volume)
 
 
 class Live:
     """The live world of a scene. `start` and `stop` it; `joined`, `ask` and `gone` may be called from any thread."""
 
-    def __init__(self, scene: Scene, hub: Hub, device: str | None = None) -> None:
+    def __init__(self, scene: Scene, hub: Audience, device: str | None = None) -> None:
         self._opened = self._scene = scene
         """as it was opened, and with what panels changed since: what reset and restart go back to"""
         self._hub, self._device = hub, device
@@ -327,7 +327,7 @@ class Live:
     def _do_unpin(self, page: int, asked: do.Plain) -> None:
         self._playing.hands.unpin()
 
-    def _do_push(self, page: int, asked: do.Push) -> None:
+    def _do_push(self, page: int, asked: do.PushAway) -> None:
         self._playing.hands.push(page, asked)
 
     def _do_stop_push(self, page: int, asked: do.Plain) -> None:
@@ -462,7 +462,7 @@ class Live:
         self._shown = shown
         self._tell_scene()
 
-    def _look(self, sight: Sight) -> None:
+    def _look(self, sight: Snapshots) -> None:
         """See the same of another world, as far as there is that to be seen."""
         try:
             sight.show(**self._shown)
@@ -500,7 +500,7 @@ def _merged(one: do.Command | str, other: do.Command | str) -> do.Command | None
         return other.model_copy(update={"numbers": one.numbers | other.numbers})
     if isinstance(one, do.Show) and isinstance(other, do.Show):
         return other.model_copy(update={k: v for k, v in one if getattr(other, k) is None})
-    if isinstance(other, do.Pull | do.Push | do.Speed | do.Gravity | do.Slice) and type(one) is type(other):
+    if isinstance(other, do.Pull | do.PushAway | do.Speed | do.Gravity | do.Slice) and type(one) is type(other):
         return other
     if isinstance(one, do.Plain) and isinstance(other, do.Plain) and one.do == other.do in ("restart", "reset"):
         return other

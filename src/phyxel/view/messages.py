@@ -36,7 +36,7 @@ class Blob:
 
 
 @dataclass(frozen=True)
-class Part:
+class DrawnThing:
     """A body or a collider as one of the kinds of things that pages draw."""
 
     name: str
@@ -51,7 +51,7 @@ class Snapshot:
     """All that is seen at a moment."""
 
     about: dict[str, Any]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[DrawnThing, ...] = ()
 
     def message(self, known: set[str], extra: Mapping[str, Any]) -> bytes:
         """The bytes for a page that keeps the blobs `known`, which are then those of this message; `extra` is what is
@@ -126,12 +126,12 @@ def read(message: bytes, kept: dict[str, bytes]) -> Snapshot:
     return Snapshot(head["about"], parts)
 
 
-def _part(part: dict[str, Any], message: bytes, kept: dict[str, bytes]) -> Part:
+def _part(part: dict[str, Any], message: bytes, kept: dict[str, bytes]) -> DrawnThing:
     blobs = {
         name: Blob(kept[place], place) if isinstance(place, str) else Blob(_cut(message, place))
         for name, place in part["blobs"].items()
     }
-    return Part(part["name"], part["kind"], part["about"], blobs)
+    return DrawnThing(part["name"], part["kind"], part["about"], blobs)
 
 
 def _cut(message: bytes, place: Place) -> bytes:

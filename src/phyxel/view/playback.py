@@ -19,7 +19,7 @@ from phyxel.run.redraw import scene_of
 from phyxel.run.run import rows_of
 from phyxel.scene import Scene
 from phyxel.view.commands import Command, Plain, Seek, Speed, Switch
-from phyxel.view.frames import Frames, frames_of
+from phyxel.view.frames import RunFrames, frames_of
 from phyxel.view.hub import Hub
 from phyxel.view.messages import Snapshot
 from phyxel.view.recorder import RECORDED, Shown, changing_bytes
@@ -216,7 +216,7 @@ class Log:
 class Reader:
     """Reads frames on a thread of its own, those first that will be shown next."""
 
-    def __init__(self, frames: Frames, log: Log) -> None:
+    def __init__(self, frames: RunFrames, log: Log) -> None:
         self._frames, self._log = frames, log
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="phyxel-frames")
         self._read: dict[int, Future[Snapshot]] = {}

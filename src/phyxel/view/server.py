@@ -51,7 +51,7 @@ MOST_FAULTS = 50
 """messages of a page that make no sense, before it is sent away"""
 
 
-class Show(Protocol):
+class Viewable(Protocol):
     """What is shown: a live world or a finished run."""
 
     def start(self) -> None: ...
@@ -72,7 +72,7 @@ class Server:
     """Serves a show to pages: `with Server(show, hub) as server: print(server.address)`."""
 
     def __init__(
-        self, show: Show, hub: Hub, host: str | None = None, port: int | None = None, token: str | None = None
+        self, show: Viewable, hub: Hub, host: str | None = None, port: int | None = None, token: str | None = None
     ) -> None:
         """`host` is another name or address to listen on than 127.0.0.1; it takes a `token`, made here if left out."""
         self._show, self._hub = show, hub

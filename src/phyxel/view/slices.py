@@ -16,7 +16,7 @@ from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.points.frames import tangents
 from phyxel.render.inside.lattice import reference_box
-from phyxel.render.inside.panes import Cut, Pane
+from phyxel.render.inside.panes import Pane, PaneCut
 from phyxel.render.tiles import SPLIT_FROM
 from phyxel.surface.blended import BURIED
 from phyxel.surface.clipping import Ellipses, within
@@ -111,7 +111,7 @@ def follow_owners(
     normals[i] = normal[s]
 
 
-class Slice:
+class BodySlice:
     """A body cut along a plane of the reference shape it has now; what is where the normal points to is taken away."""
 
     def __init__(self, body: Body, plane: Plane, device: wp.Device) -> None:
@@ -120,7 +120,7 @@ class Slice:
         self._trim = Trimmed.of(self._pane.triangles, self._pane.distance)
         self.faces = self._trim.faces
         """of the cut, shape (t, 3)"""
-        self._cut = Cut([self._pane], [1.0])
+        self._cut = PaneCut([self._pane], [1.0])
         self._half = self._halved()
         self.values: Floats = np.zeros(0)
         """of the quantity at the vertices of the cut, shape (v,)"""

@@ -18,8 +18,8 @@ from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.stage import framing, visible_box
 from phyxel.scene.body_tables import CameraPart, OutputPart
 from phyxel.view.figures import ColliderFigure, Figure, shows
-from phyxel.view.messages import Part, Snapshot
-from phyxel.view.slices import Slice
+from phyxel.view.messages import DrawnThing, Snapshot
+from phyxel.view.slices import BodySlice
 from phyxel.view.values import Gauge, carried_discs, legend_about
 from phyxel.world import World
 
@@ -34,7 +34,7 @@ ON_SHEETS = ("speed",)
 """Fields that particle surfaces have."""
 
 
-class Sight:
+class Snapshots:
     """Looks at a world, or at the world of a performance, from the simulation's thread.
 
     `show` says what is seen: `surface` is what bodies are drawn as, "auto" for what they came as: splats, a mesh or
@@ -52,7 +52,7 @@ class Sight:
         self._limits: Limits | None = None
         self._figures: dict[Body, Figure] = {}
         self._gauges: dict[Body, Gauge] = {}
-        self._slices: dict[Body, tuple[object, Slice]] = {}
+        self._slices: dict[Body, tuple[object, BodySlice]] = {}
         self._colliders: dict[Collider, ColliderFigure] = {}
         self._size: float | None = None
 
@@ -165,16 +165,18 @@ class Sight:
             self._gauges[body] = Gauge(body)
         return self._gauges[body].values(self._quantity(), self.kind(body))
 
-    def _slice(self, body: Body) -> Slice:
+    def _slice(self, body: Body) -> BodySlice:
         plane = self.plane or Plane((0.0, 0.0, 1.0))
         shape = (plane, shape_of(body), carried_discs(body))
         if body not in self._slices or self._slices[body][0] != shape:
-            self._slices[body] = shape, Slice(body, plane, self.world.device)
+            self._slices[body] = shape, BodySlice(body, plane, self.world.device)
         cut = self._slices[body][1]
         cut.look(self._quantity())
         return cut
 
-    def _parts(self, body: Body, values: Floats | None, cut: Slice | None, range: tuple[float, float]) -> list[Part]:
+    def _parts(
+        self, body: Body, values: Floats | None, cut: BodySlice | None, range: tuple[float, float]
+    ) -> list[DrawnThing]:
         if body not in self._figures:
             self._figures[body] = Figure(body, self.world.device)
         figure = self._figures[body]
@@ -182,7 +184,7 @@ class Sight:
             return [figure.of_discs(cut.half(), None, range), figure.pane(cut, range)]
         return [figure.part(self.kind(body), values, range)]
 
-    def _collider_parts(self) -> list[Part]:
+    def _collider_parts(self) -> list[DrawnThing]:
         solid = [one for one in self.world.colliders if isinstance(one, Collider)]
         self._colliders = {one: self._colliders.get(one) or ColliderFigure(one, self.world.device) for one in solid}
         time = self.world.time

@@ -17,10 +17,10 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError
 from phyxel.fields import ForceField
 from phyxel.material import Mixture
-from phyxel.movers.field_bodies import Company
+from phyxel.movers.field_bodies import FieldBodies
 from phyxel.movers.mover import Mover, Piece
-from phyxel.movers.phyxel_bodies import Phyxels
-from phyxel.movers.sheet_bodies import Membranes
+from phyxel.movers.phyxel_bodies import PhyxelBodies
+from phyxel.movers.sheet_bodies import SheetBodies
 from phyxel.region import Vector, as_vector
 from phyxel.world import checkpoint
 from phyxel.world.breaking import Break, break_apart
@@ -58,11 +58,11 @@ class World:
         self.rate = rate
         self.revision = 0
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
-        self.phyxels = Phyxels(self)
+        self.phyxels = PhyxelBodies(self)
         """the mover of all phyxel bodies"""
-        self.company = Company(self)
+        self.company = FieldBodies(self)
         """the mover of Galerkin, modal and rigid ones"""
-        self.membranes = Membranes(self)
+        self.membranes = SheetBodies(self)
         """the mover of all particle surfaces"""
         self._movers: list[Mover] = [self.phyxels, self.company, self.membranes]
         self._events: list[tuple[float, Callable[[World], None]]] = []
@@ -315,7 +315,7 @@ class World:
 
 def mover_for(body: Body, world: World) -> Mover:
     """What moves a body that comes into a world, by its model."""
-    movers: dict[str, Phyxels | Membranes] = {"phyxel": world.phyxels, "particles": world.membranes}
+    movers: dict[str, PhyxelBodies | SheetBodies] = {"phyxel": world.phyxels, "particles": world.membranes}
     mover = movers.get(body.model, world.company)
     mover.add(body)
     return mover

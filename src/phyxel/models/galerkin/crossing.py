@@ -31,7 +31,7 @@ TRIES = 6
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptSums:
     """What a field has to keep: sums Aᵀu of its coefficients, with columns A (n, r)."""
 
     basis: Floats
@@ -39,9 +39,9 @@ class Kept:
     columns: Floats
 
     @staticmethod
-    def of(columns: Floats) -> Kept:
+    def of(columns: Floats) -> KeptSums:
         basis, size, _ = np.linalg.svd(columns, full_matrices=False)
-        return Kept(basis[:, size > DEPENDENT * size.max(initial=0)], columns)
+        return KeptSums(basis[:, size > DEPENDENT * size.max(initial=0)], columns)
 
     def free(self, field: Floats) -> Floats:
         """What of a field (n, 3) changes none of the sums."""
@@ -78,7 +78,7 @@ def rigid_part(x: Floats, X: Floats, weight: Floats) -> Floats:
     return x_mean + (X - X_mean) @ ((U * flip) @ Vt).T
 
 
-class Motion:
+class PartedMotion:
     """Velocities (n, 3) at x (n, 3) with a mass matrix, parted into rigid motion and the rest."""
 
     def __init__(self, mass: csr_array, x: Floats, v: Floats) -> None:

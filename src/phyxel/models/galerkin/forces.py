@@ -27,7 +27,7 @@ from phyxel.models.elasticity import (
     positive_stress_change,
 )
 from phyxel.models.galerkin.space import Space
-from phyxel.models.law import Laws, Row
+from phyxel.models.law import LawRow, Laws
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -244,7 +244,7 @@ class PointForces:
         self._programs: dict[str, Program] = {}
         self.flows = False
 
-    def set_laws(self, rows: Sequence[Row], which: NDArray[np.integer]) -> None:
+    def set_laws(self, rows: Sequence[LawRow], which: NDArray[np.integer]) -> None:
         """`which` of the laws is that of each point, (q,)."""
         self._laws = Laws.blank(len(which), len(rows), wp.float64, self._space.device)
         self._laws.write(list(rows), which)

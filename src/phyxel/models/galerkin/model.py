@@ -28,14 +28,14 @@ from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.galerkin.crossing import FAINT, TRIES, Kept, Motion, rigid_part
+from phyxel.models.galerkin.crossing import FAINT, TRIES, KeptSums, PartedMotion, rigid_part
 from phyxel.models.galerkin.cuts import Cracked, Extent
 from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.newton import Effort, descend
 from phyxel.models.galerkin.preconditioner import RestSystem
 from phyxel.models.galerkin.space import Space
-from phyxel.models.law import Row
+from phyxel.models.law import LawRow
 from phyxel.models.protocol import Floats, Goal, Hold, check_solid
 
 DEPENDENT = VANISHED
@@ -186,7 +186,7 @@ class GalerkinModel:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
         check_solid("galerkin", mixture.materials)
         self._mixture, self._rotation = mixture, np.asarray(rotation, np.float64)
-        self._rows = [Row.of(material, self._rotation) for material in mixture.materials]
+        self._rows = [LawRow.of(material, self._rotation) for material in mixture.materials]
         self._law = mixture.which[self.space.owner]
         self._beta = np.array([material.damping for material in mixture.materials])
         self._density = self._unit**2 * mixture.number("density")[self.space.owner]
@@ -241,7 +241,7 @@ class GalerkinModel:
         gradient = self._forces.J - np.eye(3)
         weight = (space.weights * self._density)[:, None]
         u_load, v_load = (space.values.T @ (weight * (self.space.values @ field)) for field in (self.u, self.v))
-        motion, middle = Motion(self._mass, self.space.nodes + self.u, self.v), self.middle()
+        motion, middle = PartedMotion(self._mass, self.space.nodes + self.u, self.v), self.middle()
         there, moving = self._held.rows @ self.u, self._held.rows @ self.v
         self._enter(space, self.space)
         goals = self._held.pull @ there if self._goals is None else self._held.aims(self._goals)
@@ -249,12 +249,12 @@ class GalerkinModel:
         strain_load = self._forces.spread(space.weights[:, None, None] * gradient)
         stretching = csr_array(self._slopes + share * self._mass)
         held, amount = self._held.basis, np.asarray(self._mass.sum(axis=0)).reshape(-1, 1)
-        kept = Kept.of(np.hstack([held, amount / amount.sum()]))
+        kept = KeptSums.of(np.hstack([held, amount / amount.sum()]))
         aims = np.vstack([goals, middle - amount[:, 0] @ space.nodes / amount.sum()])
         self.u = kept.imposed(stretching, strain_load + share * u_load, self.u, aims)
         left = self._eased(elastic, kept) if self._held.holds else self._calmed(elastic)
-        v = Kept.of(held).imposed(self._mass, v_load, self.v, self._held.pull @ moving)
-        moved = Motion(self._mass, space.nodes + self.u, v)
+        v = KeptSums.of(held).imposed(self._mass, v_load, self.v, self._held.pull @ moving)
+        moved = PartedMotion(self._mass, space.nodes + self.u, v)
         if not self._held.holds:
             moved.with_momenta(*motion.momenta)
         moved.with_at_most(kinetic + elastic - left, bool(self._held.holds))
@@ -299,7 +299,7 @@ class GalerkinModel:
                 break
         return energy
 
-    def _eased(self, most: float, kept: Kept) -> float:
+    def _eased(self, most: float, kept: KeptSums) -> float:
         """Go along elastic forces, but not in what is kept, till elastic energy is not above `most`; what it is."""
         energy = self._elastic()
         for _ in range(TRIES):
@@ -413,7 +413,7 @@ class GalerkinModel:
         system.turn(self._turns)
         return system
 
-    def _scaled(self, scales: Floats) -> list[Row]:
+    def _scaled(self, scales: Floats) -> list[LawRow]:
         """The laws, (k,) times as stiff."""
         return [
             replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
@@ -508,8 +508,8 @@ class GalerkinModel:
     def calm(self, energy: float) -> float:
         """Take some energy of vibration away, as far as there is any; how much that was [J]. Momenta stay."""
         x = self.space.nodes + self.u
-        rigid = Motion(self._mass, x, np.zeros_like(x))
-        rigid.with_momenta(*Motion(self._mass, x, self.v).momenta)
+        rigid = PartedMotion(self._mass, x, np.zeros_like(x))
+        rigid.with_momenta(*PartedMotion(self._mass, x, self.v).momenta)
         vibration = self.v - rigid.v
         there = 0.5 * float(np.vdot(vibration, self._mass @ vibration)) * self._unit**3
         taken = min(energy, there)
@@ -519,10 +519,10 @@ class GalerkinModel:
     def ease(self) -> None:
         """Take half of what the last impulses have moved back, and leave velocities such that momenta stay."""
         x = self.space.nodes + self.u
-        momentum, spin = Motion(self._mass, x, self.v).momenta
+        momentum, spin = PartedMotion(self._mass, x, self.v).momenta
         middle = self.middle()
         self.u = 0.5 * (self.u + self._unpushed)
-        eased = Motion(self._mass, self.space.nodes + self.u, self.v)
+        eased = PartedMotion(self._mass, self.space.nodes + self.u, self.v)
         eased.with_momenta(momentum, spin + np.cross(middle - self.middle(), momentum))
         self.v = eased.v
 
@@ -606,7 +606,7 @@ class GalerkinModel:
         for k, one in enumerate(material.materials):
             of = np.asarray(which) == k
             if of.any():
-                shear, pressure = Row.of(one, self._rotation).stress(J[of], stored[of], np.ones(of.sum()))
+                shear, pressure = LawRow.of(one, self._rotation).stress(J[of], stored[of], np.ones(of.sum()))
                 result[of] = shear + pressure[:, None, None] * np.eye(3)
         return result
 

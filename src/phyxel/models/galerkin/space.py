@@ -34,7 +34,7 @@ from phyxel.models.elasticity import hooke
 from phyxel.models.galerkin.cuts import Cracked, Extent, alone, continued, cut_values, rebuilt
 from phyxel.models.galerkin.differences import Difference, Lists, met
 from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.law import Row
+from phyxel.models.law import LawRow
 from phyxel.once import Kept, Once
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -553,7 +553,7 @@ class Space:
         solve = splu(csc_array(self.mass(density))).solve
         return lambda a: np.asarray(solve(load @ a))
 
-    def stiffness(self, rows: Sequence[Row], which: NDArray[np.integer]) -> bsr_array:
+    def stiffness(self, rows: Sequence[LawRow], which: NDArray[np.integer]) -> bsr_array:
         """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
         start, index = self._neighbours
         blocks = wp.zeros(len(index), dtype=wp.mat33d, device=self.device)
@@ -576,7 +576,7 @@ class Space:
         return self.blocks(blocks.numpy())
 
     def stiffness_from(
-        self, before: Space, known: bsr_array, rows: Sequence[Row], which: NDArray[np.integer]
+        self, before: Space, known: bsr_array, rows: Sequence[LawRow], which: NDArray[np.integer]
     ) -> bsr_array:
         """The same where it is known of a space that this one was cut from."""
         change = Difference.between(before, self)

@@ -121,7 +121,7 @@ class Basis:
 
 
 @dataclass(frozen=True)
-class Pace:
+class OscillatorStep:
     """What a time step does to oscillators z̈ + 2γ ż + λ z = f under an even f: the exact solution,
 
     z ← z + s ż + g (f − λ z),   ż ← e ż + s (f − λ z).
@@ -136,7 +136,7 @@ RESOLVED = 1.0
 """ω Δt up to which a mode's swing is followed; from π on it only goes to where the forces balance, in one go."""
 
 
-def pace(values: Floats, drag: float, damping: float, dt: float, calm: bool = False) -> Pace:
+def pace(values: Floats, drag: float, damping: float, dt: float, calm: bool = False) -> OscillatorStep:
     """The pace of modes with ω² = `values` and Rayleigh's damping, γ = ½(α + βω²). What a step cannot resolve is damped
     further, up to critically: no response is then ever negative. `calm` damps all modes so."""
     omega = np.sqrt(values)
@@ -150,12 +150,12 @@ def pace(values: Floats, drag: float, damping: float, dt: float, calm: bool = Fa
     short = (values + gamma**2) * dt**2 < 1e-5
     series = 0.5 * dt**2 * (1 - 2 / 3 * gamma * dt - (values - 4 * gamma**2) * dt**2 / 12)
     g = np.where(short, series, (1 - c - gamma * s) / np.where(values > 0, values, 1.0))
-    return Pace(s, g, c - gamma * s)
+    return OscillatorStep(s, g, c - gamma * s)
 
 
-def rigid_pace(drag: float, dt: float) -> Pace:
+def rigid_pace(drag: float, dt: float) -> OscillatorStep:
     """That of a motion nothing pulls back."""
     if drag * dt < 1e-6:
-        return Pace(np.array(dt), np.array(0.5 * dt**2), np.array(1 - drag * dt))
+        return OscillatorStep(np.array(dt), np.array(0.5 * dt**2), np.array(1 - drag * dt))
     s = -np.expm1(-drag * dt) / drag
-    return Pace(np.array(s), np.array((dt - s) / drag), np.exp(-drag * dt))
+    return OscillatorStep(np.array(s), np.array((dt - s) / drag), np.exp(-drag * dt))

@@ -35,7 +35,7 @@ STILL = wp.constant(wp.float64(1e-5))
 
 
 @dataclass(frozen=True)
-class Pose:
+class FramePose:
     """Where the frame of a body is, and how it goes with z. A clamped body's has no inverse mass and does not."""
 
     c: Floats
@@ -83,13 +83,13 @@ class Rows:
 
         return Rows(seen(self.move), seen(self.turn), seen(self.z))
 
-    def matrix(self, pose: Pose, response: Response) -> Floats:
+    def matrix(self, pose: FramePose, response: Response) -> Floats:
         """What unit impulses along the rows do to the rows, shape (r, r)."""
         free = pose.inverse_mass * (self.move @ self.move.T) + self.turn @ pose.inverse_inertia @ self.turn.T
         return response.rigid * free + (self.z * response.modes) @ self.z.T
 
 
-class Patch:
+class PointPatch:
     """Some points X of a body and the few nodes that carry them."""
 
     def __init__(self, X: Floats, values: Floats, gradients: Floats | None, basis: Basis) -> None:
@@ -111,7 +111,7 @@ class Patch:
         self._u = warp(self._linear)
         self._y = self.X + self._phi @ self._u
 
-    def places(self, pose: Pose) -> Floats:
+    def places(self, pose: FramePose) -> Floats:
         """x of the points, shape (k, 3)."""
         return pose.c + (self._y - pose.middle) @ pose.Q.T
 
@@ -119,7 +119,7 @@ class Patch:
         """Get ready to give rows here."""
         self._moves = warp_derivative(self._linear) @ self._rows
 
-    def rows(self, pose: Pose) -> Rows:
+    def rows(self, pose: FramePose) -> Rows:
         """∂x of the points, three rows each."""
         count, l = len(self.X), self._rows.shape[2]
         arm = self._y - pose.middle
@@ -131,7 +131,7 @@ class Patch:
             (pose.Q @ moves).reshape(3 * count, l),
         )
 
-    def rotation(self, pose: Pose) -> Floats:
+    def rotation(self, pose: FramePose) -> Floats:
         """How the body has turned at the first point: Q times the rotation in J = I + ∇u."""
         return pose.Q @ self._polar()[0]
 
@@ -142,7 +142,7 @@ class Patch:
         left[:, 2] *= np.sign(np.linalg.det(left @ right))
         return left @ right, right.T @ np.diag(sizes) @ right
 
-    def rotation_rows(self, pose: Pose) -> Rows:
+    def rotation_rows(self, pose: FramePose) -> Rows:
         """How that turns: Rᵀ δJ is (tr S − S)⁻¹ times its axial vector's, twice, in turn."""
         R, S = self._polar()
         change = np.einsum("nal,nb->abl", self._moves, self._dphi)

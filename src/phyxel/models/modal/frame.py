@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.models.modal.basis import Basis
-from phyxel.models.modal.constraints import Pose
-from phyxel.models.modal.modes import Matter
+from phyxel.models.modal.constraints import FramePose
+from phyxel.models.modal.modes import ModalMatrices
 from phyxel.models.modal.warping import cross, cross_matrix, turn_by, warp_derivative
 
 Floats = NDArray[np.float64]
 
 
 @dataclass
-class Motion:
+class ModalMotion:
     """All that varies with time. A clamped body has neither c nor Q of its own."""
 
     z: Floats
@@ -30,14 +30,14 @@ class Motion:
     """angular momentum about c, in the world's axes, in the body's own scales"""
 
     @staticmethod
-    def none() -> Motion:
-        return Motion(np.zeros(0), np.zeros(0), np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
+    def none() -> ModalMotion:
+        return ModalMotion(np.zeros(0), np.zeros(0), np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
 
 
-class Frame:
+class FloatingFrame:
     """A free body's masses, and those of its present shape y, in its own axes."""
 
-    def __init__(self, matter: Matter, X: Floats) -> None:
+    def __init__(self, matter: ModalMatrices, X: Floats) -> None:
         self._matrix = matter.mass
         self.mass = float(matter.mass.sum())
         self.lumps: Floats = matter.mass.sum(axis=1) / self.mass
@@ -59,11 +59,11 @@ class Frame:
         weighed = self._matrix @ (y - middle)
         return middle, _about(y - middle, weighed), weighed
 
-    def fitted(self, x: Floats, v: Floats, Q: Floats | None) -> tuple[Motion, Floats, Floats, Floats]:
+    def fitted(self, x: Floats, v: Floats, Q: Floats | None) -> tuple[ModalMotion, Floats, Floats, Floats]:
         """The motion of a frame that carries all momentum of positions x and velocities v (n, 3), turned by Q or,
         without one, with the body; and what is left of them in its axes: displacement, velocity, and the spin."""
         middle, inertia, weighed = self._inertia(x)
-        motion = Motion.none()
+        motion = ModalMotion.none()
         motion.c, motion.v, motion.L = middle, self.lumps @ v, cross(weighed, v).sum(axis=0)
         if Q is None:
             left, _, right = np.linalg.svd(weighed.T @ self.rest)
@@ -74,7 +74,7 @@ class Frame:
         rate = (v - motion.v - np.cross(spin, x - middle)) @ Q
         return motion, (x - middle) @ Q - self.rest, rate, Q.T @ spin
 
-    def spun(self, motion: Motion, dt: float, before: Floats, weighed: Floats) -> Floats:
+    def spun(self, motion: ModalMotion, dt: float, before: Floats, weighed: Floats) -> Floats:
         """Q after a step in which the shape went from `before` to y: L is that of the whole, the shape's own change
         included. By the midpoint rule."""
         arms, mean = 0.5 * (before + self.y), 0.5 * (weighed + self.weighed)
@@ -86,7 +86,7 @@ class Frame:
             spin = inverse @ (half.T @ motion.L - own)
         return motion.Q @ turn_by(dt * spin)
 
-    def whirl(self, motion: Motion, slowest: float) -> Floats:
+    def whirl(self, motion: ModalMotion, slowest: float) -> Floats:
         """Forces −ω × (ω × M y) − ω̇ × M y on the coefficients, in the frame's axes, shape (n, 3).
 
         They grow with the shape they stretch, in nature only until that stiffens. As modes do not, y is taken at rest
@@ -100,18 +100,18 @@ class Frame:
         whirl = np.outer(spin, spin) - spin @ spin * np.eye(3) + cross_matrix(faster)
         return -arms @ whirl.T
 
-    def velocities(self, motion: Motion, rate: Floats) -> Floats:
+    def velocities(self, motion: ModalMotion, rate: Floats) -> Floats:
         """ẋ of the coefficients, whose shape changes at `rate` (n, 3)."""
         own = cross(self.weighed, rate).sum(axis=0)
         spin = self.inverse @ (motion.Q.T @ motion.L - own)
         return motion.v + (np.cross(spin, self.y - self.middle) + rate - self.lumps @ rate) @ motion.Q.T
 
-    def torque(self, motion: Motion, force: Floats) -> Floats:
+    def torque(self, motion: ModalMotion, force: Floats) -> Floats:
         """Of forces (n, 3) about the middle, shape (3,)."""
         moment = ((self.y - self.middle) @ motion.Q.T).T @ force
         return np.array([moment[1, 2] - moment[2, 1], moment[2, 0] - moment[0, 2], moment[0, 1] - moment[1, 0]])
 
-    def pose(self, motion: Motion, basis: Basis, rows: bool) -> Pose:
+    def pose(self, motion: ModalMotion, basis: Basis, rows: bool) -> FramePose:
         """Where the frame is; `rows`: and how it goes with z."""
         inverse = motion.Q @ self.inverse @ motion.Q.T
         drift = spin = np.zeros((3, len(basis)))
@@ -124,7 +124,7 @@ class Frame:
                 both[3 + a] = self.weighed[:, b, None] * moves[:, c] - self.weighed[:, c, None] * moves[:, b]
             sums = both.reshape(6, -1) @ basis.rows.reshape(-1, len(basis))
             drift, spin = sums[:3], self.inverse @ sums[3:]
-        return Pose(motion.c, motion.Q, self.middle, 1 / self.mass, inverse, drift, spin)
+        return FramePose(motion.c, motion.Q, self.middle, 1 / self.mass, inverse, drift, spin)
 
 
 def _about(arms: Floats, weighed: Floats) -> Floats:

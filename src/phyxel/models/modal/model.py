@@ -28,13 +28,13 @@ from phyxel.material.material import Mixture, rotated_elasticity
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import hooke_stress
-from phyxel.models.modal.basis import Basis, Pace, curls, pace, rigid_pace, straight, turning
-from phyxel.models.modal.constraints import Cone, Patch, Pose, Response, Rows, solve, spread
-from phyxel.models.modal.frame import Frame, Motion
+from phyxel.models.modal.basis import Basis, OscillatorStep, curls, pace, rigid_pace, straight, turning
+from phyxel.models.modal.constraints import Cone, FramePose, PointPatch, Response, Rows, solve, spread
+from phyxel.models.modal.frame import FloatingFrame, ModalMotion
 from phyxel.models.modal.modes import (
     Clamp,
     Compliance,
-    Matter,
+    ModalMatrices,
     Modes,
     Progress,
     diagonal,
@@ -43,7 +43,7 @@ from phyxel.models.modal.modes import (
     pins,
     rigid_shapes,
 )
-from phyxel.models.modal.touching import Contacts, Grip
+from phyxel.models.modal.touching import Grip, TouchingPoints
 from phyxel.models.modal.warping import cross_matrix, turn, turn_by, turned_by, unwarp, warp_derivative
 from phyxel.models.protocol import Goal, Hold
 
@@ -68,7 +68,7 @@ SETTLING_STEPS = 3000
 class ModalModel:
     """One body that moves by its modes. Lengths in units of its mean node spacing, as `LoneModel` says."""
 
-    _matter: Matter
+    _matter: ModalMatrices
     _bending: Floats
 
     def __init__(
@@ -92,17 +92,17 @@ class ModalModel:
         self._holds: list[Hold] = []
         self._base: list[Hold] = []
         self._grips: list[Grip] = []
-        self._frame: Frame | None = None
+        self._frame: FloatingFrame | None = None
         self._basis: Basis | None = None
         self._felt: csr_array = space.at_nodes.values[self._contact]
         """φ_I at nodes that may touch something"""
-        self._paces: dict[tuple[float, bool], tuple[Pace, Pace]] = {}
+        self._paces: dict[tuple[float, bool], tuple[OscillatorStep, OscillatorStep]] = {}
 
     # What it is made of, and what holds it
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; motion goes on from where it is."""
-        matter = Matter.of(self.space, mixture, rotation)
+        matter = ModalMatrices.of(self.space, mixture, rotation)
         self._rotation = np.asarray(rotation, np.float64)
         self._paces.clear()
         if self._basis is None or all(map(np.array_equal, matter.content, self._matter.content)):
@@ -135,7 +135,7 @@ class ModalModel:
         self._push: Floats = np.zeros((len(self.space), 3))
         self._given = None
         self._set_base([hold for hold in self._holds if hold.still])
-        self._motion, rate = Motion.none(), self._velocities
+        self._motion, rate = ModalMotion.none(), self._velocities
         if self._frame is not None:
             self._motion, _, rate, _ = self._frame.fitted(self.space.nodes, rate, np.eye(3))
         self._renew(turning(self.space, np.stack([np.zeros_like(rate), rate], axis=2)))
@@ -170,7 +170,7 @@ class ModalModel:
         held = pins(points)
         self._base = holds if held else []
         self._clamp = Clamp(self.space, points) if held else None
-        self._frame = None if held else Frame(self._matter, self.space.nodes)
+        self._frame = None if held else FloatingFrame(self._matter, self.space.nodes)
         self._factor: Compliance | None = None
         self._modes: Modes | None = None
         self._responses: dict[bytes, Floats] = {}
@@ -219,10 +219,12 @@ class ModalModel:
             before = [grip.turned for grip in old if _same(grip.hold, hold)]
             self._grips.append(Grip(hold, some, before[0] if before else patch.rotation(pose), patch))
 
-    def _patch(self, hold: Hold, some: NDArray[np.int64]) -> Patch:
+    def _patch(self, hold: Hold, some: NDArray[np.int64]) -> PointPatch:
         X = hold.points[some]
         at = self.space.at(X)
-        return Patch(X, at.values.toarray(), np.array([part[[0]].toarray()[0] for part in at.gradients]), self._ready())
+        return PointPatch(
+            X, at.values.toarray(), np.array([part[[0]].toarray()[0] for part in at.gradients]), self._ready()
+        )
 
     def _response(self, points: Floats, turns: bool) -> Floats:
         """The static shapes that unit forces at points (k, 3) make, and unit torques at the first if that is to turn,
@@ -271,13 +273,13 @@ class ModalModel:
             self.offset = motion.c - motion.Q @ self._frame.middle
         self._forces = self._basis.show(motion.Q)
 
-    def _pose(self, rows: bool = True) -> Pose:
+    def _pose(self, rows: bool = True) -> FramePose:
         """Where the body's frame is now; `rows`: and how it goes with z."""
         assert self._basis is not None
         if self._frame is not None:
             return self._frame.pose(self._motion, self._basis, rows)
         none = np.zeros((3, len(self._basis)))
-        return Pose(np.zeros(3), np.eye(3), np.zeros(3), 0.0, np.zeros((3, 3)), none, none)
+        return FramePose(np.zeros(3), np.eye(3), np.zeros(3), 0.0, np.zeros((3, 3)), none, none)
 
     # Time
 
@@ -308,7 +310,7 @@ class ModalModel:
         if not calm:  # forces turn with the body: half of the step should have seen these
             motion.rate = motion.rate + 0.5 * modes.s * (self._forces - forces)
 
-    def _pace(self, dt: float, calm: bool) -> tuple[Pace, Pace]:
+    def _pace(self, dt: float, calm: bool) -> tuple[OscillatorStep, OscillatorStep]:
         if (dt, calm) not in self._paces:
             assert self._basis is not None
             matter = self._matter
@@ -345,7 +347,7 @@ class ModalModel:
             self._bending = self._matter.mass @ (self._push - self._mean)
         self._basis.load(self._bending)
 
-    def _predict(self, modes: Pace, rigid: Pace, dt: float) -> None:
+    def _predict(self, modes: OscillatorStep, rigid: OscillatorStep, dt: float) -> None:
         """Free motion to the end of the step."""
         assert self._basis is not None
         motion = self._motion
@@ -371,16 +373,16 @@ class ModalModel:
         pairs = zip(self._holds, goals, strict=True)
         return [(grip, goal) for hold, goal in pairs for grip in self._grips if grip.hold is hold]
 
-    def _places(self, grip: Grip, pose: Pose) -> tuple[Floats, Floats]:
+    def _places(self, grip: Grip, pose: FramePose) -> tuple[Floats, Floats]:
         """Where the points of a hold are, and how far the body has turned there."""
         grip.patch.see(self._motion.z)
         return grip.patch.places(pose), grip.patch.rotation(pose)
 
-    def _contact_places(self, pose: Pose) -> Floats:
+    def _contact_places(self, pose: FramePose) -> Floats:
         assert self._basis is not None
         return pose.c + (self._felt @ (self.space.nodes + self._basis.u) - pose.middle) @ pose.Q.T
 
-    def _held_rows(self, goals: list[tuple[Grip, Goal]], pose: Pose) -> tuple[list[Rows], Floats]:
+    def _held_rows(self, goals: list[tuple[Grip, Goal]], pose: FramePose) -> tuple[list[Rows], Floats]:
         """Rows of what is held, and how far it is from its goals."""
         rows, errors = [], [np.zeros(0)]
         for grip, goal in goals:
@@ -395,9 +397,16 @@ class ModalModel:
         return rows, np.concatenate(errors)
 
     def _constrain(
-        self, dt: float, modes: Pace, rigid: Pace, goals: list[tuple[Grip, Goal]], before: list[tuple[Floats, Floats]],
-        feel: Feel | None, here: Floats | None, calm: bool,
-    ) -> None:  # fmt: skip
+        self,
+        dt: float,
+        modes: OscillatorStep,
+        rigid: OscillatorStep,
+        goals: list[tuple[Grip, Goal]],
+        before: list[tuple[Floats, Floats]],
+        feel: Feel | None,
+        here: Floats | None,
+        calm: bool,
+    ) -> None:
         """Held points to their goals, others out of colliders; then their velocities."""
         if feel is not None:
             self._lay()
@@ -434,7 +443,7 @@ class ModalModel:
         assert self._basis is not None
         return min(1.0, TURN / max(_longest(self._basis.rows[:, 3:] @ shift), 1e-30))
 
-    def _kick(self, rows: Rows, impulses: Floats, pose: Pose, place: Response | None, speed: Response) -> None:
+    def _kick(self, rows: Rows, impulses: Floats, pose: FramePose, place: Response | None, speed: Response) -> None:
         """What impulses along rows do to where the body is and how it moves."""
         motion = self._motion
         move, torque, force = rows.move.T @ impulses, rows.turn.T @ impulses, rows.z.T @ impulses
@@ -453,7 +462,7 @@ class ModalModel:
             self._lay()
 
     def _held_velocities(
-        self, goals: list[tuple[Grip, Goal]], before: list[tuple[Floats, Floats]], pose: Pose, dt: float
+        self, goals: list[tuple[Grip, Goal]], before: list[tuple[Floats, Floats]], pose: FramePose, dt: float
     ) -> Iterator[Floats]:
         """How fast what is held went in this step, row by row."""
         for (grip, _), (places, rotation) in zip(goals, before, strict=True):
@@ -461,7 +470,7 @@ class ModalModel:
             if grip.hold.turns:
                 yield turned_by(grip.patch.rotation(pose) @ rotation.T) / dt
 
-    def _match_velocities(self, rows: Rows, wanted: Floats, pose: Pose, held: int, cone: Cone, dt: float) -> None:
+    def _match_velocities(self, rows: Rows, wanted: Floats, pose: FramePose, held: int, cone: Cone, dt: float) -> None:
         """Give rows the velocities that are wanted: all that are held, and of points of contact those that press."""
         pressing = np.flatnonzero(cone.total[::3] > 0)
         contacts = (3 * pressing[:, None] + np.arange(3)).ravel()
@@ -478,7 +487,7 @@ class ModalModel:
         assert self._basis is not None
         return self._basis.values * self._squared
 
-    def _touching(self, feel: Feel, here: Floats, dt: float) -> Contacts | None:
+    def _touching(self, feel: Feel, here: Floats, dt: float) -> TouchingPoints | None:
         """The points that touch something at the end of the step, or nearly do; the deepest, well spread."""
         assert self._basis is not None
         places = self._contact_places(self._pose(False))
@@ -491,8 +500,8 @@ class ModalModel:
         some = Touch(
             gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution"))
         )
-        patch = Patch(self.space.nodes[self._contact[near]], self._felt[near].toarray(), None, self._basis)
-        return Contacts(some, patch, here[near], places[near], dt)
+        patch = PointPatch(self.space.nodes[self._contact[near]], self._felt[near].toarray(), None, self._basis)
+        return TouchingPoints(some, patch, here[near], places[near], dt)
 
     # Rest
 
@@ -634,7 +643,7 @@ class ModalModel:
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a checkpoint must keep."""
         basis = self._ready()
-        motion = {name: getattr(self._motion, name).copy() for name in Motion.__dataclass_fields__}
+        motion = {name: getattr(self._motion, name).copy() for name in ModalMotion.__dataclass_fields__}
         holds = self._holds
         points = np.concatenate([*(hold.points for hold in holds), np.zeros((0, 3))])
         kinds = [[len(h.points), h.still, h.turns, any(h is base for base in self._base)] for h in holds]
@@ -652,7 +661,7 @@ class ModalModel:
             for start, (count, still, turns, _) in zip(starts, state["holds"], strict=False)
         ]
         self._set_base([hold for hold, kind in zip(self._holds, state["holds"], strict=True) if kind[3]])
-        self._motion = Motion(**{name: state[name].copy() for name in Motion.__dataclass_fields__})
+        self._motion = ModalMotion(**{name: state[name].copy() for name in ModalMotion.__dataclass_fields__})
         self._push, self._given = np.zeros((len(self.space), 3)), None
         self._adopt(Basis(self.space, Modes(state["shapes"], state["values"]), self._clamp, self.coefficients))
         followed = [hold for hold in self._holds if not any(hold is base for base in self._base)]

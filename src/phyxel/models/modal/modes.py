@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 from phyxel import cache
 from phyxel.material import Mixture
 from phyxel.models.galerkin.space import Space
-from phyxel.models.law import Row
+from phyxel.models.law import LawRow
 from phyxel.models.protocol import check_solid
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ DEPENDENT = 1e-6
 
 
 @dataclass(frozen=True)
-class Matter:
+class ModalMatrices:
     """M and K of a body, in its own scales, and the scales."""
 
     mass: csr_array
@@ -58,10 +58,10 @@ class Matter:
     """what M and K were made of, to be hashed"""
 
     @staticmethod
-    def of(space: Space, mixture: Mixture, rotation: Floats) -> Matter:
+    def of(space: Space, mixture: Mixture, rotation: Floats) -> ModalMatrices:
         """A body made of a mixture whose axes are turned by `rotation`."""
         check_solid("modal", mixture.materials)
-        rows = [Row.of(material, rotation) for material in mixture.materials]
+        rows = [LawRow.of(material, rotation) for material in mixture.materials]
         modulus = float(rows[0].stiffness[0, 0] + rows[0].k_v)
         density = mixture.materials[0].density
         # Rounded: the last digits must not tell a body from the same one that is stiffer.
@@ -77,7 +77,7 @@ class Matter:
             lambda: (space.mass(densities[which]), csr_array(space.stiffness(scaled, which))),
         )
         share = mass.sum(axis=1) / mass.sum()
-        return Matter(
+        return ModalMatrices(
             mass,
             stiffness,
             density,
@@ -152,7 +152,7 @@ def pins(points: Floats) -> bool:
 class Compliance:
     """(K + shift M)⁻¹ where a body is free to move: its factor is kept."""
 
-    def __init__(self, matter: Matter, clamp: Clamp | None) -> None:
+    def __init__(self, matter: ModalMatrices, clamp: Clamp | None) -> None:
         n = len(matter)
         free = eye_array(n, format="csr") if clamp is None else clamp.null_space(n)
         self._free = csr_array(kron(free, eye_array(3)))
@@ -218,7 +218,7 @@ class Modes:
 
 
 def eigenmodes(
-    matter: Matter,
+    matter: ModalMatrices,
     clamp: Clamp | None,
     count: int,
     compliance: Callable[[], Compliance],
@@ -244,7 +244,7 @@ def eigenmodes(
     return Modes(known["shapes"], known["values"])
 
 
-def rigid_shapes(matter: Matter) -> Floats:
+def rigid_shapes(matter: ModalMatrices) -> Floats:
     """The six rigid motions of a body, M-orthonormal, shape (n, 3, 6)."""
     X = matter.content[0]
     shapes = np.zeros((len(matter), 3, 6))
@@ -255,7 +255,7 @@ def rigid_shapes(matter: Matter) -> Floats:
     return orthonormal(matter, shapes, [])
 
 
-def orthonormal(matter: Matter, wanted: Floats, apart_from: Sequence[Floats]) -> Floats:
+def orthonormal(matter: ModalMatrices, wanted: Floats, apart_from: Sequence[Floats]) -> Floats:
     """M-orthonormal shapes that span those `wanted` (n, r, m) together with others, (n, r, k), that are orthonormal;
     those that others make up are dropped. Rows after the third come along."""
     size = np.sqrt(np.einsum("iak,iak->k", wanted[:, :3], matter.weighed(np.ascontiguousarray(wanted[:, :3]))))
@@ -269,7 +269,7 @@ def orthonormal(matter: Matter, wanted: Floats, apart_from: Sequence[Floats]) ->
     return new @ (turn[:, some] / np.sqrt(values[some]))
 
 
-def diagonal(matter: Matter, shapes: Floats) -> Modes:
+def diagonal(matter: ModalMatrices, shapes: Floats) -> Modes:
     """The modes of a body that can only move by orthonormal shapes (n, r, m)."""
     n, _, m = shapes.shape
     if m == 0:

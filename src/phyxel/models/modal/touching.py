@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.contact.touch import Touch
-from phyxel.models.modal.constraints import Patch, Pose, Rows
+from phyxel.models.modal.constraints import FramePose, PointPatch, Rows
 from phyxel.models.protocol import Hold
 
 Floats = NDArray[np.float64]
@@ -23,13 +23,13 @@ class Grip:
     """those of its points that are followed"""
     turned: Floats
     """the body's rotation there when it was taken, 3 × 3"""
-    patch: Patch
+    patch: PointPatch
 
 
-class Contacts:
+class TouchingPoints:
     """Points that touch something in a step of dt [s]."""
 
-    def __init__(self, touch: Touch, patch: Patch, before: Floats, predicted: Floats, dt: float) -> None:
+    def __init__(self, touch: Touch, patch: PointPatch, before: Floats, predicted: Floats, dt: float) -> None:
         self.touch, self.patch = touch, patch
         self._predicted = predicted
         self._stuck = before + dt * touch.velocity
@@ -40,13 +40,13 @@ class Contacts:
         self._axes = np.stack([touch.normal, first, np.cross(touch.normal, first)], axis=1)
         """normal and two tangents, shape (k, 3, 3)"""
 
-    def rows(self, z: Floats, pose: Pose) -> Rows:
+    def rows(self, z: Floats, pose: FramePose) -> Rows:
         """Of the points, along their axes."""
         self.patch.see(z)
         self.patch.follow()
         return self.patch.rows(pose).along(self._axes)
 
-    def gaps(self, pose: Pose) -> Floats:
+    def gaps(self, pose: FramePose) -> Floats:
         """Gap of each point, and how far it has slipped in the step, shape (3k,)."""
         places = self.patch.places(pose)
         result = np.einsum("kab,kb->ka", self._axes, places - self._stuck)

@@ -30,7 +30,7 @@ THIN = 1.0e-9
 
 
 @wp.struct
-class Pieces:
+class HangingPieces:
     """What hangs together: particles by piece, in chunks; partial sums of these; and what is to be done with each."""
 
     order: wp.array(dtype=wp.int32)
@@ -63,7 +63,7 @@ def sum_chunks(
     free: wp.array(dtype=wp.vec3d),
     z: wp.array(dtype=wp.vec3d),
     inertia: wp.array(dtype=wp.float64),
-    p: Pieces,
+    p: HangingPieces,
 ):
     """Partial sums, infinite weight if anything is held."""
     c = first + wp.tid()
@@ -93,7 +93,7 @@ def sum_chunks(
 
 
 @wp.kernel
-def find_shifts(first: int, p: Pieces):
+def find_shifts(first: int, p: HangingPieces):
     """s, θ and c of each piece; what is held anywhere stays."""
     k = first + wp.tid()
     weight = wp.float64(0.0)
@@ -127,7 +127,7 @@ def find_shifts(first: int, p: Pieces):
 
 
 @wp.kernel
-def balance(first: int, inertia: wp.array(dtype=wp.float64), p: Pieces, y: wp.array(dtype=wp.vec3d)):
+def balance(first: int, inertia: wp.array(dtype=wp.float64), p: HangingPieces, y: wp.array(dtype=wp.vec3d)):
     """y + s + θ × (y − c)."""
     i = first + wp.tid()
     k = p.of[i]
@@ -148,7 +148,7 @@ class Balance:
         chunks = -(-sizes // CHUNK)
         starts = np.repeat(np.cumsum(sizes) - sizes, chunks)
         within = np.arange(chunks.sum()) - np.repeat(np.cumsum(chunks) - chunks, chunks)
-        p: Any = Pieces()
+        p: Any = HangingPieces()
         p.order, p.of = self._ints(np.argsort(of, kind="stable"), device), self._ints(of, device)
         p.chunk = self._ints(np.append(starts + CHUNK * within, len(of)), device)
         p.piece = self._ints(np.append(0, np.cumsum(chunks)), device)

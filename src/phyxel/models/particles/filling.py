@@ -219,7 +219,7 @@ def press(
     arrival.v[i] = arrival.v[i] + arrival.B[i] * force
 
 
-class Filling:
+class EnclosedGas:
     """What is in a closed surface of points X (n, 3) and faces (m, 3) [units]; `unit` in m. Of one without links, with
     the normals (n, 3) of its points."""
 

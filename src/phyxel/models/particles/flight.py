@@ -23,7 +23,7 @@ PUSHES = wp.constant(3)
 
 
 @wp.struct
-class Stuff:
+class ParticleLaws:
     """What materials say of a particle's motion, in body units; each array has shape (materials,)."""
 
     drag: wp.array(dtype=wp.float64)
@@ -43,7 +43,7 @@ class Stuff:
 
 def no_stuff(count: int, device: wp.Device) -> Any:
     """Room for that of so many materials."""
-    stuff: Any = Stuff()
+    stuff: Any = ParticleLaws()
     for name in ("drag", "stiffness", "damping", "plasticity", "limit", "clearance"):
         setattr(stuff, name, wp.zeros(count, dtype=wp.float64, device=device))
     stuff.pace = wp.zeros(count, dtype=wp.vec3d, device=device)
@@ -78,14 +78,14 @@ class Particles:
 
 
 @wp.kernel
-def find_paces(first: int, stuff: Stuff, clock: wp.array(dtype=wp.float64)):
+def find_paces(first: int, stuff: ParticleLaws, clock: wp.array(dtype=wp.float64)):
     """The exact step of each material, of dt = clock[0]."""
     k = first + wp.tid()
     stuff.pace[k] = response(stuff.drag[k], stuff.stiffness[k], clock[0])
 
 
 @wp.func
-def remember(stuff: Stuff, p: Particles, i: int, peak: wp.vec3d, dt: wp.float64):
+def remember(stuff: ParticleLaws, p: Particles, i: int, peak: wp.vec3d, dt: wp.float64):
     """The farthest displacement of a particle, and what follows of it."""
     k = p.kind[i]
     _, steeper = dent_of(peak, stuff.plasticity[k], stuff.limit[k])
@@ -94,7 +94,7 @@ def remember(stuff: Stuff, p: Particles, i: int, peak: wp.vec3d, dt: wp.float64)
 
 
 @wp.kernel
-def find_dented_paces(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64)):
+def find_dented_paces(first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64)):
     """The exact step of each particle, where some have dents."""
     i = first + wp.tid()
     remember(stuff, p, i, p.peak[i], clock[0])
@@ -126,7 +126,7 @@ def arrive_with(
 
 
 @wp.kernel
-def arrive(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
+def arrive(first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
     """The exact step without links. `arrival` may be where the particles are: then they are moved."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
@@ -154,7 +154,9 @@ def gap_to(colliders: Any, k: int, arm: wp.vec3d, way: wp.vec3d, clearance: wp.f
 
 
 @wp.kernel
-def lean(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Any, arrival: Arrival):
+def lean(
+    first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Any, arrival: Arrival
+):
     """What each particle lies on: links are to know that it bears them."""
     i = first + wp.tid()
     arrival.wall[i] = wp.vec3d()
@@ -225,7 +227,7 @@ def meet(
 
 
 @wp.func
-def put(stuff: Stuff, p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, dt: wp.float64):
+def put(stuff: ParticleLaws, p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, dt: wp.float64):
     """This is where a particle is."""
     p.u[i] = u
     p.v[i] = v
@@ -236,7 +238,7 @@ def put(stuff: Stuff, p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, dt: wp.flo
 
 
 @wp.kernel
-def land(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
+def land(first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
     """The end of a step: links have pulled."""
     i = first + wp.tid()
     u = arrival.x[i]
@@ -250,7 +252,7 @@ def land(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float6
 @wp.func
 def out_of(
     colliders: Any,
-    stuff: Stuff,
+    stuff: ParticleLaws,
     p: Particles,
     i: int,
     u: wp.vec3d,
@@ -277,7 +279,7 @@ def out_of(
 
 @wp.kernel
 def touch_down(
-    first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Any, arrival: Arrival
+    first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Any, arrival: Arrival
 ):
     """Colliders stop what flies into them before links are asked: these would be stretched by what is pushed out."""
     i = first + wp.tid()
@@ -289,7 +291,7 @@ def touch_down(
 
 @wp.kernel
 def land_among(
-    first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Any, arrival: Arrival
+    first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), colliders: Any, arrival: Arrival
 ):
     """The same where there are colliders: nothing is in one."""
     i = first + wp.tid()
@@ -312,7 +314,7 @@ def show(first: int, u: wp.array(dtype=wp.vec3d), shown: wp.array(dtype=wp.vec3)
 
 @wp.kernel
 def find_rests(
-    first: int, stuff: Stuff, p: Particles, rest: wp.array(dtype=wp.vec3d), steeper: wp.array(dtype=wp.float64)
+    first: int, stuff: ParticleLaws, p: Particles, rest: wp.array(dtype=wp.vec3d), steeper: wp.array(dtype=wp.float64)
 ):
     """u₀ and K'/K of each particle."""
     i = first + wp.tid()

@@ -27,7 +27,7 @@ mat38d = wp.types.matrix((3, 8), wp.float64)
 
 
 @wp.struct
-class Springs:
+class LinkSprings:
     """The springs of each particle: a spring is listed at both of its ends. Eight particles share rows of eight, one
     spring of each, as many as one of them needs; without a spring there is one of no stiffness to itself."""
 
@@ -107,7 +107,7 @@ def bend_pull(k: float, rest: float, e: wp.vec3) -> wp.vec4:
 
 
 @wp.func
-def springs_of(springs: Springs, i: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
+def springs_of(springs: LinkSprings, i: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
     """Pull of all springs of a particle; `alone` (0, 1): each softer by what its ends give."""
     P = wp.vec3d()
     block = i // ABREAST
@@ -300,7 +300,7 @@ class Listed:
         other[self._place] = others
         length = np.ones(len(other))
         length[self._place] = rest[self._number]
-        springs: Any = Springs()
+        springs: Any = LinkSprings()
         springs.first, springs.other = self._array(first, wp.int32), self._array(other, wp.int32)
         springs.rest = self._array(length, wp.float64)
         springs.k = wp.zeros(len(other), dtype=float, device=self._device)

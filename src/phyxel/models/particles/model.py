@@ -20,7 +20,7 @@ from phyxel.contact.table import ColliderTable
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.particles.arrival import Arrival, no_arrival, set_walls
-from phyxel.models.particles.filling import Filling, enclosed
+from phyxel.models.particles.filling import EnclosedGas, enclosed
 from phyxel.models.particles.flight import (
     Particles,
     arrive,
@@ -69,7 +69,7 @@ class ParticleModel:
         """with which it is drawn to each collider, times the unit [Pa m]; none if it is to none"""
         self._walls = ColliderTable([unit], wp.float64, device)
         self._tension = Tension(sheet, device) if len(sheet.elements) else None
-        self._filling: Filling | None = None
+        self._filling: EnclosedGas | None = None
         self._arrival = no_arrival(n, device)
         self._fastest = wp.zeros(-(-n // CHUNK), dtype=wp.float64, device=device)
         """of chunks of particles"""
@@ -156,7 +156,7 @@ class ParticleModel:
         """What is enclosed presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: nothing is."""
         if self._filling is None and bulk > 0:
             sheet, linked = self.sheet, self._tension is not None
-            self._filling = Filling(sheet.X, sheet.faces, self.unit, self.device, None if linked else sheet.normals)
+            self._filling = EnclosedGas(sheet.X, sheet.faces, self.unit, self.device, None if linked else sheet.normals)
             self._make_room("pull", "pressed")
         if self._filling is not None:
             self._filling.set(bulk, amount)

@@ -37,8 +37,8 @@ from phyxel.models.particles.coarse import Coarse, Level, moved
 from phyxel.models.particles.links import (
     ABREAST,
     Bends,
+    LinkSprings,
     Listed,
-    Springs,
     bend_one,
     bends_abreast,
     bent,
@@ -200,7 +200,7 @@ def plan_iterations(first: int, most: int, levels: wp.float64, s: Solve):
 
 
 @wp.kernel
-def find_ties(first: int, springs: Springs, bends: Bends, s: Solve):
+def find_ties(first: int, springs: LinkSprings, bends: Bends, s: Solve):
     """How firmly each particle is tied to what is held [N/m]: ½Σ_e k(Σ_a c_a x_a)² of such links is
     at most ½Σ_i x_i² Σ_e k |c_ei| Σ_a |c_ea| over what they move."""
     i = first + wp.tid()
@@ -240,14 +240,14 @@ def begin(s: Solve, bends: Bends, i: int, P: wp.vec3d, alone: wp.vec3d):
 
 
 @wp.kernel
-def start(first: int, n: int, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
+def start(first: int, n: int, springs: LinkSprings, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
     """Where iterations begin."""
     i = first + wp.tid()
     begin(s, bends, i, P[s.who[i]], springs_of(springs, i, 1, s.give, s.free))
 
 
 @wp.kernel
-def start_abreast(first: int, n: int, springs: Springs, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
+def start_abreast(first: int, n: int, springs: LinkSprings, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
     """The same of eight particles at once, on the CPU."""
     block = first + wp.tid()
     alone = springs_abreast(block, 1, s.give, springs.first, springs.other, springs.rest, springs.k, s.free)
@@ -303,7 +303,7 @@ def put_rest(step: int, arrival: Arrival, bends: Bends, s: Solve, i: int, P: wp.
 
 
 @wp.kernel
-def find_rest(first: int, step: int, arrival: Arrival, springs: Springs, bends: Bends, s: Solve):
+def find_rest(first: int, step: int, arrival: Arrival, springs: LinkSprings, bends: Bends, s: Solve):
     """What is still to be balanced; nothing for what is held."""
     i = first + wp.tid()
     if wp.float64(step) < s.plan[0] and s.ease[i] > 0.0:
@@ -311,7 +311,7 @@ def find_rest(first: int, step: int, arrival: Arrival, springs: Springs, bends: 
 
 
 @wp.kernel
-def find_rest_abreast(first: int, step: int, arrival: Arrival, springs: Springs, bends: Bends, s: Solve):
+def find_rest_abreast(first: int, step: int, arrival: Arrival, springs: LinkSprings, bends: Bends, s: Solve):
     """The same of eight particles at once, on the CPU."""
     block = first + wp.tid()
     if wp.float64(step) >= s.plan[0]:

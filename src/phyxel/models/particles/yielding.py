@@ -10,7 +10,7 @@ import warp as wp
 from phyxel import device as dev
 from phyxel.models.particles.arrival import Arrival
 from phyxel.models.particles.dents import dent_of
-from phyxel.models.particles.flight import Particles, Stuff, arrive_held, arrive_with, remember
+from phyxel.models.particles.flight import ParticleLaws, Particles, arrive_held, arrive_with, remember
 from phyxel.models.particles.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -36,7 +36,7 @@ class Flight:
 
 
 @wp.struct
-class Pull:
+class Restoring:
     """What acts on it, per mass: f − w (u − rest) − d v."""
 
     f: wp.vec3d
@@ -46,7 +46,7 @@ class Pull:
 
 
 @wp.func
-def flown(flight: Flight, pull: Pull, pace: wp.vec3d):
+def flown(flight: Flight, pull: Restoring, pace: wp.vec3d):
     """A motion that goes on for the time of `pace`."""
     a, b, h = pace[0], pace[1], pace[2]
     w = pull.w
@@ -60,13 +60,13 @@ def flown(flight: Flight, pull: Pull, pace: wp.vec3d):
 
 
 @wp.func
-def go_on(flight: Flight, pull: Pull, t: wp.float64):
+def go_on(flight: Flight, pull: Restoring, t: wp.float64):
     """The same for t [s]."""
     return flown(flight, pull, response(pull.d, pull.w, t))
 
 
 @wp.func
-def may_yield(flight: Flight, pull: Pull, reach: wp.float64):
+def may_yield(flight: Flight, pull: Restoring, reach: wp.float64):
     """Whether it has the energy to get farther than `reach` from its place."""
     balance = pull.rest + pull.f / pull.w
     swing = wp.length_sq(flight.u - balance) + wp.length_sq(flight.v) / pull.w
@@ -80,7 +80,7 @@ def recedes(before: Flight, now: Flight):
 
 
 @wp.func
-def turning(flight: Flight, pull: Pull, t: wp.float64):
+def turning(flight: Flight, pull: Restoring, t: wp.float64):
     """When it is farthest out, if that is before t."""
     low = wp.float64(0.0)
     high = t
@@ -94,7 +94,7 @@ def turning(flight: Flight, pull: Pull, t: wp.float64):
 
 
 @wp.func
-def crossing(flight: Flight, pull: Pull, reach: wp.float64, t: wp.float64):
+def crossing(flight: Flight, pull: Restoring, reach: wp.float64, t: wp.float64):
     """When it gets `reach` out, if it is farther out at t."""
     low = wp.float64(0.0)
     if wp.dot(flight.u, flight.v) > low and wp.length(flight.u) >= reach * (wp.float64(1.0) - wp.float64(1.0e-12)):
@@ -110,7 +110,7 @@ def crossing(flight: Flight, pull: Pull, reach: wp.float64, t: wp.float64):
 
 
 @wp.func
-def fly(start: Flight, peak: wp.vec3d, virgin: Pull, plasticity: wp.float64, limit: wp.float64, dt: wp.float64):
+def fly(start: Flight, peak: wp.vec3d, virgin: Restoring, plasticity: wp.float64, limit: wp.float64, dt: wp.float64):
     """The motion over dt [s] and the peak after it, of a particle that may yield.
 
     It does so from the moment on that it gets beyond its peak to that when it turns back, both found by halving: then
@@ -163,11 +163,11 @@ def taking_off(p: Particles, i: int) -> Flight:
 
 
 @wp.func
-def line_to_dent(stuff: Stuff, p: Particles, i: int) -> Pull:
+def line_to_dent(stuff: ParticleLaws, p: Particles, i: int) -> Restoring:
     """What pulls at it below its peak."""
     k = p.kind[i]
     rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
-    line = Pull()
+    line = Restoring()
     line.f = p.force[i] / p.mass[i]
     line.rest = rest
     line.w = steeper * stuff.stiffness[k]
@@ -176,7 +176,7 @@ def line_to_dent(stuff: Stuff, p: Particles, i: int) -> Pull:
 
 
 @wp.kernel
-def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
+def arrive_plastic(first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
     """The exact step of particles that keep dents and have nothing between them."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
@@ -200,7 +200,7 @@ def arrive_plastic(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype
 
 
 @wp.kernel
-def arrive_dented(first: int, stuff: Stuff, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
+def arrive_dented(first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
     """The same with links or a filling, of which nobody knows yet how they pull: along the line to the dent, where no
     energy comes from. How far they went, and so whether they yielded, is seen when they land; beyond the peak the line
     is too steep, so that a held load makes its dent within |e|/(|e| − kept) steps or so rather than one."""

@@ -27,7 +27,7 @@ from phyxel.material import Mixture
 from phyxel.mls.moments import choose_supports, prepare_neighbourhood
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.visibility import Sees
-from phyxel.models.law import Laws, Row
+from phyxel.models.law import LawRow, Laws
 from phyxel.models.phyxel.flow import flowing
 from phyxel.models.phyxel.forces import HOURGLASS, Forces, Matter
 from phyxel.models.phyxel.implicit import Implicit
@@ -51,7 +51,7 @@ FARTHEST_MOVE = 0.5
 
 
 @dataclass(frozen=True)
-class Part:
+class PhyxelPart:
     """What the model needs to know of one body; lengths in units of its mean node spacing."""
 
     positions: Floats
@@ -75,7 +75,7 @@ class Part:
 class PhyxelModel:
     """The phyxels of all bodies. `real` is the precision of a step; tests also run it in double."""
 
-    def __init__(self, parts: Sequence[Part], device: wp.Device, real: Any = wp.float32) -> None:
+    def __init__(self, parts: Sequence[PhyxelPart], device: wp.Device, real: Any = wp.float32) -> None:
         self.device, self.real = device, real
         self.ranges = _ranges([len(part.positions) for part in parts])
         self.units = [part.unit for part in parts]
@@ -106,7 +106,7 @@ class PhyxelModel:
         self._clock = Shared(4, real, device)
         self.shift = Shared(1, vector, device)
         self._ball = wp.clone(matter.past)
-        self._rows: list[list[Row]] = [[] for _ in parts]
+        self._rows: list[list[LawRow]] = [[] for _ in parts]
         self._row_of = [np.zeros(len(part.positions), np.int64) for part in parts]
         self._hold = wp.full(n, value=-1, dtype=wp.int32, device=device)
         self._hold_velocity = Shared(1, vector, device)
@@ -198,7 +198,7 @@ class PhyxelModel:
     def set_material(self, body: int, mixture: Mixture, rotation: NDArray[np.float64]) -> None:
         """Give the phyxels of one body their laws and masses. In the body's units a mass is one over its unit."""
         low, high = self.ranges[body]
-        self._rows[body] = [Row.of(material, rotation) for material in mixture.materials]
+        self._rows[body] = [LawRow.of(material, rotation) for material in mixture.materials]
         self._row_of[body] = mixture.which
         self._write_laws()
         dev.write(self._damping, low, mixture.number("damping"))

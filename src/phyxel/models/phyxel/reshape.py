@@ -13,7 +13,7 @@ from phyxel import device as dev
 from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import find_pairs
 from phyxel.mls.visibility import Sees
-from phyxel.models.law import Row
+from phyxel.models.law import LawRow
 from phyxel.models.phyxel.absorb import absorbing
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def let_go_of_birth(model: PhyxelModel, body: int) -> None:
 
 
 def stress_under(
-    model: PhyxelModel, nodes: NDArray[np.integer], law: Row
+    model: PhyxelModel, nodes: NDArray[np.integer], law: LawRow
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The two parts of the stress that phyxels have under a law; see `Row.stress`."""
+    """The two parts of the stress that phyxels have under a law; see `LawRow.stress`."""
     plastic, swell = (array.numpy()[nodes].astype(np.float64) for array in (model.matter.plastic, model.matter.swell))
     return law.stress(_deformation(model, nodes), plastic, swell)
 
@@ -92,7 +92,7 @@ def _deformation(model: PhyxelModel, nodes: NDArray[np.integer]) -> NDArray[np.f
 
 
 def take_up_stress(
-    model: PhyxelModel, nodes: NDArray[np.integer], parts: tuple[NDArray[np.float64], NDArray[np.float64]], law: Row
+    model: PhyxelModel, nodes: NDArray[np.integer], parts: tuple[NDArray[np.float64], NDArray[np.float64]], law: LawRow
 ) -> None:
     """Store so much strain and volume that phyxels have the stress that `stress_under` gave, now under a law."""
     matter = model.matter

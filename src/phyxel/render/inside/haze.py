@@ -27,7 +27,7 @@ from phyxel.device import launch
 from phyxel.render.rows import ROW_OPTIONS
 from phyxel.render.tiles import (
     SPLIT_FROM,
-    Grid,
+    TileGrid,
     TileLists,
     first_pixel,
     grown,
@@ -108,7 +108,7 @@ def project_puffs(
     weights: wp.array(dtype=float),
     colors: wp.array(dtype=wp.vec3),
     view: View,
-    grid: Grid,
+    grid: TileGrid,
     puffs: wp.array(dtype=float),
     rects: wp.array(dtype=wp.vec4i),
     counts: wp.array(dtype=int),
@@ -240,7 +240,7 @@ def blend_tile(
 @wp.kernel
 def blend_puffs(
     first: int,
-    grid: Grid,
+    grid: TileGrid,
     starts: wp.array(dtype=int),
     items: wp.array(dtype=int),
     rects: wp.array(dtype=wp.vec4i),

@@ -15,9 +15,9 @@ from phyxel.body.quantities import quantity
 from phyxel.material.look import LOOKS
 from phyxel.render.cast import Actor
 from phyxel.render.inside.haze import HazeLayer, Puffs, laid_over
-from phyxel.render.inside.lattice import Lattice, Sight, inverses, shape_of
+from phyxel.render.inside.lattice import FieldLattice, LatticeValues, inverses, shape_of
 from phyxel.render.inside.legend import Legend, Limits
-from phyxel.render.inside.panes import Cut, Pane, Panes
+from phyxel.render.inside.panes import Pane, PaneCut, Panes
 from phyxel.render.inside.pen import over
 from phyxel.render.splat import averaged
 from phyxel.render.view import make_view
@@ -67,7 +67,7 @@ class Insight:
         self.inside, self._stage = inside, stage
         self._quantity = quantity(inside.field)
         self._limits = Limits(self._quantity, inside.range)
-        self._lattices: dict[Body, tuple[object, Lattice]] = {}
+        self._lattices: dict[Body, tuple[object, FieldLattice]] = {}
         self._panes: dict[Body, tuple[object, list[Pane]]] = {}
         self._haze: HazeLayer | None = None
         self._size = 0.0
@@ -76,14 +76,14 @@ class Insight:
 
     # What there is to be seen
 
-    def watch(self, world: World) -> list[Sight]:
+    def watch(self, world: World) -> list[LatticeValues]:
         """Look at what there is now, and widen the scale of colours to it."""
         sights = [lattice.look(self._quantity) for lattice in self._lattices_in(world)]
         for sight in sights:
             self._limits.see(sight.values[sight.lattice.inside])
         return sights
 
-    def _lattices_in(self, world: World) -> list[Lattice]:
+    def _lattices_in(self, world: World) -> list[FieldLattice]:
         for body in world.bodies:
             body.needs_solid("to be seen inside")
         volumes = [float(body.volumes.sum()) for body in world.bodies]
@@ -91,9 +91,9 @@ class Insight:
         camera = self._stage.camera
         places = float(np.clip(camera.width * camera.height / PIXELS_PER_PLACE, *PLACES))
 
-        def lattice(body: Body) -> Lattice:
+        def lattice(body: Body) -> FieldLattice:
             volume = float(body.volumes.sum())
-            return Lattice(body, (volume / max(places * volume / total, FEWEST)) ** (1 / 3))
+            return FieldLattice(body, (volume / max(places * volume / total, FEWEST)) ** (1 / 3))
 
         self._lattices = {body: self._kept(self._lattices.get(body), body, lattice) for body in world.bodies}
         self._panes = {body: panes for body, panes in self._panes.items() if body in self._lattices}
@@ -124,7 +124,7 @@ class Insight:
             picture = averaged(picture, supersample)
         return self._with_bar(picture, legend)
 
-    def _on_surface(self, world: World, sights: Sequence[Sight], legend: Legend, fine: int) -> Pixels:
+    def _on_surface(self, world: World, sights: Sequence[LatticeValues], legend: Legend, fine: int) -> Pixels:
         actors = []
         for sight in sights:
             actor = self._actor(sight, world)
@@ -132,7 +132,7 @@ class Insight:
             actors.append(actor._replace(color=self._vectors(legend.colors(values))))
         return self._solid(world, actors, fine)
 
-    def _sliced(self, world: World, sights: Sequence[Sight], legend: Legend, fine: int) -> Pixels:
+    def _sliced(self, world: World, sights: Sequence[LatticeValues], legend: Legend, fine: int) -> Pixels:
         cuts = [self._cut(sight, world) for sight in sights]
         halves, films = [], []
         for sight, cut in zip(sights, cuts, strict=True):
@@ -146,7 +146,7 @@ class Insight:
         front = panes.painted_on(picture, front, legend, OVERLAP * narrow)
         return self._through(picture, Puffs.joined(films), front, fine)
 
-    def _half(self, sight: Sight, cut: Cut, left: Floats, world: World) -> Actor:
+    def _half(self, sight: LatticeValues, cut: PaneCut, left: Floats, world: World) -> Actor:
         """What is left of a body's surface that is cut; `left` is how far behind its surfels are [m], shape (m,)."""
         surface = sight.lattice.body.surface
         a, b = (axis.numpy().astype(np.float64) for axis in (surface.axis_a, surface.axis_b))
@@ -161,11 +161,11 @@ class Insight:
             color=self._vectors(np.broadcast_to(PLASTER, discs.points.shape)),
         )
 
-    def _cut(self, sight: Sight, world: World) -> Cut:
+    def _cut(self, sight: LatticeValues, world: World) -> PaneCut:
         panes = self._panes_of(sight.lattice.body)
-        return Cut(panes, [self._side(pane, sight, world) for pane in panes])
+        return PaneCut(panes, [self._side(pane, sight, world) for pane in panes])
 
-    def _placed_panes(self, world: World, cuts: Sequence[Cut], grid: Any, fine: int) -> Panes:
+    def _placed_panes(self, world: World, cuts: Sequence[PaneCut], grid: Any, fine: int) -> Panes:
         panes = [pane for cut in cuts for pane in cut.panes]
         looks = [pane.look(self._quantity) for pane in panes]
         starts = np.cumsum([0, *(len(x) for x, _ in looks)])[:-1]
@@ -180,21 +180,21 @@ class Insight:
             self._stage.renderer.device,
         )
 
-    def _side(self, pane: Pane, sight: Sight, world: World) -> float:
+    def _side(self, pane: Pane, sight: LatticeValues, world: World) -> float:
         """1 or -1: on which side of a pane, bent as it is, the eye is."""
         near = np.argsort(np.abs(sight.lattice.X @ pane.normal - pane.place))[: max(len(sight.x) // 50, 8)]
         normals = np.swapaxes(inverses(sight.J[near]), 1, 2) @ pane.normal
         to_eye = np.asarray(self._stage.seen_from.eye) - self._placed(sight.x[near], world)
         return float(np.sign(np.sum(to_eye * (normals @ self._stage.turn(world).T)))) or 1.0
 
-    def _iso(self, world: World, sights: Sequence[Sight], legend: Legend, fine: int) -> Pixels:
+    def _iso(self, world: World, sights: Sequence[LatticeValues], legend: Legend, fine: int) -> Pixels:
         bodies = [sight.lattice.body for sight in sights]
         puffs = [self._film(body, world, FILM_COLOR) for body in bodies]
         levels = [tick for tick in legend.ticks if legend.low < tick < legend.high]
         puffs += [self._sheet(sight, level, world, legend) for sight in sights for level in levels]
         return self._glowing(world, sights, Puffs.joined(puffs), fine)
 
-    def _sheet(self, sight: Sight, level: float, world: World, legend: Legend) -> Puffs:
+    def _sheet(self, sight: LatticeValues, level: float, world: World, legend: Legend) -> Puffs:
         """The surface on which the quantity has a value: a surfel wherever it crosses an edge of the lattice. On a
         surface with normal n there are (|n_x| + |n_y| + |n_z|)/h² such places in an area of 1."""
         h = sight.lattice.spacing
@@ -211,12 +211,12 @@ class Insight:
         thick = SHEET[0] + (SHEET[1] - SHEET[0]) * float(legend.share(np.array(level)))
         return Puffs(self._placed(x, world), self._stage.turn(world) @ J @ flat, thick * area * stretch, color)
 
-    def _fog(self, world: World, sights: Sequence[Sight], legend: Legend, fine: int) -> Pixels:
+    def _fog(self, world: World, sights: Sequence[LatticeValues], legend: Legend, fine: int) -> Pixels:
         puffs = [self._film(sight.lattice.body, world, FILM_COLOR) for sight in sights]
         puffs += [self._cloud(sight, world, legend) for sight in sights]
         return self._glowing(world, sights, Puffs.joined(puffs), fine)
 
-    def _cloud(self, sight: Sight, world: World, legend: Legend) -> Puffs:
+    def _cloud(self, sight: LatticeValues, world: World, legend: Legend) -> Puffs:
         """Fog in a body: its extinction rises between two values of the quantity."""
         lattice = sight.lattice
         owner, offset, volume = lattice.parts
@@ -256,7 +256,7 @@ class Insight:
     def _solid(self, world: World, actors: Sequence[Actor], fine: int, unseen: Sequence[Actor] = ()) -> Pixels:
         return self._stage.drawn(world, actors, fine, unseen, average=False)
 
-    def _glowing(self, world: World, sights: Sequence[Sight], puffs: Puffs, fine: int) -> Pixels:
+    def _glowing(self, world: World, sights: Sequence[LatticeValues], puffs: Puffs, fine: int) -> Pixels:
         """Puffs among the colliders, over the shadows of the bodies they are in."""
         picture = self._solid(world, [], fine, [self._actor(sight, world) for sight in sights])
         return self._through(picture, puffs, self._stage.renderer.solid[1], fine)
@@ -282,7 +282,7 @@ class Insight:
 
     # Small things
 
-    def _actor(self, sight: Sight, world: World) -> Actor:
+    def _actor(self, sight: LatticeValues, world: World) -> Actor:
         return self._stage.actor(sight.lattice.body, world)._replace(row=MATTE)
 
     def _vectors(self, values: Floats) -> wp.array:
@@ -293,7 +293,7 @@ class Insight:
         return (x - self._stage.base) @ self._stage.turn(world).T
 
 
-def _crossings(sight: Sight, level: float, axis: int) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+def _crossings(sight: LatticeValues, level: float, axis: int) -> tuple[NDArray[Any], NDArray[Any], Floats]:
     """Edges of the lattice along an axis on which the quantity has a value: their ends, and how far along, inside."""
     one, other = sight.lattice.pairs(axis)
     before, after = sight.values[one] - level, sight.values[other] - level

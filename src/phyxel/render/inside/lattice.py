@@ -58,7 +58,7 @@ def uncracked(body: Body, one: Floats, other: Floats) -> NDArray[np.bool_]:
     return body.fracture.cracks.sees((one - born.centre) / born.unit, (other - born.centre) / born.unit)
 
 
-class Lattice:
+class FieldLattice:
     """A lattice in the reference shape of a body, `spacing` [m] apart; it lasts as long as that shape."""
 
     def __init__(self, body: Body, spacing: float) -> None:
@@ -123,11 +123,11 @@ class Lattice:
             slopes[:, axis] = total / np.maximum(count, 1)
         return slopes
 
-    def look(self, quantity: Quantity) -> Sight:
+    def look(self, quantity: Quantity) -> LatticeValues:
         """How things are now."""
         x = self.X + self.probe.displacement()
         values = np.asarray(quantity.at(self.probe), np.float64)
-        return Sight(self, x, np.eye(3) + self.probe.gradient(), values, self.slopes(values))
+        return LatticeValues(self, x, np.eye(3) + self.probe.gradient(), values, self.slopes(values))
 
 
 def _near_cells(
@@ -146,10 +146,10 @@ def _grid_of(counts: NDArray[np.integer]) -> NDArray[np.int64]:
     return np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, 3)
 
 
-class Sight(NamedTuple):
+class LatticeValues(NamedTuple):
     """What a lattice has at one moment."""
 
-    lattice: Lattice
+    lattice: FieldLattice
     x: Floats
     """where its places are [m], shape (m, 3)"""
     J: Floats

@@ -20,7 +20,7 @@ from phyxel.render.inside.lattice import reference_box, signed_distance, uncrack
 from phyxel.render.inside.legend import Legend
 from phyxel.render.inside.pen import INK, layer_of, over
 from phyxel.render.tiles import (
-    Grid,
+    TileGrid,
     TileLists,
     first_pixel,
     launch_over,
@@ -93,7 +93,7 @@ def _whole(body: Body, X: Floats, distance: Floats) -> NDArray[np.bool_]:
     return ~np.any(torn, axis=0)
 
 
-class Cut(NamedTuple):
+class PaneCut(NamedTuple):
     """How panes part a body: what lies before all of them, toward the eye, is taken away. Of panes behind each other
     one would hide the next: then all is taken away but them."""
 
@@ -129,7 +129,7 @@ def _least_of_corners(field: Floats) -> Floats:
     return np.min([field[:-1, :-1], field[1:, :-1], field[:-1, 1:], field[1:, 1:]], axis=0)
 
 
-class Seen(NamedTuple):
+class SeenPanes(NamedTuple):
     """What the pixels see of panes."""
 
     near: wp.array
@@ -145,7 +145,7 @@ class Seen(NamedTuple):
 @wp.kernel
 def paint_triangles(
     first: int,
-    grid: Grid,
+    grid: TileGrid,
     corners: wp.array2d(dtype=wp.vec3),
     numbers: wp.array2d(dtype=wp.vec3),
     rects: wp.array(dtype=wp.vec4i),
@@ -204,7 +204,7 @@ def paint_triangles(
 def bound_triangles(
     first: int,
     corners: wp.array2d(dtype=wp.vec3),
-    grid: Grid,
+    grid: TileGrid,
     rects: wp.array(dtype=wp.vec4i),
     counts: wp.array(dtype=int),
 ):
@@ -244,7 +244,7 @@ class Panes:
         launch(bound_triangles, len(triangles), inputs, device)
         self._lists.fill(self._rects, len(triangles))
 
-    def seen(self, farthest: float) -> Seen:
+    def seen(self, farthest: float) -> SeenPanes:
         """The nearest of them in each pixel, where it is not `farthest` [m] or more outside the surface."""
         count = pixel_count(self._grid)
         near = wp.zeros(count, dtype=float, device=self._device)
@@ -252,7 +252,7 @@ class Panes:
         lists = [self._corners, self._numbers, self._rects, self._lists.starts, self._lists.items]
         launch_over(paint_triangles, self._grid, [self._grid, *lists, farthest, near, found], self._device)
         value, distance, which = np.moveaxis(untiled(self._grid, found.numpy()), -1, 0)
-        return Seen(near, value, distance, np.rint(which))
+        return SeenPanes(near, value, distance, np.rint(which))
 
     def painted_on(self, picture: NDArray[np.uint8], front: wp.array, legend: Legend, overlap: float) -> wp.array:
         """Paint them on a picture whose pixels are one over `front` [m] away, but for what lies more than `overlap` [m]

@@ -54,7 +54,7 @@ CAPACITY = 32
 
 
 @wp.struct
-class Frames:
+class BodyFrames:
     """Where bodies are: x = offset + unit·(X + u) in metres about the common origin."""
 
     unit: wp.array(dtype=float)
@@ -80,7 +80,7 @@ def touching_distance(ball_i: float, ball_k: float, unit_i: float, unit_k: float
 @wp.kernel
 def place_nodes(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     X: wp.array(dtype=wp.vec3),
     u: wp.array(dtype=wp.vec3),
@@ -114,7 +114,7 @@ def is_neighbour(
 def may_touch(
     i: int,
     k: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     X: wp.array(dtype=wp.vec3),
@@ -145,7 +145,7 @@ def may_touch(
 @wp.kernel
 def list_candidates(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     X: wp.array(dtype=wp.vec3),
@@ -194,7 +194,7 @@ def list_candidates(
 def measure_spread(
     first: int,
     n: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     begin: wp.array(dtype=wp.int32),
     v: wp.array(dtype=wp.vec3),
@@ -215,7 +215,7 @@ def measure_spread(
 @wp.kernel
 def look_at_firsts(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     begin: wp.array(dtype=wp.int32),
     v: wp.array(dtype=wp.vec3),
     velocity: wp.array(dtype=wp.vec3),
@@ -301,7 +301,7 @@ class Candidates:
         )
         self.unit.host[:] = units
         self.unit.push()
-        self.frames = Frames()
+        self.frames = BodyFrames()
         self.frames.unit, self.frames.offset, self.frames.friction = (
             shared.array for shared in (self.unit, self.offset, self.friction)
         )

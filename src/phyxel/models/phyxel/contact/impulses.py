@@ -22,9 +22,9 @@ from scipy.sparse.csgraph import connected_components
 from phyxel import device as dev
 from phyxel.device import Launch
 from phyxel.mls.visibility import Sees
-from phyxel.models.phyxel.contact.candidates import WORK, Candidates, Frames
-from phyxel.models.phyxel.contact.patches import Contacts, against_patch, find_contacts, pair_weight
-from phyxel.solid.distance_grid import Guide, laid_guide
+from phyxel.models.phyxel.contact.candidates import WORK, BodyFrames, Candidates
+from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, find_contacts, pair_weight
+from phyxel.solid.distance_grid import DistanceGrid, laid_guide
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -50,14 +50,14 @@ FARTHEST_MOVE = 0.5
 @wp.kernel
 def sum_shares(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
+    contacts: NodeContacts,
     hold: wp.array(dtype=wp.int32),
     mass: wp.array(dtype=float),
 ):
@@ -83,14 +83,14 @@ def sum_shares(
 @wp.kernel
 def find_impulses(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
+    contacts: NodeContacts,
     clock: wp.array(dtype=float),
     drift: int,
     v: wp.array(dtype=wp.vec3),
@@ -151,14 +151,14 @@ def find_impulses(
 @wp.kernel
 def take_impulses(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
+    contacts: NodeContacts,
     hold: wp.array(dtype=wp.int32),
     mass: wp.array(dtype=float),
     damping: wp.array(dtype=float),
@@ -216,12 +216,12 @@ class BodyContact:
         family = [wholes[body.whole] if body.has_cracked else -1 for body in bodies]
         self.candidates.frames.family = wp.array(family, dtype=wp.int32, device=model.device)
         device = model.device
-        self.contacts = Contacts()
+        self.contacts = NodeContacts()
         self._make_room(1)  # until something is near
         self.offsets = np.zeros((len(bodies), 3))
         """origins of the bodies about a common one [m], shape (bodies, 3)"""
-        self._guides: dict[int, Guide] = {}
-        self._guide_array = wp.array([Guide() for _ in bodies], dtype=Guide, device=device)
+        self._guides: dict[int, DistanceGrid] = {}
+        self._guide_array = wp.array([DistanceGrid() for _ in bodies], dtype=DistanceGrid, device=device)
         self._closing = np.zeros((len(bodies), len(bodies)))
         self._fresh = False
         self.met = np.zeros((len(bodies), len(bodies)), bool)
@@ -291,16 +291,16 @@ class BodyContact:
         for b in missing:
             self._guides[b] = self._guide_of(self._bodies[b])
         if missing:
-            guides = [self._guides.get(b, Guide()) for b in range(len(self._bodies))]
-            self._guide_array = wp.array(guides, dtype=Guide, device=self._model.device)
+            guides = [self._guides.get(b, DistanceGrid()) for b in range(len(self._bodies))]
+            self._guide_array = wp.array(guides, dtype=DistanceGrid, device=self._model.device)
         if moved or missing:
             self._model.contacts_moved()
 
     def _make_room(self, nodes: int) -> None:
-        for name, variable in Contacts.vars.items():  # type: ignore[attr-defined]
+        for name, variable in NodeContacts.vars.items():  # type: ignore[attr-defined]
             setattr(self.contacts, name, wp.zeros(nodes, dtype=variable.type.dtype, device=self._model.device))
 
-    def _guide_of(self, body: Body) -> Guide:
+    def _guide_of(self, body: Body) -> DistanceGrid:
         """Distances of a body's solid in its first shape, in its units about its middle then."""
         if body.guide is not None:
             return body.guide

@@ -21,8 +21,8 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.contact.table import deformed
-from phyxel.models.phyxel.contact.candidates import Frames, touching_distance
-from phyxel.solid.distance_grid import Guide, guided
+from phyxel.models.phyxel.contact.candidates import BodyFrames, touching_distance
+from phyxel.solid.distance_grid import DistanceGrid, guided
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -52,7 +52,7 @@ def share_weight(squared_distance: float, farthest: float):
 
 @wp.func
 def pair_weight(
-    i: int, k: int, frames: Frames, body: wp.array(dtype=wp.int32), ball: wp.array(dtype=float),
+    i: int, k: int, frames: BodyFrames, body: wp.array(dtype=wp.int32), ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
 ):  # fmt: skip
     """How much of what happens to node i happens to node k, before it is shared out; the same from both sides."""
@@ -64,7 +64,7 @@ def pair_weight(
 def nearest_candidate(
     i: int,
     own: bool,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
@@ -96,7 +96,7 @@ def nearest_candidate(
 
 
 @wp.struct
-class Contacts:
+class NodeContacts:
     """What each node touches, shape (n,) each."""
 
     target: wp.array(dtype=wp.int32)
@@ -127,8 +127,8 @@ class Contacts:
 def surface_met(
     i: int,
     j: int,
-    frames: Frames,
-    guides: wp.array(dtype=Guide),
+    frames: BodyFrames,
+    guides: wp.array(dtype=DistanceGrid),
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     X: wp.array(dtype=wp.vec3),
@@ -183,15 +183,15 @@ def surface_met(
 @wp.kernel
 def find_contacts(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
-    guides: wp.array(dtype=Guide),
+    contacts: NodeContacts,
+    guides: wp.array(dtype=DistanceGrid),
     X: wp.array(dtype=wp.vec3),
     support: wp.array(dtype=float),
     past: wp.array(dtype=wp.mat33),
@@ -250,14 +250,14 @@ def find_contacts(
 @wp.func
 def against_patch(
     i: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
+    contacts: NodeContacts,
     v: wp.array(dtype=wp.vec3),
 ):
     """Velocity of node i against the patch that it touches [m/s]."""

@@ -19,9 +19,9 @@ from scipy.sparse.csgraph import connected_components
 from phyxel import device as dev
 from phyxel.device import Launch, Shared
 from phyxel.models.phyxel.conjugate import filtered
-from phyxel.models.phyxel.contact.candidates import Frames
+from phyxel.models.phyxel.contact.candidates import BodyFrames
 from phyxel.models.phyxel.contact.impulses import BodyContact
-from phyxel.models.phyxel.contact.patches import Contacts, against_patch, pair_weight
+from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, pair_weight
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
@@ -39,7 +39,7 @@ SLOWEST = wp.constant(1.0e-4)
 
 
 @wp.struct
-class Springs:
+class SpringArrays:
     """What springs do to each node, shape (n,) each."""
 
     stiff: wp.array(dtype=float)
@@ -53,7 +53,7 @@ class Springs:
 
 
 @wp.func
-def along_spring(i: int, contacts: Contacts, springs: Springs, velocity: wp.vec3):
+def along_spring(i: int, contacts: NodeContacts, springs: SpringArrays, velocity: wp.vec3):
     """What a spring that pushes, and its friction, answer to a relative velocity: Δt²κ n(n·v) + rub v_t [N s]."""
     n = contacts.normal[i]
     across = wp.dot(n, velocity)
@@ -63,15 +63,15 @@ def along_spring(i: int, contacts: Contacts, springs: Springs, velocity: wp.vec3
 @wp.kernel
 def tighten(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
-    springs: Springs,
+    contacts: NodeContacts,
+    springs: SpringArrays,
     dt: wp.array(dtype=float),
     mass: wp.array(dtype=float),
     block: wp.array(dtype=wp.mat33),
@@ -101,15 +101,15 @@ def tighten(
 @wp.kernel
 def press(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
-    springs: Springs,
+    contacts: NodeContacts,
+    springs: SpringArrays,
     dt: wp.array(dtype=float),
     v: wp.array(dtype=wp.vec3),
 ):
@@ -131,15 +131,15 @@ def press(
 @wp.kernel
 def rub_on(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
-    springs: Springs,
+    contacts: NodeContacts,
+    springs: SpringArrays,
     v: wp.array(dtype=wp.vec3),
     changed: wp.array(dtype=wp.int32),
 ):
@@ -164,14 +164,14 @@ def rub_on(
 @wp.func
 def gathered(
     k: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
+    contacts: NodeContacts,
 ):
     """What the impulses of all contacts do to node k [N s]."""
     pushed = wp.vec3()
@@ -191,14 +191,14 @@ def gathered(
 @wp.kernel
 def take_presses(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
+    contacts: NodeContacts,
     hold: wp.array(dtype=wp.int32),
     contact: wp.array(dtype=wp.int32),
     normal: wp.array(dtype=wp.vec3),
@@ -218,15 +218,15 @@ def take_presses(
 @wp.kernel
 def stretch(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
-    springs: Springs,
+    contacts: NodeContacts,
+    springs: SpringArrays,
     p: wp.array(dtype=wp.vec3),
 ):
     """What each contact answers to the direction p."""
@@ -241,14 +241,14 @@ def stretch(
 @wp.kernel
 def couple(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
+    contacts: NodeContacts,
     coupling: wp.array(dtype=wp.vec3),
 ):
     """The part of A p that contacts make."""
@@ -262,15 +262,15 @@ def couple(
 @wp.kernel
 def block_springs(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
-    springs: Springs,
+    contacts: NodeContacts,
+    springs: SpringArrays,
     stiffer: wp.array(dtype=wp.mat33),
 ):
     """Diagonal blocks of what contacts add to A, for the preconditioner; twists are left out."""
@@ -291,7 +291,7 @@ def block_springs(
 
 
 @wp.func
-def spring_block(i: int, contacts: Contacts, springs: Springs):
+def spring_block(i: int, contacts: NodeContacts, springs: SpringArrays):
     """Δt²κ n nᵀ + rub (1 − n nᵀ)."""
     n = contacts.normal[i]
     across = springs.stiff[i] * float(springs.pressed[i]) - springs.rub[i]
@@ -301,15 +301,15 @@ def spring_block(i: int, contacts: Contacts, springs: Springs):
 @wp.kernel
 def add_energy(
     first: int,
-    frames: Frames,
+    frames: BodyFrames,
     body: wp.array(dtype=wp.int32),
     ball: wp.array(dtype=float),
     x: wp.array(dtype=wp.vec3),
     capacity: int,
     count: wp.array(dtype=wp.int32),
     index: wp.array(dtype=wp.int32),
-    contacts: Contacts,
-    springs: Springs,
+    contacts: NodeContacts,
+    springs: SpringArrays,
     v: wp.array(dtype=wp.vec3),
     energy: wp.array(dtype=float),
 ):
@@ -332,7 +332,7 @@ class ContactSprings:
     def __init__(self, model: PhyxelModel, contact: BodyContact) -> None:
         self._model, self._contact = model, contact
         device, n = model.device, len(model)
-        self._springs = Springs()
+        self._springs = SpringArrays()
         self._springs.stiff, self._springs.rub = (wp.zeros(n, dtype=float, device=device) for _ in range(2))
         self._springs.pressed, self._springs.was_pressed = (
             wp.zeros(n, dtype=wp.int32, device=device) for _ in range(2)
