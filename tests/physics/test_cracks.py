@@ -9,7 +9,7 @@ import phyxel as px
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
 from phyxel.models.law import LawRow
-from tests.models.plate import crossed, gauss, plate
+from tests.models.galerkin.plate import crossed, gauss, plate
 
 ELASTIC = px.Material(young=1.0, poisson=0.3, density=1.0)
 

@@ -8,7 +8,7 @@ from phyxel.material import Material, Mixture
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
 from phyxel.models.protocol import Goal
-from tests.models.lone import SOFT, at_rest, end_of_bar, even, ground, model_of, space_of
+from tests.models.field_models import SOFT, at_rest, end_of_bar, even, ground, model_of, space_of
 from tests.physics.test_bar import GRAVITY, LENGTH, RUBBERY, SIDE, timoshenko_tip
 
 

@@ -9,9 +9,8 @@ import phyxel as px
 from phyxel.material import Mixture
 from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.models.phyxel.reshape import let_go_of_birth
-
-from .fluid import filled_volume
-from .matter import energy_at, forces_at, model_of, shaken_block
+from tests.physics.fluid import filled_volume
+from tests.physics.matter import energy_at, forces_at, model_of, shaken_block
 
 SYRUP = px.Material(young=2e4, poisson=0.4, viscosity=50.0)
 

@@ -11,7 +11,7 @@ from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
 from phyxel.material import Material, Mixture
 from phyxel.models.galerkin.space import Space
-from tests.models.grid import base, block, gravity, ground, modal, unmoved
+from tests.models.modal.blocks import base, block, gravity, ground, modal, unmoved
 
 STEP = 0.01
 

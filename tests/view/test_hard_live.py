@@ -17,9 +17,8 @@ from phyxel.view import commands
 from phyxel.view.hub import Hub
 from phyxel.view.live import Live
 from phyxel.view.server import Server
-
-from .driven import Driven
-from .idle import until
+from tests.view.driven import Driven
+from tests.view.idle import until
 
 SCENE = """
 [[body]]

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from phyxel.scene import Scene
-
-from .driven import Driven, differs
+from tests.view.driven import Driven, differs
 
 BODY = """
 [[body]]

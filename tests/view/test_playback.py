@@ -14,9 +14,8 @@ from phyxel.view.frames import frames_of
 from phyxel.view.hub import Hub
 from phyxel.view.messages import read
 from phyxel.view.playback import Log, Playback, recording_of
-
-from .idle import until
-from .records import decoded
+from tests.view.idle import until
+from tests.view.records import decoded
 
 SCENE = """
 title = "A ball falls beside a stone"

@@ -14,8 +14,7 @@ from phyxel.view.messages import read
 from phyxel.view.recorder import Recorder, Room
 from phyxel.view.saved import packed, saved_html
 from phyxel.view.template import inline_hashes, live_page, page_files
-
-from .idle import SCENE, snapshot
+from tests.view.idle import SCENE, snapshot
 
 NUMBERS = {"kind": "numbers", "kinetic": float("inf")}
 

@@ -19,8 +19,7 @@ from phyxel.view.hub import MOST_UNSEEN, Hub
 from phyxel.view.messages import read
 from phyxel.view.server import MOST_COMMANDS, MOST_PAGES, Server
 from phyxel.view.template import page_files
-
-from .idle import StandIn, until
+from tests.view.idle import StandIn, until
 
 
 @contextmanager

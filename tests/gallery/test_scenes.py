@@ -10,8 +10,7 @@ from phyxel.bench.mold import paper_scene
 from phyxel.contact.table import measured
 from phyxel.mls.neighbours import mean_spacing
 from phyxel.render.collider_discs import skin_of
-
-from .physics.fluid import euler_number, filled_volume
+from tests.physics.fluid import euler_number, filled_volume
 
 
 def played(name: str, seconds: float, nodes: int = 200) -> tuple[px.Body, np.ndarray]:

@@ -15,7 +15,7 @@ from phyxel import cache
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
 from phyxel.models.modal.modes import Clamp, Compliance, ModalMatrices, eigenmodes
-from tests.models.grid import base, block, face, modal
+from tests.models.modal.blocks import base, block, face, modal
 
 SIZE = (1.0, 0.25, 0.2)
 

@@ -12,7 +12,7 @@ import phyxel as px
 from phyxel.errors import SceneError
 from phyxel.run import Run
 from phyxel.run.redraw import Redrawing
-from tests.test_cli import phyxel, refused  # noqa: F401
+from tests.cli.test_app import phyxel, refused  # noqa: F401
 
 SCENE = """
 seconds = 0.08

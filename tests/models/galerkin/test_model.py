@@ -8,7 +8,7 @@ from phyxel.material import Mixture
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.law import LawRow
 from phyxel.models.protocol import Goal, Hold
-from tests.models.lone import (
+from tests.models.field_models import (
     SOFT,
     at_rest,
     end_of_bar,

@@ -7,7 +7,7 @@ from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
 from phyxel.models.galerkin.model import GalerkinModel
 from phyxel.models.galerkin.space import Space
-from tests.models.lone import SOFT, at_rest, end_of_bar, even, model_of, space_of
+from tests.models.field_models import SOFT, at_rest, end_of_bar, even, model_of, space_of
 
 
 def fracture_of(space: Space) -> Fracture:

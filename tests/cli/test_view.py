@@ -17,8 +17,7 @@ import phyxel.view
 from phyxel.cli import app as cli
 from phyxel.run import Run
 from phyxel.scene import Scene
-
-from .idle import until
+from tests.view.idle import until
 
 SCENE = """
 title = "A box falls"

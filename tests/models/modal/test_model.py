@@ -14,7 +14,7 @@ from phyxel.models.galerkin.space import Space
 from phyxel.models.modal.model import ModalModel
 from phyxel.models.modal.warping import turn, turned_by, vec6d, warp, warp_derivative, warp_nodes
 from phyxel.models.protocol import Goal, Hold
-from tests.models.grid import base, block, face, gravity, ground, modal, unmoved
+from tests.models.modal.blocks import base, block, face, gravity, ground, modal, unmoved
 
 STEP = 0.01
 
