@@ -1,4 +1,4 @@
-"""Results that took long are remembered on disk, under a hash of all they depend on."""
+"""Results that took long: kept in memory under a name, or on disk under a hash of all they depend on."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import hashlib
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,39 @@ from numpy.typing import NDArray
 from phyxel.errors import PhyxelError
 from phyxel.files import whole_file
 
+T = TypeVar("T")
 Arrays = dict[str, NDArray[Any]]
 
 MOST_BYTES = 2_000_000_000
 """What all remembered results together may take; beyond it the longest unused go."""
+
+
+class Once(Protocol):
+    """Gives what `make` makes under a name, or what it made before. Nobody may change what he gets."""
+
+    def __call__(self, name: Hashable, make: Callable[[], T]) -> T: ...
+
+
+def anew(name: Hashable, make: Callable[[], T]) -> T:
+    """Made each time it is asked for."""
+    return make()
+
+
+class Kept:
+    """Keeps what was made: all of it, or the `most` that were asked for last."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
+        self._made: dict[Hashable, Any] = {}
+
+    def __call__(self, name: Hashable, make: Callable[[], T]) -> T:
+        found: T | None = self._made.pop(name, None)
+        if found is None:
+            found = make()
+        self._made[name] = found
+        if self._most is not None and len(self._made) > self._most:
+            del self._made[next(iter(self._made))]
+        return found
 
 
 def folder() -> Path:

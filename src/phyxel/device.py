@@ -76,6 +76,11 @@ def pick(name: str | wp.Device | None = None) -> wp.Device:
         raise PhyxelError(f'device "{name}" is not here; this machine has: {known}') from error
 
 
+def as_vectors(positions: NDArray[np.floating], device: wp.Device) -> wp.array:
+    """(N, 3) numbers as N vectors in single precision on the device."""
+    return wp.array(np.ascontiguousarray(positions, np.float32), dtype=wp.vec3, device=device)
+
+
 def synchronize(device: wp.Device) -> None:
     """Wait until the device has done all it was told to."""
     wp.synchronize_device(device)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.once import Kept
+from phyxel.cache import Kept
 from phyxel.scene.body_tables import CutPart, EventPart, HoldPart, MaterialPart, MeltPart, SolidifyPart
 
 BODY = """

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from phyxel.body.placement import Placement
 from phyxel.body.preparation import identity, prepared
-from phyxel.cache import digest
+from phyxel.cache import Kept, Once, digest
 from phyxel.errors import PhyxelError
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin.fabric import Fabric
 from phyxel.models.particles.sheet import Sheet
-from phyxel.once import Kept, Once
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import with_unit_normals
 from phyxel.points.normals import areas_of, estimate_normals

@@ -19,6 +19,7 @@ from phyxel.body.holds import Handle, Motion, OpenPath, stays, turn_of, way_of
 from phyxel.body.picking import picked, surfel_at
 from phyxel.body.placement import Anchor
 from phyxel.body.spaces import space_of
+from phyxel.cache import T
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
 from phyxel.cracks.samples import scattered
@@ -30,7 +31,6 @@ from phyxel.material.substance import Substance, check_moves, melt_of, usual_mat
 from phyxel.material.variation import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.phyxel.model import PhyxelPart
-from phyxel.once import T
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
 from phyxel.region import Spot, Vector, Where, as_vector, select

@@ -16,9 +16,9 @@ from phyxel.material import Mixture
 from phyxel.models.field_contact import Meeting, Outline, Party
 from phyxel.models.rigid.model import RigidSpace
 from phyxel.movers.field_body import FieldBody
-from phyxel.movers.mover import Piece, State
+from phyxel.movers.mover import Piece
+from phyxel.state import State, prefixed, unprefixed
 from phyxel.surface.surfels import Surfels
-from phyxel.world.checkpoint import below, under
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -176,12 +176,12 @@ class FieldBodies:
     # Checkpoints
 
     def state(self) -> State:
-        states = [below(f"body{k}.", solo.state()) for k, solo in enumerate(self._solos.values())]
+        states = [prefixed(f"body{k}.", solo.state()) for k, solo in enumerate(self._solos.values())]
         return {name: array for state in states for name, array in state.items()}
 
     def restore(self, state: State) -> None:
         for k, solo in enumerate(self._solos.values()):
-            solo.restore(under(f"body{k}.", state))
+            solo.restore(unprefixed(f"body{k}.", state))
 
 
 def _ball(space: RigidSpace) -> Outline:

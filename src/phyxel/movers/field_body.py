@@ -20,10 +20,9 @@ from phyxel.models.modal.model import ModalModel
 from phyxel.models.protocol import FieldModel, Goal, Hold
 from phyxel.models.rigid.model import RigidModel
 from phyxel.movers.galerkin_cracks import GalerkinCracks
-from phyxel.movers.mover import State
 from phyxel.movers.surroundings import Surroundings
+from phyxel.state import State, prefixed, unprefixed
 from phyxel.surface.surfels import Surfels
-from phyxel.world.checkpoint import below, under
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -262,15 +261,15 @@ class FieldBody:
     # Checkpoints
 
     def state(self) -> State:
-        model = below("model.", self.model.state())
-        cracks = {} if self._fracturing is None else below("fracturing.", self._fracturing.state())
+        model = prefixed("model.", self.model.state())
+        cracks = {} if self._fracturing is None else prefixed("fracturing.", self._fracturing.state())
         return model | cracks | {"origin": self.body.origin}
 
     def restore(self, state: State) -> None:
         with dev.one_blas_thread():  # as in a step: what it has inverted has the same bits
-            self.model.restore(under("model.", state))
+            self.model.restore(unprefixed("model.", state))
         if self._fracturing is not None:
-            self._fracturing.restore(under("fracturing.", state))
+            self._fracturing.restore(unprefixed("fracturing.", state))
         self.body.origin = state["origin"]
         self._setting.arrived = False
         self._setting.place_now()

@@ -18,9 +18,9 @@ from phyxel.material import Mixture
 from phyxel.models.law import LawRow
 from phyxel.models.phyxel import reshape
 from phyxel.movers.melt_surface import MeltSurface
+from phyxel.state import unprefixed
 from phyxel.surface.hull import Hull
 from phyxel.surface.surfels import Surfels
-from phyxel.world.checkpoint import under
 
 if TYPE_CHECKING:
     from phyxel.movers.phyxel_bodies import PhyxelBodies
@@ -190,9 +190,9 @@ class Melting:
         for body in self._phyxels.bodies:
             if body.reshaped:
                 body.anchor.centre = state[f"centre.{body.name}"]
-                body.surfels.restore(under(f"surface.{body.name}.", state), body.unit)
+                body.surfels.restore(unprefixed(f"surface.{body.name}.", state), body.unit)
         for body in self.bodies:
-            body.hull = Hull.restored(under(f"skin.{body.name}.", state))
+            body.hull = Hull.restored(unprefixed(f"skin.{body.name}.", state))
 
 
 def is_fluid(body: Body) -> bool:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel.state import State
+
 if TYPE_CHECKING:
     from phyxel.body import Body
     from phyxel.body.probes import Probe
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]
-State = dict[str, NDArray[Any]]
 Piece = dict["Body", NDArray[np.int64]]
 
 

@@ -25,11 +25,11 @@ from phyxel.models.phyxel.contact.impulses import BodyContact
 from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.movers.energy_guard import EnergyGuard
 from phyxel.movers.melting import Melting, is_fluid
-from phyxel.movers.mover import Floats, Piece, State
+from phyxel.movers.mover import Floats, Piece
 from phyxel.movers.phyxel_cracks import PhyxelCracks
 from phyxel.movers.surroundings import refuse_overlap
+from phyxel.state import State, prefixed, unprefixed
 from phyxel.surface.surfels import Surfels
-from phyxel.world.checkpoint import below, under
 
 if TYPE_CHECKING:
     from phyxel.world import World
@@ -563,10 +563,10 @@ class PhyxelBodies:
 
     def state(self) -> State:
         return {
-            **below("model.", self.model.state()),
-            **below("pool.", self.pool.state()),
-            **below("energies.", self._energies.state()),
-            **below("cracking.", self.cracking.state()),
+            **prefixed("model.", self.model.state()),
+            **prefixed("pool.", self.pool.state()),
+            **prefixed("energies.", self._energies.state()),
+            **prefixed("cracking.", self.cracking.state()),
             "step": np.array(self._step),
             "integrator": np.array(self._integrator or ""),
             "origins": np.array([body.origin for body in self.bodies]),
@@ -576,8 +576,8 @@ class PhyxelBodies:
     def restore(self, state: State) -> None:
         if (self.model.reshaped or self.model.relaid) and not state["model.changed"].any():
             self._be_born_again()
-        self.model.restore(under("model.", state))
-        self.pool.restore(under("pool.", state))
+        self.model.restore(unprefixed("model.", state))
+        self.pool.restore(unprefixed("pool.", state))
         if self.model.relaid:
             self.renew_contact()
         self._step = float(state["step"])
@@ -587,8 +587,8 @@ class PhyxelBodies:
             body.origin = origin
         self._write_surroundings()
         self.contact.resume(state["slack"])
-        self._energies.restore(under("energies.", state))
-        self.cracking.restore(under("cracking.", state))
+        self._energies.restore(unprefixed("energies.", state))
+        self.cracking.restore(unprefixed("cracking.", state))
 
     def _be_born_again(self) -> None:
         """Bodies that have been reshaped since get their first shape back."""

@@ -18,10 +18,10 @@ from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.fields import ForceField, SurfaceField, Wind, drawn_to, filled_with
 from phyxel.material import Mixture
 from phyxel.models.particles.model import ParticleModel
-from phyxel.movers.mover import Piece, State
+from phyxel.movers.mover import Piece
 from phyxel.movers.surroundings import Surroundings
+from phyxel.state import State, prefixed, unprefixed
 from phyxel.surface.surfels import Surfels
-from phyxel.world.checkpoint import below, under
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -246,11 +246,11 @@ class SheetBody:
 
     def state(self) -> State:
         """All that a checkpoint must keep."""
-        return below("model.", self.model.state()) | {"origin": self.body.origin}
+        return prefixed("model.", self.model.state()) | {"origin": self.body.origin}
 
     def restore(self, state: State) -> None:
         """Take over what `state` gave."""
-        self.model.restore(under("model.", state))
+        self.model.restore(unprefixed("model.", state))
         self.body.origin = state["origin"]
         self._setting.arrived = False
         self._told = ()
@@ -346,12 +346,12 @@ class SheetBodies:
     # Checkpoints
 
     def state(self) -> State:
-        states = [below(f"body{k}.", film.state()) for k, film in enumerate(self._films.values())]
+        states = [prefixed(f"body{k}.", film.state()) for k, film in enumerate(self._films.values())]
         return {name: array for state in states for name, array in state.items()}
 
     def restore(self, state: State) -> None:
         for k, film in enumerate(self._films.values()):
-            film.restore(under(f"body{k}.", state))
+            film.restore(unprefixed(f"body{k}.", state))
 
 
 def _thinnest(collider: Collider) -> float:

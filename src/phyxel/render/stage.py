@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.body.inside import Inside
 from phyxel.contact.colliders import Collider, Ground
+from phyxel.device import as_vectors
 from phyxel.errors import PhyxelError
 from phyxel.material.look import LOOKS
 from phyxel.points.frames import tangents
@@ -25,7 +26,6 @@ from phyxel.render.inside.insight import Insight
 from phyxel.render.inside.legend import ROOM, bar_scale
 from phyxel.render.splat import Renderer, averaged
 from phyxel.render.stuff import SHEET, UNDER
-from phyxel.solid.winding import as_vectors
 from phyxel.surface.discs import Discs
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World

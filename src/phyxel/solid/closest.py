@@ -15,9 +15,10 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.device import as_vectors
 from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, guided, laid_guide
 from phyxel.solid.mpu import Tree, build_tree, implicit_value
-from phyxel.solid.winding import Soup, as_vectors, by_neighbourhood, winding_number
+from phyxel.solid.winding import Soup, by_neighbourhood, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -10,9 +10,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
+from phyxel.device import as_vectors
 from phyxel.points.cloud import Mesh
 from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, guided, laid_guide
-from phyxel.solid.winding import Soup, as_vectors, by_neighbourhood, winding_number
+from phyxel.solid.winding import Soup, by_neighbourhood, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

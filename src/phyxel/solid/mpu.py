@@ -19,9 +19,9 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.device import as_vectors
 from phyxel.mls.neighbours import z_order
 from phyxel.solid.patches import Patch, Points, b_spline, cell_value, fit_cells
-from phyxel.solid.winding import as_vectors
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

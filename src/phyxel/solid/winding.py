@@ -13,6 +13,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.device import as_vectors
 from phyxel.points.frames import tangents
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -30,11 +31,6 @@ def wind(first: int, mesh: wp.uint64, points: wp.array(dtype=wp.vec3), number: w
     """Winding number at each point."""
     i = first + wp.tid()
     number[i] = winding_number(mesh, points[i])
-
-
-def as_vectors(positions: Floats, device: wp.Device) -> wp.array:
-    """(N, 3) numbers as N vectors in single precision on the device."""
-    return wp.array(np.ascontiguousarray(positions, np.float32), dtype=wp.vec3, device=device)
 
 
 def by_neighbourhood(points: Floats) -> NDArray[np.intp]:

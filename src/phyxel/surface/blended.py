@@ -29,6 +29,7 @@ from phyxel.contact.mold import Mold
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
 from phyxel.models.phyxel.model import PhyxelModel
+from phyxel.state import unprefixed
 from phyxel.surface.carried import Carried, keep_out
 from phyxel.surface.discs import OVERLAP, Discs, DiscShape
 from phyxel.surface.implicit_skin import LOST, WET, ImplicitSkin
@@ -153,7 +154,7 @@ class Blended:
     @staticmethod
     def restored(zombies: Carried, state: dict[str, NDArray[Any]], seed: int = 0) -> Blended:
         """From what `state` gave."""
-        shown = {name.removeprefix("shown."): array for name, array in state.items() if name.startswith("shown.")}
+        shown = unprefixed("shown.", state)
         known = Known(**{field.name: state[field.name] for field in fields(Known)})
         return Blended(zombies, Carried.restored(shown, zombies.position.device), known, seed)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.models.particles.sheet import Sheet
 from phyxel.surface.skin import PressedSkin
 
 if TYPE_CHECKING:
@@ -44,18 +43,8 @@ def _found(body: Body) -> PressedSkin:
         if not body.ring.is_open:
             return PressedSkin(itself, area)
         return PressedSkin(np.tile(itself, 2), np.concatenate([area, -area]))
-    if body.sheet is not None:
-        return _of_sheet(body.sheet, body.unit)
     if body.has_melted:
         carried = body.surface.carried
         return PressedSkin.found(carried.positions, carried.normals.astype(np.float64), body.positions)
     assert body.cloud.normals is not None
     return PressedSkin.found(body.placed_cloud(), body.cloud.normals.astype(np.float64) @ body.rotation.T, body.birth)
-
-
-def _of_sheet(sheet: Sheet, unit: float) -> PressedSkin:
-    """A piece for each particle; of an open surface one for each of its two sides."""
-    node, area = np.arange(len(sheet.X)), (unit**2 * sheet.areas)[:, None] * sheet.normals
-    if sheet.closed:
-        return PressedSkin(node, area)
-    return PressedSkin(np.tile(node, 2), np.concatenate([area, -area]))

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.contact.table import table_type
+from phyxel.device import as_vectors
 from phyxel.mls.neighbours import grid_for
-from phyxel.solid.winding import as_vectors
 from phyxel.surface.carried import Carried
 from phyxel.surface.relief import NEARS, wall_at
 

@@ -18,8 +18,8 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.cache import Once, anew
 from phyxel.mls.neighbours import nearest
-from phyxel.once import Once, anew
 from phyxel.surface.carried import kept_out
 from phyxel.surface.discs import Discs, Rest
 

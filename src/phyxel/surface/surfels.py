@@ -8,12 +8,13 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.cache import Once, anew
 from phyxel.cracks.cracks import Cracks
 from phyxel.mls.carry import Carriers
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.mls.visibility import Sees
 from phyxel.models.phyxel.model import PhyxelModel
-from phyxel.once import Once, anew
+from phyxel.state import unprefixed
 from phyxel.surface.blended import Blended
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, DiscShape, Rest
@@ -221,7 +222,7 @@ class Surfels:
     def restore(self, state: dict[str, NDArray[Any]], unit: float) -> None:
         """Take over what `state` gave; `unit` [m] is the node spacing."""
         self._carried, self.blend, self._layers = Carried.restored(state, self._device), None, None
-        blend = {name.removeprefix("blend."): array for name, array in state.items() if name.startswith("blend.")}
+        blend = unprefixed("blend.", state)
         if blend:
             self.blend = Blended.restored(self._carried, blend)
         self._spacing = state.get("spacing")

@@ -10,8 +10,8 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.device import as_vectors
 from phyxel.mls.neighbours import grid_for
-from phyxel.solid.winding import as_vectors
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

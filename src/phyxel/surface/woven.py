@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel import device as dev
+from phyxel.cache import Once, anew
 from phyxel.contact.table import table_type
+from phyxel.device import as_vectors
 from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.once import Once, anew
-from phyxel.solid.winding import as_vectors
 from phyxel.surface.carried import FAR, clearance_at, kept_out
 from phyxel.surface.discs import Discs, DiscShape
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.contact.colliders import Collider
+from phyxel.device import as_vectors
 from phyxel.export.follow import keeps_its_shape
 from phyxel.export.meshes import mesh_of
 from phyxel.render.stage import collider_discs
-from phyxel.solid.winding import as_vectors
 from phyxel.surface.discs import Discs
 from phyxel.view.encode import Encoded, Encoder
 from phyxel.view.messages import Blob, DrawnThing

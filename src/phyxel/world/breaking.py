@@ -7,20 +7,20 @@ own nodes with all they have, so mass, momenta and energy are what they were.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body.fragments import deal_out_holds, homes_of_points, narrow, piece_of
 from phyxel.cracks.cracks import Cracks
+from phyxel.state import State, unprefixed
 
 if TYPE_CHECKING:
     from phyxel.body import Body
     from phyxel.world.world import World
 
 Integers = NDArray[np.int64]
-State = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Break:
     @staticmethod
     def restored(state: State) -> Break:
         """From what `state` gave."""
-        cracks = {name.removeprefix("cracks."): array for name, array in state.items() if name.startswith("cracks.")}
+        cracks = unprefixed("cracks.", state)
         arrays = {name: state[name] for name in ("nodes", "points", "crumbs")}
         return Break(str(state["name"]), int(state["events"]), **arrays, cracks=cracks)
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phyxel.errors import CheckpointError
 from phyxel.files import whole_file
+from phyxel.state import State, prefixed, unprefixed
 from phyxel.world.breaking import Break, divide
 
 if TYPE_CHECKING:
     from phyxel.body.holds import Handle
     from phyxel.world.world import World
-
-State = dict[str, NDArray[Any]]
 
 FORMAT = 5
 
@@ -36,11 +34,11 @@ def save(world: World, path: str | os.PathLike[str], note: str) -> None:
     for h, handle in enumerate(_handles(world)):
         content |= {f"hold{h}.taken": handle.taken, f"hold{h}.moved": handle.moved}
     for k, one in enumerate(world.breaks):
-        content |= below(f"break{k}.", one.state())
+        content |= prefixed(f"break{k}.", one.state())
     for body in world.bodies:
-        content |= below(f"fracture.{body.name}.", {} if body.fracture is None else body.fracture.state())
+        content |= prefixed(f"fracture.{body.name}.", {} if body.fracture is None else body.fracture.state())
     for k, mover in enumerate(world.movers):
-        content |= below(f"mover{k}.", mover.state())
+        content |= prefixed(f"mover{k}.", mover.state())
     with whole_file(path) as file:
         np.savez(file, **content)  # type: ignore[arg-type]
 
@@ -70,16 +68,16 @@ def restore(world: World, path: str | os.PathLike[str], note: str) -> None:
         handle.taken, handle.moved = content[f"hold{h}.taken"], content[f"hold{h}.moved"]
     for body in world.bodies:
         if body.fracture is not None:
-            body.fracture.restore(under(f"fracture.{body.name}.", content))
+            body.fracture.restore(unprefixed(f"fracture.{body.name}.", content))
     for k, mover in enumerate(world.movers):
-        mover.restore(under(f"mover{k}.", content))
+        mover.restore(unprefixed(f"mover{k}.", content))
     world.revision += 1
 
 
 def _break_apart(world: World, content: State, path: str | os.PathLike[str]) -> None:
     """Let the same bodies fall apart as had then, each after as many events."""
     breaks: list[Break] = []
-    while found := under(f"break{len(breaks)}.", content):
+    while found := unprefixed(f"break{len(breaks)}.", content):
         breaks.append(Break.restored(found))
     known = len(world.breaks)
     if known > len(breaks) or not all(map(Break.same, world.breaks, breaks)):
@@ -127,13 +125,3 @@ def _handles(world: World) -> list[Handle]:
 def _holds(world: World) -> list[list[int]]:
     """Which body each hold is on, and how many of its points it has."""
     return [[world.bodies.index(handle.body), len(handle.points)] for handle in _handles(world)]
-
-
-def below(prefix: str, state: State) -> State:
-    """A state with names that begin so."""
-    return {prefix + name: array for name, array in state.items()}
-
-
-def under(prefix: str, state: State) -> State:
-    """What of a state has names that begin so, without that beginning."""
-    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}

@@ -7,7 +7,6 @@ To make it of a scan takes many seconds; it depends on the points and some numbe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import warp as wp
@@ -19,9 +18,9 @@ from phyxel.mls.shape_functions import Basis, ShapeValues
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature
 from phyxel.solid.solid import Solid
+from phyxel.state import State, unprefixed
 
 Floats = NDArray[np.float64]
-State = dict[str, NDArray[Any]]
 PLACES = ("points", "nodes", "skin")
 
 
@@ -84,7 +83,7 @@ class Fabric:
         nodes = Fabric.nodes_of(state)
         values = (
             ShapeValues.restored(
-                {name.removeprefix(f"{place}."): x for name, x in state.items() if name.startswith(f"{place}.")},
+                unprefixed(f"{place}.", state),
                 len(nodes),
                 device,
             )

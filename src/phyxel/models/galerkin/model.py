@@ -37,6 +37,7 @@ from phyxel.models.galerkin.preconditioner import RestSystem
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
 from phyxel.models.protocol import Floats, Goal, Hold, check_solid
+from phyxel.state import unprefixed
 
 DEPENDENT = VANISHED
 """Singular values of held points below this, over the largest, are no conditions of their own."""
@@ -671,7 +672,7 @@ class GalerkinModel:
         """Take over what `state` gave; of what was cut, `cracks` know already."""
 
         def cut(name: str) -> Space:
-            kept = {key.removeprefix(f"{name}."): part for key, part in state.items() if key.startswith(f"{name}.")}
+            kept = unprefixed(f"{name}.", state)
             return self.space.restored(kept, self.cracks)
 
         now, tuned = cut("space"), cut("tuned")

@@ -27,6 +27,7 @@ from scipy.sparse.linalg import splu
 from scipy.spatial import cKDTree
 
 from phyxel import device as dev
+from phyxel.cache import Kept, Once
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import Basis, ShapeFunctions, ShapeValues, entries_of
 from phyxel.mls.visibility import Sees
@@ -35,7 +36,6 @@ from phyxel.models.galerkin.cuts import Cracked, Extent, alone, continued, cut_v
 from phyxel.models.galerkin.differences import Difference, Lists, met
 from phyxel.models.galerkin.fabric import Fabric
 from phyxel.models.law import LawRow
-from phyxel.once import Kept, Once
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
