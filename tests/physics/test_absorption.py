@@ -69,7 +69,7 @@ def tumbled(rule: str, turns: float = 5.0) -> np.ndarray:
         world.phyxels.pool._absorb_alone(body)
         if rule == "papers":
             strain = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
-            world.phyxels.model.matter.plastic.assign((stored - strain).astype(np.float32))
+            world.phyxels.model.now.plastic.assign((stored - strain).astype(np.float32))
     return body.surface.positions - body.surface.positions.mean(axis=0)
 
 

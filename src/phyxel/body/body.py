@@ -30,7 +30,7 @@ from phyxel.material.ramp import Ramp
 from phyxel.material.substance import Substance, check_moves, melt_of, usual_material
 from phyxel.material.variation import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
-from phyxel.models.phyxel.model import PhyxelPart
+from phyxel.models.phyxel.matter import PhyxelPart
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
 from phyxel.region import Spot, Vector, Where, as_vector, select

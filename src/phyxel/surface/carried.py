@@ -253,7 +253,7 @@ class Carried(Discs):
         dev.launch(
             describe_motion,
             count,
-            [first_node, model.matter.X, model.u, model.forces.gradient, model.colliders, body, self._motion],
+            [first_node, model.matter.X, model.u, model.now.gradient, model.colliders, body, self._motion],
             self._device,
             split=count > WORTH_SPLITTING,
         )

@@ -62,5 +62,7 @@ def outside_probability(model: PhyxelModel, apart: bool = False) -> NDArray[np.f
     body = np.repeat(np.arange(len(model.ranges)), [high - low for low, high in model.ranges])
     party = wp.array(body.astype(np.int32) if apart else np.zeros(len(model), np.int32), device=model.device)
     outside = wp.empty(len(model), dtype=float, device=model.device)
-    dev.launch(find_outside, len(model), [*model.matter.lists, model.matter.X, party, outside], model.device)
+    near = model.matter.near
+    inputs = [near.start, near.count, near.stride, near.index, model.matter.X, party, outside]
+    dev.launch(find_outside, len(model), inputs, model.device)
     return outside.numpy()
