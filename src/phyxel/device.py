@@ -321,6 +321,12 @@ def _wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):  # type: ignore
     ...
 
 
+@wp.func_native("__builtin_assume(entries.strides[0] == sizeof(*entries.data));")
+def packed(entries: wp.array(dtype=Any)):  # type: ignore[no-untyped-def, valid-type]
+    """Tell the compiler that the entries of a struct's array lie one behind the other, as Warp tells it of arrays that
+    are arguments themselves: 5 % of a loop over neighbours."""
+
+
 @wp.kernel
 def wait_for_all(gate: wp.array(dtype=wp.int32), threads: int):  # type: ignore[no-untyped-def, valid-type]
     """Spin barrier between CPU threads: gate[0] counts arrivals, gate[32] rounds.

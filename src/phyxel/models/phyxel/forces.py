@@ -20,7 +20,7 @@ from typing import Any
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.device import Launch, as_struct
+from phyxel.device import Launch, as_struct, packed
 from phyxel.mls.sums import sum_fit, sum_load
 from phyxel.models.law import (
     energy_density,
@@ -201,6 +201,9 @@ def measure_energy(
     first: int, matter: Any, near: Any, law: Any, now: Any, u: wp.array(dtype=Any), energy: wp.array(dtype=Any)
 ):
     """Elastic energy of each phyxel, the hourglass part included (physics 3.2, 4.1)."""
+    packed(near.index)
+    packed(near.weight)
+    packed(matter.X)
     i = first + wp.tid()
     Xi = matter.X[i]
     ui = u[i]

@@ -27,7 +27,7 @@ import numpy as np
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared, as_struct
+from phyxel.device import Launch, Program, Shared, as_struct, packed
 from phyxel.models.phyxel.conjugate import (
     INDEFINITE,
     RZ,
@@ -83,6 +83,11 @@ def start_step(first: int, now: Any, outside: Any, met: Any, step: Any):
 @wp.kernel
 def look_ahead(first: int, matter: Any, now: Any, step: Any):
     """u + Δt v' and the same plus βv', for the damped force there (physics 5.4, 5.7)."""
+    packed(matter.damping)
+    packed(now.u)
+    packed(now.v)
+    packed(step.ahead)
+    packed(step.y)
     i = first + wp.tid()
     step.ahead[i] = now.u[i] + step.dt[0] * now.v[i]
     step.y[i] = step.ahead[i] + matter.damping[i] * now.v[i]
@@ -91,6 +96,12 @@ def look_ahead(first: int, matter: Any, now: Any, step: Any):
 @wp.kernel
 def find_residual(first: int, matter: Any, now: Any, outside: Any, met: Any, step: Any):
     """The momentum that is missing, whole (`rest`) and where it is free to act (`r`) (physics 5.4)."""
+    packed(matter.mass)
+    packed(now.force)
+    packed(now.v)
+    packed(step.v_old)
+    packed(met.rest)
+    packed(step.r)
     i = first + wp.tid()
     b = matter.body[i]
     pushed = (

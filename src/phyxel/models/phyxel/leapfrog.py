@@ -11,6 +11,7 @@ from phyxel import device as dev
 from phyxel.contact.colliders import rebound
 from phyxel.contact.distances import PLANE
 from phyxel.contact.table import deformed, distance_to, reach_along
+from phyxel.device import packed
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -41,6 +42,13 @@ def move(
     phyxel is, J F; but while it touches, it follows that slowly: the collider pushes the phyxel alone, though J depends
     on its neighbours too, and in step with their vibration it would feed it.
     """
+    packed(matter.X)
+    packed(matter.mass)
+    packed(now.u)
+    packed(now.v)
+    packed(now.force)
+    packed(now.gradient)
+    packed(now.ball)
     i = first + wp.tid()
     b = matter.body[i]
     slot = outside.hold[i]

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.contact.table import distance_to
-from phyxel.device import Launch, Program, Shared, as_struct
+from phyxel.device import Launch, Program, Shared, as_struct, packed
 from phyxel.mls.moments import weighing
 from phyxel.mls.moving import MovingLists
 from phyxel.mls.neighbours import PairList, find_pairs
@@ -82,6 +82,11 @@ def crowding_by_walls(colliders: Any, body: int, x: Any, h: Any):
 def find_crowding(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now: Any, melt: Any, colliders: Any):
     """c_i/c⁰, p_i of those that are fluid with the push of the walls, and half of α√(Kρ). A pair has the mean of two
     supports, twice `half` (physics 7.4)."""
+    packed(matter.near.index)
+    packed(matter.X)
+    packed(now.u)
+    packed(now.rest_volume)
+    packed(melt.half)
     i = nodes[first + wp.tid()]
     x = matter.X[i] + now.u[i]
     half_i = melt.half[i]
@@ -111,6 +116,14 @@ def find_crowding(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now:
 @wp.kernel
 def push_apart(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now: Any, melt: Any):
     """Add the forces of the pressure, and of a viscosity along the line between neighbours (physics 7.4, 7.6)."""
+    packed(matter.near.index)
+    packed(matter.X)
+    packed(now.u)
+    packed(now.v)
+    packed(now.rest_volume)
+    packed(melt.half)
+    packed(melt.pressure)
+    packed(melt.calm)
     i = nodes[first + wp.tid()]
     x = matter.X[i] + now.u[i]
     half_i = melt.half[i]

@@ -18,7 +18,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared, as_struct
+from phyxel.device import Launch, Program, Shared, as_struct, packed
 from phyxel.mls.neighbours import PairList, find_pairs
 from phyxel.mls.visibility import Sees
 from phyxel.models.phyxel.contact.groups import SkinGroups, gaps
@@ -114,6 +114,8 @@ def place_nodes(
     drift: int,
 ):
     """x [m] of all nodes before they moved with v for clock[drift] [s]."""
+    packed(nodes.body)
+    packed(nodes.x)
     i = first + wp.tid()
     b = nodes.body[i]
     nodes.x[i] = nodes.offset[b] + nodes.unit[b] * (X[i] + (u[i] - clock[drift] * v[i]))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.device import Launch
+from phyxel.device import Launch, packed
 from phyxel.models.phyxel.contact.candidates import WORK, Candidates, ContactNodes, ContactPart
 from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, find_contacts, pair_weight
 from phyxel.solid.distance_grid import DistanceGrid, laid_guide
@@ -54,6 +54,10 @@ def sum_shares(
     mass: wp.array(dtype=float),
 ):
     """S_k/m_k of each node (physics 15.6)."""
+    packed(nodes.count)
+    packed(nodes.index)
+    packed(nodes.body)
+    packed(contacts.target)
     k = first + wp.tid()
     if nodes.count[k] == 0:
         return
@@ -65,7 +69,7 @@ def sum_shares(
     while entry < end:
         i = nodes.index[entry]
         if contacts.target[i] == nodes.body[k]:
-            shares += pair_weight(i, k, nodes) * contacts.per_weight[i]
+            shares += pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) * contacts.per_weight[i]
         entry += 1
     contacts.yielding[k] = 0.0
     if hold[k] < 0:
@@ -84,6 +88,8 @@ def find_impulses(
 ):
     """The impulse that ends the approach of each node, with Coulomb's friction, and the shift that takes a share of the
     depth back, if there is to be one. A node that is apart may still close its gap in this step (physics 15.6)."""
+    packed(nodes.count)
+    packed(contacts.target)
     i = first + wp.tid()
     b = contacts.target[i]
     if nodes.count[i] == 0 or b < 0:
@@ -108,7 +114,7 @@ def find_impulses(
     while entry < end:
         k = nodes.index[entry]
         if nodes.body[k] == b:
-            w = pair_weight(i, k, nodes) * contacts.yielding[k]
+            w = pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) * contacts.yielding[k]
             r = nodes.x[k] - centre
             gives_n += w * wp.length_sq(n + wp.cross(turn_n, r))
             gives_t += w * wp.length_sq(t + wp.cross(turn_t, r))
@@ -150,6 +156,10 @@ def take_impulses(
 ):
     """What the contacts of each node do to it. The step is taken with the velocity they leave; a shift moves only
     (physics 15.5, 15.6)."""
+    packed(nodes.count)
+    packed(nodes.index)
+    packed(nodes.body)
+    packed(contacts.target)
     k = first + wp.tid()
     if nodes.count[k] == 0 or hold[k] >= 0:
         return
@@ -164,7 +174,7 @@ def take_impulses(
     while entry < end:
         i = nodes.index[entry]
         if contacts.target[i] == nodes.body[k]:
-            s = pair_weight(i, k, nodes) * contacts.per_weight[i]
+            s = pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) * contacts.per_weight[i]
             r = nodes.x[k] - contacts.centre[i]
             pushed -= s * (contacts.impulse[i] + wp.cross(contacts.twist[i], r))
             moved -= s * (contacts.shift[i] + wp.cross(contacts.shift_twist[i], r))

@@ -51,30 +51,14 @@ def share_weight(squared_distance: float, farthest: float):
 
 
 @wp.func
-def pair_weight(i: int, k: int, nodes: ContactNodes):
-    """How much of what happens to node i happens to node k, before it is shared out; the same from both sides."""
-    farthest = touching_distance(nodes.ball[i], nodes.ball[k], nodes.unit[nodes.body[i]], nodes.unit[nodes.body[k]])
-    return share_weight(wp.length_sq(nodes.x[k] - nodes.x[i]), farthest)
-
-
-@wp.func
-def nearest_candidate(i: int, own: bool, nodes: ContactNodes):
-    """The nearest candidate of the own body, or of others, in its own spacings; -1 if none is within touching
-    distance."""
-    nearest = int(-1)
-    least = float(1.0e30)
-    entry = i * nodes.capacity
-    end = entry + nodes.count[i]
-    while entry < end:
-        k = nodes.index[entry]
-        unit = nodes.unit[nodes.body[k]]
-        distance = wp.length_sq(nodes.x[k] - nodes.x[i]) / (unit * unit)
-        finer = nodes.unit[nodes.body[i]] < COARSER * unit
-        if (nodes.body[k] == nodes.body[i]) == own and finer and distance < least and pair_weight(i, k, nodes) > 0.0:
-            least = distance
-            nearest = k
-        entry += 1
-    return nearest
+def pair_weight(
+    i: int, k: int, unit: wp.array(dtype=float), body: wp.array(dtype=wp.int32), ball: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec3),
+):  # fmt: skip
+    """How much of what happens to node i happens to node k, before it is shared out; the same from both sides. It takes
+    arrays of `ContactNodes`: a struct would be copied for each pair."""
+    farthest = touching_distance(ball[i], ball[k], unit[body[i]], unit[body[k]])
+    return share_weight(wp.length_sq(x[k] - x[i]), farthest)
 
 
 @wp.struct
@@ -180,9 +164,29 @@ def find_contacts(
     contacts.target[i] = -1
     if nodes.count[i] == 0:
         return
-    j = nearest_candidate(i, False, nodes)
+    # the nearest candidates of other bodies and of the own, in their own spacings, that are within touching distance
+    j = int(-1)
+    own = int(-1)
+    least = float(FAR)
+    least_own = float(FAR)
+    entry = i * nodes.capacity
+    end = entry + nodes.count[i]
+    while entry < end:
+        k = nodes.index[entry]
+        unit = nodes.unit[nodes.body[k]]
+        alike = nodes.body[k] == nodes.body[i]
+        away = wp.length_sq(nodes.x[k] - nodes.x[i]) / (unit * unit)
+        finer = nodes.unit[nodes.body[i]] < COARSER * unit
+        nearer = finer and away < wp.where(alike, least_own, least)
+        if nearer and pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) > 0.0:
+            if alike:
+                own = k
+                least_own = away
+            else:
+                j = k
+                least = away
+        entry += 1
     n, room = surface_met(i, j, nodes, guides, X, support, past, gradient)
-    own = nearest_candidate(i, True, nodes)
     n_own, room_own = surface_met(i, own, nodes, guides, X, support, past, gradient)
     if room_own < room:
         j = own
@@ -200,7 +204,7 @@ def find_contacts(
     while entry < end:
         k = nodes.index[entry]
         if nodes.body[k] == b:
-            w = pair_weight(i, k, nodes)
+            w = pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x)
             r = nodes.x[k] - nodes.x[i]
             total += w
             lever += w * r
@@ -238,7 +242,7 @@ def against_patch(
     while entry < end:
         k = nodes.index[entry]
         if nodes.body[k] == b:
-            part = pair_weight(i, k, nodes) * v[k]
+            part = pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) * v[k]
             velocity += part
             spin += wp.cross(nodes.x[k] - centre, part)
         entry += 1

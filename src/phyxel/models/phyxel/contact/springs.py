@@ -86,7 +86,7 @@ def tighten(
     while entry < end:
         k = nodes.index[entry]
         if nodes.body[k] == b:
-            s = pair_weight(i, k, nodes) * contacts.per_weight[i]
+            s = pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) * contacts.per_weight[i]
             patch += s * (mass[k] + dt[0] * dt[0] * wp.trace(block[k]) / 3.0)
         entry += 1
     patch = patch * nodes.unit[b]
@@ -161,7 +161,7 @@ def gathered(
     while entry < end:
         i = nodes.index[entry]
         if contacts.target[i] == nodes.body[k]:
-            s = pair_weight(i, k, nodes) * contacts.per_weight[i]
+            s = pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) * contacts.per_weight[i]
             pushed -= s * (contacts.impulse[i] + wp.cross(contacts.twist[i], nodes.x[k] - contacts.centre[i]))
         entry += 1
     return pushed
@@ -237,7 +237,7 @@ def block_springs(
     while entry < end:
         i = nodes.index[entry]
         if contacts.target[i] == nodes.body[k]:
-            s = pair_weight(i, k, nodes) * contacts.per_weight[i]
+            s = pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) * contacts.per_weight[i]
             total += s * s * spring_block(i, contacts, springs)
         entry += 1
     stiffer[k] = total / nodes.unit[nodes.body[k]]
