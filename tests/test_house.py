@@ -89,7 +89,7 @@ STILL: dict[str, set[str]] = {
         "bench.cracks bench.g05",
         "body.appearance body.body body.fragments body.holds body.picking body.probes body.skeleton body.spaces",
         "models.galerkin.cuts models.galerkin.differences models.galerkin.space",
-        "models.phyxel.contact.candidates models.phyxel.contact.impulses models.phyxel.contact.patches models.phyxel.contact.springs models.phyxel.implicit models.phyxel.melt models.phyxel.model models.phyxel.reshape",  # noqa: E501
+        "models.phyxel.contact.candidates models.phyxel.contact.impulses models.phyxel.contact.patches models.phyxel.contact.springs models.phyxel.implicit models.phyxel.melt models.phyxel.model models.phyxel.reference_shape",  # noqa: E501
         "movers.melt_surface movers.melting movers.phyxel_bodies movers.phyxel_cracks",
         "points.load points.sheets",
         "render.inside.insight render.stage",
