@@ -5,6 +5,7 @@ and nothing is added to it. `LOCAL` and `BORROWED` are exceptions that are meant
 """
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src" / "phyxel"
+ROOTS = (SOURCE, HERE.parent)
 
 FOUNDATION = ("errors", "device", "files", "units", "region", "cache", "rotation", "state")
 CORE = (
@@ -295,6 +297,17 @@ def test_tests_stand_where_the_source_stands() -> None:
     hold("tests without a source", found, "tests/room/test_thing.py tests src/phyxel/room/thing.py: rename or merge it")
 
 
+def test_the_page_on_the_house_names_what_is_there() -> None:
+    page = (HERE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    lost = [path for path in re.findall(r"`([\w/]+\.py)`", page) if not any((root / path).exists() for root in ROOTS)]
+    for path, name in re.findall(r"`([\w/]+\.py)` `([\w.]+)`", page):
+        tree = ast.parse((SOURCE / path).read_text(encoding="utf-8"))
+        if name not in {f"{outer}{node.name}" for outer, node in definitions(tree)}:
+            lost.append(f"{path} {name}")
+    lost += [f"{room}/" for room in CORE + LEAVES if room != "fields" and f"`{room}/`" not in page]
+    assert not lost, f"docs/architecture.md is behind the source: {', '.join(lost)}"
+
+
 # ---- How the lists are kept ----
 
 
@@ -366,6 +379,15 @@ def imports(outside: bool = False) -> tuple[Import, ...]:
 
 def functions(tree: ast.Module) -> Iterator[ast.AST]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+
+
+def definitions(tree: ast.Module) -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef]]:
+    """Classes and functions, and methods behind the name of their class and a dot."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield "", node
+        if isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.", inner) for inner in node.body if isinstance(inner, ast.FunctionDef))
 
 
 def targets(node: ast.AST) -> Iterable[str]:
