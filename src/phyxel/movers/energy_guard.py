@@ -48,7 +48,8 @@ class EnergyGuard:
         return next((one for one in found if one is not None), None)
 
     def _gained_by(self, party: frozenset[Body], met_before: bool, world: World) -> tuple[Body, float] | None:
-        """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall."""
+        """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall
+        (physics 5.9)."""
         if any(body.force.any() or any(field.acts_on(body) for field in world.acting) for body in party):
             return None
         now = {body: body.diagnostics() for body in party}

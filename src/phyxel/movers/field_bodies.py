@@ -1,4 +1,5 @@
-"""All bodies of a world that move on their own, Galerkin, modal and rigid ones: they step together, then they meet."""
+"""All bodies of a world that move on their own, Galerkin, modal and rigid ones: they step together, then they meet
+(physics 15.8)."""
 
 from __future__ import annotations
 
