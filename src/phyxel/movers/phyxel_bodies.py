@@ -32,6 +32,7 @@ from phyxel.models.phyxel.relaxation import STEPS_OF_A_STAGE, relax
 from phyxel.movers.energy_guard import EnergyGuard
 from phyxel.movers.melting import Melting, is_fluid
 from phyxel.movers.mover import Floats, MoverWorld, Parts, Piece
+from phyxel.movers.phyxel_contact import contact_of, place_contact
 from phyxel.movers.phyxel_cracks import PhyxelCracks
 from phyxel.movers.surroundings import refuse_overlap
 from phyxel.state import State, prefixed, unprefixed
@@ -219,7 +220,7 @@ class PhyxelBodies:
     def renew_contact(self) -> None:
         """Other bodies than before meet each other, or otherwise."""
         model = self.model
-        model.set_contact(BodyContact(model, tuple(self.bodies), self.melting.bodies, self.melting.flows))
+        model.set_contact(contact_of(model, self.bodies, self.melting.bodies, self.melting.flows))
 
     def neighbours_changed(self) -> None:
         """Cracks have parted some."""
@@ -415,7 +416,7 @@ class PhyxelBodies:
             model.set_acceleration(b, push / body.unit)
         self._span = (self.time, self.time)
         self._place_colliders(self.time)
-        self.contact.place()
+        place_contact(self.contact, self.bodies)
 
     def _place_colliders(self, at: float) -> None:
         origins = np.array([body.origin for body in self.bodies])
@@ -485,7 +486,7 @@ class PhyxelBodies:
                 self.model.recentre(bodies, shift)
                 anchor.origin = anchor.origin + anchor.unit * shift
                 self._place_colliders(self.time)
-                self.contact.place()
+                place_contact(self.contact, self.bodies)
 
     def _check_for_blow_up(self) -> None:
         if not math.isfinite(self.model.fastest()):
