@@ -27,6 +27,7 @@ from scipy.spatial import cKDTree
 from phyxel.mls.shape_functions import entries_of
 from phyxel.models.modal.constraints import SINGULAR, sweep_contacts
 from phyxel.models.protocol import Tangible
+from phyxel.rotation import axes_about
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -273,18 +274,10 @@ def _contacts(
     away = (place - other.skin[surfels])[:, :, None]
     beside = np.asarray(np.linalg.solve(other.deformation[surfels], away)[:, :, 0], np.float64)
     rows = one.outline.rows(points), other.outline.rows(surfels, beside)
-    axes = axes_of(normal)
+    axes = axes_about(normal)
     moved = rows[0] @ one.way - rows[1] @ other.way
     way = np.einsum("kab,kb->ka", axes, moved)
     return FieldContacts(a, b, rows, axes, gap, way, math.sqrt(one.friction * other.friction))
-
-
-def axes_of(normal: Floats) -> Floats:
-    """Normals (k, 3) and two tangents of each, shape (k, 3, 3)."""
-    helper = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
-    first = np.cross(normal, helper)
-    first /= np.linalg.norm(first, axis=1)[:, None]
-    return np.stack([normal, first, np.cross(normal, first)], axis=1)
 
 
 def _fewer(contacts: FieldContacts, count: int) -> FieldContacts:

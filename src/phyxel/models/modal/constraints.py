@@ -20,7 +20,8 @@ from scipy.linalg import cho_factor, cho_solve
 from phyxel import device as dev
 from phyxel.models.modal.basis import Basis
 from phyxel.models.modal.modes import UNFELT
-from phyxel.models.modal.warping import cross_matrix, warp, warp_derivative
+from phyxel.models.modal.warping import warp, warp_derivative
+from phyxel.rotation import cross_matrix
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from phyxel.contact.touch import Touch
 from phyxel.models.modal.constraints import FramePose, PointPatch, Rows
 from phyxel.models.protocol import Hold
+from phyxel.rotation import axes_about
 
 Floats = NDArray[np.float64]
 
@@ -34,10 +35,7 @@ class TouchingPoints:
         self._predicted = predicted
         self._stuck = before + dt * touch.velocity
         self._approach = np.einsum("ka,ka->k", (predicted - before) / dt - touch.velocity, touch.normal)
-        helper = np.eye(3)[np.argmin(np.abs(touch.normal), axis=1)]
-        first = np.cross(touch.normal, helper)
-        first /= np.linalg.norm(first, axis=1)[:, None]
-        self._axes = np.stack([touch.normal, first, np.cross(touch.normal, first)], axis=1)
+        self._axes = axes_about(touch.normal)
         """normal and two tangents, shape (k, 3, 3)"""
 
     def rows(self, z: Floats, pose: FramePose) -> Rows:

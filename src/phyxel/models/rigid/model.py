@@ -15,16 +15,15 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.spatial.transform import Rotation
 
 from phyxel.contact.touch import Feel
 from phyxel.material import Mixture
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.field_contact import NEAR, along_axes, axes_of, scattered, solved
+from phyxel.models.field_contact import NEAR, along_axes, scattered, solved
 from phyxel.models.galerkin.footing import RESTING
 from phyxel.models.modal.basis import rigid_pace
-from phyxel.models.modal.warping import cross_matrix, turn_by
 from phyxel.models.protocol import Goal, Hold
+from phyxel.rotation import axes_about, cross_matrix, rotation_by, spun_on
 
 Floats = NDArray[np.float64]
 
@@ -165,8 +164,8 @@ class RigidModel:
         """Where the spin takes it, by the midpoint rule: L stays."""
         half = R
         for _ in range(4):
-            half = turn_by(0.5 * dt * self._spun(half)) @ R
-        return np.asarray(Rotation.from_matrix(turn_by(dt * self._spun(half)) @ R).as_matrix())
+            half = rotation_by(0.5 * dt * self._spun(half)) @ R
+        return spun_on(R, dt * self._spun(half))
 
     def _follow(self, goals: Sequence[Goal], dt: float) -> None:
         there = np.concatenate(
@@ -184,7 +183,7 @@ class RigidModel:
         near = np.flatnonzero(touch.gap < NEAR)
         if not len(near) or touch.gap.min() > 0:
             return
-        rows, axes = csr_array(rows[near]), axes_of(touch.normal[near])
+        rows, axes = csr_array(rows[near]), axes_about(touch.normal[near])
         way = np.einsum("kab,kb->ka", axes, dt * (rows @ self.v - touch.velocity[near]))
         gap = touch.gap[near]
         start = gap - way[:, 0]
@@ -252,7 +251,7 @@ class RigidModel:
         spin = self._spin + change[3:]
         self._v = self._v + change[:3]
         self._c = start + dt * (self._v + shift[:3])
-        self._R = np.asarray(Rotation.from_matrix(turn_by(dt * (spin + shift[3:])) @ R).as_matrix())
+        self._R = spun_on(R, dt * (spin + shift[3:]))
         self._L = self._R @ self._inertia @ self._R.T @ spin
         if not self._grip.any() and not self._holds:
             self._L = total - self._mass * np.cross(self._c, self._v)
