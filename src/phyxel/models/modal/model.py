@@ -25,10 +25,21 @@ from phyxel.contact.touch import Feel, Touch
 from phyxel.errors import PhyxelError
 from phyxel.material.material import Mixture, rotated_elasticity
 from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.coulomb import NEAR, RESTING
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import hooke_stress
 from phyxel.models.modal.basis import Basis, OscillatorStep, curls, pace, rigid_pace, straight, turning
-from phyxel.models.modal.constraints import Cone, FramePose, PointPatch, Response, Rows, solve, spread
+from phyxel.models.modal.constraints import (
+    Cone,
+    FramePose,
+    Grip,
+    PointPatch,
+    Response,
+    Rows,
+    TouchingPoints,
+    solve,
+    spread,
+)
 from phyxel.models.modal.frame import FloatingFrame, ModalMotion
 from phyxel.models.modal.modes import (
     Clamp,
@@ -42,7 +53,6 @@ from phyxel.models.modal.modes import (
     pins,
     rigid_shapes,
 )
-from phyxel.models.modal.touching import Grip, TouchingPoints
 from phyxel.models.modal.warping import unwarp, warp_derivative
 from phyxel.models.protocol import Goal, Hold
 from phyxel.rotation import cross_matrix, rotation_by, rotation_vector, rotation_vectors, rotations_by
@@ -53,8 +63,6 @@ POINTS = 12
 """Most points of a hold that are followed: more only say the same again."""
 CONTACTS = 60
 """Most points that touch something at a time."""
-NEAR = 0.1
-"""Gap [spacings] below which a point may come to touch something in this step."""
 ROUNDS = 5
 """of corrections to where held points are"""
 EXACT = 1e-7
@@ -435,7 +443,7 @@ class ModalModel:
         if not calm:
             wanted = [*self._held_velocities(goals, before, pose, dt)]
             if contacts is not None:
-                wanted.append(contacts.velocities(2 * dt * _longest(self._push)))
+                wanted.append(contacts.velocities(RESTING * dt * _longest(self._push)))
             self._match_velocities(joined, np.concatenate(wanted), pose, held, Cone(friction, total), dt)
 
     def _share(self, shift: Floats) -> float:

@@ -19,8 +19,8 @@ from scipy.sparse import csr_array
 from phyxel.contact.touch import Feel
 from phyxel.material import Mixture
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.field_contact import NEAR, along_axes, scattered, solved
-from phyxel.models.galerkin.footing import RESTING
+from phyxel.models.coulomb import NEAR, RESTING, along_axes, from_axes, solved
+from phyxel.models.field_contact import scattered
 from phyxel.models.modal.basis import rigid_pace
 from phyxel.models.protocol import Goal, Hold
 from phyxel.rotation import axes_about, cross_matrix, rotation_by, spun_on
@@ -198,9 +198,7 @@ class RigidModel:
         goal = np.zeros_like(goal)
         goal[:, 0] = gap + (W @ impulses.reshape(-1))[::3]
         shifts = solved(W, goal, np.zeros(len(near)))
-        back = np.swapaxes(axes, 1, 2)
-        pushes, moves = ((back @ part[:, :, None])[:, :, 0] for part in (impulses, shifts))
-        self.push(rows, pushes, moves, before, dt)
+        self.push(rows, from_axes(axes, impulses), from_axes(axes, shifts), before, dt)
         pressed = impulses[:, 0] > 0
         sticks = pressed & (np.linalg.norm(impulses[:, 1:], axis=1) < touch.friction[near] * impulses[:, 0])
         kept = np.where(sticks[:, None], True, pressed[:, None] & np.array([True, False, False]))
