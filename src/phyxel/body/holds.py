@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
-from phyxel.contact.paths import spin_between, turned
 from phyxel.errors import PhyxelError
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.visibility import seen_pairs
 from phyxel.region import Vector, as_vector
+from phyxel.rotation import euler, spin_between, spun
 
 if TYPE_CHECKING:
     from phyxel.body.body import Body
@@ -139,16 +138,16 @@ def turn_of(label: str, turn: HoldMotion | None, start: float) -> Callable[[floa
         return lambda time: np.eye(3)
     if callable(turn):
         as_vector(label, turn(start), "degrees")
-        return lambda time: _turned(as_vector(label, turn(time), "degrees"))
+        return lambda time: euler(as_vector(label, turn(time), "degrees"))
     times, turns = _keys(label, turn, start)
     spins = [_spin(one, other) for one, other in pairwise(turns)]
 
     def rotation(time: float) -> Floats:
         after = int(np.searchsorted(times, time))
         if after == 0 or after == len(times):
-            return _turned(turns[min(after, len(times) - 1)])
+            return euler(turns[min(after, len(times) - 1)])
         share = (time - times[after - 1]) / (times[after] - times[after - 1])
-        return np.asarray(Rotation.from_rotvec(share * spins[after - 1]).as_matrix() @ _turned(turns[after - 1]))
+        return spun(euler(turns[after - 1]), share * spins[after - 1])
 
     return rotation
 
@@ -186,11 +185,7 @@ def _spin(one: Floats, other: Floats) -> Floats:
     also many times around; else the short way."""
     if np.count_nonzero((one != 0) | (other != 0)) <= 1:
         return np.asarray(np.radians(other - one))
-    return spin_between(_turned(one), _turned(other))
-
-
-def _turned(degrees: Floats) -> Floats:
-    return turned((float(degrees[0]), float(degrees[1]), float(degrees[2])))
+    return spin_between(euler(one), euler(other))
 
 
 def picked(body: Body, at: int | Vector, radius: float | None) -> NDArray[np.int64]:
