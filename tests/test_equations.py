@@ -11,7 +11,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 WITHOUT: set[str] = {
     "models/galerkin/preconditioner.py",
-    "models/modal/constraints.py",
     "models/particles/arrival.py",
     "models/particles/balance.py",
     "models/particles/coarse.py",

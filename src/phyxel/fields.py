@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from phyxel.body.picking import PICKED, surfel_at
+from phyxel.body.holds import PICKED, surfel_at
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material.variation import Channel
 from phyxel.region import Ball, Spot, Vector, Where, as_vector, select
-from phyxel.surface.skin import summed
+from phyxel.surface.hull import summed
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -277,7 +277,9 @@ class Push(ForceField):
     def _weights(self, body: Body) -> Floats:
         where, label, count = self.where, f"{self.label}: {body.name}", len(body.birth)
         if isinstance(where, Channel) or callable(where):
-            given = where.over(body) if isinstance(where, Channel) else np.asarray(where(body.birth))
+            given = (
+                where.over(body.painted(body.birth)) if isinstance(where, Channel) else np.asarray(where(body.birth))
+            )
             if given.shape != (count,) or not (np.isfinite(given).all() and (given >= 0).all()):
                 raise PhyxelError(f"{label}: give each of its {count} nodes a finite weight of 0 or more, or a mask")
             if given.any():

@@ -17,11 +17,11 @@ from PIL import Image
 
 from phyxel.material.look import Look
 from phyxel.mls.neighbours import nearest
-from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.inside.pen import INK, Pen, layer_of, over
 from phyxel.render.light import Color, Light
 from phyxel.render.splat import Renderer
+from phyxel.rotation import tangents
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind
 from phyxel.solid.solid import Solid

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from phyxel.body import Body
 from phyxel.body.checks import MODES, MOST_MODES, WARP
-from phyxel.body.holds import Handle, Motion, turn_of, way_of
+from phyxel.body.holds import Handle, HoldMotion, turn_of, way_of
 from phyxel.body.inside import Inside
 from phyxel.body.skeleton import Bone, Skeleton
 from phyxel.contact.colliders import Box, Collider, Ground
@@ -20,8 +20,8 @@ from phyxel.fields import Attraction, Filling, ForceField, Push, Wind, Wrap
 from phyxel.material.look import NAMES
 from phyxel.material.material import PRESETS, Material
 from phyxel.material.membrane import MEMBRANES, Membrane
-from phyxel.material.substance import usual_material
 from phyxel.material.variation import CHANNELS, VARYING, Channel
+from phyxel.models.kind import KINDS as MODELS
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
 from phyxel.scene.tables import COLLIDERS, Rate, SourcePart, Table, Triple
@@ -152,15 +152,15 @@ class HoldPart(PlacePart):
             raise ValueError("a bone says where it goes; give no to, turn, over or path beside it")
         return self
 
-    def way(self, time: float) -> Motion:
+    def way(self, time: float) -> HoldMotion:
         """By `to` [m] in `over` [s] from `time` on, or along the path."""
         return _places(self.path) or self._within(self.to, time)
 
-    def turning(self, time: float) -> Motion | None:
+    def turning(self, time: float) -> HoldMotion | None:
         """By `turn` [degrees] in `over` [s] from `time` on, or as the path says."""
         return _turns(self.path) or (self._within(self.turn, time) if any(self.turn) else None)
 
-    def _within(self, goal: Triple, time: float) -> Motion:
+    def _within(self, goal: Triple, time: float) -> HoldMotion:
         return [(time + self.over, goal)] if self.over else goal
 
     def take(self, body: Body, time: float, skeleton: Skeleton) -> Handle:
@@ -296,7 +296,7 @@ class BodyPart(SourcePart):
             "warp",
         }
         options = self.model_dump(include=keys)
-        material = self.material.over(usual_material(self.model))
+        material = self.material.over(MODELS[self.model].usual())
         body = Body(
             cloud,
             material=material,
