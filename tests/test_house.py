@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from phyxel.models.kind import KINDS
+
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src" / "phyxel"
 ROOTS = (SOURCE, HERE.parent)
@@ -260,6 +262,23 @@ def test_the_page_on_the_house_names_what_is_there() -> None:
             lost.append(f"{path} {name}")
     lost += [f"{room}/" for room in CORE + LEAVES if room != "fields" and f"`{room}/`" not in page]
     assert not lost, f"docs/architecture.md is behind the source: {', '.join(lost)}"
+
+
+def test_the_page_on_the_house_has_the_table_of_models() -> None:
+    page = (HERE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = "\n".join(table_of_models())
+    assert table in page, f"docs/architecture.md: the table of models is now\n{table}"
+
+
+def table_of_models() -> Iterator[str]:
+    yield "| model | is | nodes | surfels carried by | steps | options of its own | cannot | meets |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for kind in (KINDS[name] for name in KINDS if name in MODELS):
+        lists = (kind.integrators, sorted(kind.options), kind.cannot, sorted(kind.meets))
+        steps, options, cannot, meets = (", ".join(words) for words in lists)
+        name = f"{kind.name} (private)" if kind.private else kind.name
+        cells = (name, kind.summary, kind.nodes, kind.carried_by, steps, options, cannot, meets)
+        yield f"| {' | '.join(cells)} |"
 
 
 # ---- How the lists are kept ----
