@@ -12,8 +12,8 @@ import warp as wp
 from phyxel.bench.registry import BenchSetting, Result, resident_bytes
 from phyxel.device import pick
 from phyxel.material.look import LOOKS
-from phyxel.points.frames import tangents
 from phyxel.points.load import load
+from phyxel.points.normals import tangents
 from phyxel.surface.discs import disc_radii
 
 PICTURES = 15

@@ -19,7 +19,7 @@ from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin.fabric import Fabric
 from phyxel.models.particles.sheet import Sheet
 from phyxel.points.cloud import PointCloud
-from phyxel.points.load import with_unit_normals
+from phyxel.points.completion import with_unit_normals
 from phyxel.points.normals import areas_of, estimate_normals
 from phyxel.region import Vector
 from phyxel.solid.nodes import Nodes

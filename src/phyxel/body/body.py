@@ -21,8 +21,7 @@ from phyxel.body.placement import Anchor
 from phyxel.body.spaces import space_of
 from phyxel.cache import T
 from phyxel.cracks.crack import Crack
-from phyxel.cracks.fracture import Fracture
-from phyxel.cracks.samples import scattered
+from phyxel.cracks.fracture import Fracture, scattered
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
 from phyxel.material.look import look_named

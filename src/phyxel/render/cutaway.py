@@ -17,7 +17,7 @@ from PIL import Image
 
 from phyxel.material.look import Look
 from phyxel.mls.neighbours import nearest
-from phyxel.points.frames import tangents
+from phyxel.points.normals import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.inside.pen import INK, Pen, layer_of, over
 from phyxel.render.light import Color, Light

@@ -18,7 +18,7 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.device import as_vectors
 from phyxel.errors import PhyxelError
 from phyxel.material.look import LOOKS
-from phyxel.points.frames import tangents
+from phyxel.points.normals import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.cast import Actor, Cast
 from phyxel.render.collider_discs import skin_of

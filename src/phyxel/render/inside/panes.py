@@ -14,7 +14,7 @@ from phyxel.body import Body
 from phyxel.body.inside import Plane
 from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.points.frames import tangents
+from phyxel.points.normals import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.inside.lattice import reference_box, signed_distance, uncracked
 from phyxel.render.inside.legend import Legend
