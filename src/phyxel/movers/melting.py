@@ -16,7 +16,7 @@ from phyxel.body import Body
 from phyxel.body.placement import Anchor
 from phyxel.material import Mixture
 from phyxel.models.law import LawRow
-from phyxel.models.phyxel import reshape
+from phyxel.models.phyxel import reference_shape
 from phyxel.movers.melt_surface import MeltSurface
 from phyxel.state import unprefixed
 from phyxel.surface.hull import Hull
@@ -68,7 +68,7 @@ class Melting:
         """Tell the model which bodies flow."""
         bodies = [self._phyxels.bodies.index(body) for body in self.bodies]
         for body in bodies if not self.flows else []:
-            reshape.let_go_of_birth(self._phyxels.model, body)
+            reference_shape.let_go_of_birth(self._phyxels.model, body)
         self._phyxels.model.set_melt(bodies if self.flows else [])
         if self.flows:
             self.skins.begin(self.bodies)
@@ -84,11 +84,11 @@ class Melting:
             self._anchor = body.anchor
         else:
             old, new = body.anchor, self._anchor
-            reshape.rescale(model, index, new.unit, old.unit / new.unit, (old.origin - new.origin) / new.unit)
+            reference_shape.rescale(model, index, new.unit, old.unit / new.unit, (old.origin - new.origin) / new.unit)
             body.anchor = new
             model.set_material(index, body.mixture, body.rotation)
             body.surfels.absorb(new.unit, new.origin)
-        reshape.let_go_of_birth(model, index)
+        reference_shape.let_go_of_birth(model, index)
         self.bodies.append(body)
         body.has_melted = True
         self.set_melt()
@@ -98,7 +98,7 @@ class Melting:
         """The present shape of one body becomes its reference shape."""
         model, anchor = self._phyxels.model, body.anchor
         surface = self._carried(body)
-        shift = reshape.absorb_body(model, self._phyxels.bodies.index(body), body.support, body.sees)
+        shift = reference_shape.absorb_body(model, self._phyxels.bodies.index(body), body.support, body.sees)
         self._move(anchor, shift)
         body.reshaped = True
         surface.absorb(anchor.unit, anchor.origin)
@@ -127,13 +127,15 @@ class Melting:
             return
         low, _ = model.ranges[index]
         chosen = [low + np.flatnonzero((before.which == a) & (body.mixture.which == b)) for a, b in stiffer]
-        stresses = [reshape.stress_under(model, nodes, old[a]) for nodes, (a, _) in zip(chosen, stiffer, strict=True)]
+        stresses = [
+            reference_shape.stress_under(model, nodes, old[a]) for nodes, (a, _) in zip(chosen, stiffer, strict=True)
+        ]
         if body in self.bodies:
             self.absorb()
         elif self._is_due(body, max(old[a].shear_norm for a, _ in stiffer), max(new[b].shear_norm for _, b in stiffer)):
             self._absorb_alone(body)
         for nodes, stress, (_, b) in zip(chosen, stresses, stiffer, strict=True):
-            reshape.take_up_stress(model, nodes, stress, new[b])
+            reference_shape.take_up_stress(model, nodes, stress, new[b])
 
     def _is_due(self, body: Body, old: float, new: float) -> bool:
         """Whether a body has become so much stiffer [Pa] since it was last absorbed, and is so deformed, that it should

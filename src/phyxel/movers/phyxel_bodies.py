@@ -23,6 +23,7 @@ from phyxel.mls.neighbours import PairList
 from phyxel.models.phyxel import cuts
 from phyxel.models.phyxel.contact.impulses import BodyContact
 from phyxel.models.phyxel.model import PhyxelModel
+from phyxel.models.phyxel.relaxation import STEPS_OF_A_STAGE, relax
 from phyxel.movers.energy_guard import EnergyGuard
 from phyxel.movers.melting import Melting, is_fluid
 from phyxel.movers.mover import Floats, Piece
@@ -52,10 +53,8 @@ HOPELESS = 1e-4
 """Step over the period of the fastest vibration below which something is going wrong."""
 MOSTLY = 0.5
 """Share of a part's phyxels without a stress of their own from which on it cannot bend."""
-SETTLING_STEPS = 50
-"""Steps between two looks at how fast a settling world still moves."""
-SETTLING_STAGES = 8
-"""Looks within which a turn is done that takes no time: half a turn at once would go either way round."""
+TURNING_STAGES = 8
+"""Stages of settling within which a turn is done that takes no time: half a turn at once would go either way round."""
 
 
 class PhyxelBodies:
@@ -520,42 +519,19 @@ class PhyxelBodies:
     # Relaxing
 
     def settle(self, tolerance: float, most_steps: int) -> None:
-        """Relax until what is left to go is below `tolerance` spacings.
-
-        Dynamic relaxation: leap-frog with the drag α = 2ω₀ that just stops the slowest motion, ω₀² = v·Kv / v·Mv.
-        ω₀ falls at once and rises slowly, since quick ripples hide the slow motion under them.
-        """
+        """Relax until what is left to go is below `tolerance` spacings."""
         self.time = self.world.time
-        model = self.model
         if self.pool.flows:
             molten = next(body.name for body in self.bodies if is_fluid(body))
             raise PhyxelError(f"settle: {molten} is molten and flows on; use world.advance, or solidify it first")
         self._write_surroundings()
-        model.stop()
-        stages = SETTLING_STAGES if any(handle.turns for handle in self._handles()) else 1
-        slowest, quiet, steps = math.inf, 0, 0
-        while quiet < 3:
-            step = min(model.stable_step(), self.contact.longest_step())
-            drag = 2 * slowest if math.isfinite(slowest) else 0.0
+        stages = TURNING_STAGES if any(handle.turns for handle in self._handles()) else 1
+
+        def drive(stage: int, step: float) -> None:
             self._write_fields(0.0)
-            share = min((steps / SETTLING_STEPS + 1) / stages, 1.0)
-            self._move_holds(self.time + share * DRAG_TIME, step, SETTLING_STEPS)
-            left = SETTLING_STEPS
-            while left > 0:
-                self.contact.longest_step()
-                now = self.contact.prepare(step, left)
-                model.step(step, now, drag)
-                left -= now
-            model.synchronise(drag)
-            steps += SETTLING_STEPS
-            fastest = model.fastest()
-            if not math.isfinite(fastest) or steps > most_steps:
-                raise PhyxelError(f"settle: no rest after {steps} steps; is every body held or on the ground?")
-            if (frequency := model.relaxation_frequency()) > 0:  # 0: holds on their way hide it
-                slowest = min(frequency, 1.02 * slowest)
-            known = math.isfinite(slowest)
-            quiet = quiet + 1 if fastest == 0 or (known and fastest <= tolerance * slowest) else 0
-        model.stop()
+            self._move_holds(self.time + min((stage + 1) / stages, 1.0) * DRAG_TIME, step, STEPS_OF_A_STAGE)
+
+        relax(self.model, tolerance, most_steps, drive)
         self._energies.forget()
         self._recentre()
 
