@@ -7,8 +7,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import phyxel as px
-from phyxel.cracks.crack import Crack
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Crack, Cracks
 from phyxel.cracks.grid import LevelGrid
 from phyxel.rotation import tangents
 from phyxel.surface.discs import OVERLAP, DiscShape, Rest

@@ -12,8 +12,7 @@ import numpy as np
 from phyxel.bench.g05 import G04, JELLY, held, pulled_axis
 from phyxel.bench.registry import BenchSetting, Result
 from phyxel.body import Body
-from phyxel.cracks.fracture import Fracture
-from phyxel.cracks.samples import Samples
+from phyxel.cracks.fracture import Fracture, Samples
 from phyxel.world import World
 
 PAPER = {"bar": (0.12425, 12e-3), "max": (0.25372, 25e-3)}

@@ -18,8 +18,9 @@ from phyxel.contact.colliders import Box, Collider, Ground
 from phyxel.errors import MaterialError, PhyxelError, did_you_mean
 from phyxel.fields import Attraction, Filling, ForceField, Push, Wind, Wrap
 from phyxel.material.look import NAMES
-from phyxel.material.material import PRESETS, Material
-from phyxel.material.membrane import MEMBRANES, Membrane
+from phyxel.material.material import Material
+from phyxel.material.membrane import Membrane
+from phyxel.material.presets import MEMBRANES, PRESETS
 from phyxel.material.variation import CHANNELS, VARYING, Channel
 from phyxel.models.kind import KINDS as MODELS
 from phyxel.points.cloud import PointCloud
