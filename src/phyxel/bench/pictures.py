@@ -59,11 +59,10 @@ def picture(setting: BenchSetting) -> Iterator[Result]:
 def volume(setting: BenchSetting) -> Iterator[Result]:
     """A cube of a million Gauss points as fog, 1280 × 720: projected, sorted and laid over each other anew for each
     picture, seen through to the far side (half the light is left) and dense."""
-    from phyxel.render.camera import Camera
+    from phyxel.render.camera import Camera, make_view
     from phyxel.render.inside.haze import HazeLayer, Puffs
     from phyxel.render.inside.insight import SPREAD
     from phyxel.render.tiles import make_grid, pixel_count
-    from phyxel.render.view import make_view
 
     device = pick(setting.device)
     h = 1 / EDGE

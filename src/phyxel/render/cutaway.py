@@ -20,7 +20,7 @@ from phyxel.mls.neighbours import nearest
 from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.inside.pen import INK, Pen, layer_of, over
-from phyxel.render.light import Color, Light
+from phyxel.render.shade import Color, Light
 from phyxel.render.splat import Renderer
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind

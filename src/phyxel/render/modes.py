@@ -16,9 +16,8 @@ from PIL import Image, ImageDraw, ImageFont
 from phyxel.body.vibration import Vibrations
 from phyxel.contact.table import ColliderTable
 from phyxel.render.camera import Camera
-from phyxel.render.picture import save_png
+from phyxel.render.files import encode, save_png
 from phyxel.render.stage import Stage
-from phyxel.render.video import encode
 from phyxel.surface.surfels import Surfels
 
 Floats = NDArray[np.float64]

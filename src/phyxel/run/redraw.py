@@ -84,8 +84,7 @@ class Redrawing:
 
     def save(self, out: Path | None, report: Report) -> Path:
         """Write pictures into a folder and a video beside it, or of a single frame one picture; where it is."""
-        from phyxel.render.picture import format_of, save_picture
-        from phyxel.render.video import encode
+        from phyxel.render.files import encode, format_of, save_picture
 
         if len(self.frames) == 1:
             path = out or self.folder / f"{self.name}-{self.frames[0]:04d}.png"

@@ -13,6 +13,7 @@ from phyxel.body import Body
 from phyxel.body.inside import Inside
 from phyxel.body.quantities import quantity
 from phyxel.material.look import LOOKS
+from phyxel.render.camera import make_view
 from phyxel.render.cast import Actor
 from phyxel.render.inside.haze import HazeLayer, Puffs, laid_over
 from phyxel.render.inside.lattice import FieldLattice, LatticeValues, inverses, shape_of
@@ -20,7 +21,6 @@ from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.inside.panes import Pane, PaneCut, Panes
 from phyxel.render.inside.pen import over
 from phyxel.render.splat import averaged
-from phyxel.render.view import make_view
 from phyxel.surface.clipping import Ellipses, within
 from phyxel.world import World
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from phyxel.render.light import Color
+from phyxel.render.shade import Color
 
 Floats = NDArray[np.floating]
 
