@@ -6,7 +6,7 @@ import pytest
 import phyxel as px
 from phyxel.render.camera import Camera
 from phyxel.render.stage import Stage, about_vertical, framing, visible_box
-from phyxel.scene.body_tables import CameraPart, OutputPart
+from phyxel.scene.event_tables import CameraPart, OutputPart
 
 RED = (1.0, 0.0, 0.0)
 CAMERA = Camera(eye=(0.0, 0.0, 5.0), target=(0.0, 0.0, 0.0), fov=32.0, width=320, height=240)

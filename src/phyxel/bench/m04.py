@@ -93,7 +93,7 @@ def _physics(world: World) -> float:
 def _pictures(world: World) -> float:
     """Median seconds for following the surface and drawing it at 640 × 480, ground and shadow included."""
     from phyxel.render.stage import Stage
-    from phyxel.scene.body_tables import CameraPart, OutputPart
+    from phyxel.scene.event_tables import CameraPart, OutputPart
 
     stage = Stage.around(world, CameraPart(), OutputPart(width=640, height=480))
 

@@ -31,7 +31,7 @@ from phyxel.surface.surfels import Surfels
 from phyxel.world import World
 
 if TYPE_CHECKING:
-    from phyxel.scene.body_tables import CameraPart, OutputPart
+    from phyxel.scene.event_tables import CameraPart, OutputPart
 
 Floats = NDArray[np.floating]
 

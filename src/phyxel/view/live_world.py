@@ -16,7 +16,8 @@ from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material.material import PRESETS
 from phyxel.material.membrane import MEMBRANES
 from phyxel.scene import Scene
-from phyxel.scene.body_tables import MaterialPart, MeltPart, SolidifyPart
+from phyxel.scene.body_tables import MaterialPart
+from phyxel.scene.event_tables import MeltPart, SolidifyPart
 from phyxel.scene.performance import Performance
 from phyxel.view import commands as do
 from phyxel.view.hands import Hands

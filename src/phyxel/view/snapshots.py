@@ -16,7 +16,7 @@ from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.render.inside.lattice import shape_of
 from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.stage import framing, visible_box
-from phyxel.scene.body_tables import CameraPart, OutputPart
+from phyxel.scene.event_tables import CameraPart, OutputPart
 from phyxel.view.figures import ColliderFigure, Figure, shows
 from phyxel.view.messages import DrawnThing, Snapshot
 from phyxel.view.slices import BodySlice
