@@ -164,9 +164,9 @@ class Run:
         return {time: file for time, file in files.items() if file.exists()}
 
     def _stage(self, world: World) -> Stage:
-        from phyxel.render.stage import Stage
+        from phyxel.run.stage import scene_stage
 
-        return Stage.around(world, self.scene.content.camera, self._output)
+        return scene_stage(world, self.scene.content.camera, self._output)
 
     # The folder
 
