@@ -9,7 +9,8 @@ import pytest
 
 from phyxel.scene import Scene
 from phyxel.view import commands
-from phyxel.view.live import Live, coalesced
+from phyxel.view.commands import coalesced
+from phyxel.view.live import Live
 
 BEAR = """
 seconds = 0.1
