@@ -52,6 +52,7 @@ def test_static_tip():
     assert tip == pytest.approx(-0.0251, rel=0.04)
 
 
+@pytest.mark.slow
 def test_static_tip_of_a_turned_bar():
     """The same bar as a mesh turned against the octree: octants are cut, nodes stand on the surface. The held ones lie
     up to a spacing, 4 % of the length, from the root, unevenly, and the length counts with its fourth power: 6 %."""
@@ -70,6 +71,7 @@ def test_static_tip_of_a_turned_bar():
     assert tip == pytest.approx(-0.0251, rel=0.06)
 
 
+@pytest.mark.slow
 def test_tip_converges():
     """The error falls as h^p with p of about 2, the order of a linear fit.
 
@@ -118,7 +120,7 @@ def smoothness(model, shape: np.ndarray) -> float:
     return 1 - float(((shape - means) ** 2).sum() / (shape**2).sum())
 
 
-@pytest.mark.parametrize(("support", "lowest", "highest"), [(2.0, 3.7, 4.1), (3.0, 3.3, 4.1)])
+@pytest.mark.parametrize(("support", "lowest", "highest"), [(2.0, 3.7, 4.1), pytest.param(3.0, 3.3, 4.1, marks=pytest.mark.slow)])
 def test_no_spurious_mode(support, lowest, highest):
     """The first two modes are the two bendings, equal by symmetry, and smooth; nothing lies below them.
 

@@ -31,6 +31,7 @@ def tumbling():
     return body, rows
 
 
+@pytest.mark.slow
 def test_energy_does_not_drift(tumbling):
     """Leap-frog is symplectic: the running mean of the energy stays. Measured drift must be below 1 %."""
     _, rows = tumbling

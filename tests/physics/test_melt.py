@@ -53,6 +53,7 @@ def test_the_push_of_walls_is_the_slope_of_its_energy():
     assert slope == pytest.approx(-float((forces * way).sum()), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_melt_in_a_tank_keeps_its_volume():
     """Twice the mean height of what fills a tank of 0.25 m² evenly is V/0.25 m². Pressed by ½ρgh = 900 Pa against a
     bulk modulus of 1.7e5 Pa it is 0.5 % less; the free surface, which lies half a spacing above its phyxels and is not
@@ -112,6 +113,7 @@ def test_a_spinning_drop_keeps_momentum_and_angular_momentum():
     assert np.linalg.norm(left - first) < 0.01 * np.linalg.norm(first)
 
 
+@pytest.mark.slow
 def test_a_bear_melts_into_a_puddle_of_the_same_volume():
     """5 s: height below 40 %, volume within 5 %, nothing under the ground, momentum only by contact: what the fall and
     the ground did not do."""

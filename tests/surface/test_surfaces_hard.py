@@ -50,6 +50,7 @@ def test_drops_of_a_few_phyxels_are_seen_and_melt_again():
     assert far_from_surface(drop, everyone) < 1.2
 
 
+@pytest.mark.slow
 def test_what_has_passed_through_another_is_seen_again():
     world = px.World(gravity=(0, 0, 0), device="cpu")
     big = px.Body(px.load("sphere", points=2000), nodes=300, material=MELT, size=1.0, name="big")

@@ -66,6 +66,7 @@ def test_tangents_are_right_handed():
     assert np.allclose((a * b).sum(axis=1), 0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_scan_of_134345_points_follows(models):
     body = px.Body(px.load(models / "igea.ply"), nodes=300, size=1.0)
     world = px.World(device="cpu")
