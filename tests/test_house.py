@@ -166,7 +166,7 @@ STILL: dict[str, set[str]] = {
         "view/about.py: piece.model != 'rigid'",
         "view/changes.py: 'particles' in (model, before)",
         "view/commands.py: ('phyxel', 'galerkin', 'modal', 'particles')",
-        "world/world.py: {'phyxel': world.phyxels, 'particles': world.membranes}",
+        "world/world.py: {'phyxel': phyxels_of(world), 'particles': world.membranes}",
     },
     "tests without a source": {
         "body/test_drop.py",

@@ -12,6 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.scene import Scene
 from phyxel.view import commands
 from phyxel.view.hub import Hub
@@ -95,7 +96,7 @@ def test_a_fault_anywhere_ends_the_world_but_not_its_pages(stage, monkeypatch):
 
         body, play = driven.world.bodies[0], driven.live.play
         owner, name = {
-            "advance": (driven.world.phyxels, "advance"),
+            "advance": (phyxels_of(driven.world), "advance"),
             "surface": (type(body), "surface"),
             "snapshot": (play.sight, "snapshot"),
             "diagnostics": (type(body), "diagnostics"),
