@@ -47,7 +47,6 @@ TABLE_OF_MODELS = "movers/kinds.py"
 
 LOCAL = {
     "__init__.py": "`import phyxel` stays light: scenes, pictures and files are imported when first used",
-    "bench/g05.py": "one benchmark runs another",
     "bench/m04.py": "pictures are measured only when asked for",
     "bench/peer_mujoco.py": "optional: the bench extra",
     "bench/peer_pypbd.py": "optional: the bench extra",
@@ -58,11 +57,9 @@ LOCAL = {
     "cli/sample.py": "a report without a picture needs no renderer",
     "device.py": "threadpoolctl looks through all loaded libraries: not before the first solve",
     "export/usd.py": "optional: the usd extra",
-    "points/load.py": "files load without the built-in shapes",
     "run/redraw.py": "a run without pictures needs no renderer",
     "run/run.py": "a run without pictures needs no renderer",
     "view/__init__.py": "optional: the view extra",
-    "view/playback.py": "a saved camera needs no renderer",
 }
 """Files with imports inside functions, and why."""
 
@@ -83,18 +80,17 @@ STILL: dict[str, set[str]] = {
     },
     "class names twice": {
         "Parts",
+        "Preset",
         "_Search",
         "_Skin",
     },
     "rings": {
-        "bench.cracks bench.g05",
         "body.appearance body.birth body.body body.fragments body.holds body.probes body.protocols body.shape body.skeleton",  # noqa: E501
         "models.galerkin.cuts models.galerkin.differences models.galerkin.space",
         "models.phyxel.contact.candidates models.phyxel.contact.impulses models.phyxel.contact.patches models.phyxel.contact.springs models.phyxel.implicit models.phyxel.melt models.phyxel.model models.phyxel.reference_shape",  # noqa: E501
         "movers.melt_surface movers.melting movers.phyxel_bodies movers.phyxel_cracks",
-        "points.load points.sheets",
         "render.inside.insight render.stage",
-        "scene.performance scene.scene",
+        "scene.performance scene.rehearsal scene.scene scene.verbs",
         "world.breaking world.checkpoint world.world",
     },
     "long files": {
@@ -108,21 +104,17 @@ STILL: dict[str, set[str]] = {
         "models/phyxel/implicit.py",
         "models/phyxel/model.py",
         "movers/phyxel_bodies.py",
-        "render/cutaway.py",
-        "scene/body_tables.py",
-        "view/live.py",
     },
     "upward imports": {
         "fields.py -> world.world",
-        "render/stage.py -> scene.body_tables",
     },
     "model names": {
         "bench/g05.py: model == 'modal'",
         "models/protocol.py: model == 'modal'",
         "scene/body_tables.py: ('phyxel', 'galerkin', 'modal', 'particles')",
-        "view/about.py: piece.model != 'rigid'",
-        "view/changes.py: 'particles' in (model, before)",
         "view/commands.py: ('phyxel', 'galerkin', 'modal', 'particles')",
+        "view/panels.py: 'particles' in (model, before)",
+        "view/panels.py: piece.model != 'rigid'",
     },
     "tests without a source": {
         "body/test_drop.py",
@@ -133,7 +125,7 @@ STILL: dict[str, set[str]] = {
         "points/test_quads.py",
         "render/inside/test_insight_hard.py",
         "render/test_ellipses.py",
-        "render/test_files.py",
+        "render/test_light.py",
         "render/test_sheets.py",
         "solid/test_scans.py",
         "surface/test_particle_bodies.py",
@@ -145,6 +137,7 @@ STILL: dict[str, set[str]] = {
         "view/test_hard_saved.py",
         "view/test_hard_toml.py",
         "view/test_page.py",
+        "view/test_saved.py",
         "world/test_breaking_hard.py",
     },
 }

@@ -277,9 +277,7 @@ class Push(ForceField):
     def _weights(self, body: Body) -> Floats:
         where, label, count = self.where, f"{self.label}: {body.name}", len(body.birth)
         if isinstance(where, Channel) or callable(where):
-            given = (
-                where.over(body.painted(body.birth)) if isinstance(where, Channel) else np.asarray(where(body.birth))
-            )
+            given = where.over(body) if isinstance(where, Channel) else np.asarray(where(body.birth))
             if given.shape != (count,) or not (np.isfinite(given).all() and (given >= 0).all()):
                 raise PhyxelError(f"{label}: give each of its {count} nodes a finite weight of 0 or more, or a mask")
             if given.any():

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from phyxel.bench.registry import BenchSetting, Result
+from phyxel.bench.registry import BenchSetting, Result, median_seconds
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.material import Material
@@ -39,7 +39,7 @@ def m04(setting: BenchSetting) -> Iterator[Result]:
             nodes = {"phyxels": len(phyxels_of(world).model), "surfels": len(world.bodies[0].surface)}
             yield Result(f"{label}-physics", _physics(world), "s/frame", paper=paper_physics, details=nodes)
             stiff = _falling(source, phyxels, surfels, setting, "implicit")
-            seconds = _median(partial(stiff.advance, STEP), FRAMES)
+            seconds = median_seconds(partial(stiff.advance, STEP), FRAMES)
             yield Result(f"{label}-implicit", seconds, "s/frame", paper=paper_implicit, details=nodes)
             yield Result(f"{label}-pictures", _pictures(world), "s/frame", paper=paper_pictures, details=nodes)
 
@@ -52,12 +52,12 @@ def surface(setting: BenchSetting) -> Iterator[Result]:
         ("134k", "bear" if scan is None else str(scan), 800, 134_345, 15e-3),
     ):
         world = _falling(source, phyxels, surfels, setting, "leapfrog")
-        seconds = _median(partial(_moved_surface, world), FRAMES)
+        seconds = median_seconds(partial(_moved_surface, world), FRAMES)
         yield Result(f"surface-{label}", seconds, "s/frame", peer=aim, peer_name="aim", details=_shown(world))
         body = world.bodies[0]
         phyxels_of(world).model.u.assign((2.0 * (body.reference - body.centre) / body.unit).astype(np.float32))
         phyxels_of(world).model.shape_changed()
-        seconds = _median(partial(_moved_surface, world), FRAMES)
+        seconds = median_seconds(partial(_moved_surface, world), FRAMES)
         yield Result(f"surface-{label}-split", seconds, "s/frame", details=_shown(world))
 
 
@@ -93,29 +93,18 @@ def _physics(world: World) -> float:
 
 def _pictures(world: World) -> float:
     """Median seconds for following the surface and drawing it at 640 × 480, ground and shadow included."""
-    from phyxel.render.stage import Stage
-    from phyxel.scene.body_tables import CameraPart, OutputPart
+    from phyxel.render.stage import stage
 
-    stage = Stage.around(world, CameraPart(), OutputPart(width=640, height=480))
+    drawn = stage(world, width=640, height=480)
 
     def draw() -> None:
         _moved_surface(world)
-        stage.draw(world)
+        drawn.draw(world)
 
-    return _median(draw, FRAMES)
+    return median_seconds(draw, FRAMES)
 
 
 def _moved_surface(world: World) -> None:
     world.revision += 1
     _ = world.bodies[0].surface
     world.synchronize()
-
-
-def _median(work: Callable[[], None], times: int) -> float:
-    work()
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Cracks
 from phyxel.errors import PhyxelError
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.points.cloud import PointCloud

@@ -28,7 +28,7 @@ from phyxel.models.kind import ModelKind
 from phyxel.models.particles.sheet import Sheet
 from phyxel.models.rigid.model import RigidSpace
 from phyxel.points.cloud import PointCloud
-from phyxel.points.load import with_unit_normals
+from phyxel.points.completion import with_unit_normals
 from phyxel.points.normals import areas_of, estimate_normals
 from phyxel.points.shapes import SHAPES
 from phyxel.region import BoxRegion, Vector

@@ -20,14 +20,13 @@ from phyxel.body.protocols import AtBirth, BodyWorld, Change, Nodal
 from phyxel.body.shape import NodeData, Shape, certificate_of
 from phyxel.cache import T
 from phyxel.cracks.crack import Crack
-from phyxel.cracks.fracture import Fracture
-from phyxel.cracks.samples import scattered
+from phyxel.cracks.fracture import Fracture, scattered
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
 from phyxel.material.look import look_named
 from phyxel.material.ramp import Ramp
 from phyxel.material.substance import Substance, melt_of
-from phyxel.material.variation import PaintedNodes, Recipe, Variation
+from phyxel.material.variation import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.kind import KINDS, ModelKind, named, public_kinds
 from phyxel.points.cloud import PointCloud
@@ -134,15 +133,15 @@ class Body:
         self.has_melted = False
         self.hull = Hull()
         """what wind presses on"""
-        recipe = Recipe(self.painted(made.X), material or kind.usual(), parts, vary or {})
-        checks.check_moves(self.name, kind, recipe, recipe.base)
-        self.substance = Substance.at_birth(recipe)
-        """what it is made of"""
         velocities = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
         self.seed = checks.checked_seed(self.name, seed)
         luck = np.random.default_rng(seed).standard_normal(len(made.X))
-        self.nodes = NodeData(made.X, made.volumes, made.reach, velocities, luck, self.mixture)
+        self.nodes = NodeData(made.X, made.volumes, made.reach, velocities, luck)
         """what each node has from birth on"""
+        recipe = Recipe(self, material or kind.usual(), parts, vary or {})
+        checks.check_moves(self.name, kind, recipe, recipe.base)
+        self.substance = Substance.at_birth(recipe)
+        """what it is made of"""
         self._weigh()
         self.fracture: Fracture | None = None
         """its cracks and the rules by which they run; none if it cannot crack"""
@@ -236,10 +235,6 @@ class Body:
         return self.reference if self.has_melted else self.birth
 
     # Where it lies
-
-    def painted(self, X: Floats) -> PaintedNodes:
-        """Its nodes at birth, X (n, 3) [m], and the colours of the points around them."""
-        return PaintedNodes(self.name, X, self.cloud.colors, self.placed_cloud if self.kind.has_inside else None)
 
     def placed_cloud(self) -> Floats:
         """Where the cloud's points are in the shape at birth [m], shape (m, 3)."""

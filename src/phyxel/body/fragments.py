@@ -13,8 +13,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.body.holds import Handle
 from phyxel.body.placement import Anchor
-from phyxel.cracks.crack import Crack
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Crack, Cracks
 from phyxel.cracks.fracture import Fracture
 from phyxel.errors import PhyxelError
 from phyxel.mls.visibility import homes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from phyxel.body.birth import Made
 from phyxel.body.placement import Anchor, Placement
-from phyxel.material import Mixture
 
 if TYPE_CHECKING:
     from phyxel.body.body import Body
@@ -33,14 +32,10 @@ class NodeData:
     """[m/s], shape (n, 3)"""
     luck: Floats
     """by how many standard deviations stronger than its material, shape (n,)"""
-    mixture: Mixture
-    """what it was made of"""
 
     def part(self, nodes: NDArray[np.integer]) -> NodeData:
         """That of some nodes, (k,) ascending."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
-        mixture = own.pop("mixture").part(nodes)
-        return replace(self, mixture=mixture, **{name: array[nodes] for name, array in own.items()})
+        return NodeData(**{one.name: getattr(self, one.name)[nodes] for one in fields(self)})
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from phyxel.errors import MaterialError, did_you_mean
 from phyxel.material.material import Material, Mixture
 from phyxel.mls.neighbours import nearest
+from phyxel.points.cloud import PointCloud
 from phyxel.region import Where, select
 
 Floats = NDArray[np.float64]
@@ -27,18 +28,23 @@ POINTS_AROUND = 8
 """Nearest points of the cloud whose mean colour a node has: about those of its own part of the surface."""
 
 
-@dataclass(frozen=True)
-class PaintedNodes:
-    """The nodes of a body at birth, and the colours of the points around them."""
+class PaintedNodes(Protocol):
+    """What variations follow: the nodes of a body at birth, and the colours of the points around them."""
 
-    name: str
-    """of the body, for error messages"""
-    positions: Floats
-    """[m], shape (n, 3)"""
-    colors: NDArray[np.floating] | None
-    """of the cloud's points, shape (m, 3)"""
-    points: Callable[[], Floats] | None = None
-    """where these are [m], shape (m, 3); None: they are the nodes"""
+    @property
+    def name(self) -> str: ...
+    @property
+    def birth(self) -> Floats:
+        """Nodes [m], shape (n, 3)."""
+
+    @property
+    def cloud(self) -> PointCloud: ...
+    @property
+    def sheet(self) -> object | None:
+        """None unless the points are the nodes."""
+
+    def placed_cloud(self) -> Floats:
+        """Points [m], shape (m, 3)."""
 
 
 @dataclass(frozen=True)
@@ -56,21 +62,21 @@ class Channel:
         if not np.isfinite([self.low, self.high]).all():
             raise MaterialError(f'channel "{self.name}": low = {self.low}, high = {self.high}: give two finite numbers')
 
-    def over(self, nodes: PaintedNodes) -> Floats:
+    def over(self, body: PaintedNodes) -> Floats:
         """Its value at each node of a body, shape (n,)."""
-        return self.low + (self.high - self.low) * self._level(nodes)
+        return self.low + (self.high - self.low) * self._level(body)
 
-    def _level(self, nodes: PaintedNodes) -> Floats:
+    def _level(self, body: PaintedNodes) -> Floats:
         if self.name in ("x", "y", "z"):
-            along = nodes.positions[:, "xyz".index(self.name)]
+            along = body.birth[:, "xyz".index(self.name)]
             return (along - along.min()) / max(float(np.ptp(along)), 1e-30)
-        if nodes.colors is None:
-            raise MaterialError(f'{nodes.name}: channel "{self.name}": its points have no colours')
-        is_mean = self.name == "brightness"
-        level = nodes.colors.mean(axis=1) if is_mean else nodes.colors[:, CHANNELS.index(self.name)]
-        if nodes.points is None:
+        colors = body.cloud.colors
+        if colors is None:
+            raise MaterialError(f'{body.name}: channel "{self.name}": its points have no colours')
+        level = colors.mean(axis=1) if self.name == "brightness" else colors[:, CHANNELS.index(self.name)]
+        if body.sheet is not None:
             return np.asarray(level, np.float64)
-        _, index = nearest(nodes.positions, nodes.points(), POINTS_AROUND)
+        _, index = nearest(body.birth, body.placed_cloud(), POINTS_AROUND)
         return np.asarray(level, np.float64)[index].mean(axis=1)
 
 
@@ -83,17 +89,17 @@ class Recipe:
 
     def __init__(
         self,
-        nodes: PaintedNodes,
+        body: PaintedNodes,
         base: Material,
         parts: Sequence[tuple[Where, Material]],
         vary: Mapping[str, Variation],
     ) -> None:
-        self._nodes = len(nodes.positions)
+        self._nodes = len(body.birth)
         for entry in parts:
             if not (isinstance(entry, tuple | list) and len(entry) == 2 and isinstance(entry[1], Material)):
-                raise MaterialError(f"{nodes.name}: part {entry!r}: give a place and a Material")
-        self._parts = [(select(where, nodes.positions, f"{nodes.name}: part"), material) for where, material in parts]
-        values = {name: _values(nodes, base, name, variation) for name, variation in vary.items()}
+                raise MaterialError(f"{body.name}: part {entry!r}: give a place and a Material")
+        self._parts = [(select(where, body.birth, f"{body.name}: part"), material) for where, material in parts]
+        values = {name: _values(body, base, name, variation) for name, variation in vary.items()}
         means = {name: float(np.mean(some)) for name, some in values.items() if not getattr(base, name)}
         self.base = base.but(**means) if means else base
         """the basic material; a number it did not have, or that was 0, is the mean of its variation"""
@@ -130,17 +136,15 @@ def _instead(new: Material, old: Material) -> Material:
     return new
 
 
-def _values(nodes: PaintedNodes, base: Material, name: str, variation: Variation) -> Floats:
+def _values(body: PaintedNodes, base: Material, name: str, variation: Variation) -> Floats:
     if name not in VARYING:
-        raise MaterialError(f'{nodes.name}: vary "{name}": cannot vary{did_you_mean(name, VARYING)}')
+        raise MaterialError(f'{body.name}: vary "{name}": cannot vary{did_you_mean(name, VARYING)}')
     if not hasattr(base, name):
-        raise MaterialError(f'{nodes.name}: vary "{name}": only a Membrane has it, of a body with model = "particles"')
-    found = (
-        variation.over(nodes) if isinstance(variation, Channel) else np.asarray(variation(nodes.positions), np.float64)
-    )
-    if found.shape != (len(nodes.positions),) or not np.isfinite(found).all():
+        raise MaterialError(f'{body.name}: vary "{name}": only a Membrane has it, of a body with model = "particles"')
+    found = variation.over(body) if isinstance(variation, Channel) else np.asarray(variation(body.birth), np.float64)
+    if found.shape != (len(body.birth),) or not np.isfinite(found).all():
         raise MaterialError(
-            f'{nodes.name}: vary "{name}": shape {found.shape} for {len(nodes.positions)} nodes; '
+            f'{body.name}: vary "{name}": shape {found.shape} for {len(body.birth)} nodes; '
             "give a finite number for each"
         )
     return found

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body.fragments import held_places, shear_speeds
+from phyxel.cracks.fracture import Samples
 from phyxel.cracks.front import Front
-from phyxel.cracks.samples import Samples
 from phyxel.material import Mixture
 from phyxel.models.galerkin.cuts import Extent
 from phyxel.models.protocol import BrittleModel

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body.fragments import held_places, reach_beside_cracks, shear_speeds
-from phyxel.cracks.samples import Samples
+from phyxel.cracks.fracture import Samples
 from phyxel.models.phyxel import cuts
 
 if TYPE_CHECKING:

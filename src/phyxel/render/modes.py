@@ -17,9 +17,8 @@ from phyxel.body.vibration import Vibrations
 from phyxel.contact.table import ColliderTable
 from phyxel.device import as_vectors
 from phyxel.render.camera import Camera
-from phyxel.render.picture import save_png
+from phyxel.render.files import encode, save_png
 from phyxel.render.stage import Stage
-from phyxel.render.video import encode
 from phyxel.surface.motion import Motion
 from phyxel.surface.surfels import Surfels
 from phyxel.surface.walls import Walls

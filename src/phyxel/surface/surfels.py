@@ -9,7 +9,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.cache import Once, anew
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Cracks
 from phyxel.mls.carry import Carriers
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.mls.visibility import Sees

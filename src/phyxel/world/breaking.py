@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body.fragments import Thrown, crumble, deal_out_holds, homes_of_points, narrow, piece_of
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Cracks
 from phyxel.state import State, unprefixed
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
-"""Videos from saved pictures."""
+"""Pictures as files: PNG, JPEG and mp4."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,30 @@ from PIL import Image
 
 from phyxel.errors import PhyxelError
 from phyxel.files import whole_file
+
+FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
+"""by the file's suffix"""
+
+
+def save_png(image: NDArray[np.uint8], path: str | os.PathLike[str], compress_level: int = 1) -> None:
+    """Write (H, W, 3 or 4) bytes as PNG. The file appears under its name only when complete."""
+    with whole_file(path) as file:
+        Image.fromarray(image).save(file, format="PNG", compress_level=compress_level)
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """Pillow's name for the format a file's suffix asks for, or a `PhyxelError`."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise PhyxelError(f"{path}: pictures are written as {', '.join(FORMATS)}; end the name in one of these")
+    return FORMATS[suffix]
+
+
+def save_picture(image: NDArray[np.uint8], path: str | os.PathLike[str]) -> None:
+    """Write (H, W, 3) bytes as PNG or JPEG. The file appears under its name only when complete."""
+    name = format_of(path)
+    with whole_file(path) as file:
+        Image.fromarray(image).save(file, format=name, quality=92)
 
 
 def encode(pngs: Sequence[Path], path: str | Path, fps: float, crf: int = 18) -> None:

@@ -1,4 +1,5 @@
-"""What pages are told of a world: its bodies and what they are made of, by the names and units of scene files."""
+"""What panels show of bodies and their materials, by the names and units of scene files, and scenes with what panels
+changed in them, which a restart plays."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ import numpy as np
 
 from phyxel.body import Body
 from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.material.material import PRESETS, Material
-from phyxel.material.membrane import MEMBRANES, SOLIDS_ONLY, Membrane
+from phyxel.material.material import Material
+from phyxel.material.membrane import SOLIDS_ONLY, Membrane
+from phyxel.material.presets import MEMBRANES, PRESETS
+from phyxel.scene import Scene
 from phyxel.scene.body_tables import MaterialPart
 from phyxel.view.figures import shows
 from phyxel.world import World
@@ -43,6 +46,8 @@ BEYOND = 100.0
 """By what factor a number may lie beyond its slider: with one from nowhere a world would take steps of no length."""
 OFF = ("yield_strain", "yield_stress", "creep", "strength")
 """Numbers that can be without bound: it never yields, never cracks, or creeps at once."""
+OWN = ("basis", "modes", "integrator", "links", "warp", "surface")
+"""Keys of a body that only some models know."""
 
 
 def about_bodies(world: World) -> list[dict[str, Any]]:
@@ -94,3 +99,45 @@ def part_of(numbers: Mapping[str, float | None]) -> MaterialPart:
             raise PhyxelError(f"material.{name} = {value:g}: no such stuff; give {low:g} to {high:g} {unit}".rstrip())
     given: dict[str, Any] = {name: math.inf if value is None else value for name, value in numbers.items()}
     return MaterialPart(**given)
+
+
+def with_content(scene: Scene, **other: Any) -> Scene:
+    """The same scene with other keys."""
+    state = scene.state()
+    return Scene.restored({**state, "content": {**state["content"], **other}})
+
+
+def with_material(scene: Scene, name: str, material: MaterialPart) -> Scene:
+    """The same scene with a body whose material has these numbers, or is this preset."""
+    given = material.model_dump(exclude_none=True)
+    index = _index(scene, name)
+    old = {} if "preset" in given else scene.content.body[index].material.model_dump(exclude_none=True)
+    if "yield_strain" in given or "yield_stress" in given:
+        old = {key: value for key, value in old.items() if key not in ("yield_strain", "yield_stress")}
+    return _with_body(scene, index, material={**old, **given})
+
+
+def with_model(scene: Scene, name: str, model: str, nodes: int | None) -> Scene:
+    """The same scene with a body that another model moves, without what only the old one knew. Between solids and thin
+    surfaces it also gets another material: none is both."""
+    index = _index(scene, name)
+    before = scene.content.body[index].model
+    other: dict[str, Any] = {"model": model} | ({} if nodes is None else {"nodes": nodes})
+    if model != before:
+        other |= dict.fromkeys(OWN)
+    if model != before and "particles" in (model, before):
+        other["material"] = {}
+    return _with_body(scene, index, **other)
+
+
+def _with_body(scene: Scene, index: int, **other: Any) -> Scene:
+    bodies = [part.model_dump(exclude_none=True) for part in scene.content.body]
+    bodies[index] = {key: value for key, value in (bodies[index] | other).items() if value is not None}
+    return with_content(scene, body=bodies)
+
+
+def _index(scene: Scene, name: str) -> int:
+    names = scene.body_names()
+    if name not in names:
+        raise PhyxelError(f'no body is named "{name}"{did_you_mean(name, names)}')
+    return names.index(name)
