@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-import warp as wp
 
-from phyxel.contact.table import ColliderTable
 from phyxel.render.camera import Camera
 from phyxel.render.splat import Renderer
 from phyxel.render.stuff import SHEET, marks
 from phyxel.surface.discs import Rest
 from phyxel.surface.ring import Ring
 from phyxel.surface.surfels import Surfels
-from tests.surface.test_woven import Moved
+from tests.surface.motions import motion
 
 ACROSS, COUNT = 1.0, 40
 
@@ -82,10 +80,9 @@ def test_a_fold_has_no_holes_and_hardly_sticks_out(renderer):
     cpu = renderer.device
     ring = Ring.around(X, np.tile([0.0, 1.0, 0.0], (len(X), 1)), quads, cpu)
     rest = Rest(X, ring.normals, np.full(X.shape, 0.7), unit, ring.radii, ring.axes)
-    surfels, table = Surfels(rest, X, cpu, None, ring.values), ColliderTable([unit], wp.float32, cpu)
-    table.write((), np.zeros((1, 3)), (0.0, 0.0), 0.0)
+    surfels = Surfels(rest, X, cpu, None, ring.values)
     bent = np.stack([R * np.sin(x / R), R * np.cos(x / R) - R, z], axis=1) - X
-    surfels.follow(Moved(wp.array(bent.astype(np.float32), dtype=wp.vec3), table.table), 0, unit, np.zeros(3))
+    surfels.follow(motion(bent, unit, cpu))
     far, height = 40.0, 240
     camera = Camera(eye=(far, -R * unit, 0), target=(0, -R * unit, 0), width=height, height=height, fov=2.0)
     alpha = renderer.render(

@@ -83,7 +83,7 @@ class Stage:
         `supersample` times as large."""
         turn = self.turn(world)
         # What lies on a collider as thin as cloth must not be seen through its discs, which are flat.
-        under = UNDER if any(body.sheet is not None for body in world.bodies) else 0
+        under = UNDER if not all(body.kind.has_inside for body in world.bodies) else 0
         solid = [one for one in world.colliders if isinstance(one, Collider)]
         colliders = [self._collider(one, turn, world.time, under) for one in solid]
         heights = [one.height for one in world.colliders if isinstance(one, Ground)]

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from phyxel.errors import PhyxelError
+from phyxel.scene.tables import ModelName
 
 LONGEST = 4096
 """Characters of the longest message a page may send."""
@@ -127,7 +128,7 @@ class Preset(Command):
 class Model(Command):
     do: Literal["model"]
     body: Name
-    model: Literal["phyxel", "galerkin", "modal", "particles"]
+    model: ModelName
     nodes: Annotated[int, Field(ge=8, le=200_000, strict=True)] | None = None
 
 

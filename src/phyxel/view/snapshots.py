@@ -151,7 +151,7 @@ class Snapshots:
         return wished
 
     def _is_cut(self, body: Body) -> bool:
-        return self.field is not None and self.mode == "slice" and body.sheet is None
+        return self.field is not None and self.mode == "slice" and body.kind.has_inside
 
     def _quantity(self) -> Quantity:
         assert self.field is not None
@@ -202,7 +202,7 @@ class Snapshots:
 
 
 def _has(body: Body, field: str) -> bool:
-    return body.sheet is None or field in ON_SHEETS
+    return body.kind.has_inside or field in ON_SHEETS
 
 
 def told_camera(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> dict[str, Any]:

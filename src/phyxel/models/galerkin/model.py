@@ -36,7 +36,7 @@ from phyxel.models.galerkin.newton import Effort, descend
 from phyxel.models.galerkin.preconditioner import RestSystem
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
-from phyxel.models.protocol import Floats, Goal, Hold, check_solid
+from phyxel.models.protocol import Floats, Goal, Hold
 from phyxel.state import unprefixed
 
 DEPENDENT = VANISHED
@@ -185,7 +185,6 @@ class GalerkinModel:
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
-        check_solid("galerkin", mixture.materials)
         self._mixture, self._rotation = mixture, np.asarray(rotation, np.float64)
         self._rows = [LawRow.of(material, self._rotation) for material in mixture.materials]
         self._law = mixture.which[self.space.owner]
