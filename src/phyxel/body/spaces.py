@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.space import Space
 from phyxel.models.rigid.model import RigidSpace
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ def space_of(body: Body, device: wp.Device) -> Space | RigidSpace:
     skin = body.in_units(body.placed_cloud())
     if body.model == "rigid":
         return RigidSpace((body.birth - body.centre) / body.unit, body.volumes / body.unit**3, skin, device)
-    # A body's cracks change its own: what is shared is that of the whole.
-    return copy(body.once(("space", str(device)), lambda: _whole_space(body, skin, device)))
+    return body.once(("space", str(device)), lambda: _whole_space(body, skin, device))
 
 
 def _whole_space(body: Body, skin: NDArray[np.float64], device: wp.Device) -> Space:
@@ -35,6 +34,4 @@ def _whole_space(body: Body, skin: NDArray[np.float64], device: wp.Device) -> Sp
     def sees(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         return solid().sees(one, other)  # the solid is made only if somebody looks
 
-    space = Space(fabric(device), placing, skin, sees, device)
-    space.prepare()
-    return space
+    return Space.whole(Layout(fabric(device), placing, skin, sees, device)).prepare()

@@ -15,8 +15,8 @@ from phyxel.body.fragments import held_places, shear_speeds
 from phyxel.cracks.front import Front
 from phyxel.cracks.samples import Samples
 from phyxel.material import Mixture
-from phyxel.models.galerkin.cuts import Extent
 from phyxel.models.galerkin.model import GalerkinModel
+from phyxel.models.galerkin.point_functions import Extent
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -40,8 +40,8 @@ class GalerkinCracks:
         """whether the space was cut beside fronts only since all of it was looked at"""
         self.longest = math.inf
         """of a step [s]: fronts go a part of a spacing in it"""
-        model.cracks = self._sees
-        model.space.look_by(self._sees)
+        model.look_by(self._sees)
+        body.space = model.space
         self.follow()
 
     def _sees(

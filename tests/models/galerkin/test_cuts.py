@@ -11,7 +11,7 @@ from tests.models.field_models import SOFT, at_rest, end_of_bar, even, model_of,
 
 
 def fracture_of(space: Space) -> Fracture:
-    return Fracture(space._skin.min(axis=0), space._skin.max(axis=0))
+    return Fracture(space.layout.skin.min(axis=0), space.layout.skin.max(axis=0))
 
 
 def behind(fracture: Fracture, X: np.ndarray, owner: np.ndarray, space: Space, index: np.ndarray) -> int:
@@ -36,12 +36,12 @@ def test_nothing_is_felt_through_a_crack():
     fracture.cut(slit)
     fracture.cut(Crack.disc(fracture.grid, (-4.0, 0.2, 0.1), (1.0, 0.0, -0.3), 1.3))
     space = whole.cut(fracture.cracks.sees)
-    assert space._cut_off.sum() > 100
-    felt = np.flatnonzero((space.values.data != 0) & space._cut_off[space._point])[::3]
-    assert behind(fracture, space.points, space._point[felt], space, space.values.indices[felt]) == 0
+    assert space.functions.cut_off.sum() > 100
+    felt = np.flatnonzero((space.values.data != 0) & space.functions.cut_off[space.functions.lists.point])[::3]
+    assert behind(fracture, space.points, space.functions.lists.point[felt], space, space.values.indices[felt]) == 0
     skin = space.at_skin
     reached = np.flatnonzero(skin.phi.numpy())[::29]
-    assert behind(fracture, space._skin, skin.owner[reached], space, skin.index.numpy()[reached]) == 0
+    assert behind(fracture, space.layout.skin, skin.owner[reached], space, skin.index.numpy()[reached]) == 0
     field = np.column_stack([np.ones(len(space)), space.nodes])
     np.testing.assert_allclose(
         space.values @ field, np.column_stack([np.ones(len(space.points)), space.points]), atol=1e-9

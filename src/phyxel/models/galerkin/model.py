@@ -28,11 +28,13 @@ from phyxel.material import Mixture
 from phyxel.mls.consistent import VANISHED
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.galerkin.assembly import blocks, products, products_from, square, stiffness_from
 from phyxel.models.galerkin.crossing import FAINT, TRIES, KeptSums, PartedMotion, rigid_part
-from phyxel.models.galerkin.cuts import Cracked, Extent
+from phyxel.models.galerkin.cuts import Cracked
 from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.newton import Effort, descend
+from phyxel.models.galerkin.point_functions import Extent
 from phyxel.models.galerkin.preconditioner import RestSystem
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
@@ -202,10 +204,10 @@ class GalerkinModel:
 
     def _weigh(self, before: Space | None = None) -> None:
         if before is None:
-            self._mass, self._slopes = self.space.products(self._density)
+            self._mass, self._slopes = products(self.space.functions, self._density)
         else:
             known = self._mass, self._slopes
-            self._mass, self._slopes = self.space.products_from(before, self._density, known)
+            self._mass, self._slopes = products_from(before.functions, self.space.functions, self._density, known)
         self._drag = self.space.mass(self._resistance) if self._resistance.any() else 0 * self._mass
         self._pace = math.nan, self._mass
 
@@ -218,6 +220,11 @@ class GalerkinModel:
         self._held = _Held.of(self.space, holds)
         self._goals = None
         self._system = self._stiffness = None
+
+    def look_by(self, cracks: Cracked) -> None:
+        """Let others say what cracks leave free, of which the space has none as yet that they do not know."""
+        self.cracks, self.space = cracks, self.space.looked_at(cracks)
+        self._tuned_in = self.space
 
     def crack(self, boxes: Sequence[Extent] | None = None) -> bool:
         """Cut the space where `cracks` deny sight, which are new in boxes if these are given; whether that changed
@@ -407,8 +414,8 @@ class GalerkinModel:
         if self._stiffness is None or not np.array_equal(scales, self._scales):
             self._stiffness = self.space.stiffness(self._scaled(scales), self._law)
         elif self._tuned_in is not self.space:
-            known = self._tuned_in, self._stiffness
-            self._stiffness = self.space.stiffness_from(*known, self._scaled(scales), self._law)
+            between = self._tuned_in.functions, self.space.functions
+            self._stiffness = stiffness_from(*between, self._stiffness, self._scaled(scales), self._law)
         self._scales, self._tuned_in, self._tuned_mass, self._owed = scales, self.space, self._mass, 0
         system = RestSystem(self._inertia(self._tuned), lag[0] * self._stiffness, held, self.device)
         system.turn(self._turns)
@@ -676,20 +683,20 @@ class GalerkinModel:
             return self.space.restored(kept, self.cracks)
 
         now, tuned = cut("space"), cut("tuned")
-        if now.same_as(tuned):
+        if now.functions.same_as(tuned.functions):
             tuned = now
         self._turns, self._tuned = state["turns"].copy(), float(state["tuned"])
         self._system = None
         if "stiffness" in state:
             self._renew(tuned)
-            self._mass = tuned.square(state["tuned_mass"])
+            self._mass = square(tuned.functions.lists, state["tuned_mass"])
             lag = 1 + self._beta / self._tuned
             self._scales, self._tuned_in = lag / lag[0], self.space
-            self._stiffness = self.space.blocks(state["stiffness"])
+            self._stiffness = blocks(self.space.functions.lists, state["stiffness"])
             self._system = self._rest_system(state["tuned_held"])
         self._owed = int(state["owed"])
         self._renew(now)
-        self._mass, self._slopes = now.square(state["mass"]), now.square(state["slopes"])
+        self._mass, self._slopes = (square(now.functions.lists, state[name]) for name in ("mass", "slopes"))
         self._pace = math.nan, self._mass
         if self._system is not None:
             self._system.hold(self._held.basis)

@@ -26,6 +26,7 @@ from phyxel.errors import PhyxelError
 from phyxel.material.material import Mixture, rotated_elasticity
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.coulomb import NEAR, RESTING
+from phyxel.models.galerkin.assembly import volume
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import hooke_stress
 from phyxel.models.modal.basis import Basis, OscillatorStep, curls, pace, rigid_pace, straight, turning
@@ -644,7 +645,7 @@ class ModalModel:
 
     def volume(self) -> float:
         """∫ |J| [m³]."""
-        return self.space.volume(self.u) * self.unit**3
+        return volume(self.space.functions, self.u) * self.unit**3
 
     # Checkpoints
 
