@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 
 Floats = NDArray[np.float64]
 

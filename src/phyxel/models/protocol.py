@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from phyxel.contact.touch import Feel
 from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 
 Floats = NDArray[np.float64]
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Integrals over a body by its quadrature (G04 §4.1, physics 10): the two matrices of small motion,
+"""Integrals over a body by its quadrature (G04 §4.1, physics 10.2): the two matrices of small motion,
 
     M_IJ = ∫ ρ φ_I φ_J,   K_IJ = ∫ B_Iᵀ C B_J,
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csr_array
 
 from phyxel import device as dev
-from phyxel.mls.shape_functions import entries_of
+from phyxel.mls.shape_values import entries_of
 from phyxel.models.elasticity import hooke
 from phyxel.models.galerkin.point_functions import Lists, PointFunctions, PointLists
 from phyxel.models.law import VOIGT, LawRow
@@ -64,7 +64,7 @@ def assemble_products(
     slopes: wp.array2d(dtype=wp.float64),
 ):
     """The rows of M and of the products of gradients that belong to a node: Σ_q w ρ φ_I φ_J and Σ_q w ∇φ_I · ∇φ_J
-    (G04 §4.1, physics 10)."""
+    (G04 eq. 19, physics 10.2)."""
     k = first + wp.tid()
     I = rows[k]
     for entry in range(start_of_node[I], start_of_node[I + 1]):
@@ -135,7 +135,7 @@ def assemble_stiffness(
     block: wp.array(dtype=wp.mat33d),
 ):
     """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d
-    (G04 §4.1, physics 10).
+    (physics 10.2).
 
     All lists ascend: a pointer that walks along the row finds the column of each J.
     """
@@ -192,7 +192,7 @@ def find_swelling(
     u: wp.array(dtype=wp.vec3d),
     ratio: wp.array(dtype=wp.float64),
 ):
-    """|J| at each point, J = I + Σ_I u_I ⊗ ∇φ_I (physics 10)."""
+    """|J| at each point, J = I + Σ_I u_I ⊗ ∇φ_I (G04 eq. 17, physics 10.3)."""
     i = first + wp.tid()
     J = wp.identity(n=3, dtype=wp.float64)
     for entry in range(start[i], start[i + 1]):

@@ -1,4 +1,4 @@
-"""Shape functions of a body with cracks (G04 §4.3, physics 12): a place does not depend on nodes behind a crack.
+"""Shape functions of a body with cracks (G04 §4.3.1, physics 12.8): a place does not depend on nodes behind a crack.
 
 Nodes that a place does not see are struck off its list, and its functions found anew from the rest. Where the rest does
 not determine a field the place looks further: covers are widened, for it alone, till they hold enough nodes that it
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_functions import ShapeValues, entries_of
+from phyxel.mls.shape_values import ShapeValues, entries_of
 from phyxel.models.galerkin.layout import Layout
 from phyxel.models.galerkin.point_functions import Extent, PointFunctions
 from phyxel.state import State

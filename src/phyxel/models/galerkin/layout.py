@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_functions import ShapeFunctions, ShapeValues
+from phyxel.mls.shape_functions import ShapeFunctions
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.mls.visibility import Sees
 from phyxel.models.galerkin.fabric import Fabric
 from phyxel.models.galerkin.point_functions import PointFunctions, PointLists

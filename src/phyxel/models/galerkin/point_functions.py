@@ -1,5 +1,5 @@
-"""Shape functions of a body at the points of its quadrature (physics 10), and what cracks have changed of them
-(physics 12). A pair that a crack has parted keeps its place, with φ = 0: lists grow only where a point has to look
+"""Shape functions of a body at the points of its quadrature (physics 10.1), and what cracks have changed of them
+(physics 12.8). A pair that a crack has parted keeps its place, with φ = 0: lists grow only where a point has to look
 further."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from phyxel.mls.shape_functions import entries_of
+from phyxel.mls.shape_values import entries_of
 from phyxel.state import State
 
 Floats = NDArray[np.float64]

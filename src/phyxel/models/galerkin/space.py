@@ -1,4 +1,4 @@
-"""The space a Galerkin body moves in (G04 §3.1, §4.1, physics 10): fields u(X) = Σ_I φ_I(X) u_I over its nodes, and the
+"""The space a Galerkin body moves in (G04 eq. 14, physics 10.1): fields u(X) = Σ_I φ_I(X) u_I over its nodes, and the
 quadrature that integrates them.
 
 A crack cuts points off from nodes (`cuts`): their functions are found anew, with plain gradients; all others stay. A
@@ -21,7 +21,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.cache import Kept, Once
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin import assembly
 from phyxel.models.galerkin.cuts import Cracked, alone, continued, cut_points, cut_values, struck, with_orphans_led
 from phyxel.models.galerkin.layout import Layout, Own
