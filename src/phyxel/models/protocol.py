@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from phyxel.contact.touch import Feel
 from phyxel.material import Mixture
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 
 Floats = NDArray[np.float64]
 
@@ -115,8 +115,8 @@ class FieldModel(Protocol):
 class BrittleModel(FieldModel, Protocol):
     """A model of a body in which cracks run."""
 
-    cracks: Callable[..., NDArray[np.bool_]] | None
-    """whether places at birth see each other past cracks"""
+    def look_by(self, cracks: Callable[..., NDArray[np.bool_]]) -> None:
+        """Let `cracks` say from now on which places at birth see each other past them: the same as was known so far."""
 
     def crack(self, boxes: Sequence[tuple[Floats, Floats]] | None) -> bool:
         """Cracks have come to lie in some boxes, or anywhere: part what they part; whether that was anything."""

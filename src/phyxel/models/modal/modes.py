@@ -1,4 +1,4 @@
-"""Eigenmodes of a body (G05): the lowest solutions of K x = ω² M x.
+"""Eigenmodes of a body (G05; physics 11.1): the lowest solutions of K x = ω² M x.
 
 Everything here is in the body's own scales: stiffness in units of its first material's, density in units of its first.
 So a body that only becomes stiffer keeps its modes; its frequencies go with √(modulus / density).
