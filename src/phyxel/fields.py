@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from phyxel.body.picking import PICKED, surfel_at
+from phyxel.body.holds import PICKED, surfel_at
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material.variation import Channel
 from phyxel.region import Ball, Spot, Vector, Where, as_vector, select
-from phyxel.surface.skin import summed
+from phyxel.surface.hull import summed
 
 if TYPE_CHECKING:
     from phyxel.body import Body

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.cracks.crack import Crack
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Crack, Cracks
 from phyxel.cracks.grid import LevelGrid
 from phyxel.export.meshes import mesh_of
 

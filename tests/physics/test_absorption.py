@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import phyxel as px
 from phyxel import device as dev
-from phyxel.models.phyxel.absorb import absorbed_strain
+from phyxel.models.phyxel.reference_shape import absorbed_strain
 
 CPU = dev.pick("cpu")
 

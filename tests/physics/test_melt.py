@@ -8,7 +8,7 @@ import pytest
 import phyxel as px
 from phyxel.material import Mixture
 from phyxel.models.phyxel.model import PhyxelModel
-from phyxel.models.phyxel.reshape import let_go_of_birth
+from phyxel.models.phyxel.reference_shape import let_go_of_birth
 from tests.physics.fluid import filled_volume
 from tests.physics.matter import energy_at, forces_at, model_of, shaken_block
 

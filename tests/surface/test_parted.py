@@ -7,10 +7,9 @@ import pytest
 from scipy.spatial import cKDTree
 
 import phyxel as px
-from phyxel.cracks.crack import Crack
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Crack, Cracks
 from phyxel.cracks.grid import LevelGrid
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 from phyxel.surface.discs import OVERLAP, DiscShape, Rest
 from phyxel.surface.parted import Inner, Whole, parted
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from phyxel.bench.g05 import JELLY, TableRow, held, measured, pulled_axis
 from phyxel.bench.registry import BenchSetting, Result
 from phyxel.body import Body
-from phyxel.cracks.fracture import Fracture
-from phyxel.cracks.samples import Samples
+from phyxel.cracks.fracture import Fracture, Samples
 from phyxel.world import World
 
 G04 = (

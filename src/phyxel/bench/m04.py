@@ -14,6 +14,7 @@ from phyxel.bench.registry import BenchSetting, Result, median_seconds
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.material import Material
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.points.load import load
 from phyxel.world import World
 
@@ -35,7 +36,7 @@ def m04(setting: BenchSetting) -> Iterator[Result]:
         for phyxels, surfels, paper_physics, paper_implicit, paper_pictures in ROWS:
             world = _falling(source, phyxels, surfels, setting, "leapfrog")
             label = f"m04-{subject}-{phyxels}-{surfels // 1000}k"
-            nodes = {"phyxels": len(world.phyxels.model), "surfels": len(world.bodies[0].surface)}
+            nodes = {"phyxels": len(phyxels_of(world).model), "surfels": len(world.bodies[0].surface)}
             yield Result(f"{label}-physics", _physics(world), "s/frame", paper=paper_physics, details=nodes)
             stiff = _falling(source, phyxels, surfels, setting, "implicit")
             seconds = median_seconds(partial(stiff.advance, STEP), FRAMES)
@@ -54,8 +55,8 @@ def surface(setting: BenchSetting) -> Iterator[Result]:
         seconds = median_seconds(partial(_moved_surface, world), FRAMES)
         yield Result(f"surface-{label}", seconds, "s/frame", peer=aim, peer_name="aim", details=_shown(world))
         body = world.bodies[0]
-        world.phyxels.model.u.assign((2.0 * (body.reference - body.centre) / body.unit).astype(np.float32))
-        world.phyxels.model.shape_changed()
+        phyxels_of(world).model.u.assign((2.0 * (body.reference - body.centre) / body.unit).astype(np.float32))
+        phyxels_of(world).model.shape_changed()
         seconds = median_seconds(partial(_moved_surface, world), FRAMES)
         yield Result(f"surface-{label}-split", seconds, "s/frame", details=_shown(world))
 
@@ -80,7 +81,7 @@ def _physics(world: World) -> float:
     """Median seconds for a frame of 20 force evaluations, everything the world does for it included."""
     seconds = []
     for _ in range(FRAMES):
-        frame = EVALUATIONS * (1 - 1e-9) * world.phyxels.model.stable_step()
+        frame = EVALUATIONS * (1 - 1e-9) * phyxels_of(world).model.stable_step()
         before = world.steps
         start = time.perf_counter()
         world.advance(frame)

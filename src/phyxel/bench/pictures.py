@@ -11,8 +11,8 @@ import warp as wp
 from phyxel.bench.registry import BenchSetting, Result, median_seconds, resident_bytes
 from phyxel.device import pick
 from phyxel.material.look import LOOKS
-from phyxel.points.frames import tangents
 from phyxel.points.load import load
+from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
 
 PICTURES = 15

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from phyxel.material.look import Look
 from phyxel.mls.neighbours import nearest
-from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.inside.pen import PLASTER, Pen, over
 from phyxel.render.section import (
@@ -33,6 +32,7 @@ from phyxel.render.section import (
 )
 from phyxel.render.shade import Color, Light
 from phyxel.render.splat import Renderer
+from phyxel.rotation import tangents
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind
 from phyxel.solid.solid import Solid

@@ -17,7 +17,6 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.device import as_vectors
 from phyxel.errors import PhyxelError
 from phyxel.material.look import LOOKS
-from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.cast import Actor, Cast
 from phyxel.render.collider_discs import skin_of
@@ -25,6 +24,7 @@ from phyxel.render.inside.insight import Insight
 from phyxel.render.inside.legend import ROOM, bar_scale
 from phyxel.render.splat import Renderer, averaged
 from phyxel.render.stuff import SHEET, UNDER
+from phyxel.rotation import tangents
 from phyxel.surface.discs import Discs
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World

@@ -11,15 +11,16 @@ from pydantic import Field, model_validator
 
 from phyxel.body import Body
 from phyxel.body.checks import MOST_MODES
-from phyxel.body.holds import Handle, Motion, turn_of, way_of
+from phyxel.body.holds import Handle, HoldMotion, turn_of, way_of
 from phyxel.body.skeleton import Bone, Skeleton
 from phyxel.contact.colliders import Box
 from phyxel.errors import MaterialError
 from phyxel.material.look import NAMES
-from phyxel.material.material import PRESETS, Material
-from phyxel.material.membrane import MEMBRANES, Membrane
-from phyxel.material.substance import usual_material
+from phyxel.material.material import Material
+from phyxel.material.membrane import Membrane
+from phyxel.material.presets import MEMBRANES, PRESETS
 from phyxel.material.variation import CHANNELS, VARYING, Channel
+from phyxel.models.kind import KINDS as MODELS
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
 from phyxel.scene.tables import SourcePart, Table, Triple
@@ -150,15 +151,15 @@ class HoldPart(PlacePart):
             raise ValueError("a bone says where it goes; give no to, turn, over or path beside it")
         return self
 
-    def way(self, time: float) -> Motion:
+    def way(self, time: float) -> HoldMotion:
         """By `to` [m] in `over` [s] from `time` on, or along the path."""
         return _places(self.path) or self._within(self.to, time)
 
-    def turning(self, time: float) -> Motion | None:
+    def turning(self, time: float) -> HoldMotion | None:
         """By `turn` [degrees] in `over` [s] from `time` on, or as the path says."""
         return _turns(self.path) or (self._within(self.turn, time) if any(self.turn) else None)
 
-    def _within(self, goal: Triple, time: float) -> Motion:
+    def _within(self, goal: Triple, time: float) -> HoldMotion:
         return [(time + self.over, goal)] if self.over else goal
 
     def take(self, body: Body, time: float, skeleton: Skeleton) -> Handle:
@@ -268,7 +269,7 @@ class BodyPart(SourcePart):
         return cloud
 
     def body(self, folder: Path) -> Body:
-        material = self.material.over(usual_material(self.model))
+        material = self.material.over(MODELS[self.model].usual())
         body = Body(
             self.cloud(folder),
             material=material,

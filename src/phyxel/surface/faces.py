@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Crack
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 from phyxel.surface.clipping import Ellipses, Field, within
 from phyxel.surface.discs import OVERLAP
 

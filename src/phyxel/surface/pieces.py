@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.cache import Once, anew
 from phyxel.mls.neighbours import nearest
-from phyxel.surface.carried import kept_out
 from phyxel.surface.discs import Discs, Rest
+from phyxel.surface.walls import kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

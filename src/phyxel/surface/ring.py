@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
 
 Floats = NDArray[np.floating]

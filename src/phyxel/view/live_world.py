@@ -13,8 +13,7 @@ from phyxel import device as dev
 from phyxel.body import Body
 from phyxel.body.checks import CHOICES
 from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.material.material import PRESETS
-from phyxel.material.membrane import MEMBRANES
+from phyxel.material.presets import MEMBRANES, PRESETS
 from phyxel.scene import Scene
 from phyxel.scene.body_tables import MaterialPart
 from phyxel.scene.event_tables import MeltPart, SolidifyPart

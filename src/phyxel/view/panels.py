@@ -12,8 +12,9 @@ import numpy as np
 
 from phyxel.body import Body
 from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.material.material import PRESETS, Material
-from phyxel.material.membrane import MEMBRANES, SOLIDS_ONLY, Membrane
+from phyxel.material.material import Material
+from phyxel.material.membrane import SOLIDS_ONLY, Membrane
+from phyxel.material.presets import MEMBRANES, PRESETS
 from phyxel.scene import Scene
 from phyxel.scene.body_tables import MaterialPart
 from phyxel.view.figures import shows

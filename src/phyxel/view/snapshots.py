@@ -135,7 +135,7 @@ class Snapshots:
             return None
         seen = [known for known in values if known is not None]
         if self.field == "distance":  # which is 0 all over the surface: the scale reaches as deep as nodes lie
-            seen += [-body.reach for body in self.world.bodies]
+            seen += [-body.nodes.reach for body in self.world.bodies]
         self._limits.see(np.concatenate(seen or [np.zeros(0)]), FORGOTTEN)
         return self._limits.legend()
 

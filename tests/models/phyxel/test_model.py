@@ -91,11 +91,11 @@ def test_the_grain_turns_with_the_body():
         body = px.Body(px.load("bar", points=200), material=px.Material.wood(), nodes=200, rotate=angles)
         world = px.World(gravity=(0, 0, 0), device="cpu")
         world.add(body)
-        u = 0.01 * np.random.default_rng(0).normal(size=(len(world.phyxels.model), 3)) @ body.rotation.T
+        u = 0.01 * np.random.default_rng(0).normal(size=(len(world.phyxels.model), 3)) @ body.shape.rotation.T
         world.phyxels.model.u.assign(u.astype(np.float32))
         world.phyxels.model._forces_known = False
         world.phyxels.model.ensure_forces()
-        forces.append(world.phyxels.model.force.numpy() @ body.rotation)
+        forces.append(world.phyxels.model.force.numpy() @ body.shape.rotation)
     assert np.abs(forces[1] - forces[0]).max() < 1e-4 * np.abs(forces[0]).max()
 
 

@@ -1,9 +1,16 @@
-"""Reference shapes that change: absorbed deformations, other units, stress that stays while laws change."""
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Reference shapes that change: absorbed deformations, other units, stress that stays while laws change (M04 §4.2).
+
+    X ← X + u,  u ← 0,   εᵖ ← ½(J⁻ᵀ(I + 2εᵖ)J⁻¹ − I),   s ← s|J|,   F ← J F                        (physics 1.5, 7)
+
+I + 2εᵖ is the metric in which the phyxel is at rest, so absorbing is exact: it is the same metric in new coordinates.
+M04's εᵖ ← εᵖ − ε leaves it in the old ones, and a tumbling body shears itself. F is the way from the shape at birth.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -14,15 +21,57 @@ from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import find_pairs
 from phyxel.mls.visibility import Sees
 from phyxel.models.law import LawRow
-from phyxel.models.phyxel.absorb import absorbing
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
 
 INSIDE = 75
 """Percentile of the phyxels' density that is taken for that inside the body."""
+CRUSHED = wp.constant(0.05)
+"""|J| below which a phyxel has been crushed or turned inside out, and its strain is forgotten."""
+
+
+@wp.func
+def absorbed_strain(J: Any, plastic: Any):
+    """εᵖ in the coordinates of the present shape."""
+    one = wp.identity(n=3, dtype=J.dtype)
+    inverse = wp.inverse(J)
+    metric = wp.transpose(inverse) * (one + plastic * J.dtype(2.0)) * inverse
+    return (metric - one) * J.dtype(0.5)
+
+
+@wp.kernel
+def absorb_deformation(
+    first: int,
+    nodes: wp.array(dtype=wp.int32),
+    shift: wp.array(dtype=Any),
+    rest_volume: wp.array(dtype=Any),
+    X: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
+    past: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+):
+    """The present shape, moved by −shift, becomes the reference shape of some phyxels."""
+    i = nodes[first + wp.tid()]
+    J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
+    ratio = wp.determinant(J)
+    if ratio > J.dtype(CRUSHED):
+        plastic[i] = absorbed_strain(J, plastic[i])
+        swell[i] = swell[i] * ratio
+        past[i] = J * past[i]
+    else:
+        plastic[i] = J * J.dtype(0.0)
+    volume[i] = rest_volume[i] * swell[i]
+    X[i] = X[i] + u[i] - shift[0]
+    u[i] = u[i] * J.dtype(0.0)
+    gradient[i] = J * J.dtype(0.0)
 
 
 def absorb(model: PhyxelModel, nodes: wp.array) -> NDArray[np.float64]:
@@ -32,8 +81,10 @@ def absorb(model: PhyxelModel, nodes: wp.array) -> NDArray[np.float64]:
     first = int(nodes.numpy()[0])
     model.shift.host[:] = model.u[first : first + 1].numpy()
     model.shift.push()
-    item = absorbing(nodes, model.shift.array, model.matter, model.forces.gradient, model.u)
-    dev.launch(item.kernel, item.count, item.inputs, model.device)
+    matter = model.matter
+    shape = [matter.rest_volume, matter.X, matter.volume, matter.plastic, matter.swell, matter.past]
+    inputs = [nodes, model.shift.array, *shape, model.forces.gradient, model.u]
+    dev.launch(absorb_deformation, len(nodes), inputs, model.device)
     model.reshaped = True
     model.shape_changed()
     return model.shift.host[0].astype(np.float64)
