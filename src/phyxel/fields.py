@@ -139,7 +139,8 @@ class Field(ForceField):
 
 @dataclass(frozen=True, eq=False)
 class Attraction(ForceField):
-    """Pull towards a centre, or straight to an axis through it: a = −s (|d|/R)ᵖ d/|d|, d leading from there to x.
+    """Pull towards a centre, or straight to an axis through it: a = −s (|d|/R)ᵖ d/|d|, d leading from there to x
+    (physics 16.2).
 
     With the power p = −2 a ball of even mass pulls so, and with p = −1 a rod along an axis. Within the radius R it
     falls to zero at the centre, a = −s d/R.
@@ -183,7 +184,7 @@ class Attraction(ForceField):
 
 @dataclass(frozen=True, eq=False)
 class Wind(ForceField):
-    """Moving air (or water) that presses on the skin it blows against.
+    """Moving air (or water) that presses on the skin it blows against (physics 16.3).
 
     A piece of skin of area a and outward normal n is a flat plate in air that comes with w = wind − v:
 

@@ -12,6 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.scene import Scene
 from phyxel.view import commands
 from phyxel.view.hub import Hub
@@ -43,6 +44,7 @@ def ask(live, page, **what):
     live.ask(page, commands.checked(what))
 
 
+@pytest.mark.slow
 def test_pages_come_grab_and_go_while_worlds_come_and_go(capfd):
     """Sixteen pages at once, from many threads, also while a world is built."""
     hub = Hub()
@@ -94,7 +96,7 @@ def test_a_fault_anywhere_ends_the_world_but_not_its_pages(stage, monkeypatch):
 
         body, play = driven.world.bodies[0], driven.live.play
         owner, name = {
-            "advance": (driven.world.phyxels, "advance"),
+            "advance": (phyxels_of(driven.world), "advance"),
             "surface": (type(body), "surface"),
             "snapshot": (play.sight, "snapshot"),
             "diagnostics": (type(body), "diagnostics"),
@@ -123,6 +125,7 @@ def test_a_scene_that_cannot_be_built_says_why_and_keeps_listening():
     assert live.world is None and hub.told[-1][1]["kind"] == "blown"
 
 
+@pytest.mark.slow
 def test_old_worlds_leave_nothing_behind():
     driven = Driven(Scene.parse(SCENE))
 
@@ -183,6 +186,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_hostile_guests_do_not_stop_a_real_world(capfd):
     with served() as (server, live):
         rows = [info[4][0] for info in socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)]

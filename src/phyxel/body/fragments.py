@@ -140,7 +140,7 @@ def held_places(body: Body) -> Floats:
 
 
 def shear_speeds(body: Body) -> Floats:
-    """Of shear waves √(μ/ρ) at the nodes of a body [spacings/s], shape (n,)."""
+    """Of shear waves √(μ/ρ) at the nodes of a body [spacings/s] (physics 12.3), shape (n,)."""
     young, poisson, density = (body.mixture.number(name) for name in ("young", "poisson", "density"))
     return np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit
 

@@ -56,7 +56,8 @@ class EnergyGuard:
     def _gained_by(
         self, now: dict[Body, dict[str, Any]], met_before: bool, world: MoverWorld
     ) -> tuple[Body, float] | None:
-        """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall."""
+        """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall
+        (physics 5.9)."""
         if any(body.force.any() or any(field.acts_on(body) for field in world.acting) for body in now):
             return None
         lively = sum(one["kinetic"] + one["elastic"] for one in now.values())

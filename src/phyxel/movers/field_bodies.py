@@ -1,4 +1,5 @@
-"""Bodies that have a displacement field each, Galerkin, modal and rigid ones: they step together, then they meet."""
+"""Bodies that have a displacement field each, Galerkin, modal and rigid ones: they step together, then they meet
+(physics 15.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What lets cracks run in a Galerkin body: after each step its stress is looked at, they grow, and its space is cut."""
+"""What lets cracks run in a Galerkin body (physics 12.3, 12.8): after each step its stress is looked at, they grow, and
+its space is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The surfaces of bodies that flow: one implicit skin for all of them, detail of their own, and the relief of molds."""
+"""The surfaces of bodies that flow (physics 8.5): one implicit skin for all of them, detail of their own, and the
+relief of molds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies whose reference shape changes while they move: what melts, flows together, and is solid again.
+"""Bodies whose reference shape changes while they move: what melts, flows together, and is solid again (physics 7.7).
 
 All that have ever melted share one anchor, so that their phyxels can become each other's neighbours. While any part of
 them is fluid they are absorbed together, again and again; strain is carried along exactly, so that solid parts do not
@@ -112,8 +112,8 @@ class Melting:
         self._phyxels.anchors_changed()
 
     def _keep_stress(self, body: Body, before: Mixture) -> None:
-        """Stiffening must not multiply the stress that is there (M04 §4.1): so much strain is stored as makes that
-        stress. Hourglass control has no such store: its part is dropped by absorbing the deformation."""
+        """Stiffening must not multiply the stress that is there (M04 §4.1, physics 6.3): so much strain is stored as
+        makes that stress. Hourglass control has no such store: its part is dropped by absorbing the deformation."""
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
         old, new = ([LawRow.of(m, body.shape.rotation) for m in mix.materials] for mix in (before, body.mixture))
         pairs = {(a, b) for a, b in zip(before.which.tolist(), body.mixture.which.tolist(), strict=True)}

@@ -374,7 +374,7 @@ class PhyxelBodies:
         return float((body.positions @ up - balls).min())
 
     def _stable_substeps(self, dt: float, longest: float) -> int:
-        """How many stable steps make up dt.
+        """How many stable steps make up dt (physics 5.2).
 
         The size of a step is kept while it is about right: leap-frog keeps the energy only while its step stays the
         same, and a size that follows every breath of the stability limit pumps energy into the motion.
@@ -430,8 +430,8 @@ class PhyxelBodies:
             self._energies.forget()
 
     def _write_fields(self, ahead: float) -> None:
-        """Accelerations by the fields, as they will be a little ahead [s]: in the middle of the kicks they are for, or
-        they would lag and drive what circles a centre outward."""
+        """Accelerations by the fields (physics 16.2), as they will be a little ahead [s]: in the middle of the kicks
+        they are for, or they would lag and drive what circles a centre outward."""
         model, acting_now = self.model, self.world.acting
         extra = np.zeros((len(model) if acting_now else 0, 3))
         for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
@@ -476,7 +476,7 @@ class PhyxelBodies:
         return body.unit * way.astype(np.float64)
 
     def _recentre(self) -> None:
-        """Move the origins of bodies that have gone far, so that displacements stay small."""
+        """Move the origins of bodies that have gone far (physics 16.1), so that displacements stay small."""
         first_nodes = self.model.u.numpy()
         for anchor in {id(body.anchor): body.anchor for body in self.bodies}.values():
             bodies = [b for b, body in enumerate(self.bodies) if body.anchor is anchor]

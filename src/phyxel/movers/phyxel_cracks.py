@@ -1,4 +1,4 @@
-"""Cracks of phyxel bodies: what drives them, and what they part."""
+"""Cracks of phyxel bodies: what drives them, and what they part (physics 12.3, 12.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The surface of what melts: detail where nothing changed, an implicit skin where topology did (M04 §5.2).
+"""The surface of what melts: detail where nothing changed, an implicit skin where topology did (M04 §5.2,
+physics 8.5).
 
 Zombies, the surfels a body came with, are carried along for ever and never resampled. Each moves from its own place
 onto the implicit skin as the topology around it changes,

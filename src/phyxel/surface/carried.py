@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The points a body came with, carried by its displacement field (M04 §5.1)."""
+"""The points a body came with, carried by its displacement field (M04 §5.1, physics 8.1)."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def follow_nodes(
     turned_b: wp.array(dtype=wp.vec3),
     normal: wp.array(dtype=wp.vec3),
 ):
-    """Where each surfel goes (M04 §5.1), about the body's origin [m]; its axes go with I + ∇u, its normal is their
-    cross product."""
+    """Where each surfel goes (M04 §5.1, physics 2.7), about the body's origin [m]; its axes go with I + ∇u, its normal
+    is their cross product."""
     s = first + wp.tid()
     entry = s * carriers
     end = entry + carriers

@@ -38,7 +38,8 @@ class PressedSkin:
         return PressedSkin((pieces // 5**3).astype(np.int64), area)
 
     def moved(self, deformation: Floats) -> Floats:
-        """a n of all pieces when the nodes have the deformation gradient J (n, 3, 3), by Nanson's a n = |J| J⁻ᵀ A N."""
+        """a n of all pieces when the nodes have the deformation gradient J (n, 3, 3), by Nanson's a n = |J| J⁻ᵀ A N
+        (physics 16.3)."""
         J = deformation[self.node]
         cofactor = np.stack([np.cross(J[:, k - 2], J[:, k - 1]) for k in range(3)], axis=1)
         return np.einsum("pab,pb->pa", cofactor, self.area)

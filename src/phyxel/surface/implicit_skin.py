@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,attr-defined"
-"""The implicit skin of phyxels, L_I: where Blinn's field is S (M04 §5.2.1, eq. 28).
+"""The implicit skin of phyxels, L_I: where Blinn's field is S (M04 §5.2.1, eq. 28, physics 8.3).
 
     F(x) = Σ_i f_i(x),   f_i(x) = b e^(−a_i r²),   a_i = −B/R_i²,   b = S e^(−B),   B < 0
 
@@ -74,7 +74,7 @@ class Blobs:
 
 @wp.func
 def level_at(blobs: Blobs, x: wp.vec3):
-    """S and ∇S at a place."""
+    """S and ∇S at a place (physics 8.3)."""
     depth, inward = wall_at(x, blobs.walls, blobs.body)
     t = wp.clamp(-depth / NEARS, 0.0, 1.0)
     level = WET + (1.0 - WET) * t * t * (3.0 - 2.0 * t)
@@ -91,7 +91,7 @@ def field_at(blobs: Blobs, x: wp.vec3):
 
 @wp.func
 def blinn_at(blobs: Blobs, x: wp.vec3):
-    """F and ∇F at a place."""
+    """F and ∇F at a place (M04 eq. 28, physics 1.6)."""
     value = float(0.0)
     slope = wp.vec3()
     for i in wp.hash_grid_query(blobs.grid, x, blobs.reach):

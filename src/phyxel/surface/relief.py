@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The relief of a mold, L_C: surfels that have come to its wall lie on it, and look the way it does (M04 §5.2.3)."""
+"""The relief of a mold, L_C: surfels that have come to its wall lie on it, and look the way it does (M04 §5.2.3,
+physics 8.6)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Where a body splits or merges: phyxels that come to lie at its boundary, or no longer do (M04 §5.2.2).
+"""Where a body splits or merges: phyxels that come to lie at its boundary, or no longer do (M04 §5.2.2, physics 8.4).
 
     P_i = 1 − det C_i / (tr C_i / 3)³,   C_i covariance of the phyxels that i feels     (M04 eq. 29)
 
@@ -31,7 +31,8 @@ def find_outside(
     party: wp.array(dtype=wp.int32),
     outside: wp.array(dtype=float),
 ):
-    """P_i (M04 eq. 29) among the phyxels of one party; 1 for a phyxel that feels fewer than three others."""
+    """P_i (M04 eq. 29, physics 8.4) among the phyxels of one party; 1 for a phyxel that feels fewer than three
+    others."""
     i = first + wp.tid()
     here = X[i]
     n = float(1.0)

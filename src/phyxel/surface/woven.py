@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Surfels that go where shape functions carry them: x = X + Σ φ_I(X) u_I, exactly.
+"""Surfels that go where shape functions carry them: x = X + Σ φ_I(X) u_I, exactly (physics 8.1).
 
 A half axis a goes with F = I + Σ u_I ⊗ ∇φ_I, so F a = a + Σ (a·∇φ_I) u_I: with φ_I, a·∇φ_I and b·∇φ_I as its three
 weights a pair needs neither F nor ∇φ. Surfels are taken in blocks of neighbours, who share most of their nodes: a
@@ -125,8 +125,8 @@ def put(
 def sums_abreast(
     begin: int, end: int, node: wp.array(dtype=wp.int32), weights: wp.array(dtype=float), u: wp.array(dtype=wp.vec3)
 ) -> mat94:
-    """Σ φ_I u_I, Σ (a·∇φ_I) u_I and Σ (b·∇φ_I) u_I of four surfels, one in each column. In C: what Warp's own matrices
-    become depends on what is done with them afterwards, and is twice as slow here."""
+    """Σ φ_I u_I, Σ (a·∇φ_I) u_I and Σ (b·∇φ_I) u_I of four surfels (physics 8.1), one in each column. In C: what Warp's
+    own matrices become depends on what is done with them afterwards, and is twice as slow here."""
 
 
 @wp.kernel

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from phyxel import device as dev
 from phyxel.body import Body
-from phyxel.body.checks import CHOICES
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material.presets import MEMBRANES, PRESETS
+from phyxel.models.kind import public_kinds
 from phyxel.scene import Scene
 from phyxel.scene.body_tables import MaterialPart
 from phyxel.scene.event_tables import MeltPart, SolidifyPart
@@ -191,7 +191,7 @@ class LiveWorld:
             "shown": {**self._shown, "plane": plane and {"normal": plane[0], "place": plane[1]}},
             "recording": False,
             "camera": play.camera,
-            "models": list(CHOICES["model"]),
+            "models": [kind.name for kind in public_kinds()],
             "fields": play.sight.fields(),
             "units": {name: list(entry) for name, entry in UNITS.items()},
         }

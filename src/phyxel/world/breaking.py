@@ -1,4 +1,4 @@
-"""Bodies that fall apart: what hangs together no longer becomes bodies of their own.
+"""Bodies that fall apart: what hangs together no longer becomes bodies of their own (physics 12.9).
 
 The heaviest part keeps the body and its name, the others are called bear-2, bear-3, ... Nothing moves: each takes its
 own nodes with all they have, so mass, momenta and energy are what they were.
