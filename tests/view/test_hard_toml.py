@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phyxel.scene.event_tables import EventPart
-from phyxel.scene.scene import Scene, SceneFile, gallery, gallery_names
+from phyxel.scene.scene import Scene, gallery, gallery_names
+from phyxel.scene.scene_file import SceneFile
 from phyxel.view.journal import Journal, _document
 
 NOW = SimpleNamespace(world=SimpleNamespace(time=0.1))

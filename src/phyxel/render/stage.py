@@ -36,6 +36,7 @@ class Stage:
         turntable: float = 0.0,
         inside: Inside | None = None,
     ) -> None:
+        self.camera = camera
         self._shot = Shot(camera, background, device, turntable)
         self.insight = None if inside is None else Insight(self._shot, inside)
         """what draws the inside"""
