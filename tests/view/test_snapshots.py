@@ -13,8 +13,7 @@ from phyxel.points.splats import CENTRE, QUATERNION, SIZES, rotation_matrices
 from phyxel.view.messages import DrawnThing
 from phyxel.view.snapshots import Snapshots
 from phyxel.view.values import at_rest
-from tests.export.test_clouds_and_meshes import write_cube
-from tests.export.test_splats import PLACED, SHIFT, STRETCH, deform
+from tests.export.bodies import PLACED, SHIFT, STRETCH, deform, write_cube
 from tests.points.test_splats import ply
 from tests.points.test_splats import splat_columns as written
 from tests.view.records import RECORD, decoded
