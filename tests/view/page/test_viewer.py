@@ -179,7 +179,7 @@ def test_softer_sags_more(viewer, page):
     for _ in range(5):
         page.keyboard.press("ArrowRight")
     assert float(page.input_value("#young")) > softness
-    wait_for(lambda: viewer.bear.material.young > 3.1e3, "the slider goes there by keys, PATIENCE, too")
+    wait_for(lambda: viewer.bear.material.young > 3.1e3, PATIENCE, "the slider goes there by keys, too")
 
 
 def test_a_drag_takes_the_surfel_to_the_pointer(viewer, page):
