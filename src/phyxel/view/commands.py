@@ -119,7 +119,7 @@ class Numbers(Command):
     numbers: Annotated[dict[Name, Number | None], Field(min_length=1, max_length=30)]
 
 
-class Preset(Command):
+class PresetChoice(Command):
     do: Literal["preset"]
     body: Name
     name: Name
@@ -178,7 +178,7 @@ class Seen(Command):
 
 
 AnyCommand = (
-    Grab | Pull | LetGo | Pin | PushAway | Cut | Drop | Plain | Switch | Speed | Numbers | Preset | Model | Heat
+    Grab | Pull | LetGo | Pin | PushAway | Cut | Drop | Plain | Switch | Speed | Numbers | PresetChoice | Model | Heat
     | Gravity | Show | Slice | Seek | Seen
 )  # fmt: skip
 _KINDS: TypeAdapter[Any] = TypeAdapter(Annotated[AnyCommand, Field(discriminator="do")])
