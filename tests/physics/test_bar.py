@@ -120,7 +120,9 @@ def smoothness(model, shape: np.ndarray) -> float:
     return 1 - float(((shape - means) ** 2).sum() / (shape**2).sum())
 
 
-@pytest.mark.parametrize(("support", "lowest", "highest"), [(2.0, 3.7, 4.1), pytest.param(3.0, 3.3, 4.1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("support", "lowest", "highest"), [(2.0, 3.7, 4.1), pytest.param(3.0, 3.3, 4.1, marks=pytest.mark.slow)]
+)
 def test_no_spurious_mode(support, lowest, highest):
     """The first two modes are the two bendings, equal by symmetry, and smooth; nothing lies below them.
 

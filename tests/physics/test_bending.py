@@ -32,7 +32,11 @@ def tip_of(body: px.Body) -> float:
 
 @pytest.mark.parametrize(
     ("model", "basis", "right"),
-    [("galerkin", "linear", CLAMPED_TIP), pytest.param("galerkin", "quadratic", BEAM_TIP, marks=pytest.mark.slow), ("modal", "linear", CLAMPED_TIP)],
+    [
+        ("galerkin", "linear", CLAMPED_TIP),
+        pytest.param("galerkin", "quadratic", BEAM_TIP, marks=pytest.mark.slow),
+        ("modal", "linear", CLAMPED_TIP),
+    ],
 )
 def test_static_tip(model, basis, right):
     """At 500 nodes, to 2 %. Held at 25 points, the face may bulge between them: a linear basis hardly can, and has the

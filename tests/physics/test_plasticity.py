@@ -118,7 +118,9 @@ def set_curvature(yield_strain: float, creep: float, seconds: float, nodes: int 
     return float(2 * np.polyfit(x[inner], y[inner], 2)[0])
 
 
-@pytest.mark.parametrize(("yield_strain", "nodes", "within"), [(0.01, 500, 0.1), pytest.param(0.03, 1500, 0.15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("yield_strain", "nodes", "within"), [(0.01, 500, 0.1), pytest.param(0.03, 1500, 0.15, marks=pytest.mark.slow)]
+)
 def test_a_bent_bar_keeps_its_set(yield_strain, nodes, within):
     """Held in an arc of curvature κ, ν = 0, a fibre at height y flows until ‖e‖ = Y: εᵖ = ⅔(κy − √1.5 Y). Let go, the
     bar keeps κ_r = ∫εᵖ y dA / I = ⅔κ(1 − 1.5 r + 0.5 r³), r = √1.5 Y/(½κt). The outermost fibres matter most, and

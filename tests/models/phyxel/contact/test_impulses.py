@@ -172,7 +172,9 @@ def test_what_starts_inside_another_is_eased_out(integrator):
 # At rest
 
 
-@pytest.mark.parametrize(("integrator", "young"), [("leapfrog", 1e6), pytest.param("implicit", 1e7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("integrator", "young"), [("leapfrog", 1e6), pytest.param("implicit", 1e7, marks=pytest.mark.slow)]
+)
 def test_a_stack_rests(integrator, young):
     """Three boxes on each other, put down askew. Under the weight of what is above, box k is shorter by
     ρgh(2.5 − k)h/E; beyond that, boxes sink into each other by less than 5 % of the spacing. Then nothing moves."""
@@ -271,7 +273,9 @@ def test_a_squeezed_ring_meets_itself():
     assert over < 0.4 * ring.unit
 
 
-@pytest.mark.parametrize(("integrator", "young"), [("leapfrog", 1e5), pytest.param("implicit", 1e6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("integrator", "young"), [("leapfrog", 1e5), pytest.param("implicit", 1e6, marks=pytest.mark.slow)]
+)
 def test_a_bear_falls_on_a_bear(integrator, young):
     """No node gets deeper into the other than half a spacing, at any frame, and they do not blow up."""
     material = SOFT.but(young=young, damping=2e-3)
