@@ -7,6 +7,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.spatial.transform import Rotation
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.points.cloud import PointCloud
 
 RUBBERY = px.Material(young=1.0e7, poisson=0.3, density=1000.0)
@@ -91,7 +92,7 @@ def test_tip_converges():
 
 def frequencies(support: float, count: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Lowest frequencies [Hz], and how smooth each mode is."""
-    model = clamped_bar(864, support)[0].phyxels.model
+    model = phyxels_of(clamped_bar(864, support)[0]).model
     model.ensure_forces()
     n = len(model)
     K, probe = np.empty((3 * n, 3 * n)), np.zeros((n, 3), np.float32)

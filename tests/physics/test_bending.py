@@ -68,7 +68,7 @@ def test_large_bending():
     """Where linear modes make the bar half as long again, warped ones end within 10 % of the nonlinear model's tip, and
     keep volume to 5 %."""
     (warped, volume, body), (right, _, _) = bent("modal"), bent("galerkin")
-    model = body._in_world("model").company._solos[body].model
+    model = body._in_world("model").mover_of(body).model_of(body)
     space = body.space
     mass = space.mass(np.full(len(space.points), 1000.0 * body.unit**2))
     pushed = mass @ np.tile([0.0, -GRAVITY / body.unit, 0.0], (len(space), 1))

@@ -5,6 +5,7 @@ import pytest
 
 import phyxel as px
 from phyxel.errors import MaterialError
+from phyxel.movers.phyxel_bodies import phyxels_of
 
 SOFT = px.Material(young=1.0e6, poisson=0.3, density=1000.0, damping=1e-3)
 
@@ -105,8 +106,8 @@ def set_curvature(yield_strain: float, creep: float, seconds: float, nodes: int 
     arc = np.stack([radius * np.sin(along), 1 - radius * np.cos(along)], axis=1)
     moved = np.zeros_like(bar.birth)
     moved[:, :2] = arc - np.stack([along, across], axis=1)
-    world.phyxels.model.u.assign((moved / bar.unit).astype(np.float32))
-    world.phyxels.model._forces_known = False
+    phyxels_of(world).model.u.assign((moved / bar.unit).astype(np.float32))
+    phyxels_of(world).model._forces_known = False
     held = bar.fix(lambda X: np.ones(len(X), bool))
     world.advance(seconds)
     bar.release(held)

@@ -16,7 +16,7 @@ from phyxel.errors import PhyxelError
 from phyxel.material.look import LOOKS
 from phyxel.render import tiles
 from phyxel.render.camera import Camera
-from phyxel.render.light import Light
+from phyxel.render.shade import Light
 from phyxel.render.splat import Renderer
 from tests.render.scenes import sphere
 

@@ -9,6 +9,7 @@ import phyxel as px
 from phyxel import device as dev
 from phyxel.contact.table import ColliderTable
 from phyxel.export.meshes import mesh_of
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.surface.blended import Blended
 from phyxel.surface.relief import Walls
 
@@ -137,7 +138,7 @@ def test_wind_presses_on_the_same_skin_after_a_checkpoint(stop, tmp_path):
     restored.restore(tmp_path / "blown.npz")
     for one in (world, restored):
         one.advance(0.15 - stop)
-    assert world.phyxels.pool.absorptions > 4
+    assert phyxels_of(world).melting.absorptions > 4
     assert np.array_equal(drop.positions, again.positions)
     assert_same_surface(drop, again)
 

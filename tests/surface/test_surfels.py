@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.points.frames import tangents
+from phyxel.movers.phyxel_bodies import phyxels_of
+from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
 
 
@@ -17,8 +18,8 @@ def torus():
 
 
 def set_displacement(world, body, u):
-    world.phyxels.model.u.assign((u / body.unit).astype(np.float32))
-    world.phyxels.model._forces_known = False
+    phyxels_of(world).model.u.assign((u / body.unit).astype(np.float32))
+    phyxels_of(world).model._forces_known = False
     world.revision += 1
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from phyxel.errors import PhyxelError
 from phyxel.scene import Scene
-from phyxel.scene.body_tables import MeltPart
+from phyxel.scene.event_tables import MeltPart
 from phyxel.view import commands as do
 from phyxel.view.hands import Hands, size_of
 from phyxel.view.journal import Journal

@@ -10,7 +10,7 @@ import pytest
 from phyxel.errors import PhyxelError
 from phyxel.points.load import load
 from phyxel.scene import Scene
-from phyxel.scene.body_tables import EventPart
+from phyxel.scene.event_tables import EventPart
 from phyxel.view.journal import Journal
 from phyxel.world import World
 

@@ -7,9 +7,11 @@ import time
 import numpy as np
 import pytest
 
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.scene import Scene
 from phyxel.view import commands
-from phyxel.view.live import Live, coalesced
+from phyxel.view.commands import coalesced
+from phyxel.view.live import Live
 
 BEAR = """
 seconds = 0.1
@@ -203,7 +205,7 @@ def test_a_blow_up_is_told_and_reset_goes_on(pages, monkeypatch, fault):
         raise fault
 
     broken, hub = pages.live.world, pages.hub
-    monkeypatch.setattr(broken.phyxels, "advance", explode)
+    monkeypatch.setattr(phyxels_of(broken), "advance", explode)
     assert (str(fault) or "FloatingPointError") in wait_for(lambda: hub.of("blown"))[0]["text"]
     pages.ask(do="melt", body="bear", wait=False)
     assert "reset" in wait_for(lambda: hub.of("notice"))[0]["text"]

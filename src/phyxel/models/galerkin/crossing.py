@@ -16,6 +16,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
 
+from phyxel.rotation import nearest_rotation
+
 Floats = NDArray[np.float64]
 
 DENSE = 600
@@ -73,9 +75,8 @@ def _solved(matrix: csr_array, raised: float, loads: Floats) -> Floats:
 def rigid_part(x: Floats, X: Floats, weight: Floats) -> Floats:
     """Where the rigid motion nearest to x (n, 3) takes X (n, 3), with weights (n,), shape (n, 3)."""
     x_mean, X_mean = (weight @ one / weight.sum() for one in (x, X))
-    U, _, Vt = np.linalg.svd((weight[:, None] * (x - x_mean)).T @ (X - X_mean))
-    flip = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
-    return x_mean + (X - X_mean) @ ((U * flip) @ Vt).T
+    R = nearest_rotation((weight[:, None] * (x - x_mean)).T @ (X - X_mean))
+    return x_mean + (X - X_mean) @ R.T
 
 
 class PartedMotion:

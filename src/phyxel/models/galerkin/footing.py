@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel.contact.touch import Feel, Touch
+from phyxel.models.coulomb import RESTING
 
 Floats = NDArray[np.float64]
 
 NOTICED = 0.02
 """Change of pressure, over the largest, from which on friction is found anew."""
-RESTING = 2.0
-"""Speeds of approach below this many times what the pushes of a step make are no impact."""
 GRADES = 8
 """Steps of a normal's components that a preconditioner tells apart."""
 

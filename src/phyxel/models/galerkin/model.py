@@ -25,7 +25,7 @@ from scipy.sparse import bsr_array, csr_array, diags_array, vstack
 from phyxel.contact.touch import Feel
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
-from phyxel.mls.consistent import VANISHED
+from phyxel.mls.corrected_gradients import VANISHED
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import ShapeValues
 from phyxel.models.galerkin.crossing import FAINT, TRIES, KeptSums, PartedMotion, rigid_part

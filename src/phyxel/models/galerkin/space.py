@@ -31,11 +31,10 @@ from phyxel.cache import Kept, Once
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import Basis, ShapeFunctions, ShapeValues, entries_of
 from phyxel.mls.visibility import Sees
-from phyxel.models.elasticity import hooke
 from phyxel.models.galerkin.cuts import Cracked, Extent, alone, continued, cut_values, rebuilt
 from phyxel.models.galerkin.differences import Difference, Lists, met
 from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.law import LawRow
+from phyxel.models.law import LawRow, hooke
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

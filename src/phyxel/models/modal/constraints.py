@@ -1,4 +1,3 @@
-# mypy: disable-error-code="valid-type,no-untyped-def"
 """Points of a modal body that are held or touch something: how they move with its coordinates, and the impulses that
 put them where they must be.
 
@@ -13,25 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import warp as wp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from phyxel import device as dev
+from phyxel.contact.touch import Touch
+from phyxel.models.coulomb import SINGULAR, sweep
 from phyxel.models.modal.basis import Basis
 from phyxel.models.modal.modes import UNFELT
-from phyxel.models.modal.warping import cross_matrix, warp, warp_derivative
-
-wp.set_module_options(dev.KERNEL_OPTIONS)
+from phyxel.models.modal.warping import warp, warp_derivative
+from phyxel.models.protocol import Hold
+from phyxel.rotation import axes_about, cross_matrix
 
 Floats = NDArray[np.float64]
-
-SINGULAR = 1e-6
-"""What of the most movable row one must have to be moved."""
-SWEEPS = wp.constant(200)
-"""of Gauss and Seidel's method over the points of contact, at most"""
-STILL = wp.constant(wp.float64(1e-5))
-"""Change of impulses, as a share of the largest, at which it ends."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +144,51 @@ class PointPatch:
         return Rows(np.zeros((3, 3)), np.eye(3), pose.Q @ (turned - pose.spin))
 
 
+@dataclass
+class Grip:
+    """A hold that is not part of the clamped base."""
+
+    hold: Hold
+    chosen: NDArray[np.int64]
+    """those of its points that are followed"""
+    turned: Floats
+    """the body's rotation there when it was taken, 3 × 3"""
+    patch: PointPatch
+
+
+class TouchingPoints:
+    """Points that touch something in a step of dt [s]."""
+
+    def __init__(self, touch: Touch, patch: PointPatch, before: Floats, predicted: Floats, dt: float) -> None:
+        self.touch, self.patch = touch, patch
+        self._predicted = predicted
+        self._stuck = before + dt * touch.velocity
+        self._approach = np.einsum("ka,ka->k", (predicted - before) / dt - touch.velocity, touch.normal)
+        self._axes = axes_about(touch.normal)
+        """normal and two tangents, shape (k, 3, 3)"""
+
+    def rows(self, z: Floats, pose: FramePose) -> Rows:
+        """Of the points, along their axes."""
+        self.patch.see(z)
+        self.patch.follow()
+        return self.patch.rows(pose).along(self._axes)
+
+    def gaps(self, pose: FramePose) -> Floats:
+        """Gap of each point, and how far it has slipped in the step, shape (3k,)."""
+        places = self.patch.places(pose)
+        result = np.einsum("kab,kb->ka", self._axes, places - self._stuck)
+        result[:, 0] = self.touch.gap + np.einsum("ka,ka->k", places - self._predicted, self.touch.normal)
+        return result.ravel()
+
+    def velocities(self, slow: float) -> Floats:
+        """What they are to have at the end along their axes, shape (3k,): the collider's, and what bounces back of an
+        approach that is not `slow`."""
+        wanted = np.einsum("kab,kb->ka", self._axes, self.touch.velocity)
+        bounces = self._approach < -slow
+        wanted[:, 0] -= np.where(bounces, self.touch.restitution * self._approach, 0.0)
+        return wanted.ravel()
+
+
 @dataclass(frozen=True)
 class Cone:
     """What impulses of contact may be: three numbers a point, along the normal and two tangents."""
@@ -177,10 +214,7 @@ def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
         reduced = W[rest, rest] - W[rest, :held] @ back
         gap = b[rest] - W[rest, :held] @ first
         total = cone.total.copy()
-        # NumPy's arrays as they are: to make Warp's of them takes longer than the sweeps.
-        inputs = [reduced.ravel(), gap, np.asarray(cone.friction, np.float64), total]
-        least = SINGULAR * reduced.diagonal().max()
-        wp.launch(sweep_contacts, 1, inputs=[0, len(cone.friction), least, *inputs], device="cpu")
+        sweep(reduced, gap, cone.friction, total, SINGULAR * reduced.diagonal().max())
         delta[rest] = total - cone.total
     delta[:held] = -first - back @ delta[rest]
     return delta
@@ -193,65 +227,6 @@ def _factor(W: Floats) -> Callable[[Floats], Floats]:
     stiffer[np.diag_indices_from(W)] += SINGULAR * W.diagonal().max() + 1e-300
     factor = cho_factor(stiffer, lower=True, check_finite=False)
     return lambda b: cho_solve(factor, b, check_finite=False)
-
-
-@wp.func_native("""
-    const double* row = W.data + (size_t)i * size;
-    for (int j = 0; j < size; ++j) gap.data[j] += change * row[j];
-""")
-def _add_row(W: wp.array(dtype=wp.float64), i: int, size: int, change: wp.float64, gap: wp.array(dtype=wp.float64)):
-    """gap += W e_i change; a loop that the compiler makes vectors of."""
-
-
-@wp.kernel
-def sweep_contacts(
-    first: int,
-    count: int,
-    least: wp.float64,
-    W: wp.array(dtype=wp.float64),
-    gap: wp.array(dtype=wp.float64),
-    friction: wp.array(dtype=wp.float64),
-    total: wp.array(dtype=wp.float64),
-):
-    """Gauss and Seidel's method with projection on the cones, point by point, until nothing changes; one thread.
-
-    `gap` = W total + b is kept up to date: points that do not touch cost nothing. Those that can hardly move, by less
-    than `least`, are left alone.
-    """
-    none = wp.float64(0.0)
-    size = 3 * count
-    for _ in range(SWEEPS):
-        moved = none
-        largest = none
-        for i in range(count):
-            n = 3 * i
-            weight = W[n * size + n]
-            if weight > least:
-                before = total[n]
-                total[n] = wp.max(none, before - gap[n] / weight)
-                if total[n] != before:
-                    moved = wp.max(moved, wp.abs(total[n] - before))
-                    _add_row(W, n, size, total[n] - before, gap)
-                largest = wp.max(largest, total[n])
-                most = friction[i] * total[n]
-                if most > none or total[n + 1] != none or total[n + 2] != none:
-                    slack = wp.max(W[(n + 1) * size + n + 1], W[(n + 2) * size + n + 2])
-                    slack = wp.max(slack, least)
-                    t1 = total[n + 1] - gap[n + 1] / slack
-                    t2 = total[n + 2] - gap[n + 2] / slack
-                    length = wp.sqrt(t1 * t1 + t2 * t2)
-                    if length > most:
-                        t1 *= most / length
-                        t2 *= most / length
-                    moved = wp.max(moved, wp.max(wp.abs(t1 - total[n + 1]), wp.abs(t2 - total[n + 2])))
-                    d1 = t1 - total[n + 1]
-                    d2 = t2 - total[n + 2]
-                    total[n + 1] = t1
-                    total[n + 2] = t2
-                    _add_row(W, n + 1, size, d1, gap)
-                    _add_row(W, n + 2, size, d2, gap)
-        if moved <= STILL * largest:
-            break
 
 
 def spread(points: Floats, count: int, first: int) -> NDArray[np.int64]:

@@ -20,16 +20,26 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.spatial.transform import Rotation
 
 from phyxel.contact.touch import Feel, Touch
 from phyxel.errors import PhyxelError
 from phyxel.material.material import Mixture, rotated_elasticity
 from phyxel.mls.shape_functions import ShapeValues
+from phyxel.models.coulomb import NEAR, RESTING
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import hooke_stress
 from phyxel.models.modal.basis import Basis, OscillatorStep, curls, pace, rigid_pace, straight, turning
-from phyxel.models.modal.constraints import Cone, FramePose, PointPatch, Response, Rows, solve, spread
+from phyxel.models.modal.constraints import (
+    Cone,
+    FramePose,
+    Grip,
+    PointPatch,
+    Response,
+    Rows,
+    TouchingPoints,
+    solve,
+    spread,
+)
 from phyxel.models.modal.frame import FloatingFrame, ModalMotion
 from phyxel.models.modal.modes import (
     Clamp,
@@ -43,9 +53,9 @@ from phyxel.models.modal.modes import (
     pins,
     rigid_shapes,
 )
-from phyxel.models.modal.touching import Grip, TouchingPoints
-from phyxel.models.modal.warping import cross_matrix, turn, turn_by, turned_by, unwarp, warp_derivative
+from phyxel.models.modal.warping import unwarp, warp_derivative
 from phyxel.models.protocol import Goal, Hold
+from phyxel.rotation import cross_matrix, rotation_by, rotation_vector, rotation_vectors, rotations_by
 
 Floats = NDArray[np.float64]
 
@@ -53,8 +63,6 @@ POINTS = 12
 """Most points of a hold that are followed: more only say the same again."""
 CONTACTS = 60
 """Most points that touch something at a time."""
-NEAR = 0.1
-"""Gap [spacings] below which a point may come to touch something in this step."""
 ROUNDS = 5
 """of corrections to where held points are"""
 EXACT = 1e-7
@@ -157,7 +165,7 @@ class ModalModel:
             Q = motion.Q if was_free else None
             self._motion, u, v, spin = self._frame.fitted(self.space.nodes + u, v, Q)
             if not was_free:
-                w = Rotation.from_matrix(self._motion.Q.T @ turn(w)).as_rotvec()
+                w = rotation_vectors(self._motion.Q.T @ rotations_by(w))
                 w_rate = w_rate @ self._motion.Q - spin
         p = unwarp(u, w)
         turned = np.einsum("nab,nb->na", warp_derivative(np.concatenate([p, w], axis=1))[:, :, 3:], w_rate)
@@ -393,7 +401,7 @@ class ModalModel:
             errors.append((patch.places(pose) - patch.X - goal.displacements[grip.chosen]).ravel())
             if grip.hold.turns:
                 rows.append(patch.rotation_rows(pose))
-                errors.append(turned_by(patch.rotation(pose) @ (goal.rotation @ grip.turned).T))
+                errors.append(rotation_vector(patch.rotation(pose) @ (goal.rotation @ grip.turned).T))
         return rows, np.concatenate(errors)
 
     def _constrain(
@@ -435,7 +443,7 @@ class ModalModel:
         if not calm:
             wanted = [*self._held_velocities(goals, before, pose, dt)]
             if contacts is not None:
-                wanted.append(contacts.velocities(2 * dt * _longest(self._push)))
+                wanted.append(contacts.velocities(RESTING * dt * _longest(self._push)))
             self._match_velocities(joined, np.concatenate(wanted), pose, held, Cone(friction, total), dt)
 
     def _share(self, shift: Floats) -> float:
@@ -457,8 +465,8 @@ class ModalModel:
         motion.z = motion.z + shift
         if self._clamp is None:
             motion.c = motion.c + place.rigid * pose.inverse_mass * move
-            turned = turn_by(place.rigid * pose.inverse_inertia @ torque)
-            motion.Q = turned @ motion.Q @ turn_by(-pose.spin @ shift)
+            turned = rotation_by(place.rigid * pose.inverse_inertia @ torque)
+            motion.Q = turned @ motion.Q @ rotation_by(-pose.spin @ shift)
             self._lay()
 
     def _held_velocities(
@@ -468,7 +476,7 @@ class ModalModel:
         for (grip, _), (places, rotation) in zip(goals, before, strict=True):
             yield (grip.patch.places(pose) - places).ravel() / dt
             if grip.hold.turns:
-                yield turned_by(grip.patch.rotation(pose) @ rotation.T) / dt
+                yield rotation_vector(grip.patch.rotation(pose) @ rotation.T) / dt
 
     def _match_velocities(self, rows: Rows, wanted: Floats, pose: FramePose, held: int, cone: Cone, dt: float) -> None:
         """Give rows the velocities that are wanted: all that are held, and of points of contact those that press."""
@@ -609,7 +617,7 @@ class ModalModel:
         p = basis.linear[:, :3]
         gradient = np.stack([part @ p for part in at.gradients], axis=2)
         strain = 0.5 * (gradient + np.swapaxes(gradient, 1, 2))
-        R = self._motion.Q @ turn(curls(at, p[:, :, None])[:, :, 0])
+        R = self._motion.Q @ rotations_by(curls(at, p[:, :, None])[:, :, 0])
         result = np.empty_like(strain)
         for k, one in enumerate(material.materials):
             C = one.elasticity if one.stiffness is None else rotated_elasticity(one.elasticity, self._rotation)

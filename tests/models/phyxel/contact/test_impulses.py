@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
 
 NOWHERE = (0.0, 0.0, 0.0)
 G = 9.81
@@ -235,8 +236,8 @@ def test_a_bear_does_not_touch_itself_at_rest():
     bear = body("bear", nodes=400)
     world = world_of(bear)
     world.advance(0.02)
-    assert world.phyxels.contact.possible, "there are nodes that may touch"
-    assert not (world.phyxels.contact.contacts.target.numpy() >= 0).any()
+    assert phyxels_of(world).contact.possible, "there are nodes that may touch"
+    assert not (phyxels_of(world).contact.contacts.target.numpy() >= 0).any()
     assert not world.field(bear, "u").any()
 
 
@@ -269,7 +270,7 @@ def test_a_squeezed_ring_meets_itself():
     left = at_middle & (ring.reference[:, 0] < 0)
     over = (ring.positions[left, 0] + ring.reach[left]).max()
     print(f"the left side reaches {over / ring.unit:.2f} spacings over the middle, unit {ring.unit:.3f} m")
-    assert (world.phyxels.contact.contacts.target.numpy() >= 0).sum() > 6
+    assert (phyxels_of(world).contact.contacts.target.numpy() >= 0).sum() > 6
     assert over < 0.4 * ring.unit
 
 
@@ -286,7 +287,7 @@ def test_a_bear_falls_on_a_bear(integrator, young):
     for _ in range(24):
         world.advance(1 / 60)
         deepest = max(deepest, depth(lying, falling), depth(falling, lying))
-        touched = max(touched, int((world.phyxels.contact.contacts.target.numpy() >= 0).sum()))
+        touched = max(touched, int((phyxels_of(world).contact.contacts.target.numpy() >= 0).sum()))
     print(f"deepest {deepest:.2f} spacings, {touched} nodes touched")
     assert touched > 10
     assert deepest < 0.5
@@ -305,7 +306,7 @@ def test_a_checkpoint_in_the_middle_of_contact_goes_on_with_the_same_bits(tmp_pa
     world, other = made()
     for _ in range(6):
         world.advance(1 / 60)
-    assert (world.phyxels.contact.contacts.target.numpy() >= 0).any()
+    assert (phyxels_of(world).contact.contacts.target.numpy() >= 0).any()
     world.save(tmp_path / "state.npz")
     world.advance(1 / 30)
     again, same = made()
