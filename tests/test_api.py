@@ -38,10 +38,10 @@ SURFELS = ("carried", "colors", "layers", "normals", "positions")
 MADE_FOR_USERS = ("Frame", "Handle", "Scene", "Vibrations")
 """Classes whose objects users are given: how they are made may change."""
 INSIDE = {
-    "Body": "be_born_again birth_places centre check_cut check_material check_melts crumble depth_in_whole follow_ramp "
-    "forget_space has_side held in_units is_brittle may_have_parted needs_solid no_solid once origin outermost part "
-    "placed placed_cloud placed_splats places ring rotation sees sees_in_solid skin skin_deformation solid_distance "
-    "space surfels unit",
+    "Body": "be_born_again birth birth_places centre check_cut check_material check_melts crumble depth_in_whole "
+    "follow_ramp forget_space has_side held in_units is_brittle kind may_have_parted motion needs_solid "
+    "no_solid nodal once origin outermost painted part placed placed_cloud placed_splats places ring rotation "
+    "sees sees_in_solid skin skin_deformation solid_distance space start_velocities surfels unit",
     "Bone": "moves",
     "Channel": "over",
     "Collider": "box extent grid label middle moves near_wall rotation see_through shows signature sizes wall",
@@ -54,8 +54,8 @@ INSIDE = {
     "ShapeFunctions": "condition pairs with_covers",
     "Skeleton": "motion moves",
     "Solid": "sees",
-    "World": "acting company field integrator material_changed membranes mover_of movers next_tick phyxels replay "
-    "set_clock synchronize",
+    "World": "acting changed company field integrator material_changed membranes mover_for mover_of movers next_tick "
+    "phyxels replay set_clock synchronize",
 }
 """Members that are not for users: rooms use them among themselves. By the class, or one that it builds on."""
 MOST_LINES_SHOWN = 40

@@ -11,13 +11,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 WITHOUT: set[str] = {
     "models/galerkin/preconditioner.py",
-    "models/modal/constraints.py",
     "models/particles/arrival.py",
     "models/particles/balance.py",
     "models/particles/coarse.py",
-    "models/particles/dents.py",
     "models/particles/filling.py",
-    "models/particles/flight.py",
     "models/particles/links.py",
     "models/particles/tension.py",
     "models/particles/wrapping.py",

@@ -26,7 +26,7 @@ def faces(space: Space, side: float) -> tuple[np.ndarray, np.ndarray, np.ndarray
             face[:, axis] = way * side
             points.append(face)
             normals.append(np.broadcast_to(2 * way * np.eye(3)[axis], face.shape))
-    middle = -space._placing.middle / space._placing.length
+    middle = -space.layout.placing.middle / space.layout.placing.length
     areas = np.tile(np.outer(share, share).reshape(-1), 6)
     return middle + np.concatenate(points), areas, np.concatenate(normals)
 

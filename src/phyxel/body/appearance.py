@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Cracks
 from phyxel.errors import PhyxelError
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
 from phyxel.region import Vector, Where, as_vector, select

@@ -7,7 +7,6 @@ remember theirs on disk. The second start is quick, and never makes the solid un
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,8 @@ from phyxel.cache import Kept, Once, digest, remembered
 from phyxel.errors import PhyxelError
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.space import Space
 from phyxel.models.kind import ModelKind
 from phyxel.models.particles.sheet import Sheet
 from phyxel.models.rigid.model import RigidSpace
@@ -284,8 +284,7 @@ def _spacing(X: Floats, cloud: PointCloud) -> float:
 
 def field_space(body: Body, device: wp.Device) -> Space:
     """Fields of shape functions over a body's nodes."""
-    # A body's cracks change its own: what is shared is that of the whole.
-    return copy(body.once(("space", str(device)), lambda: _whole_space(body, device)))
+    return body.once(("space", str(device)), lambda: _whole_space(body, device))
 
 
 def rigid_space(body: Body, device: wp.Device) -> RigidSpace:
@@ -304,6 +303,4 @@ def _whole_space(body: Body, device: wp.Device) -> Space:
     def sees(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         return solid().sees(one, other)  # the solid is made only if somebody looks
 
-    space = Space(fabric(device), placing, shape.in_units(body.placed_cloud()), sees, device)
-    space.prepare()
-    return space
+    return Space.whole(Layout(fabric(device), placing, shape.in_units(body.placed_cloud()), sees, device)).prepare()

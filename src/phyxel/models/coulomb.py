@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Impulses at points of contact (physics 15): normal ones p_n ≥ 0 that only push, tangential ones within Coulomb's
+"""Impulses at points of contact (physics 15.9): normal ones p_n ≥ 0 that only push, tangential ones within Coulomb's
 cone, |p_t| ≤ μ p_n.
 
 A point has three numbers, along its normal and two tangents; W (3k, 3k) says how far unit impulses move the points.
@@ -76,7 +76,7 @@ def sweep_contacts(
     total: wp.array(dtype=wp.float64),
 ):
     """Gauss and Seidel's method with projection on the cones of friction, point by point, until nothing changes
-    (physics 15); one thread.
+    (physics 15.9); one thread.
 
     `gap` = W total + b is kept up to date: points that do not touch cost nothing. Points that can hardly move, by less
     than `least`, are left alone.

@@ -1,4 +1,4 @@
-"""Bodies that move on their own and meet each other: impulses within a step.
+"""Galerkin bodies and crumbs that meet each other (physics 15.8): impulses within a step.
 
 Each body has gone its step without the others. Impulses p at points where two have come into each other, equal and
 opposite, then change where the step ended: by W p, W = Σ G H⁻¹ Gᵀ/Δt over the two, with H the system of an implicit
@@ -23,7 +23,7 @@ from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from phyxel.mls.shape_functions import entries_of
+from phyxel.mls.shape_values import entries_of
 from phyxel.models.coulomb import NEAR, along_axes, from_axes, solved
 from phyxel.models.protocol import Tangible
 from phyxel.rotation import axes_about

@@ -16,7 +16,7 @@ from phyxel.body.fragments import held_places, shear_speeds
 from phyxel.cracks.fracture import Samples
 from phyxel.cracks.front import Front
 from phyxel.material import Mixture
-from phyxel.models.galerkin.cuts import Extent
+from phyxel.models.galerkin.point_functions import Extent
 from phyxel.models.protocol import BrittleModel
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class GalerkinCracks:
         """whether the space was cut beside fronts only since all of it was looked at"""
         self.longest = math.inf
         """of a step [s]: fronts go a part of a spacing in it"""
-        model.cracks = self._sees
-        model.space.look_by(self._sees)
+        model.look_by(self._sees)
+        body.space = model.space
         self.follow()
 
     def _sees(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from phyxel.cache import Once, anew
 from phyxel.cracks.crack import Cracks
 from phyxel.mls.carry import Carriers
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.mls.visibility import Sees
 from phyxel.state import unprefixed
 from phyxel.surface.blended import Blended

@@ -22,7 +22,7 @@ from phyxel.cache import Once, anew
 from phyxel.contact.table import table_type
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import curve_order, nearest
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.surface.discs import Discs, DiscShape
 from phyxel.surface.motion import Motion
 from phyxel.surface.walls import FAR, Walls, clearance_at, kept_out

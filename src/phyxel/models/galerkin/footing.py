@@ -1,4 +1,5 @@
-"""How a Galerkin body stands on colliders: stiff springs at points of its surface, in the same solve as the rest.
+"""How a Galerkin body stands on colliders (physics 10.7): stiff springs at points of its surface, in the same solve as
+the rest.
 
 At a point the springs hold ½ k d² for the depth d, and, for the way s along the collider since where it stuck, what
 Coulomb allows: ½ k s² while k s ≤ μN, then μN(s − μN/2k), N being the pressure as last found. Where the body sticks it

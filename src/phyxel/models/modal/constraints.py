@@ -1,5 +1,5 @@
-"""Points of a modal body that are held or touch something: how they move with its coordinates, and the impulses that
-put them where they must be.
+"""Points of a modal body that are held or touch something (physics 11.5): how they move with its coordinates, and the
+impulses that put them where they must be.
 
 A body's coordinates are its middle c, its turn Q and the amplitudes z: x = c + Q (X + u(z) − ȳ(z)), ȳ the middle of the
 warped shape. Vibration turns the frame back by I⁻¹ ∫ρ y × u̇, so that it has no angular momentum of its own: in terms of
@@ -8,40 +8,35 @@ warped shape. Vibration turns the frame back by I⁻¹ ∫ρ y × u̇, so that i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
 
-from phyxel.contact.touch import Touch
-from phyxel.models.coulomb import SINGULAR, sweep
-from phyxel.models.modal.basis import Basis
+from phyxel.contact.touch import Feel, Touch
+from phyxel.models.coulomb import NEAR, RESTING, SINGULAR, sweep
+from phyxel.models.modal.basis import Basis, OscillatorStep
+from phyxel.models.modal.field import ModalField
+from phyxel.models.modal.frame import FramePose
 from phyxel.models.modal.modes import UNFELT
 from phyxel.models.modal.warping import warp, warp_derivative
-from phyxel.models.protocol import Hold
-from phyxel.rotation import axes_about, cross_matrix
+from phyxel.models.protocol import Goal, Hold
+from phyxel.rotation import axes_about, cross_matrix, rotation_by, rotation_vector
 
 Floats = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class FramePose:
-    """Where the frame of a body is, and how it goes with z. A clamped body's has no inverse mass and does not."""
-
-    c: Floats
-    """the body's middle, shape (3,)"""
-    Q: Floats
-    middle: Floats
-    """ȳ, shape (3,)"""
-    inverse_mass: float
-    inverse_inertia: Floats
-    """in the world's axes, 3 × 3"""
-    drift: Floats
-    """∂ȳ/∂z, shape (3, l)"""
-    spin: Floats
-    """I⁻¹ ∫ρ y × ∂u/∂z, in the body's axes, shape (3, l)"""
+CONTACTS = 60
+"""Most points that touch something at a time."""
+ROUNDS = 5
+"""of corrections to where held points are"""
+EXACT = 1e-7
+SHALLOW = 1e-4
+"""Errors of held points, and depths of others [spacings], that need not be corrected."""
+TURN = 0.5
+"""Most that a node is turned in one correction [rad]."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +224,142 @@ def _factor(W: Floats) -> Callable[[Floats], Floats]:
     return lambda b: cho_solve(factor, b, check_finite=False)
 
 
+@dataclass(frozen=True)
+class Touchable:
+    """Points of a body that may touch something."""
+
+    X: Floats
+    """shape (c, 3)"""
+    values: csr_array
+    """φ_I there, shape (c, n)"""
+
+    def places(self, field: ModalField, pose: FramePose) -> Floats:
+        """x of the points, shape (c, 3)."""
+        return np.asarray(pose.c + (self.values @ (field.space.nodes + field.basis.u) - pose.middle) @ pose.Q.T)
+
+
+class StepConstraints:
+    """Held points and points that may touch something, in a step of a body (G05 eq. 13, physics 11.5)."""
+
+    def __init__(
+        self, field: ModalField, goals: list[tuple[Grip, Goal]], touchable: Touchable, feel: Feel | None, dt: float
+    ) -> None:
+        """As a step of dt [s] begins: every grip is to be at its goal at the end, and points out of what is felt."""
+        self._field, self._goals, self._touchable, self._feel, self._dt = field, goals, touchable, feel, dt
+        pose = field.pose(False)
+        self._before = [self._places(grip, pose) for grip, _ in goals]
+        self._here = None if feel is None else touchable.places(field, pose)
+
+    def _places(self, grip: Grip, pose: FramePose) -> tuple[Floats, Floats]:
+        """Where the points of a hold are, and how far the body has turned there."""
+        grip.patch.see(self._field.motion.z)
+        return grip.patch.places(pose), grip.patch.rotation(pose)
+
+    def impose(self, modes: OscillatorStep, rigid: OscillatorStep, calm: bool) -> None:
+        """Held points to their goals, others out of colliders; then, unless the body is to be `calm`, their
+        velocities."""
+        field, goals, dt = self._field, self._goals, self._dt
+        contacts = self._touching()
+        if not goals and contacts is None:
+            return
+        total = np.zeros(0 if contacts is None else 3 * len(contacts.touch.gap))
+        friction = np.zeros(0) if contacts is None else contacts.touch.friction
+        place, speed = Response(float(rigid.g) / dt, modes.g / dt), Response(float(rigid.s) / dt, modes.s / dt)
+        for left in reversed(range(ROUNDS)):
+            pose = field.pose()
+            rows, error = self._held_rows(pose)
+            held = len(error)
+            fine = np.abs(error).max(initial=0.0) < EXACT
+            if contacts is not None:
+                rows.append(contacts.rows(field.motion.z, pose))
+                error = np.concatenate([error, contacts.gaps(pose)])
+                fine = fine and bool(total.any()) and error[held::3].min() > -SHALLOW
+            joined = Rows.joined(rows)
+            if fine or not left:
+                break
+            delta = solve(joined.matrix(pose, place), error, held, Cone(friction, total))
+            delta *= self._share(place.modes * (joined.z.T @ delta))
+            total = total + delta[held:]
+            self._kick(joined, delta, pose, place, speed)
+        if not calm:
+            wanted = [*self._held_velocities(pose)]
+            if contacts is not None:
+                wanted.append(contacts.velocities(RESTING * dt * longest(field.push)))
+            self._match_velocities(joined, np.concatenate(wanted), pose, held, Cone(friction, total))
+
+    def _held_rows(self, pose: FramePose) -> tuple[list[Rows], Floats]:
+        """Rows of what is held, and how far it is from its goals."""
+        rows, errors = [], [np.zeros(0)]
+        for grip, goal in self._goals:
+            patch = grip.patch
+            patch.see(self._field.motion.z)
+            patch.follow()
+            rows.append(patch.rows(pose))
+            errors.append((patch.places(pose) - patch.X - goal.displacements[grip.chosen]).ravel())
+            if grip.hold.turns:
+                rows.append(patch.rotation_rows(pose))
+                errors.append(rotation_vector(patch.rotation(pose) @ (goal.rotation @ grip.turned).T))
+        return rows, np.concatenate(errors)
+
+    def _share(self, shift: Floats) -> float:
+        """How much of a change of z to make at once: rows are those of the present rotations, and hold near them."""
+        return min(1.0, TURN / max(longest(self._field.basis.rows[:, 3:] @ shift), 1e-30))
+
+    def _kick(self, rows: Rows, impulses: Floats, pose: FramePose, place: Response | None, speed: Response) -> None:
+        """What impulses along rows do to where the body is and how it moves."""
+        motion, free = self._field.motion, self._field.frame is not None
+        move, torque, force = rows.move.T @ impulses, rows.turn.T @ impulses, rows.z.T @ impulses
+        motion.rate = motion.rate + speed.modes * force
+        if free:
+            motion.v = motion.v + speed.rigid * pose.inverse_mass * move
+            motion.L = motion.L + speed.rigid * torque
+        if place is None:
+            return
+        shift = place.modes * force
+        motion.z = motion.z + shift
+        if free:
+            motion.c = motion.c + place.rigid * pose.inverse_mass * move
+            turned = rotation_by(place.rigid * pose.inverse_inertia @ torque)
+            motion.Q = turned @ motion.Q @ rotation_by(-pose.spin @ shift)
+            self._field.lay()
+
+    def _held_velocities(self, pose: FramePose) -> Iterator[Floats]:
+        """How fast what is held went in this step, row by row."""
+        for (grip, _), (places, rotation) in zip(self._goals, self._before, strict=True):
+            yield (grip.patch.places(pose) - places).ravel() / self._dt
+            if grip.hold.turns:
+                yield rotation_vector(grip.patch.rotation(pose) @ rotation.T) / self._dt
+
+    def _match_velocities(self, rows: Rows, wanted: Floats, pose: FramePose, held: int, cone: Cone) -> None:
+        """Give rows the velocities that are wanted: all that are held, and of points of contact those that press."""
+        pressing = np.flatnonzero(cone.total[::3] > 0)
+        contacts = (3 * pressing[:, None] + np.arange(3)).ravel()
+        chosen = np.concatenate([np.arange(held), held + contacts])
+        rows, wanted, motion = rows[chosen], wanted[chosen], self._field.motion
+        now = rows.move @ motion.v + rows.turn @ (pose.inverse_inertia @ motion.L) + rows.z @ motion.rate
+        response = Response(1.0, 1 / (1 + np.maximum(self._field.values, 0.0) * self._dt**2))
+        cone = Cone(cone.friction[pressing], cone.total[contacts])
+        self._kick(rows, solve(rows.matrix(pose, response), now - wanted, held, cone), pose, None, response)
+
+    def _touching(self) -> TouchingPoints | None:
+        """The points that touch something at the end of the step, or nearly do; the deepest, well spread."""
+        if self._feel is None or self._here is None:
+            return None
+        self._field.lay()
+        places = self._touchable.places(self._field, self._field.pose(False))
+        touch = self._feel(places)
+        gap = touch.gap
+        near = np.flatnonzero(gap < NEAR)
+        if not len(near) or gap[near].min() > 0:
+            return None
+        near = near[spread(places[near], CONTACTS, int(np.argmin(gap[near])))]
+        some = Touch(
+            gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution"))
+        )
+        patch = PointPatch(self._touchable.X[near], self._touchable.values[near].toarray(), None, self._field.basis)
+        return TouchingPoints(some, patch, self._here[near], places[near], self._dt)
+
+
 def spread(points: Floats, count: int, first: int) -> NDArray[np.int64]:
     """`count` of the points (m, 3), the farthest from all chosen before, beginning with `first`; ascending."""
     if len(points) <= count:
@@ -239,3 +370,8 @@ def spread(points: Floats, count: int, first: int) -> NDArray[np.int64]:
         distance = np.minimum(distance, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
         chosen.append(int(np.argmax(distance)))
     return np.sort(np.array(chosen))
+
+
+def longest(vectors: Floats) -> float:
+    """The length of the longest of vectors (m, 3)."""
+    return float(np.sqrt((vectors**2).sum(axis=1).max()))

@@ -1,5 +1,5 @@
-"""The frame of a free modal body: its middle c and its turn Q carry the momentum and the angular momentum of the whole,
-so that its modes need not, and a spin of many turns bends nothing."""
+"""The frame of a free modal body (physics 11.4): its middle c and its turn Q carry the momentum and the angular
+momentum of the whole, so that its modes need not, and a spin of many turns bends nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.models.modal.basis import Basis
-from phyxel.models.modal.constraints import FramePose
 from phyxel.models.modal.modes import ModalMatrices
 from phyxel.models.modal.warping import warp_derivative
 from phyxel.rotation import cross, cross_matrix, nearest_rotation, rotation_by
@@ -33,6 +32,24 @@ class ModalMotion:
     @staticmethod
     def none() -> ModalMotion:
         return ModalMotion(np.zeros(0), np.zeros(0), np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
+
+
+@dataclass(frozen=True)
+class FramePose:
+    """Where the frame of a body is, and how it goes with z. A clamped body's has no inverse mass and does not."""
+
+    c: Floats
+    """the body's middle, shape (3,)"""
+    Q: Floats
+    middle: Floats
+    """ȳ, shape (3,)"""
+    inverse_mass: float
+    inverse_inertia: Floats
+    """in the world's axes, 3 × 3"""
+    drift: Floats
+    """∂ȳ/∂z, shape (3, l)"""
+    spin: Floats
+    """I⁻¹ ∫ρ y × ∂u/∂z, in the body's axes, shape (3, l)"""
 
 
 class FloatingFrame:

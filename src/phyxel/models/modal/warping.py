@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Modal warping (G05; Choi and Ko 2005): modes bend along arcs instead of growing along straight lines.
+"""Modal warping (G05; physics 11.3; Choi and Ko 2005): modes bend along arcs instead of growing along straight lines.
 
 The linear field of the amplitudes z gives each node p = Ψ z and w = ½∇×(Ψ z) = W z. Its warped coefficient is what p
 becomes when it grows from zero while its frame turns to w at an even pace,
@@ -72,7 +72,7 @@ def _project_some(
 
 @wp.func
 def rotation(w: wp.vec3d):
-    """R(w) = exp [w]×"""
+    """R(w) = exp [w]× (physics 11.3)"""
     angle = wp.length(w)
     if angle < wp.float64(1e-12):
         return wp.identity(n=3, dtype=wp.float64)
@@ -81,7 +81,7 @@ def rotation(w: wp.vec3d):
 
 @wp.func
 def warped(w: wp.vec3d, p: wp.vec3d):
-    """R̃(w) p"""
+    """R̃(w) p (physics 11.3)"""
     square = wp.dot(w, w)
     angle = wp.sqrt(square)
     a = wp.float64(0.5) - square / wp.float64(24.0)
@@ -103,7 +103,7 @@ def warp_nodes(
     linear: wp.array(dtype=vec6d),
     u: wp.array(dtype=wp.vec3d),
 ):
-    """p, w and u = R̃(w) p of each node."""
+    """p, w (G05 eq. 7) and u = R̃(w) p of each node (physics 11.3)."""
     i = first + wp.tid()
     field = _linear_field(rows, z, i, l)
     linear[i] = field
@@ -118,7 +118,7 @@ def clamp_nodes(
     u: wp.array(dtype=wp.vec3d),
     excess: wp.array(dtype=wp.vec3d),
 ):
-    """What of the warped coefficients would move clamped points, which the modes themselves do not."""
+    """What of the warped coefficients would move clamped points, which the modes themselves do not (physics 11.1)."""
     b = first + wp.tid()
     count = nodes.shape[0]
     total = wp.vec3d()
@@ -134,7 +134,7 @@ def take_off(
     excess: wp.array(dtype=wp.vec3d),
     u: wp.array(dtype=wp.vec3d),
 ):
-    """u without it."""
+    """u without what `clamp_nodes` found."""
     b = first + wp.tid()
     u[nodes[b]] -= excess[b]
 
@@ -150,7 +150,7 @@ def place_nodes(
     coefficients: wp.array(dtype=wp.vec3),
     turned: wp.array(dtype=wp.vec3d),
 ):
-    """Coefficients Q (X + u) − X of a body in its frame Q, and forces turned back to the modes: Rᵀ Qᵀ f."""
+    """Coefficients Q (X + u) − X of a body in its frame Q, and forces turned back, Rᵀ Qᵀ f (G05 eq. 10)."""
     i = first + wp.tid()
     Q = frame[0]
     coefficients[i] = wp.vec3(Q * (X[i] + u[i]) - X[i])
@@ -167,7 +167,7 @@ def project_forces(
     force: wp.array(dtype=wp.vec3d),
     result: wp.array(dtype=wp.float64),
 ):
-    """Ψᵀ f, summed over CHUNK nodes at a time, shape (chunks, l)."""
+    """Ψᵀ f (G05 eq. 10), summed over CHUNK nodes at a time, shape (chunks, l)."""
     t = first + wp.tid()
     groups = l // LANES
     chunk = t // groups

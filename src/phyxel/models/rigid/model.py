@@ -1,4 +1,5 @@
-"""Crumbs: pieces of a broken body that are too small to bend. They fall, spin, meet colliders and are met by others.
+"""Crumbs (physics 12.10): pieces of a broken body that are too small to bend. They fall, spin, meet colliders and are
+met by others.
 
     m v̇ = Σ f,   L̇ = Σ r × f,   L = I ω,   I = ∫ρ (|r|² − r rᵀ)
 
@@ -18,7 +19,7 @@ from scipy.sparse import csr_array
 
 from phyxel.contact.touch import Feel
 from phyxel.material import Mixture
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.coulomb import NEAR, RESTING, along_axes, from_axes, solved
 from phyxel.models.field_contact import scattered
 from phyxel.models.modal.basis import rigid_pace
@@ -84,8 +85,8 @@ class RigidSpace:
 
 
 class RigidModel:
-    """Moves one crumb (`lone.LoneModel`, `lone.Tangible`). `velocities` (n, 3) [1/s] are those of its nodes; it has
-    their momentum and angular momentum, or starts as if `thrown` (see `_throw`). What is held of it takes all of it
+    """Moves one crumb (`protocol.FieldModel`, `protocol.Tangible`). `velocities` (n, 3) [1/s] are those of its nodes;
+    it has their momentum and angular momentum, or starts as if `thrown` (see `_throw`). Held points take all of it
     along, without a turn."""
 
     def __init__(
@@ -186,7 +187,7 @@ class RigidModel:
         self._c, self._v, self._L = self._c + way, way / dt, np.zeros(3)
 
     def _touch(self, feel: Feel, before: Floats, old: Floats, slow: float, dt: float) -> None:
-        """Impulses of colliders, within the step as those of other bodies (`encounters`); depths go at once."""
+        """Impulses of colliders, within the step as those of other bodies (`field_contact`); depths go at once."""
         rows = self.space.felt.values
         x = rows @ (self.space.nodes + before + dt * self.v)
         touch = feel(x)
