@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from phyxel.body.picking import PICKED, surfel_at
+from phyxel.body.holds import PICKED, surfel_at
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material.variation import Channel
 from phyxel.region import Ball, Spot, Vector, Where, as_vector, select
-from phyxel.surface.skin import summed
+from phyxel.surface.hull import summed
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -139,7 +139,8 @@ class Field(ForceField):
 
 @dataclass(frozen=True, eq=False)
 class Attraction(ForceField):
-    """Pull towards a centre, or straight to an axis through it: a = −s (|d|/R)ᵖ d/|d|, d leading from there to x.
+    """Pull towards a centre, or straight to an axis through it: a = −s (|d|/R)ᵖ d/|d|, d leading from there to x
+    (physics 16.2).
 
     With the power p = −2 a ball of even mass pulls so, and with p = −1 a rod along an axis. Within the radius R it
     falls to zero at the centre, a = −s d/R.
@@ -183,7 +184,7 @@ class Attraction(ForceField):
 
 @dataclass(frozen=True, eq=False)
 class Wind(ForceField):
-    """Moving air (or water) that presses on the skin it blows against.
+    """Moving air (or water) that presses on the skin it blows against (physics 16.3).
 
     A piece of skin of area a and outward normal n is a flat plate in air that comes with w = wind − v:
 

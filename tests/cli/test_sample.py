@@ -119,6 +119,7 @@ def test_points_with_duplicates_and_an_outlier(sample, tmp_path):
     assert number(rows["volume"]) == pytest.approx(BALL / 1e3, rel=0.01)
 
 
+@pytest.mark.slow
 def test_an_open_mesh_and_how_much_may_be_made_up(sample, tmp_path):
     path = tmp_path / "bowl.obj"
     vertices = write_bowl(path, rings=24, open_rings=5)
@@ -183,6 +184,7 @@ def test_the_picture_shows_inside_and_outside(sample):
     assert np.median(green[seen][deep][warm[deep]]) < 100 < 200 < np.quantile(green[seen][warm], 0.8)
 
 
+@pytest.mark.slow
 def test_a_jpeg(sample):
     code, _, _, errors = sample("box", "--points", "300", "-n", "64", "--picture", "new/cut.JPG")
     assert code == 0, errors

@@ -19,8 +19,10 @@ from phyxel.cracks.fracture import (
     RUNNING,
     SECONDARY,
     Fracture,
+    Samples,
+    largest_principal,
+    scattered,
 )
-from phyxel.cracks.samples import Samples, largest_principal, scattered
 from phyxel.errors import MaterialError
 
 LOWER, UPPER = np.array([-4.0, -2.0, -1.0]), np.array([4.0, 2.0, 1.0])

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial import ConvexHull, cKDTree
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
 from tests.surface.test_isosurface import is_closed
 
 SOFT = px.Material(young=1e5, poisson=0.3, damping=2e-3)
@@ -211,8 +212,8 @@ def test_the_mesh_of_points_has_the_volume_of_the_body(tmp_path):
     world.add(body)
     stretch = np.diag([1.4, 1.0, 0.8])
     X = (body.birth - body.centre) / body.unit
-    world.phyxels.model.u.assign((X @ (stretch - np.eye(3))).astype(np.float32))
-    world.phyxels.model.shape_changed()
+    phyxels_of(world).model.u.assign((X @ (stretch - np.eye(3))).astype(np.float32))
+    phyxels_of(world).model.shape_changed()
     px.export.mesh(body, tmp_path / "ball.ply")
     assert closed_volume(tmp_path / "ball.ply") == pytest.approx(np.linalg.det(stretch) * body.volumes.sum(), rel=0.015)
     back = px.load(tmp_path / "ball.ply")

@@ -8,6 +8,7 @@ import phyxel as px
 from phyxel.export.decompose import principal_axes, rotations_of
 from phyxel.export.follow import REACH, Follower
 from phyxel.export.harmonics import basis, turned
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.points.ply import read_ply
 from phyxel.points.splats import Splats, rotation_matrices
 from tests.points.test_splats import COUNT, OPAQUE, ply, splat_columns
@@ -74,8 +75,8 @@ def deform(body: px.Body, J: np.ndarray, shift: np.ndarray) -> None:
     world = px.World(gravity=(0, 0, 0))
     world.add(body)
     X = (body.birth - body.centre) / body.unit
-    world.phyxels.model.u.assign((X @ (J - np.eye(3)).T + shift / body.unit).astype(np.float32))
-    world.phyxels.model.shape_changed()
+    phyxels_of(world).model.u.assign((X @ (J - np.eye(3)).T + shift / body.unit).astype(np.float32))
+    phyxels_of(world).model.shape_changed()
     world.revision += 1
 
 

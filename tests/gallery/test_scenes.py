@@ -270,7 +270,7 @@ def surrounded(points: np.ndarray, nodes: np.ndarray, radius: float) -> np.ndarr
 
 def linear_volume(body: px.Body) -> float:
     """∫ det(I + ∇p) over the volume at rest, of the linear field p whose modes a modal body bends along arcs."""
-    model = body._world.company._solos[body].model
+    model = body._world.mover_of(body).model_of(body)
     space, p = model.space, model.linear
     point = np.repeat(np.arange(len(space.points)), np.diff(space.values.indptr))
     J = np.tile(np.eye(3), (len(space.points), 1, 1))

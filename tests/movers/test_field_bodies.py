@@ -181,6 +181,7 @@ def test_a_body_settles_onto_the_ground_and_stays(model: str) -> None:
     np.testing.assert_allclose(body.positions, before, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_modal_body_settles_hanging_by_a_point() -> None:
     world, body = bar("modal", tuple(G), material=MATERIAL.but(young=1e6))
     handle = body.fix(px.Spot((0.0, 0.0, 0.0)))

@@ -109,6 +109,7 @@ def test_edge_crack_runs_straight_and_parts_the_bar():
     assert sum(body.masses.sum() for body in world.bodies) == pytest.approx(62.5, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_slanted_crack_turns():
     """One at 45° runs on across the pull: within 15°, on nodes as coarse as these."""
     _, bar = pulled(45.0)

@@ -16,7 +16,7 @@ from phyxel.errors import PhyxelError
 from phyxel.material.look import LOOKS
 from phyxel.render import tiles
 from phyxel.render.camera import Camera
-from phyxel.render.light import Light
+from phyxel.render.shade import Light
 from phyxel.render.splat import Renderer
 from tests.render.scenes import sphere
 
@@ -205,6 +205,7 @@ def test_warp_arrays_draw_the_same_picture(renderer):
     assert (renderer.render(*arrays, CAMERA) == renderer.render(*scene, CAMERA)).all()
 
 
+@pytest.mark.slow
 def test_same_bits_every_time_and_on_any_number_of_threads(renderer, tmp_path):
     first = renderer.render(*sphere(), CAMERA, ground=-1.0, look=LOOKS["gummy"])
     assert (renderer.render(*sphere(), CAMERA, ground=-1.0, look=LOOKS["gummy"]) == first).all()

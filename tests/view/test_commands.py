@@ -86,6 +86,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text() | anything.map(json.dumps) | st.tuples(st.sampled_from(GOOD), st.dictionaries(
     st.sampled_from(["do", "n", "ray", "way", "body", "numbers", "on", "value"]), anything)).map(

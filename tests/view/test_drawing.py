@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from phyxel.view.messages import Blob, DrawnThing, Snapshot
-from phyxel.view.template import content_type, page_files
+from phyxel.view.page_files import content_type, page_files
 from tests.view.records import RECORD
 from tests.view.stand_in import ball
 

@@ -12,10 +12,12 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.scene import Scene
 from phyxel.view import commands
 from phyxel.view.hub import Hub
 from phyxel.view.live import Live
+from phyxel.view.live_world import LiveWorld
 from phyxel.view.server import Server
 from tests.view.driven import Driven
 from tests.view.idle import until
@@ -42,6 +44,7 @@ def ask(live, page, **what):
     live.ask(page, commands.checked(what))
 
 
+@pytest.mark.slow
 def test_pages_come_grab_and_go_while_worlds_come_and_go(capfd):
     """Sixteen pages at once, from many threads, also while a world is built."""
     hub = Hub()
@@ -65,10 +68,10 @@ def test_pages_come_grab_and_go_while_worlds_come_and_go(capfd):
     for one in pages:
         one.join()
     ask(live, 99, do="reset")
-    until(lambda: live._waiting.empty() and live.world is not None and live.world.time > 0.02, 60)
+    until(lambda: 99 in live.live_world.heard and live.world is not None and live.world.time > 0.02, 60)
     live.stop()
-    assert not live._thread.is_alive() and live._blown is None
-    assert not live._heard.keys() - {99} and not live.world.bodies[0].handles and not live.world.fields
+    assert not live.running and live.live_world.blown is None
+    assert not live.live_world.heard.keys() - {99} and not live.world.bodies[0].handles and not live.world.fields
     assert capfd.readouterr().err == ""
 
 
@@ -78,7 +81,7 @@ def test_it_can_be_stopped_before_and_while_it_is_built():
     live = Live(Scene.parse(SCENE), Hub(), "cpu")
     live.start()
     live.stop()
-    assert not live._thread.is_alive()
+    assert not live.running
 
 
 @pytest.mark.parametrize("stage", ["advance", "surface", "snapshot", "diagnostics"])
@@ -91,9 +94,9 @@ def test_a_fault_anywhere_ends_the_world_but_not_its_pages(stage, monkeypatch):
         def fail(*_):
             raise FloatingPointError(stage)
 
-        body, play = driven.world.bodies[0], driven.live._play
+        body, play = driven.world.bodies[0], driven.live.play
         owner, name = {
-            "advance": (driven.world.phyxels, "advance"),
+            "advance": (phyxels_of(driven.world), "advance"),
             "surface": (type(body), "surface"),
             "snapshot": (play.sight, "snapshot"),
             "diagnostics": (type(body), "diagnostics"),
@@ -104,24 +107,25 @@ def test_a_fault_anywhere_ends_the_world_but_not_its_pages(stage, monkeypatch):
         for deed in (*DEEDS, {"do": "step"}, {"do": "save"}, {"do": "show", "field": "stress"}):
             driven.ask(**deed)
         assert len(driven.hub.of("notice")) == 7
-        driven.live._obey(1, "gone")
-        driven.live._obey(2, "joined")
+        driven.live.obey(1, "gone")
+        driven.live.obey(2, "joined")
     driven.ask(do="reset")
     driven.go_on(3)
     assert driven.world.time > 0 and len(driven.hub.of("blown")) == 2  # the second to who joined
 
 
 def test_a_scene_that_cannot_be_built_says_why_and_keeps_listening():
-    live = Live(Scene.parse(SCENE.replace('"box"', '"bxo"')), hub := Driven(Scene.parse(SCENE)).hub, "cpu")
-    live._build(live._opened)
+    live = LiveWorld(Scene.parse(SCENE.replace('"box"', '"bxo"')), hub := Driven(Scene.parse(SCENE)).hub, "cpu")
+    live.build(live.opened)
     assert "box" in hub.of("blown")[0]["text"]
     for deed in (*DEEDS, {"do": "restart"}, {"do": "model", "body": "a", "model": "modal"}):
-        live._obey(1, commands.checked(deed))
-    live._obey(1, "joined")
-    live._obey(1, "gone")
+        live.obey(1, commands.checked(deed))
+    live.obey(1, "joined")
+    live.obey(1, "gone")
     assert live.world is None and hub.told[-1][1]["kind"] == "blown"
 
 
+@pytest.mark.slow
 def test_old_worlds_leave_nothing_behind():
     driven = Driven(Scene.parse(SCENE))
 
@@ -182,6 +186,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_hostile_guests_do_not_stop_a_real_world(capfd):
     with served() as (server, live):
         rows = [info[4][0] for info in socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)]
@@ -208,10 +213,10 @@ def test_hostile_guests_do_not_stop_a_real_world(capfd):
             goes_on(live)
             page.socket.close()
         goes_on(live)
-        until(lambda: live._waiting.empty(), 60)
+        until(lambda: live.waiting == 0, 60)
         until(lambda: not live.world.bodies[0].handles and not live.world.fields, 30)  # gone, so let go
         goes_on(live)
         for one in slow:
             one.close()
-    assert not live._thread.is_alive()
+    assert not live.running
     assert "Traceback" not in capfd.readouterr().err

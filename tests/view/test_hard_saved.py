@@ -121,6 +121,7 @@ class Script:
         return aimed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_what_pages_did_by_lot_is_done_again_to_the_bit(name: str) -> None:
     text, seed = SCENES[name]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phyxel.scene.body_tables import EventPart
+from phyxel.scene.event_tables import EventPart
 from phyxel.scene.scene import Scene, SceneFile, gallery, gallery_names
 from phyxel.view.journal import Journal, _document
 

@@ -10,7 +10,7 @@ import pytest
 from phyxel.errors import PhyxelError
 from phyxel.points.load import load
 from phyxel.scene import Scene
-from phyxel.scene.body_tables import EventPart
+from phyxel.scene.event_tables import EventPart
 from phyxel.view.journal import Journal
 from phyxel.world import World
 
@@ -170,7 +170,7 @@ def knead(hand: Hand) -> None:
     hand.do(body="right", hold={"name": "pin", "near": near})
 
 
-@pytest.mark.parametrize("model", ["phyxel", "modal"])
+@pytest.mark.parametrize("model", ["phyxel", pytest.param("modal", marks=pytest.mark.slow)])
 def test_a_scene_saved_from_the_hand_goes_the_same_way_to_the_bit(model: str) -> None:
     """Read from its text and played in frames, as `phyxel run` does."""
     hand = Hand(Scene.parse(SCENE.format(model=model)))

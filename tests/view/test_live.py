@@ -7,9 +7,11 @@ import time
 import numpy as np
 import pytest
 
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.scene import Scene
 from phyxel.view import commands
-from phyxel.view.live import Live, coalesced
+from phyxel.view.commands import coalesced
+from phyxel.view.live import Live
 
 BEAR = """
 seconds = 0.1
@@ -120,6 +122,7 @@ def test_softer_sags_more_restart_keeps_the_material_and_reset_restores(pages):
     assert scene["bodies"][0]["material"]["young"] == 3e4 and scene["paused"] and not hub.of("notice")
 
 
+@pytest.mark.slow
 def test_what_melts_spreads_and_what_was_done_is_saved_as_a_scene_that_does_the_same(pages):
     ask, hub = pages.ask, pages.hub
     pages.live_on(0.1)
@@ -202,7 +205,7 @@ def test_a_blow_up_is_told_and_reset_goes_on(pages, monkeypatch, fault):
         raise fault
 
     broken, hub = pages.live.world, pages.hub
-    monkeypatch.setattr(broken.phyxels, "advance", explode)
+    monkeypatch.setattr(phyxels_of(broken), "advance", explode)
     assert (str(fault) or "FloatingPointError") in wait_for(lambda: hub.of("blown"))[0]["text"]
     pages.ask(do="melt", body="bear", wait=False)
     assert "reset" in wait_for(lambda: hub.of("notice"))[0]["text"]
@@ -214,6 +217,7 @@ def test_a_blow_up_is_told_and_reset_goes_on(pages, monkeypatch, fault):
     assert len(hub.of("blown", page=None)) == 2 and hub.of("scene")
 
 
+@pytest.mark.slow
 def test_another_model_is_another_world_and_one_that_cannot_be_changes_nothing(pages):
     ask, hub = pages.ask, pages.hub
     ask(do="material", body="bear", numbers={"young": 2e4, "strength": 1e5})

@@ -11,9 +11,8 @@ import pytest
 
 from phyxel.view.commands import Command
 from phyxel.view.hub import Hub
-from phyxel.view.saved import saved_html
+from phyxel.view.page_files import page_files, saved_html
 from phyxel.view.server import Server
-from phyxel.view.template import page_files
 from tests.view.stand_in import RADIUS, SURFELS, StandIn, snapshot, wait_for
 
 WINDOW = {"width": 780, "height": 360}

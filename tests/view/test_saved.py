@@ -8,12 +8,10 @@ import re
 import pytest
 
 import phyxel as px
-from phyxel.view import saved
 from phyxel.view.hub import Hub
 from phyxel.view.messages import read
+from phyxel.view.page_files import inline_hashes, live_page, packed, page_files, saved_html
 from phyxel.view.recorder import Recorder, Room
-from phyxel.view.saved import packed, saved_html
-from phyxel.view.template import inline_hashes, live_page, page_files
 from tests.view.idle import SCENE, snapshot
 
 NUMBERS = {"kind": "numbers", "kinetic": float("inf")}
@@ -99,7 +97,7 @@ def test_a_file_holds_all_that_it_takes_to_play_it(monkeypatch):
     assert [one.about["at"] for one in frames] == [k / 10 for k in range(20)]
     assert [one.parts for one in frames] == [one.parts for _, one in shown if not isinstance(one, dict)]
     # Too large a file has fewer frames, from the first to about the last.
-    monkeypatch.setattr(saved, "LARGEST", len(recording) // 3)
+    monkeypatch.setattr("phyxel.view.page_files.LARGEST", len(recording) // 3)
     _, page, remark = saved_html(SCENE, shown, files)
     fewer = re.search(r'id="recording">(.*?)</script>', page.decode(), re.DOTALL)[1]
     assert len(fewer) <= len(recording) // 3 and "one frame in" in remark

@@ -17,8 +17,8 @@ import phyxel as px
 from phyxel.view import server as serving
 from phyxel.view.hub import MOST_UNSEEN, Hub
 from phyxel.view.messages import read
+from phyxel.view.page_files import page_files
 from phyxel.view.server import MOST_COMMANDS, MOST_PAGES, Server
-from phyxel.view.template import page_files
 from tests.view.idle import StandIn, until
 
 

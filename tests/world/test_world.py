@@ -9,6 +9,7 @@ import pytest
 
 import phyxel as px
 from phyxel.errors import BlowUpError, CheckpointError
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.world import world as worlds
 
 SOFT = px.Material(young=1e5, poisson=0.3, density=1000.0)
@@ -129,7 +130,7 @@ def test_each_body_is_moved_by_its_own_mover(gliders, tmp_path):
         world.advance(0.1)
     assert [state(mixed)[k] for k in (2, 3, 6, 7)] == state(alone)
     glider, mover = bodies[0], mixed.mover_of(bodies[0])
-    assert mover is not mixed.mover_of(bodies[2]) and mixed.mover_of(bodies[1]) is mixed.phyxels
+    assert mover is not mixed.mover_of(bodies[2]) and mixed.mover_of(bodies[1]) is phyxels_of(mixed)
     assert mover.spans == [(0.0, 0.05), (0.05, pytest.approx(0.05))] and mover.time == mixed.time
     assert glider.positions[0, 1] - glider.birth[0, 1] == pytest.approx(-0.5 * G * 0.1**2)
     assert glider.velocities[0, 1] == pytest.approx(-G * 0.1)
@@ -756,8 +757,8 @@ def test_reading_a_surface_needs_a_world():
 
 def unstable(world: px.World, factor: float = 50.0) -> None:
     """From now on the world steps far beyond what is stable."""
-    stable = world.phyxels.model.stable_step
-    world.phyxels.model.stable_step = lambda: factor * stable()
+    stable = phyxels_of(world).model.stable_step
+    phyxels_of(world).model.stable_step = lambda: factor * stable()
 
 
 def test_a_blow_up_names_the_body_and_the_time():
@@ -778,27 +779,27 @@ def test_one_velocity_that_is_no_number_is_a_blow_up(dt):
     first, second = box(), box(name="sick", at=(2, 0, 0))
     world = world_of(first, second)
     world.advance(0.01)
-    low, _ = world.phyxels.model.ranges[1]
-    v = world.phyxels.model.v.numpy()
+    low, _ = phyxels_of(world).model.ranges[1]
+    v = phyxels_of(world).model.v.numpy()
     v[low + 5] = np.nan
-    world.phyxels.model.v.assign(v)
+    phyxels_of(world).model.v.assign(v)
     with pytest.raises(BlowUpError, match="sick"):
         world.advance(dt)
 
 
 def test_the_fastest_node_is_no_number_if_any_is_none():
     world = world_of(box())
-    v = world.phyxels.model.v.numpy()
+    v = phyxels_of(world).model.v.numpy()
     v[5] = np.nan
-    world.phyxels.model.v.assign(v)
-    assert np.isnan(world.phyxels.model.fastest())
+    phyxels_of(world).model.v.assign(v)
+    assert np.isnan(phyxels_of(world).model.fastest())
 
 
 def test_energy_from_nowhere_is_a_blow_up():
     body = box(name="eve", velocity=(1, 0, 0))
     world = world_of(body, gravity=NOWHERE)
     world.advance(2.0)
-    world.phyxels.model.v.assign(10 * world.phyxels.model.v.numpy())
+    phyxels_of(world).model.v.assign(10 * phyxels_of(world).model.v.numpy())
     with pytest.raises(BlowUpError, match="eve"):
         for _ in range(50):
             world.advance(0.05)

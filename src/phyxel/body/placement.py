@@ -26,6 +26,10 @@ class Anchor:
     """middle of the reference shape [m], shape (3,)"""
     origin: Floats
     """where that is now [m], shape (3,); the world moves it along with the body"""
+    absorbed: int = 0
+    """how often the present shape has become the reference shape"""
+    surfaced: int = 0
+    """how often surfaces were made anew while they flowed"""
 
 
 @dataclass(frozen=True, eq=False)

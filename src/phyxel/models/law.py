@@ -1,4 +1,13 @@
-"""What phyxels are made of: a table with one row for each law, and for each phyxel the number of its row."""
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""The law: energy, stress and its change as functions of J = I + ∇u and what the reference shape has stored: the strain
+εᵖ and the volume ratio s. And how these two flow.
+
+    W(J) = ½ e:C':e + ½ k_v (s|J| − 1)² + ½ k_b min(s|J| − 0.3, 0)²,   e = ½(JᵀJ − I) − εᵖ,   C' = C − k_v 1⊗1
+
+M04 adds a volume term on top of Hooke's law, which changes Poisson's ratio. Here the volume term takes λ's part instead
+(k_v = λ): the small-strain law is C exactly, and large stretch keeps its volume, which Green's strain alone does not.
+The k_b term is a wall against inversion. Generic in precision.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +18,17 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel import device as dev
 from phyxel.material.material import Material, rotated_elasticity
-from phyxel.models.elasticity import split_law
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
 
+MOST_STRAIN = wp.constant(0.2)
+"""Largest elastic strain of a melt."""
+WALL = wp.constant(0.3)
+"""|J| below which the wall against inversion acts."""
 MANDEL = np.sqrt([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 """Turns a 6 × 6 elasticity into one whose eigenvalues are the tensor's."""
 VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
@@ -22,6 +37,160 @@ ENGINEERING = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 COUNTED = 1 / ENGINEERING[:, None]
 LARGEST = 1e6
 """What single precision takes for an infinite yield or creep."""
+
+
+@wp.func
+def green_strain(J: Any):
+    """ε = ½(JᵀJ − I) (STAR eq. 1; M04 drops the ½)."""
+    return (wp.transpose(J) * J - wp.identity(n=3, dtype=J.dtype)) * J.dtype(0.5)
+
+
+@wp.func
+def hooke(C: Any, e: Any):
+    """σ = C ε as symmetric 3 × 3 matrices."""
+    two = e.dtype(2.0)
+    s = C * wp.vector(e[0, 0], e[1, 1], e[2, 2], two * e[1, 2], two * e[0, 2], two * e[0, 1])
+    return wp.matrix_from_rows(
+        wp.vector(s[0], s[5], s[4]),
+        wp.vector(s[5], s[1], s[3]),
+        wp.vector(s[4], s[3], s[2]),
+    )
+
+
+@wp.func
+def cofactor(J: Any):
+    """∂|J|/∂J: the cross products of J's rows."""
+    return wp.matrix_from_rows(wp.cross(J[1], J[2]), wp.cross(J[2], J[0]), wp.cross(J[0], J[1]))
+
+
+@wp.func
+def cofactor_change(J: Any, dJ: Any):
+    """Change of the cofactor along dJ."""
+    return wp.matrix_from_rows(
+        wp.cross(dJ[1], J[2]) + wp.cross(J[1], dJ[2]),
+        wp.cross(dJ[2], J[0]) + wp.cross(J[2], dJ[0]),
+        wp.cross(dJ[0], J[1]) + wp.cross(J[0], dJ[1]),
+    )
+
+
+@wp.func
+def energy_density(J: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any):
+    """W(J) [Pa]."""
+    e = green_strain(J) - plastic
+    volume = swell * wp.determinant(J)
+    stretch = volume - J.dtype(1.0)
+    wall = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
+    return J.dtype(0.5) * (wp.ddot(e, hooke(C, e)) + k_v * stretch * stretch + k_b * wall * wall)
+
+
+@wp.func
+def first_stress(J: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any):
+    """∂W/∂J = Jσ + s p cof J [Pa] (M04 eq. 13, 15 with our corrections)."""
+    volume = swell * wp.determinant(J)
+    p = k_v * (volume - J.dtype(1.0)) + k_b * wp.min(volume - J.dtype(WALL), J.dtype(0.0))
+    return J * hooke(C, green_strain(J) - plastic) + cofactor(J) * (swell * p)
+
+
+@wp.func
+def first_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
+    """Change of ∂W/∂J along dJ: the exact tangent."""
+    volume = swell * wp.determinant(J)
+    below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
+    p = k_v * (volume - J.dtype(1.0)) + k_b * below
+    slope = k_v + wp.where(below < J.dtype(0.0), k_b, J.dtype(0.0))
+    cof = cofactor(J) * swell
+    half = wp.transpose(J) * dJ
+    de = (half + wp.transpose(half)) * J.dtype(0.5)
+    elastic = dJ * hooke(C, green_strain(J) - plastic) + J * hooke(C, de)
+    return elastic + cof * (slope * wp.ddot(cof, dJ)) + cofactor_change(J, dJ) * (swell * p)
+
+
+@wp.func
+def positive_part(A: Any):
+    """A symmetric matrix without its negative eigenvalues."""
+    Q, values = wp.eig3(A)
+    none = A.dtype(0.0)
+    kept = wp.vector(wp.max(values[0], none), wp.max(values[1], none), wp.max(values[2], none))
+    return Q * wp.diag(kept) * wp.transpose(Q)
+
+
+@wp.func
+def positive_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
+    """The tangent without what can make it indefinite: compressive stress, and the pressure's turning cofactor."""
+    volume = swell * wp.determinant(J)
+    slope = k_v + wp.where(volume < J.dtype(WALL), k_b, J.dtype(0.0))
+    cof = cofactor(J) * swell
+    half = wp.transpose(J) * dJ
+    de = (half + wp.transpose(half)) * J.dtype(0.5)
+    elastic = dJ * positive_part(hooke(C, green_strain(J) - plastic)) + J * hooke(C, de)
+    return elastic + cof * (slope * wp.ddot(cof, dJ))
+
+
+@wp.func
+def flowed(J: Any, plastic: Any, yield_strain: Any, flow: Any, max_strain: Any):
+    """εᵖ after a step (M04 §4.1): what of the elastic strain's deviator exceeds the yield goes over, at most the share
+    `flow` = 1 − exp(−creep Δt) of it, and |εᵖ| stays below `max_strain`."""
+    elastic = green_strain(J) - plastic
+    deviator = elastic - wp.trace(elastic) / J.dtype(3.0) * wp.identity(n=3, dtype=J.dtype)
+    size = wp.sqrt(wp.ddot(deviator, deviator))
+    if size <= yield_strain:
+        return plastic
+    grown = plastic + deviator * wp.min(flow, J.dtype(1.0) - yield_strain / size)
+    return grown * wp.min(J.dtype(1.0), max_strain / wp.sqrt(wp.ddot(grown, grown)))
+
+
+@wp.func
+def molten(J: Any, plastic: Any, share: Any):
+    """εᵖ of a melt after a step: the elastic strain fades by `share` = 1 − exp(−Δt μ/η), and what is torn off does not
+    keep more than MOST_STRAIN of it."""
+    strain = green_strain(J)
+    left = (strain - plastic) * (J.dtype(1.0) - share)
+    size = wp.sqrt(wp.ddot(left, left))
+    if size > J.dtype(MOST_STRAIN):
+        left *= J.dtype(MOST_STRAIN) / size
+    return strain - left
+
+
+@wp.func
+def molten_swell(J: Any, swell: Any, share: Any):
+    """s of a melt after a step: s|J| goes to 1 by `share`. The pressure between neighbours takes over from it."""
+    one = J.dtype(1.0)
+    ratio = wp.max(wp.determinant(J), J.dtype(0.1))
+    left = wp.clamp((one - share) * (swell * ratio - one), -J.dtype(MOST_STRAIN), J.dtype(MOST_STRAIN))
+    return (one + left) / ratio
+
+
+@wp.func
+def largest_eigenvalue_bound(A: Any):
+    """mean + 2√(dev:dev/6) of a symmetric matrix: its largest eigenvalue if the other two are equal, else more."""
+    mean = wp.trace(A) / A.dtype(3.0)
+    deviator = A - mean * wp.identity(n=3, dtype=A.dtype)
+    return mean + A.dtype(2.0) * wp.sqrt(wp.ddot(deviator, deviator) / A.dtype(6.0))
+
+
+@wp.func
+def stiffening(J: Any, plastic: Any, swell: Any, C: Any, C_norm: Any, k_v: Any, k_b: Any):
+    """How much stiffer than at rest: an upper bound of |∂²W/∂J²| over its value 2μ + 3λ at J = I.
+
+    Term by term: J C' J, the stress itself, the volume term along cof J, and its pressure.
+    """
+    large = largest_eigenvalue_bound(wp.transpose(J) * J)
+    tension = largest_eigenvalue_bound(hooke(C, green_strain(J) - plastic))
+    volume = swell * wp.determinant(J)
+    below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
+    p = swell * (k_v * (volume - J.dtype(1.0)) + k_b * below)
+    slope = k_v + wp.where(below < J.dtype(0.0), k_b, J.dtype(0.0))
+    cof = cofactor(J) * swell
+    bound = C_norm * large + wp.max(tension, J.dtype(0.0)) + slope * wp.ddot(cof, cof) + wp.abs(p) * wp.sqrt(large)
+    return bound / (C_norm + J.dtype(3.0) * k_v)
+
+
+def split_law(elasticity: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
+    """C' (6 × 6), k_v and k_b [Pa] of an elasticity C. Isotropic: C' is pure shear, k_v = λ, k_b = ½(λ + 2μ)."""
+    k_v = max(0.0, float(min(elasticity[0, 1], elasticity[0, 2], elasticity[1, 2])))
+    reduced = elasticity.copy()
+    reduced[:3, :3] -= k_v
+    return reduced, k_v, 0.5 * float(elasticity.diagonal()[:3].max())
 
 
 @dataclass(frozen=True)

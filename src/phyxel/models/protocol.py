@@ -7,9 +7,9 @@ Pa and time in s, so a density counts as ρ unit²: M ü = −K u with K = ∫ B
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import warp as wp
@@ -126,6 +126,26 @@ class FieldModel(Protocol):
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
+
+
+@runtime_checkable
+class BrittleModel(FieldModel, Protocol):
+    """A model of a body in which cracks run."""
+
+    def look_by(self, cracks: Callable[..., NDArray[np.bool_]]) -> None:
+        """Let `cracks` say from now on whether places at birth see each other past them."""
+
+    def crack(self, boxes: Sequence[tuple[Floats, Floats]] | None) -> bool:
+        """Cracks have come to lie in some boxes, or anywhere: part what they part; whether that was anything."""
+
+    def point_stress(self) -> tuple[Floats, Floats]:
+        """Cauchy stress [Pa] and deformation gradient at the quadrature points, shape (m, 3, 3) each."""
+
+    def part(self, space: Any, nodes: NDArray[np.int64], outermost: NDArray[np.int64], faces: Floats) -> FieldModel:
+        """The model of a piece with these nodes (k,), its own space, outermost nodes and new faces (f, 3)."""
+
+    def momenta(self, nodes: NDArray[np.int64] | None = None) -> tuple[Floats, Floats]:
+        """Those of `FieldModel`, or of some nodes."""
 
 
 class Tangible(Protocol):

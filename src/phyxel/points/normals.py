@@ -345,3 +345,20 @@ def _like_their_originals(near: Neighbourhoods, given: Floats, own: Floats) -> F
     favour = votes.sum(axis=1) + near.index.shape[1] * _dots(given[copies], own[at])
     oriented[copies] = given[copies] * np.where(favour < 0, -1.0, 1.0)[:, None]
     return oriented
+
+
+# --- axes in the tangent plane
+
+
+def tangents(normals: Floats) -> tuple[Floats, Floats]:
+    """Two unit vectors in the plane of each unit normal, right-handed with it, each (m, 3).
+
+    The basis of Duff et al. (JCGT 2017), which has no direction where it divides by nearly nothing.
+    """
+    x, y, z = np.asarray(normals, np.float64).T
+    sign = np.copysign(1.0, z)
+    p = -1.0 / (sign + z)
+    q = x * y * p
+    a = np.stack([1.0 + sign * x * x * p, sign * q, -sign * x], axis=1)
+    b = np.stack([q, sign + y * y * p, -y], axis=1)
+    return a, b

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, Delaunay, cKDTree
 
 from phyxel.points.cloud import Floats, Indices, PointCloud
-from phyxel.points.load import completed
+from phyxel.points.completion import completed
 from phyxel.points.shapes import mix
 
 CLOTH_SIDE = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +15,13 @@ from PIL import Image, ImageDraw, ImageFont
 
 from phyxel.body.vibration import Vibrations
 from phyxel.contact.table import ColliderTable
+from phyxel.device import as_vectors
 from phyxel.render.camera import Camera
-from phyxel.render.picture import save_png
+from phyxel.render.files import encode, save_png
 from phyxel.render.stage import Stage
-from phyxel.render.video import encode
+from phyxel.surface.motion import Motion
 from phyxel.surface.surfels import Surfels
+from phyxel.surface.walls import Walls
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
@@ -39,14 +41,6 @@ GHOST, GHOST_COLOR = 0.2, (0.16, 0.18, 0.24)
 INK = (38, 42, 48)
 STILL_TO_FAR = ((0.30, 0.38, 0.60), (0.25, 0.58, 0.68), (0.55, 0.74, 0.50), (0.95, 0.78, 0.35), (0.88, 0.28, 0.18))
 """Colours of what moves nothing, a quarter, half, ... as far as what moves furthest."""
-
-
-@dataclass(frozen=True)
-class _Bent:
-    """What surfels follow."""
-
-    u: wp.array
-    colliders: object
 
 
 class ModePictures:
@@ -125,8 +119,8 @@ class ModePictures:
 
     def _follow(self, surfels: Surfels, u: Floats) -> Surfels:
         body = self.found.body
-        coefficients = wp.array(u.astype(np.float32), dtype=wp.vec3, device=self._device)
-        surfels.follow(_Bent(coefficients, self._walls.table), 0, body.unit, body.born.centre)
+        walls = Walls(self._walls.table, self._device)
+        surfels.follow(Motion(as_vectors(u, self._device), body.unit, body.born.centre, walls))
         return surfels
 
     def _over(self, ghost: Pixels, stage: Stage, surfels: Surfels, mode: int, swing: float, supersample: int) -> Pixels:

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
@@ -29,9 +28,6 @@ from phyxel.rotation import tangents
 from phyxel.surface.discs import Discs
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World
-
-if TYPE_CHECKING:
-    from phyxel.scene.body_tables import CameraPart, OutputPart
 
 Floats = NDArray[np.floating]
 
@@ -65,14 +61,6 @@ class Stage:
         # Single precision is enough about what is looked at, not about the world.
         self.base = np.asarray(camera.target, float)
         self.seen_from = replace(camera, eye=np.subtract(camera.eye, self.base), target=np.zeros(3))
-
-    @staticmethod
-    def around(world: World, camera: CameraPart, output: OutputPart) -> Stage:
-        """A camera as the scene asks for, else one that sees the bodies and the ground under them."""
-        framed = framing(*visible_box(world), camera, output)
-        chosen = replace(framed, eye=camera.eye or framed.eye, target=camera.target or framed.target)
-        background = output.background or backdrop_for(output.inside)
-        return Stage(chosen, background, world.device.alias, camera.turntable, output.inside)
 
     def draw(self, world: World, supersample: int = 1) -> NDArray[np.uint8]:
         """A picture of the world as it is now, (height, width, 4) bytes."""
@@ -170,13 +158,6 @@ def about_vertical(degrees: float) -> Floats:
     """Rotation matrix, counterclockwise seen from above."""
     cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
-
-
-def framing(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> Camera:
-    """The nearest camera that sees a box [m] as a scene asks for; on a turntable, from all sides."""
-    size = (output.width, output.height)
-    turns = range(0, 360, 15) if camera.turntable else [0]
-    return framed(lower, upper, camera.direction, size, camera.fov, output.inside, turns)
 
 
 def framed(

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from phyxel.body.body import Body, Handle
 from phyxel.body.holds import OpenPath
 from phyxel.body.skeleton import Skeleton
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.errors import PhyxelError, SceneError, did_you_mean
+from phyxel.errors import PhyxelError
 from phyxel.fields import ForceField
-from phyxel.material import Material
-from phyxel.movers.surroundings import refuse_overlap
-from phyxel.region import as_vector, select
-from phyxel.scene.body_tables import AnyFieldPart, EventPart
+from phyxel.scene.event_tables import AnyFieldPart, EventPart
+from phyxel.scene.rehearsal import Stand
+from phyxel.scene.verbs import TO_BODY, TO_WORLD, given, rehearse
 from phyxel.world import World
 
 if TYPE_CHECKING:
@@ -67,26 +62,23 @@ class Performance:
             with scene.blaming(f"collider[{index}]"):
                 self.colliders[name] = part.collider(scene.folder)
                 self.world.add(self.colliders[name])
-        for index, blowing in enumerate(scene.content.field):
+        for index, field in enumerate(scene.content.field):
             with scene.blaming(f"field[{index}]"):
-                field = blowing.field(self.colliders)
-                self.world.add(field)
-            if blowing.name:
-                self.fields[blowing.name] = field
+                self.add_field(field)
 
     def _rehearse(self) -> None:
         """Go through the events in order without any of them happening: a fault is found before the run begins."""
         events, stand = self.scene.content.event, Stand.of(self)
         for index in sorted(range(len(events)), key=lambda index: events[index].at):
             with self.scene.blaming(f"event[{index}]"):
-                stand.go_on(events[index])
+                rehearse(events[index], stand)
 
     def happen(self, event: EventPart) -> EventPart:
         """Let an event happen now, whatever its time says; the event with its true time, as a scene would have it.
         One that is wrong is refused, and nothing is changed."""
         event = self._due(event)
-        if event.lift is not None:
-            refuse_overlap(self.world, self._body(event), event.lift)
+        for verb in given(event, TO_BODY):
+            verb.check_now(self, self._body(event))
         self._apply(event)
         return event
 
@@ -104,7 +96,7 @@ class Performance:
         self._begin()
         self.world.advance(0.0)
         event = event.model_copy(update={"at": self.world.time})
-        Stand.of(self).go_on(event)
+        rehearse(event, Stand.of(self))
         return event
 
     def _begin(self) -> None:
@@ -115,44 +107,22 @@ class Performance:
 
     def _apply(self, event: EventPart) -> None:
         self._begin()
-        if event.needs_body:
-            self._apply_to_body(event, self._body(event))
-        if event.gravity is not None:
-            self.world.gravity = event.gravity
-        if event.field is not None:
-            field = event.field.field(self.colliders)
-            self.world.add(field)
-            if event.field.name:
-                self.fields[event.field.name] = field
-        if event.remove is not None:
-            self.world.remove((self.fields if event.remove in self.fields else self.colliders).pop(event.remove))
-        if event.rate is not None:
-            self.world.rate = event.rate
+        if to_body := given(event, TO_BODY):
+            body = self._body(event)
+            for verb in to_body:
+                verb.act(self, body)
+        for world_verb in given(event, TO_WORLD):
+            world_verb.act(self)
 
-    def _apply_to_body(self, event: EventPart, body: Body) -> None:
-        if event.material is not None:
-            body.change(event.material.over(body.material), over=event.over)
-        if event.melt is not None:
-            body.melt(event.melt.box, event.melt.viscosity)
-        if event.solidify is not None:
-            other = event.solidify.material
-            body.solidify(event.solidify.box, None if other is None else other.over(body.material))
-        if event.force is not None:
-            body.force = event.force
-        if event.cut is not None:
-            body.cut(*event.cut.crack)
-        if event.lift is not None:
-            body.lift(event.lift)
-            self._forget_holds()
-        if event.hold is not None:
-            taken = event.hold.take(body, event.at, self.skeletons[body.whole])
-            self.handles[body.name, event.hold.name or ""] = taken
-        if event.release is not None:
-            mine = (body.name, event.release)
-            body.release(self.handles.pop(mine if mine in self.handles else (body.whole, event.release)))
+    def add_field(self, part: AnyFieldPart) -> None:
+        """Put a field into the world, under its name if it has one."""
+        field = part.field(self.colliders)
+        self.world.add(field)
+        if part.name:
+            self.fields[part.name] = field
 
-    def _forget_holds(self) -> None:
-        """Some have let go."""
+    def forget_holds(self) -> None:
+        """Forget the handles of holds that have let go."""
         held = {handle.grip for body in self.world.bodies for handle in body.handles}
         self.handles = {key: handle for key, handle in self.handles.items() if handle.grip in held}
 
@@ -168,115 +138,3 @@ class Performance:
                 f'event at {event.at:g} s: body = "{name}": there is no such piece; nothing broke off yet'
             )
         return body
-
-
-@dataclass
-class Stand:
-    """How things stand at a time of a performance, as far as it decides what can happen next."""
-
-    performance: Performance
-    materials: dict[str, Material]
-    """of each body"""
-    melted: set[str]
-    """bodies that are, or were once, molten"""
-    brittle: set[str]
-    """bodies that can fall apart"""
-    held: set[tuple[str, str]]
-    """names of body and hold"""
-    removable: set[str]
-    """colliders and fields"""
-
-    @staticmethod
-    def of(performance: Performance) -> Stand:
-        """How they stand now."""
-        bodies = performance.world.bodies
-        return Stand(
-            performance,
-            {body.name: body.material for body in bodies},
-            {body.name for body in bodies if body.has_melted or body.material.viscosity is not None},
-            {body.name for body in bodies if body.fracture is not None},
-            set(performance.handles),
-            {*performance.colliders, *performance.fields},
-        )
-
-    def go_on(self, event: EventPart) -> None:
-        """Refuse an event that cannot happen; else things stand as after it."""
-        if event.needs_body:
-            name, body = self.performance.named(event)
-            self._go_on_with_body(event, name, body)
-        if event.gravity is not None:
-            as_vector("gravity", event.gravity, "m/s²")
-        if event.field is not None:
-            self._go_on_with_field(event.field)
-        if event.remove is not None:
-            if event.remove not in self.removable:
-                raise SceneError(
-                    f'remove = "{event.remove}": it is gone at {event.at:g} s already, or is still to come'
-                )
-            self.removable.remove(event.remove)
-
-    def _go_on_with_body(self, event: EventPart, name: str, body: Body | None) -> None:
-        known = body is not None and name not in self.melted  # of others nobody knows where their nodes are then
-        body = body or self._whole(name)
-        if event.material is not None:
-            self.materials[name] = event.material.over(self.materials.get(name, self.materials[body.name]))
-            body.check_material(self.materials[name])
-            if self.materials[name].strength is not None:
-                self.brittle.add(name)
-        if event.force is not None and not np.isfinite(event.force).all():
-            raise SceneError(f"force = {event.force}: give three finite numbers [N]")
-        if event.melt is not None:
-            body.check_melts()
-            if known:
-                select(event.melt.box, body.birth, f"melt of {name}")
-            self.melted.add(name)
-        if event.solidify is not None and name not in self.melted:
-            raise SceneError(f"solidify: nothing of {name} has melted at {event.at:g} s")
-        if event.cut is not None:
-            if name in self.melted:
-                raise SceneError(f"cut: {name} has melted; only what has its first shape can be cut")
-            body.check_cut(*event.cut.crack)
-            self.brittle.add(name)
-        if event.lift is not None:
-            as_vector("lift", event.lift)
-            if name not in self.brittle:  # else pieces may still be held
-                self.held = {(whose, hold) for whose, hold in self.held if whose != name}
-        if event.hold is not None:
-            if known:
-                event.hold.rehearse(body, event.at, self.performance.skeletons[body.whole])
-            self.held.add((name, event.hold.name or ""))
-        if event.release is not None:
-            mine = [(one, event.release) for one in (name, body.whole) if (one, event.release) in self.held]
-            if not mine:
-                raise SceneError(f'release = "{event.release}": {name} is not held so at {event.at:g} s')
-            self.held.remove(mine[0])
-
-    def _whole(self, name: str) -> Body:
-        """The body that a piece of this name would come of."""
-        bodies = {body.name: body for body in self.performance.world.bodies}
-        whole = whole_of(name, bodies)
-        if whole is None:
-            raise SceneError(f'body = "{name}": no such body{did_you_mean(name, bodies)}')
-        if whole not in self.brittle:
-            raise SceneError(f'body = "{name}": {whole} never falls apart: it has no strength and is not cut before')
-        return bodies[whole]
-
-    def _go_on_with_field(self, part: AnyFieldPart) -> None:
-        if part.name in self.removable:
-            raise SceneError(f'field.name = "{part.name}": a field or a collider has this name already')
-        performance = self.performance
-        there = {name: one for name, one in performance.colliders.items() if name in self.removable}
-        field = part.field(there)
-        there_now = {body.name for body in performance.world.bodies}
-        to_come = [name for name in part.bodies or () if name not in there_now and self._whole(name)]
-        if not (to_come or self.melted):  # where nodes are then, nobody knows
-            field.enter(performance.world)
-        if part.name:
-            self.removable.add(part.name)
-
-
-def whole_of(name: str, bodies: Iterable[str]) -> str | None:
-    """The one of some bodies of which a piece may have this name: bear-2, bear-3, ... come of bear."""
-    whole, dash, number = name.rpartition("-")
-    numbered = dash and number.isdecimal() and number == str(int(number)) and int(number) > 1
-    return whole if numbered and whole in bodies else None

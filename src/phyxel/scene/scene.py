@@ -17,16 +17,12 @@ from pydantic import BaseModel, Field, ValidationError
 from phyxel.body import Body
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.points.load import load
-from phyxel.scene.body_tables import (
-    KINDS,
-    AnyFieldPart,
-    BodyPart,
-    CameraPart,
-    EventPart,
-    OutputPart,
-)
-from phyxel.scene.performance import Performance, whole_of
+from phyxel.scene.body_tables import BodyPart
+from phyxel.scene.event_tables import KINDS, AnyFieldPart, CameraPart, EventPart, OutputPart
+from phyxel.scene.performance import Performance
+from phyxel.scene.rehearsal import whole_of
 from phyxel.scene.tables import ColliderPart, Rate, Table, Triple
+from phyxel.scene.verbs import TO_BODY, TO_WORLD, given
 from phyxel.world import World
 
 
@@ -78,29 +74,32 @@ class Scene:
             repeated = {name for name in names if names.count(name) > 1}
             if repeated:
                 raise SceneError(f'{shown}: two {what} are named "{min(repeated)}"; give each a name of its own')
-        held = {hold.name for part in self.content.body for hold in part.hold}
-        held |= {event.hold.name for event in self.content.event if event.hold}
         fields = [part.name for part in self.content.field if part.name]
         if len(set(fields)) < len(fields):
             raise SceneError(f"{shown}: two fields have the same name; give each a name of its own")
         shared = set(fields) & set(colliders)
         if shared:
             raise SceneError(f'{shown}: a field and a collider are named "{min(shared)}"; give each a name of its own')
+        holds = [hold for part in self.content.body for hold in part.hold]
+        holds += [event.hold for event in self.content.event if event.hold]
         coming = [event.field.name for event in self.content.event if event.field and event.field.name]
-        removable = [*colliders, *fields, *coming]
+        held = [hold.name for hold in holds if hold.name is not None]
+        known = {"hold": held, "field or collider": [*colliders, *fields, *coming]}
         for index, event in enumerate(self.content.event):
-            if event.body is None and event.needs_body and len(bodies) > 1:
-                raise SceneError(f"{shown}: event[{index}].body: missing; there are {', '.join(bodies)}")
-            if event.body is not None and event.body not in bodies and whole_of(event.body, bodies) is None:
-                hint = did_you_mean(event.body, bodies)
-                raise SceneError(f'{shown}: event[{index}].body = "{event.body}": no such body{hint}')
-            if event.release is not None and event.release not in held:
-                hint = did_you_mean(event.release, [name for name in held if name])
-                raise SceneError(f'{shown}: event[{index}].release = "{event.release}": no hold has this name{hint}')
-            if event.remove is not None and event.remove not in removable:
-                hint = did_you_mean(event.remove, removable)
-                what = f'{shown}: event[{index}].remove = "{event.remove}"'
-                raise SceneError(f"{what}: no field or collider has this name{hint}")
+            self._check_event(f"{shown}: event[{index}]", event, bodies, known)
+
+    @staticmethod
+    def _check_event(what: str, event: EventPart, bodies: list[str], known: dict[str, list[str]]) -> None:
+        """Refuse names that nothing in the scene has; `known` are those of other things than bodies, by kind."""
+        if event.body is None and given(event, TO_BODY) and len(bodies) > 1:
+            raise SceneError(f"{what}.body: missing; there are {', '.join(bodies)}")
+        if event.body is not None and event.body not in bodies and whole_of(event.body, bodies) is None:
+            raise SceneError(f'{what}.body = "{event.body}": no such body{did_you_mean(event.body, bodies)}')
+        for key, verb in (TO_BODY | TO_WORLD).items():
+            name, names = getattr(event, key), known.get(verb.refers_to, [])
+            if verb.refers_to and name is not None and name not in names:
+                hint = did_you_mean(name, names)
+                raise SceneError(f'{what}.{key} = "{name}": no {verb.refers_to} has this name{hint}')
 
     def body_names(self) -> list[str]:
         """A name for each body: its own, or one made of its shape or file that no other has."""

@@ -11,16 +11,17 @@ from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError, SolidError
 from phyxel.mls.neighbours import curve_order, nearest
-from phyxel.solid.octants import Octants, classified
 from phyxel.solid.octree import (
     Floats,
     Integers,
     Kind,
     Mask,
+    Octants,
     Region,
     RootOctants,
     SolidShape,
     checked_refine,
+    classified,
     grow,
     in_region,
 )

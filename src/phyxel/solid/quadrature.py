@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phyxel.mls.neighbours import nearest
-from phyxel.solid.octants import Octants, Parts
-from phyxel.solid.octree import HALVES, Floats, Kind, Mask, SolidShape
+from phyxel.solid.octree import HALVES, Floats, Kind, Mask, Octants, Parts, SolidShape
 
 GOOD_VOLUME = 3e-3
 """Relative error of the volume below which parts of cut octants are not looked at more closely."""

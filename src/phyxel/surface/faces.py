@@ -1,4 +1,4 @@
-"""The faces of cracks: discs spread evenly over ψ1 = 0 where ψ2 < 0, inside the solid.
+"""The faces of cracks: discs spread evenly over ψ1 = 0 where ψ2 < 0, inside the solid (G04 §4.3, physics 8.10).
 
 Where they lie depends on ψ1 around them alone, so that a crack that grows on keeps the faces it has. Columns of a fixed
 hexagonal lattice are let down on the crack along whichever of thirteen directions is nearest to its normal, never more

@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Surfels put where there are too few, taken away where there are too many, and spread evenly (M04 §5.2.4)."""
+"""Surfels put where there are too few, taken away where there are too many, and spread evenly (M04 §5.2.4,
+physics 8.7)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ import numpy as np
 from phyxel.body.holds import OpenPath
 from phyxel.region import Vector
 from phyxel.scene import Scene
-from phyxel.scene.body_tables import EventPart, HoldPart, KeyPart
+from phyxel.scene.body_tables import HoldPart, KeyPart
+from phyxel.scene.event_tables import EventPart
 from phyxel.scene.performance import Performance
 from phyxel.scene.tables import Triple
 from phyxel.world import World

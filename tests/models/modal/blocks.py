@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.touch import Feel, Touch
 from phyxel.material import Material, Mixture
-from phyxel.mls.consistent import consistent_gradients, vanishing_fields
+from phyxel.mls.corrected_gradients import consistent_gradients, vanishing_fields
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
 from phyxel.models.galerkin.fabric import Fabric

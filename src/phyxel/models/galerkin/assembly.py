@@ -18,9 +18,8 @@ from scipy.sparse import bsr_array, csr_array
 
 from phyxel import device as dev
 from phyxel.mls.shape_values import entries_of
-from phyxel.models.elasticity import hooke
 from phyxel.models.galerkin.point_functions import Lists, PointFunctions, PointLists
-from phyxel.models.law import VOIGT, LawRow
+from phyxel.models.law import VOIGT, LawRow, hooke
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.device import Launch, Program, Shared
-from phyxel.models.elasticity import (
+from phyxel.models.galerkin.space import Space
+from phyxel.models.law import (
+    LawRow,
+    Laws,
     energy_density,
     first_stress,
     first_stress_change,
@@ -26,8 +29,6 @@ from phyxel.models.elasticity import (
     green_strain,
     positive_stress_change,
 )
-from phyxel.models.galerkin.space import Space
-from phyxel.models.law import LawRow, Laws
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -25,7 +25,7 @@ from phyxel.material import Mixture
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.assembly import square
-from phyxel.models.galerkin.crossing import Departure, PartedMotion, crossed, momenta_of, rigid_fields, with_momenta
+from phyxel.models.galerkin.crossing import Departure, crossed
 from phyxel.models.galerkin.cuts import Cracked
 from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
@@ -34,6 +34,7 @@ from phyxel.models.galerkin.inertia import Inertia, PointMaterials
 from phyxel.models.galerkin.newton import Effort
 from phyxel.models.galerkin.point_functions import Extent
 from phyxel.models.galerkin.preconditioner import Preconditioner, RestSystem
+from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
 from phyxel.models.galerkin.step_energy import StepEnergy
 from phyxel.models.law import LawRow
@@ -216,9 +217,8 @@ class GalerkinModel:
         """u' and v' with the momentum and, about the middle of mass, the angular momentum that v and the pushes leave
         (physics 5.6).
 
-        Rigid fields are in the space, their coefficients are their values at the nodes: t + ω × x is added to v', and
-        Δt t to u'. The middle of mass goes by the mean of its velocities before and after: it falls along a parabola,
-        whatever the step.
+        Rigid motion t + ω × x is added to v', and Δt t to u'. The middle of mass goes by the mean of its velocities
+        before and after: it falls along a parabola, whatever the step.
         """
         weight = self._inertia.weight
         total = weight.sum()
@@ -321,7 +321,7 @@ class GalerkinModel:
         size, density = np.ptp(self.space.nodes, axis=0).max(), self._inertia.mass.sum() / self.space.weights.sum()
         crossing = float(size * math.sqrt(density / self._materials.hardness.max()))
         falling = 1 / math.sqrt(max(np.linalg.norm(push, axis=1).max(), 1e-30))
-        fixed = self._fixed()
+        fixed = self._held.fixes(self.space.nodes)
         if not self._held.holds and feel is None and push.any():
             raise PhyxelError("settle: nothing holds the body, and it falls; hold it, or put a ground under it")
         dt = math.inf if fixed else crossing
@@ -351,12 +351,6 @@ class GalerkinModel:
         self.u = end
         self._footing.end()
         return True
-
-    def _fixed(self) -> bool:
-        """Whether what is held cannot move as a whole."""
-        fields = rigid_fields(self.space.nodes)
-        seen = np.stack([(self._held.basis.T @ field).reshape(-1) for field in fields], axis=1)
-        return len(seen) > 0 and bool(np.linalg.svd(seen, compute_uv=False)[-1] > 1e-3) and seen.shape[0] >= 6
 
     # What it is like
 

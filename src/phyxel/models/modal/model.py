@@ -1,5 +1,5 @@
-"""Modal warping (G05; physics 11.2 to 11.5): a body moves by a few of its eigenmodes, each an oscillator of its own,
-and bends along arcs.
+"""Modal warping (G05; physics 11.2, 11.3, 11.5): a body moves by a few of its eigenmodes, each an oscillator of its
+own, and bends along arcs.
 
     z̈ + (α + βΛ) ż + Λ z = Ψᵀ Rᵀ Qᵀ f,   x = c + Q (X + R̃(W z) Ψ z − ȳ)
 

@@ -11,7 +11,6 @@ from phyxel import device as dev
 from phyxel.contact.colliders import rebound
 from phyxel.contact.table import distance_to
 from phyxel.models.particles.arrival import TINY, Arrival
-from phyxel.models.particles.dents import dent_of
 from phyxel.models.particles.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -20,6 +19,32 @@ TOUCHING = 1.0e-4
 """Gap to a collider [units] below which a particle lies on it."""
 PUSHES = wp.constant(3)
 """Rounds in which a particle is put on the surface of colliders: the distance to some is exact only there."""
+STIFFEST = wp.constant(wp.float64(1.0e3))
+"""Most that the line to a dent is steeper than w: steeper ones would ring faster than any step follows."""
+
+
+@wp.func
+def dent_of(e: wp.vec3d, plasticity: wp.float64, limit: wp.float64):
+    """The dent u₀ and w'/w of a particle whose peak is e (physics 13).
+
+    While its displacement u grows beyond its peak a particle is pulled back by w u (per mass), as one that never
+    yielded. Below the peak it goes along the straight line from there to the dent that is left when it is let go,
+
+        u₀ = kept e/|e|,   kept = plasticity max(|e| − limit, 0),   w' = w |e| / (|e| − kept),
+
+    so the pull has no jump at the peak, and a dent is the same however long a load is held and however it rings. (W96
+    lets the rest place follow by a share of the excess in every step: under a held load it creeps all the way, whatever
+    the share.) Energy is only lost: what the line holds at the peak is less than what went in.
+    """
+    far = wp.length(e)
+    most = (wp.float64(1.0) - wp.float64(1.0) / STIFFEST) * far
+    kept = wp.min(plasticity * wp.max(far - limit, wp.float64(0.0)), most)
+    steeper = wp.float64(1.0)
+    rest = wp.vec3d()
+    if kept > wp.float64(0.0):
+        steeper = far / (far - kept)
+        rest = e * (kept / far)
+    return rest, steeper
 
 
 @wp.struct

@@ -9,8 +9,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.models.particles.arrival import Arrival
-from phyxel.models.particles.dents import dent_of
-from phyxel.models.particles.flight import ParticleLaws, Particles, arrive_held, arrive_with, remember
+from phyxel.models.particles.flight import ParticleLaws, Particles, arrive_held, arrive_with, dent_of, remember
 from phyxel.models.particles.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)

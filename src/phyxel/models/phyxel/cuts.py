@@ -24,7 +24,7 @@ from phyxel.device import Launch
 from phyxel.mls.moments import GROWTH, extreme_eigenvalues
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.visibility import Sees
-from phyxel.models.elasticity import first_stress
+from phyxel.models.law import first_stress
 from phyxel.models.phyxel.forces import HOURGLASS
 from phyxel.models.reductions import CHUNK
 

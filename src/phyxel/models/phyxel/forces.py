@@ -26,14 +26,17 @@ from phyxel.device import Launch
 from phyxel.mls.moments import Moments, prepare_neighbourhood
 from phyxel.mls.neighbours import Neighbourhood, PairList
 from phyxel.mls.sums import sum_fit, sum_load
-from phyxel.models.elasticity import (
+from phyxel.models.law import (
+    Laws,
     energy_density,
     first_stress,
     first_stress_change,
+    flowed,
+    molten,
+    molten_swell,
     positive_stress_change,
     stiffening,
 )
-from phyxel.models.law import Laws
 from phyxel.models.reductions import CHUNK
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -339,6 +342,32 @@ def measure_stiffening(
     largest[c] = found
 
 
+@wp.kernel
+def flow(
+    first: int,
+    law: wp.array(dtype=wp.int32),
+    yield_strain: wp.array(dtype=Any),
+    creep: wp.array(dtype=Any),
+    max_strain: wp.array(dtype=Any),
+    fluid: wp.array(dtype=Any),
+    step: wp.array(dtype=Any),
+    slot: int,
+    gradient: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
+):
+    """Flow of each phyxel's stored strain over a step of `step[slot]` [s] (M04 §4.1, §4.2)."""
+    i = first + wp.tid()
+    row = law[i]
+    J = gradient[i] + wp.identity(n=3, dtype=step.dtype)
+    share = step.dtype(1.0) - wp.exp(-creep[row] * step[slot])
+    if fluid[row] > step.dtype(0.0):
+        plastic[i] = molten(J, plastic[i], share)
+        swell[i] = molten_swell(J, swell[i], share)
+    else:
+        plastic[i] = flowed(J, plastic[i], yield_strain[row], share, max_strain[row])
+
+
 @dataclass
 class Matter:
     """What does not change from step to step: where phyxels are in the reference shape, and what they are made of.
@@ -472,3 +501,9 @@ class Forces:
         known = [*self.matter.law, self.matter.laws.shear_norm, self.matter.volume]
         inputs = [*known, self.gradient, len(self.matter.X), largest]
         return Launch(measure_stiffening, len(largest), inputs, work=CHUNK // 4)
+
+    def flow(self, step: wp.array, slot: int) -> Launch:
+        """Flow of stored strain over `step[slot]` [s] at the gradient of the last force."""
+        m, laws = self.matter, self.matter.laws
+        rows = [laws.of, laws.yield_strain, laws.creep, laws.max_strain, laws.fluid]
+        return Launch(flow, len(m.X), [*rows, step, slot, self.gradient, m.plastic, m.swell])

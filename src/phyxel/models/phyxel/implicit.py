@@ -44,7 +44,7 @@ from phyxel.models.phyxel.conjugate import (
     turn,
 )
 from phyxel.models.phyxel.contact.springs import ContactSprings
-from phyxel.models.phyxel.pushes import push_on
+from phyxel.models.phyxel.leapfrog import push_on
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from phyxel import device as dev
 from phyxel.contact.colliders import rebound
 from phyxel.contact.distances import PLANE
 from phyxel.contact.table import deformed, distance_to, reach_along
-from phyxel.models.phyxel.pushes import push_on
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -21,6 +20,15 @@ FOLLOWING = wp.constant(0.01)
 """Share of its deformation that a touching ball follows in a step: slowly against any vibration of the body."""
 KICK, DRIFT, EXTRA_DRAG, PER_OMEGA_SQUARED = range(4)
 """Entries of the clock: what changes from step to step, kept on the device so that captured launches see it."""
+
+
+@wp.func
+def push_on(i: int, b: int, acceleration: wp.array(dtype=Any), extra: wp.array(dtype=Any)):
+    """Acceleration of phyxel i of body b: what pushes the whole body, and what fields add; `extra` is empty if there
+    are none."""
+    if extra.shape[0] > 0:
+        return acceleration[b] + extra[i]
+    return acceleration[b]
 
 
 @wp.kernel

@@ -1,9 +1,9 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
 """Melts: phyxels that flow past each other (M04 §4.2).
 
-Their stored strain fades (`flow.py`), their reference shape is absorbed and their neighbours are found anew whenever
-they have moved some way against each other. What keeps them apart is the pressure of smoothed particle hydrodynamics,
-on the number density c_i = Σ_j v_j W_ij of the rest volumes v, with the spiky kernel W = 15/(π h⁶)(h − r)³:
+Their stored strain fades (`forces.flow`); their reference shape is absorbed and their neighbours are found anew
+whenever they have moved some way against each other. Pressure keeps them apart: smoothed particle hydrodynamics on the
+number density c_i = Σ_j v_j W_ij of the rest volumes v, with the spiky kernel W = 15/(π h⁶)(h − r)³:
 
     U = Σ_i ½ K v_i max(c_i/c⁰ − 1, 0)²,   f_i = −v_i Σ_j v_j (p_i + p_j) ∇W_ij,   p_i = K max(c_i/c⁰ − 1, 0)/c⁰
 
@@ -27,9 +27,8 @@ from phyxel import device as dev
 from phyxel.contact.table import distance_to
 from phyxel.device import Launch, Program, Shared
 from phyxel.mls.moments import weighing
-from phyxel.mls.moving import MovingLists
-from phyxel.mls.neighbours import PairList, find_pairs
-from phyxel.models.phyxel.reshape import absorb
+from phyxel.mls.neighbours import MovingLists, PairList, find_pairs
+from phyxel.models.phyxel.reference_shape import absorb
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from phyxel.mls.moments import choose_supports, prepare_neighbourhood
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.visibility import Sees
 from phyxel.models.law import LawRow, Laws
-from phyxel.models.phyxel.flow import flowing
 from phyxel.models.phyxel.forces import HOURGLASS, Forces, Matter
 from phyxel.models.phyxel.implicit import Implicit
 from phyxel.models.phyxel.leapfrog import DRIFT, iterate_power, move, shift_bodies
@@ -372,7 +371,7 @@ class PhyxelModel:
 
     def flow_launches(self, step: wp.array, slot: int) -> list[Launch]:
         """Flow over a step of `step[slot]` [s] at the gradient of the last force, if anything can flow."""
-        return [flowing(self.matter, self.forces.gradient, step, slot)] if self._flows else []
+        return [self.forces.flow(step, slot)] if self._flows else []
 
     def _launches(self) -> dict[str, list[Launch]]:
         n, matter, chunks = len(self), self.matter, len(self._partial.host)
@@ -415,7 +414,7 @@ class PhyxelModel:
                 self.forces.energy(self.u, self.mass),
                 self.forces.stress(self.forces.gradient),
                 Launch(shift_bodies, len(self), [self.matter.body, self.u, self.u]),
-                flowing(self.matter, self.forces.gradient, self._clock.array, DRIFT),
+                self.forces.flow(self._clock.array, DRIFT),
             ]
             dev.prepare([*rare, *(item for items in launches.values() for item in items)], self.device)
             self._programs = {key: Program(items, self.device) for key, items in launches.items()}

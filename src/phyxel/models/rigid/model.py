@@ -22,7 +22,7 @@ from phyxel.material import Mixture
 from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.coulomb import NEAR, RESTING, along_axes, from_axes, solved
 from phyxel.models.field_contact import scattered
-from phyxel.models.modal.basis import rigid_pace
+from phyxel.models.oscillators import rigid_pace
 from phyxel.models.protocol import Goal, Hold
 from phyxel.rotation import axes_about, cross_matrix, rotation_by, spun_on
 
@@ -86,10 +86,18 @@ class RigidSpace:
 
 class RigidModel:
     """Moves one crumb (`protocol.FieldModel`, `protocol.Tangible`). `velocities` (n, 3) [1/s] are those of its nodes;
-    it has their momentum and angular momentum. Held points take all of it along, without a turn."""
+    it has their momentum and angular momentum, or starts as if `thrown` (see `_throw`). Held points take all of it
+    along, without a turn."""
 
-    def __init__(self, space: RigidSpace, unit: float, velocities: Floats, device: wp.Device) -> None:
-        self.space, self.device = space, device
+    def __init__(
+        self,
+        space: RigidSpace,
+        unit: float,
+        velocities: Floats,
+        device: wp.Device,
+        thrown: tuple[Floats, Floats, Floats] | None = None,
+    ) -> None:
+        self.space, self.device, self._thrown = space, device, thrown
         self._unit, self._velocities = unit, np.asarray(velocities, np.float64)
         self._c, self._R = np.zeros(3), np.eye(3)
         self._v, self._L, self._a = np.zeros(3), np.zeros(3), np.zeros(3)
@@ -116,11 +124,13 @@ class RigidModel:
             self._c = self._middle.copy()
             self._v = self._masses @ v / self._mass
             self._L = np.cross(arm, self._masses[:, None] * v).sum(axis=0)
+            if self._thrown is not None:
+                self._throw(*self._thrown)
         else:
             self._c = self._c + self._R @ (self._middle - before)
             self._L = self._R @ self._inertia @ self._R.T @ spin
 
-    def throw(self, x: Floats, momentum: Floats, spin: Floats) -> None:
+    def _throw(self, x: Floats, momentum: Floats, spin: Floats) -> None:
         """Start where nodes are at x (n, 3), as nearly as a rigid motion gets them there, with this momentum [kg m/s]
         and angular momentum about where the body counts from [kg m²/s]."""
         self._c = self._masses @ x / self._mass

@@ -13,14 +13,14 @@ from phyxel.body import Body
 from phyxel.body.inside import Inside
 from phyxel.body.quantities import quantity
 from phyxel.material.look import LOOKS
+from phyxel.render.camera import make_view
 from phyxel.render.cast import Actor
 from phyxel.render.inside.haze import HazeLayer, Puffs, laid_over
 from phyxel.render.inside.lattice import FieldLattice, LatticeValues, inverses, shape_of
 from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.inside.panes import Pane, PaneCut, Panes
-from phyxel.render.inside.pen import over
+from phyxel.render.inside.pen import PLASTER, over
 from phyxel.render.splat import averaged
-from phyxel.render.view import make_view
 from phyxel.surface.clipping import Ellipses, within
 from phyxel.world import World
 
@@ -55,8 +55,6 @@ SHEET = (0.25, 0.9)
 """Optical depth of iso-surfaces from the lowest to the highest on the scale."""
 ACROSS, OVERLAP = 2.0, 0.3
 """Radii of a surfel within which a slice may cut it, and by which one may stand out before a slice."""
-PLASTER = (0.80, 0.79, 0.77)
-"""Of what is left of a body that is cut."""
 MATTE = list(LOOKS).index("matte")
 
 

@@ -1,0 +1,168 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Reference shapes that change: absorbed deformations, other units, stress that stays while laws change (M04 §4.2).
+
+    X ← X + u,  u ← 0,   εᵖ ← ½(J⁻ᵀ(I + 2εᵖ)J⁻¹ − I),   s ← s|J|,   F ← J F                        (physics 1.5, 7)
+
+I + 2εᵖ is the metric in which the phyxel is at rest, so absorbing is exact: it is the same metric in new coordinates.
+M04's εᵖ ← εᵖ − ε leaves it in the old ones, and a tumbling body shears itself. F is the way from the shape at birth.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.mls.moments import choose_supports
+from phyxel.mls.neighbours import find_pairs
+from phyxel.mls.visibility import Sees
+from phyxel.models.law import LawRow
+
+if TYPE_CHECKING:
+    from phyxel.models.phyxel.model import PhyxelModel
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.floating]
+
+INSIDE = 75
+"""Percentile of the phyxels' density that is taken for that inside the body."""
+CRUSHED = wp.constant(0.05)
+"""|J| below which a phyxel has been crushed or turned inside out, and its strain is forgotten."""
+
+
+@wp.func
+def absorbed_strain(J: Any, plastic: Any):
+    """εᵖ in the coordinates of the present shape."""
+    one = wp.identity(n=3, dtype=J.dtype)
+    inverse = wp.inverse(J)
+    metric = wp.transpose(inverse) * (one + plastic * J.dtype(2.0)) * inverse
+    return (metric - one) * J.dtype(0.5)
+
+
+@wp.kernel
+def absorb_deformation(
+    first: int,
+    nodes: wp.array(dtype=wp.int32),
+    shift: wp.array(dtype=Any),
+    rest_volume: wp.array(dtype=Any),
+    X: wp.array(dtype=Any),
+    volume: wp.array(dtype=Any),
+    plastic: wp.array(dtype=Any),
+    swell: wp.array(dtype=Any),
+    past: wp.array(dtype=Any),
+    gradient: wp.array(dtype=Any),
+    u: wp.array(dtype=Any),
+):
+    """The present shape, moved by −shift, becomes the reference shape of some phyxels."""
+    i = nodes[first + wp.tid()]
+    J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
+    ratio = wp.determinant(J)
+    if ratio > J.dtype(CRUSHED):
+        plastic[i] = absorbed_strain(J, plastic[i])
+        swell[i] = swell[i] * ratio
+        past[i] = J * past[i]
+    else:
+        plastic[i] = J * J.dtype(0.0)
+    volume[i] = rest_volume[i] * swell[i]
+    X[i] = X[i] + u[i] - shift[0]
+    u[i] = u[i] * J.dtype(0.0)
+    gradient[i] = J * J.dtype(0.0)
+
+
+def absorb(model: PhyxelModel, nodes: wp.array) -> NDArray[np.float64]:
+    """The present shape of some phyxels, (m,) int32, becomes their reference shape; by how much their origin has
+    moved, in spacings, (3,). Their neighbours are still to be found."""
+    model.ensure_forces()
+    first = int(nodes.numpy()[0])
+    model.shift.host[:] = model.u[first : first + 1].numpy()
+    model.shift.push()
+    matter = model.matter
+    shape = [matter.rest_volume, matter.X, matter.volume, matter.plastic, matter.swell, matter.past]
+    inputs = [nodes, model.shift.array, *shape, model.forces.gradient, model.u]
+    dev.launch(absorb_deformation, len(nodes), inputs, model.device)
+    model.reshaped = True
+    model.shape_changed()
+    return model.shift.host[0].astype(np.float64)
+
+
+def absorb_body(model: PhyxelModel, body: int, support: float, sees: Sees) -> NDArray[np.float64]:
+    """The present shape of a body that has never melted becomes its reference shape; see `absorb`."""
+    low, high = model.ranges[body]
+    nodes = np.arange(low, high)
+    shift = absorb(model, wp.array(nodes.astype(np.int32), dtype=wp.int32, device=model.device))
+    X, birth = (array.numpy()[low:high].astype(np.float64) for array in (model.matter.X, model.matter.birth))
+    chosen, pairs = choose_supports(X, support, model.device, sees, birth)
+    dev.write(model.matter.support, low, chosen)
+    model.lay_out(model.matter.near.pairs().replaced(nodes, pairs), nodes, 0)
+    return shift
+
+
+def rest_density(
+    X: NDArray[np.floating], h: NDArray[np.floating], volume: NDArray[np.floating], device: wp.Device
+) -> NDArray[np.float64]:
+    """c⁰ of phyxels that rest at X (n, 3), shape (n,): Σ_j v_j W_ij of one inside the body, or its own if that is more.
+    What melts at rest is then nowhere crowded."""
+    pairs = find_pairs(X, h, device)
+    owner = np.repeat(np.arange(len(X)), pairs.count)
+    r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
+    support = 0.5 * (h[owner] + h[pairs.index])
+    kernel = 15 / (np.pi * support**6) * np.maximum(support - r, 0) ** 3
+    around = np.bincount(owner, volume[pairs.index] * kernel, minlength=len(X))
+    density = volume * 15 / (np.pi * h**3) + around
+    return np.maximum(density, np.percentile(density, INSIDE))
+
+
+def let_go_of_birth(model: PhyxelModel, body: int) -> None:
+    """What a body was at birth no longer says where its surface is: its phyxels are balls of their volume."""
+    low, high = model.ranges[body]
+    matter = model.matter
+    if math.isnan(model.rest_density[low]):
+        X, h, volume = (array.numpy()[low:high] for array in (matter.birth, matter.support, matter.rest_volume))
+        model.rest_density[low:high] = rest_density(X, h, volume, model.device)
+    dev.write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
+    dev.write(matter.birth, low, matter.X.numpy()[low:high])
+    dev.write(model.reach, low, -0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
+
+
+def stress_under(
+    model: PhyxelModel, nodes: NDArray[np.integer], law: LawRow
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The two parts of the stress that phyxels have under a law; see `LawRow.stress`."""
+    plastic, swell = (array.numpy()[nodes].astype(np.float64) for array in (model.matter.plastic, model.matter.swell))
+    return law.stress(_deformation(model, nodes), plastic, swell)
+
+
+def _deformation(model: PhyxelModel, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
+    model.ensure_forces()
+    return model.forces.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
+
+
+def take_up_stress(
+    model: PhyxelModel, nodes: NDArray[np.integer], parts: tuple[NDArray[np.float64], NDArray[np.float64]], law: LawRow
+) -> None:
+    """Store so much strain and volume that phyxels have the stress that `stress_under` gave, now under a law."""
+    matter = model.matter
+    plastic, swell, rest = matter.plastic.numpy(), matter.swell.numpy(), matter.rest_volume.numpy()
+    plastic[nodes], swell[nodes] = law.stored(_deformation(model, nodes), *parts)
+    rest[nodes] = matter.volume.numpy()[nodes] / swell[nodes]
+    for array, values in ((matter.plastic, plastic), (matter.swell, swell), (matter.rest_volume, rest)):
+        array.assign(values)
+    model.shape_changed()
+
+
+def rescale(model: PhyxelModel, body: int, unit: float, factor: float, shift: Floats) -> None:
+    """Another unit [m] and origin for a body at u = 0: X ← factor·X + shift."""
+    low, high = model.ranges[body]
+    matter = model.matter
+    for array, power, moved in (
+        (matter.X, 1, shift), (matter.birth, 1, shift), (model.v, 1, 0), (model.reach, 1, 0),
+        (matter.support, 1, 0), (matter.volume, 3, 0), (matter.rest_volume, 3, 0),
+    ):  # fmt: skip
+        dev.write(array, low, array.numpy()[low:high] * factor**power + moved)
+    model.units[body] = unit
+    model.shape_changed()
