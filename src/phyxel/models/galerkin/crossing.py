@@ -8,7 +8,7 @@ nothing joins any more, and what no gradient tells, ∫ρ|u' − u|² does.
 Held points stay where they are, and so does the middle of mass; a body that nothing holds keeps its momenta: the rigid
 motion that is missing is added. Elastic and kinetic energy together do not grow. Should the elastic energy grow, the
 strain about the nearest rigid motion is scaled down till it does not, or a held body goes along its elastic forces;
-what is above the old sum then is taken from vibration, and from the spin if that is not enough.
+energy above the old sum is then taken from vibration, and from the spin if that is not enough.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SPARE = 0.2
 
 @dataclass(frozen=True)
 class KeptSums:
-    """What a field has to keep: sums Aᵀu of its coefficients, with columns A (n, r)."""
+    """Sums Aᵀu of its coefficients that a field has to keep, with columns A (n, r)."""
 
     basis: Floats
     """orthonormal columns that span those of A, shape (n, k)"""
@@ -91,7 +91,7 @@ def _solved(matrix: csr_array, raised: float, loads: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Departure:
-    """Motion of a body in the space that it leaves, and what is to stay of it."""
+    """Motion of a body in the space that it leaves."""
 
     u: Floats
     v: Floats
@@ -142,7 +142,7 @@ def crossed(
 
 
 def _calmed(u: Floats, most: float, nodes: Floats, weight: Floats, forces: PointForces) -> tuple[Floats, float]:
-    """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`: u and what it is."""
+    """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`: u and that energy."""
     energy = forces.energy(u)
     for _ in range(TRIES):
         if energy <= most:
@@ -164,7 +164,7 @@ def _eased(
     forces: PointForces,
     respond: Callable[[Floats, Floats], Floats] | None,
 ) -> tuple[Floats, float]:
-    """Go along elastic forces, but not in what is kept, till elastic energy is not above `most`: u and what it is."""
+    """Go along elastic forces, with all kept sums, till elastic energy is not above `most`: u and that energy."""
     energy = forces.energy(u)
     for _ in range(TRIES):
         if energy <= most or respond is None:

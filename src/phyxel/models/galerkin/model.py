@@ -79,7 +79,7 @@ class GalerkinModel:
         self._footing = Footing(self._contact_rows(), np.concatenate([space.nodes[contact], self._faces]))
         self._held = Held.of(space, ())
         self._goals: Sequence[Goal] | None = None
-        """where the last step has brought what is held"""
+        """where the last step has brought held points"""
         self._preconditioner = Preconditioner(space)
         self.effort = Effort()
         """what the last step took"""
@@ -90,7 +90,7 @@ class GalerkinModel:
         self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
-    # What it is made of, and what has hold of it
+    # Material, holds and cracks
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
@@ -108,7 +108,7 @@ class GalerkinModel:
         return csr_array(vstack([nodes, self.space.at(self._faces).values])) if len(self._faces) else nodes
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
-        """What is held from now on; nothing jumps."""
+        """Points are held so from now on; nothing jumps."""
         self._held = Held.of(self.space, holds)
         self._goals = None
         self._preconditioner.forget()
@@ -165,8 +165,8 @@ class GalerkinModel:
     def part(
         self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer], faces: Floats
     ) -> GalerkinModel:
-        """A model of a piece of the body that has these nodes (k,), and its own space; where it is. What it is made of
-        and what has hold of it is for its body to say."""
+        """A model of a piece of the body that has these nodes (k,), and its own space; where it is. Its
+        body gives it material and holds."""
         piece = GalerkinModel(space, self._unit, self.v[nodes], contact, self.device, faces)
         piece.u = self.u[nodes].copy()
         piece._forces.plastic = self._forces.plastic[self.space.points_of(space)]
@@ -229,7 +229,7 @@ class GalerkinModel:
         ahead = 0.5 * dt * (weight @ (after - self.v)) / total
         return end + dt * drift - ahead, after
 
-    # What others do to it
+    # Contact with other bodies
 
     @property
     def margin(self) -> float:
@@ -313,8 +313,8 @@ class GalerkinModel:
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium: till nothing has further to go than `tolerance` spacings.
 
-        What is held gets there at once, by Newton's method. What stands on something, or finds no way there at once,
-        goes by steps that forget their speed, longer and longer ones; as long as it falls, by about a spacing.
+        A held body gets there at once, by Newton's method. A body that stands on something, or finds no way there at
+        once, goes by steps that forget their speed, longer and longer ones; as long as it falls, by about a spacing.
         """
         self.v = np.zeros_like(self.u)
         self._preconditioner.forget_before(self.space)
@@ -352,7 +352,7 @@ class GalerkinModel:
         self._footing.end()
         return True
 
-    # What it is like
+    # Quantities
 
     def shown(self) -> tuple[wp.array, Floats]:
         """Coefficients about their mean, on the device in single precision, and that mean."""
@@ -430,7 +430,7 @@ class GalerkinModel:
         )
 
     def restore(self, state: State) -> None:
-        """Take over what `state` gave; of what was cut, `cracks` know already."""
+        """Take over what `state` gave; `cracks` are already as they were then."""
         now, tuned = (self.space.restored(unprefixed(name, state), self.cracks) for name in ("space.", "tuned."))
         if now.functions.same_as(tuned.functions):
             tuned = now

@@ -70,7 +70,7 @@ class PartedMotion:
         self.v = self.v + (momentum - now) / self._total + np.einsum("k,kna->na", amounts, self._turning)
 
     def with_at_most(self, energy: float, held: bool = False) -> None:
-        """Take away what is above some energy: of vibration first, then of all motion about the middle of mass; of all
+        """Take energy above this away: of vibration first, then of all motion about the middle of mass; of all
         motion at once in a body that is held."""
         if self.energy <= energy:
             return
