@@ -1,14 +1,12 @@
 """`phyxel sample`: what was understood of a model, as a table and as a picture."""
 
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from phyxel.cli import app as cli
 from phyxel.units import length_text, volume_text
 
 RADIUS = 0.1
@@ -17,21 +15,13 @@ BALL = 4 / 3 * np.pi * RADIUS**3 * 1e6
 
 
 @pytest.fixture
-def sample(monkeypatch, capsys, tmp_path):
-    """Runs `phyxel sample ...` in this process, in an empty folder: exit code, the table's rows, stdout, stderr."""
-    here = tmp_path / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    monkeypatch.setenv("COLUMNS", "200")
+def sample(phyxel):
+    """Runs `phyxel sample ...` in an empty folder: exit code, the table's rows, stdout, stderr."""
 
     def call(*arguments: str | Path) -> tuple[int, dict[str, str], str, str]:
-        monkeypatch.setattr(sys, "argv", ["phyxel", "sample", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-            raise SystemExit(0)
-        output, errors = capsys.readouterr()
+        code, output, errors = phyxel("sample", *arguments)
         rows = dict(re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in output.splitlines() if "  " in line)
-        return ended.value.code or 0, rows, output, errors
+        return code, rows, output, errors
 
     return call
 

@@ -198,7 +198,7 @@ def test_motion_does_not_depend_on_placement(model: str) -> None:
     moved = []
     for place, gravity in (({}, G), ({"rotate": (30, 40, 50), "at": (100.0, -50.0, 7.0)}, turn @ G)):
         world, body = bar(model, tuple(gravity), **place)
-        body.fix(np.flatnonzero(body.placement.unplaced(body.birth)[:, 0] < 0.12))
+        body.fix(np.flatnonzero(body.shape.placement.unplaced(body.birth)[:, 0] < 0.12))
         world.advance(0.1)
         moved.append(body.positions - body.birth)
     np.testing.assert_allclose(moved[1], moved[0] @ turn.T, atol=1e-6 * np.abs(moved[0]).max())

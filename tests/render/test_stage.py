@@ -5,7 +5,8 @@ import pytest
 
 import phyxel as px
 from phyxel.render.camera import Camera
-from phyxel.render.stage import Stage, about_vertical, visible_box
+from phyxel.render.shot import about_vertical
+from phyxel.render.stage import Stage, visible_box
 from phyxel.run.stage import scene_camera
 from phyxel.scene.event_tables import CameraPart, OutputPart
 

@@ -75,7 +75,7 @@ def test_the_surface_is_covered(puddle):
     """From no phyxel at the boundary does a way lead out of the skin where no surfel is near."""
     world, bear = puddle
     model, surface = phyxels_of(world).model, bear.surface
-    skin = phyxels_of(world).melting.skins._placed(model.matter.X.numpy() + model.u.numpy())
+    skin = phyxels_of(world).melting.surface.skin_now()
     onto, _, _ = skin.seeds(np.arange(len(model)), 60)
     places = surface.origin + bear.unit * onto
     nearest, _ = cKDTree(surface.positions).query(places)

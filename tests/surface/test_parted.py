@@ -175,7 +175,7 @@ def opened(slit_shift=(0.0, 0.0, 0.0)):
     u = np.where(X[:, :1] > 0.05, slit_shift, 0.0) / body.born.unit
     model.u.assign(u.astype(np.float32))
     model.forces.gradient.zero_()
-    surfels.follow(model, 0, body.unit, body.origin)
+    surfels.follow(phyxels_of(world).motion(body))
     return body, cracks, surfels, whole
 
 

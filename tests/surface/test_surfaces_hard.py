@@ -11,7 +11,8 @@ from phyxel.contact.table import ColliderTable
 from phyxel.export.meshes import mesh_of
 from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.surface.blended import Blended
-from phyxel.surface.relief import Walls
+from phyxel.surface.relief import closest_wall
+from phyxel.surface.walls import Walls
 
 CPU = dev.pick("cpu")
 
@@ -263,7 +264,7 @@ def test_of_two_walls_the_deeper_counts():
     for some in (molds, molds[::-1]):
         table = ColliderTable([0.3], wp.float32, CPU)
         table.write(some, np.zeros((1, 3)), (0.0, 0.0), 0.0)
-        found.append(Walls(table.table, 0, CPU).closest(points / 0.3))
+        found.append(closest_wall(Walls(table.table, CPU), points / 0.3))
     one, other = found
     for here, there in zip(one, other, strict=True):
         assert np.array_equal(here, there)

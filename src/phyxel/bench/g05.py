@@ -14,6 +14,7 @@ from phyxel.bench.registry import BenchSetting, Result, median_seconds
 from phyxel.bench.scenes import timed_command
 from phyxel.body import Body
 from phyxel.material import Material
+from phyxel.models.kind import KINDS
 from phyxel.points.load import load
 from phyxel.world import World
 
@@ -44,7 +45,7 @@ class TableRow:
 
     def body(self, setting: BenchSetting, model: str, material: Material = JELLY) -> Body:
         path = None if self.scan is None else setting.model(self.scan)
-        options = {"modes": self.modes} if model == "modal" else {}
+        options = {"modes": self.modes} if "modes" in KINDS[model].options else {}
         cloud = load(self.shape if path is None else str(path), points=self.points)
         return Body(cloud, material=material, nodes=self.nodes, model=model, size=1.0, **options)  # type: ignore[arg-type]
 

@@ -303,5 +303,4 @@ def _whole_space(body: Body, device: wp.Device) -> Space:
     def sees(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         return solid().sees(one, other)  # the solid is made only if somebody looks
 
-    layout = Layout(fabric(device), placing, shape.in_units(body.placed_cloud()), sees, device)
-    return Space.whole(layout).prepare()
+    return Space.whole(Layout(fabric(device), placing, shape.in_units(body.placed_cloud()), sees, device)).prepare()

@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.contact.colliders import Collider, Ground
 from phyxel.material import Mixture
 from phyxel.surface.motion import Motion
 
@@ -99,8 +100,13 @@ class BodyWorld(Protocol):
     device: wp.Device
     time: float
     bodies: list[Body]
+    colliders: list[Ground | Collider]
     revision: int
     """counts changes of the bodies' shape, so that surfaces know when to follow"""
+
+    @property
+    def gravity(self) -> Floats:
+        """[m/s²], shape (3,)."""
 
     def mover_of(self, body: Body) -> BodyMover:
         """What moves a body of this world."""

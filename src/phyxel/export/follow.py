@@ -77,7 +77,7 @@ def _times(matrices: Floats, vectors: Floats) -> Floats:
 def at_surfels(body: Body, values: Floats) -> Floats:
     """What vary over the nodes (n, k), where the surfels are now, shape (m, k): a weighted fit of a linear field to the
     nodes around each; of a particle surface, parts of which may lie on each other, that of the particle itself."""
-    if body.sheet is not None:
+    if not body.kind.has_inside:
         return values[nearest(body.surface.positions, body.positions, 1)[1][:, 0]]
     points, nodes = ((x - body.origin) / body.unit for x in (body.surface.positions, body.positions))
     shares = Carriers.found(points, nodes).matrix(len(nodes))

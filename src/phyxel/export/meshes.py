@@ -110,7 +110,7 @@ def mesh_of(body: Body) -> BodyMesh:
 
 def check_has_mesh(body: Body) -> None:
     """Refuse a surface of points alone: what is between them is not known."""
-    if body.sheet is not None and body.cloud.faces is None:
+    if not body.kind.has_inside and body.cloud.faces is None:
         raise PhyxelError(
             f"{body.name}: its points have no faces, of which a mesh could be made; write points, or bring a mesh"
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material import Material
 
 Deed = Literal["melt", "yield", "crack"]
@@ -59,15 +59,17 @@ class ModelKind:
         """Whether its bodies can do this."""
         return deed not in self.cannot
 
+    def refusal(self, deed: Deed, asked: str = "") -> str:
+        """That its bodies cannot do this, and whose can, in words; `asked` is what would make them."""
+        able = named(kind for kind in public_kinds() if kind.can(deed) and kind.has_inside == self.has_inside)
+        asked = f" ({asked})" if asked else ""
+        does = f"; {' and '.join(able)} {'do' if len(able) > 1 else 'does'}" if able else ""
+        return f'model = "{self.name}" cannot {deed}{asked}, {self.cannot[deed]}{does}'
+
     def refuse(self, deed: Deed, asked: str = "") -> None:
-        """Say that its bodies cannot do this, if so, and whose can; `asked` is what would make them."""
+        """Refuse what its bodies cannot do."""
         if not self.can(deed):
-            able = named(kind for kind in public_kinds() if kind.can(deed) and kind.has_inside == self.has_inside)
-            asked = f" ({asked})" if asked else ""
-            raise PhyxelError(
-                f'model = "{self.name}" cannot {deed}{asked}, {self.cannot[deed]}; '
-                f"{' and '.join(able)} {'do' if len(able) > 1 else 'does'}"
-            )
+            raise PhyxelError(self.refusal(deed, asked))
 
 
 KINDS: dict[str, ModelKind] = {}
@@ -87,3 +89,11 @@ def public_kinds() -> list[ModelKind]:
 def named(kinds: Iterable[ModelKind]) -> list[str]:
     """Their names, in quotation marks."""
     return [f'"{kind.name}"' for kind in kinds]
+
+
+def checked_name(model: str) -> str:
+    """The name of a model, if users can ask for it."""
+    known = [kind.name for kind in public_kinds()]
+    if model not in known:
+        raise ValueError(f"not known; there is {', '.join(named(public_kinds()))}{did_you_mean(model, known)}")
+    return model

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.body.protocols import BodyMover, BodyWorld
-from phyxel.contact.colliders import Collider, Ground
 from phyxel.fields import ForceField
 from phyxel.state import State
 
@@ -30,12 +29,6 @@ class Parts(NamedTuple):
 
 class MoverWorld(BodyWorld, Protocol):
     """A world, as movers see it."""
-
-    colliders: list[Ground | Collider]
-
-    @property
-    def gravity(self) -> Floats:
-        """[m/s²], shape (3,)."""
 
     @property
     def acting(self) -> list[ForceField]:

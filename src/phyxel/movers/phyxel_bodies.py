@@ -563,10 +563,10 @@ class PhyxelBodies:
     def settle(self, tolerance: float, most_steps: int) -> None:
         """Relax until what is left to go is below `tolerance` spacings."""
         self.time = self.world.time
+        self._write_surroundings()  # makes the model, which knows what flows
         if self.melting.flows:
             molten = next(body.name for body in self.bodies if is_fluid(body))
             raise PhyxelError(f"settle: {molten} is molten and flows on; use world.advance, or solidify it first")
-        self._write_surroundings()
         stages = TURNING_STAGES if any(handle.turns for handle in self._handles()) else 1
 
         def drive(stage: int, step: float) -> None:

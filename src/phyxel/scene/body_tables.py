@@ -20,10 +20,10 @@ from phyxel.material.material import Material
 from phyxel.material.membrane import Membrane
 from phyxel.material.presets import MEMBRANES, PRESETS
 from phyxel.material.variation import CHANNELS, VARYING, Channel
-from phyxel.models.kind import KINDS as MODELS
+from phyxel.models.kind import KINDS
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
-from phyxel.scene.tables import SourcePart, Table, Triple
+from phyxel.scene.tables import ModelName, SourcePart, Table, Triple
 
 
 class RegionPart(Table):
@@ -233,7 +233,7 @@ class BodyPart(SourcePart):
     cut: list[CutPart] = Field(default=[])
     seed: int = _usual("seed", ge=0)
     nodes: int = _usual("nodes", ge=8)
-    model: Literal["phyxel", "galerkin", "modal", "particles"] = _usual("model")
+    model: ModelName = _usual("model")
     links: Literal["edges", "weave", "none"] | Annotated[int, Field(strict=True)] | None = _usual("links")
     warp: Triple = _usual("warp")
     basis: Literal["linear", "quadratic"] = _usual("basis")
@@ -269,7 +269,7 @@ class BodyPart(SourcePart):
         return cloud
 
     def body(self, folder: Path) -> Body:
-        material = self.material.over(MODELS[self.model].usual())
+        material = self.material.over(KINDS[self.model].usual())
         body = Body(
             self.cloud(folder),
             material=material,

@@ -2,75 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from phyxel.body.body import Body, Handle
 from phyxel.body.holds import OpenPath
-from phyxel.body.skeleton import Skeleton
-from phyxel.contact.colliders import Collider, Ground
-from phyxel.errors import PhyxelError
-from phyxel.fields import ForceField
-from phyxel.scene.event_tables import AnyFieldPart, EventPart
+from phyxel.scene.event_tables import EventPart
 from phyxel.scene.rehearsal import Stand
+from phyxel.scene.scene_file import SceneFile, blaming
+from phyxel.scene.things import Things
 from phyxel.scene.verbs import TO_BODY, TO_WORLD, given, rehearse
 from phyxel.world import World
 
-if TYPE_CHECKING:
-    from phyxel.scene.scene import Scene
 
-
-class Performance:
+class Performance(Things):
     """A scene being played: events of the scene happen on the world's clock, others when they are told to."""
 
-    def __init__(self, scene: Scene, device: str | None = None) -> None:
-        self.scene = scene
-        content = scene.content
-        with scene.blaming("gravity"):
-            self.world = World(content.gravity, device, content.rate)
-        self.handles: dict[tuple[str, str], Handle] = {}
-        """holds, by the names of body and hold"""
-        self.colliders: dict[str, Ground | Collider] = {}
-        """by name"""
-        self.fields: dict[str, ForceField] = {}
-        """by name"""
-        self.skeletons: dict[str, Skeleton] = {}
-        """by the name of their body"""
-        self.names = scene.body_names()
-        """of the bodies of the scene"""
-        self._add_bodies()
-        self._add_surroundings()
+    def __init__(self, content: SceneFile, folder: Path, shown: str, device: str | None = None) -> None:
+        """Files are looked for in `folder`; `shown` is what the scene file is called."""
+        with blaming(shown, "gravity"):
+            super().__init__(World(content.gravity, device, content.rate), content.body_names())
+        self._content, self._shown = content, shown
+        self._add_bodies(folder)
+        self._add_surroundings(folder)
         self._rehearse()
         self._begun = False
         for event in content.event:
             self.world.at(event.at, lambda world, event=event: self._apply(event))  # type: ignore[misc]
 
-    def _add_bodies(self) -> None:
-        scene = self.scene
-        for index, (part, name) in enumerate(zip(scene.content.body, self.names, strict=True)):
-            with scene.blaming(f"body[{index}]"):
-                body = part.model_copy(update={"name": name}).body(scene.folder)
+    def _add_bodies(self, folder: Path) -> None:
+        for index, (part, name) in enumerate(zip(self._content.body, self.names, strict=True)):
+            with blaming(self._shown, f"body[{index}]"):
+                body = part.model_copy(update={"name": name}).body(folder)
                 self.world.add(body)
                 body.force = part.force
                 self.skeletons[name] = part.skeleton()
             for number, hold in enumerate(part.hold):
-                with scene.blaming(f"body[{index}].hold[{number}]"):
+                with blaming(self._shown, f"body[{index}].hold[{number}]"):
                     self.handles[name, hold.name or f"#{number}"] = hold.take(body, 0.0, self.skeletons[name])
 
-    def _add_surroundings(self) -> None:
-        scene = self.scene
-        for index, (part, name) in enumerate(zip(scene.content.collider, scene.collider_names(), strict=True)):
-            with scene.blaming(f"collider[{index}]"):
-                self.colliders[name] = part.collider(scene.folder)
+    def _add_surroundings(self, folder: Path) -> None:
+        for index, (part, name) in enumerate(zip(self._content.collider, self._content.collider_names(), strict=True)):
+            with blaming(self._shown, f"collider[{index}]"):
+                self.colliders[name] = part.collider(folder)
                 self.world.add(self.colliders[name])
-        for index, field in enumerate(scene.content.field):
-            with scene.blaming(f"field[{index}]"):
+        for index, field in enumerate(self._content.field):
+            with blaming(self._shown, f"field[{index}]"):
                 self.add_field(field)
 
     def _rehearse(self) -> None:
         """Go through the events in order without any of them happening: a fault is found before the run begins."""
-        events, stand = self.scene.content.event, Stand.of(self)
+        events, stand = self._content.event, Stand.of(self)
         for index in sorted(range(len(events)), key=lambda index: events[index].at):
-            with self.scene.blaming(f"event[{index}]"):
+            with blaming(self._shown, f"event[{index}]"):
                 rehearse(events[index], stand)
 
     def happen(self, event: EventPart) -> EventPart:
@@ -78,7 +60,7 @@ class Performance:
         One that is wrong is refused, and nothing is changed."""
         event = self._due(event)
         for verb in given(event, TO_BODY):
-            verb.check_now(self, self._body(event))
+            verb.check_now(self, self.body(event))
         self._apply(event)
         return event
 
@@ -87,7 +69,7 @@ class Performance:
         With all keyframes in `hold.path` it goes the same way to the bit."""
         event = self._due(event)
         assert event.hold is not None
-        body, path = self._body(event), OpenPath(event.at)
+        body, path = self.body(event), OpenPath(event.at)
         self.handles[body.name, event.hold.name or ""] = body.drag(event.hold.where, path)
         return event, path
 
@@ -108,33 +90,8 @@ class Performance:
     def _apply(self, event: EventPart) -> None:
         self._begin()
         if to_body := given(event, TO_BODY):
-            body = self._body(event)
+            body = self.body(event)
             for verb in to_body:
                 verb.act(self, body)
         for world_verb in given(event, TO_WORLD):
             world_verb.act(self)
-
-    def add_field(self, part: AnyFieldPart) -> None:
-        """Put a field into the world, under its name if it has one."""
-        field = part.field(self.colliders)
-        self.world.add(field)
-        if part.name:
-            self.fields[part.name] = field
-
-    def forget_holds(self) -> None:
-        """Forget the handles of holds that have let go."""
-        held = {handle.grip for body in self.world.bodies for handle in body.handles}
-        self.handles = {key: handle for key, handle in self.handles.items() if handle.grip in held}
-
-    def named(self, event: EventPart) -> tuple[str, Body | None]:
-        """The name of the body that an event happens to, and that body, if it is there already."""
-        name = event.body or self.names[0]
-        return name, next((body for body in self.world.bodies if body.name == name), None)
-
-    def _body(self, event: EventPart) -> Body:
-        name, body = self.named(event)
-        if body is None:
-            raise PhyxelError(
-                f'event at {event.at:g} s: body = "{name}": there is no such piece; nothing broke off yet'
-            )
-        return body

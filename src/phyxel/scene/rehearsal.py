@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from phyxel.body import Body
 from phyxel.errors import SceneError, did_you_mean
 from phyxel.material import Material
 from phyxel.scene.event_tables import EventPart
-
-if TYPE_CHECKING:
-    from phyxel.scene.performance import Performance
+from phyxel.scene.things import Things
 
 
 class Subject(NamedTuple):
@@ -27,9 +25,9 @@ class Subject(NamedTuple):
 
 @dataclass
 class Stand:
-    """How things stand at a time of a performance. The verbs of events change it as they would change the world."""
+    """How things stand at a time of a things. The verbs of events change it as they would change the world."""
 
-    performance: Performance
+    things: Things
     materials: dict[str, Material]
     """of each body"""
     melted: set[str]
@@ -42,26 +40,26 @@ class Stand:
     """colliders and fields"""
 
     @staticmethod
-    def of(performance: Performance) -> Stand:
+    def of(things: Things) -> Stand:
         """How they stand now."""
-        bodies = performance.world.bodies
+        bodies = things.world.bodies
         return Stand(
-            performance,
+            things,
             {body.name: body.material for body in bodies},
             {body.name for body in bodies if body.has_melted or body.material.viscosity is not None},
             {body.name for body in bodies if body.fracture is not None},
-            set(performance.handles),
-            {*performance.colliders, *performance.fields},
+            set(things.handles),
+            {*things.colliders, *things.fields},
         )
 
     def subject(self, event: EventPart) -> Subject:
         """The body that an event is to happen to, or a `SceneError`."""
-        name, body = self.performance.named(event)
+        name, body = self.things.named(event)
         return Subject(name, body or self.whole(name), body is not None and name not in self.melted)
 
     def whole(self, name: str) -> Body:
         """The body that a piece of this name would come of."""
-        bodies = {body.name: body for body in self.performance.world.bodies}
+        bodies = {body.name: body for body in self.things.world.bodies}
         whole = whole_of(name, bodies)
         if whole is None:
             raise SceneError(f'body = "{name}": no such body{did_you_mean(name, bodies)}')

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from phyxel.contact.colliders import Box, Capsule, Collider, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import SceneError, did_you_mean
 from phyxel.material.look import NAMES
+from phyxel.models.kind import checked_name
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import OPACITY, load
 from phyxel.points.shapes import SHAPES
@@ -19,6 +20,8 @@ from phyxel.solid.solid import CLOSING, Solid
 from phyxel.world.world import MOST_TICKS
 
 Triple = tuple[float, float, float]
+ModelName = Annotated[str, AfterValidator(checked_name)]
+"""A model that users can ask for."""
 Rate = Annotated[int, Field(ge=1, le=MOST_TICKS)]
 SPARSE_MESH = 2_000
 """A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from phyxel.scene.body_tables import CutPart, HoldPart, MaterialPart
 from phyxel.scene.event_tables import AnyFieldPart, EventPart, MeltPart, SolidifyPart
 from phyxel.scene.rehearsal import Stand, Subject
 from phyxel.scene.tables import Triple
-
-if TYPE_CHECKING:
-    from phyxel.scene.performance import Performance
+from phyxel.scene.things import Things
 
 
 @dataclass(frozen=True)
@@ -37,10 +35,10 @@ class BodyVerb(Verb):
     def check(self, stand: Stand, to: Subject) -> None:
         """Refuse what cannot happen as things stand; else they stand as after it."""
 
-    def check_now(self, performance: Performance, body: Body) -> None:
+    def check_now(self, things: Things, body: Body) -> None:
         """Refuse what cannot happen to the body as it is at this moment."""
 
-    def act(self, performance: Performance, body: Body) -> None:
+    def act(self, things: Things, body: Body) -> None:
         """Let it happen."""
         raise NotImplementedError
 
@@ -55,7 +53,7 @@ class MaterialVerb(BodyVerb):
         if material.strength is not None:
             stand.brittle.add(to.name)
 
-    def act(self, performance: Performance, body: Body) -> None:
+    def act(self, things: Things, body: Body) -> None:
         body.change(self.value.over(body.material), over=self.event.over)
 
 
@@ -68,7 +66,7 @@ class MeltVerb(BodyVerb):
             select(self.value.box, to.body.birth, f"melt of {to.name}")
         stand.melted.add(to.name)
 
-    def act(self, performance: Performance, body: Body) -> None:
+    def act(self, things: Things, body: Body) -> None:
         body.melt(self.value.box, self.value.viscosity)
 
 
@@ -79,7 +77,7 @@ class SolidifyVerb(BodyVerb):
         if to.name not in stand.melted:
             raise SceneError(f"solidify: nothing of {to.name} has melted at {self.event.at:g} s")
 
-    def act(self, performance: Performance, body: Body) -> None:
+    def act(self, things: Things, body: Body) -> None:
         body.solidify(self.value.box, None if self.value.material is None else self.value.material.over(body.material))
 
 
@@ -90,7 +88,7 @@ class ForceVerb(BodyVerb):
         if not np.isfinite(self.value).all():
             raise SceneError(f"force = {self.value}: give three finite numbers [N]")
 
-    def act(self, performance: Performance, body: Body) -> None:
+    def act(self, things: Things, body: Body) -> None:
         body.force = self.value
 
 
@@ -103,7 +101,7 @@ class CutVerb(BodyVerb):
         to.body.check_cut(*self.value.crack)
         stand.brittle.add(to.name)
 
-    def act(self, performance: Performance, body: Body) -> None:
+    def act(self, things: Things, body: Body) -> None:
         body.cut(*self.value.crack)
 
 
@@ -115,12 +113,12 @@ class LiftVerb(BodyVerb):
         if to.name not in stand.brittle:  # else pieces may still be held
             stand.held = {(whose, hold) for whose, hold in stand.held if whose != to.name}
 
-    def check_now(self, performance: Performance, body: Body) -> None:
-        refuse_overlap(performance.world, body, self.value)
+    def check_now(self, things: Things, body: Body) -> None:
+        refuse_overlap(things.world, body, self.value)
 
-    def act(self, performance: Performance, body: Body) -> None:
+    def act(self, things: Things, body: Body) -> None:
         body.lift(self.value)
-        performance.forget_holds()
+        things.forget_holds()
 
 
 class HoldVerb(BodyVerb):
@@ -128,12 +126,12 @@ class HoldVerb(BodyVerb):
 
     def check(self, stand: Stand, to: Subject) -> None:
         if to.known:
-            self.value.rehearse(to.body, self.event.at, stand.performance.skeletons[to.body.whole])
+            self.value.rehearse(to.body, self.event.at, stand.things.skeletons[to.body.whole])
         stand.held.add((to.name, self.value.name or ""))
 
-    def act(self, performance: Performance, body: Body) -> None:
-        handle = self.value.take(body, self.event.at, performance.skeletons[body.whole])
-        performance.handles[body.name, self.value.name or ""] = handle
+    def act(self, things: Things, body: Body) -> None:
+        handle = self.value.take(body, self.event.at, things.skeletons[body.whole])
+        things.handles[body.name, self.value.name or ""] = handle
 
 
 class ReleaseVerb(BodyVerb):
@@ -146,9 +144,9 @@ class ReleaseVerb(BodyVerb):
             raise SceneError(f'release = "{self.value}": {to.name} is not held so at {self.event.at:g} s')
         stand.held.remove(held[0])
 
-    def act(self, performance: Performance, body: Body) -> None:
+    def act(self, things: Things, body: Body) -> None:
         own = (body.name, self.value)
-        body.release(performance.handles.pop(own if own in performance.handles else (body.whole, self.value)))
+        body.release(things.handles.pop(own if own in things.handles else (body.whole, self.value)))
 
 
 class WorldVerb(Verb):
@@ -157,7 +155,7 @@ class WorldVerb(Verb):
     def check(self, stand: Stand) -> None:
         """Refuse what cannot happen as things stand; else they stand as after it."""
 
-    def act(self, performance: Performance) -> None:
+    def act(self, things: Things) -> None:
         """Let it happen."""
         raise NotImplementedError
 
@@ -168,8 +166,8 @@ class GravityVerb(WorldVerb):
     def check(self, stand: Stand) -> None:
         as_vector("gravity", self.value, "m/s²")
 
-    def act(self, performance: Performance) -> None:
-        performance.world.gravity = self.value
+    def act(self, things: Things) -> None:
+        things.world.gravity = self.value
 
 
 class FieldVerb(WorldVerb):
@@ -178,17 +176,17 @@ class FieldVerb(WorldVerb):
     def check(self, stand: Stand) -> None:
         if self.value.name in stand.removable:
             raise SceneError(f'field.name = "{self.value.name}": a field or a collider has this name already')
-        performance = stand.performance
-        field = self.value.field({name: one for name, one in performance.colliders.items() if name in stand.removable})
-        there = {body.name for body in performance.world.bodies}
+        things = stand.things
+        field = self.value.field({name: one for name, one in things.colliders.items() if name in stand.removable})
+        there = {body.name for body in things.world.bodies}
         to_come = [name for name in self.value.bodies or () if name not in there and stand.whole(name)]
         if not (to_come or stand.melted):  # else nobody knows where their nodes will be
-            field.enter(performance.world)
+            field.enter(things.world)
         if self.value.name:
             stand.removable.add(self.value.name)
 
-    def act(self, performance: Performance) -> None:
-        performance.add_field(self.value)
+    def act(self, things: Things) -> None:
+        things.add_field(self.value)
 
 
 class RemoveVerb(WorldVerb):
@@ -200,16 +198,16 @@ class RemoveVerb(WorldVerb):
             raise SceneError(f'remove = "{self.value}": it is gone at {self.event.at:g} s already, or is still to come')
         stand.removable.remove(self.value)
 
-    def act(self, performance: Performance) -> None:
-        named = performance.fields if self.value in performance.fields else performance.colliders
-        performance.world.remove(named.pop(self.value))
+    def act(self, things: Things) -> None:
+        named = things.fields if self.value in things.fields else things.colliders
+        things.world.remove(named.pop(self.value))
 
 
 class RateVerb(WorldVerb):
     value: int
 
-    def act(self, performance: Performance) -> None:
-        performance.world.rate = self.value
+    def act(self, things: Things) -> None:
+        things.world.rate = self.value
 
 
 TO_BODY: dict[str, type[BodyVerb]] = {

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from phyxel.errors import PhyxelError
+from phyxel.scene.tables import ModelName
 
 LONGEST = 4096
 """Characters of the longest message a page may send."""
@@ -118,7 +119,7 @@ class Numbers(Command):
     numbers: Annotated[dict[Name, Number | None], Field(min_length=1, max_length=30)]
 
 
-class Preset(Command):
+class PresetChoice(Command):
     do: Literal["preset"]
     body: Name
     name: Name
@@ -127,7 +128,7 @@ class Preset(Command):
 class Model(Command):
     do: Literal["model"]
     body: Name
-    model: Literal["phyxel", "galerkin", "modal", "particles"]
+    model: ModelName
     nodes: Annotated[int, Field(ge=8, le=200_000, strict=True)] | None = None
 
 
@@ -177,7 +178,7 @@ class Seen(Command):
 
 
 AnyCommand = (
-    Grab | Pull | LetGo | Pin | PushAway | Cut | Drop | Plain | Switch | Speed | Numbers | Preset | Model | Heat
+    Grab | Pull | LetGo | Pin | PushAway | Cut | Drop | Plain | Switch | Speed | Numbers | PresetChoice | Model | Heat
     | Gravity | Show | Slice | Seek | Seen
 )  # fmt: skip
 _KINDS: TypeAdapter[Any] = TypeAdapter(Annotated[AnyCommand, Field(discriminator="do")])

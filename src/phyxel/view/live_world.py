@@ -12,8 +12,7 @@ from typing import Any, Protocol
 from phyxel import device as dev
 from phyxel.body import Body
 from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.material.material import PRESETS
-from phyxel.material.membrane import MEMBRANES
+from phyxel.material.presets import MEMBRANES, PRESETS
 from phyxel.models.kind import public_kinds
 from phyxel.scene import Scene
 from phyxel.scene.body_tables import MaterialPart
@@ -54,6 +53,7 @@ class Audience(Protocol):
 class Play:
     """A scene being played, with all that belongs to this playing of it."""
 
+    scene: Scene
     performance: Performance
     journal: Journal
     hands: Hands
@@ -68,8 +68,8 @@ class Play:
         performance = scene.performance(device)
         journal, world = Journal(scene), performance.world
         volume = sum(body.diagnostics()["volume"] for body in world.bodies)
-        sight = Snapshots(performance)
-        return Play(performance, journal, Hands(performance, journal), sight, sight.camera(), volume)
+        sight = Snapshots(world, scene.content)
+        return Play(scene, performance, journal, Hands(performance, journal), sight, sight.camera(), volume)
 
 
 class LiveWorld:
@@ -179,7 +179,7 @@ class LiveWorld:
         play = self.play
         if play is None:
             return
-        scene, plane = play.performance.scene, self._shown["plane"]
+        scene, plane = play.scene, self._shown["plane"]
         message = {
             "kind": "scene",
             "mode": "live",
@@ -316,7 +316,7 @@ class LiveWorld:
     def _do_material(self, page: int, asked: do.Numbers) -> None:
         self._remake(asked.body, part_of(asked.numbers))
 
-    def _do_preset(self, page: int, asked: do.Preset) -> None:
+    def _do_preset(self, page: int, asked: do.PresetChoice) -> None:
         if asked.name not in (*PRESETS, *MEMBRANES):
             raise PhyxelError(f'preset "{asked.name}": not known{did_you_mean(asked.name, (*PRESETS, *MEMBRANES))}')
         self._remake(asked.body, MaterialPart(preset=asked.name))
@@ -418,5 +418,5 @@ class LiveWorld:
         play = self._playing
         text = play.journal.toml(play.performance)
         content = base64.b64encode(text.encode()).decode()
-        name = f"{play.performance.scene.name}-live.toml"
+        name = f"{play.scene.name}-live.toml"
         self._hub.tell({"kind": "file", "name": name, "type": "application/toml", "base64": content}, page)

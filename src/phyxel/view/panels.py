@@ -15,6 +15,7 @@ from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material.material import Material
 from phyxel.material.membrane import SOLIDS_ONLY, Membrane
 from phyxel.material.presets import MEMBRANES, PRESETS
+from phyxel.models.kind import KINDS
 from phyxel.scene import Scene
 from phyxel.scene.body_tables import MaterialPart
 from phyxel.view.figures import shows
@@ -46,8 +47,6 @@ BEYOND = 100.0
 """By what factor a number may lie beyond its slider: with one from nowhere a world would take steps of no length."""
 OFF = ("yield_strain", "yield_stress", "creep", "strength")
 """Numbers that can be without bound: it never yields, never cracks, or creeps at once."""
-OWN = ("basis", "modes", "integrator", "links", "warp", "surface")
-"""Keys of a body that only some models know."""
 
 
 def about_bodies(world: World) -> list[dict[str, Any]]:
@@ -62,9 +61,11 @@ def _about_body(name: str, pieces: list[Body]) -> dict[str, Any]:
     body = max(pieces, key=lambda piece: len(piece.birth))
     thin = isinstance(body.material, Membrane)
     colors = body.cloud.colors
+    kind = next((piece.kind for piece in pieces if not piece.kind.private), body.kind)
     return {
         "name": name,
-        "model": next((piece.model for piece in pieces if piece.model != "rigid"), body.model),
+        "model": kind.name,
+        "cannot": {deed: kind.refusal(deed) for deed in kind.cannot},
         "nodes": sum(len(piece.birth) for piece in pieces),
         "surfels": sum(len(piece.surface) for piece in pieces),
         "membrane": thin,
@@ -121,11 +122,11 @@ def with_model(scene: Scene, name: str, model: str, nodes: int | None) -> Scene:
     """The same scene with a body that another model moves, without what only the old one knew. Between solids and thin
     surfaces it also gets another material: none is both."""
     index = _index(scene, name)
-    before = scene.content.body[index].model
+    before, after = KINDS[scene.content.body[index].model], KINDS[model]
     other: dict[str, Any] = {"model": model} | ({} if nodes is None else {"nodes": nodes})
-    if model != before:
-        other |= dict.fromkeys(OWN)
-    if model != before and "particles" in (model, before):
+    if after is not before:
+        other |= dict.fromkeys({"integrator", *before.options} - {"support", "refine"})
+    if after.has_inside != before.has_inside:
         other["material"] = {}
     return _with_body(scene, index, **other)
 

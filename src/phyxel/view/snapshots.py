@@ -18,6 +18,7 @@ from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.stage import visible_box
 from phyxel.run.stage import scene_camera
 from phyxel.scene.event_tables import CameraPart, OutputPart
+from phyxel.scene.scene_file import SceneFile
 from phyxel.view.figures import ColliderFigure, Figure, shows
 from phyxel.view.messages import DrawnThing, Snapshot
 from phyxel.view.slices import BodySlice
@@ -36,16 +37,15 @@ ON_SHEETS = ("speed",)
 
 
 class Snapshots:
-    """Looks at a world, or at the world of a performance, from the simulation's thread.
+    """Looks at a world, maybe that of a scene with this content, from the simulation's thread.
 
     `show` says what is seen: `surface` is what bodies are drawn as, "auto" for what they came as: splats, a mesh or
     surfels; `field` a quantity by which they are coloured, in `mode` "surface" on their surface, in "slice" on a plane
     of the reference shape, a normal and a point: what lies where the normal points to is cut away.
     """
 
-    def __init__(self, of: Any) -> None:
-        self.world: World = getattr(of, "world", of)
-        self._content = None if of is self.world else of.scene.content
+    def __init__(self, world: World, content: SceneFile | None = None) -> None:
+        self.world, self._content = world, content
         self.field: str | None = None
         self.mode, self.surface = "surface", "auto"
         self.plane: Plane | None = None
@@ -151,7 +151,7 @@ class Snapshots:
         return wished
 
     def _is_cut(self, body: Body) -> bool:
-        return self.field is not None and self.mode == "slice" and body.sheet is None
+        return self.field is not None and self.mode == "slice" and body.kind.has_inside
 
     def _quantity(self) -> Quantity:
         assert self.field is not None
@@ -202,7 +202,7 @@ class Snapshots:
 
 
 def _has(body: Body, field: str) -> bool:
-    return body.sheet is None or field in ON_SHEETS
+    return body.kind.has_inside or field in ON_SHEETS
 
 
 def told_camera(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> dict[str, Any]:

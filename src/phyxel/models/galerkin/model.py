@@ -38,7 +38,7 @@ from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_m
 from phyxel.models.galerkin.space import Space
 from phyxel.models.galerkin.step_energy import StepEnergy
 from phyxel.models.law import LawRow
-from phyxel.models.protocol import Floats, Goal, Hold, check_solid
+from phyxel.models.protocol import Floats, Goal, Hold
 from phyxel.state import State, prefixed, unprefixed
 
 CONTACT = 100.0
@@ -94,7 +94,6 @@ class GalerkinModel:
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
-        check_solid("galerkin", mixture.materials)
         self._mixture, self._rotation = mixture, np.asarray(rotation, np.float64)
         self._materials = PointMaterials.of(mixture, self._rotation, self.space.owner, self._unit)
         self._inertia = Inertia.of(self._materials, self.space.functions)

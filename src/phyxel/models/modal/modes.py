@@ -20,7 +20,6 @@ from phyxel import cache
 from phyxel.material import Mixture
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
-from phyxel.models.protocol import check_solid
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
@@ -60,7 +59,6 @@ class ModalMatrices:
     @staticmethod
     def of(space: Space, mixture: Mixture, rotation: Floats) -> ModalMatrices:
         """A body made of a mixture whose axes are turned by `rotation`."""
-        check_solid("modal", mixture.materials)
         rows = [LawRow.of(material, rotation) for material in mixture.materials]
         modulus = float(rows[0].stiffness[0, 0] + rows[0].k_v)
         density = mixture.materials[0].density

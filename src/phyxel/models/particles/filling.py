@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError
-from phyxel.models.particles.arrival import TINY, Arrival
+from phyxel.models.particles.arrival import Arrival, look_ahead
 from phyxel.models.reductions import CHUNK
 from phyxel.solid.mesh import open_edges
 
@@ -107,10 +107,7 @@ def find_ways(
     i = first + wp.tid()
     A = arrival.A[i]
     H = wp.min(arrival.H[i], wp.float64(2.0) * A)
-    e = (H - A) * P[i] - A * pressed[i]
-    if wp.float64(TINY) * H < H - A:
-        e += ((H - A) / arrival.B[i]) * arrival.v[i]
-    unpressed[i] = e
+    unpressed[i] = (H - A) * P[i] - A * pressed[i] + look_ahead(A, arrival.B[i], H) * arrival.v[i]
     way[i] = H * along[i]
 
 

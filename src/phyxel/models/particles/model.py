@@ -29,8 +29,8 @@ from phyxel.models.particles.flight import (
     find_rests,
     land,
     land_among,
+    laws_of,
     lean,
-    no_stuff,
     show,
     touch_down,
 )
@@ -75,6 +75,7 @@ class ParticleModel:
         """of chunks of particles"""
         self._shown = wp.zeros(n, dtype=wp.vec3, device=device)
         p: Any = Particles()
+        p.clock = self._clock.array
         p.X = wp.array(sheet.X, dtype=wp.vec3d, device=device)
         p.kind, p.mass = wp.zeros(n, dtype=wp.int32, device=device), wp.zeros(n, dtype=wp.float64, device=device)
         p.force, p.goal = self._force.array, self._goals.array
@@ -84,7 +85,8 @@ class ParticleModel:
         p.pull = self._vectors(self._tension is not None)
         p.pressed, p.peak, p.pace = (self._vectors(False) for _ in range(3))
         self._particles = p
-        self._stuff, self._plastic = no_stuff(0, device), False
+        self._laws = p.laws = laws_of(0, device)
+        self._plastic = False
         self._program: dev.Program | None = None
         self._met: Any = None
 
@@ -103,7 +105,7 @@ class ParticleModel:
     def set_material(self, mixture: Mixture) -> None:
         """What each particle is made of (membranes); motion goes on from where it is."""
         self._mixture = mixture
-        self._write_stuff(calm=False)
+        self._write_laws(calm=False)
         self._particles.kind.assign(mixture.which.astype(np.int32))
         self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
         self._particles.mass.assign(self._mass)
@@ -112,7 +114,7 @@ class ParticleModel:
         if self._tension is not None:
             self._tension.set_stiffness(self.sheet.elements.stiffness(mixture, self.unit))
 
-    def _write_stuff(self, calm: bool) -> None:
+    def _write_laws(self, calm: bool) -> None:
         """`calm`: damped so that it goes straight to rest, critically where a settling step cannot follow the swing or
         an overshoot would leave a dent, else not at all."""
         materials: Any = self._mixture.materials
@@ -131,10 +133,11 @@ class ParticleModel:
             "clearance": np.array([one.thickness for one in materials]) / (2 * self.unit),
         }
         plastic = bool(((plasticity > 0) & (stiffness > 0)).any())
-        if len(self._stuff.pace) != len(materials) or plastic != self._plastic:
-            self._stuff, self._plastic, self._program = no_stuff(len(materials), self.device), plastic, None
+        if len(self._laws.pace) != len(materials) or plastic != self._plastic:
+            self._laws = self._particles.laws = laws_of(len(materials), self.device)
+            self._plastic, self._program = plastic, None
         for name, values in columns.items():
-            getattr(self._stuff, name).assign(values)
+            getattr(self._laws, name).assign(values)
         self._clock.host[0] = 0.0  # the next step is to find its paces
 
     def set_holds(self, nodes: NDArray[np.integer]) -> None:
@@ -204,34 +207,31 @@ class ParticleModel:
         self._program.run()
 
     def _find_paces(self) -> None:
-        count = len(self._stuff.pace)
-        dev.launch(find_paces, count, [self._stuff, self._clock.array], self.device, split=False)
+        count = len(self._laws.pace)
+        dev.launch(find_paces, count, [self._laws, self._clock.array], self.device, split=False)
         if self._plastic:
-            inputs = [self._stuff, self._particles, self._clock.array]
-            dev.launch(find_dented_paces, self._count, inputs, self.device)
+            dev.launch(find_dented_paces, self._count, [self._particles], self.device)
 
     def _capture(self, table: Any) -> None:
-        stuff, p, n, clock, arrival = self._stuff, self._particles, self._count, self._clock.array, self._arrival
+        p, n, arrival = self._particles, self._count, self._arrival
         press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
         lain = bool(table.count) and self._tension is not None
         set_walls(arrival, n if lain else 0, self.device)
         pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
         if lain:
-            contact = [
-                dev.Launch(one, n, [stuff, p, clock, table, arrival], 0.5 * table.count) for one in (touch_down, lean)
-            ]
+            contact = [dev.Launch(one, n, [p, table, arrival], 0.5 * table.count) for one in (touch_down, lean)]
             pull = [*contact, *pull]
         if self._plastic:
-            way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
+            way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [p, arrival], 1.0)
         else:
-            way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
+            way = dev.Launch(arrive, n, [p, arrival], 0.1)
         if table.count:
-            end = dev.Launch(land_among, n, [stuff, p, clock, table, arrival], 0.5 * table.count)
+            end = dev.Launch(land_among, n, [p, table, arrival], 0.5 * table.count)
         else:
-            end = dev.Launch(land, n, [stuff, p, clock, arrival], 0.1)
+            end = dev.Launch(land, n, [p, arrival], 0.1)
         launches = [*self._drawing(table), way, *press, *pull, end]
         if not (press or pull or table.count or self._plastic):  # nothing is left to do where they arrive
-            launches = [dev.Launch(arrive, n, [stuff, p, clock, self._arrived_at_once()], 0.1)]
+            launches = [dev.Launch(arrive, n, [p, self._arrived_at_once()], 0.1)]
         self._program = dev.Program(launches, self.device)
         self._met = table
         self._find_paces()
@@ -261,7 +261,7 @@ class ParticleModel:
 
         Whenever the surface as a whole gets slower it is stopped: it has passed its equilibrium. If nothing has gone
         farther than the tolerance from stop to stop, that is it."""
-        self._write_stuff(calm=True)
+        self._write_laws(calm=True)
         v = self._particles.v
         v.zero_()
         last, before = 0.0, self.u
@@ -278,7 +278,7 @@ class ParticleModel:
                 last = kinetic
         finally:
             v.zero_()
-            self._write_stuff(calm=False)
+            self._write_laws(calm=False)
         raise PhyxelError(
             "the surface does not come to rest; hold it somewhere, or give it a foundation to rest on. If it lies on "
             "something, less may do: px.settle(world, tolerance=1e-3)"
@@ -310,7 +310,7 @@ class ParticleModel:
         if not self._plastic:
             return np.zeros((self._count, 3)), np.ones(self._count)
         rest, steeper = self._vectors(True), wp.zeros(self._count, dtype=wp.float64, device=self.device)
-        dev.launch(find_rests, self._count, [self._stuff, self._particles, rest, steeper], self.device)
+        dev.launch(find_rests, self._count, [self._particles, rest, steeper], self.device)
         return rest.numpy(), steeper.numpy()
 
     def shown(self) -> tuple[wp.array, Floats]:

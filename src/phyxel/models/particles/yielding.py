@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The way of a particle that may yield within a step, however long that is."""
+"""The way of a particle that may yield within a step, however long that is (physics 13.7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.models.particles.arrival import Arrival
-from phyxel.models.particles.flight import ParticleLaws, Particles, arrive_held, arrive_with, dent_of, remember
+from phyxel.models.particles.flight import Particles, arrive_held, arrive_with, dent_of, remember
 from phyxel.models.particles.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -162,55 +162,55 @@ def taking_off(p: Particles, i: int) -> Flight:
 
 
 @wp.func
-def line_to_dent(stuff: ParticleLaws, p: Particles, i: int) -> Restoring:
+def line_to_dent(p: Particles, i: int) -> Restoring:
     """What pulls at it below its peak."""
     k = p.kind[i]
-    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
+    rest, steeper = dent_of(p.peak[i], p.laws.plasticity[k], p.laws.limit[k])
     line = Restoring()
     line.f = p.force[i] / p.mass[i]
     line.rest = rest
-    line.w = steeper * stuff.stiffness[k]
-    line.d = stuff.drag[k]
+    line.w = steeper * p.laws.stiffness[k]
+    line.d = p.laws.drag[k]
     return line
 
 
+@wp.func
+def arrive_at(p: Particles, i: int, end: Flight, arrival: Arrival):
+    """The end of a flight, and how far a force leads on it."""
+    arrival.x[i] = end.u
+    arrival.v[i] = end.v
+    arrive_with(p, i, end.a, end.b, arrival)
+
+
 @wp.kernel
-def arrive_plastic(first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The exact step of particles that keep dents and have nothing between them."""
+def arrive_plastic(first: int, p: Particles, arrival: Arrival):
+    """The exact step of particles that keep dents and have nothing between them (physics 13.1, 13.7)."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
-        arrive_held(p, i, clock[0], arrival)
+        arrive_held(p, i, arrival)
         return
     k = p.kind[i]
-    dt = clock[0]
     start = taking_off(p, i)
-    line = line_to_dent(stuff, p, i)
+    line = line_to_dent(p, i)
     end = flown(start, line, p.pace[i])
-    reach = wp.max(wp.length(p.peak[i]), stuff.limit[k])
-    if line.w > wp.float64(0.0) and stuff.plasticity[k] > wp.float64(0.0) and may_yield(start, line, reach):
+    plasticity, limit = p.laws.plasticity[k], p.laws.limit[k]
+    reach = wp.max(wp.length(p.peak[i]), limit)
+    if line.w > wp.float64(0.0) and plasticity > wp.float64(0.0) and may_yield(start, line, reach):
         virgin = line
         virgin.rest = wp.vec3d()
-        virgin.w = stuff.stiffness[k]
-        end, peak = fly(start, p.peak[i], virgin, stuff.plasticity[k], stuff.limit[k], dt)
-        remember(stuff, p, i, peak, dt)
-    arrival.x[i] = end.u
-    arrival.v[i] = end.v
-    arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], dt, arrival)
+        virgin.w = p.laws.stiffness[k]
+        end, peak = fly(start, p.peak[i], virgin, plasticity, limit, p.clock[0])
+        remember(p, i, peak)
+    arrive_at(p, i, end, arrival)
 
 
 @wp.kernel
-def arrive_dented(first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
+def arrive_dented(first: int, p: Particles, arrival: Arrival):
     """The same with links or a filling, of which nobody knows yet how they pull: along the line to the dent, where no
-    energy comes from. How far they went, and so whether they yielded, is seen when they land; beyond the peak the line
-    is too steep, so that a held load makes its dent within |e|/(|e| − kept) steps or so rather than one."""
+    energy comes from. How far particles went, and so whether they yielded, is seen when they land; beyond the peak the
+    line is too steep, so that a held load makes its dent within |e|/(|e| − kept) steps or so rather than one."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
-        arrive_held(p, i, clock[0], arrival)
+        arrive_held(p, i, arrival)
         return
-    k = p.kind[i]
-    start = taking_off(p, i)
-    line = line_to_dent(stuff, p, i)
-    end = flown(start, line, p.pace[i])
-    arrival.x[i] = end.u
-    arrival.v[i] = end.v
-    arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], clock[0], arrival)
+    arrive_at(p, i, flown(taking_off(p, i), line_to_dent(p, i), p.pace[i]), arrival)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -167,13 +166,3 @@ class StandIn:
             "kind": "numbers", "time": self.clock, "pace": 0.4, "updates": float(UPDATES), "milliseconds": stages,
             **energies, "volume": 1 + 0.01 * swing, "surfels": SURFELS, "pages": len(self.hub.pages),
         }  # fmt: skip
-
-
-def wait_for(found: Any, seconds: float = 5.0) -> Any:
-    """What `found()` gives as soon as it gives something."""
-    end = time.monotonic() + seconds
-    while not (result := found()):
-        if time.monotonic() > end:
-            raise AssertionError("waited in vain")
-        time.sleep(0.01)
-    return result

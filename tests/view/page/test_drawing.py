@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from phyxel.view.messages import Blob, DrawnThing, Snapshot
 from phyxel.view.page_files import content_type, page_files
+from tests.view.page.stand_in import ball
 from tests.view.records import RECORD
-from tests.view.stand_in import ball
 
 WIDTH, HEIGHT, FOV = 320, 200, 32.0
 RED, GREEN, BLUE = (220, 25, 25), (25, 170, 40), (30, 50, 220)

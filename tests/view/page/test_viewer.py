@@ -4,8 +4,7 @@ What must hold is measured in the world, not in the page, wherever the world can
 """
 
 import io
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import phyxel as px
 from phyxel.view.hub import Hub
 from phyxel.view.live import Live
 from phyxel.view.server import Server
+from tests.view.waiting import wait_for
 
 BEAR = """
 title = "A bear to play with"
@@ -70,17 +70,9 @@ class Viewer:
         self.server.stop()
 
 
-def until(holds: Callable[[], bool], what: str) -> None:
-    """Wait for something to be so."""
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
 def page_until(page: Any, holds: str, given: Any = None) -> None:
     """Wait for something to be so in a page, which allows no script but its own to wait there."""
-    until(lambda: bool(page.evaluate(f"given => {holds}", given)), holds)
+    wait_for(lambda: bool(page.evaluate(f"given => {holds}", given)), PATIENCE, holds)
 
 
 def press(page: Any, button: str) -> None:
@@ -115,7 +107,7 @@ def began(viewer: Viewer, page: Any) -> None:
     """Reset the world and let it run."""
     before = viewer.live.world
     press(page, "#reset")
-    until(lambda: viewer.live.world is not before, "the world is built anew")
+    wait_for(lambda: viewer.live.world is not before, PATIENCE, "the world is built anew")
     if page.evaluate("phyxel.scene.paused"):
         press(page, "#pause")
     page_until(page, "!phyxel.scene.paused && phyxel.frame.about.time < 5")
@@ -180,14 +172,14 @@ def test_softer_sags_more(viewer, page):
     stiff = viewer.height
     page.fill("#young_value", "3 kPa")
     page.press("#young_value", "Enter")
-    until(lambda: viewer.bear.material.young == pytest.approx(3e3), "the slider reaches the material")
-    until(lambda: viewer.height < 0.9 * stiff, "it sags")
+    wait_for(lambda: viewer.bear.material.young == pytest.approx(3e3), PATIENCE, "the slider reaches the material")
+    wait_for(lambda: viewer.height < 0.9 * stiff, PATIENCE, "it sags")
     softness = float(page.input_value("#young"))
     page.focus("#young")
     for _ in range(5):
         page.keyboard.press("ArrowRight")
     assert float(page.input_value("#young")) > softness
-    until(lambda: viewer.bear.material.young > 3.1e3, "the slider goes there by keys, too")
+    wait_for(lambda: viewer.bear.material.young > 3.1e3, PATIENCE, "the slider goes there by keys, too")
 
 
 def test_a_drag_takes_the_surfel_to_the_pointer(viewer, page):
@@ -222,22 +214,22 @@ def test_a_drag_takes_the_surfel_to_the_pointer(viewer, page):
     assert off() > 0.15 * size
     page.keyboard.press("Space")
     page.mouse.move(*goal, steps=8)
-    until(lambda: off() < 0.05 * size, "it gets to the pointer")
+    wait_for(lambda: off() < 0.05 * size, PATIENCE, "it gets to the pointer")
     page.mouse.up()
     page_until(page, "phyxel.frame.about.grabs.length == 0")
-    until(lambda: viewer.bear.handles == [], "and is let go")
+    wait_for(lambda: viewer.bear.handles == [], PATIENCE, "and is let go")
 
 
 def test_melt_melts_and_reset_restores(viewer, page):
     born, height = viewer.bear.birth.copy(), viewer.height
     press(page, "#melt")
-    until(lambda: viewer.bear.has_melted and viewer.height < 0.6 * height, "it flows")
+    wait_for(lambda: viewer.bear.has_melted and viewer.height < 0.6 * height, PATIENCE, "it flows")
     press(page, "#solidify")
-    until(lambda: not viewer.bear.substance.is_molten.any(), "and sets")
+    wait_for(lambda: not viewer.bear.substance.is_molten.any(), PATIENCE, "and sets")
     stand_still(viewer, page)
     melted = viewer.live.world
     press(page, "#reset")
-    until(lambda: viewer.live.world is not melted, "it begins anew")
+    wait_for(lambda: viewer.live.world is not melted, PATIENCE, "it begins anew")
     assert viewer.live.world.time == 0
     assert np.array_equal(viewer.bear.birth, born)
     assert np.allclose(viewer.bear.positions, born, rtol=0, atol=1e-12 * height)
@@ -259,7 +251,7 @@ def test_two_pages_see_the_same_world_and_one_may_go(viewer, page):
     assert page.evaluate(shown) == other.evaluate(shown)
     press(page, "#pause")
     other.close()
-    until(lambda: viewer.live.world.time > now + 0.2, "the world goes on without the page that went")
+    wait_for(lambda: viewer.live.world.time > now + 0.2, PATIENCE, "the world goes on without the page that went")
     page_until(page, "phyxel.frame.about.time > given + 0.2", now)
 
 
@@ -275,7 +267,7 @@ def test_the_saved_scene_runs_to_the_same_state(viewer, page, tmp_path):
     page.mouse.up()
     page.fill("#young_value", "40 kPa")
     page.press("#young_value", "Enter")
-    until(lambda: viewer.bear.material.young == pytest.approx(4e4), "the material has changed")
+    wait_for(lambda: viewer.bear.material.young == pytest.approx(4e4), PATIENCE, "the material has changed")
     page.wait_for_timeout(300)
     stand_still(viewer, page)
     with page.expect_download() as download:

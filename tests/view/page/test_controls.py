@@ -13,7 +13,8 @@ from phyxel.view.commands import Command
 from phyxel.view.hub import Hub
 from phyxel.view.page_files import page_files, saved_html
 from phyxel.view.server import Server
-from tests.view.stand_in import RADIUS, SURFELS, StandIn, snapshot, wait_for
+from tests.view.page.stand_in import RADIUS, SURFELS, StandIn, snapshot
+from tests.view.waiting import wait_for
 
 WINDOW = {"width": 780, "height": 360}
 COARSE = 0.5

@@ -1,6 +1,5 @@
-"""Files for others: what is written comes back through `px.load` as it was."""
+"""Meshes for others: what came in goes out, vertex by vertex and face by face; points get a mesh of their own."""
 
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -8,108 +7,11 @@ import pytest
 from scipy.spatial import ConvexHull, cKDTree
 
 import phyxel as px
+from phyxel.export.meshes import mesh_of
+from phyxel.export.splats import WITHIN
 from phyxel.movers.phyxel_bodies import phyxels_of
+from tests.export.bodies import COLUMNS, ROWS, SOFT, bent, write_cube
 from tests.surface.test_isosurface import is_closed
-
-SOFT = px.Material(young=1e5, poisson=0.3, damping=2e-3)
-SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
-"""of a cube whose corners are counted in x, y, z order; counter-clockwise from outside"""
-
-
-def write_cube(path: Path, welded: bool = True) -> Path:
-    """A unit cube with a texture on every side: 8 vertices (or 24), 12 triangles, 24 texture coordinates."""
-    corners = list(product((0.0, 1.0), repeat=3))
-    vertices = corners if welded else [corners[k] for side in SIDES for k in side]
-    lines = ["v {} {} {}".format(*x) for x in vertices]
-    for number in range(6):
-        lines += [f"vt {(number + s) / 6:.6f} {t}" for s, t in ((0, 0), (1, 0), (1, 1), (0, 1))]
-    for number, side in enumerate(SIDES):
-        v = [k + 1 for k in side] if welded else [4 * number + k + 1 for k in range(4)]
-        t = [4 * number + k + 1 for k in range(4)]
-        for a, b, c in ((0, 1, 2), (0, 2, 3)):
-            lines.append(f"f {v[a]}/{t[a]} {v[b]}/{t[b]} {v[c]}/{t[c]}")
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def bent(cloud: px.PointCloud, **options) -> px.Body:
-    """A body of this cloud that sags from its left end."""
-    body = px.Body(cloud, nodes=64, material=SOFT, **options)
-    world = px.World()
-    world.add(body)
-    body.fix(lambda X: X[:, 0] < X[:, 0].min() + 0.05)
-    world.advance(0.15)
-    return body
-
-
-@pytest.fixture(scope="module")
-def bear() -> px.Body:
-    return bent(px.load("bear", points=700), size=1.0)
-
-
-@pytest.fixture(scope="module")
-def cube(tmp_path_factory) -> px.Body:
-    return bent(px.load(write_cube(tmp_path_factory.mktemp("cube") / "cube.obj")))
-
-
-def test_points_come_back_as_they_were(bear, tmp_path):
-    px.export.ply(bear, tmp_path / "bear.ply")
-    back = px.load(tmp_path / "bear.ply")
-    assert len(back) == 700
-    assert np.array_equal(back.positions.astype(np.float32), np.asarray(bear.surface.positions, np.float32))
-    assert np.abs(back.normals - bear.surface.normals).max() < 1e-5
-    assert np.abs(np.linalg.norm(back.normals, axis=1) - 1).max() < 1e-5
-    assert np.abs(back.colors - bear.surface.colors).max() <= 0.5001 / 255
-    assert np.ptp(back.colors, axis=0).max() > 0.1, "the bear has colours"
-    assert np.abs(back.positions - bear.cloud.positions).max() > 0.05, "it has moved"
-
-
-def test_the_file_is_binary_ply_with_the_usual_names(bear, tmp_path):
-    px.export.ply(bear, tmp_path / "bear.ply")
-    header = (tmp_path / "bear.ply").read_bytes().split(b"end_header\n")[0].decode().splitlines()
-    assert header[:2] == ["ply", "format binary_little_endian 1.0"]
-    names = [line.split()[-1] for line in header if line.startswith("property")]
-    assert names == ["x", "y", "z", "nx", "ny", "nz", "red", "green", "blue"]
-
-
-def test_a_frame_holds_all_bodies(tmp_path):
-    world = px.World()
-    world.add(px.Body(px.load("sphere", points=300), nodes=60, material=SOFT, at=(-2, 0, 0)))
-    world.add(px.Body(px.load("box", points=400), nodes=64, material=SOFT, at=(2, 0, 0)))
-    for frame in world.play(seconds=0.04, fps=50):
-        px.export.ply(frame, tmp_path / "new" / "folder" / f"{frame.index:04d}.ply")
-    written = sorted((tmp_path / "new" / "folder").iterdir())
-    assert [path.name for path in written] == ["0000.ply", "0001.ply", "0002.ply"]
-    first, *_, last = (px.load(path) for path in written)
-    assert len(first) == len(last) == 700
-    assert (first.positions[:300, 0] < 0).all() and (first.positions[300:, 0] > 0).all()
-    assert np.abs(last.positions - first.positions - [0, -0.5 * 9.81 * 0.04**2, 0]).max() < 1e-5
-
-
-def test_normals_turn_with_the_body(tmp_path):
-    body = px.Body(
-        px.load("box", points=400), nodes=64, rotate=(0, 0, 30), spin=(0, 0, 1), material=SOFT.but(young=1e7)
-    )
-    world = px.World(gravity=(0, 0, 0))
-    world.add(body)
-    world.advance(0.5)
-    px.export.ply(body, tmp_path / "box.ply")
-    angle = np.deg2rad(30) + 0.5
-    turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
-    expected = px.load("box", points=400).normals @ turn.T
-    assert np.abs(px.load(tmp_path / "box.ply").normals - expected).max() < 0.02
-
-
-def test_a_ball_that_falls_keeps_its_outward_normals(tmp_path):
-    body = px.Body(px.load("sphere", points=400), nodes=60, material=SOFT)
-    world = px.World()
-    world.add(body)
-    world.advance(0.2)
-    px.export.ply(body, tmp_path / "ball.ply")
-    back = px.load(tmp_path / "ball.ply")
-    outward = back.positions - back.positions.mean(axis=0)
-    outward /= np.linalg.norm(outward, axis=1, keepdims=True)
-    assert (outward * back.normals).sum(axis=1).min() > 0.99
 
 
 @pytest.mark.parametrize("suffix", ["obj", "ply"])
@@ -252,35 +154,77 @@ def test_other_kinds_of_mesh_file_are_refused(cube, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_body_without_a_world_has_no_surface_to_write(tmp_path):
-    body = px.Body(px.load("box", points=300), nodes=64)
-    with pytest.raises(px.PhyxelError, match="world"):
-        px.export.ply(body, tmp_path / "box.ply")
-    assert list(tmp_path.iterdir()) == []
+# Particle surfaces
 
 
-@pytest.mark.parametrize("write", [px.export.ply, px.export.mesh])
-def test_what_cannot_be_written_says_so(write, cube, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(px.PhyxelError, match="cannot be written"):
-        write(cube, tmp_path / "file" / "out.ply")
-    (tmp_path / "folder.ply").mkdir()
-    with pytest.raises(px.PhyxelError, match="cannot be written"):
-        write(cube, tmp_path / "folder.ply")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.ply"]
-    assert (tmp_path / "file").read_text() == "mine"
+def indices(path: Path) -> list[list[tuple[str, str]]]:
+    """Vertex and texture coordinate of each corner of each face of an OBJ file."""
+    rows = [line.split()[1:] for line in path.read_text().splitlines() if line.startswith("f ")]
+    return [[tuple(corner.split("/")[:2]) for corner in row] for row in rows]
 
 
-def test_a_failed_write_leaves_the_old_file(bear, tmp_path, monkeypatch):
-    path = tmp_path / "bear.ply"
-    px.export.ply(bear, path)
-    before = path.read_bytes()
+def test_an_obj_of_quads_comes_out_as_it_went_in(mat, tmp_path):
+    path, body = mat
+    px.export.mesh(body, tmp_path / "out.obj")
+    came, went = indices(path), indices(tmp_path / "out.obj")
+    turned = [[row[k:] + row[:k] for k in range(4)] + [row[k::-1] + row[:k:-1] for k in range(4)] for row in came]
+    assert len(went) == len(came) == (ROWS - 1) * (COLUMNS - 1)
+    assert all(row in ways for row, ways in zip(went, turned, strict=True))  # a face may begin anywhere
+    back = px.load(tmp_path / "out.obj")
+    assert np.abs(back.positions - body.positions).max() < 1e-6
+    assert np.abs(back.uv - px.load(path).uv).max() < 1e-6
+    assert np.abs(body.positions - body.birth).max() > 0.01
 
-    def full(*_args):
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("os.replace", full)
-    with pytest.raises(px.PhyxelError, match="space"):
-        px.export.ply(bear, path)
-    assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == ["bear.ply"]
+def test_a_ply_has_the_quads_and_colours(mat, tmp_path):
+    _, body = mat
+    px.export.mesh(body, tmp_path / "out.ply")
+    back = px.load(tmp_path / "out.ply")
+    assert np.array_equal(back.quads, body.cloud.quads)
+    assert np.abs(back.positions - body.positions).max() < 1e-6
+    assert np.einsum("ni,ni->n", back.normals, body.surface.carried.normals).min() > 0.99
+
+
+def test_a_closed_surface_keeps_its_triangles_and_volume():
+    """A balloon at rest: 4/3 π R³ but for the chords of 362 vertices, 2 %; its mesh has one side."""
+    body = px.Body(px.load("balloon", points=362), model="particles", links="none", at=(3, 2, 1))
+    world = px.World(gravity=(0, 0, 0))
+    world.add(body)
+    mesh = mesh_of(body)
+    assert np.array_equal(mesh.faces, body.cloud.faces) and not mesh.is_sheet
+    corners = mesh.vertices[mesh.faces]
+    assert np.linalg.det(corners - [3, 2, 1]).sum() / 6 == pytest.approx(4 / 3 * np.pi * 0.5**3, rel=0.02)
+
+
+def test_a_run_refuses_meshes_of_points_before_it_writes(tmp_path):
+    cloud = px.load("cloth", points=100)
+    np.savetxt(tmp_path / "dust.xyz", cloud.positions)
+    (tmp_path / "scene.toml").write_text(
+        'seconds = 0.1\nfps = 20\n[[body]]\nname = "dust"\nfile = "dust.xyz"\nmodel = "particles"\nlinks = "none"\n'
+        'material = { preset = "silk" }\n[output]\nmesh = "obj"\nvideo = false\n'
+    )
+    from phyxel.run import Run
+
+    with pytest.raises(px.PhyxelError, match="no faces"):
+        Run(px.Scene.read(tmp_path / "scene.toml"), tmp_path / "out").play(False, lambda row: None)
+    assert not (tmp_path / "out").exists()
+
+
+def test_points_without_faces_are_written_as_points_and_splats_but_as_no_mesh(tmp_path):
+    cloud = px.load("cloth", points=400)
+    alone = px.PointCloud(cloud.positions, cloud.normals, cloud.colors, name="dust")
+    body = px.Body(alone, model="particles", links="none", spin=(0, 2, 0))
+    world = px.World()
+    world.add(body)
+    world.advance(0.05)
+    px.export.ply(body, tmp_path / "points.ply")
+    assert np.abs(px.load(tmp_path / "points.ply").positions - body.positions).max() < 1e-6
+    px.export.splats(body, tmp_path / "splats.ply")
+    px.export.vtk(body, tmp_path / "points.vtp")
+    splats = px.load(tmp_path / "splats.ply").splats
+    half_axes = np.stack([body.surface.axis_a.numpy(), body.surface.axis_b.numpy()], axis=2)
+    largest = np.linalg.svd(half_axes, compute_uv=False)[:, 0]
+    assert np.abs(splats.scales.max(axis=1) / largest - WITHIN).max() < 1e-4
+    with pytest.raises(px.PhyxelError, match="dust: its points have no faces"):
+        px.export.mesh(body, tmp_path / "mesh.obj")
+    assert not (tmp_path / "mesh.obj").exists()

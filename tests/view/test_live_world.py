@@ -1,12 +1,19 @@
-"""Whatever pages do to a live world, the scene they save goes the same way to the bit, as `phyxel run` plays it."""
+"""A live world without its thread: faults, worlds that come and go, and scenes that do again what pages did."""
 
+import gc
 import random
+import threading
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.scene import Scene
+from phyxel.view import commands
+from phyxel.view.live_world import LiveWorld
+from tests.view.boxes import BOX, DEEDS, GRAB
 from tests.view.driven import Driven, differs
 
 BODY = """
@@ -73,7 +80,7 @@ MATERIALS: list[dict[str, Any]] = [
     {"young": 1.3e4}, {"density": 1500.0}, {"strength": 200.0}, {"strength": None}, {"yield_strain": 0.01},
     {"yield_stress": 500.0}, {"damping": 3e-3}, {"poisson": 0.45}, {"plasticity": 0.3},
 ]  # fmt: skip
-DEEDS = [
+LOTS = [
     "grab", "pull", "pull", "grab", "pull", "let_go", "pin", "push", "stop_push", "cut", "drop", "material", "melt",
     "solidify", "speed", "gravity", "preset", "unpin", "step",
 ]  # fmt: skip
@@ -86,7 +93,7 @@ class Script:
         self.driven, self.luck = driven, random.Random(seed)
 
     def play(self, count: int) -> None:
-        deeds = [deed for _ in range(count // len(DEEDS) + 1) for deed in self.luck.sample(DEEDS, len(DEEDS))]
+        deeds = [deed for _ in range(count // len(LOTS) + 1) for deed in self.luck.sample(LOTS, len(LOTS))]
         for deed in deeds[:count]:
             self.driven.ask(self.luck.choice([1, 2]), do=deed, **self._words(deed))
             if deed == "step":
@@ -134,3 +141,68 @@ def test_what_pages_did_by_lot_is_done_again_to_the_bit(name: str) -> None:
     driven.go_on(8)
     assert not driven.hub.of("blown") and len(driven.seen) > 12
     assert differs(driven, driven.saved()) == ""
+
+
+@pytest.mark.parametrize("stage", ["advance", "surface", "snapshot", "diagnostics"])
+def test_a_fault_anywhere_ends_the_world_but_not_its_pages(stage, monkeypatch):
+    driven = Driven(Scene.parse(BOX))
+    driven.go_on(2)
+    driven.ask(**GRAB)
+    with monkeypatch.context() as broken:
+
+        def fail(*_):
+            raise FloatingPointError(stage)
+
+        body, play = driven.world.bodies[0], driven.live.play
+        owner, name = {
+            "advance": (phyxels_of(driven.world), "advance"),
+            "surface": (type(body), "surface"),
+            "snapshot": (play.sight, "snapshot"),
+            "diagnostics": (type(body), "diagnostics"),
+        }[stage]
+        broken.setattr(owner, name, property(fail) if stage == "surface" else fail)
+        driven.go_on(12)
+        assert [told["text"] for told in driven.hub.of("blown")] == [stage]
+        for deed in (*DEEDS, {"do": "step"}, {"do": "save"}, {"do": "show", "field": "stress"}):
+            driven.ask(**deed)
+        assert len(driven.hub.of("notice")) == 7
+        driven.live.obey(1, "gone")
+        driven.live.obey(2, "joined")
+    driven.ask(do="reset")
+    driven.go_on(3)
+    assert driven.world.time > 0 and len(driven.hub.of("blown")) == 2  # the second to who joined
+
+
+def test_a_scene_that_cannot_be_built_says_why_and_keeps_listening():
+    live = LiveWorld(Scene.parse(BOX.replace('"box"', '"bxo"')), hub := Driven(Scene.parse(BOX)).hub, "cpu")
+    live.build(live.opened)
+    assert "box" in hub.of("blown")[0]["text"]
+    for deed in (*DEEDS, {"do": "restart"}, {"do": "model", "body": "a", "model": "modal"}):
+        live.obey(1, commands.checked(deed))
+    live.obey(1, "joined")
+    live.obey(1, "gone")
+    assert live.world is None and hub.told[-1][1]["kind"] == "blown"
+
+
+@pytest.mark.slow
+def test_old_worlds_leave_nothing_behind():
+    driven = Driven(Scene.parse(BOX))
+
+    def resets(count):
+        for _ in range(count):
+            driven.ask(**GRAB)
+            driven.go_on()
+            driven.ask(do="reset")
+            driven.hub.told.clear()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    resets(2)
+    threads = threading.active_count()
+    tracemalloc.start()
+    try:
+        first = resets(4)
+        assert resets(8) < first + 0.1e6
+    finally:
+        tracemalloc.stop()
+    assert threading.active_count() == threads
