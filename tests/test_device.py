@@ -88,7 +88,8 @@ world = px.World(device="cpu")
 world.add(body)
 world.add(px.Ground(height=-0.02))
 world.advance(0.1)
-state = world.phyxels.model.state()
+from phyxel.movers.phyxel_bodies import phyxels_of
+state = phyxels_of(world).model.state()
 print(hashlib.sha256(b"".join(state[name].tobytes() for name in sorted(state))).hexdigest())
 """
 

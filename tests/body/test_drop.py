@@ -60,6 +60,7 @@ def shattered() -> Drop:
     return Drop(speed=FAST)
 
 
+@pytest.mark.slow
 def test_shatters_into_sizeable_pieces_and_keeps_mass_without_gaining_energy(shattered: Drop) -> None:
     assert shattered.sizeable() >= 3
     assert sum(body.masses.sum() for body in shattered.world.bodies) == pytest.approx(shattered.mass, rel=1e-6)
@@ -75,6 +76,7 @@ def test_stays_in_one_piece_below_the_threshold() -> None:
     assert len(Drop(speed=1.0).world.bodies) == 1
 
 
+@pytest.mark.slow
 def test_same_seed_same_pieces_another_seed_others(shattered: Drop) -> None:
     again, other = Drop(speed=FAST, seconds=1 / 60), Drop(speed=FAST, seed=2, seconds=1 / 60)
     first = shattered.history[1]

@@ -9,7 +9,7 @@ import phyxel as px
 from phyxel.bench.mold import paper_scene
 from phyxel.contact.table import measured
 from phyxel.mls.neighbours import mean_spacing
-from phyxel.render.collider_discs import skin_of
+from phyxel.render.collider_discs import collider_discs
 from tests.physics.fluid import euler_number, filled_volume
 
 
@@ -149,7 +149,7 @@ def cast(scene: px.Scene, setting: float, taken_off: float) -> None:
     set_shape, (place, turn) = body.positions, mold.pose(0.0)
     gaps = measured(mold, (set_shape - place) @ turn, world.device)[0] / body.unit
     assert gaps.min() > 0.25, "nowhere nearer than half a ball"
-    wall = skin_of(mold, world.device).points @ turn.T + place
+    wall = collider_discs(mold, world.device).position.numpy() @ turn.T + place
     level = set_shape[:, 1].max()
     assert level > wall[:, 1].min() + 0.85 * np.ptp(wall[:, 1]), "filled to the neck of the mouth"
     away = cKDTree(set_shape).query(wall[wall[:, 1] < level - 0.5 * body.unit])[0] / body.unit
@@ -270,7 +270,7 @@ def surrounded(points: np.ndarray, nodes: np.ndarray, radius: float) -> np.ndarr
 
 def linear_volume(body: px.Body) -> float:
     """∫ det(I + ∇p) over the volume at rest, of the linear field p whose modes a modal body bends along arcs."""
-    model = body._world.company._solos[body].model
+    model = body._world.mover_of(body).model_of(body)
     space, p = model.space, model.linear
     point = np.repeat(np.arange(len(space.points)), np.diff(space.values.indptr))
     J = np.tile(np.eye(3), (len(space.points), 1, 1))

@@ -8,7 +8,8 @@ import phyxel as px
 from phyxel import device as dev
 from phyxel.mls.corrected_gradients import mended
 from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
 from phyxel.solid.solid import Solid
 
@@ -21,7 +22,7 @@ def space_of(name: str, nodes: int, basis: str = "linear", turn: np.ndarray | No
     fabric = Fabric.woven(solid, sampled, basis, CPU)
     middle = np.average(sampled.positions, axis=0, weights=sampled.volumes)
     placing = Placing(middle, sampled.spacing, np.eye(3) if turn is None else turn)
-    return Space(fabric, placing, placing.body(solid.skin.positions), solid.sees, CPU)
+    return Space.whole(Layout(fabric, placing, placing.body(solid.skin.positions), solid.sees, CPU))
 
 
 @pytest.fixture(scope="module")

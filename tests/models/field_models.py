@@ -12,8 +12,9 @@ from phyxel.contact.touch import Feel, Touch
 from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin.fabric import Fabric
+from phyxel.models.galerkin.layout import Layout, Placing
 from phyxel.models.galerkin.model import GalerkinModel
-from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Goal, Hold
 from phyxel.solid.solid import Solid
 
@@ -28,19 +29,20 @@ def space_of(name: str, nodes: int, basis: Basis = "linear") -> tuple[Space, Sol
     middle = np.average(sampled.positions, axis=0, weights=sampled.volumes)
     placing = Placing(middle, sampled.spacing, np.eye(3))
     fabric = Fabric.woven(solid, sampled, basis, device)
-    return Space(fabric, placing, placing.body(solid.skin.positions), solid.sees, device), solid, sampled.spacing
+    layout = Layout(fabric, placing, placing.body(solid.skin.positions), solid.sees, device)
+    return Space.whole(layout), solid, sampled.spacing
 
 
 def skin_of(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
     """Points of the body's surface, in its units, (m, 3)."""
     space, solid, _ = space_of(name, nodes, basis)
-    return space._placing.body(solid.skin.positions)
+    return space.layout.placing.body(solid.skin.positions)
 
 
 def model_of(name: str, nodes: int, material: Material = SOFT, velocities: np.ndarray | None = None) -> GalerkinModel:
     """A model of a body whose outermost nodes can touch things."""
     space, solid, unit = space_of(name, nodes)
-    depth = -solid.distance(space._placing.cloud(space.nodes)) / unit
+    depth = -solid.distance(space.layout.placing.cloud(space.nodes)) / unit
     outer = np.flatnonzero(depth < 1e-3)
     v = np.zeros((len(space), 3)) if velocities is None else velocities
     model = GalerkinModel(space, unit, v, outer, dev.pick("cpu"))

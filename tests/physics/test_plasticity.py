@@ -5,6 +5,7 @@ import pytest
 
 import phyxel as px
 from phyxel.errors import MaterialError
+from phyxel.movers.phyxel_bodies import phyxels_of
 
 SOFT = px.Material(young=1.0e6, poisson=0.3, density=1000.0, damping=1e-3)
 
@@ -56,6 +57,7 @@ def test_permanent_strain_of_a_tensile_test(integrator):
     assert np.trace(bar.plastic_strain, axis1=1, axis2=2) == pytest.approx(0, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_below_the_yield_nothing_stays():
     """A tenth of the yield: purely elastic, back to where it was."""
     _, bar = pulled_bar(SOFT.but(yield_strain=0.2), 0.02, "implicit")
@@ -63,6 +65,7 @@ def test_below_the_yield_nothing_stays():
     assert abs(axial_strain(bar)) < 1e-3
 
 
+@pytest.mark.slow
 def test_creep_takes_its_time():
     """Held beyond the yield for 1 s at a creep of 1/s only a part becomes permanent; at 100/s nearly all does."""
     slow, fast = (
@@ -103,8 +106,8 @@ def set_curvature(yield_strain: float, creep: float, seconds: float, nodes: int 
     arc = np.stack([radius * np.sin(along), 1 - radius * np.cos(along)], axis=1)
     moved = np.zeros_like(bar.birth)
     moved[:, :2] = arc - np.stack([along, across], axis=1)
-    world.phyxels.model.u.assign((moved / bar.unit).astype(np.float32))
-    world.phyxels.model._forces_known = False
+    phyxels_of(world).model.u.assign((moved / bar.unit).astype(np.float32))
+    phyxels_of(world).model._forces_known = False
     held = bar.fix(lambda X: np.ones(len(X), bool))
     world.advance(seconds)
     bar.release(held)
@@ -116,7 +119,9 @@ def set_curvature(yield_strain: float, creep: float, seconds: float, nodes: int 
     return float(2 * np.polyfit(x[inner], y[inner], 2)[0])
 
 
-@pytest.mark.parametrize(("yield_strain", "nodes", "within"), [(0.01, 500, 0.1), (0.03, 1500, 0.15)])
+@pytest.mark.parametrize(
+    ("yield_strain", "nodes", "within"), [(0.01, 500, 0.1), pytest.param(0.03, 1500, 0.15, marks=pytest.mark.slow)]
+)
 def test_a_bent_bar_keeps_its_set(yield_strain, nodes, within):
     """Held in an arc of curvature κ, ν = 0, a fibre at height y flows until ‖e‖ = Y: εᵖ = ⅔(κy − √1.5 Y). Let go, the
     bar keeps κ_r = ∫εᵖ y dA / I = ⅔κ(1 − 1.5 r + 0.5 r³), r = √1.5 Y/(½κt). The outermost fibres matter most, and

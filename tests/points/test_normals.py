@@ -112,6 +112,7 @@ def test_directions_are_exact_on_the_faces_of_a_box() -> None:
     assert degrees_off(estimate_normals(cloud.positions), exact("box"))[flat].max() < 0.1
 
 
+@pytest.mark.slow
 def test_a_scan_of_many_points_is_right_and_fast(models: Path) -> None:
     cloud = load(models / "igea.ply")
     start = time.process_time()  # of this process alone: what else the machine does must not count

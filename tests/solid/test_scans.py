@@ -764,6 +764,7 @@ def winding_distance(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> 
     return distance.numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["igea.ply", "stanford-bunny.obj"])
 def test_scans_from_positions_alone(models, file):
     """Against the file's own mesh, which the points know nothing of: volume (divergence theorem from a point in the

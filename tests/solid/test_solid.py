@@ -54,6 +54,7 @@ def test_a_mesh_with_a_small_hole_is_still_a_solid():
     assert px.Solid(cloud).volume == pytest.approx(4 / 3 * np.pi, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_mesh_with_too_large_an_opening_is_refused():
     ball = sphere_mesh()
     upper = ball.faces[(ball.positions[ball.faces][:, :, 1] > -0.05).all(axis=1)]
@@ -133,6 +134,7 @@ def test_closed_meshes_become_solids(models, file):
     assert px.Solid(cloud).volume == pytest.approx(exact, rel=3e-3)
 
 
+@pytest.mark.slow
 def test_a_scan_falls_with_nothing_set_but_its_name(models):
     """Spot's origin lies in her middle, so she starts half in the ground: she is set down on it, not shot out of it."""
     spot = px.Body(px.load(models / "spot.obj"))

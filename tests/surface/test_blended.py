@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.surface.blended import DETAIL, EMPTY, SKIN
 from phyxel.surface.implicit_skin import BLOBBINESS
 
@@ -37,7 +38,7 @@ def puddle():
 
 def field_of(world, body, points):
     """F of the phyxels where they are now (M04 eq. 28), in double."""
-    volumes = world.phyxels.model.matter.rest_volume.numpy().astype(float) * body.unit**3
+    volumes = phyxels_of(world).model.matter.rest_volume.numpy().astype(float) * body.unit**3
     radii = 0.78 * np.cbrt(3 * volumes / (4 * np.pi))
     rr = ((points[:, None] - body.positions) ** 2).sum(axis=2)
     return np.exp(-BLOBBINESS + BLOBBINESS * rr / radii**2).sum(axis=1), radii
@@ -73,8 +74,8 @@ def test_normals_look_out_of_the_body(puddle):
 def test_the_surface_is_covered(puddle):
     """From no phyxel at the boundary does a way lead out of the skin where no surfel is near."""
     world, bear = puddle
-    model, surface = world.phyxels.model, bear.surface
-    skin = world.phyxels.pool.skins._placed(model.matter.X.numpy() + model.u.numpy())
+    model, surface = phyxels_of(world).model, bear.surface
+    skin = phyxels_of(world).melting.surface.skin_now()
     onto, _, _ = skin.seeds(np.arange(len(model)), 60)
     places = surface.origin + bear.unit * onto
     nearest, _ = cKDTree(surface.positions).query(places)

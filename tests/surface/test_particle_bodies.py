@@ -27,7 +27,7 @@ def test_surfels_are_the_particles_and_go_with_them():
     surface = body.surface
     assert np.abs(surface.positions - body.positions).max() < 1e-6
     assert np.abs(surface.colors - body.cloud.colors).max() < 1e-6
-    turned = np.linalg.inv(np.eye(3) + AFFINE).T @ body.rotation @ [0, 1, 0]
+    turned = np.linalg.inv(np.eye(3) + AFFINE).T @ body.shape.rotation @ [0, 1, 0]
     assert np.abs(surface.normals - turned / np.linalg.norm(turned)).max() < 1e-5
 
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-import warp as wp
 
 from phyxel import device as dev
-from phyxel.contact.table import ColliderTable
 from phyxel.surface.discs import DiscShape, Rest
 from phyxel.surface.ring import Ring
 from phyxel.surface.woven import Woven
-from tests.surface.test_woven import ROUNDING, Moved, read
+from tests.surface.motions import motion
+from tests.surface.test_woven import ROUNDING, read
 
 CPU = dev.pick("cpu")
 AFFINE = np.array([[0.2, -1.3, 0.4], [0.9, 0.3, 0.2], [0.1, 0.3, 1.2]])
@@ -47,10 +46,8 @@ def test_discs_go_exactly_with_any_affine_motion(height, faces):
     ring = Ring.around(X, normals, given, CPU)
     shape = DiscShape.at_birth(Rest(X, ring.normals, np.ones(X.shape), 1.0))
     woven = Woven(shape, X, ring.values, CPU)
-    table = ColliderTable([1.0], wp.float32, CPU)
-    table.write((), np.zeros((1, 3)), (0.0, 0.0), 0.0)
     u = X @ (AFFINE - np.eye(3)).T
-    woven.follow(Moved(wp.array(u.astype(np.float32), dtype=wp.vec3), table.table), 0, 1.0, np.zeros(3))
+    woven.follow(motion(u, 1.0, CPU))
     x, a, b, n = read(woven)
     turned = ring.normals @ np.linalg.inv(AFFINE)
     assert np.abs(x - X @ AFFINE.T).max() < ROUNDING

@@ -9,8 +9,10 @@ import phyxel as px
 from phyxel import device as dev
 from phyxel.contact.table import ColliderTable
 from phyxel.export.meshes import mesh_of
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.surface.blended import Blended
-from phyxel.surface.relief import Walls
+from phyxel.surface.relief import closest_wall
+from phyxel.surface.walls import Walls
 
 CPU = dev.pick("cpu")
 
@@ -50,6 +52,7 @@ def test_drops_of_a_few_phyxels_are_seen_and_melt_again():
     assert far_from_surface(drop, everyone) < 1.2
 
 
+@pytest.mark.slow
 def test_what_has_passed_through_another_is_seen_again():
     world = px.World(gravity=(0, 0, 0), device="cpu")
     big = px.Body(px.load("sphere", points=2000), nodes=300, material=MELT, size=1.0, name="big")
@@ -136,7 +139,7 @@ def test_wind_presses_on_the_same_skin_after_a_checkpoint(stop, tmp_path):
     restored.restore(tmp_path / "blown.npz")
     for one in (world, restored):
         one.advance(0.15 - stop)
-    assert world.phyxels.pool.absorptions > 4
+    assert phyxels_of(world).melting.absorptions > 4
     assert np.array_equal(drop.positions, again.positions)
     assert_same_surface(drop, again)
 
@@ -261,7 +264,7 @@ def test_of_two_walls_the_deeper_counts():
     for some in (molds, molds[::-1]):
         table = ColliderTable([0.3], wp.float32, CPU)
         table.write(some, np.zeros((1, 3)), (0.0, 0.0), 0.0)
-        found.append(Walls(table.table, 0, CPU).closest(points / 0.3))
+        found.append(closest_wall(Walls(table.table, CPU), points / 0.3))
     one, other = found
     for here, there in zip(one, other, strict=True):
         assert np.array_equal(here, there)

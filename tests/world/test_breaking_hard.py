@@ -15,6 +15,7 @@ def bar(model: str, nodes: int, **given: object) -> Body:
     return px.Body(px.load("bar", points=2000), nodes=nodes, model=model, material=RUBBER, **given)
 
 
+@pytest.mark.slow
 def test_a_cut_through_nodes_parts_halves_that_bend() -> None:
     """Nodes lie in the plane y = 0, where ψ1 is 0 but for rounding: each belongs to one side. By symmetry, points of
     the quadrature weigh the same on both, to rounding; two layers of nodes are no crumb."""

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import phyxel as px
+from phyxel.body.protocols import Change
 from phyxel.errors import BlowUpError, CheckpointError
-from phyxel.world import world as worlds
+from phyxel.movers.phyxel_bodies import phyxels_of
+from tests.movers.drift import drift_known
 
 SOFT = px.Material(young=1e5, poisson=0.3, density=1000.0)
 DAMPED = SOFT.but(damping=2e-3)
@@ -63,101 +65,52 @@ def left_end(positions):
 # Movers
 
 
-class Glider:
-    """A mover that knows only one body and lets it fall: x = X + g t²/2."""
-
-    def __init__(self, world, body):
-        self.world, self.bodies, self.steps, self.spans, self.told = world, [body], 0, [], []
-
-    def advance(self, dt):
-        self.spans.append((self.world.time, dt))
-        self.steps += 1
-
-    def set_clock(self, time):
-        self.time = time
-
-    def settle(self, tolerance, most_steps):
-        self.told.append(("settle", tolerance))
-
-    def __getattr__(self, name):
-        if not name.endswith("_changed"):
-            raise AttributeError(name)
-        return lambda *_: self.told.append(name)
-
-    def field(self, body, name):
-        t = sum(dt for _, dt in self.spans)
-        each = {"u": 0.5 * t**2, "v": t}[name] * self.world.gravity / body.unit
-        return np.tile(each, (len(body.birth), 1))
-
-    def stress_of(self, body):
-        return np.ones((len(body.birth), 3, 3))
-
-    def displacement_at(self, body, X):
-        return np.full(X.shape, 3.0)
-
-    def diagnostics(self, body):
-        return {"mass": 7.0}
-
-    def pieces(self):
-        return [{body: np.arange(len(body.birth))} for body in self.bodies]
-
-    def state(self):
-        return {"spans": np.array(self.spans)}
-
-    def restore(self, state):
-        self.spans = [tuple(span) for span in state["spans"].tolist()]
-
-
 @pytest.fixture
-def gliders(monkeypatch):
-    """Bodies whose name begins with "glider" have movers of their own."""
-    shared = worlds.mover_for
-    monkeypatch.setattr(
-        worlds,
-        "mover_for",
-        lambda body, world: Glider(world, body) if body.name.startswith("glider") else shared(body, world),
-    )
+def drift():
+    """One more model, with a mover of its own."""
+    with drift_known() as kind:
+        yield kind
 
 
-def test_each_body_is_moved_by_its_own_mover(gliders, tmp_path):
+def test_each_body_is_moved_by_its_own_mover(drift, tmp_path):
     """Phyxel bodies do as they would without others beside them, wherever those stand in the list."""
+
+    def mixed_world():
+        drifting = [box(name=name, at=(x, 0, 0), model="drift") for name, x in (("one", 5), ("two", 7))]
+        return world_of(drifting[0], box(name="tom"), drifting[1], box(name="tim", at=(2, 0, 0)), px.Ground(-0.5))
+
     alone = world_of(box(name="tom"), box(name="tim", at=(2, 0, 0)), px.Ground(-0.5))
-    bodies = [box(name="glider", at=(5, 0, 0)), box(name="tom"), box(name="gliders", at=(7, 0, 0))]
-    mixed = world_of(*bodies, box(name="tim", at=(2, 0, 0)), px.Ground(-0.5))
-    for world in (alone, mixed):
+    mixed, again = mixed_world(), mixed_world()
+    for world in (alone, mixed, again):
         world.at(0.05, lambda w: w.bodies[-1].drag([3], (0.01, 0, 0)))
+    for world in (alone, mixed):
         world.advance(0.1)
     assert [state(mixed)[k] for k in (2, 3, 6, 7)] == state(alone)
-    glider, mover = bodies[0], mixed.mover_of(bodies[0])
-    assert mover is not mixed.mover_of(bodies[2]) and mixed.mover_of(bodies[1]) is mixed.phyxels
-    assert mover.spans == [(0.0, 0.05), (0.05, pytest.approx(0.05))] and mover.time == mixed.time
-    assert glider.positions[0, 1] - glider.birth[0, 1] == pytest.approx(-0.5 * G * 0.1**2)
-    assert glider.velocities[0, 1] == pytest.approx(-G * 0.1)
-    assert (glider.displacement_at(glider.birth[:2]) == 3).all() and glider.diagnostics() == {"mass": 7.0}
-    assert (glider.stress == 1).all()
-    assert [set(piece) for piece in mixed.pieces()] == [{body} for body in (bodies[1], mixed.bodies[3], *bodies[::2])]
+    one, tom, two, tim = mixed.bodies
+    mover = mixed.mover_of(one)
+    assert mover is mixed.mover_of(two) and mixed.mover_of(tom) is phyxels_of(mixed) is not mover
+    assert mover.spans == [(0.0, 0.05), (0.05, pytest.approx(0.05))]
+    assert one.positions[0, 1] - one.birth[0, 1] == pytest.approx(-0.5 * G * 0.1**2)
+    assert one.velocities[0, 1] == pytest.approx(-G * 0.1)
+    assert [set(piece) for piece in mixed.pieces()] == [{tom}, {tim}, {one}, {two}]
 
     mixed.save(tmp_path / "state.npz")
-    again = world_of(
-        *(box(name=body.name, at=tuple(body.birth.mean(axis=0))) for body in mixed.bodies), px.Ground(-0.5)
-    )
-    again.at(0.05, lambda w: w.bodies[-1].drag([3], (0.01, 0, 0)))
     again.restore(tmp_path / "state.npz")
     for world in (mixed, again):
         world.advance(0.1)
     assert state(again) == state(mixed)
 
 
-def test_a_mover_hears_what_its_body_does(gliders):
-    body = box(name="glider")
+def test_a_mover_hears_what_its_body_does(drift):
+    body = box(name="one", model="drift")
     world = world_of(body)
     mover = world.mover_of(body)
     for act, word in (
-        (lambda: body.change(young=2e5), "material_changed"),
-        (lambda: body.fix([0]), "holds_changed"),
-        (lambda: setattr(body, "force", (1, 0, 0)), "force_changed"),
-        (lambda: setattr(world, "gravity", NOWHERE), "surroundings_changed"),
-        (lambda: world.add(px.Ground(-5)), "surroundings_changed"),
+        (lambda: body.change(young=2e5), Change.MATERIAL),
+        (lambda: body.fix([0]), Change.HOLDS),
+        (lambda: setattr(body, "force", (1, 0, 0)), Change.FORCE),
+        (lambda: setattr(world, "gravity", NOWHERE), "surroundings"),
+        (lambda: world.add(px.Ground(-5)), "surroundings"),
         (lambda: world.settle(1e-3), ("settle", 1e-3)),
     ):
         mover.told.clear()
@@ -165,9 +118,9 @@ def test_a_mover_hears_what_its_body_does(gliders):
         assert mover.told == [word]
 
 
-def test_a_world_without_phyxel_bodies_makes_no_phyxel_model(gliders, monkeypatch, tmp_path):
+def test_a_world_without_phyxel_bodies_makes_no_phyxel_model(drift, monkeypatch, tmp_path):
     monkeypatch.setattr("phyxel.movers.phyxel_bodies.PhyxelModel", None)
-    world = world_of(box(name="glider"), px.Ground(-5))
+    world = world_of(box(name="one", model="drift"), px.Ground(-5))
     world.advance(0.1)
     world.settle()
     world.save(tmp_path / "state.npz")
@@ -756,8 +709,8 @@ def test_reading_a_surface_needs_a_world():
 
 def unstable(world: px.World, factor: float = 50.0) -> None:
     """From now on the world steps far beyond what is stable."""
-    stable = world.phyxels.model.stable_step
-    world.phyxels.model.stable_step = lambda: factor * stable()
+    stable = phyxels_of(world).model.stable_step
+    phyxels_of(world).model.stable_step = lambda: factor * stable()
 
 
 def test_a_blow_up_names_the_body_and_the_time():
@@ -778,27 +731,27 @@ def test_one_velocity_that_is_no_number_is_a_blow_up(dt):
     first, second = box(), box(name="sick", at=(2, 0, 0))
     world = world_of(first, second)
     world.advance(0.01)
-    low, _ = world.phyxels.model.ranges[1]
-    v = world.phyxels.model.v.numpy()
+    low, _ = phyxels_of(world).model.ranges[1]
+    v = phyxels_of(world).model.v.numpy()
     v[low + 5] = np.nan
-    world.phyxels.model.v.assign(v)
+    phyxels_of(world).model.v.assign(v)
     with pytest.raises(BlowUpError, match="sick"):
         world.advance(dt)
 
 
 def test_the_fastest_node_is_no_number_if_any_is_none():
     world = world_of(box())
-    v = world.phyxels.model.v.numpy()
+    v = phyxels_of(world).model.v.numpy()
     v[5] = np.nan
-    world.phyxels.model.v.assign(v)
-    assert np.isnan(world.phyxels.model.fastest())
+    phyxels_of(world).model.v.assign(v)
+    assert np.isnan(phyxels_of(world).model.fastest())
 
 
 def test_energy_from_nowhere_is_a_blow_up():
     body = box(name="eve", velocity=(1, 0, 0))
     world = world_of(body, gravity=NOWHERE)
     world.advance(2.0)
-    world.phyxels.model.v.assign(10 * world.phyxels.model.v.numpy())
+    phyxels_of(world).model.v.assign(10 * phyxels_of(world).model.v.numpy())
     with pytest.raises(BlowUpError, match="eve"):
         for _ in range(50):
             world.advance(0.05)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Iterator
 
-from phyxel.bench.registry import BenchSetting, Result
+from phyxel.bench.registry import BenchSetting, Result, median_seconds
 from phyxel.body import Body
 from phyxel.fields import Filling, Push
 from phyxel.material import Membrane
@@ -82,11 +81,8 @@ def _igea(setting: BenchSetting, links: str) -> Result:
 
 
 def _rate(world: World) -> float:
-    world.advance(1 / 240)
-    seconds = []
-    for _ in range(STEPS):
-        start = time.perf_counter()
+    def step() -> None:
         world.advance(1 / 240)
         world.synchronize()
-        seconds.append(time.perf_counter() - start)
-    return 1 / statistics.median(seconds)
+
+    return 1 / median_seconds(step, STEPS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -14,11 +13,11 @@ from numpy.typing import NDArray
 from phyxel.body import checks
 from phyxel.body.appearance import Appearance
 from phyxel.body.birth import Pose, filled, sheeted
-from phyxel.body.fragments import Remnant, crack_for, reach_beside_cracks, unbroken
-from phyxel.body.holds import Handle, Motion, OpenPath, stays, turn_of, way_of
-from phyxel.body.picking import picked, surfel_at
+from phyxel.body.fragments import Remnant, Thrown, crack_for, unbroken
+from phyxel.body.holds import Handle, HoldMotion, OpenPath, picked, stays, surfel_at, turn_of, way_of
 from phyxel.body.placement import Anchor
-from phyxel.body.spaces import space_of
+from phyxel.body.protocols import AtBirth, BodyWorld, Change, Nodal
+from phyxel.body.shape import NodeData, Shape, certificate_of
 from phyxel.cache import T
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture, scattered
@@ -26,25 +25,23 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
 from phyxel.material.look import look_named
 from phyxel.material.ramp import Ramp
-from phyxel.material.substance import Substance, check_moves, melt_of, usual_material
+from phyxel.material.substance import Substance, melt_of
 from phyxel.material.variation import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
-from phyxel.models.phyxel.model import PhyxelPart
+from phyxel.models.kind import KINDS, ModelKind, named, public_kinds
 from phyxel.points.cloud import PointCloud
-from phyxel.points.splats import Splats
 from phyxel.region import Spot, Vector, Where, as_vector, select
 from phyxel.solid.distance_grid import DistanceGrid
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING, Solid
-from phyxel.surface.hull import Hull
+from phyxel.surface.hull import Hull, PressedSkin
+from phyxel.surface.motion import Motion
 from phyxel.surface.ring import Ring
-from phyxel.surface.skin import PressedSkin
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
     from phyxel.body.probes import Probe
     from phyxel.body.skeleton import Skeleton
-    from phyxel.world import World
 
 Floats = NDArray[np.float64]
 
@@ -108,67 +105,92 @@ class Body:
     ) -> None:
         self.name = checks.name_for(cloud, material, name)
         checks.check_kinds(self.name, refine=refine, parts=parts, vary=vary or {})
-        checks.check_choices(self.name, model=model, integrator=integrator, surface=surface, basis=basis)
-        checks.check_model(self.name, model, integrator, basis, modes)
-        checks.check_sheet(self.name, model, links, warp, surface, refine)
         self.model = model
         """what moves it"""
-        self.integrator, self.basis, self.modes = integrator, basis, modes
+        kind = checks.kind_named(self.name, model)
+        given = {"surface": surface, "refine": refine, "basis": basis, "modes": modes, "links": links, "warp": warp}
+        checks.check_options(self.name, kind, integrator, given)
+        checks.check_support(self.name, support)
+        self.integrator, self.basis, self.modes, self.support = integrator, basis, modes, support
         self.blends = surface != "carried"
         """whether the surface is blended with an implicit skin while the body flows"""
-        checks.check_support(self.name, support)
-        self.friction = friction
-        self.look = look
+        self.friction, self.look = friction, look
         self._force = np.zeros(3)
         pose = Pose(self.name, at, rotate, size)
-        if model == "particles":
-            made = sheeted(pose, cloud, links, warp)
-        else:
-            made = filled(pose, cloud, model, basis, nodes, closing, refine)
+        made = (
+            filled(pose, cloud, kind, basis, nodes, closing, refine)
+            if kind.has_inside
+            else sheeted(pose, cloud, links, warp)
+        )
         self.made = made
         """what it has at birth, together with bodies that were born alike"""
-        self.cloud, self.placement, self.sheet = made.cloud, made.placement, made.sheet
-        self.birth: Floats = made.X
-        """X in the first reference shape [m], shape (n, 3)"""
-        self.volumes: Floats = made.volumes
-        """[m³], shape (n,)"""
-        self.reach: Floats = made.reach
-        """how far nodes are from the surface at birth [m], shape (n,)"""
+        self.cloud, self.sheet = made.cloud, made.sheet
         self.anchor = Anchor(made.unit, made.middle, made.middle.copy())
         self.born = Anchor(made.unit, made.middle, made.middle)
+        self.shape = Shape(made, self.born)
         self.reshaped = False
         """whether the reference shape is not that of birth"""
         self.has_melted = False
         self.hull = Hull()
         """what wind presses on"""
-        self.start_velocities: Floats = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
-        """[m/s], shape (n, 3)"""
-        recipe = Recipe(self, material or usual_material(model), parts, vary or {})
-        check_moves(self.name, model, recipe, recipe.base)
-        self._consist_of(Substance.at_birth(recipe))
-        self.first_mixture = self.mixture
-        """what each node was made of at birth"""
-        self.support = support
+        velocities = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
+        self.seed = checks.checked_seed(self.name, seed)
+        luck = np.random.default_rng(seed).standard_normal(len(made.X))
+        self.nodes = NodeData(made.X, made.volumes, made.reach, velocities, luck)
+        """what each node has from birth on"""
+        recipe = Recipe(self, material or kind.usual(), parts, vary or {})
+        checks.check_moves(self.name, kind, recipe, recipe.base)
+        self.substance = Substance.at_birth(recipe)
+        """what it is made of"""
+        self._weigh()
         self.fracture: Fracture | None = None
         """its cracks and the rules by which they run; none if it cannot crack"""
-        self.seed = checks.checked_seed(self.name, seed)
-        self.luck: Floats = np.random.default_rng(seed).standard_normal(len(self.birth))
-        """by how many standard deviations nodes are stronger than their material, shape (n,)"""
         self._may_crack()
         self.handles: list[Handle] = []
-        self._world: World | None = None
+        self._world: BodyWorld | None = None
+        self._space: Any = None
         self.whole = self.name
         """the name of the body that it was once part of, or its own"""
         self.remnant: Remnant | None = None
         """of a piece: what it knows of that which has parted from it"""
+        self.thrown: Thrown | None = None
+        """of a crumb: how it starts"""
         self.guide: DistanceGrid | None = None
         """distances of its solid, for contact; known when first needed"""
-        self.certificate: bytes = self._signature()
+        self.certificate = certificate_of(self)
         """what it was at birth, whole, as a hash"""
-        self._parted_at = 0
+        self.parted_at = 0
         """revision of the cracks at which it was last asked whether it has parted"""
         self.appearance = Appearance(self, inside)
         """what is seen of it"""
+
+    @property
+    def kind(self) -> ModelKind:
+        """What its model is and can."""
+        return KINDS[self.model]
+
+    # What its nodes have from birth on
+
+    @property
+    def birth(self) -> Floats:
+        """X in the first reference shape [m], shape (n, 3)"""
+        return self.nodes.X
+
+    @property
+    def volumes(self) -> Floats:
+        """[m³], shape (n,)"""
+        return self.nodes.volumes
+
+    @property
+    def start_velocities(self) -> Floats:
+        """[m/s], shape (n, 3)"""
+        return self.nodes.velocities
+
+    def _weigh(self) -> None:
+        """A thin surface is as heavy as it is thick now."""
+        if self.sheet is not None:
+            volumes = self.unit**2 * self.sheet.areas * self.mixture.number("thickness")
+            self.nodes = replace(self.nodes, volumes=volumes)
 
     @property
     def solid(self) -> Solid:
@@ -204,7 +226,7 @@ class Body:
     @property
     def reference(self) -> Floats:
         """X [m], shape (n, 3): the shape at birth; of what has melted, that in which strain was last absorbed."""
-        return self.centre + self.unit * self._field("X") if self.reshaped else self.birth
+        return self.centre + self.unit * self.nodal.X if self.reshaped else self.birth
 
     @property
     def places(self) -> Floats:
@@ -212,67 +234,42 @@ class Body:
         its shape was last absorbed."""
         return self.reference if self.has_melted else self.birth
 
-    def be_born_again(self) -> None:
-        """Forget every reference shape but the first."""
-        born = self.born
-        self.anchor = Anchor(born.unit, born.centre, born.origin.copy())
-        self.appearance.outdate()
-        self.reshaped = self.has_melted = False
-
-    # Placement: cloud coordinates -> world
-
-    @property
-    def rotation(self) -> Floats:
-        """How the cloud's axes stand in the world, 3 × 3."""
-        return self.placement.rotation
-
-    def placed(self, positions: NDArray[np.floating]) -> Floats:
-        """Where (m, 3) places of the cloud are in the shape at birth [m], shape (m, 3)."""
-        return self.placement.placed(positions)
+    # Where it lies
 
     def placed_cloud(self) -> Floats:
-        """Where the cloud's points are in the reference shape [m], shape (m, 3)."""
-        return self.placed(self.cloud.positions)
+        """Where the cloud's points are in the shape at birth [m], shape (m, 3)."""
+        return self.shape.placement.placed(self.cloud.positions)
 
-    def placed_splats(self) -> Splats | None:
-        """The cloud's Gaussian splats, if it has some, turned and scaled as the body was; not moved."""
-        return None if self.cloud.splats is None else self.cloud.splats.turned(self.placement.scale, self.rotation)
-
-    def in_units(self, positions: Floats) -> Floats:
-        """Positions [m] at birth in body units, which cracks count in: spacings about the middle."""
-        return (positions - self.born.centre) / self.born.unit
-
-    def _in_cloud(self, positions: NDArray[np.floating]) -> Floats:
-        """Positions (n, 3) at birth, in body units, in the cloud's coordinates."""
-        return self.placement.unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
+    @property
+    def birth_places(self) -> Floats:
+        """X at birth in body units, shape (n, 3): what cracks count in."""
+        return self.shape.in_units(self.birth)
 
     def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid, past cracks."""
-        seen = self.sees_in_solid(one, other)
+        seen = self.shape.sees(one, other)
         return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
-
-    def sees_in_solid(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """The same as if there were no cracks."""
-        if self.sheet is not None:
-            return np.ones(len(one), bool)
-        return self.solid.sees(self._in_cloud(one), self._in_cloud(other))
-
-    def depth_in_whole(self, positions: NDArray[np.floating]) -> Floats:
-        """How deep (n, 3) positions at birth lie in the solid that it is, or was once part of, all in body units,
-        shape (n,)."""
-        return -self.solid.distance(self._in_cloud(positions)) * (self.placement.scale / self.born.unit)
 
     def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
         """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,). What
         has parted from it is outside."""
-        distance = -self.depth_in_whole(positions)
+        distance = -self.shape.depth(positions)
         return distance if self.remnant is None else self.remnant.narrowed(positions, distance)
 
-    @cached_property
+    @property
     def space(self) -> Any:
-        """The fields (`Space`) a Galerkin or modal body can have; a phyxel body is asked for its modes in them. A crumb
-        has a `RigidSpace`."""
-        return space_of(self, self._in_world("space").device)
+        """The displacement fields that it can have: a `Space`, or of a crumb a `RigidSpace`. A phyxel body is asked for
+        its modes in them."""
+        if self._space is None:
+            make = self.kind.space
+            if make is None:
+                raise self.no_solid("space")
+            self._space = make(self, self._in_world("space").device)
+        return self._space
+
+    @space.setter
+    def space(self, space: Any) -> None:
+        self._space = space
 
     @cached_property
     def ring(self) -> Ring:
@@ -286,40 +283,14 @@ class Body:
     @property
     def outermost(self) -> NDArray[np.int64]:
         """Nodes that may touch something, shape (k,): those on the surface."""
-        return np.flatnonzero(self.reach == 0)
-
-    def part(self) -> PhyxelPart:
-        """What the model takes, in units of the mean node spacing about the origin."""
-        return PhyxelPart(
-            positions=(self.birth - self.centre) / self.unit,
-            velocities=self.start_velocities / self.unit,
-            volumes=self.volumes / self.unit**3,
-            reach=reach_beside_cracks(self),
-            unit=self.unit,
-            support=self.support,
-            sees=self.sees,
-        )
+        return np.flatnonzero(self.nodes.reach == 0)
 
     # Falling apart
-
-    def _signature(self) -> bytes:
-        digest = hashlib.sha256(f"{self.model} {self.basis} {self.modes}".encode())
-        if self.sheet is not None:
-            digest.update(self.sheet.elements.index.tobytes() + self.sheet.elements.kind.tobytes())
-        digest.update(np.ascontiguousarray(self.birth).tobytes())
-        digest.update(np.ascontiguousarray(self.volumes).tobytes())
-        digest.update(self.mixture.signature())
-        return digest.digest()
-
-    @property
-    def birth_places(self) -> Floats:
-        """X at birth in body units, shape (n, 3): what cracks count in."""
-        return self.in_units(self.birth)
 
     @property
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
-        return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self.luck)
+        return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self.nodes.luck)
 
     @property
     def is_brittle(self) -> bool:
@@ -343,7 +314,7 @@ class Body:
         fracture.cut(crack)
         self.fracture = fracture
         if self._world is not None:
-            self._world.mover_of(self).cut(self)
+            self._world.changed(Change.CRACK, self)
 
     def check_cut(
         self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None
@@ -351,27 +322,6 @@ class Body:
         """What `cut` would put in, and into what; refuse what it would refuse."""
         self.needs_solid("cut")
         return crack_for(self, at, normal, radius, ahead)
-
-    def may_have_parted(self) -> bool:
-        """Whether its cracks have changed since this was last checks."""
-        if self.model == "rigid":
-            return False
-        now = 0 if self.fracture is None else self.fracture.cracks.revision
-        before, self._parted_at = self._parted_at, now
-        return now != before and not self.reshaped
-
-    def crumble(self) -> None:
-        """Be a crumb, which cannot bend, from now on."""
-        self.model = "rigid"
-        self.forget_space()
-
-    def forget_space(self) -> None:
-        """Find it anew when it is next asked for."""
-        self.__dict__.pop("space", None)
-
-    def has_side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether places (k, 3) at birth, in body units, near cracks are on a side of them that is part of it, (k,)."""
-        return np.ones(len(places), bool) if self.remnant is None else self.remnant.side(places)
 
     # What a user changes
 
@@ -412,18 +362,12 @@ class Body:
         self.check_material(material)
         self._become_of(replace(self.substance.made_of(material), ramp=None))
 
-    def _consist_of(self, substance: Substance) -> None:
-        self.substance = substance
-        """what it is made of"""
-        if self.sheet is not None:
-            self.volumes = self.unit**2 * self.sheet.areas * self.mixture.number("thickness")
-
     def _become_of(self, substance: Substance) -> None:
-        before = self.mixture
-        self._consist_of(substance)
+        before, self.substance = self.mixture, substance
+        self._weigh()
         self._may_crack()
         if self._world is not None:
-            self._world.material_changed(self, before)
+            self._world.changed(Change.MATERIAL, self, before)
 
     def melt(self, where: Where | None = None, viscosity: float | None = None) -> None:
         """Let the body, or part of it, flow. `viscosity` [Pa s]: honey has 10; without it, one with which a body of
@@ -435,7 +379,7 @@ class Body:
 
     def check_material(self, material: Material) -> None:
         """Refuse a material that its model cannot move."""
-        check_moves(self.name, self.model, self.substance.recipe, material)
+        checks.check_moves(self.name, self.kind, self.substance.recipe, material)
 
     def check_melts(self) -> None:
         """Refuse to melt what its model cannot move then."""
@@ -502,13 +446,13 @@ class Body:
     def force(self, force: Vector) -> None:
         self._force = as_vector(f"{self.name}: force", force)
         if self._world is not None:
-            self._world.mover_of(self).force_changed(self)
+            self._world.changed(Change.FORCE, self)
 
     def fix(self, where: Where) -> Handle:
         """Hold nodes where they are."""
         return self.drag(where)
 
-    def drag(self, where: Where, to: Motion | OpenPath = (0.0, 0.0, 0.0), turn: Motion | None = None) -> Handle:
+    def drag(self, where: Where, to: HoldMotion | OpenPath = (0.0, 0.0, 0.0), turn: HoldMotion | None = None) -> Handle:
         """Move nodes by `to` [m] from where they are now, and turn them about their middle by `turn` (degrees about x,
         y, z, in this order): three numbers, reached in the next 1/60 s; a function of the world's time [s]; or
         keyframes, a list of (time [s], three numbers), straight and evenly between them from now on, or an `OpenPath`,
@@ -544,7 +488,7 @@ class Body:
     def held(self, where: Where) -> tuple[NDArray[np.int64], Floats]:
         """The nodes that `fix` and `drag` would hold, and their reference positions [m], shape (k, 3). Of a spot
         without a radius, on a body whose model has a displacement everywhere: no nodes, but the surfel itself."""
-        if self.model not in ("phyxel", "particles") and isinstance(where, Spot) and where.radius is None:
+        if self.kind.carried_by == "shape functions" and isinstance(where, Spot) and where.radius is None:
             return np.zeros(0, np.int64), surfel_at(self, where.at)[None]
         nodes = self._nodes(where)
         return nodes, self.reference[nodes]
@@ -580,27 +524,28 @@ class Body:
             body.handles.clear()
             body._holds_changed()
         self.origin = self.origin + way
-        world.mover_of(self).put_down(together)
+        for body in together:
+            world.changed(Change.PLACE, body)
         world.revision += 1
 
     def _holds_changed(self) -> None:
         if self._world is not None:
-            self._world.mover_of(self).holds_changed(self)
+            self._world.changed(Change.HOLDS, self)
 
     # What a user reads
 
     @property
     def skin(self) -> PressedSkin:
         """What wind and the like can press on: at birth, or of what has melted, some moments ago."""
-        moment = self._in_world("skin").phyxels.pool.surfaced if self.has_melted else -1
-        return self.hull.skin(self, moment)
+        return self.hull.skin(self.anchor.surfaced if self.has_melted else -1, self.appearance.pressed_skin)
 
     @property
     def skin_deformation(self) -> Floats:
         """J of each node against the shape that `skin` is of, shape (n, 3, 3)."""
         if self.has_melted:
             return np.broadcast_to(np.eye(3), (len(self.birth), 3, 3))
-        return (np.eye(3) + self._field("gradient")) @ self._field("past")
+        nodal = self.nodal
+        return (np.eye(3) + nodal.gradient) @ nodal.past
 
     @property
     def masses(self) -> Floats:
@@ -610,23 +555,23 @@ class Body:
     @property
     def positions(self) -> Floats:
         """x [m], shape (n, 3)"""
-        u = self._field("u")
+        u = self.nodal.u
         return self.origin + (self.reference - self.centre) + self.unit * u
 
     @property
     def velocities(self) -> Floats:
         """v [m/s], shape (n, 3)"""
-        return self.start_velocities.copy() if self._world is None else self.unit * self._field("v")
+        return self.start_velocities.copy() if self._world is None else self.unit * self.nodal.v
 
     @property
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)"""
-        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.mover_of(self).stress_of(self)
+        return self.nodal.stress
 
     @property
     def plastic_strain(self) -> Floats:
         """Permanent strain, shape (n, 3, 3)"""
-        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.field(self, "plastic")
+        return self.nodal.plastic
 
     @property
     def surface(self) -> Surfels:
@@ -640,10 +585,9 @@ class Body:
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        if self._world is None:
-            return np.zeros(places.shape)
-        return self._world.mover_of(self).displacement_at(self, places)
+        if self.nodal.unmoved:
+            return np.broadcast_to(self.origin - self.centre, np.asarray(X).reshape(-1, 3).shape)
+        return self.probe(X).displacement()
 
     def strain_at(self, X: NDArray[np.floating]) -> Floats:
         """Green's strain ½(JᵀJ − I), J = I + ∇u, at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
@@ -661,27 +605,32 @@ class Body:
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and
         potential energy [J], volume [m³]."""
-        return self._in_world("diagnostics").mover_of(self).diagnostics(self)
+        return self._in_world("diagnostics").mover_of(self).diagnostics([self])[0]
 
-    def _field(self, name: str) -> NDArray[np.float64]:
-        if self._world is None:
-            shape = (len(self.birth), 3, 3) if name == "gradient" else (len(self.birth), 3)
-            return np.zeros(shape)
-        return self._world.field(self, name)
+    @property
+    def motion(self) -> Motion:
+        """What its surfels follow."""
+        return self._in_world("motion").mover_of(self).motion(self)
+
+    @property
+    def nodal(self) -> Nodal:
+        """What its nodes have now, in its units."""
+        return AtBirth(self) if self._world is None else self._world.mover_of(self).nodal(self)
 
     def needs_solid(self, what: str) -> None:
         """Refuse what only a solid can do or has."""
-        if self.model == "particles":
+        if not self.kind.has_inside:
             raise self.no_solid(what)
 
     def no_solid(self, what: str) -> PhyxelError:
         """What to say to who asks a thin surface for what only a solid can do or has."""
+        solids = named(kind for kind in public_kinds() if kind.has_inside and kind.can("crack"))
         return PhyxelError(
-            f'{self.name}: {what}: model = "particles" is a thin surface, which neither cracks nor melts and has '
-            'no inside; "phyxel" and "galerkin" make it a solid'
+            f'{self.name}: {what}: model = "{self.model}" is a thin surface, which neither cracks nor melts and has no '
+            f"inside; {' and '.join(solids)} make it a solid"
         )
 
-    def _in_world(self, what: str) -> World:
+    def _in_world(self, what: str) -> BodyWorld:
         if self._world is None:
             raise PhyxelError(f"{self.name}: {what} needs a world; call world.add(body) first")
         return self._world

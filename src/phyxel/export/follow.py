@@ -12,7 +12,7 @@ from phyxel.body import Body
 from phyxel.export.decompose import rotations_of
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
-from phyxel.surface.carried import keep_out
+from phyxel.surface.walls import keep_out
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def _times(matrices: Floats, vectors: Floats) -> Floats:
 def at_surfels(body: Body, values: Floats) -> Floats:
     """What vary over the nodes (n, k), where the surfels are now, shape (m, k): a weighted fit of a linear field to the
     nodes around each; of a particle surface, parts of which may lie on each other, that of the particle itself."""
-    if body.sheet is not None:
+    if not body.kind.has_inside:
         return values[nearest(body.surface.positions, body.positions, 1)[1][:, 0]]
     points, nodes = ((x - body.origin) / body.unit for x in (body.surface.positions, body.positions))
     shares = Carriers.found(points, nodes).matrix(len(nodes))
@@ -98,9 +98,9 @@ def _covariance(shares: csr_matrix, one: Floats, other: Floats) -> Floats:
 
 def kept_out(body: Body, positions: Floats) -> Floats:
     """Positions (m, 3) [m] of a body's skin, those that have got into a collider put onto its surface."""
-    world = body._in_world("a mesh")
-    local = wp.array((positions - body.origin).astype(np.float32), dtype=wp.vec3, device=world.device)
-    walls = world.mover_of(body).walls(body)
-    touches = wp.zeros(len(positions), dtype=wp.int32, device=world.device)
-    dev.launch(keep_out, len(positions), [*walls, body.unit, local, touches, 1], world.device)
-    return body.origin + local.numpy()
+    motion = body.motion
+    walls, device = motion.walls, motion.walls.device
+    local = dev.as_vectors(positions - motion.origin, device)
+    touches = wp.zeros(len(positions), dtype=wp.int32, device=device)
+    dev.launch(keep_out, len(positions), [walls.table, walls.body, motion.unit, local, touches, 1], device)
+    return motion.origin + local.numpy()

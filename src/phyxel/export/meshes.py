@@ -110,7 +110,7 @@ def mesh_of(body: Body) -> BodyMesh:
 
 def check_has_mesh(body: Body) -> None:
     """Refuse a surface of points alone: what is between them is not known."""
-    if body.sheet is not None and body.cloud.faces is None:
+    if not body.kind.has_inside and body.cloud.faces is None:
         raise PhyxelError(
             f"{body.name}: its points have no faces, of which a mesh could be made; write points, or bring a mesh"
         )
@@ -147,7 +147,8 @@ def _found_skin(body: Body) -> _Skin:
         mesh = opened(
             mesh, list(body.fracture.cracks), whole.inside, body.appearance.inner_color, OFFSET * whole.spacing
         )
-        mesh = mesh.kept(body.has_side(mesh.middles))
+        if body.remnant is not None:
+            mesh = mesh.kept(body.remnant.side(mesh.middles))
     places = body.born.centre + body.born.unit * mesh.points
     return _Skin(Follower(body, places), mesh.normals, mesh.colors, mesh.faces, parting_of(body), mesh.uv)
 
@@ -165,9 +166,9 @@ def _mesh_at_birth(body: Body) -> Triangles:
         cell = COARSENESS * float(np.median(mean_spacing(cloud.positions, 6)))
         lower, upper = solid.lower - 2 * cell, solid.upper + 2 * cell
         vertices, faces = isosurface(solid.distance, lower, upper, cell, near=cloud.positions)
-    normals = _unit(np.asarray(solid.gradient(vertices), np.float64)) @ body.rotation.T
+    normals = _unit(np.asarray(solid.gradient(vertices), np.float64)) @ body.shape.rotation.T
     rest = body.appearance.whole_surface.rest
-    points = (body.placed(vertices) - body.born.centre) / body.born.unit
+    points = (body.shape.placement.placed(vertices) - body.born.centre) / body.born.unit
     colors = np.asarray(rest.colors, np.float64)[nearest(points, rest.positions, 1)[1][:, 0]]
     return Triangles(points, normals, colors, np.asarray(faces, np.int64), uv)
 

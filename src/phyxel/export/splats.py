@@ -52,14 +52,14 @@ def splats(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
 
 def splat_columns(body: Body) -> Columns:
     """The properties of a body's splats as they are now."""
-    given = body.placed_splats()
+    given = body.appearance.placed_splats()
     return _made_of_surfels(body) if given is None or not keeps_its_shape(body) else _moved(body, given)
 
 
 def _moved(body: Body, given: Splats) -> Columns:
     if body not in _followers:
         assert body.cloud.splats is not None
-        _followers[body] = Follower(body, body.placed(body.cloud.splats.positions))
+        _followers[body] = Follower(body, body.shape.placement.placed(body.cloud.splats.positions))
     follower, carried = _followers[body], body.surface.carried
     J = follower.deformation(body)
     positions = follower.positions(body, J)

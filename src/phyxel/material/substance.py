@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.errors import PhyxelError
 from phyxel.material.material import Material, Mixture
-from phyxel.material.membrane import Membrane
 from phyxel.material.ramp import Ramp
 from phyxel.material.variation import Recipe
-from phyxel.models.protocol import check_solid
 
 MELTING_TIME = 0.05
 """Viscosity of a melt over the pressure of its own height [s], unless it is given."""
@@ -96,29 +93,3 @@ def melt_of(solid: Material, viscosity: float | None, height: float) -> Material
         yield_strain=None,
         yield_stress=None,
     )
-
-
-def usual_material(model: str) -> Material:
-    """What a body is made of unless it is told."""
-    return Membrane.latex() if model == "particles" else Material.rubber()
-
-
-def check_moves(name: str, model: str, recipe: Recipe, material: Material) -> None:
-    """Refuse a basic material with which the model of a body of this name cannot move it."""
-    materials = recipe.mixed(material).materials
-    membranes = [isinstance(one, Membrane) for one in materials]
-    if model == "particles" and not all(membranes):
-        raise PhyxelError(
-            f'{name}: model = "particles" is a thin surface: give a Membrane, which has a thickness, for example '
-            'px.Membrane.cotton(), in a scene preset = "cotton"'
-        )
-    if model != "particles" and any(membranes):
-        raise PhyxelError(
-            f'{name}: a Membrane is for model = "particles"; model = "{model}" is a solid: give a Material, for '
-            'example px.Material.rubber(), in a scene preset = "rubber"'
-        )
-    if model not in ("phyxel", "particles"):
-        try:
-            check_solid(model, materials)
-        except PhyxelError as error:
-            raise PhyxelError(f"{name}: {error}") from None

@@ -1,4 +1,4 @@
-"""Bodies that move on their own and meet each other: impulses within a step.
+"""Galerkin bodies and crumbs that meet each other (physics 15.8): impulses within a step.
 
 Each body has gone its step without the others. Impulses p at points where two have come into each other, equal and
 opposite, then change where the step ended: by W p, W = Σ G H⁻¹ Gᵀ/Δt over the two, with H the system of an implicit
@@ -18,15 +18,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from phyxel.mls.shape_functions import entries_of
-from phyxel.models.modal.constraints import SINGULAR, sweep_contacts
+from phyxel.mls.shape_values import entries_of
+from phyxel.models.coulomb import NEAR, along_axes, from_axes, solved
 from phyxel.models.protocol import Tangible
+from phyxel.rotation import axes_about
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -35,8 +35,6 @@ POINTS, PLANES = 1.0, 0.5
 """How far points that meet others are apart, and surfels whose planes they meet [spacings]."""
 DEEPEST = 1.0
 """Spacings that a point may be inside another body: what is deeper is on its far side."""
-NEAR = 0.1
-"""Gap [spacings] below which a point may come to touch something in this step."""
 AROUND = 6
 """Surfels around a point that say whether it is outside."""
 FACING = -0.25
@@ -273,18 +271,10 @@ def _contacts(
     away = (place - other.skin[surfels])[:, :, None]
     beside = np.asarray(np.linalg.solve(other.deformation[surfels], away)[:, :, 0], np.float64)
     rows = one.outline.rows(points), other.outline.rows(surfels, beside)
-    axes = axes_of(normal)
+    axes = axes_about(normal)
     moved = rows[0] @ one.way - rows[1] @ other.way
     way = np.einsum("kab,kb->ka", axes, moved)
     return FieldContacts(a, b, rows, axes, gap, way, math.sqrt(one.friction * other.friction))
-
-
-def axes_of(normal: Floats) -> Floats:
-    """Normals (k, 3) and two tangents of each, shape (k, 3, 3)."""
-    helper = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
-    first = np.cross(normal, helper)
-    first /= np.linalg.norm(first, axis=1)[:, None]
-    return np.stack([normal, first, np.cross(normal, first)], axis=1)
 
 
 def _fewer(contacts: FieldContacts, count: int) -> FieldContacts:
@@ -331,8 +321,7 @@ def _resolve(parties: Sequence[Party], contacts: list[FieldContacts], dt: float)
         goal = np.zeros_like(way)
         goal[:, 0] = np.where(deep, -math.expm1(-dt / TAKEN_BACK) * gap, np.maximum(gap, 0.0))
         shifts = solved(W, goal, np.zeros(len(gap)))
-    along = np.swapaxes(axes, 1, 2)
-    pushes, moves = ((along @ part[:, :, None])[:, :, 0] for part in (impulses, shifts))
+    pushes, moves = from_axes(axes, impulses), from_axes(axes, shifts)
     for body, sign, rows, which in shares:
         per_unit = sign[:, None] / parties[body].unit ** 2
         party = parties[body]
@@ -367,21 +356,3 @@ def _shares(contacts: list[FieldContacts]) -> Iterator[tuple[int, Floats, csr_ar
                     rows.append(one.rows[side])
                     which.append(start + np.arange(len(one.gap)))
         yield body, np.concatenate(signs), csr_array(vstack(rows)), np.concatenate(which)
-
-
-def along_axes(W: Floats, axes: Floats) -> Floats:
-    """A matrix (3k, 3k) between points, seen along axes (k, 3, 3) of each."""
-    blocks = W.reshape(len(axes), 3, len(axes), 3)
-    return np.einsum("iab,ibjc,jdc->iajd", axes, blocks, axes, optimize=True).reshape(W.shape)
-
-
-def solved(W: Floats, goal: Floats, friction: Floats) -> Floats:
-    """Impulses p (k, 3) with W p + goal ≥ 0 along normals that only push, = 0 along tangents within Coulomb's cone."""
-    size = np.sqrt(np.maximum(W.diagonal()[::3], 1e-300))  # a crumb weighs as much as a rock here
-    scale = np.repeat(size, 3)
-    matrix = np.ascontiguousarray(W / np.outer(scale, scale)).reshape(-1)
-    start = (goal.reshape(-1) / scale).copy()
-    total = wp.zeros(len(start), dtype=wp.float64, device="cpu")
-    arrays = [wp.array(part, dtype=wp.float64, device="cpu") for part in (matrix, start, friction)]
-    wp.launch(sweep_contacts, 1, inputs=[0, len(size), SINGULAR, *arrays, total], device="cpu")
-    return (total.numpy() / scale).reshape(-1, 3)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body import Body
+from phyxel.body.fragments import reach_beside_cracks
 from phyxel.body.holds import DRAG_TIME, Handle
+from phyxel.body.placement import Anchor
 from phyxel.body.probes import CarriedProbe, Probe
+from phyxel.body.protocols import Change, momenta_of
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import top_speed
 from phyxel.errors import BlowUpError, PhyxelError
@@ -22,18 +27,17 @@ from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import PairList
 from phyxel.models.phyxel import cuts
 from phyxel.models.phyxel.contact.impulses import BodyContact
-from phyxel.models.phyxel.model import PhyxelModel
+from phyxel.models.phyxel.model import PhyxelModel, PhyxelPart
 from phyxel.models.phyxel.relaxation import STEPS_OF_A_STAGE, relax
 from phyxel.movers.energy_guard import EnergyGuard
 from phyxel.movers.melting import Melting, is_fluid
-from phyxel.movers.mover import Floats, Piece
+from phyxel.movers.mover import Floats, MoverWorld, Parts, Piece
+from phyxel.movers.phyxel_contact import contact_of, place_contact
 from phyxel.movers.phyxel_cracks import PhyxelCracks
 from phyxel.movers.surroundings import refuse_overlap
 from phyxel.state import State, prefixed, unprefixed
-from phyxel.surface.surfels import Surfels
-
-if TYPE_CHECKING:
-    from phyxel.world import World
+from phyxel.surface.motion import Motion
+from phyxel.surface.walls import Walls
 
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
@@ -49,6 +53,8 @@ SMALLEST_STEP, LARGEST_STEP = 0.7, 1.05
 """Size of a step over the stability limit between which it is kept."""
 ROOM_TO_SHRINK = 0.9
 """Size over the limit that is chosen when the old one no longer fits."""
+SUBSTEPS_OF_A_TICK = 8
+"""Leap-frog steps that a live view lets pass between two looks at most, so that hands are felt at once."""
 HOPELESS = 1e-4
 """Step over the period of the fastest vibration below which something is going wrong."""
 MOSTLY = 0.5
@@ -57,10 +63,57 @@ TURNING_STAGES = 8
 """Stages of settling within which a turn is done that takes no time: half a turn at once would go either way round."""
 
 
+class PhyxelNodes:
+    """What the nodes of a phyxel body have now (`body.protocols.Nodal`)."""
+
+    def __init__(self, mover: PhyxelBodies, body: Body) -> None:
+        self._mover, self._body = mover, body
+
+    @property
+    def unmoved(self) -> bool:
+        return not self._mover.is_made
+
+    def _own(self, array: wp.array) -> Floats:
+        return array.numpy()[self._mover.nodes_of(self._body)].astype(np.float64)
+
+    @property
+    def X(self) -> Floats:
+        return self._own(self._mover.model.matter.X)
+
+    @property
+    def past(self) -> Floats:
+        return self._own(self._mover.model.matter.past)
+
+    @property
+    def u(self) -> Floats:
+        # A scene that is being built asks already: no reason to make the model yet.
+        return np.zeros(self._body.birth.shape) if self.unmoved else self._own(self._mover.model.u)
+
+    @property
+    def v(self) -> Floats:
+        return self._own(self._mover.model.v)
+
+    @property
+    def gradient(self) -> Floats:
+        self._mover.model.ensure_forces()
+        return self._own(self._mover.model.forces.gradient)
+
+    @property
+    def plastic(self) -> Floats:
+        return self._own(self._mover.model.matter.plastic)
+
+    @property
+    def stress(self) -> Floats:
+        return self._mover.model.stress()[self._mover.nodes_of(self._body)].astype(np.float64)
+
+    def momenta(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        return momenta_of(self._body, nodes)
+
+
 class PhyxelBodies:
     """The mover of all phyxel bodies of a world: finds the stable step and moves them together."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: MoverWorld) -> None:
         self.world = world
         self.device = world.device
         self.bodies: list[Body] = []
@@ -68,9 +121,9 @@ class PhyxelBodies:
         """how far they have come [s]: ahead of the world's clock while they advance"""
         self.steps = 0
         self._model: PhyxelModel | None = None
-        self.pool = Melting(self)
+        self.melting = Melting(self)
         """what has melted"""
-        self.cracking = PhyxelCracks(self)
+        self.cracks = PhyxelCracks(self)
         self._energies = EnergyGuard(self.bodies)
         self._collider_speed = 0.0
         """the fastest a collider gets in the time that is being stepped over [m/s]"""
@@ -91,22 +144,10 @@ class PhyxelBodies:
         if self._model is not None:
             self._rebuild([np.arange(low, high) for low, high in self._model.ranges])
 
-    def cut(self, body: Body) -> None:
-        if self._model is not None:
-            self.cracking.follow()
-
-    def put_down(self, bodies: list[Body]) -> None:
-        self.model.stop([self.bodies.index(body) for body in bodies])
-        self.model.forget_contacts()
-        self._arrived += [body for body in bodies if body not in self._arrived]
-        self._energies.forget()
-        self.contact.outdate()
-        self._write_surroundings()
-
-    def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+    def divide(self, body: Body, pieces: Sequence[Body], nodes: Sequence[NDArray[np.int64]]) -> None:
         at = self.bodies.index(body)
         for piece in pieces:
-            self.cracking.take_after(piece, body)
+            self.cracks.take_after(piece, body)
         self.bodies[at : at + 1] = pieces
         self._energies.forget()
         if self._model is not None:
@@ -126,8 +167,13 @@ class PhyxelBodies:
         pairs, support = old.matter.near.pairs(), old.matter.support.numpy()
         self._make([(support[own], pairs.taken(own)) for own in order])
         self.model.take_over(old, np.concatenate(order))
-        self.pool.set_melt()
+        self.melting.set_melt()
         self._write_surroundings()  # forces of a melt know of walls, and may be asked for before the next step
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a model already."""
+        return self._model is not None
 
     @property
     def model(self) -> PhyxelModel:
@@ -142,22 +188,22 @@ class PhyxelBodies:
     def _make(self, known: list[tuple[Floats, PairList]]) -> None:
         """Make the model; supports and neighbours of the first bodies are known."""
         both = itertools.zip_longest(self.bodies, known)
-        parts = [replace(body.part(), known=one or self._neighbours_at_birth(body)) for body, one in both]
+        parts = [replace(part_of(body), known=one or self._neighbours_at_birth(body)) for body, one in both]
         model = self._model = PhyxelModel(parts, self.device)
         for index, body in enumerate(self.bodies):
-            model.set_material(index, body.mixture, body.rotation)
+            model.set_material(index, body.mixture, body.shape.rotation)
         for body in self.bodies[len(known) :]:
-            self.cracking.laid_out(body)
-        self.cracking.outdate()
+            self.cracks.laid_out(body)
+        self.cracks.outdate()
         self.renew_contact()
         self._write_holds()
         for body in self.bodies:
-            self.pool.take_in(body)
+            self.melting.take_in(body)
         dev.trim_memory()
 
     def _neighbours_at_birth(self, body: Body) -> tuple[Floats, PairList] | None:
         """Supports and neighbours of a body in which there is no crack."""
-        part, device = body.part(), self.device
+        part, device = part_of(body), self.device
         if body.has_cracked:
             return None
         return body.once(
@@ -174,7 +220,7 @@ class PhyxelBodies:
     def renew_contact(self) -> None:
         """Other bodies than before meet each other, or otherwise."""
         model = self.model
-        model.set_contact(BodyContact(model, tuple(self.bodies), self.pool.bodies, self.pool.flows))
+        model.set_contact(contact_of(model, self.bodies, self.melting.bodies, self.melting.flows))
 
     def neighbours_changed(self) -> None:
         """Cracks have parted some."""
@@ -191,15 +237,38 @@ class PhyxelBodies:
 
     # What has changed
 
-    def material_changed(self, body: Body, before: Mixture) -> None:
+    def changed(self, change: Change, body: Body, before: Mixture | None = None) -> None:
+        match change:
+            case Change.MATERIAL:
+                assert before is not None
+                self._take_material(body, before)
+            case Change.HOLDS:
+                self._energies.forget(body)
+                if self._model is not None:
+                    self._write_holds()
+            case Change.FORCE:
+                self._energies.forget(body)
+            case Change.CRACK:
+                if self._model is not None:
+                    self.cracks.follow()
+            case Change.PLACE:
+                self._put_down(body)
+
+    def _take_material(self, body: Body, before: Mixture) -> None:
         self._energies.forget()
         self._integrator = None
-        self.cracking.outdate()
-        self.model.set_material(self.bodies.index(body), body.mixture, body.rotation)
-        self.pool.material_changed(body, before)
+        self.cracks.outdate()
+        self.model.set_material(self.bodies.index(body), body.mixture, body.shape.rotation)
+        self.melting.material_changed(body, before)
 
-    def force_changed(self, body: Body) -> None:
-        self._energies.forget(body)
+    def _put_down(self, body: Body) -> None:
+        self._energies.forget()
+        self.model.stop([self.bodies.index(body)])
+        self.model.forget_contacts()
+        if body not in self._arrived:
+            self._arrived.append(body)
+        self.contact.outdate()
+        self._write_surroundings()
 
     def surroundings_changed(self, collider_came: bool) -> None:
         """Surfaces keep out of the colliders that are there now, also before the next step."""
@@ -208,11 +277,6 @@ class PhyxelBodies:
             self._write_surroundings()
         if collider_came:
             self._arrived = list(self.bodies)
-
-    def holds_changed(self, body: Body) -> None:
-        self._energies.forget(body)
-        if self._model is not None:
-            self._write_holds()
 
     def _handles(self) -> list[Handle]:
         return [handle for body in self.bodies for handle in body.handles]
@@ -237,7 +301,7 @@ class PhyxelBodies:
     def advance(self, dt: float) -> None:
         self.time = self.world.time
         self._set_down()
-        self.cracking.follow()
+        self.cracks.follow()
         start, left = self.time, dt
         followed = any(handle.follows for handle in self._handles())
         self._collider_speed = max((top_speed(one, start, start + dt) for one in self._solid_colliders()), default=0.0)
@@ -245,13 +309,13 @@ class PhyxelBodies:
         while left > 0:
             implicit = self.integrator == "implicit"
             most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
-            longest = min(self.contact.longest_step(), self.cracking.longest if implicit else math.inf)
+            longest = min(self.contact.longest_step(), self.cracks.longest if implicit else math.inf)
             substeps = self._implicit_substeps(left, longest) if implicit else self._stable_substeps(left, longest)
             if self.world.acting:
                 most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
-            if self.pool.flows:
+            if self.melting.flows:
                 most = min(most, self.model.steps_until_flowed(left / substeps))
-            most = min(most, max(1, int(min(self.cracking.longest * substeps / left, most))))
+            most = min(most, max(1, int(min(self.cracks.longest * substeps / left, most))))
             now = self.contact.prepare(left / substeps, min(substeps, most))
             before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
@@ -260,8 +324,8 @@ class PhyxelBodies:
             self._move_colliders((before, self.time), self.time if implicit else before)
             self._move_holds(self.time, step, now)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
-            self.pool.refresh()
-            self.cracking.advance(now * step)
+            self.melting.refresh()
+            self.cracks.advance(now * step)
             self._recentre()
             self._energies.steps += now
             self.steps += now
@@ -277,7 +341,7 @@ class PhyxelBodies:
         than some hundred steps for a sixtieth of a second."""
         if self._integrator is None:
             asked = {body.integrator for body in self.bodies} - {None}
-            if self.pool.flows:
+            if self.melting.flows:
                 asked = {"leapfrog"}  # neighbours change, and pressure is stiff
             if not asked:
                 steps = 1 / 60 / self.model.stable_step()
@@ -310,7 +374,7 @@ class PhyxelBodies:
         return float((body.positions @ up - balls).min())
 
     def _stable_substeps(self, dt: float, longest: float) -> int:
-        """How many stable steps make up dt.
+        """How many stable steps make up dt (physics 5.2).
 
         The size of a step is kept while it is about right: leap-frog keeps the energy only while its step stays the
         same, and a size that follows every breath of the stability limit pumps energy into the motion.
@@ -352,7 +416,7 @@ class PhyxelBodies:
             model.set_acceleration(b, push / body.unit)
         self._span = (self.time, self.time)
         self._place_colliders(self.time)
-        self.contact.place()
+        place_contact(self.contact, self.bodies)
 
     def _place_colliders(self, at: float) -> None:
         origins = np.array([body.origin for body in self.bodies])
@@ -366,8 +430,8 @@ class PhyxelBodies:
             self._energies.forget()
 
     def _write_fields(self, ahead: float) -> None:
-        """Accelerations by the fields, as they will be a little ahead [s]: in the middle of the kicks they are for, or
-        they would lag and drive what circles a centre outward."""
+        """Accelerations by the fields (physics 16.2), as they will be a little ahead [s]: in the middle of the kicks
+        they are for, or they would lag and drive what circles a centre outward."""
         model, acting_now = self.model, self.world.acting
         extra = np.zeros((len(model) if acting_now else 0, 3))
         for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
@@ -412,7 +476,7 @@ class PhyxelBodies:
         return body.unit * way.astype(np.float64)
 
     def _recentre(self) -> None:
-        """Move the origins of bodies that have gone far, so that displacements stay small."""
+        """Move the origins of bodies that have gone far (physics 16.1), so that displacements stay small."""
         first_nodes = self.model.u.numpy()
         for anchor in {id(body.anchor): body.anchor for body in self.bodies}.values():
             bodies = [b for b, body in enumerate(self.bodies) if body.anchor is anchor]
@@ -422,18 +486,18 @@ class PhyxelBodies:
                 self.model.recentre(bodies, shift)
                 anchor.origin = anchor.origin + anchor.unit * shift
                 self._place_colliders(self.time)
-                self.contact.place()
+                place_contact(self.contact, self.bodies)
 
     def _check_for_blow_up(self) -> None:
         if not math.isfinite(self.model.fastest()):
             self._blow_up_where_not_finite()
-        gained = self._energies.gained(self.contact.parties, self.world)
+        gained = self._energies.gained(self.contact.parties, self.diagnostics, self.world)
         if gained is not None:
             body, energy = gained
             raise BlowUpError(self._blow_up_text(body.name, f"it gained {energy:.3g} J from nowhere"))
 
     def _blow_up_where_not_finite(self) -> NoReturn:
-        broken = [body.name for body in self.bodies if not np.isfinite(self.field(body, "v")).all()]
+        broken = [body.name for body in self.bodies if not np.isfinite(self.nodal(body).v).all()]
         name = broken[0] if broken else self.bodies[0].name
         raise BlowUpError(self._blow_up_text(name, "its velocities are no longer numbers"))
 
@@ -445,58 +509,34 @@ class PhyxelBodies:
 
     # Reading
 
-    def field(self, body: Body, name: str) -> Floats:
-        """The "u", "v", "gradient", "plastic" strain or "swell" of one body's nodes, in its units."""
-        if self._model is None and name == "u":
-            return np.zeros(body.birth.shape)  # asked while a scene is being built: no reason to make the model yet
-        model = self.model
-        if name == "gradient":
-            model.ensure_forces()
-        matter = model.matter
-        arrays = {
-            "X": matter.X,
-            "past": matter.past,
-            "u": model.u,
-            "v": model.v,
-            "gradient": model.forces.gradient,
-            "plastic": matter.plastic,
-            "swell": matter.swell,
-        }
-        return arrays[name].numpy()[self.nodes_of(body)].astype(np.float64)
-
-    def stress_of(self, body: Body) -> Floats:
-        return self.model.stress()[self.nodes_of(body)].astype(np.float64)
-
-    def displacement_at(self, body: Body, X: Floats) -> Floats:
-        return self.probe(body, X).displacement()
+    def nodal(self, body: Body) -> PhyxelNodes:
+        return PhyxelNodes(self, body)
 
     def probe(self, body: Body, X: Floats) -> Probe:
         return CarriedProbe(body, X)
 
-    def diagnostics(self, body: Body) -> dict[str, Any]:
-        x, v, m = body.positions, body.velocities, body.masses
-        energy, volume_ratio = (each[self.nodes_of(body)] for each in self.model.measure())
-        return {
-            "mass": float(m.sum()),
-            "momentum": m @ v,
-            "angular_momentum": np.cross(x, m[:, None] * v).sum(axis=0),
-            "kinetic": float(0.5 * m @ (v * v).sum(axis=1)),
-            "elastic": float(energy.sum() * body.unit**3),
-            "potential": float(-(m @ x) @ self.world.gravity),
-            "volume": float(body.volumes @ volume_ratio),
-        }
+    def diagnostics(self, bodies: Sequence[Body]) -> list[dict[str, Any]]:
+        energy, volume_ratio = self.model.measure()
 
-    def parts_of(self, body: Body) -> NDArray[np.int32]:
-        return cuts.components(self.model, self.bodies.index(body))
+        def measured(body: Body) -> dict[str, Any]:
+            own, x, v, m = self.nodes_of(body), body.positions, body.velocities, body.masses
+            return {
+                "mass": float(m.sum()),
+                "momentum": m @ v,
+                "angular_momentum": np.cross(x, m[:, None] * v).sum(axis=0),
+                "kinetic": float(0.5 * m @ (v * v).sum(axis=1)),
+                "elastic": float(energy[own].sum() * body.unit**3),
+                "potential": float(-(m @ x) @ self.world.gravity),
+                "volume": float(body.volumes @ volume_ratio[own]),
+            }
 
-    def crumbs_of(self, body: Body, parts: list[NDArray[np.int64]]) -> NDArray[np.bool_]:
+        return [measured(body) for body in bodies]
+
+    def parts(self, body: Body) -> Parts:
+        label = cuts.components(self.model, self.bodies.index(body))
         matter, own = self.model.matter, self.nodes_of(body)
-        flat = (matter.moments.degenerate | (matter.volume.numpy() == 0))[own]
-        return np.array([flat[part].mean() > MOSTLY for part in parts])
-
-    def momenta_of(self, body: Body, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        carried = body.masses[nodes, None] * body.velocities[nodes]
-        return carried.sum(axis=0), np.cross(body.positions[nodes] - body.origin, carried).sum(axis=0)
+        numb = (matter.moments.degenerate | (matter.volume.numpy() == 0))[own]
+        return Parts(label, np.array([numb[label == part].mean() > MOSTLY for part in range(label.max() + 1)]))
 
     def pieces(self) -> list[Piece]:
         """Bodies that have flowed together are one piece, one that has flowed apart is several."""
@@ -508,23 +548,25 @@ class PhyxelBodies:
                 found[piece][body] = np.flatnonzero(own == piece)
         return found
 
-    def carry(self, body: Body, surfels: Surfels) -> None:
-        self.model.ensure_forces()
-        surfels.follow(self.model, self.bodies.index(body), body.unit, body.origin)
-        self.pool.skins.finish(body, surfels)
+    def motion(self, body: Body) -> Motion:
+        model, index = self.model, self.bodies.index(body)
+        model.ensure_forces()
+        walls = Walls(model.colliders, self.device, index)
+        X, gradient, skin = model.matter.X, model.forces.gradient, self.melting.surface.skin_now
+        return Motion(model.u, body.unit, body.origin, walls, X, gradient, model.ranges[index], skin)
 
-    def walls(self, body: Body) -> tuple[Any, int]:
-        return self.model.colliders, self.bodies.index(body)
+    def longest_tick(self) -> float:
+        return SUBSTEPS_OF_A_TICK * self.model.stable_step() if self.integrator == "leapfrog" else math.inf
 
     # Relaxing
 
     def settle(self, tolerance: float, most_steps: int) -> None:
         """Relax until what is left to go is below `tolerance` spacings."""
         self.time = self.world.time
-        if self.pool.flows:
+        self._write_surroundings()  # makes the model, which knows what flows
+        if self.melting.flows:
             molten = next(body.name for body in self.bodies if is_fluid(body))
             raise PhyxelError(f"settle: {molten} is molten and flows on; use world.advance, or solidify it first")
-        self._write_surroundings()
         stages = TURNING_STAGES if any(handle.turns for handle in self._handles()) else 1
 
         def drive(stage: int, step: float) -> None:
@@ -540,9 +582,9 @@ class PhyxelBodies:
     def state(self) -> State:
         return {
             **prefixed("model.", self.model.state()),
-            **prefixed("pool.", self.pool.state()),
+            **prefixed("melting.", self.melting.state()),
             **prefixed("energies.", self._energies.state()),
-            **prefixed("cracking.", self.cracking.state()),
+            **prefixed("cracks.", self.cracks.state()),
             "step": np.array(self._step),
             "integrator": np.array(self._integrator or ""),
             "origins": np.array([body.origin for body in self.bodies]),
@@ -553,7 +595,7 @@ class PhyxelBodies:
         if (self.model.reshaped or self.model.relaid) and not state["model.changed"].any():
             self._be_born_again()
         self.model.restore(unprefixed("model.", state))
-        self.pool.restore(unprefixed("pool.", state))
+        self.melting.restore(unprefixed("melting.", state))
         if self.model.relaid:
             self.renew_contact()
         self._step = float(state["step"])
@@ -564,10 +606,30 @@ class PhyxelBodies:
         self._write_surroundings()
         self.contact.resume(state["slack"])
         self._energies.restore(unprefixed("energies.", state))
-        self.cracking.restore(unprefixed("cracking.", state))
+        self.cracks.restore(unprefixed("cracks.", state))
 
     def _be_born_again(self) -> None:
         """Bodies that have been reshaped since get their first shape back."""
-        self._model, self.pool = None, Melting(self)
+        self._model, self.melting = None, Melting(self)
         for body in self.bodies:
-            body.be_born_again()
+            body.anchor = Anchor(body.born.unit, body.born.centre, body.born.origin.copy())
+            body.appearance.outdate()
+            body.reshaped = body.has_melted = False
+
+
+def part_of(body: Body) -> PhyxelPart:
+    """What the model takes of a body, in units of its mean node spacing about its origin."""
+    return PhyxelPart(
+        positions=(body.birth - body.centre) / body.unit,
+        velocities=body.start_velocities / body.unit,
+        volumes=body.volumes / body.unit**3,
+        reach=reach_beside_cracks(body),
+        unit=body.unit,
+        support=body.support,
+        sees=body.sees,
+    )
+
+
+def phyxels_of(world: MoverWorld) -> PhyxelBodies:
+    """What moves the phyxel bodies of a world."""
+    return next(mover for body in world.bodies if isinstance(mover := world.mover_of(body), PhyxelBodies))

@@ -1,4 +1,4 @@
-"""Cracks of phyxel bodies: what drives them, and what they part."""
+"""Cracks of phyxel bodies: what drives them, and what they part (physics 12.3, 12.7)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.body.fragments import held_places, shear_speeds
+from phyxel.body.fragments import held_places, reach_beside_cracks, shear_speeds
 from phyxel.cracks.fracture import Samples
 from phyxel.models.phyxel import cuts
 
@@ -74,7 +74,7 @@ class PhyxelCracks:
         if body.fracture is None or body.has_melted:
             return
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
-        dev.write(model.reach, model.ranges[index][0], body.part().reach)
+        dev.write(model.reach, model.ranges[index][0], reach_beside_cracks(body))
         cuts.cut(model, index, body.birth_places, body.fracture.cracks.sees, body.sees, fewest)
 
     def advance(self, dt: float) -> None:

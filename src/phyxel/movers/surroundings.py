@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.body import Body
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import ColliderTable, measured
 from phyxel.contact.touch import ColliderQuery, Feel
 from phyxel.errors import PhyxelError
+from phyxel.movers.mover import MoverWorld
 from phyxel.region import Vector
-from phyxel.surface.surfels import Surfels
-
-if TYPE_CHECKING:
-    from phyxel.body import Body
-    from phyxel.world import World
+from phyxel.surface.motion import Motion
+from phyxel.surface.walls import Walls
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class _Displaced:
-    """What surfels follow."""
-
-    u: wp.array
-    colliders: Any
-
-
-def refuse_overlap(world: World, body: Body, shift: Vector = (0.0, 0.0, 0.0)) -> None:
+def refuse_overlap(world: MoverWorld, body: Body, shift: Vector = (0.0, 0.0, 0.0)) -> None:
     """What starts deep in a collider, as it is or after a shift [m], would be shot out of it."""
     for collider in (one for one in world.colliders if isinstance(one, Collider)):
         place, rotation = collider.pose(world.time)
@@ -43,7 +31,7 @@ def refuse_overlap(world: World, body: Body, shift: Vector = (0.0, 0.0, 0.0)) ->
 class Surroundings:
     """The colliders as one body feels them, and as its surfels see them."""
 
-    def __init__(self, world: World, body: Body) -> None:
+    def __init__(self, world: MoverWorld, body: Body) -> None:
         self._world, self._body = world, body
         self.around = ColliderQuery(body.unit)
         """what the host asks"""
@@ -85,18 +73,9 @@ class Surroundings:
         if depth > 1:
             raise PhyxelError(f"{body.name}: starts {depth * body.unit:.3g} m inside a collider; move one of them")
 
-    def carry(self, surfels: Surfels, u: wp.array, offset: Floats) -> None:
-        """Move surfels to where the body is, by displacements u about an even one, both in units."""
-        body = self._body
-        origin = body.origin + body.unit * offset  # single precision keeps its digits
-        self._write_walls(origin)
-        surfels.follow(_Displaced(u, self._walls.table), 0, body.unit, origin)
-
-    def walls(self) -> tuple[Any, int]:
-        """See `Mover.walls`."""
-        self._write_walls(self._body.origin)
-        return self._walls.table, 0
-
-    def _write_walls(self, origin: Floats) -> None:
-        time = self._world.time
+    def motion(self, u: wp.array, even: Floats) -> Motion:
+        """What the body's surfels follow: displacements u about an even one, both in units."""
+        body, time = self._body, self._world.time
+        origin = body.origin + body.unit * even  # single precision keeps its digits
         self._walls.write(self._world.colliders, origin[None], (time, time), time)
+        return Motion(u, body.unit, origin, Walls(self._walls.table, self._world.device))

@@ -11,10 +11,9 @@ import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.errors import PhyxelError
-from phyxel.render.camera import Camera
-from phyxel.render.light import Color
+from phyxel.render.camera import Camera, View
+from phyxel.render.shade import Color
 from phyxel.render.shadow import GroundMap
-from phyxel.render.view import View
 
 wp.set_module_options(KERNEL_OPTIONS)
 

@@ -8,6 +8,8 @@ from typing import Any
 import warp as wp
 
 from phyxel.device import launch
+from phyxel.render.camera import View
+from phyxel.render.cast import DrawnSurfels
 from phyxel.render.discs import ScreenDisc, project_discs
 from phyxel.render.pixels import light_row
 from phyxel.render.rows import (
@@ -22,7 +24,6 @@ from phyxel.render.rows import (
 )
 from phyxel.render.shade import Studio
 from phyxel.render.shadow import ShadowMap
-from phyxel.render.surfels import DrawnSurfels
 from phyxel.render.tiles import (
     SPLIT_FROM,
     TileGrid,
@@ -34,7 +35,6 @@ from phyxel.render.tiles import (
     pixel_count,
     place_of,
 )
-from phyxel.render.view import View
 
 wp.set_module_options(ROW_OPTIONS)
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS
+from phyxel.render.camera import View, linear_from_srgb
 from phyxel.render.shade import Studio, body_light
 from phyxel.render.shadow import GroundMap
 from phyxel.render.stuff import LookArrays, has_two_sides, lies_under, row_of, speck
 from phyxel.render.tiles import TileGrid, tiles_touched
-from phyxel.render.view import View, linear_from_srgb
 
 wp.set_module_options(KERNEL_OPTIONS)
 

@@ -14,8 +14,9 @@ import numpy as np
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
+from phyxel.render.camera import linear_from_srgb
+from phyxel.render.cast import DrawnSurfels
 from phyxel.render.stuff import LookArrays, has_two_sides, row_of
-from phyxel.render.surfels import DrawnSurfels
 from phyxel.render.tiles import (
     SPLIT_FROM,
     TileGrid,
@@ -28,7 +29,6 @@ from phyxel.render.tiles import (
     place_of,
     tiles_touched,
 )
-from phyxel.render.view import linear_from_srgb
 
 wp.set_module_options(KERNEL_OPTIONS)
 

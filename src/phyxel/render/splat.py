@@ -13,16 +13,14 @@ from phyxel.device import pick
 from phyxel.material.look import LOOKS, Look
 from phyxel.render.backdrop import NO_GROUND, Background
 from phyxel.render.blend import DiscLayer
-from phyxel.render.camera import Camera
+from phyxel.render.camera import Camera, make_view
+from phyxel.render.cast import Vectors, make_surfels
 from phyxel.render.compose import Canvas
-from phyxel.render.light import Light
-from phyxel.render.shade import light_direction, make_studio
+from phyxel.render.shade import Light, light_direction, make_studio
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map
 from phyxel.render.stuff import marks as whole_body
 from phyxel.render.stuff import stuff_table
-from phyxel.render.surfels import Vectors, make_surfels
 from phyxel.render.tiles import make_grid
-from phyxel.render.view import make_view
 
 STUDIO_LIGHT = Light()
 MATTE = LOOKS["matte"]

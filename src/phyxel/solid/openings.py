@@ -14,7 +14,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from phyxel.points.normals import Neighbourhoods, tangents
+from phyxel.points.normals import Neighbourhoods
+from phyxel.rotation import tangents
 from phyxel.solid.winding import Soup
 
 Floats = NDArray[np.floating]

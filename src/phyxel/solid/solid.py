@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError, SolidError
-from phyxel.mls.shape_functions import Basis, ShapeFunctions, grown_covers
+from phyxel.mls.covers import grown_covers
+from phyxel.mls.shape_functions import Basis, ShapeFunctions
 from phyxel.points.cloud import BuiltInShape, Mesh, PointCloud
 from phyxel.points.completion import with_unit_normals
 from phyxel.points.load import points_on

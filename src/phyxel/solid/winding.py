@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.device import as_vectors
-from phyxel.points.normals import tangents
+from phyxel.rotation import tangents
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

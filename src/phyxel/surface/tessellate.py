@@ -19,8 +19,8 @@ from phyxel.errors import PhyxelError
 from phyxel.mls.neighbours import mean_spacing, nearest
 from phyxel.points.cloud import BuiltInShape, PointCloud
 from phyxel.points.sampling import SAME_FACE, project, settle, unit
+from phyxel.surface.hull import summed
 from phyxel.surface.isosurface import isosurface
-from phyxel.surface.skin import summed
 
 Floats = NDArray[np.floating]
 Indices = NDArray[np.int64]

@@ -67,9 +67,8 @@ def view(
 def save(what: str, path: Path, device: str | None = None, report: Callable[[str], None] = print) -> None:
     """Write a finished run as one HTML file that plays it in any browser, without a server."""
     from phyxel.view.opened import opened
+    from phyxel.view.page_files import page_files, saved_html
     from phyxel.view.playback import recording_of
-    from phyxel.view.saved import saved_html
-    from phyxel.view.template import page_files
 
     check_suffix(path, (".html", ".htm"))
     folder = opened(what)

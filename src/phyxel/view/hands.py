@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError
-from phyxel.scene.body_tables import CutPart, EventPart, HoldPart, PushPart
+from phyxel.scene.body_tables import CutPart, HoldPart
+from phyxel.scene.event_tables import EventPart, PushPart
 from phyxel.scene.performance import Performance
 from phyxel.view import commands as do
 from phyxel.view.journal import Journal, Trail

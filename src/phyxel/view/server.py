@@ -31,8 +31,7 @@ from websockets.protocol import State
 from phyxel.errors import PhyxelError
 from phyxel.view.commands import Command, Plain, Seen, Switch, parse
 from phyxel.view.hub import Hub, Page
-from phyxel.view.saved import saved_html
-from phyxel.view.template import content_type, inline_hashes, live_page, page_files
+from phyxel.view.page_files import content_type, inline_hashes, live_page, page_files, saved_html
 
 LOCAL = "127.0.0.1"
 PORT = 8765

@@ -14,10 +14,10 @@ from phyxel.body import Body
 from phyxel.body.inside import Plane
 from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.points.normals import tangents
 from phyxel.render.inside.lattice import reference_box
 from phyxel.render.inside.panes import Pane, PaneCut
 from phyxel.render.tiles import SPLIT_FROM
+from phyxel.rotation import tangents
 from phyxel.surface.blended import BURIED
 from phyxel.surface.clipping import Ellipses, within
 from phyxel.surface.discs import Discs

@@ -100,10 +100,10 @@ class SplatEncoder:
     """Encodes the splats of a body that keeps its shape again and again."""
 
     def __init__(self, body: Body, device: wp.Device) -> None:
-        given = body.placed_splats()
+        given = body.appearance.placed_splats()
         assert given is not None and body.cloud.splats is not None
         self._body, self._device, self._count = body, device, len(given)
-        follower = Follower(body, body.placed(body.cloud.splats.positions))
+        follower = Follower(body, body.shape.placement.placed(body.cloud.splats.positions))
         axes = given.rotations * given.scales[:, None, :]
         self._unit = float(np.median(given.scales.max(axis=1)))
         """what covariances are counted in [m]"""

@@ -70,7 +70,7 @@ def patch_error(name: str, nodes: int) -> float:
     return float(np.abs(model.space.values @ model.u - model.space.points @ H.T).max())
 
 
-@pytest.mark.parametrize(("name", "nodes"), [("box", 343), ("bear", 600)])
+@pytest.mark.parametrize(("name", "nodes"), [("box", 343), pytest.param("bear", 600, marks=pytest.mark.slow)])
 def test_patch(name: str, nodes: int):
     """A uniform large deformation of the surface goes on inside, to 1e-8 of a spacing: the uniform stress it makes
     pushes nothing. The solve is to 1e-10."""

@@ -14,7 +14,8 @@ from phyxel.mls.corrected_gradients import consistent_gradients, vanishing_field
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
 from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.space import Space
 from phyxel.models.modal.model import ModalModel
 from phyxel.models.protocol import Goal, Hold
 from phyxel.solid.nodes import Nodes
@@ -46,7 +47,7 @@ def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") 
     )
     fabric = Fabric(grid, basis, covers, at_points.with_gradients(gradients), shapes.at(X), at_skin)
     unit, device = float(h.mean()), dev.pick("cpu")
-    return Space(fabric, Placing(np.zeros(3), unit, np.eye(3)), skin / unit, None, device), unit
+    return Space.whole(Layout(fabric, Placing(np.zeros(3), unit, np.eye(3)), skin / unit, None, device)), unit
 
 
 def modal(

@@ -26,6 +26,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.mark.slow
 def test_frequencies_of_a_clamped_bar_are_those_of_finite_elements() -> None:
     # Quadratic hexahedra, 8 × 2 × 2 of them; 12 × 3 × 3 change the first ten frequencies by less than 0.8 %.
     mesh = skfem.MeshHex.init_tensor(*(np.linspace(-s / 2, s / 2, n + 1) for s, n in zip(SIZE, (8, 2, 2), strict=True)))

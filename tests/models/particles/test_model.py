@@ -248,6 +248,7 @@ def walls(*colliders):
     return lambda start, end: (table.write(colliders, np.zeros((1, 3)), (start, end), end), table)[1]
 
 
+@pytest.mark.slow
 def test_what_lies_on_a_slope_sticks_below_the_angle_of_friction_and_slides_beyond():
     """On ground of friction 0.5, with gravity aslant: within the cone nothing moves, beyond it slides with
     g (sin − μ cos), exactly as forces are even."""

@@ -296,6 +296,7 @@ def test_a_hanging_chain_is_stretched_by_what_hangs_below(dt):
     assert np.abs(model.u[:, [0, 2]]).max() < 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     exponent=st.floats(-5, 1),

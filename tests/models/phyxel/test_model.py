@@ -7,6 +7,7 @@ import pytest
 import warp as wp
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
 
 
 def bouncing(nodes: int = 200, **options) -> tuple[px.World, px.Body]:
@@ -20,7 +21,7 @@ def bouncing(nodes: int = 200, **options) -> tuple[px.World, px.Body]:
 def test_a_step_allocates_nothing(monkeypatch):
     world, _ = bouncing(material=px.Material(young=1e5, damping=1e-3))
     world.advance(0.05)
-    model, step = world.phyxels.model, world.phyxels.model.stable_step()
+    model, step = phyxels_of(world).model, phyxels_of(world).model.stable_step()
     for _ in range(3):  # programs are recorded once they have run often
         model.step(step, 37)
 
@@ -47,7 +48,7 @@ def test_the_computed_step_is_stable_and_twice_its_limit_is_not(damping, drag):
         world, body = bouncing(material=material)
         world.colliders.clear()
         world.gravity = np.zeros(3)
-        model = world.phyxels.model
+        model = phyxels_of(world).model
         shake = 0.01 * np.random.default_rng(0).normal(size=(len(model), 3))
         model.u.assign(shake.astype(np.float32))
         model._forces_known = False
@@ -73,13 +74,13 @@ def test_bodies_share_arrays_and_do_not_feel_each_other():
     world = px.World(device="cpu")
     for body in together:
         world.add(body)
-    assert len(world.phyxels.model) == sum(len(body.reference) for body in together)
-    step = world.phyxels.model.stable_step()
+    assert len(phyxels_of(world).model) == sum(len(body.reference) for body in together)
+    step = phyxels_of(world).model.stable_step()
     for single, _ in alone:
-        single.phyxels._write_surroundings()
-        single.phyxels.model.step(step, 50)
-    world.phyxels._write_surroundings()
-    world.phyxels.model.step(step, 50)
+        phyxels_of(single)._write_surroundings()
+        phyxels_of(single).model.step(step, 50)
+    phyxels_of(world)._write_surroundings()
+    phyxels_of(world).model.step(step, 50)
     for (_, expected), body in zip(alone, together, strict=True):
         assert np.array_equal(expected.positions, body.positions)
 
@@ -91,11 +92,11 @@ def test_the_grain_turns_with_the_body():
         body = px.Body(px.load("bar", points=200), material=px.Material.wood(), nodes=200, rotate=angles)
         world = px.World(gravity=(0, 0, 0), device="cpu")
         world.add(body)
-        u = 0.01 * np.random.default_rng(0).normal(size=(len(world.phyxels.model), 3)) @ body.rotation.T
-        world.phyxels.model.u.assign(u.astype(np.float32))
-        world.phyxels.model._forces_known = False
-        world.phyxels.model.ensure_forces()
-        forces.append(world.phyxels.model.force.numpy() @ body.rotation)
+        u = 0.01 * np.random.default_rng(0).normal(size=(len(phyxels_of(world).model), 3)) @ body.shape.rotation.T
+        phyxels_of(world).model.u.assign(u.astype(np.float32))
+        phyxels_of(world).model._forces_known = False
+        phyxels_of(world).model.ensure_forces()
+        forces.append(phyxels_of(world).model.force.numpy() @ body.shape.rotation)
     assert np.abs(forces[1] - forces[0]).max() < 1e-4 * np.abs(forces[0]).max()
 
 
@@ -108,8 +109,8 @@ def test_wood_is_stiffer_along_its_grain():
     arms, energies = body.part().positions, []
     for axis in range(3):
         strain = 1e-3 * compliance[:3, axis] / compliance[axis, axis]
-        world.phyxels.model.u.assign((arms * strain).astype(np.float32))
-        world.phyxels.model._forces_known = False
+        phyxels_of(world).model.u.assign((arms * strain).astype(np.float32))
+        phyxels_of(world).model._forces_known = False
         energies.append(2 * body.diagnostics()["elastic"] / 1e-6 / 0.125)
     assert energies == pytest.approx([1.1e10, 8.0e8, 4.5e8], rel=0.01)
 
@@ -129,7 +130,7 @@ def test_the_rest_frequency_is_the_largest_eigenvalue(poisson):
     body = px.Body(px.load("box", points=300), material=px.Material(young=1e6, poisson=poisson), nodes=64)
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
-    model = world.phyxels.model
+    model = phyxels_of(world).model
     found = model.rest_frequency()
     columns = []
     for k in range(3 * len(model)):

@@ -13,7 +13,8 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.mls.corrected_gradients import consistent_gradients, mended, vanishing_fields
-from phyxel.mls.shape_functions import Basis, ShapeValues
+from phyxel.mls.shape_functions import Basis
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature
 from phyxel.solid.solid import Solid

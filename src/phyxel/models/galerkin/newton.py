@@ -1,4 +1,4 @@
-"""Minima of an energy over fields, by Newton's method with conjugate gradients that need not be exact."""
+"""Minima of an energy over fields, by Newton's method with inexact conjugate gradients (physics 10.4)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.space import Space
 from phyxel.models.modal.modes import Clamp, Modes
 from phyxel.models.modal.warping import (
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 def curls(at: ShapeValues, shapes: Floats) -> Floats:
-    """½∇×u of fields (n, 3, l) at points, shape (m, 3, l)."""
+    """½∇×u (G05 eq. 6) of fields (n, 3, l) at points, shape (m, 3, l)."""
     n, _, l = shapes.shape
     m = len(at.condition)
     dx, dy, dz = ((gradient @ shapes.reshape(n, 3 * l)).reshape(m, 3, l) for gradient in at.gradients)
@@ -122,7 +122,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class OscillatorStep:
-    """What a time step does to oscillators z̈ + 2γ ż + λ z = f under an even f: the exact solution,
+    """What a time step does to oscillators z̈ + 2γ ż + λ z = f under an even f (physics 11.2): the exact solution,
 
     z ← z + s ż + g (f − λ z),   ż ← e ż + s (f − λ z).
     """

@@ -18,6 +18,9 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 TOUCHING = 1.0e-4
 """Gap to a collider [units] below which a particle lies on it: far less than anyone sees, far more than rounding."""
+ROUNDED = 1.0e-10
+"""Depth in a collider [units] that is none: what rounding leaves where a particle was put on its surface. Taken for a
+touch, it would end a bounce that has just begun."""
 PUSHES = wp.constant(3)
 """Rounds in which a particle is put on the surface of colliders: the distance to some is exact only there."""
 STIFFEST = wp.constant(wp.float64(1.0e3))
@@ -220,7 +223,7 @@ def meet(p: Particles, i: int, u: wp.vec3d, after: wp.vec3d, time: wp.float64, d
     gap, n = gap_to(colliders, k, arm, way, clearance)
     shift = wp.vec3d()
     v = after
-    if gap < none:
+    if gap < -wp.float64(ROUNDED):
         # What lay there goes back along the normal it lay on: along that of where it got to it would creep on a curve.
         lay, normal = gap_to(colliders, k, arm - way, wp.vec3d(), clearance)
         if lay < wp.float64(TOUCHING):

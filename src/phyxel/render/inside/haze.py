@@ -24,6 +24,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.device import launch
+from phyxel.render.camera import View
 from phyxel.render.rows import ROW_OPTIONS
 from phyxel.render.tiles import (
     SPLIT_FROM,
@@ -38,7 +39,6 @@ from phyxel.render.tiles import (
     tiles_touched,
     untiled,
 )
-from phyxel.render.view import View
 
 wp.set_module_options(ROW_OPTIONS)
 

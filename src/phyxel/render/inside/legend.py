@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from phyxel.body.quantities import Quantity
 from phyxel.render.inside.pen import INK, Pen
-from phyxel.render.light import Color
+from phyxel.render.shade import Color
 from phyxel.units import decimals, unit_for
 
 Floats = NDArray[np.floating]

@@ -14,7 +14,6 @@ from phyxel.body import Body
 from phyxel.body.inside import Plane
 from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.points.normals import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.inside.lattice import reference_box, signed_distance, uncracked
 from phyxel.render.inside.legend import Legend
@@ -30,6 +29,7 @@ from phyxel.render.tiles import (
     tiles_touched,
     untiled,
 )
+from phyxel.rotation import tangents
 
 wp.set_module_options(KERNEL_OPTIONS)
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
 
 NOWHERE = (0.0, 0.0, 0.0)
 G = 9.81
@@ -172,7 +173,9 @@ def test_what_starts_inside_another_is_eased_out(integrator):
 # At rest
 
 
-@pytest.mark.parametrize(("integrator", "young"), [("leapfrog", 1e6), ("implicit", 1e7)])
+@pytest.mark.parametrize(
+    ("integrator", "young"), [("leapfrog", 1e6), pytest.param("implicit", 1e7, marks=pytest.mark.slow)]
+)
 def test_a_stack_rests(integrator, young):
     """Three boxes on each other, put down askew. Under the weight of what is above, box k is shorter by
     ρgh(2.5 − k)h/E; beyond that, boxes sink into each other by less than 5 % of the spacing. Then nothing moves."""
@@ -233,8 +236,8 @@ def test_a_bear_does_not_touch_itself_at_rest():
     bear = body("bear", nodes=400)
     world = world_of(bear)
     world.advance(0.02)
-    assert world.phyxels.contact.possible, "there are nodes that may touch"
-    assert not (world.phyxels.contact.contacts.target.numpy() >= 0).any()
+    assert phyxels_of(world).contact.possible, "there are nodes that may touch"
+    assert not (phyxels_of(world).contact.contacts.target.numpy() >= 0).any()
     assert not world.field(bear, "u").any()
 
 
@@ -267,11 +270,13 @@ def test_a_squeezed_ring_meets_itself():
     left = at_middle & (ring.reference[:, 0] < 0)
     over = (ring.positions[left, 0] + ring.reach[left]).max()
     print(f"the left side reaches {over / ring.unit:.2f} spacings over the middle, unit {ring.unit:.3f} m")
-    assert (world.phyxels.contact.contacts.target.numpy() >= 0).sum() > 6
+    assert (phyxels_of(world).contact.contacts.target.numpy() >= 0).sum() > 6
     assert over < 0.4 * ring.unit
 
 
-@pytest.mark.parametrize(("integrator", "young"), [("leapfrog", 1e5), ("implicit", 1e6)])
+@pytest.mark.parametrize(
+    ("integrator", "young"), [("leapfrog", 1e5), pytest.param("implicit", 1e6, marks=pytest.mark.slow)]
+)
 def test_a_bear_falls_on_a_bear(integrator, young):
     """No node gets deeper into the other than half a spacing, at any frame, and they do not blow up."""
     material = SOFT.but(young=young, damping=2e-3)
@@ -282,7 +287,7 @@ def test_a_bear_falls_on_a_bear(integrator, young):
     for _ in range(24):
         world.advance(1 / 60)
         deepest = max(deepest, depth(lying, falling), depth(falling, lying))
-        touched = max(touched, int((world.phyxels.contact.contacts.target.numpy() >= 0).sum()))
+        touched = max(touched, int((phyxels_of(world).contact.contacts.target.numpy() >= 0).sum()))
     print(f"deepest {deepest:.2f} spacings, {touched} nodes touched")
     assert touched > 10
     assert deepest < 0.5
@@ -301,7 +306,7 @@ def test_a_checkpoint_in_the_middle_of_contact_goes_on_with_the_same_bits(tmp_pa
     world, other = made()
     for _ in range(6):
         world.advance(1 / 60)
-    assert (world.phyxels.contact.contacts.target.numpy() >= 0).any()
+    assert (phyxels_of(world).contact.contacts.target.numpy() >= 0).any()
     world.save(tmp_path / "state.npz")
     world.advance(1 / 30)
     again, same = made()

@@ -6,12 +6,12 @@ that all can be resolved at once and no energy appears: along a direction e, con
 
     w_i(e) = S_i/m_i + Σ_k s_ik S_k/m_k |e + ω(e) × r_k|²,   S_k = Σ over contacts of their shares in k
 
-to a unit impulse, where s, ω and r are those of its patch (see `meeting`). Lengths in metres, masses in kilograms.
+to a unit impulse, where s, ω and r are those of its patch (see `patches`). Lengths in metres, masses in kilograms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,13 +21,11 @@ from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
 from phyxel.device import Launch
-from phyxel.mls.visibility import Sees
-from phyxel.models.phyxel.contact.candidates import WORK, BodyFrames, Candidates
+from phyxel.models.phyxel.contact.candidates import WORK, Candidates, ContactNodes, ContactPart
 from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, find_contacts, pair_weight
 from phyxel.solid.distance_grid import DistanceGrid, laid_guide
 
 if TYPE_CHECKING:
-    from phyxel.body import Body
     from phyxel.models.phyxel.model import PhyxelModel
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -50,46 +48,34 @@ FARTHEST_MOVE = 0.5
 @wp.kernel
 def sum_shares(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     hold: wp.array(dtype=wp.int32),
     mass: wp.array(dtype=float),
 ):
     """S_k/m_k of each node."""
     k = first + wp.tid()
-    if count[k] == 0:
+    if nodes.count[k] == 0:
         return
     shares = float(0.0)
     if contacts.target[k] >= 0:
         shares = 1.0
-    entry = k * capacity
-    end = entry + count[k]
+    entry = k * nodes.capacity
+    end = entry + nodes.count[k]
     while entry < end:
-        i = index[entry]
-        if contacts.target[i] == body[k]:
-            shares += pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
+        i = nodes.index[entry]
+        if contacts.target[i] == nodes.body[k]:
+            shares += pair_weight(i, k, nodes) * contacts.per_weight[i]
         entry += 1
     contacts.yielding[k] = 0.0
     if hold[k] < 0:
-        contacts.yielding[k] = shares / (frames.unit[body[k]] * mass[k])
+        contacts.yielding[k] = shares / (nodes.unit[nodes.body[k]] * mass[k])
 
 
 @wp.kernel
 def find_impulses(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     clock: wp.array(dtype=float),
     drift: int,
@@ -100,11 +86,11 @@ def find_impulses(
     depth back, if there is to be one. What is apart may still close its distance in this step."""
     i = first + wp.tid()
     b = contacts.target[i]
-    if count[i] == 0 or b < 0:
+    if nodes.count[i] == 0 or b < 0:
         return
-    velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, v)
+    velocity = against_patch(i, nodes, contacts, v)
     centre = contacts.centre[i]
-    arm = x[i] - centre
+    arm = nodes.x[i] - centre
     per_inertia = contacts.per_inertia[i]
     n = contacts.normal[i]
     approach = -wp.dot(velocity, n)
@@ -115,15 +101,15 @@ def find_impulses(
         t = along / sliding
     turn_n = per_inertia * wp.cross(arm, n)
     turn_t = per_inertia * wp.cross(arm, t)
-    gives_n = float(0.0)
     gives_t = float(0.0)
-    entry = i * capacity
-    end = entry + count[i]
+    gives_n = float(0.0)
+    entry = i * nodes.capacity
+    end = entry + nodes.count[i]
     while entry < end:
-        k = index[entry]
-        if body[k] == b:
-            w = pair_weight(i, k, frames, body, ball, x) * contacts.yielding[k]
-            r = x[k] - centre
+        k = nodes.index[entry]
+        if nodes.body[k] == b:
+            w = pair_weight(i, k, nodes) * contacts.yielding[k]
+            r = nodes.x[k] - centre
             gives_n += w * wp.length_sq(n + wp.cross(turn_n, r))
             gives_t += w * wp.length_sq(t + wp.cross(turn_t, r))
         entry += 1
@@ -137,10 +123,10 @@ def find_impulses(
         if clock[drift] > 0.0:
             apart = wp.max(contacts.gap[i], 0.0) / clock[drift]
         push = wp.max(approach - apart, 0.0) / gives_n
-        rub = wp.min(sliding / gives_t, wp.sqrt(frames.friction[body[i]] * frames.friction[b]) * push)
+        rub = wp.min(sliding / gives_t, wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b]) * push)
         # Faces that have just parted fit into each other: what coarse nodes take for a depth there is none.
-        family = frames.family[body[i]]
-        if shifting == 1 and (family < 0 or family != frames.family[b]):
+        family = nodes.family[nodes.body[i]]
+        if shifting == 1 and (family < 0 or family != nodes.family[b]):
             depth = PUSHED_OUT * wp.max(-contacts.gap[i], 0.0) / gives_n
     contacts.impulse[i] = push * n - rub * t
     contacts.twist[i] = push * turn_n - rub * turn_t
@@ -151,13 +137,7 @@ def find_impulses(
 @wp.kernel
 def take_impulses(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     hold: wp.array(dtype=wp.int32),
     mass: wp.array(dtype=float),
@@ -170,7 +150,7 @@ def take_impulses(
 ):
     """What the contacts of each node do to it. The step is taken with the velocity they leave; a shift moves only."""
     k = first + wp.tid()
-    if count[k] == 0 or hold[k] >= 0:
+    if nodes.count[k] == 0 or hold[k] >= 0:
         return
     pushed = wp.vec3()
     moved = wp.vec3()
@@ -178,53 +158,49 @@ def take_impulses(
     if touched:
         pushed = contacts.impulse[k]
         moved = contacts.shift[k]
-    entry = k * capacity
-    end = entry + count[k]
+    entry = k * nodes.capacity
+    end = entry + nodes.count[k]
     while entry < end:
-        i = index[entry]
-        if contacts.target[i] == body[k]:
-            s = pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
-            r = x[k] - contacts.centre[i]
+        i = nodes.index[entry]
+        if contacts.target[i] == nodes.body[k]:
+            s = pair_weight(i, k, nodes) * contacts.per_weight[i]
+            r = nodes.x[k] - contacts.centre[i]
             pushed -= s * (contacts.impulse[i] + wp.cross(contacts.twist[i], r))
             moved -= s * (contacts.shift[i] + wp.cross(contacts.shift_twist[i], r))
             touched = True
         entry += 1
     if touched:
-        b = body[k]
-        per_momentum = 1.0 / (frames.unit[b] * frames.unit[b] * mass[k])
+        b = nodes.body[k]
+        per_momentum = 1.0 / (nodes.unit[b] * nodes.unit[b] * mass[k])
         change = per_momentum * pushed
         v[k] = v[k] + change
         u[k] = u[k] + clock[drift] * change + per_momentum * moved
         y[k] = u[k] + damping[k] * v[k]
 
 
-def _sees(body: Body) -> Sees:
-    """What tells which parts of a body can come to touch. One that cracks is asked anew after each cut, and only for
-    what its cracks hide, which is soon told: legs that it has besides are near each other by their nodes."""
-    return body.sees if body.fracture is None or not body.has_cracked else body.fracture.cracks.sees
+def guide_around(points: Floats, distance: Callable[[Floats], Floats], device: wp.Device) -> DistanceGrid:
+    """Distances of a solid around its surface points (n, 3), in spacings."""
+    lower, upper = points.min(axis=0) - 1, points.max(axis=0) + 1
+    cell = max(CELL, FINEST * float((upper - lower).max()))
+    return laid_guide(lambda x: (x, x, distance(x)), lower, upper, cell, device)
 
 
 class BodyContact:
     """Contact between the bodies of a phyxel model, and of each with itself."""
 
-    def __init__(self, model: PhyxelModel, bodies: Sequence[Body], melted: Sequence[Body], flows: bool) -> None:
-        self._model, self._bodies = model, bodies
-        units = np.array([body.unit for body in bodies])
-        sees = [None if body in melted else _sees(body) for body in bodies]
-        self.candidates = Candidates(model, units, sees, np.array([flows and body in melted for body in bodies]))
-        wholes = {name: number for number, name in enumerate(dict.fromkeys(body.whole for body in bodies))}
-        family = [wholes[body.whole] if body.has_cracked else -1 for body in bodies]
-        self.candidates.frames.family = wp.array(family, dtype=wp.int32, device=model.device)
-        device = model.device
+    def __init__(self, model: PhyxelModel, parts: Sequence[ContactPart]) -> None:
+        self._model, self._parts = model, parts
+        self.candidates = Candidates(model, parts)
         self.contacts = NodeContacts()
         self._make_room(1)  # until something is near
-        self.offsets = np.zeros((len(bodies), 3))
+        bodies = len(parts)
+        self.offsets = np.zeros((bodies, 3))
         """origins of the bodies about a common one [m], shape (bodies, 3)"""
         self._guides: dict[int, DistanceGrid] = {}
-        self._guide_array = wp.array([DistanceGrid() for _ in bodies], dtype=DistanceGrid, device=device)
-        self._closing = np.zeros((len(bodies), len(bodies)))
+        self._guide_array = wp.array([DistanceGrid() for _ in parts], dtype=DistanceGrid, device=model.device)
+        self._closing = np.zeros((bodies, bodies))
         self._fresh = False
-        self.met = np.zeros((len(bodies), len(bodies)), bool)
+        self.met = np.zeros((bodies, bodies), bool)
         """which bodies were near each other since `parties` was last asked"""
 
     @property
@@ -234,13 +210,12 @@ class BodyContact:
 
     # What the world asks for
 
-    def place(self) -> None:
-        """Say where bodies are, after their origins have moved, and how they rub."""
-        origins = np.array([body.origin for body in self._bodies])
+    def place(self, origins: Floats, friction: Sequence[float]) -> None:
+        """Say where bodies are [m], (bodies, 3), after their origins have moved, and how they rub."""
         found = self.candidates
         self.offsets = origins - origins.mean(axis=0)
         found.offset.host[:] = self.offsets
-        found.friction.host[:] = [body.friction for body in self._bodies]
+        found.friction.host[:] = friction
         found.offset.push()
         found.friction.push()
 
@@ -264,7 +239,7 @@ class BodyContact:
         self._closing = self.candidates.closing_speeds()
         if not np.isfinite(self._closing).all():
             return np.inf  # the world says what is wrong
-        units = np.array([body.unit for body in self._bodies])
+        units = self.candidates.units
         way = FARTHEST_MOVE * np.minimum.outer(units, units)
         near = self.candidates.near & (self._closing > 0)
         return float((way[near] / self._closing[near]).min(initial=np.inf))
@@ -289,9 +264,9 @@ class BodyContact:
             moved = True
         missing = [b for b in np.flatnonzero(self.candidates.found).tolist() if b not in self._guides]
         for b in missing:
-            self._guides[b] = self._guide_of(self._bodies[b])
+            self._guides[b] = self._parts[b].guide()
         if missing:
-            guides = [self._guides.get(b, DistanceGrid()) for b in range(len(self._bodies))]
+            guides = [self._guides.get(b, DistanceGrid()) for b in range(len(self._parts))]
             self._guide_array = wp.array(guides, dtype=DistanceGrid, device=self._model.device)
         if moved or missing:
             self._model.contacts_moved()
@@ -299,21 +274,6 @@ class BodyContact:
     def _make_room(self, nodes: int) -> None:
         for name, variable in NodeContacts.vars.items():  # type: ignore[attr-defined]
             setattr(self.contacts, name, wp.zeros(nodes, dtype=variable.type.dtype, device=self._model.device))
-
-    def _guide_of(self, body: Body) -> DistanceGrid:
-        """Distances of a body's solid in its first shape, in its units about its middle then."""
-        if body.guide is not None:
-            return body.guide
-        corners = (body.placed_cloud() - body.born.centre) / body.born.unit
-        lower, upper = corners.min(axis=0) - 1, corners.max(axis=0) + 1
-        cell = max(CELL, FINEST * float((upper - lower).max()))
-
-        def closest(x: Floats) -> tuple[Floats, Floats, Floats]:
-            return x, x, body.solid_distance(x)
-
-        device = self._model.device
-        body.guide = body.once(("guide", str(device)), lambda: laid_guide(closest, lower, upper, cell, device))
-        return body.guide
 
     def parties(self) -> list[set[int]]:
         """Bodies that were near each other, or near some that were, since this was last asked."""
@@ -326,9 +286,7 @@ class BodyContact:
 
     def over(self, kernel: wp.Kernel, *inputs: Any) -> Launch:
         """A kernel of contact over all nodes."""
-        found = self.candidates
-        pairs = [found.frames, self._model.matter.body, found.ball, found.x, *found.lists, self.contacts]
-        return Launch(kernel, len(self._model), [*pairs, *inputs], work=WORK)
+        return Launch(kernel, len(self._model), [self.candidates.nodes, self.contacts, *inputs], work=WORK)
 
     def finding(self, clock: wp.array, drift: int, nearest: float) -> list[Launch]:
         """Contacts where nodes were before they moved with v for clock[drift] [s], of those that then are nearer than

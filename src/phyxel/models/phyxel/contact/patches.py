@@ -21,7 +21,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.contact.table import deformed
-from phyxel.models.phyxel.contact.candidates import BodyFrames, touching_distance
+from phyxel.models.phyxel.contact.candidates import ContactNodes, touching_distance
 from phyxel.solid.distance_grid import DistanceGrid, guided
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -51,44 +51,26 @@ def share_weight(squared_distance: float, farthest: float):
 
 
 @wp.func
-def pair_weight(
-    i: int, k: int, frames: BodyFrames, body: wp.array(dtype=wp.int32), ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-):  # fmt: skip
+def pair_weight(i: int, k: int, nodes: ContactNodes):
     """How much of what happens to node i happens to node k, before it is shared out; the same from both sides."""
-    farthest = touching_distance(ball[i], ball[k], frames.unit[body[i]], frames.unit[body[k]])
-    return share_weight(wp.length_sq(x[k] - x[i]), farthest)
+    farthest = touching_distance(nodes.ball[i], nodes.ball[k], nodes.unit[nodes.body[i]], nodes.unit[nodes.body[k]])
+    return share_weight(wp.length_sq(nodes.x[k] - nodes.x[i]), farthest)
 
 
 @wp.func
-def nearest_candidate(
-    i: int,
-    own: bool,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
-):
+def nearest_candidate(i: int, own: bool, nodes: ContactNodes):
     """The nearest candidate of the own body, or of others, in its own spacings; -1 if none is within touching
     distance."""
     nearest = int(-1)
     least = float(1.0e30)
-    entry = i * capacity
-    end = entry + count[i]
+    entry = i * nodes.capacity
+    end = entry + nodes.count[i]
     while entry < end:
-        k = index[entry]
-        unit = frames.unit[body[k]]
-        distance = wp.length_sq(x[k] - x[i]) / (unit * unit)
-        finer = frames.unit[body[i]] < COARSER * unit
-        if (
-            (body[k] == body[i]) == own
-            and finer
-            and distance < least
-            and pair_weight(i, k, frames, body, ball, x) > 0.0
-        ):
+        k = nodes.index[entry]
+        unit = nodes.unit[nodes.body[k]]
+        distance = wp.length_sq(nodes.x[k] - nodes.x[i]) / (unit * unit)
+        finer = nodes.unit[nodes.body[i]] < COARSER * unit
+        if (nodes.body[k] == nodes.body[i]) == own and finer and distance < least and pair_weight(i, k, nodes) > 0.0:
             least = distance
             nearest = k
         entry += 1
@@ -127,15 +109,12 @@ class NodeContacts:
 def surface_met(
     i: int,
     j: int,
-    frames: BodyFrames,
+    nodes: ContactNodes,
     guides: wp.array(dtype=DistanceGrid),
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
     X: wp.array(dtype=wp.vec3),
     support: wp.array(dtype=float),
     past: wp.array(dtype=wp.mat33),
     gradient: wp.array(dtype=wp.mat33),
-    x: wp.array(dtype=wp.vec3),
 ):
     """Where the surface near node j faces, and how far node i is from it [m]; FAR if there is nothing to touch.
 
@@ -144,30 +123,30 @@ def surface_met(
     what has ever melted is touched at the balls of its nodes."""
     if j < 0:
         return wp.vec3(), FAR
-    b = body[j]
-    unit = frames.unit[b]
+    b = nodes.body[j]
+    unit = nodes.unit[b]
     J = deformed(past[j], gradient[j])
     J_i = deformed(past[i], gradient[i])
-    melted = frames.melted[b] == 1
+    melted = nodes.melted[b] == 1
     if melted:
         J = wp.identity(n=3, dtype=float)
-    if frames.melted[body[i]] == 1:
+    if nodes.melted[nodes.body[i]] == 1:
         J_i = wp.identity(n=3, dtype=float)
-    alike = body[i] == b
+    alike = nodes.body[i] == b
     at_first = wp.length(X[j] - X[i])
-    if melted and frames.melted[body[i]] == 1 and at_first < wp.max(support[i], support[j]):
+    if melted and nodes.melted[nodes.body[i]] == 1 and at_first < wp.max(support[i], support[j]):
         return wp.vec3(), FAR  # they have flowed together
     if melted and not alike:
-        n = wp.normalize(x[i] - x[j])
-        return n, wp.length(x[i] - x[j]) - ball[i] * wp.length(wp.transpose(J_i) * n) - ball[j]
+        n = wp.normalize(nodes.x[i] - nodes.x[j])
+        return n, wp.length(nodes.x[i] - nodes.x[j]) - nodes.ball[i] * wp.length(wp.transpose(J_i) * n) - nodes.ball[j]
     if (alike and (melted or at_first < wp.max(support[i], support[j]))) or wp.determinant(J) < FLATTEST:
-        n = wp.normalize(x[i] - x[j])
-        both = ball[i] * wp.length(wp.transpose(J_i) * n) + ball[j] * wp.length(wp.transpose(J) * n)
+        n = wp.normalize(nodes.x[i] - nodes.x[j])
+        both = nodes.ball[i] * wp.length(wp.transpose(J_i) * n) + nodes.ball[j] * wp.length(wp.transpose(J) * n)
         if alike:
             both = wp.min(both, NEARER * unit * at_first)
-        return n, wp.length(x[i] - x[j]) - both
+        return n, wp.length(nodes.x[i] - nodes.x[j]) - both
     J_inverse = wp.inverse(J)
-    place = pulled_back(x[i], X[j], x[j], J_inverse, unit)
+    place = pulled_back(nodes.x[i], X[j], nodes.x[j], J_inverse, unit)
     # Nearer to where it was itself: that is its own neighbourhood, pressed together.
     if alike and wp.length_sq(place - X[i]) < wp.length_sq(place - X[j]):
         return wp.vec3(), FAR
@@ -177,19 +156,13 @@ def surface_met(
     if steep < 0.1:
         return wp.vec3(), FAR
     n = slope / steep
-    return n, unit * d / steep - ball[i] * wp.length(wp.transpose(J_i) * n)
+    return n, unit * d / steep - nodes.ball[i] * wp.length(wp.transpose(J_i) * n)
 
 
 @wp.kernel
 def find_contacts(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     guides: wp.array(dtype=DistanceGrid),
     X: wp.array(dtype=wp.vec3),
@@ -204,59 +177,53 @@ def find_contacts(
     """Which body each node touches, or comes nearer to than `nearest` spacings, and the patch of it that it touches."""
     i = first + wp.tid()
     contacts.target[i] = -1
-    if count[i] == 0:
+    if nodes.count[i] == 0:
         return
-    j = nearest_candidate(i, False, frames, body, ball, x, capacity, count, index)
-    n, room = surface_met(i, j, frames, guides, body, ball, X, support, past, gradient, x)
-    own = nearest_candidate(i, True, frames, body, ball, x, capacity, count, index)
-    n_own, room_own = surface_met(i, own, frames, guides, body, ball, X, support, past, gradient, x)
+    j = nearest_candidate(i, False, nodes)
+    n, room = surface_met(i, j, nodes, guides, X, support, past, gradient)
+    own = nearest_candidate(i, True, nodes)
+    n_own, room_own = surface_met(i, own, nodes, guides, X, support, past, gradient)
     if room_own < room:
         j = own
         n = n_own
         room = room_own
-    if room > frames.unit[body[i]]:
+    if room > nodes.unit[nodes.body[i]]:
         return
-    b = body[j]
+    b = nodes.body[j]
     total = float(0.0)
     lever = wp.vec3()
     outer = wp.mat33()
     velocity = wp.vec3()
-    entry = i * capacity
-    end = entry + count[i]
+    entry = i * nodes.capacity
+    end = entry + nodes.count[i]
     while entry < end:
-        k = index[entry]
-        if body[k] == b:
-            w = pair_weight(i, k, frames, body, ball, x)
-            r = x[k] - x[i]
+        k = nodes.index[entry]
+        if nodes.body[k] == b:
+            w = pair_weight(i, k, nodes)
+            r = nodes.x[k] - nodes.x[i]
             total += w
             lever += w * r
             outer += w * wp.outer(r, r)
             velocity += w * v[k]
         entry += 1
-    velocity = frames.unit[body[i]] * v[i] - frames.unit[b] * velocity / total
-    if room + clock[drift] * wp.dot(n, velocity) >= nearest * frames.unit[body[i]]:
+    velocity = nodes.unit[nodes.body[i]] * v[i] - nodes.unit[b] * velocity / total
+    if room + clock[drift] * wp.dot(n, velocity) >= nearest * nodes.unit[nodes.body[i]]:
         return
     lever = lever / total
     outer = outer / total - wp.outer(lever, lever)
-    least = THINNEST * frames.unit[b] * frames.unit[b]
+    least = THINNEST * nodes.unit[b] * nodes.unit[b]
     contacts.target[i] = b
     contacts.normal[i] = n
     contacts.gap[i] = room
     contacts.per_weight[i] = 1.0 / total
-    contacts.centre[i] = x[i] + lever
+    contacts.centre[i] = nodes.x[i] + lever
     contacts.per_inertia[i] = wp.inverse((wp.trace(outer) + least) * wp.identity(n=3, dtype=float) - outer)
 
 
 @wp.func
 def against_patch(
     i: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     v: wp.array(dtype=wp.vec3),
 ):
@@ -265,14 +232,14 @@ def against_patch(
     centre = contacts.centre[i]
     velocity = wp.vec3()
     spin = wp.vec3()
-    entry = i * capacity
-    end = entry + count[i]
+    entry = i * nodes.capacity
+    end = entry + nodes.count[i]
     while entry < end:
-        k = index[entry]
-        if body[k] == b:
-            part = pair_weight(i, k, frames, body, ball, x) * v[k]
+        k = nodes.index[entry]
+        if nodes.body[k] == b:
+            part = pair_weight(i, k, nodes) * v[k]
             velocity += part
-            spin += wp.cross(x[k] - centre, part)
+            spin += wp.cross(nodes.x[k] - centre, part)
         entry += 1
-    velocity += wp.cross(contacts.per_inertia[i] * spin, x[i] - centre)
-    return frames.unit[body[i]] * v[i] - frames.unit[b] * contacts.per_weight[i] * velocity
+    velocity += wp.cross(contacts.per_inertia[i] * spin, nodes.x[i] - centre)
+    return nodes.unit[nodes.body[i]] * v[i] - nodes.unit[b] * contacts.per_weight[i] * velocity

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from phyxel import device as dev
 from phyxel.device import Launch, Shared
 from phyxel.models.phyxel.conjugate import filtered
-from phyxel.models.phyxel.contact.candidates import BodyFrames
+from phyxel.models.phyxel.contact.candidates import ContactNodes
 from phyxel.models.phyxel.contact.impulses import BodyContact
 from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, pair_weight
 
@@ -63,13 +63,7 @@ def along_spring(i: int, contacts: NodeContacts, springs: SpringArrays, velocity
 @wp.kernel
 def tighten(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     springs: SpringArrays,
     dt: wp.array(dtype=float),
@@ -82,32 +76,26 @@ def tighten(
     springs.pressed[i] = 0
     springs.was_pressed[i] = 0
     b = contacts.target[i]
-    if count[i] == 0 or b < 0:
+    if nodes.count[i] == 0 or b < 0:
         return
     patch = float(0.0)
-    entry = i * capacity
-    end = entry + count[i]
+    entry = i * nodes.capacity
+    end = entry + nodes.count[i]
     while entry < end:
-        k = index[entry]
-        if body[k] == b:
-            s = pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
+        k = nodes.index[entry]
+        if nodes.body[k] == b:
+            s = pair_weight(i, k, nodes) * contacts.per_weight[i]
             patch += s * (mass[k] + dt[0] * dt[0] * wp.trace(block[k]) / 3.0)
         entry += 1
-    patch = patch * frames.unit[b]
-    own = frames.unit[body[i]] * (mass[i] + dt[0] * dt[0] * wp.trace(block[i]) / 3.0)
+    patch = patch * nodes.unit[b]
+    own = nodes.unit[nodes.body[i]] * (mass[i] + dt[0] * dt[0] * wp.trace(block[i]) / 3.0)
     springs.stiff[i] = STIFFER * own * patch / (own + patch)
 
 
 @wp.kernel
 def press(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     springs: SpringArrays,
     dt: wp.array(dtype=float),
@@ -115,9 +103,9 @@ def press(
 ):
     """The impulse of each spring at the velocities of now."""
     i = first + wp.tid()
-    if count[i] == 0 or contacts.target[i] < 0:
+    if nodes.count[i] == 0 or contacts.target[i] < 0:
         return
-    velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, v)
+    velocity = against_patch(i, nodes, contacts, v)
     n = contacts.normal[i]
     wanted = wp.max(contacts.gap[i], RETURN * contacts.gap[i]) / dt[0]
     across = wanted + wp.dot(n, velocity)
@@ -125,19 +113,13 @@ def press(
     push = springs.stiff[i] * wp.max(-across, 0.0)
     along = velocity - wp.dot(n, velocity) * n
     contacts.impulse[i] = push * n - springs.rub[i] * along
-    contacts.twist[i] = contacts.per_inertia[i] * wp.cross(x[i] - contacts.centre[i], contacts.impulse[i])
+    contacts.twist[i] = contacts.per_inertia[i] * wp.cross(nodes.x[i] - contacts.centre[i], contacts.impulse[i])
 
 
 @wp.kernel
 def rub_on(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     springs: SpringArrays,
     v: wp.array(dtype=wp.vec3),
@@ -146,44 +128,38 @@ def rub_on(
     """How contacts rub, by the push of now; and whether any pushes that did not, or the other way about."""
     i = first + wp.tid()
     b = contacts.target[i]
-    if count[i] == 0 or b < 0:
+    if nodes.count[i] == 0 or b < 0:
         return
     if springs.pressed[i] != springs.was_pressed[i]:
         changed[0] = 1
     springs.was_pressed[i] = springs.pressed[i]
     springs.rub[i] = 0.0
     if springs.pressed[i] == 1:
-        velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, v)
+        velocity = against_patch(i, nodes, contacts, v)
         n = contacts.normal[i]
         push = wp.max(wp.dot(n, contacts.impulse[i]), 0.0)
         sliding = wp.length(velocity - wp.dot(n, velocity) * n)
-        rough = wp.sqrt(frames.friction[body[i]] * frames.friction[b])
-        springs.rub[i] = rough * push / wp.max(sliding, SLOWEST * frames.unit[b])
+        rough = wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b])
+        springs.rub[i] = rough * push / wp.max(sliding, SLOWEST * nodes.unit[b])
 
 
 @wp.func
 def gathered(
     k: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
 ):
     """What the impulses of all contacts do to node k [N s]."""
     pushed = wp.vec3()
     if contacts.target[k] >= 0:
         pushed = contacts.impulse[k]
-    entry = k * capacity
-    end = entry + count[k]
+    entry = k * nodes.capacity
+    end = entry + nodes.count[k]
     while entry < end:
-        i = index[entry]
-        if contacts.target[i] == body[k]:
-            s = pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
-            pushed -= s * (contacts.impulse[i] + wp.cross(contacts.twist[i], x[k] - contacts.centre[i]))
+        i = nodes.index[entry]
+        if contacts.target[i] == nodes.body[k]:
+            s = pair_weight(i, k, nodes) * contacts.per_weight[i]
+            pushed -= s * (contacts.impulse[i] + wp.cross(contacts.twist[i], nodes.x[k] - contacts.centre[i]))
         entry += 1
     return pushed
 
@@ -191,13 +167,7 @@ def gathered(
 @wp.kernel
 def take_presses(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     hold: wp.array(dtype=wp.int32),
     contact: wp.array(dtype=wp.int32),
@@ -207,10 +177,10 @@ def take_presses(
 ):
     """The impulses of the springs, added to the momentum that is missing."""
     k = first + wp.tid()
-    if count[k] == 0:
+    if nodes.count[k] == 0:
         return
-    unit = frames.unit[body[k]]
-    pushed = gathered(k, frames, body, ball, x, capacity, count, index, contacts) / (unit * unit)
+    unit = nodes.unit[nodes.body[k]]
+    pushed = gathered(k, nodes, contacts) / (unit * unit)
     rest[k] = rest[k] + pushed
     r[k] = r[k] + filtered(pushed, hold[k], contact[k], normal[k])
 
@@ -218,57 +188,39 @@ def take_presses(
 @wp.kernel
 def stretch(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     springs: SpringArrays,
     p: wp.array(dtype=wp.vec3),
 ):
     """What each contact answers to the direction p."""
     i = first + wp.tid()
-    if count[i] == 0 or contacts.target[i] < 0:
+    if nodes.count[i] == 0 or contacts.target[i] < 0:
         return
-    velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, p)
+    velocity = against_patch(i, nodes, contacts, p)
     contacts.impulse[i] = along_spring(i, contacts, springs, velocity)
-    contacts.twist[i] = contacts.per_inertia[i] * wp.cross(x[i] - contacts.centre[i], contacts.impulse[i])
+    contacts.twist[i] = contacts.per_inertia[i] * wp.cross(nodes.x[i] - contacts.centre[i], contacts.impulse[i])
 
 
 @wp.kernel
 def couple(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     coupling: wp.array(dtype=wp.vec3),
 ):
     """The part of A p that contacts make."""
     k = first + wp.tid()
     coupling[k] = wp.vec3()
-    if count[k] > 0:
-        unit = frames.unit[body[k]]
-        coupling[k] = gathered(k, frames, body, ball, x, capacity, count, index, contacts) / (unit * unit)
+    if nodes.count[k] > 0:
+        unit = nodes.unit[nodes.body[k]]
+        coupling[k] = gathered(k, nodes, contacts) / (unit * unit)
 
 
 @wp.kernel
 def block_springs(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     springs: SpringArrays,
     stiffer: wp.array(dtype=wp.mat33),
@@ -277,17 +229,17 @@ def block_springs(
     k = first + wp.tid()
     total = wp.mat33()
     own = contacts.target[k] >= 0
-    if own and count[k] > 0:
+    if own and nodes.count[k] > 0:
         total = spring_block(k, contacts, springs)
-    entry = k * capacity
-    end = entry + count[k]
+    entry = k * nodes.capacity
+    end = entry + nodes.count[k]
     while entry < end:
-        i = index[entry]
-        if contacts.target[i] == body[k]:
-            s = pair_weight(i, k, frames, body, ball, x) * contacts.per_weight[i]
+        i = nodes.index[entry]
+        if contacts.target[i] == nodes.body[k]:
+            s = pair_weight(i, k, nodes) * contacts.per_weight[i]
             total += s * s * spring_block(i, contacts, springs)
         entry += 1
-    stiffer[k] = total / frames.unit[body[k]]
+    stiffer[k] = total / nodes.unit[nodes.body[k]]
 
 
 @wp.func
@@ -301,13 +253,7 @@ def spring_block(i: int, contacts: NodeContacts, springs: SpringArrays):
 @wp.kernel
 def add_energy(
     first: int,
-    frames: BodyFrames,
-    body: wp.array(dtype=wp.int32),
-    ball: wp.array(dtype=float),
-    x: wp.array(dtype=wp.vec3),
-    capacity: int,
-    count: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
+    nodes: ContactNodes,
     contacts: NodeContacts,
     springs: SpringArrays,
     v: wp.array(dtype=wp.vec3),
@@ -315,13 +261,13 @@ def add_energy(
 ):
     """½ push²/(Δt²κ) + ½ rub |v_t|² of each contact, in the units of its node, added to the energy of the node."""
     i = first + wp.tid()
-    if count[i] == 0 or contacts.target[i] < 0:
+    if nodes.count[i] == 0 or contacts.target[i] < 0:
         return
     n = contacts.normal[i]
-    velocity = against_patch(i, frames, body, ball, x, capacity, count, index, contacts, v)
+    velocity = against_patch(i, nodes, contacts, v)
     push = wp.dot(n, contacts.impulse[i])
     along = velocity - wp.dot(n, velocity) * n
-    unit = frames.unit[body[i]]
+    unit = nodes.unit[nodes.body[i]]
     work = 0.5 * (push * push / springs.stiff[i] + springs.rub[i] * wp.length_sq(along))
     energy[i] = energy[i] + work / (unit * unit * unit)
 

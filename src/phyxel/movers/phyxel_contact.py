@@ -1,0 +1,49 @@
+"""Contact of phyxel bodies: what it has to know of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from phyxel.body import Body
+from phyxel.mls.visibility import Sees
+from phyxel.models.phyxel.contact.candidates import ContactPart
+from phyxel.models.phyxel.contact.impulses import BodyContact, guide_around
+from phyxel.models.phyxel.model import PhyxelModel
+from phyxel.solid.distance_grid import DistanceGrid
+
+
+def contact_of(model: PhyxelModel, bodies: Sequence[Body], melted: Sequence[Body], flows: bool) -> BodyContact:
+    """Contact of all bodies of a model; `melted` are those that have ever melted, `flows` whether they are molten."""
+    wholes = {name: number for number, name in enumerate(dict.fromkeys(body.whole for body in bodies))}
+
+    def part(body: Body) -> ContactPart:
+        return ContactPart(
+            unit=body.unit,
+            sees=None if body in melted else _sees(body),
+            flows=flows and body in melted,
+            family=wholes[body.whole] if body.has_cracked else -1,
+            guide=lambda: _guide(body, model),
+        )
+
+    return BodyContact(model, [part(body) for body in bodies])
+
+
+def place_contact(contact: BodyContact, bodies: Sequence[Body]) -> None:
+    """Tell a contact where bodies are and how they rub."""
+    contact.place(np.array([body.origin for body in bodies]), [body.friction for body in bodies])
+
+
+def _sees(body: Body) -> Sees:
+    """What tells which parts of a body can come to touch. A body that cracks is asked anew after each cut, and only for
+    what its cracks hide, which is soon told: legs that it has besides are near each other by their nodes."""
+    return body.sees if body.fracture is None or not body.has_cracked else body.fracture.cracks.sees
+
+
+def _guide(body: Body, model: PhyxelModel) -> DistanceGrid:
+    """Distances of a body's solid in its first shape, in its units about its middle then."""
+    if body.guide is None:
+        points, device = (body.placed_cloud() - body.born.centre) / body.born.unit, model.device
+        body.guide = body.once(("guide", str(device)), lambda: guide_around(points, body.solid_distance, device))
+    return body.guide
