@@ -126,7 +126,8 @@ def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p
 
 @wp.func
 def scattered(stuff: LookArrays, toward: float, facing: float, light_eye: float) -> float:
-    """Part of the key light scattered at the skin: Oren and Nayar's law, with light that creeps past the terminator.
+    """Part of the key light scattered at the skin (physics 14.2): Oren and Nayar's law, with light that creeps past the
+    terminator.
 
     toward, facing: cosines of the normal with the ways to the light and the eye; light_eye: of these with each other.
     """
@@ -147,8 +148,8 @@ def body_light(
     n: wp.vec3,
     eye: wp.vec3,
 ) -> wp.vec4:
-    """Light from the body of the stuff at p with normal n: scattered at its skin and from within. It varies slowly,
-    so that once per surfel will do. The fourth component is how far the place is open to the light, 0..1."""
+    """Light from the body of the stuff at p with normal n (physics 14.2): scattered at its skin and from within. It
+    varies slowly, so that once per surfel will do. The fourth component says how open the place is to the light, 0..1."""
     to_eye = wp.normalize(eye - p)
     facing = wp.clamp(wp.dot(n, to_eye), 0.0, 1.0)
     toward = wp.dot(n, studio.to_light)

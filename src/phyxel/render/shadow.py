@@ -156,7 +156,8 @@ def gather_footprints(
     tops: wp.array(dtype=float),
     shades: wp.array(dtype=Shade),
 ):
-    """One block of texels: what reaches farthest toward the light over each, and what comes closest to the ground."""
+    """One block of texels of the light map (physics 14.2): the surfel that reaches farthest toward the light over each,
+    and the one that comes closest to the ground."""
     i = first + wp.tid()
     p = first_pixel(grid, i)
     stop = past_pixel(grid, i)
@@ -242,7 +243,8 @@ def light_ground(
     light: wp.array(dtype=wp.vec3),
     darkness: wp.array(dtype=float),
 ):
-    """Part of the light that reaches each texel, by color. The higher what casts the shadow, the softer its edge."""
+    """Part of the light that reaches each texel, by color (physics 14.2). The higher the caster of a shadow, the softer
+    its edge."""
     i = first + wp.tid()
     sharp = near[i]
     wide = far[i]
