@@ -149,7 +149,7 @@ def body_light(
     eye: wp.vec3,
 ) -> wp.vec4:
     """Light from the body of the stuff at p with normal n (physics 14.2): scattered at its skin and from within. It
-    varies slowly, so that once per surfel will do. The fourth component says how open the place is to the light, 0..1."""
+    varies slowly, so that once per surfel will do. The fourth component is how open the place is to light, 0..1."""
     to_eye = wp.normalize(eye - p)
     facing = wp.clamp(wp.dot(n, to_eye), 0.0, 1.0)
     toward = wp.dot(n, studio.to_light)
