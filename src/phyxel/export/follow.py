@@ -17,14 +17,14 @@ from phyxel.surface.walls import keep_out
 Floats = NDArray[np.float64]
 
 REACH = 2.0
-"""How far from the nearest node a deformation is believed, in spacings. What is farther off is held stiffly."""
+"""How far from the nearest node a deformation is believed [spacings]; points farther off are held stiffly."""
 
 FLATTEST = 1e-6
-"""What is added to the moments of nodes, over their trace, so that they have an inverse."""
+"""Added to the moments of nodes, over their trace, so that they have an inverse."""
 
 
 def keeps_its_shape(body: Body) -> bool:
-    """Whether the splats that came in can still be recognised: not those of what has melted or cracked."""
+    """Whether the splats that came in can still be recognised: not those of a body that has melted or cracked."""
     return not (body.has_melted or body.has_cracked)
 
 
@@ -82,7 +82,7 @@ def at_surfels(body: Body, values: Floats) -> Floats:
     shares = Carriers.found(points, nodes).matrix(len(nodes))
     middle, mean = shares @ nodes, shares @ values
     moment = _covariance(shares, nodes, nodes)
-    # Nodes in one plane say nothing about what is across it.
+    # Nodes in one plane say nothing about changes across it.
     moment += FLATTEST * np.trace(moment, axis1=1, axis2=2)[:, None, None] * np.eye(3)
     slope = np.linalg.solve(moment, _covariance(shares, nodes, values))
     return mean + np.einsum("mav,ma->mv", slope, points - middle)

@@ -41,7 +41,7 @@ class ScreenDisc:
     wy: float
     fx: float
     """the wider ellipse: a disc's weight is (w² - (fx dx + fy dy)² - (gy dy)²)² where that is positive, with w held to
-    what it is in the disc: beside a disc seen edge on its plane runs off"""
+    its range in the disc: beside a disc seen edge on its plane runs off"""
     fy: float
     gy: float
     nearness: float

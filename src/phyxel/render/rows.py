@@ -266,4 +266,4 @@ def clear(numbers: wp.array(dtype=float), first: int, last: int):
     for (int k = 0; k < count; ++k) scratch.data[s + k] = front.data[p + k];
 """)
 def take_front(front: wp.array(dtype=float), p: int, stop: int, s: int, scratch: wp.array(dtype=float)):
-    """Begin with pixels p..stop in the slots from s on: what is nearest, and nothing else yet."""
+    """Begin with pixels p..stop in the slots from s on: the nearest depth, and no sums yet."""

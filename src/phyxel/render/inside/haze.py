@@ -53,6 +53,7 @@ LOW_PASS = wp.constant(0.3)
 REACH = wp.constant(6.0)
 """q at which a puff ends."""
 PEAK = wp.constant(1.0 / (2.0 * math.pi * (1.0 - 4.0 * math.exp(-3.0))))
+"""Factor of e^−q/2 − e^−3 in τ, so that the integral over the screen is the weight."""
 
 
 class Puffs(NamedTuple):
@@ -93,7 +94,7 @@ def find_depths(
     depths: wp.array(dtype=float),
     order: wp.array(dtype=int),
 ):
-    """How far before the eye each is; what is not finite counts as behind it."""
+    """How far before the eye each puff is; one that is not finite counts as behind it."""
     i = first + wp.tid()
     depth = wp.dot(positions[i] - view.eye, view.forward)
     depths[i] = wp.where(wp.isfinite(depth), depth, -1.0)
@@ -256,7 +257,7 @@ def blend_puffs(
 
 
 class HazeLayer:
-    """Puffs before what is solid, kept tile after tile."""
+    """Puffs before solid surfaces, kept tile after tile."""
 
     def __init__(self, grid: Any, device: wp.Device) -> None:
         self.device, self.grid = device, grid
@@ -269,7 +270,7 @@ class HazeLayer:
 
     def draw(self, puffs: Puffs, view: Any, front: wp.array) -> NDArray[np.float32]:
         """Linear light of the puffs and the share of light from behind that they let through, (height, width, 4).
-        `front` is one over the depth [1/m] of what is solid, in the layout of a `DiscLayer`, 0 for nothing."""
+        `front` is one over the depth [1/m] of solid surfaces, in the layout of a `DiscLayer`, 0 for nothing."""
         puffs = puffs.on(self.device)
         count, split = len(puffs.positions), len(puffs.positions) > SPLIT_FROM // 2
         self._depths, self._order = grown(self._depths, 2 * count), grown(self._order, 2 * count)
