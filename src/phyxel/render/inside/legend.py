@@ -143,8 +143,8 @@ def round_step(value: float) -> float:
 
 
 class Limits:
-    """Round limits around the values seen so far. Unless they may forget, they only widen: colours jump as little as they
-    can."""
+    """Round limits around the values seen so far. Unless they may forget, they only widen: colours jump as little as
+    they can."""
 
     def __init__(self, quantity: Quantity, given: tuple[float, float] | None = None) -> None:
         self._quantity, self._given = quantity, given
