@@ -67,7 +67,8 @@ class PhyxelCracks:
             self._part(body, fewest)
         if changed:
             self.outdate()
-            self._phyxels.neighbours_changed()
+            self._phyxels.renew_contact()
+            self._phyxels.write_surroundings()
 
     def _part(self, body: Body, fewest: int) -> None:
         self.laid_out(body)

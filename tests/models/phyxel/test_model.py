@@ -77,9 +77,9 @@ def test_bodies_share_arrays_and_do_not_feel_each_other():
     assert len(phyxels_of(world).model) == sum(len(body.reference) for body in together)
     step = phyxels_of(world).model.stable_step()
     for single, _ in alone:
-        phyxels_of(single)._write_surroundings()
+        phyxels_of(single).write_surroundings()
         phyxels_of(single).model.step(step, 50)
-    phyxels_of(world)._write_surroundings()
+    phyxels_of(world).write_surroundings()
     phyxels_of(world).model.step(step, 50)
     for (_, expected), body in zip(alone, together, strict=True):
         assert np.array_equal(expected.positions, body.positions)
