@@ -8,6 +8,7 @@ import warp as wp
 
 import phyxel as px
 from phyxel.movers.phyxel_bodies import phyxels_of
+from phyxel.movers.phyxel_nodes import part_of
 
 
 def bouncing(nodes: int = 200, **options) -> tuple[px.World, px.Body]:
@@ -106,7 +107,7 @@ def test_wood_is_stiffer_along_its_grain():
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     compliance = np.linalg.inv(body.material.elasticity)
-    arms, energies = body.part().positions, []
+    arms, energies = part_of(body).positions, []
     for axis in range(3):
         strain = 1e-3 * compliance[:3, axis] / compliance[axis, axis]
         phyxels_of(world).model.u.assign((arms * strain).astype(np.float32))

@@ -52,7 +52,7 @@ def depth(one: px.Body, other: px.Body) -> float:
     other sees it."""
     x, y = one.positions, other.positions
     _, j = cKDTree(y).query(x)
-    J = np.eye(3) + other._field("gradient")[j]
+    J = np.eye(3) + other.nodal.gradient[j]
     X = other.reference[j] + np.linalg.solve(J, (x - y[j])[:, :, None])[:, :, 0]
     return float(-other.solid_distance((X - other.centre) / other.unit).min())
 
