@@ -96,11 +96,11 @@ class PhyxelNodes:
     @property
     def gradient(self) -> Floats:
         self._mover.model.ensure_forces()
-        return self._own(self._mover.model.forces.gradient)
+        return self._own(self._mover.model.now.gradient)
 
     @property
     def plastic(self) -> Floats:
-        return self._own(self._mover.model.matter.plastic)
+        return self._own(self._mover.model.now.plastic)
 
     @property
     def stress(self) -> Floats:
@@ -370,7 +370,7 @@ class PhyxelBodies:
         """How far down a body reaches [m]: its cloud before it moves, its nodes with their balls afterwards."""
         if self.time == 0:
             return float((body.placed_cloud() @ up).min() + (body.origin - body.centre) @ up)
-        balls = np.minimum(np.abs(self.model.reach.numpy()[self.nodes_of(body)]), 0.5) * body.unit
+        balls = np.minimum(np.abs(self.model.matter.reach.numpy()[self.nodes_of(body)]), 0.5) * body.unit
         return float((body.positions @ up - balls).min())
 
     def _stable_substeps(self, dt: float, longest: float) -> int:
@@ -380,7 +380,7 @@ class PhyxelBodies:
         same, and a size that follows every breath of the stability limit pumps energy into the motion.
         """
         # What is many times faster than sound, which crosses a spacing in 1/ω, is blowing up: steps need not follow it.
-        longest = max(longest, 1 / (16 * self.model.rest_frequency()))
+        longest = max(longest, 1 / (16 * self.model.vibration.at_rest()))
         limit = min(self.model.stable_step(), longest)
         if not (math.isfinite(limit) and limit > 0):
             self._blow_up_where_not_finite()
@@ -401,7 +401,7 @@ class PhyxelBodies:
 
     def _refuse_hopeless(self, step: float) -> None:
         """Stop where steps have become so short [s] that the end would never be reached."""
-        if step * self.model.rest_frequency() < HOPELESS:
+        if step * self.model.vibration.at_rest() < HOPELESS:
             fastest = max(self.bodies, key=lambda body: np.abs(body.velocities).max())
             raise BlowUpError(self._blow_up_text(fastest.name, "it is crushed or flung apart"))
 
@@ -540,7 +540,7 @@ class PhyxelBodies:
 
     def pieces(self) -> list[Piece]:
         """Bodies that have flowed together are one piece, one that has flowed apart is several."""
-        label = self.model.pieces()
+        label = cuts.pieces(self.model)
         found: list[Piece] = [{} for _ in range(int(label.max()) + 1)]
         for body in self.bodies:
             own = label[self.nodes_of(body)]
@@ -552,7 +552,7 @@ class PhyxelBodies:
         model, index = self.model, self.bodies.index(body)
         model.ensure_forces()
         walls = Walls(model.colliders, self.device, index)
-        X, gradient, skin = model.matter.X, model.forces.gradient, self.melting.surface.skin_now
+        X, gradient, skin = model.matter.X, model.now.gradient, self.melting.surface.skin_now
         return Motion(model.u, body.unit, body.origin, walls, X, gradient, model.ranges[index], skin)
 
     def longest_tick(self) -> float:

@@ -96,7 +96,7 @@ def test_the_grain_turns_with_the_body():
         phyxels_of(world).model.u.assign(u.astype(np.float32))
         phyxels_of(world).model._forces_known = False
         phyxels_of(world).model.ensure_forces()
-        forces.append(phyxels_of(world).model.force.numpy() @ body.shape.rotation)
+        forces.append(phyxels_of(world).model.now.force.numpy() @ body.shape.rotation)
     assert np.abs(forces[1] - forces[0]).max() < 1e-4 * np.abs(forces[0]).max()
 
 
@@ -131,14 +131,12 @@ def test_the_rest_frequency_is_the_largest_eigenvalue(poisson):
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     model = phyxels_of(world).model
-    found = model.rest_frequency()
+    found = model.vibration.at_rest()
     columns = []
     for k in range(3 * len(model)):
         one = np.zeros(3 * len(model), np.float32)
         one[k] = 1
-        model._ripple.assign(one.reshape(-1, 3))
-        model._program("tangent").run()
-        columns.append(-model._change.numpy().reshape(-1).astype(np.float64))
-    mass = np.repeat(model.mass.numpy(), 3)
+        columns.append(-model.vibration.tangent(one.reshape(-1, 3)).reshape(-1).astype(np.float64))
+    mass = np.repeat(model.matter.mass.numpy(), 3)
     largest = np.linalg.eigvalsh(np.array(columns) / np.sqrt(np.outer(mass, mass)))[-1]
     assert found == pytest.approx(np.sqrt(largest), rel=0.005)
