@@ -19,7 +19,7 @@ def test_fixed_nodes_stay_and_released_ones_fall():
     world = boxes.world_of(body)
     handle = body.fix(px.Box((-1, -1, -1), (1, 1, 1)))
     world.advance(0.1)
-    assert np.array_equal(body.positions, body.reference)
+    assert not world.field(body, "u").any()
     body.release(handle)
     world.advance(0.1)
     assert body.positions[:, 1].mean() - body.reference[:, 1].mean() == pytest.approx(-0.5 * boxes.G * 0.01, rel=1e-4)
@@ -121,7 +121,7 @@ def test_a_path_may_begin_where_it_is():
     world = world_of(body)
     handle = body.drag([0], [(0.0, NOWHERE), (0.1, NOWHERE), (0.2, (0, 0, 0.1))])
     world.advance(0.1)
-    assert np.abs(body.positions - body.reference).max() == 0
+    assert not world.field(body, "u").any()
     world.advance(0.05)
     assert (body.positions - body.reference)[handle.nodes][0, 2] == pytest.approx(0.05, abs=1e-6)
 

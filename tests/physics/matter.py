@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import warp as wp
+from scipy.spatial.transform import Rotation
 
 from phyxel import device as dev
 from phyxel.material import Material, Mixture
@@ -24,7 +27,7 @@ def shaken_block(cells: int = 5, seed: int = 0) -> np.ndarray:
     return nodes + np.random.default_rng(seed).uniform(-0.3, 0.3, nodes.shape)
 
 
-def model_of(positions: np.ndarray, material: Material, real=wp.float64, support: float = 2.0) -> PhyxelModel:
+def model_of(positions: np.ndarray, material: Material, real: type = wp.float64, support: float = 2.0) -> PhyxelModel:
     """A phyxel model of one body with unequal volumes."""
     n = len(positions)
     volumes = np.random.default_rng(1).uniform(0.7, 1.3, n)
@@ -34,10 +37,14 @@ def model_of(positions: np.ndarray, material: Material, real=wp.float64, support
     return model
 
 
+def displace(model: PhyxelModel, u: np.ndarray) -> None:
+    """Put phyxels at displacements u, (n, 3), as a checkpoint would."""
+    model.restore(model.state() | {"u": u.astype(model.u.numpy().dtype), "forces_known": np.array(False)})
+
+
 def forces_at(model: PhyxelModel, u: np.ndarray) -> np.ndarray:
     """Elastic force for displacements u, (n, 3)."""
-    model.u.assign(u.astype(model.u.numpy().dtype))
-    model._forces_known = False
+    displace(model, u)
     model.ensure_forces()
     return model.force.numpy().copy()
 
@@ -50,14 +57,23 @@ def energy_at(model: PhyxelModel, u: np.ndarray) -> float:
 
 def tangent_along(model: PhyxelModel, p: np.ndarray) -> np.ndarray:
     """−K p at the displacements of the last force, (n, 3)."""
-    model._ripple.assign(p.astype(model.u.numpy().dtype))
-    model._program("tangent").run()
-    return model._change.numpy().copy()
+    return tangent(model)(p)
 
 
-def rotation(degrees: float, axis=(0.3, -0.5, 0.8)) -> np.ndarray:
+def tangent(model: PhyxelModel) -> Callable[[np.ndarray], np.ndarray]:
+    """What gives −K p for any p, (n, 3), at the displacements of the last force."""
+    ripple, change = (wp.zeros_like(model.u) for _ in range(2))
+    program = dev.Program(model.forces.tangent(ripple, change), model.device)
+
+    def along(p: np.ndarray) -> np.ndarray:
+        ripple.assign(p.astype(model.u.numpy().dtype))
+        program.run()
+        return np.array(change.numpy())
+
+    return along
+
+
+def rotation(degrees: float, axis: Sequence[float] = (0.3, -0.5, 0.8)) -> np.ndarray:
     """A rotation about an axis, 3 × 3."""
-    from scipy.spatial.transform import Rotation
-
     direction = np.asarray(axis) / np.linalg.norm(axis)
-    return Rotation.from_rotvec(np.radians(degrees) * direction).as_matrix()
+    return np.array(Rotation.from_rotvec(np.radians(degrees) * direction).as_matrix())
