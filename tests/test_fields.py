@@ -26,12 +26,6 @@ def solid(shape: str) -> px.Solid:
     return px.Solid(px.load(shape, points=POINTS))
 
 
-@pytest.fixture(autouse=True)
-def measured_once(monkeypatch):
-    """The volume of a solid takes longer than what is done here with the body."""
-    monkeypatch.setattr("phyxel.body.body.Solid", lambda cloud, **_: solid(cloud.name))
-
-
 def body_of(shape: str = "box", **options) -> px.Body:
     return px.Body(solid(shape).skin, **({"nodes": 64, "material": SOFT} | options))
 

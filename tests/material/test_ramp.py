@@ -22,12 +22,6 @@ def solid() -> px.Solid:
     return px.Solid(px.load("box", points=300))
 
 
-@pytest.fixture(autouse=True)
-def measured_once(monkeypatch):
-    """The volume of a solid takes longer than what is done here with the body."""
-    monkeypatch.setattr("phyxel.body.body.Solid", lambda cloud, **_: solid())
-
-
 def box(**options) -> px.Body:
     return px.Body(solid().skin, **({"nodes": 64, "material": SOFT} | options))
 

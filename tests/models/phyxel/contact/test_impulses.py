@@ -29,21 +29,6 @@ def plate() -> px.PointCloud:
     return px.PointCloud(corners.astype(np.float32), faces=np.array(faces, np.int32), name="plate")
 
 
-@cache
-def solid(shape: str) -> px.Solid:
-    return px.Solid(cloud(shape))
-
-
-@pytest.fixture(autouse=True)
-def measured_once(monkeypatch):
-    """Much of the time of making a small body goes into the volume of its solid, the same for many tests."""
-
-    def measured(one, **options):
-        return solid(one.name) if one is cloud(one.name) else px.Solid(one, **options)
-
-    monkeypatch.setattr("phyxel.body.body.Solid", measured)
-
-
 def body(shape: str, **options) -> px.Body:
     return px.Body(cloud(shape), **({"nodes": 150, "material": SOFT} | options))
 
