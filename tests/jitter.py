@@ -33,7 +33,8 @@ def move_bodies(seed: int) -> None:
             nodes = super().sample(*asked, **options)
             positions, within = beside(nodes.positions, nodes.spacing), nodes.quadrature
             owner = nearest(within.points, positions, 1)[1][:, 0]  # of points between two nodes it may be the other now
-            return replace(nodes, positions=positions, volumes=np.bincount(owner, within.weights, len(positions)))
+            volumes = np.bincount(owner, within.weights, len(positions)).astype(np.float64)
+            return replace(nodes, positions=positions, volumes=volumes)
 
     finished = birth.with_unit_normals
 

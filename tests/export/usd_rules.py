@@ -1,6 +1,7 @@
 """What must hold in a USD file of points and meshes, at every time: USD itself does not look at lengths."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pxr import Usd, UsdGeom

@@ -295,9 +295,7 @@ def test_the_bar_bends_far_and_does_not_swell():
 def off_their_goals(world: px.World, body: px.Body) -> float:
     """How far the points of holds are from where they should be at most, over the body's size."""
     off = [
-        np.linalg.norm(
-            handle.points + body.displacement_at(handle.points) - handle.goals(world.time), axis=1
-        ).max()
+        np.linalg.norm(handle.points + body.displacement_at(handle.points) - handle.goals(world.time), axis=1).max()
         for handle in body.handles
     ]
     return max(off) / np.ptp(body.birth, axis=0).max()

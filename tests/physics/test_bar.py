@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 
 import phyxel as px
 from phyxel.movers.phyxel_bodies import phyxels_of
-from tests.physics.matter import tangent
 from phyxel.points.cloud import PointCloud
+from tests.physics.matter import tangent
 
 RUBBERY = px.Material(young=1.0e7, poisson=0.3, density=1000.0)
 SIDE, LENGTH, GRAVITY = 0.25, 1.0, 9.81

@@ -5,7 +5,17 @@ import pytest
 import warp as wp
 
 from phyxel.material import Material
-from tests.physics.matter import UNIT, block, displace, energy_at, forces_at, model_of, rotation, shaken_block, tangent_along
+from tests.physics.matter import (
+    UNIT,
+    block,
+    displace,
+    energy_at,
+    forces_at,
+    model_of,
+    rotation,
+    shaken_block,
+    tangent_along,
+)
 
 SOFT = Material(young=1.0e5, poisson=0.3, density=1000.0)
 GRAINED = Material.orthotropic(

@@ -50,9 +50,7 @@ def test_permanent_strain_of_a_tensile_test(integrator):
     elastic = np.sqrt(1.5) * material.yield_strain / (1 + material.poisson)
     permanent = held - elastic
     plastic = bar.plastic_strain[middle(bar), 0, 0].mean()
-    print(
-        f"strain {held:.4f}, permanent {plastic:.4f}, theory {permanent:.4f}, left {axial_strain(world, bar):.4f}"
-    )
+    print(f"strain {held:.4f}, permanent {plastic:.4f}, theory {permanent:.4f}, left {axial_strain(world, bar):.4f}")
     assert held > 0.06
     assert plastic == pytest.approx(permanent, rel=0.05)
     assert axial_strain(world, bar) == pytest.approx(permanent, rel=0.05)

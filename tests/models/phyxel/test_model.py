@@ -105,7 +105,7 @@ def test_wood_is_stiffer_along_its_grain():
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     compliance = np.linalg.inv(body.material.elasticity)
-    arms, energies = body.part().positions, []
+    arms, energies = (body.birth - body.centre) / body.unit, []
     for axis in range(3):
         strain = 1e-3 * compliance[:3, axis] / compliance[axis, axis]
         displace(phyxels_of(world).model, arms * strain)
