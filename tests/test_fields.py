@@ -319,14 +319,14 @@ def test_a_removed_field_acts_no_more_and_costs_nothing():
     body = body_of()
     world = world_of(body)
     world.advance(0.01)
-    assert len(phyxels_of(world).model.extra) == 0
+    assert len(phyxels_of(world).model.outside.extra) == 0
     field = px.Field(lambda x, v, t: (1, 0, 0))
     world.add(field)
     world.advance(0.1)
-    assert len(phyxels_of(world).model.extra) == len(body.reference)
+    assert len(phyxels_of(world).model.outside.extra) == len(body.reference)
     world.remove(field)
     world.advance(0.1)
-    assert len(phyxels_of(world).model.extra) == 0
+    assert len(phyxels_of(world).model.outside.extra) == 0
     assert drift(body)[0] == pytest.approx(0.1, rel=1e-5)
     with pytest.raises(px.PhyxelError, match="not in this world"):
         world.remove(field)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import warp as wp
@@ -10,7 +10,8 @@ from scipy.spatial.transform import Rotation
 
 from phyxel import device as dev
 from phyxel.material import Material, Mixture
-from phyxel.models.phyxel.model import PhyxelModel, PhyxelPart
+from phyxel.models.phyxel.matter import PhyxelPart
+from phyxel.models.phyxel.model import PhyxelModel
 
 UNIT = 0.04
 
@@ -38,15 +39,16 @@ def model_of(positions: np.ndarray, material: Material, real: type = wp.float64,
 
 
 def displace(model: PhyxelModel, u: np.ndarray) -> None:
-    """Put phyxels at displacements u, (n, 3), as a checkpoint would."""
-    model.restore(model.state() | {"u": u.astype(model.u.numpy().dtype), "forces_known": np.array(False)})
+    """Put phyxels at displacements u, (n, 3)."""
+    model.u.assign(u.astype(model.u.numpy().dtype))
+    model.shape_changed()
 
 
 def forces_at(model: PhyxelModel, u: np.ndarray) -> np.ndarray:
     """Elastic force for displacements u, (n, 3)."""
     displace(model, u)
     model.ensure_forces()
-    return model.force.numpy().copy()
+    return model.now.force.numpy().copy()
 
 
 def energy_at(model: PhyxelModel, u: np.ndarray) -> float:
@@ -57,20 +59,7 @@ def energy_at(model: PhyxelModel, u: np.ndarray) -> float:
 
 def tangent_along(model: PhyxelModel, p: np.ndarray) -> np.ndarray:
     """−K p at the displacements of the last force, (n, 3)."""
-    return tangent(model)(p)
-
-
-def tangent(model: PhyxelModel) -> Callable[[np.ndarray], np.ndarray]:
-    """What gives −K p for any p, (n, 3), at the displacements of the last force."""
-    ripple, change = (wp.zeros_like(model.u) for _ in range(2))
-    program = dev.Program(model.forces.tangent(ripple, change), model.device)
-
-    def along(p: np.ndarray) -> np.ndarray:
-        ripple.assign(p.astype(model.u.numpy().dtype))
-        program.run()
-        return np.array(change.numpy())
-
-    return along
+    return model.vibration.tangent(p).copy()
 
 
 def rotation(degrees: float, axis: Sequence[float] = (0.3, -0.5, 0.8)) -> np.ndarray:

@@ -9,7 +9,6 @@ from scipy.spatial.transform import Rotation
 import phyxel as px
 from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.points.cloud import PointCloud
-from tests.physics.matter import tangent
 
 RUBBERY = px.Material(young=1.0e7, poisson=0.3, density=1000.0)
 SIDE, LENGTH, GRAVITY = 0.25, 1.0, 9.81
@@ -95,14 +94,14 @@ def frequencies(support: float, count: int = 6) -> tuple[np.ndarray, np.ndarray]
     """Lowest frequencies [Hz], and how smooth each mode is."""
     model = phyxels_of(clamped_bar(864, support)[0]).model
     model.ensure_forces()
-    n, along = len(model), tangent(model)
+    n = len(model)
     K, probe = np.empty((3 * n, 3 * n)), np.zeros((n, 3), np.float32)
     for column in range(3 * n):
         probe.reshape(-1)[column] = 1.0
-        K[:, column] = -along(probe).reshape(-1)
+        K[:, column] = -model.vibration.tangent(probe).reshape(-1)
         probe.reshape(-1)[column] = 0.0
-    free = np.repeat(model.hold.numpy() < 0, 3)
-    root_mass = np.sqrt(np.repeat(model.mass.numpy(), 3)[free].astype(float))
+    free = np.repeat(model.outside.hold.numpy() < 0, 3)
+    root_mass = np.sqrt(np.repeat(model.matter.mass.numpy(), 3)[free].astype(float))
     scaled = (0.5 * (K + K.T))[np.ix_(free, free)] / np.outer(root_mass, root_mass)
     factor = scipy.linalg.cho_factor(scaled)  # K is positive definite: also says that no mode is unstable
     inverse = LinearOperator(scaled.shape, matvec=lambda x: scipy.linalg.cho_solve(factor, x))

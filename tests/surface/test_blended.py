@@ -41,7 +41,7 @@ def puddle():
 
 def field_of(world, body, points):
     """F of the phyxels where they are now (M04 eq. 28), in double."""
-    volumes = phyxels_of(world).model.matter.rest_volume.numpy().astype(float) * body.unit**3
+    volumes = phyxels_of(world).model.now.rest_volume.numpy().astype(float) * body.unit**3
     radii = 0.78 * np.cbrt(3 * volumes / (4 * np.pi))
     rr = ((points[:, None] - body.positions) ** 2).sum(axis=2)
     return np.exp(-BLOBBINESS + BLOBBINESS * rr / radii**2).sum(axis=1), radii

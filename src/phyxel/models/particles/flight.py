@@ -67,6 +67,8 @@ class ParticleLaws:
     """distance from its place from which on it keeps a dent"""
     clearance: wp.array(dtype=wp.float64)
     """half the thickness"""
+    ahead: wp.array(dtype=wp.float64)
+    """how far beyond the end of a step links look [s]"""
     pace: wp.array(dtype=wp.vec3d)
     """(a, b, h) of the oscillator over a step"""
 
@@ -74,7 +76,7 @@ class ParticleLaws:
 def laws_of(count: int, device: wp.Device) -> Any:
     """Room for the numbers of so many materials."""
     laws: Any = ParticleLaws()
-    for name in ("drag", "stiffness", "damping", "plasticity", "limit", "clearance"):
+    for name in ("drag", "stiffness", "damping", "plasticity", "limit", "clearance", "ahead"):
         setattr(laws, name, wp.zeros(count, dtype=wp.float64, device=device))
     laws.pace = wp.zeros(count, dtype=wp.vec3d, device=device)
     return laws
@@ -84,8 +86,6 @@ def laws_of(count: int, device: wp.Device) -> Any:
 class Particles:
     """All that a surface's particles are and do; each array has shape (n,), `goal` that of held particles."""
 
-    clock: wp.array(dtype=wp.float64)
-    """length of the step dt [s], shape (1,)"""
     laws: ParticleLaws
     X: wp.array(dtype=wp.vec3d)
     kind: wp.array(dtype=wp.int32)
@@ -112,66 +112,68 @@ class Particles:
 
 @wp.kernel
 def find_paces(first: int, laws: ParticleLaws, clock: wp.array(dtype=wp.float64)):
-    """(a, b, h) of each material over a step of clock[0] (W96, physics 13.1)."""
+    """(a, b, h) of each material over a step of clock[0] (W96, physics 13.1). Its links look ahead by their damping, at
+    least by half a step, which calms what it cannot resolve (physics 13.3)."""
     k = first + wp.tid()
+    laws.ahead[k] = wp.max(laws.damping[k], wp.float64(0.5) * clock[0])
     laws.pace[k] = response(laws.drag[k], laws.stiffness[k], clock[0])
 
 
 @wp.func
-def remember(p: Particles, i: int, peak: wp.vec3d):
+def remember(p: Particles, i: int, peak: wp.vec3d, dt: wp.float64):
     """The farthest displacement of a particle, and (a, b, h) along the line to the dent that it leaves."""
     k = p.kind[i]
     _, steeper = dent_of(peak, p.laws.plasticity[k], p.laws.limit[k])
     p.peak[i] = peak
-    p.pace[i] = response(p.laws.drag[k], steeper * p.laws.stiffness[k], p.clock[0])
+    p.pace[i] = response(p.laws.drag[k], steeper * p.laws.stiffness[k], dt)
 
 
 @wp.kernel
-def find_dented_paces(first: int, p: Particles):
+def find_dented_paces(first: int, clock: wp.array(dtype=wp.float64), p: Particles):
     """(a, b, h) of each particle, where some have dents."""
     i = first + wp.tid()
-    remember(p, i, p.peak[i])
+    remember(p, i, p.peak[i], clock[0])
 
 
 @wp.func
-def arrive_held(p: Particles, i: int, arrival: Arrival):
+def arrive_held(p: Particles, i: int, dt: wp.float64, arrival: Arrival):
     """A held particle is at its goal, whatever pulls."""
     goal = p.goal[p.hold[i]]
     way = goal - p.u[i]
     arrival.x[i] = goal
-    arrival.v[i] = way / p.clock[0]
+    arrival.v[i] = way / dt
     arrival.A[i] = wp.float64(0.0)
     arrival.B[i] = wp.float64(0.0)
     arrival.H[i] = wp.float64(0.0)
 
 
 @wp.func
-def arrive_with(p: Particles, i: int, a: wp.float64, b: wp.float64, arrival: Arrival):
-    """A, B and H of a particle (physics 13.3): how far a force leads. Links look ahead of the end of the step by their
-    damping, at least by half a step, which calms what it cannot resolve."""
-    per_mass = wp.float64(1.0) / p.mass[i]
-    ahead = wp.max(p.laws.damping[p.kind[i]], wp.float64(0.5) * p.clock[0])
-    arrival.A[i] = a * per_mass
-    arrival.B[i] = b * per_mass
-    arrival.H[i] = (a + ahead * wp.abs(b)) * per_mass
+def led_by(a: wp.float64, b: wp.float64, mass: wp.float64, ahead: wp.float64):
+    """A, B and H of a particle (physics 13.3): how far a force leads."""
+    per_mass = wp.float64(1.0) / mass
+    return a * per_mass, b * per_mass, (a + ahead * wp.abs(b)) * per_mass
 
 
 @wp.kernel
-def arrive(first: int, p: Particles, arrival: Arrival):
+def arrive(first: int, clock: wp.array(dtype=wp.float64), p: Particles, arrival: Arrival):
     """The exact step without links (W96, physics 13.1). `arrival` may be where the particles are: then they move."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
-        arrive_held(p, i, arrival)
+        arrive_held(p, i, clock[0], arrival)
         return
     k = p.kind[i]
     pace = p.laws.pace[k]
     a, b, h = pace[0], pace[1], pace[2]
     u = p.u[i]
     v = p.v[i]
-    push = p.force[i] * (wp.float64(1.0) / p.mass[i]) - p.laws.stiffness[k] * u
+    mass = p.mass[i]
+    push = p.force[i] * (wp.float64(1.0) / mass) - p.laws.stiffness[k] * u
+    A, B, H = led_by(a, b, mass, p.laws.ahead[k])
     arrival.x[i] = u + b * v + a * push
     arrival.v[i] = h * v + b * push
-    arrive_with(p, i, a, b, arrival)
+    arrival.A[i] = A
+    arrival.B[i] = B
+    arrival.H[i] = H
 
 
 @wp.func
@@ -184,13 +186,13 @@ def gap_to(colliders: Any, k: int, arm: wp.vec3d, way: wp.vec3d, clearance: wp.f
 
 
 @wp.kernel
-def lean(first: int, p: Particles, colliders: Any, arrival: Arrival):
+def lean(first: int, clock: wp.array(dtype=wp.float64), p: Particles, colliders: Any, arrival: Arrival):
     """The collider that each particle lies on, which bears its links (physics 13.3)."""
     i = first + wp.tid()
     arrival.wall[i] = wp.vec3d()
     if p.hold[i] >= 0:
         return
-    dt = p.clock[0]
+    dt = clock[0]
     ahead = dt + look_ahead(arrival.A[i], arrival.B[i], arrival.H[i])
     x = p.X[i] + p.u[i]
     nearest = wp.float64(TOUCHING)
@@ -206,7 +208,7 @@ def lean(first: int, p: Particles, colliders: Any, arrival: Arrival):
 
 
 @wp.func
-def meet(p: Particles, i: int, u: wp.vec3d, after: wp.vec3d, time: wp.float64, colliders: Any, k: int):
+def meet(p: Particles, i: int, u: wp.vec3d, after: wp.vec3d, time: wp.float64, dt: wp.float64, colliders: Any, k: int):
     """What a collider does in a step to a particle that gets to u with the velocity `after`: how far it is shifted, and
     its velocity (physics 13.8, 15.2).
 
@@ -214,7 +216,6 @@ def meet(p: Particles, i: int, u: wp.vec3d, after: wp.vec3d, time: wp.float64, c
     not slid. It is 0 where a particle swings faster than steps follow: it has slid as little as it is slower. Only the
     velocity it came with bounces back, not what forces have added in this step: a particle that lies there stays."""
     none = wp.float64(0.0)
-    dt = p.clock[0]
     clearance = p.laws.clearance[p.kind[i]]
     arm = p.X[i] + u + colliders.place[k]
     carried = colliders.drift[k] + wp.cross(colliders.spin[k], arm)
@@ -246,28 +247,28 @@ def meet(p: Particles, i: int, u: wp.vec3d, after: wp.vec3d, time: wp.float64, c
 
 
 @wp.func
-def out_of(p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, colliders: Any, arrival: Arrival):
+def out_of(p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, dt: wp.float64, colliders: Any, arrival: Arrival):
     """Where a particle that gets to u with v is if it meets colliders, and its velocity."""
     a = arrival.A[i]
     b = arrival.B[i]
     time = wp.float64(0.0)
-    if b * p.clock[0] > a:
+    if b * dt > a:
         time = a / b
     rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
     for c in range(rounds * colliders.count):
-        shift, after = meet(p, i, u, v, time, colliders, c % colliders.count)
+        shift, after = meet(p, i, u, v, time, dt, colliders, c % colliders.count)
         u += shift
         v = after
     return u, v
 
 
 @wp.kernel
-def touch_down(first: int, p: Particles, colliders: Any, arrival: Arrival):
+def touch_down(first: int, clock: wp.array(dtype=wp.float64), p: Particles, colliders: Any, arrival: Arrival):
     """Colliders stop particles that fly into them before links are asked: pushing these out later would stretch
     links."""
     i = first + wp.tid()
     if p.hold[i] < 0:
-        u, v = out_of(p, i, arrival.x[i], arrival.v[i], colliders, arrival)
+        u, v = out_of(p, i, arrival.x[i], arrival.v[i], clock[0], colliders, arrival)
         arrival.x[i] = u
         arrival.v[i] = v
 
@@ -284,32 +285,32 @@ def pulled(p: Particles, i: int, arrival: Arrival):
 
 
 @wp.func
-def put(p: Particles, i: int, u: wp.vec3d, v: wp.vec3d):
+def put(p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, dt: wp.float64):
     """This is where a particle is; if it is farther out than ever, that is its peak."""
     p.u[i] = u
     p.v[i] = v
     if p.peak.shape[0] == 0:
         return
     if wp.length(u) > wp.max(wp.length(p.peak[i]), p.laws.limit[p.kind[i]]):
-        remember(p, i, u)
+        remember(p, i, u, dt)
 
 
 @wp.kernel
-def land(first: int, p: Particles, arrival: Arrival):
+def land(first: int, clock: wp.array(dtype=wp.float64), p: Particles, arrival: Arrival):
     """The end of a step."""
     i = first + wp.tid()
     u, v = pulled(p, i, arrival)
-    put(p, i, u, v)
+    put(p, i, u, v, clock[0])
 
 
 @wp.kernel
-def land_among(first: int, p: Particles, colliders: Any, arrival: Arrival):
+def land_among(first: int, clock: wp.array(dtype=wp.float64), p: Particles, colliders: Any, arrival: Arrival):
     """The same where there are colliders: no free particle ends in one (physics 13.8)."""
     i = first + wp.tid()
     u, v = pulled(p, i, arrival)
     if p.hold[i] < 0:
-        u, v = out_of(p, i, u, v, colliders, arrival)
-    put(p, i, u, v)
+        u, v = out_of(p, i, u, v, clock[0], colliders, arrival)
+    put(p, i, u, v, clock[0])
 
 
 @wp.kernel

@@ -75,7 +75,6 @@ class ParticleModel:
         """of chunks of particles"""
         self._shown = wp.zeros(n, dtype=wp.vec3, device=device)
         p: Any = Particles()
-        p.clock = self._clock.array
         p.X = wp.array(sheet.X, dtype=wp.vec3d, device=device)
         p.kind, p.mass = wp.zeros(n, dtype=wp.int32, device=device), wp.zeros(n, dtype=wp.float64, device=device)
         p.force, p.goal = self._force.array, self._goals.array
@@ -210,28 +209,28 @@ class ParticleModel:
         count = len(self._laws.pace)
         dev.launch(find_paces, count, [self._laws, self._clock.array], self.device, split=False)
         if self._plastic:
-            dev.launch(find_dented_paces, self._count, [self._particles], self.device)
+            dev.launch(find_dented_paces, self._count, [self._clock.array, self._particles], self.device)
 
     def _capture(self, table: Any) -> None:
-        p, n, arrival = self._particles, self._count, self._arrival
+        clock, p, n, arrival = self._clock.array, self._particles, self._count, self._arrival
         press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
         lain = bool(table.count) and self._tension is not None
         set_walls(arrival, n if lain else 0, self.device)
         pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
         if lain:
-            contact = [dev.Launch(one, n, [p, table, arrival], 0.5 * table.count) for one in (touch_down, lean)]
+            contact = [dev.Launch(one, n, [clock, p, table, arrival], 0.5 * table.count) for one in (touch_down, lean)]
             pull = [*contact, *pull]
         if self._plastic:
-            way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [p, arrival], 1.0)
+            way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [clock, p, arrival], 1.0)
         else:
-            way = dev.Launch(arrive, n, [p, arrival], 0.1)
+            way = dev.Launch(arrive, n, [clock, p, arrival], 0.1)
         if table.count:
-            end = dev.Launch(land_among, n, [p, table, arrival], 0.5 * table.count)
+            end = dev.Launch(land_among, n, [clock, p, table, arrival], 0.5 * table.count)
         else:
-            end = dev.Launch(land, n, [p, arrival], 0.1)
+            end = dev.Launch(land, n, [clock, p, arrival], 0.1)
         launches = [*self._drawing(table), way, *press, *pull, end]
         if not (press or pull or table.count or self._plastic):  # nothing is left to do where they arrive
-            launches = [dev.Launch(arrive, n, [p, self._arrived_at_once()], 0.1)]
+            launches = [dev.Launch(arrive, n, [clock, p, self._arrived_at_once()], 0.1)]
         self._program = dev.Program(launches, self.device)
         self._met = table
         self._find_paces()

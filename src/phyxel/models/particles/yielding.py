@@ -9,7 +9,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.models.particles.arrival import Arrival
-from phyxel.models.particles.flight import Particles, arrive_held, arrive_with, dent_of, remember
+from phyxel.models.particles.flight import Particles, arrive_held, dent_of, led_by, remember
 from phyxel.models.particles.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -177,17 +177,20 @@ def line_to_dent(p: Particles, i: int) -> Restoring:
 @wp.func
 def arrive_at(p: Particles, i: int, end: Flight, arrival: Arrival):
     """The end of a flight, and how far a force leads on it."""
+    A, B, H = led_by(end.a, end.b, p.mass[i], p.laws.ahead[p.kind[i]])
     arrival.x[i] = end.u
     arrival.v[i] = end.v
-    arrive_with(p, i, end.a, end.b, arrival)
+    arrival.A[i] = A
+    arrival.B[i] = B
+    arrival.H[i] = H
 
 
 @wp.kernel
-def arrive_plastic(first: int, p: Particles, arrival: Arrival):
+def arrive_plastic(first: int, clock: wp.array(dtype=wp.float64), p: Particles, arrival: Arrival):
     """The exact step of particles that keep dents and have nothing between them (physics 13.1, 13.7)."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
-        arrive_held(p, i, arrival)
+        arrive_held(p, i, clock[0], arrival)
         return
     k = p.kind[i]
     start = taking_off(p, i)
@@ -199,18 +202,18 @@ def arrive_plastic(first: int, p: Particles, arrival: Arrival):
         virgin = line
         virgin.rest = wp.vec3d()
         virgin.w = p.laws.stiffness[k]
-        end, peak = fly(start, p.peak[i], virgin, plasticity, limit, p.clock[0])
-        remember(p, i, peak)
+        end, peak = fly(start, p.peak[i], virgin, plasticity, limit, clock[0])
+        remember(p, i, peak, clock[0])
     arrive_at(p, i, end, arrival)
 
 
 @wp.kernel
-def arrive_dented(first: int, p: Particles, arrival: Arrival):
+def arrive_dented(first: int, clock: wp.array(dtype=wp.float64), p: Particles, arrival: Arrival):
     """The same with links or a filling, of which nobody knows yet how they pull: along the line to the dent, where no
     energy comes from. How far particles went, and so whether they yielded, is seen when they land; beyond the peak the
     line is too steep, so that a held load makes its dent within |e|/(|e| − kept) steps or so rather than one."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
-        arrive_held(p, i, arrival)
+        arrive_held(p, i, clock[0], arrival)
         return
     arrive_at(p, i, flown(taking_off(p, i), line_to_dent(p, i), p.pace[i]), arrival)

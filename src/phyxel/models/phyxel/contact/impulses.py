@@ -293,7 +293,7 @@ class BodyContact:
         `nearest` spacings."""
         model, found = self._model, self.candidates
         matter = model.matter
-        shape = [self._guide_array, matter.birth, found.support, matter.past, model.forces.gradient]
+        shape = [self._guide_array, matter.birth, found.support, matter.past, model.now.gradient]
         return [
             found.place(clock, drift),
             self.over(find_contacts, *shape, clock, drift, model.v, nearest),
@@ -304,12 +304,12 @@ class BodyContact:
 
         They are found where the move began: angular momentum is kept when impulses act there, and J is known there."""
         model = self._model
-        who = [model.hold, model.mass]
+        who = [model.outside.hold, model.matter.mass]
 
         def impulses(shifting: int) -> list[Launch]:
             return [
                 self.over(find_impulses, clock, drift, model.v, shifting),
-                self.over(take_impulses, *who, model.damping, clock, drift, model.u, model.v, y),
+                self.over(take_impulses, *who, model.matter.damping, clock, drift, model.u, model.v, y),
             ]
 
         return [

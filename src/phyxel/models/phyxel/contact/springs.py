@@ -10,18 +10,19 @@ Friction μ·push against the sliding is written as −rub·v_t and so made impl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.device import Launch, Shared
+from phyxel.device import Launch, as_struct
 from phyxel.models.phyxel.conjugate import filtered
 from phyxel.models.phyxel.contact.candidates import ContactNodes
 from phyxel.models.phyxel.contact.impulses import BodyContact
 from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, pair_weight
+from phyxel.models.phyxel.walls import WallContacts
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
@@ -169,10 +170,8 @@ def take_presses(
     first: int,
     nodes: ContactNodes,
     contacts: NodeContacts,
-    hold: wp.array(dtype=wp.int32),
-    contact: wp.array(dtype=wp.int32),
-    normal: wp.array(dtype=wp.vec3),
-    rest: wp.array(dtype=wp.vec3),
+    outside: Any,
+    met: Any,
     r: wp.array(dtype=wp.vec3),
 ):
     """The impulses of the springs, added to the momentum that is missing."""
@@ -181,8 +180,8 @@ def take_presses(
         return
     unit = nodes.unit[nodes.body[k]]
     pushed = gathered(k, nodes, contacts) / (unit * unit)
-    rest[k] = rest[k] + pushed
-    r[k] = r[k] + filtered(pushed, hold[k], contact[k], normal[k])
+    met.rest[k] = met.rest[k] + pushed
+    r[k] = r[k] + filtered(k, pushed, outside, met)
 
 
 @wp.kernel
@@ -289,18 +288,18 @@ class ContactSprings:
         """Find what may touch in this step."""
         return [
             *self._contact.finding(self._no_time, 0, REACHED),
-            self._contact.over(tighten, self._springs, dt, self._model.mass, block),
+            self._contact.over(tighten, self._springs, dt, self._model.matter.mass, block),
         ]
 
-    def rub(self, changed: Shared) -> list[Launch]:
+    def rub(self, changed: wp.array) -> list[Launch]:
         """Friction by the push of the last `press`."""
-        return [self._contact.over(rub_on, self._springs, self._model.v, changed.array)]
+        return [self._contact.over(rub_on, self._springs, self._model.v, changed)]
 
-    def press(self, dt: wp.array, held: list[wp.array], rest: wp.array, r: wp.array) -> list[Launch]:
+    def press(self, dt: wp.array, met: WallContacts, r: wp.array) -> list[Launch]:
         """Impulses at v, added to what is missing."""
         return [
             self._contact.over(press, self._springs, dt, self._model.v),
-            self._contact.over(take_presses, *held, rest, r),
+            self._contact.over(take_presses, as_struct(self._model.outside), as_struct(met), r),
         ]
 
     def couple(self, p: wp.array, coupling: wp.array) -> list[Launch]:
