@@ -113,7 +113,7 @@ def test_a_negative_index_counts_from_the_end_of_its_own_body():
     world = boxes.world_of(first, second)
     second.fix([-1])
     world.advance(0.05)
-    assert np.abs((second.positions - second.reference)[-1]).max() == 0
+    assert not world.field(second, "u")[-1].any()
     assert np.abs((first.positions - first.reference)[-1]).max() > 1e-3
 
 
