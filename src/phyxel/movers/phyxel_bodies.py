@@ -255,7 +255,7 @@ class PhyxelBodies:
             self._recentre()
             self.energies.steps += now
             self.steps += now
-            if self._follow_ramps():
+            if sum(body.follow_ramp(self.time) for body in self.bodies):  # each goes on with its own ramp
                 self.write_surroundings()
         self._collider_speed = 0.0
         self.model.synchronise()
@@ -318,11 +318,6 @@ class PhyxelBodies:
                 extra[low:high] = np.sum(acting, axis=0) / body.unit
         model.set_extra(extra)
 
-    def _follow_ramps(self) -> bool:
-        """Give bodies on their way to another material what they are made of now; whether any changed."""
-        changed = [body.follow_ramp(self.time) for body in self.bodies]
-        return any(changed)
-
     def _recentre(self) -> None:
         """Move the origins of bodies that have gone far (physics 16.1), so that displacements stay small."""
         first_nodes = self.model.u.numpy()
@@ -364,10 +359,10 @@ class PhyxelBodies:
         return CarriedProbe(body, X)
 
     def diagnostics(self, bodies: Sequence[Body]) -> list[dict[str, Any]]:
-        measured = self.model.measure()
-        return [
-            measured_of(body, *(each[self.nodes_of(body)] for each in measured), self.world.gravity) for body in bodies
-        ]
+        energy, ratio = self.model.measure()
+        own = [self.nodes_of(body) for body in bodies]
+        gravity = self.world.gravity
+        return [measured_of(body, energy[o], ratio[o], gravity) for body, o in zip(bodies, own, strict=True)]
 
     def parts(self, body: Body) -> Parts:
         label = cuts.components(self.model, self.bodies.index(body))

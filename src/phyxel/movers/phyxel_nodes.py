@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from phyxel.movers.phyxel_bodies import PhyxelBodies
 
 Floats = NDArray[np.float64]
+Measured = NDArray[np.floating]
 
 
 def part_of(body: Body) -> PhyxelPart:
@@ -32,7 +33,7 @@ def part_of(body: Body) -> PhyxelPart:
     )
 
 
-def measured_of(body: Body, energy: Floats, volume_ratio: Floats, gravity: Floats) -> dict[str, Any]:
+def measured_of(body: Body, energy: Measured, volume_ratio: Measured, gravity: Floats) -> dict[str, Any]:
     """What `Body.diagnostics` promises, of a body whose nodes have these elastic energies [J over unit³] and volumes
     over those at rest, (n,) each."""
     x, v, m = body.positions, body.velocities, body.masses

@@ -34,8 +34,8 @@ def raised_from_ground(
     world: MoverWorld, body: Body, lowest: Callable[[Floats], float], clearance: float = 0.0
 ) -> bool:
     """Raise a body that starts in the ground until it is a clearance [m] above it; `lowest` tells how far down it
-    reaches along a direction up [m]. Scans have their origin anywhere, and what starts in the ground would be shot out of it. The
-    reference shape stays where it was given. Whether it was raised."""
+    reaches along a direction up [m]. Scans have their origin anywhere, and what starts in the ground would be shot out
+    of it. The reference shape stays where it was given. Whether it was raised."""
     raised = False
     for ground in (one for one in world.colliders if isinstance(one, Ground)):
         up = np.array(ground.normal)
@@ -81,13 +81,12 @@ class Surroundings:
         if body.handles or not self._world.colliders:
             return
         skin = body.placed_cloud()
-        # Not by the surfels: these are shown on the ground where they are in it.
-        raised_from_ground(
-            self._world,
-            body,
-            lambda up: float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf)),
-            clearance,
-        )
+
+        def lowest(up: Floats) -> float:
+            # Not of the surfels: these are shown on the ground where they are in it.
+            return float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf))
+
+        raised_from_ground(self._world, body, lowest, clearance)
         self.place_now()
         depth = -float(self.around.feel((body.positions - body.origin) / body.unit).gap.min())
         if depth > 1:
