@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body import birth
+from phyxel.mls.neighbours import nearest
 from phyxel.points.cloud import PointCloud
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.solid import Solid
@@ -30,7 +31,10 @@ def move_bodies(seed: int) -> None:
     class MovedSolid(Solid):
         def sample(self, *asked: Any, **options: Any) -> Nodes:
             nodes = super().sample(*asked, **options)
-            return replace(nodes, positions=beside(nodes.positions, nodes.spacing))
+            positions, within = beside(nodes.positions, nodes.spacing), nodes.quadrature
+            owner = nearest(within.points, positions, 1)[1][:, 0]  # of points between two nodes it may be the other now
+            volumes = np.bincount(owner, within.weights, len(positions)).astype(np.float64)
+            return replace(nodes, positions=positions, volumes=volumes)
 
     finished = birth.with_unit_normals
 

@@ -19,7 +19,7 @@ def test_fixed_nodes_stay_and_released_ones_fall():
     world = boxes.world_of(body)
     handle = body.fix(px.Box((-1, -1, -1), (1, 1, 1)))
     world.advance(0.1)
-    assert np.array_equal(body.positions, body.reference)
+    assert not world.field(body, "u").any()
     body.release(handle)
     world.advance(0.1)
     assert body.positions[:, 1].mean() - body.reference[:, 1].mean() == pytest.approx(-0.5 * boxes.G * 0.01, rel=1e-4)
@@ -43,7 +43,7 @@ def test_of_two_holds_on_a_node_one_remains():
     world.advance(0.02)
     body.release(second)
     world.advance(0.05)
-    moved = np.abs(body.positions - body.reference).max(axis=1)
+    moved = np.abs(world.field(body, "u")).max(axis=1)
     assert (moved[[0, 1]] == 0).all() and moved[2] > 0
 
 
@@ -121,7 +121,7 @@ def test_a_path_may_begin_where_it_is():
     world = world_of(body)
     handle = body.drag([0], [(0.0, NOWHERE), (0.1, NOWHERE), (0.2, (0, 0, 0.1))])
     world.advance(0.1)
-    assert np.abs(body.positions - body.reference).max() == 0
+    assert not world.field(body, "u").any()
     world.advance(0.05)
     assert (body.positions - body.reference)[handle.nodes][0, 2] == pytest.approx(0.05, abs=1e-6)
 
@@ -286,7 +286,7 @@ def test_a_bar_turned_at_one_end_is_twisted_half_as_much_in_the_middle():
     world.settle(1e-4)
     # Straight to a stage in fifty steps, each of which may round.
     assert off_circle(turned, start, NOWHERE, about(270, (1, 0, 0))) < 25 * SINGLE
-    assert off_circle(fixed, start, NOWHERE, np.eye(3)) == 0
+    assert not world.field(bar, "u")[fixed.nodes].any()
     middle = np.abs(along - 0.5) < 0.15
     (_, y, z), (_, v, w) = ((x[middle] - start.mean(axis=0)).T for x in (start, bar.positions))
     assert np.degrees(np.arctan2((y * w - z * v).sum(), (y * v + z * w).sum())) == pytest.approx(135, abs=0.5)

@@ -102,7 +102,7 @@ def test_every_way_to_name_nodes(where):
     body.fix(given[where] if isinstance(where, str) else where)
     world = boxes.world_of(body)
     world.advance(0.1)
-    moved = np.abs(body.positions - body.reference).max(axis=1)
+    moved = np.abs(world.field(body, "u")).max(axis=1)
     assert mask.sum() == 16
     assert (moved[mask] == 0).all()
     assert (moved[~mask] > 1e-4).all()
@@ -113,7 +113,7 @@ def test_a_negative_index_counts_from_the_end_of_its_own_body():
     world = boxes.world_of(first, second)
     second.fix([-1])
     world.advance(0.05)
-    assert np.abs((second.positions - second.reference)[-1]).max() == 0
+    assert not world.field(second, "u")[-1].any()
     assert np.abs((first.positions - first.reference)[-1]).max() > 1e-3
 
 

@@ -22,7 +22,8 @@ def skin() -> px.PointCloud:
 
 
 def tom(**options: Any) -> px.Body:
-    return px.Body(skin(), **({"nodes": 64, "material": SOFT, "name": "tom"} | options))
+    known: dict[str, Any] = {"nodes": 64, "material": SOFT, "name": "tom"} | options
+    return px.Body(skin(), **known)
 
 
 def world_of(*things: Any, gravity: tuple[float, float, float] = NOWHERE) -> px.World:

@@ -29,14 +29,14 @@ def space_of(name: str, nodes: int, basis: Basis = "linear") -> tuple[Space, Sol
     middle = np.average(sampled.positions, axis=0, weights=sampled.volumes)
     placing = Placing(middle, sampled.spacing, np.eye(3))
     fabric = Fabric.woven(solid, sampled, basis, device)
-    layout = Layout(fabric, placing, placing.body(solid.skin.positions), solid.sees, device)
+    layout = Layout(fabric, placing, placing.body(np.asarray(solid.skin.positions, np.float64)), solid.sees, device)
     return Space.whole(layout), solid, sampled.spacing
 
 
 def skin_of(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
     """Points of the body's surface, in its units, (m, 3)."""
     space, solid, _ = space_of(name, nodes, basis)
-    return space.layout.placing.body(solid.skin.positions)
+    return space.layout.placing.body(np.asarray(solid.skin.positions, np.float64))
 
 
 def model_of(name: str, nodes: int, material: Material = SOFT, velocities: np.ndarray | None = None) -> GalerkinModel:

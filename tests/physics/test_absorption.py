@@ -67,7 +67,7 @@ def tumbled(rule: str, turns: float = 5.0) -> np.ndarray:
         if rule == "never":
             continue
         stored, J = body.plastic_strain, world.field(body, "gradient") + np.eye(3)
-        phyxels_of(world).melting._absorb_alone(body)
+        phyxels_of(world).melting.absorb_alone(body)
         if rule == "papers":
             strain = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
             phyxels_of(world).model.now.plastic.assign((stored - strain).astype(np.float32))

@@ -7,6 +7,7 @@ import phyxel as px
 from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
+from tests.physics.matter import displace
 
 
 @pytest.fixture
@@ -18,8 +19,7 @@ def torus():
 
 
 def set_displacement(world, body, u):
-    phyxels_of(world).model.u.assign((u / body.unit).astype(np.float32))
-    phyxels_of(world).model._forces_known = False
+    displace(phyxels_of(world).model, u / body.unit)
     world.revision += 1
 
 

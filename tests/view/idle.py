@@ -1,6 +1,7 @@
 """A show without a world, for tests of what is between it and the pages."""
 
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class IdleShow:
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.frame = 0
-        self.asked: list[tuple[int, object]] = []
+        self.asked: list[tuple[int, Any]] = []
         self.here: list[int] = []
         self.left: list[int] = []
 

@@ -25,7 +25,8 @@ def box_cloud() -> px.PointCloud:
 
 
 def box(**options: Any) -> px.Body:
-    return px.Body(box_cloud(), **({"nodes": 64, "material": SOFT} | options))
+    known: dict[str, Any] = {"nodes": 64, "material": SOFT} | options
+    return px.Body(box_cloud(), **known)
 
 
 def world_of(*things: Any, gravity: tuple[float, float, float] = (0.0, -G, 0.0)) -> px.World:

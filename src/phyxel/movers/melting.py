@@ -73,7 +73,7 @@ class Melting:
         """If a body is molten for the first time: from now on it is counted from where the others are."""
         if not is_fluid(body) or body in self.bodies:
             return
-        self._absorb_alone(body)
+        self.absorb_alone(body)
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
         if self._anchor is None:
             self._anchor = body.anchor
@@ -89,7 +89,7 @@ class Melting:
         self.set_melt()
         self._phyxels.write_surroundings()
 
-    def _absorb_alone(self, body: Body) -> None:
+    def absorb_alone(self, body: Body) -> None:
         """The present shape of one body becomes its reference shape."""
         model, anchor = self._phyxels.model, body.anchor
         surface = self._carried(body)
@@ -128,7 +128,7 @@ class Melting:
         if body in self.bodies:
             self.absorb()
         elif self._is_due(body, max(old[a].shear_norm for a, _ in stiffer), max(new[b].shear_norm for _, b in stiffer)):
-            self._absorb_alone(body)
+            self.absorb_alone(body)
         for nodes, stress, (_, b) in zip(chosen, stresses, stiffer, strict=True):
             reference_shape.take_up_stress(model, nodes, stress, new[b])
 
