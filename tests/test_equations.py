@@ -10,7 +10,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 WITHOUT: set[str] = {
-    "models/galerkin/preconditioner.py",
     "models/particles/arrival.py",
     "models/particles/balance.py",
     "models/particles/coarse.py",
@@ -30,9 +29,6 @@ WITHOUT: set[str] = {
 }
 """Files of models/ with kernels that name no equation."""
 ODD: set[str] = {
-    "models/galerkin/crossing.py",
-    "models/galerkin/cuts.py",
-    "models/galerkin/forces.py",
     "models/particles/oscillator.py",
     "models/phyxel/cuts.py",
 }

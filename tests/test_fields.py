@@ -25,12 +25,6 @@ def solid(shape: str) -> px.Solid:
     return px.Solid(px.load(shape, points=POINTS))
 
 
-@pytest.fixture(autouse=True)
-def measured_once(monkeypatch):
-    """The volume of a solid takes longer than what is done here with the body."""
-    monkeypatch.setattr("phyxel.body.body.Solid", lambda cloud, **_: solid(cloud.name))
-
-
 def body_of(shape: str = "box", **options) -> px.Body:
     return px.Body(solid(shape).skin, **({"nodes": 64, "material": SOFT} | options))
 
@@ -324,14 +318,14 @@ def test_a_removed_field_acts_no_more_and_costs_nothing():
     body = body_of()
     world = world_of(body)
     world.advance(0.01)
-    assert len(phyxels_of(world).model.extra) == 0
+    assert len(phyxels_of(world).model.outside.extra) == 0
     field = px.Field(lambda x, v, t: (1, 0, 0))
     world.add(field)
     world.advance(0.1)
-    assert len(phyxels_of(world).model.extra) == len(body.reference)
+    assert len(phyxels_of(world).model.outside.extra) == len(body.reference)
     world.remove(field)
     world.advance(0.1)
-    assert len(phyxels_of(world).model.extra) == 0
+    assert len(phyxels_of(world).model.outside.extra) == 0
     assert drift(body)[0] == pytest.approx(0.1, rel=1e-5)
     with pytest.raises(px.PhyxelError, match="not in this world"):
         world.remove(field)

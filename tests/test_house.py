@@ -65,7 +65,6 @@ LOCAL = {
 
 BORROWED = {
     ("modal", "galerkin"): "modes are those of a Galerkin space",
-    ("rigid", "galerkin"): "a crumb keeps the space of the piece it was",
 }
 """Models that import from another model's folder, and why."""
 
@@ -75,35 +74,23 @@ OTHERS = ("physics", "gallery", "view/page")
 """Folders of tests that belong to no one file: laws of nature, scenes, the page in a browser."""
 
 STILL: dict[str, set[str]] = {
-    "models that import from another": {
-        "models/rigid/model.py -> models.modal.basis",
-    },
     "class names twice": {
         "Parts",
-        "_Search",
         "_Skin",
     },
     "rings": {
         "body.appearance body.birth body.body body.fragments body.holds body.probes body.protocols body.shape body.skeleton",  # noqa: E501
-        "models.galerkin.cuts models.galerkin.differences models.galerkin.space",
         "models.phyxel.contact.candidates models.phyxel.contact.impulses models.phyxel.contact.patches models.phyxel.contact.springs models.phyxel.implicit models.phyxel.melt models.phyxel.model models.phyxel.reference_shape",  # noqa: E501
         "movers.melt_surface movers.melting movers.phyxel_bodies movers.phyxel_cracks",
         "world.breaking world.checkpoint world.world",
     },
     "long files": {
         "body/body.py",
-        "mls/shape_functions.py",
-        "models/galerkin/model.py",
-        "models/galerkin/space.py",
-        "models/modal/model.py",
         "models/particles/tension.py",
         "models/phyxel/forces.py",
         "models/phyxel/implicit.py",
         "models/phyxel/model.py",
         "movers/phyxel_bodies.py",
-    },
-    "upward imports": {
-        "fields.py -> world.world",
     },
     "model names": {
         "bench/g05.py: model == 'modal'",

@@ -20,7 +20,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
@@ -238,6 +238,29 @@ def write(array: wp.array, first: int, values: Any) -> None:
     """array[first : first + len(values)] = values, from the host."""
     values = np.asarray(values)
     array[first : first + len(values)].assign(values)
+
+
+@cache
+def _struct_type(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
+    kinds = {key: wp.array(dtype=kind) if is_array else kind for key, (is_array, kind) in fields}
+    return wp.struct(type(name, (), {"__annotations__": kinds, "__module__": __name__}))
+
+
+def as_struct(arrays: Any) -> Any:
+    """A dataclass of arrays, whole numbers and other such dataclasses as the struct that kernels take; one type for
+    each precision. It keeps the arrays of now: when one is replaced, launches are to be made anew."""
+    values = {field.name: getattr(arrays, field.name) for field in fields(arrays)}
+    values = {key: value if isinstance(value, wp.array | int) else as_struct(value) for key, value in values.items()}
+
+    def kind(value: Any) -> tuple[bool, Any]:
+        if isinstance(value, wp.array):
+            return True, value.dtype
+        return False, int if isinstance(value, int) else value._cls
+
+    struct = _struct_type(type(arrays).__name__, tuple((key, kind(value)) for key, value in values.items()))()
+    for key, value in values.items():
+        setattr(struct, key, value)
+    return struct
 
 
 @dataclass(frozen=True)

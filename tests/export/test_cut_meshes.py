@@ -42,7 +42,7 @@ def test_a_mesh_opens_along_a_crack(comes_as, tmp_path):
     model = phyxels_of(body._world).model
     model.ensure_forces()
     model.u.assign(np.where(cracks[0].values(X)[0][:, None] > 0, SHIFT / body.born.unit, 0).astype(np.float32))
-    model.forces.gradient.zero_()
+    model.now.gradient.zero_()
     opened = mesh_of(body)
     # Faces close both halves but for what the grid of the crack misses at the rim: a cell of a third of a spacing has
     # chords of its own. What is cut open and left open would be off by (V/2)/3 and more.

@@ -7,7 +7,8 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.material import Material, Mixture
-from phyxel.models.phyxel.model import PhyxelModel, PhyxelPart
+from phyxel.models.phyxel.matter import PhyxelPart
+from phyxel.models.phyxel.model import PhyxelModel
 
 UNIT = 0.04
 
@@ -37,9 +38,9 @@ def model_of(positions: np.ndarray, material: Material, real=wp.float64, support
 def forces_at(model: PhyxelModel, u: np.ndarray) -> np.ndarray:
     """Elastic force for displacements u, (n, 3)."""
     model.u.assign(u.astype(model.u.numpy().dtype))
-    model._forces_known = False
+    model.shape_changed()
     model.ensure_forces()
-    return model.force.numpy().copy()
+    return model.now.force.numpy().copy()
 
 
 def energy_at(model: PhyxelModel, u: np.ndarray) -> float:
@@ -50,9 +51,7 @@ def energy_at(model: PhyxelModel, u: np.ndarray) -> float:
 
 def tangent_along(model: PhyxelModel, p: np.ndarray) -> np.ndarray:
     """−K p at the displacements of the last force, (n, 3)."""
-    model._ripple.assign(p.astype(model.u.numpy().dtype))
-    model._program("tangent").run()
-    return model._change.numpy().copy()
+    return model.vibration.tangent(p).copy()
 
 
 def rotation(degrees: float, axis=(0.3, -0.5, 0.8)) -> np.ndarray:

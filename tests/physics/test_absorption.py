@@ -70,7 +70,7 @@ def tumbled(rule: str, turns: float = 5.0) -> np.ndarray:
         phyxels_of(world).melting._absorb_alone(body)
         if rule == "papers":
             strain = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3))
-            phyxels_of(world).model.matter.plastic.assign((stored - strain).astype(np.float32))
+            phyxels_of(world).model.now.plastic.assign((stored - strain).astype(np.float32))
     return body.surface.positions - body.surface.positions.mean(axis=0)
 
 

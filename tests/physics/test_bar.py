@@ -98,12 +98,10 @@ def frequencies(support: float, count: int = 6) -> tuple[np.ndarray, np.ndarray]
     K, probe = np.empty((3 * n, 3 * n)), np.zeros((n, 3), np.float32)
     for column in range(3 * n):
         probe.reshape(-1)[column] = 1.0
-        model._ripple.assign(probe)
-        model._program("tangent").run()
-        K[:, column] = -model._change.numpy().reshape(-1)
+        K[:, column] = -model.vibration.tangent(probe).reshape(-1)
         probe.reshape(-1)[column] = 0.0
-    free = np.repeat(model._hold.numpy() < 0, 3)
-    root_mass = np.sqrt(np.repeat(model.mass.numpy(), 3)[free].astype(float))
+    free = np.repeat(model.outside.hold.numpy() < 0, 3)
+    root_mass = np.sqrt(np.repeat(model.matter.mass.numpy(), 3)[free].astype(float))
     scaled = (0.5 * (K + K.T))[np.ix_(free, free)] / np.outer(root_mass, root_mass)
     factor = scipy.linalg.cho_factor(scaled)  # K is positive definite: also says that no mode is unstable
     inverse = LinearOperator(scaled.shape, matvec=lambda x: scipy.linalg.cho_solve(factor, x))

@@ -34,7 +34,7 @@ def middle(bar: px.Body) -> np.ndarray:
 
 def axial_strain(bar: px.Body) -> float:
     """Mean axial Green strain of the middle."""
-    J = bar._field("gradient")[middle(bar)] + np.eye(3)
+    J = bar.nodal.gradient[middle(bar)] + np.eye(3)
     return float((0.5 * (np.einsum("nki,nkj->nij", J, J) - np.eye(3)))[:, 0, 0].mean())
 
 

@@ -174,7 +174,7 @@ def opened(slit_shift=(0.0, 0.0, 0.0)):
     model.ensure_forces()
     u = np.where(X[:, :1] > 0.05, slit_shift, 0.0) / body.born.unit
     model.u.assign(u.astype(np.float32))
-    model.forces.gradient.zero_()
+    model.now.gradient.zero_()
     surfels.follow(phyxels_of(world).motion(body))
     return body, cracks, surfels, whole
 

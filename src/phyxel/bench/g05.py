@@ -20,8 +20,8 @@ from phyxel.world import World
 
 STEP = 0.01
 """[s], the papers' step"""
-STEPS = 100
-ROUNDS = 3
+STEPS, ROUNDS = 100, 3
+"""Steps of a median, and medians of which the least counts."""
 PREPARED = 60.0
 """Seconds that all preparation of Igea may take; the paper needed up to 11 minutes."""
 JELLY = Material(young=1e6, poisson=0.4, density=1000.0, damping=1e-3)

@@ -18,8 +18,8 @@ from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.points.load import load
 from phyxel.world import World
 
-EVALUATIONS = 20
-FRAMES = 60
+EVALUATIONS, FRAMES = 20, 60
+"""Force evaluations a frame, as in the paper, and frames of a median."""
 STEP = 0.01
 """[s], the paper's implicit step"""
 ROWS = ((200, 10_000, 0.015, 0.022, 0.022), (400, 20_000, 0.035, 0.060, 0.050))

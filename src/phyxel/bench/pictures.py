@@ -16,6 +16,7 @@ from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
 
 PICTURES = 15
+"""Of a median."""
 EDGE = 100
 """Gauss points along the edge of a cube."""
 SIZES = {"720p": (1280, 720, 100.0), "1080p": (1920, 1080, None)}

@@ -21,6 +21,7 @@ from phyxel.solid.solid import Solid
 G05_SECONDS = 600.0
 """G05 §4: "less than 10 minutes" of preparation for Igea"""
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+"""Points."""
 
 
 def solid(setting: BenchSetting) -> Iterator[Result]:

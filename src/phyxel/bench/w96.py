@@ -14,8 +14,8 @@ from phyxel.region import Ball
 from phyxel.scene import gallery
 from phyxel.world import World
 
-FRAMES = 60
-ROUNDS = 3
+FRAMES, ROUNDS = 60, 3
+"""Frames, as in the paper, and rounds of which the quickest counts."""
 HEAD, HEAD_AIM = 20.0, 0.5
 """Seconds of the paper for 60 frames of its head, and how many ours may take."""
 JACK = 25.0
@@ -23,6 +23,7 @@ JACK = 25.0
 RATE = 60.0
 """Steps a second that a large surface is to make."""
 STEPS = 20
+"""Of a median."""
 SKIN = Membrane.skin().but(foundation=1400.0, drag=5.0)
 
 

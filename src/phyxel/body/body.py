@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,30 +12,24 @@ from numpy.typing import NDArray
 from phyxel.body import checks
 from phyxel.body.appearance import Appearance
 from phyxel.body.birth import Pose, filled, sheeted
-from phyxel.body.fragments import Remnant, Thrown, crack_for, unbroken
+from phyxel.body.core import BodyCore
+from phyxel.body.fragments import crack_for
 from phyxel.body.holds import Handle, HoldMotion, OpenPath, picked, stays, surfel_at, turn_of, way_of
-from phyxel.body.placement import Anchor
-from phyxel.body.protocols import AtBirth, BodyWorld, Change, Nodal
-from phyxel.body.shape import NodeData, Shape, certificate_of
-from phyxel.cache import T
+from phyxel.body.protocols import Change
+from phyxel.body.shape import NodeData, certificate_of
 from phyxel.cracks.crack import Crack
-from phyxel.cracks.fracture import Fracture, scattered
+from phyxel.cracks.fracture import Fracture
 from phyxel.errors import PhyxelError
-from phyxel.material import Material, Mixture
+from phyxel.material import Material
 from phyxel.material.look import look_named
 from phyxel.material.ramp import Ramp
 from phyxel.material.substance import Substance, melt_of
 from phyxel.material.variation import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
-from phyxel.models.kind import KINDS, ModelKind, named, public_kinds
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Vector, Where, as_vector, select
-from phyxel.solid.distance_grid import DistanceGrid
 from phyxel.solid.octree import Region
-from phyxel.solid.solid import CLOSING, Solid
-from phyxel.surface.hull import Hull, PressedSkin
-from phyxel.surface.motion import Motion
-from phyxel.surface.ring import Ring
+from phyxel.solid.solid import CLOSING
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
@@ -46,7 +39,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-class Body:
+class Body(BodyCore):
     """A deformable body. Quantities are in SI units and world axes, y up.
 
     `at` moves the cloud, `rotate` (degrees about x, y, z, in this order) turns it about the middle of its bounding box,
@@ -105,8 +98,6 @@ class Body:
     ) -> None:
         self.name = checks.name_for(cloud, material, name)
         checks.check_kinds(self.name, refine=refine, parts=parts, vary=vary or {})
-        self.model = model
-        """what moves it"""
         kind = checks.kind_named(self.name, model)
         given = {"surface": surface, "refine": refine, "basis": basis, "modes": modes, "links": links, "warp": warp}
         checks.check_options(self.name, kind, integrator, given)
@@ -117,195 +108,21 @@ class Body:
         self.friction, self.look = friction, look
         self._force = np.zeros(3)
         pose = Pose(self.name, at, rotate, size)
-        made = (
-            filled(pose, cloud, kind, basis, nodes, closing, refine)
-            if kind.has_inside
-            else sheeted(pose, cloud, links, warp)
-        )
-        self.made = made
-        """what it has at birth, together with bodies that were born alike"""
-        self.cloud, self.sheet = made.cloud, made.sheet
-        self.anchor = Anchor(made.unit, made.middle, made.middle.copy())
-        self.born = Anchor(made.unit, made.middle, made.middle)
-        self.shape = Shape(made, self.born)
-        self.reshaped = False
-        """whether the reference shape is not that of birth"""
-        self.has_melted = False
-        self.hull = Hull()
-        """what wind presses on"""
+        if kind.has_inside:
+            made = filled(pose, cloud, kind, basis, nodes, closing, refine)
+        else:
+            made = sheeted(pose, cloud, links, warp)
         velocities = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
         self.seed = checks.checked_seed(self.name, seed)
         luck = np.random.default_rng(seed).standard_normal(len(made.X))
-        self.nodes = NodeData(made.X, made.volumes, made.reach, velocities, luck)
-        """what each node has from birth on"""
+        super().__init__(model, made, NodeData(made.X, made.volumes, made.reach, velocities, luck))
         recipe = Recipe(self, material or kind.usual(), parts, vary or {})
         checks.check_moves(self.name, kind, recipe, recipe.base)
-        self.substance = Substance.at_birth(recipe)
-        """what it is made of"""
-        self._weigh()
-        self.fracture: Fracture | None = None
-        """its cracks and the rules by which they run; none if it cannot crack"""
-        self._may_crack()
-        self.handles: list[Handle] = []
-        self._world: BodyWorld | None = None
-        self._space: Any = None
-        self.whole = self.name
-        """the name of the body that it was once part of, or its own"""
-        self.remnant: Remnant | None = None
-        """of a piece: what it knows of that which has parted from it"""
-        self.thrown: Thrown | None = None
-        """of a crumb: how it starts"""
-        self.guide: DistanceGrid | None = None
-        """distances of its solid, for contact; known when first needed"""
+        self._consist_of(Substance.at_birth(recipe))
         self.certificate = certificate_of(self)
         """what it was at birth, whole, as a hash"""
-        self.parted_at = 0
-        """revision of the cracks at which it was last asked whether it has parted"""
         self.appearance = Appearance(self, inside)
         """what is seen of it"""
-
-    @property
-    def kind(self) -> ModelKind:
-        """What its model is and can."""
-        return KINDS[self.model]
-
-    # What its nodes have from birth on
-
-    @property
-    def birth(self) -> Floats:
-        """X in the first reference shape [m], shape (n, 3)"""
-        return self.nodes.X
-
-    @property
-    def volumes(self) -> Floats:
-        """[m³], shape (n,)"""
-        return self.nodes.volumes
-
-    @property
-    def start_velocities(self) -> Floats:
-        """[m/s], shape (n, 3)"""
-        return self.nodes.velocities
-
-    def _weigh(self) -> None:
-        """A thin surface is as heavy as it is thick now."""
-        if self.sheet is not None:
-            volumes = self.unit**2 * self.sheet.areas * self.mixture.number("thickness")
-            self.nodes = replace(self.nodes, volumes=volumes)
-
-    @property
-    def solid(self) -> Solid:
-        """What the cloud encloses."""
-        if self.made.solid is None:
-            raise self.no_solid("solid")
-        return self.made.solid()
-
-    def once(self, name: Hashable, make: Callable[[], T]) -> T:
-        """What follows from its birth alone: made once for all bodies that were born alike. Of a piece, and of what has
-        another shape, made anew."""
-        return make() if self.reshaped or self.remnant is not None else self.made.once(name, make)
-
-    @property
-    def unit(self) -> float:
-        """Mean node spacing [m]: the length the body computes in."""
-        return self.anchor.unit
-
-    @property
-    def centre(self) -> Floats:
-        """Middle of the reference shape [m], shape (3,)."""
-        return self.anchor.centre
-
-    @property
-    def origin(self) -> Floats:
-        """Where the middle of the reference shape is now [m], shape (3,)."""
-        return self.anchor.origin
-
-    @origin.setter
-    def origin(self, origin: Floats) -> None:
-        self.anchor.origin = origin
-
-    @property
-    def reference(self) -> Floats:
-        """X [m], shape (n, 3): the shape at birth; of what has melted, that in which strain was last absorbed."""
-        return self.centre + self.unit * self.nodal.X if self.reshaped else self.birth
-
-    @property
-    def places(self) -> Floats:
-        """Where regions look for nodes [m], shape (n, 3): in the shape at birth; of what has melted, where it was when
-        its shape was last absorbed."""
-        return self.reference if self.has_melted else self.birth
-
-    # Where it lies
-
-    def placed_cloud(self) -> Floats:
-        """Where the cloud's points are in the shape at birth [m], shape (m, 3)."""
-        return self.shape.placement.placed(self.cloud.positions)
-
-    @property
-    def birth_places(self) -> Floats:
-        """X at birth in body units, shape (n, 3): what cracks count in."""
-        return self.shape.in_units(self.birth)
-
-    def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid, past cracks."""
-        seen = self.shape.sees(one, other)
-        return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
-
-    def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
-        """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,). What
-        has parted from it is outside."""
-        distance = -self.shape.depth(positions)
-        return distance if self.remnant is None else self.remnant.narrowed(positions, distance)
-
-    @property
-    def space(self) -> Any:
-        """The displacement fields that it can have: a `Space`, or of a crumb a `RigidSpace`. A phyxel body is asked for
-        its modes in them."""
-        if self._space is None:
-            make = self.kind.space
-            if make is None:
-                raise self.no_solid("space")
-            self._space = make(self, self._in_world("space").device)
-        return self._space
-
-    @space.setter
-    def space(self, space: Any) -> None:
-        self._space = space
-
-    @cached_property
-    def ring(self) -> Ring:
-        """How the particles of a surface carry what is seen of it."""
-        assert self.sheet is not None
-        faces = self.cloud.faces if self.cloud.quads is None else self.cloud.quads
-        device = self._in_world("ring").device
-        X, normals = self.sheet.X, self.sheet.normals
-        return self.once(("ring", str(device)), lambda: Ring.around(X, normals, faces, device))
-
-    @property
-    def outermost(self) -> NDArray[np.int64]:
-        """Nodes that may touch something, shape (k,): those on the surface."""
-        return np.flatnonzero(self.nodes.reach == 0)
-
-    # Falling apart
-
-    @property
-    def strength(self) -> Floats:
-        """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
-        return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self.nodes.luck)
-
-    @property
-    def is_brittle(self) -> bool:
-        """Whether cracks can start or run in it."""
-        return self.fracture is not None and not self.has_melted and bool(np.isfinite(self.strength).any())
-
-    @property
-    def has_cracked(self) -> bool:
-        """Whether there is a crack in it, or it is a piece of what fell apart."""
-        return self.fracture is not None and len(self.fracture.cracks) > 0
-
-    def _may_crack(self) -> None:
-        """Be ready to crack if it has a strength."""
-        if self.fracture is None and np.isfinite(self.strength).any():
-            self.fracture = unbroken(self)
 
     def cut(self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None) -> None:
         """Put in a crack through `at` [m] across `normal`, in the reference shape: a disc of a `radius` [m]; with
@@ -347,11 +164,6 @@ class Body:
         self._look = look_named(self.name, look)
 
     @property
-    def mixture(self) -> Mixture:
-        """What each node is made of."""
-        return self.substance.mixture
-
-    @property
     def material(self) -> Material:
         """What the body is made of; assign another at any time. With another density velocities stay as they are."""
         return self.substance.material
@@ -363,9 +175,8 @@ class Body:
         self._become_of(replace(self.substance.made_of(material), ramp=None))
 
     def _become_of(self, substance: Substance) -> None:
-        before, self.substance = self.mixture, substance
-        self._weigh()
-        self._may_crack()
+        before = self.mixture
+        self._consist_of(substance)
         if self._world is not None:
             self._world.changed(Change.MATERIAL, self, before)
 
@@ -535,35 +346,6 @@ class Body:
     # What a user reads
 
     @property
-    def skin(self) -> PressedSkin:
-        """What wind and the like can press on: at birth, or of what has melted, some moments ago."""
-        return self.hull.skin(self.anchor.surfaced if self.has_melted else -1, self.appearance.pressed_skin)
-
-    @property
-    def skin_deformation(self) -> Floats:
-        """J of each node against the shape that `skin` is of, shape (n, 3, 3)."""
-        if self.has_melted:
-            return np.broadcast_to(np.eye(3), (len(self.birth), 3, 3))
-        nodal = self.nodal
-        return (np.eye(3) + nodal.gradient) @ nodal.past
-
-    @property
-    def masses(self) -> Floats:
-        """[kg], shape (n,)"""
-        return self.mixture.number("density") * self.volumes
-
-    @property
-    def positions(self) -> Floats:
-        """x [m], shape (n, 3)"""
-        u = self.nodal.u
-        return self.origin + (self.reference - self.centre) + self.unit * u
-
-    @property
-    def velocities(self) -> Floats:
-        """v [m/s], shape (n, 3)"""
-        return self.start_velocities.copy() if self._world is None else self.unit * self.nodal.v
-
-    @property
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)"""
         return self.nodal.stress
@@ -577,11 +359,6 @@ class Body:
     def surface(self) -> Surfels:
         """The surfels, where the body is now."""
         return self.appearance.carried(self._in_world("surface"))
-
-    @property
-    def surfels(self) -> Surfels:
-        """The surfels, where they were last carried."""
-        return self.appearance.last_carried(self._in_world("surface"))
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
@@ -606,31 +383,3 @@ class Body:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and
         potential energy [J], volume [m³]."""
         return self._in_world("diagnostics").mover_of(self).diagnostics([self])[0]
-
-    @property
-    def motion(self) -> Motion:
-        """What its surfels follow."""
-        return self._in_world("motion").mover_of(self).motion(self)
-
-    @property
-    def nodal(self) -> Nodal:
-        """What its nodes have now, in its units."""
-        return AtBirth(self) if self._world is None else self._world.mover_of(self).nodal(self)
-
-    def needs_solid(self, what: str) -> None:
-        """Refuse what only a solid can do or has."""
-        if not self.kind.has_inside:
-            raise self.no_solid(what)
-
-    def no_solid(self, what: str) -> PhyxelError:
-        """What to say to who asks a thin surface for what only a solid can do or has."""
-        solids = named(kind for kind in public_kinds() if kind.has_inside and kind.can("crack"))
-        return PhyxelError(
-            f'{self.name}: {what}: model = "{self.model}" is a thin surface, which neither cracks nor melts and has no '
-            f"inside; {' and '.join(solids)} make it a solid"
-        )
-
-    def _in_world(self, what: str) -> BodyWorld:
-        if self._world is None:
-            raise PhyxelError(f"{self.name}: {what} needs a world; call world.add(body) first")
-        return self._world

@@ -174,7 +174,7 @@ def _mesh_at_birth(body: Body) -> Triangles:
 
 
 def _surface_mesh(body: Body) -> BodyMesh:
-    """A closed mesh of the surface a body has now."""
+    """A closed mesh of the surface a body has now (physics 8.11)."""
     field, cell = surface_field(body)
     seen = body.surface if len(body.surface) else body.surface.carried
     surface, nodes = seen.positions, body.positions

@@ -28,7 +28,8 @@ from scipy.sparse import csc_array, csr_array, diags_array, hstack
 from scipy.sparse.linalg import splu
 from scipy.spatial import cKDTree
 
-from phyxel.mls.shape_functions import Basis, ShapeValues
+from phyxel.mls.shape_functions import Basis
+from phyxel.mls.shape_values import ShapeValues
 
 Floats = NDArray[np.float64]
 

@@ -385,17 +385,10 @@ class ShapeFunctions:
         dev.launch(list_covers, m, [*search, starts, index], device)
         if self._sees is None:
             return _Covered(x, starts, index)
-        seen = self._only_seen(points, start, index.numpy())
-        return _Covered(x, *(wp.array(part, dtype=wp.int32, device=device) for part in seen))
-
-    def _only_seen(
-        self, points: NDArray[np.float64], start: NDArray[np.int32], index: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The lists without the nodes that `sees` denies."""
-        assert self._sees is not None
-        owner = owners_of(start)
-        seen = seen_pairs(points, self.nodes, owner, index, self._sees)
-        return starts_of(np.bincount(owner[seen], minlength=len(points))), index[seen]
+        owner, listed = owners_of(start), index.numpy()
+        seen = seen_pairs(points, self.nodes, owner, listed, self._sees)
+        lists = starts_of(np.bincount(owner[seen], minlength=m)), listed[seen]
+        return _Covered(x, *(wp.array(part, dtype=wp.int32, device=device) for part in lists))
 
 
 def positions_of(array: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -2,8 +2,8 @@
 
 Each body has gone its step without the others. Impulses p at points where two have come into each other, equal and
 opposite, then change where the step ended: by W p, W = Σ G H⁻¹ Gᵀ/Δt over the two, with H the system of an implicit
-step of each. So they act within the step, through the whole body, as those of its own stresses do: what lies on
-something rests. Depths grow no further, nothing slides that friction holds (Coulomb), and nothing bounces but by its
+step of each. So they act within the step, through the whole body, as those of its own stresses do: a body that lies on
+another rests. Depths grow no further, nothing slides that friction holds (Coulomb), and nothing bounces but by its
 own elasticity. A depth that was there before is taken back by a shift of the same form that leaves no speed.
 
 A point of one body meets the plane of the nearest surfel of the other: of pieces, too, whose crack faces have surfels.
@@ -34,12 +34,12 @@ Indices = NDArray[np.int64]
 POINTS, PLANES = 1.0, 0.5
 """How far points that meet others are apart, and surfels whose planes they meet [spacings]."""
 DEEPEST = 1.0
-"""Spacings that a point may be inside another body: what is deeper is on its far side."""
+"""Spacings that a point may be inside another body: a deeper one is on its far side."""
 AROUND = 6
 """Surfels around a point that say whether it is outside."""
 FACING = -0.25
-"""Cosine between normals above which two surfaces lie beside each other, not against each other: else the side of what
-slides would stumble over points of what it slides on."""
+"""Cosine between normals above which two surfaces lie beside each other, not against each other: else the side of
+a body that slides would stumble over points of the one below."""
 MOST = 60
 """Points of two bodies that touch each other at a time."""
 CLOSER = 0.5
@@ -219,7 +219,7 @@ def _closing_speeds(parties: Sequence[Party]) -> Floats:
     return np.asarray(np.linalg.norm(np.maximum(most, np.swapaxes(most, 0, 1)), axis=2))
 
 
-# What touches
+# Points that touch
 
 
 def _contacts_of(parties: Sequence[Party], a: int, b: int) -> list[FieldContacts]:
@@ -251,7 +251,7 @@ def _points_in(parties: Sequence[Party], a: int, b: int) -> FieldContacts | None
         return None
     normals = other.normals[near]
     height = np.einsum("kca,kca->kc", normals, place[:, None] - other.skin[near])
-    # Outside of an edge is what is outside of one of its faces; those farther around are not about this place.
+    # A place outside of one face of an edge is outside; surfels farther around say nothing about it.
     height[away**2 > (away[:, :1] ** 2 + (PLANES * other.unit) ** 2)] = -np.inf
     best = np.argmax(height, axis=1)
     every = np.arange(len(points))
@@ -287,7 +287,7 @@ def _fewer(contacts: FieldContacts, count: int) -> FieldContacts:
     )  # fmt: skip
 
 
-# What it does
+# Impulses
 
 
 def _islands(found: list[FieldContacts], count: int) -> Iterator[list[FieldContacts]]:

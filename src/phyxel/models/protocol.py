@@ -1,4 +1,4 @@
-"""What a body that moves on its own, by a Galerkin or a modal model, shares with the world around it.
+"""Models that move one body by a field of shape functions: Galerkin, modal, rigid (physics 10 to 12).
 
 Lengths are in units of the body's mean node spacing, positions are counted from the middle of its reference shape,
 axes are the world's. Fields are given by coefficients u_I of the shape functions: u(X) = Σ_I φ_I(X) u_I. Stress is in
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Hold:
-    """Points of a body that something has hold of."""
+    """Held points of a body."""
 
     points: Floats
     """X, shape (k, 3)"""
@@ -64,11 +64,11 @@ class FieldModel(Protocol):
         """What each node is made of, with the material's axes turned by `rotation`; motion goes on from where it is."""
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
-        """What is held from now on; nothing jumps."""
+        """Points are held so from now on; nothing jumps."""
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end, and out of
-        what is felt."""
+        colliders, which it feels."""
 
     def stop(self) -> None:
         """Be at rest in the present shape, out of touch with everything."""

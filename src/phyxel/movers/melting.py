@@ -57,7 +57,7 @@ class Melting:
             self.surface.end()
         if self.flows != (self._phyxels.model.melt is not None):
             self.set_melt()
-            self._phyxels.anchors_changed()
+            self._phyxels.write_surroundings()
 
     def set_melt(self) -> None:
         """Tell the model which bodies flow."""
@@ -87,7 +87,7 @@ class Melting:
         self.bodies.append(body)
         body.has_melted = True
         self.set_melt()
-        self._phyxels.anchors_changed()
+        self._phyxels.write_surroundings()
 
     def _absorb_alone(self, body: Body) -> None:
         """The present shape of one body becomes its reference shape."""
@@ -109,7 +109,7 @@ class Melting:
     def _move(self, anchor: Anchor, shift: NDArray[np.float64]) -> None:
         anchor.origin = anchor.origin + anchor.unit * shift
         anchor.centre = anchor.origin.copy()
-        self._phyxels.anchors_changed()
+        self._phyxels.write_surroundings()
 
     def _keep_stress(self, body: Body, before: Mixture) -> None:
         """Stiffening must not multiply the stress that is there (M04 §4.1, physics 6.3): so much strain is stored as

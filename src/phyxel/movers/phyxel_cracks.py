@@ -67,14 +67,15 @@ class PhyxelCracks:
             self._part(body, fewest)
         if changed:
             self.outdate()
-            self._phyxels.neighbours_changed()
+            self._phyxels.renew_contact()
+            self._phyxels.write_surroundings()
 
     def _part(self, body: Body, fewest: int) -> None:
         self.laid_out(body)
         if body.fracture is None or body.has_melted:
             return
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
-        dev.write(model.reach, model.ranges[index][0], reach_beside_cracks(body))
+        dev.write(model.matter.reach, model.ranges[index][0], reach_beside_cracks(body))
         cuts.cut(model, index, body.birth_places, body.fracture.cracks.sees, body.sees, fewest)
 
     def advance(self, dt: float) -> None:
@@ -97,7 +98,7 @@ class PhyxelCracks:
     def _grow(self, brittle: list[Body]) -> bool:
         """Let the cracks of bodies start and run; whether any did."""
         model = self._phyxels.model
-        stress, J = model.stress().astype(np.float64), np.eye(3) + model.forces.gradient.numpy()
+        stress, J = model.stress().astype(np.float64), np.eye(3) + model.now.gradient.numpy()
         grown = False
         for body in brittle:
             own = self._phyxels.nodes_of(body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
@@ -26,6 +28,23 @@ def refuse_overlap(world: MoverWorld, body: Body, shift: Vector = (0.0, 0.0, 0.0
         depth = -float(measured(collider, (body.positions + shift - place) @ rotation, world.device)[0].min())
         if depth > body.unit:
             raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
+
+
+def raised_from_ground(
+    world: MoverWorld, body: Body, lowest: Callable[[Floats], float], clearance: float = 0.0
+) -> bool:
+    """Raise a body that starts in the ground until it is a clearance [m] above it; `lowest` tells how far down it
+    reaches along a direction up [m]. Scans have their origin anywhere, and what starts in the ground would be shot out
+    of it. The reference shape stays where it was given. Whether it was raised."""
+    raised = False
+    for ground in (one for one in world.colliders if isinstance(one, Ground)):
+        up = np.array(ground.normal)
+        depth = ground.height + clearance - lowest(up)
+        if depth > 0:
+            body.origin = body.origin + depth * up
+            world.revision += 1
+            raised = True
+    return raised
 
 
 class Surroundings:
@@ -61,13 +80,13 @@ class Surroundings:
         body = self._body
         if body.handles or not self._world.colliders:
             return
-        for ground in (one for one in self._world.colliders if isinstance(one, Ground)):
-            up, skin = np.array(ground.normal), body.placed_cloud()
-            # Not the surfels: these are shown on the ground where they are in it.
-            depth = ground.height + clearance - float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf))
-            if depth > 0:
-                body.origin = body.origin + depth * up
-                self._world.revision += 1
+        skin = body.placed_cloud()
+
+        def lowest(up: Floats) -> float:
+            # Not of the surfels: these are shown on the ground where they are in it.
+            return float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf))
+
+        raised_from_ground(self._world, body, lowest, clearance)
         self.place_now()
         depth = -float(self.around.feel((body.positions - body.origin) / body.unit).gap.min())
         if depth > 1:

@@ -51,7 +51,7 @@ def find_front(
     items: wp.array(dtype=int),
     front: wp.array(dtype=float),
 ):
-    """Nearest depth at the middles of the pixels of a thread: of a tile on the CPU, one on CUDA."""
+    """Nearest depth of discs (physics 14.1) at the middles of a thread's pixels: a tile on the CPU, one on CUDA."""
     i = first + wp.tid()
     p = first_pixel(grid, i)
     stop = past_pixel(grid, i)
@@ -89,8 +89,8 @@ def blend_discs(
     coverage: wp.array(dtype=float),
     colors: wp.array(dtype=float),
 ):
-    """Blend the discs of the front surface in the pixels of a thread, then look closer at pixels that they may cover
-    in part, and light all."""
+    """Blend the discs of the front surface in the pixels of a thread (physics 14.1), then look closer at pixels that
+    they may cover in part, and light all."""
     i = first + wp.tid()
     p = int(first_pixel(grid, i))
     stop = past_pixel(grid, i)

@@ -39,8 +39,8 @@ class DrawnSurfels(NamedTuple):
 def make_surfels(
     positions: Vectors, axes_a: Vectors, axes_b: Vectors, colors: Vectors, marks: Any, device: wp.Device
 ) -> DrawnSurfels:
-    """From (N, 3) arrays and (N,) marks; what is on the device already, or float32 in the CPU's memory, is not
-    copied."""
+    """From (N, 3) arrays and (N,) marks; arrays on the device already, or of float32 in the CPU's memory, are
+    not copied."""
     arrays = {"positions": positions, "axes_a": axes_a, "axes_b": axes_b, "colors": colors, "marks": marks}
     for name, array in arrays.items():
         if len(array) != len(positions):
@@ -71,7 +71,7 @@ class Actor(NamedTuple):
     place: Floats
     """[m], shape (3,)"""
     opened: Floats = np.zeros(3)
-    """direction, after turning, in which its half is left out to show what is in it; zero for none"""
+    """direction, after turning, in which its half is left out to show its inside; zero for none"""
 
 
 @wp.kernel
@@ -92,7 +92,7 @@ def place_surfels(
     colors: wp.array(dtype=wp.vec3),
     marks: wp.array(dtype=int),
 ):
-    """Copy an actor's surfels to `start` and on. What is left out is put nowhere, where no one draws it."""
+    """Copy an actor's surfels to `start` and on. Surfels that are left out get no place, and are not drawn."""
     i = first + wp.tid()
     turned = rotation * position[i]
     if wp.dot(turned, opened) > 0.0:

@@ -28,6 +28,7 @@ from phyxel.render.tiles import TileGrid, first_pixel, launch_over, past_pixel, 
 wp.set_module_options(ROW_OPTIONS)
 
 CODES = 8192
+"""Steps of light for which display bytes are kept: the darkest byte still has two."""
 _CODES = wp.constant(CODES)
 
 

@@ -50,9 +50,8 @@ ALIKE = 16
 """Neighbouring surfels that share a normal, where more were put between those given."""
 BALL = 0.2
 """Radius of a node's ball, over the spacing of nodes."""
-BALL_SURFELS = 400
-MOST_BALL_SURFELS = 600_000
-"""Of all balls; many nodes have small ones, which need few surfels."""
+BALL_SURFELS, MOST_BALL_SURFELS = 400, 600_000
+"""Surfels of a ball, and of all balls at most: many nodes have small balls, which need few surfels."""
 SHEET = 0.35
 """Spacings before the cut up to which nodes are drawn: farther ones would seem to be off their places in it."""
 KINDS: dict[Kind, tuple[str, Color]] = {

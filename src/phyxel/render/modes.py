@@ -28,6 +28,7 @@ Pixels = NDArray[np.uint8]
 Report = Callable[[str, float], None]
 
 MOST_PICTURES = 12
+"""On a sheet; of more modes the lowest are drawn."""
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 4, 8: 4, 9: 3, 10: 4, 11: 4, 12: 4}
 """of a sheet with so many pictures"""
 PANEL, FLATTEST, TALLEST = 440, 0.7, 1.25
@@ -39,8 +40,9 @@ PERIODS, PERIOD, FPS = 2, 1.0, 30
 GHOST, GHOST_COLOR = 0.2, (0.16, 0.18, 0.24)
 """Opacity and colour of the rest shape."""
 INK = (38, 42, 48)
+"""Display bytes of words."""
 STILL_TO_FAR = ((0.30, 0.38, 0.60), (0.25, 0.58, 0.68), (0.55, 0.74, 0.50), (0.95, 0.78, 0.35), (0.88, 0.28, 0.18))
-"""Colours of what moves nothing, a quarter, half, ... as far as what moves furthest."""
+"""Colours of surfels that do not move, that move a quarter, half, ... as far as the one that moves furthest."""
 
 
 class ModePictures:

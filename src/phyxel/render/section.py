@@ -43,6 +43,7 @@ COOL = np.array([(0.47, 0.67, 0.88), (0.66, 0.81, 0.95)])
 OUTSIDE_OPACITY = 0.65
 """Of the sheet outside where it leaves the surface; from there it fades."""
 LINE_OPACITY = 0.4
+"""Of the thin lines between bands."""
 BAR_LEFT, BAR_WIDTH, BAR_HEIGHT = WIDTH - 130, 30, 520
 """Of the scale [pixels]."""
 
@@ -86,7 +87,7 @@ class ShownSolid:
 
 @dataclass(frozen=True)
 class CutPlane:
-    """A plane across an axis; what lies on the axis' positive side is taken away."""
+    """A plane across an axis; the half on the axis' positive side is taken away."""
 
     axis: int
     place: float
@@ -147,7 +148,7 @@ class Section(NamedTuple):
     """What each pixel sees in the plane of the cut, each of shape (height, width)."""
 
     distance: Floats
-    """from the surface, negative inside, and no more than a little beyond what is shown"""
+    """from the surface, negative inside, and cut off a little beyond the last band"""
     height: Floats
     """above the floor"""
 

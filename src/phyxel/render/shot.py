@@ -45,7 +45,7 @@ class Shot:
         self.renderer = Renderer(device)
         self._cast = Cast(self.renderer.device)
         self._skins: dict[Collider, Discs] = {}
-        # Single precision is enough about what is looked at, not about the world.
+        # Single precision is enough about the camera's target, not about the origin of the world.
         self.base = np.asarray(camera.target, float)
         self.seen_from = replace(camera, eye=np.subtract(camera.eye, self.base), target=np.zeros(3))
 

@@ -22,10 +22,8 @@ from phyxel.render.stuff import marks as whole_body
 from phyxel.render.stuff import stuff_table
 from phyxel.render.tiles import make_grid
 
-STUDIO_LIGHT = Light()
-MATTE = LOOKS["matte"]
-
-
+STUDIO_LIGHT, MATTE = Light(), LOOKS["matte"]
+"""Unless it is told."""
 FINE_SHADOW, COARSE_SHADOW = 256, 128
 """Texels along the map of shadows."""
 SMALL = 400_000
@@ -96,7 +94,7 @@ class Renderer:
 
     @property
     def solid(self) -> tuple[Any, wp.array]:
-        """The last picture's grid, and one over the depth [1/m] of what is seen in its pixels, 0 for nothing."""
+        """The last picture's grid, and one over the depth [1/m] of the surface in its pixels, 0 for none."""
         assert self._buffers is not None
         return self._buffers[0].grid, self._buffers[0].front
 

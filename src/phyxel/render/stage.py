@@ -91,7 +91,7 @@ def stage(
     background: str | tuple[float, float, float] | None = None,
 ) -> Stage:
     """What draws a world, or the inside of its bodies: `px.stage(world, px.Inside("stress")).draw(world)` is a picture,
-    (height, width, 4) bytes. The camera stands in `direction` of what there is now, and stays while that moves."""
+    (height, width, 4) bytes. The camera stands in `direction` of the bodies as they are now, and stays as they move."""
     camera = framed(*visible_box(world), direction, (width, height), fov, inside)
     return Stage(camera, background or backdrop_for(inside), world.device.alias, inside=inside)
 

@@ -27,7 +27,7 @@ class Redrawing:
     def __init__(
         self, folder: Path, looks: dict[str, Any], frames: str | None = None, device: str | None = None
     ) -> None:
-        """`looks` are what `Inside` takes, None for what is left open; `frames` is "a:b" as Python counts, or one
+        """`looks` are the options of `Inside`, None for those left open; `frames` is "a:b" as Python counts, or one
         number; all if left out."""
         self.folder, self._device = folder, device
         Inside(**{key: value for key, value in looks.items() if value is not None})  # says what is wrong with them

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from phyxel.render.stage import Stage
 
 KEPT_CHECKPOINTS = 2
+"""The newest, and the one before in case it is damaged."""
 SCENE_NOTE = "scene.json"
 """Beside the checkpoints: the scene as it was run, with all that the command line changed."""
 

@@ -103,8 +103,8 @@ def _has_browser() -> bool:
 
 @contextmanager
 def modules_set_aside() -> Iterator[None]:
-    """Inside, the search for what nobody has any more leaves out all that is there already: the old world is found in
-    some milliseconds when a new one is built, not in a third of a second."""
+    """Inside, garbage collection leaves out all objects that are there already: when a new world is built, the old one
+    is found in some milliseconds, not in a third of a second."""
     gc.collect()
     gc.freeze()
     try:

@@ -32,7 +32,7 @@ NUMBERS_EVERY, NUMBERS_SHARE = 0.1, 0.05
 PLAIN: dict[str, Any] = {"field": None, "mode": "surface", "plane": None, "surface": "auto"}
 """What is shown of bodies at first, in the words of `Snapshots.show`."""
 SMOOTHING = 0.1
-"""Share of the newest in what is told of milliseconds."""
+"""Share of the newest in the milliseconds that are told."""
 
 
 class Audience(Protocol):
@@ -369,7 +369,7 @@ class LiveWorld:
             self._scene = other
 
     def build(self, scene: Scene, page: int | None = None) -> bool:
-        """Play a scene from its start; whether that can be. If not, what is played goes on."""
+        """Play a scene from its start; whether that can be. If not, the present world goes on."""
         self._hub.tell({"kind": "busy", "text": f"building {scene.name} ..."})
         try:
             play = Play.of(scene, self._device)

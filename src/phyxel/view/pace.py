@@ -12,7 +12,7 @@ from phyxel.world import World
 PERIOD = 1 / 60
 """Wall time of an update [s]."""
 LONGEST_DEBT = 3.0
-"""Updates' worth of time that may be caught up with after a hiccup; what was missed beyond that is not lived."""
+"""Updates' worth of time that may be caught up with after a hiccup; time missed beyond that is not lived."""
 WINDOW = 1.0
 """Wall time over which pace and updates are counted [s]."""
 FINEST = 10
@@ -87,7 +87,7 @@ class Pace:
 
     @property
     def pace(self) -> float:
-        """World time lived over what was asked for of late: 1 if the machine keeps up."""
+        """World time lived over the time asked for, of late: 1 if the machine keeps up."""
         asked = sum(entry[2] for entry in self._history)
         return min(sum(entry[1] for entry in self._history) / asked, 1.0) if asked > 0 else 1.0
 

@@ -50,7 +50,7 @@ OFF = ("yield_strain", "yield_stress", "creep", "strength")
 
 
 def about_bodies(world: World) -> list[dict[str, Any]]:
-    """One entry for each body; what it fell into counts as one."""
+    """One entry for each body of the scene; its pieces count as one."""
     wholes: dict[str, list[Body]] = {}
     for body in world.bodies:
         wholes.setdefault(body.whole, []).append(body)
@@ -80,7 +80,7 @@ def _about_body(name: str, pieces: list[Body]) -> dict[str, Any]:
 
 
 def numbers_of(material: Material) -> dict[str, float | None]:
-    """The numbers of a material that a panel can change; none for what is left out or has no bound."""
+    """The numbers of a material that a panel can change; none for those without bound."""
     left_out = {"stiffness", *(SOLIDS_ONLY if isinstance(material, Membrane) else ())}
     if material.viscosity is None:
         left_out.add("viscosity")

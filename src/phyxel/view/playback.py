@@ -34,8 +34,8 @@ NUMBERS_EVERY = 0.1
 """[s]"""
 MOST_SAID = 3
 """broken frames of which a new page is told"""
-PLOTTED = ("kinetic", "elastic", "potential", "volume")
-STAGES = ("physics", "surface")
+PLOTTED, STAGES = ("kinetic", "elastic", "potential", "volume"), ("physics", "surface")
+"""Sums and stages of a run's log that pages are told."""
 
 
 class Playback:
@@ -190,7 +190,7 @@ class Log:
         lost = sorted(set(rows) - set(numbers))
         first = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
         self.missing = f"{len(lost)} of {len(rows)} frames are not there: {first}" if lost else ""
-        """what is to be said of frames that the run had and that have not been kept"""
+        """words about frames that the run had and that have not been kept"""
 
     @property
     def duration(self) -> float:

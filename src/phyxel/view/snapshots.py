@@ -27,11 +27,11 @@ from phyxel.world import World
 
 Floats = NDArray[np.floating]
 
-SURFACES = ("auto", "surfels", "mesh", "splats", "nodes")
-MODES = ("surface", "slice")
+SURFACES, MODES = ("auto", "surfels", "mesh", "splats", "nodes"), ("surface", "slice")
+"""What bodies can be drawn as, and how a field is shown."""
 FORGOTTEN = 0.005
-"""Share by which limits of the colours come nearer to what is seen in each update: after a blow one sees again what is
-left of it within some seconds."""
+"""Share by which limits of the colours come nearer to the values seen in each update: some seconds after a blow small
+values are told apart again."""
 ON_SHEETS = ("speed",)
 """Fields that particle surfaces have."""
 
@@ -130,7 +130,7 @@ class Snapshots:
         return Snapshot(about, (*parts, *self._collider_parts()))
 
     def _legend(self, values: Sequence[Floats | None]) -> Legend | None:
-        """The scale of the field, around what is seen of it now and a little while ago."""
+        """The scale of the field, around its values now and a little while ago."""
         if self._limits is None:
             return None
         seen = [known for known in values if known is not None]
@@ -140,7 +140,7 @@ class Snapshots:
         return self._limits.legend()
 
     def kind(self, body: Body) -> str:
-        """What a body is drawn as: what is asked for, if it can be."""
+        """What a body is drawn as: as asked for, if it can be."""
         if self._is_cut(body):
             return "surfels"
         able = shows(body)

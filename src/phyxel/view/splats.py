@@ -73,7 +73,8 @@ def encode_splats(
     unit: float,
     records: wp.array2d(dtype=wp.uint32),
 ):
-    """Σ ω_i (x_i − J_i X_i) + J X and J Σ Jᵀ with J = Σ ω_i J_i; what is a surfel is where that is."""
+    """Σ ω_i (x_i − J_i X_i) + J X and J Σ Jᵀ with J = Σ ω_i J_i (physics 8.1); a splat on the surface is where its
+    surfel is."""
     i = first + wp.tid()
     J = wp.mat33()
     x = wp.vec3()

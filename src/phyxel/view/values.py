@@ -1,4 +1,4 @@
-"""Fields on what is shown of a body, live."""
+"""Fields on the surface that is shown of a body, live."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import warp as wp
 
 import phyxel as px
 from phyxel.movers.phyxel_bodies import phyxels_of
+from phyxel.movers.phyxel_nodes import part_of
 
 
 def bouncing(nodes: int = 200, **options) -> tuple[px.World, px.Body]:
@@ -77,9 +78,9 @@ def test_bodies_share_arrays_and_do_not_feel_each_other():
     assert len(phyxels_of(world).model) == sum(len(body.reference) for body in together)
     step = phyxels_of(world).model.stable_step()
     for single, _ in alone:
-        phyxels_of(single)._write_surroundings()
+        phyxels_of(single).write_surroundings()
         phyxels_of(single).model.step(step, 50)
-    phyxels_of(world)._write_surroundings()
+    phyxels_of(world).write_surroundings()
     phyxels_of(world).model.step(step, 50)
     for (_, expected), body in zip(alone, together, strict=True):
         assert np.array_equal(expected.positions, body.positions)
@@ -96,7 +97,7 @@ def test_the_grain_turns_with_the_body():
         phyxels_of(world).model.u.assign(u.astype(np.float32))
         phyxels_of(world).model._forces_known = False
         phyxels_of(world).model.ensure_forces()
-        forces.append(phyxels_of(world).model.force.numpy() @ body.shape.rotation)
+        forces.append(phyxels_of(world).model.now.force.numpy() @ body.shape.rotation)
     assert np.abs(forces[1] - forces[0]).max() < 1e-4 * np.abs(forces[0]).max()
 
 
@@ -106,7 +107,7 @@ def test_wood_is_stiffer_along_its_grain():
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     compliance = np.linalg.inv(body.material.elasticity)
-    arms, energies = body.part().positions, []
+    arms, energies = part_of(body).positions, []
     for axis in range(3):
         strain = 1e-3 * compliance[:3, axis] / compliance[axis, axis]
         phyxels_of(world).model.u.assign((arms * strain).astype(np.float32))
@@ -131,14 +132,12 @@ def test_the_rest_frequency_is_the_largest_eigenvalue(poisson):
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     model = phyxels_of(world).model
-    found = model.rest_frequency()
+    found = model.vibration.at_rest()
     columns = []
     for k in range(3 * len(model)):
         one = np.zeros(3 * len(model), np.float32)
         one[k] = 1
-        model._ripple.assign(one.reshape(-1, 3))
-        model._program("tangent").run()
-        columns.append(-model._change.numpy().reshape(-1).astype(np.float64))
-    mass = np.repeat(model.mass.numpy(), 3)
+        columns.append(-model.vibration.tangent(one.reshape(-1, 3)).reshape(-1).astype(np.float64))
+    mass = np.repeat(model.matter.mass.numpy(), 3)
     largest = np.linalg.eigvalsh(np.array(columns) / np.sqrt(np.outer(mass, mass)))[-1]
     assert found == pytest.approx(np.sqrt(largest), rel=0.005)

@@ -8,7 +8,7 @@ nothing joins any more, and what no gradient tells, ∫ρ|u' − u|² does.
 Held points stay where they are, and so does the middle of mass; a body that nothing holds keeps its momenta: the rigid
 motion that is missing is added. Elastic and kinetic energy together do not grow. Should the elastic energy grow, the
 strain about the nearest rigid motion is scaled down till it does not, or a held body goes along its elastic forces;
-what is above the old sum then is taken from vibration, and from the spin if that is not enough.
+energy above the old sum is then taken from vibration, and from the spin if that is not enough.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from scipy.sparse.linalg import splu
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.held import Held
 from phyxel.models.galerkin.inertia import Inertia, PointMaterials
+from phyxel.models.galerkin.rigid_motion import PartedMotion, rigid_part
 from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Goal
-from phyxel.rotation import nearest_rotation
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ SPARE = 0.2
 
 @dataclass(frozen=True)
 class KeptSums:
-    """What a field has to keep: sums Aᵀu of its coefficients, with columns A (n, r)."""
+    """Sums Aᵀu of its coefficients that a field has to keep, with columns A (n, r)."""
 
     basis: Floats
     """orthonormal columns that span those of A, shape (n, k)"""
@@ -89,87 +89,9 @@ def _solved(matrix: csr_array, raised: float, loads: Floats) -> Floats:
     return np.asarray(splu(whole).solve(loads), np.float64)
 
 
-def rigid_part(x: Floats, X: Floats, weight: Floats) -> Floats:
-    """Where the rigid motion nearest to x (n, 3) takes X (n, 3), with weights (n,), shape (n, 3)."""
-    x_mean, X_mean = (weight @ one / weight.sum() for one in (x, X))
-    R = nearest_rotation((weight[:, None] * (x - x_mean)).T @ (X - X_mean))
-    return x_mean + (X - X_mean) @ R.T
-
-
-def rigid_fields(x: Floats) -> Floats:
-    """Even fields along the three axes, and turns about them, of places x (n, 3), shape (6, n, 3)."""
-    even = [np.tile(axis, (len(x), 1)) for axis in np.eye(3)]
-    return np.stack(even + [np.cross(axis, x) for axis in np.eye(3)])
-
-
-def momenta_of(arms: Floats, carried: Floats) -> Floats:
-    """Momentum and angular momentum of what places at `arms` (n, 3) carry, (n, 3); shape (6,)."""
-    return np.concatenate([carried.sum(axis=0), np.cross(arms, carried).sum(axis=0)])
-
-
-def with_momenta(v: Floats, momenta: Floats, arm: Floats, mass: csr_array) -> tuple[Floats, Floats]:
-    """Velocities (n, 3) with the rigid motion that gives them these momenta (6,) about where arms (n, 3) begin; and how
-    much of it is even, shape (3,)."""
-    fields = rigid_fields(arm)
-    matrix = np.stack([momenta_of(arm, mass @ field) for field in fields], axis=1)
-    amounts = np.asarray(np.linalg.solve(matrix, momenta - momenta_of(arm, mass @ v)), np.float64)
-    return v + np.einsum("k,kna->na", amounts, fields), amounts[:3]
-
-
-class PartedMotion:
-    """Velocities (n, 3) at x (n, 3) with a mass matrix, parted into rigid motion and the rest."""
-
-    def __init__(self, mass: csr_array, x: Floats, v: Floats) -> None:
-        self._mass, self._x = mass, x
-        weight = np.asarray(mass.sum(axis=0)).reshape(-1)
-        self._total, self._middle = weight.sum(), weight @ x / weight.sum()
-        arm = x - self._middle
-        self._turning = np.stack([np.cross(axis, arm) for axis in np.eye(3)])
-        self._inertia = np.array([self._spin_of(field) for field in self._turning]).T
-        self.v = v
-
-    def _spin_of(self, v: Floats) -> Floats:
-        return np.asarray(np.cross(self._x - self._middle, self._mass @ v).sum(axis=0))
-
-    @property
-    def momenta(self) -> tuple[Floats, Floats]:
-        """Momentum, and angular momentum about the middle of mass."""
-        return (self._mass @ self.v).sum(axis=0), self._spin_of(self.v)
-
-    @property
-    def energy(self) -> float:
-        return 0.5 * float(np.vdot(self.v, self._mass @ self.v))
-
-    def with_momenta(self, momentum: Floats, spin: Floats) -> None:
-        """Add the rigid motion that makes the momenta these."""
-        now, turned = self.momenta
-        amounts = np.linalg.solve(self._inertia, spin - turned)
-        self.v = self.v + (momentum - now) / self._total + np.einsum("k,kna->na", amounts, self._turning)
-
-    def with_at_most(self, energy: float, held: bool = False) -> None:
-        """Take away what is above some energy: of vibration first, then of all motion about the middle of mass; of all
-        motion at once in a body that is held."""
-        if self.energy <= energy:
-            return
-        if held:
-            self.v = np.sqrt(max(energy, 0.0) / max(self.energy, 1e-300)) * self.v
-            return
-        momentum, spin = self.momenta
-        drift = momentum / self._total
-        turning = np.einsum("k,kna->na", np.linalg.solve(self._inertia, spin), self._turning)
-        still = 0.5 * float(momentum @ drift)
-        rigid = still + 0.5 * float(spin @ np.linalg.solve(self._inertia, spin))
-        vibration = self.v - drift - turning
-        if rigid <= energy:
-            left = np.sqrt((energy - rigid) / max(self.energy - rigid, 1e-300))
-            self.v = drift + turning + min(left, 1.0) * vibration
-        else:
-            self.v = drift + np.sqrt(max(energy - still, 0.0) / max(rigid - still, 1e-300)) * turning
-
-
 @dataclass(frozen=True)
 class Departure:
-    """Motion of a body in the space that it leaves, and what is to stay of it."""
+    """Motion of a body in the space that it leaves."""
 
     u: Floats
     v: Floats
@@ -220,7 +142,7 @@ def crossed(
 
 
 def _calmed(u: Floats, most: float, nodes: Floats, weight: Floats, forces: PointForces) -> tuple[Floats, float]:
-    """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`: u and what it is."""
+    """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`: u and that energy."""
     energy = forces.energy(u)
     for _ in range(TRIES):
         if energy <= most:
@@ -242,7 +164,7 @@ def _eased(
     forces: PointForces,
     respond: Callable[[Floats, Floats], Floats] | None,
 ) -> tuple[Floats, float]:
-    """Go along elastic forces, but not in what is kept, till elastic energy is not above `most`: u and what it is."""
+    """Go along elastic forces, with all kept sums, till elastic energy is not above `most`: u and that energy."""
     energy = forces.energy(u)
     for _ in range(TRIES):
         if energy <= most or respond is None:

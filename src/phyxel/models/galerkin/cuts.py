@@ -2,8 +2,8 @@
 
 Nodes that a place does not see are struck off its list, and its functions found anew from the rest. Where the rest does
 not determine a field the place looks further: covers are widened, for it alone, till they hold enough nodes that it
-sees. Where none are enough it goes straight on from the nearest node it sees, or the nearest of all; and a node that is
-alone carries what is around it without strain.
+sees. Where none are enough its field goes straight on from the nearest node it sees, or the nearest of all; and around
+a node that sees too few others the field is even.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _seen_around(layout: Layout, X: Floats, owner: Indices, index: Indices, sees
 
 
 def alone(values: ShapeValues) -> ShapeValues:
-    """Those at the nodes themselves; one that sees too few others carries what is around it as it is itself."""
+    """Values at the nodes themselves: around a node that sees too few others the field is even, as at the node."""
     lost = np.flatnonzero(~np.isfinite(values.condition))
     if len(lost) == 0:
         return values
@@ -199,7 +199,7 @@ def cut_points(
     found = rebuilt(layout, X, owner[listed], index[listed], sees, (owner[~kept], index[~kept]))
     lost = ~np.isfinite(found.condition)
     found = continued(found, X, functions, at_nodes, sees)
-    # The lists as they were, and what is new in them.
+    # The lists as they were, with nodes that are new in them.
     count = len(lists.nodes)
     known, wanted = (
         one.astype(np.int64) * count + other for one, other in ((owner, index), (found.owner, found.index.numpy()))

@@ -263,7 +263,7 @@ class PointForces:
         at_nodes = space.at_nodes
         same = space.pairs.start is self._space.pairs.start and len(at_nodes.index) <= len(self._at_nodes[1])
         self._space = space
-        if same:  # what is recorded stays as it is
+        if same:  # recorded launches stay as they are
             wp.copy(self._dphi, space.pairs.dphi)
             for mine, its in zip(self._at_nodes, (at_nodes.start, at_nodes.index, at_nodes.dphi), strict=True):
                 wp.copy(mine, its, count=len(its))

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, vstack
 
 from phyxel.mls.corrected_gradients import VANISHED
+from phyxel.models.galerkin.rigid_motion import rigid_fields
 from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Floats, Goal, Hold
 
@@ -56,3 +57,8 @@ class Held:
                 # ∂u/∂X_k = (R − I) e_k: no strain there, either
                 parts.append((np.asarray(goal.rotation) - np.eye(3)).T)
         return self.pull @ np.concatenate(parts) if parts else np.zeros((0, 3))
+
+    def fixes(self, nodes: Floats) -> bool:
+        """Whether a body with these nodes (n, 3) cannot move as a whole."""
+        seen = np.stack([(self.basis.T @ field).reshape(-1) for field in rigid_fields(nodes)], axis=1)
+        return len(seen) > 0 and bool(np.linalg.svd(seen, compute_uv=False)[-1] > 1e-3) and seen.shape[0] >= 6

@@ -25,7 +25,7 @@ from phyxel.material import Mixture
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.assembly import square
-from phyxel.models.galerkin.crossing import Departure, PartedMotion, crossed, momenta_of, rigid_fields, with_momenta
+from phyxel.models.galerkin.crossing import Departure, crossed
 from phyxel.models.galerkin.cuts import Cracked
 from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
@@ -34,6 +34,7 @@ from phyxel.models.galerkin.inertia import Inertia, PointMaterials
 from phyxel.models.galerkin.newton import Effort
 from phyxel.models.galerkin.point_functions import Extent
 from phyxel.models.galerkin.preconditioner import Preconditioner, RestSystem
+from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
 from phyxel.models.galerkin.step_energy import StepEnergy
 from phyxel.models.law import LawRow
@@ -78,7 +79,7 @@ class GalerkinModel:
         self._footing = Footing(self._contact_rows(), np.concatenate([space.nodes[contact], self._faces]))
         self._held = Held.of(space, ())
         self._goals: Sequence[Goal] | None = None
-        """where the last step has brought what is held"""
+        """where the last step has brought held points"""
         self._preconditioner = Preconditioner(space)
         self.effort = Effort()
         """what the last step took"""
@@ -89,7 +90,7 @@ class GalerkinModel:
         self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
-    # What it is made of, and what has hold of it
+    # Material, holds and cracks
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
@@ -106,7 +107,7 @@ class GalerkinModel:
         return csr_array(vstack([nodes, self.space.at(self._faces).values])) if len(self._faces) else nodes
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
-        """What is held from now on; nothing jumps."""
+        """Points are held so from now on; nothing jumps."""
         self._held = Held.of(self.space, holds)
         self._goals = None
         self._preconditioner.forget()
@@ -163,8 +164,8 @@ class GalerkinModel:
     def part(
         self, space: Space, nodes: NDArray[np.integer], contact: NDArray[np.integer], faces: Floats
     ) -> GalerkinModel:
-        """A model of a piece of the body that has these nodes (k,), and its own space; where it is. What it is made of
-        and what has hold of it is for its body to say."""
+        """A model of a piece of the body that has these nodes (k,), and its own space; where it is. Its
+        body gives it material and holds."""
         piece = GalerkinModel(space, self._unit, self.v[nodes], contact, self.device, faces)
         piece.u = self.u[nodes].copy()
         piece._forces.plastic = self._forces.plastic[self.space.points_of(space)]
@@ -215,9 +216,8 @@ class GalerkinModel:
         """u' and v' with the momentum and, about the middle of mass, the angular momentum that v and the pushes leave
         (physics 5.6).
 
-        Rigid fields are in the space, their coefficients are their values at the nodes: t + ω × x is added to v', and
-        Δt t to u'. The middle of mass goes by the mean of its velocities before and after: it falls along a parabola,
-        whatever the step.
+        Rigid motion t + ω × x is added to v', and Δt t to u'. The middle of mass goes by the mean of its velocities
+        before and after: it falls along a parabola, whatever the step.
         """
         weight = self._inertia.weight
         total = weight.sum()
@@ -228,7 +228,7 @@ class GalerkinModel:
         ahead = 0.5 * dt * (weight @ (after - self.v)) / total
         return end + dt * drift - ahead, after
 
-    # What others do to it
+    # Contact with other bodies
 
     @property
     def margin(self) -> float:
@@ -312,15 +312,15 @@ class GalerkinModel:
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium: till nothing has further to go than `tolerance` spacings.
 
-        What is held gets there at once, by Newton's method. What stands on something, or finds no way there at once,
-        goes by steps that forget their speed, longer and longer ones; as long as it falls, by about a spacing.
+        A held body gets there at once, by Newton's method. A body that stands on something, or finds no way there at
+        once, goes by steps that forget their speed, longer and longer ones; as long as it falls, by about a spacing.
         """
         self.v = np.zeros_like(self.u)
         self._preconditioner.forget_before(self.space)
         size, density = np.ptp(self.space.nodes, axis=0).max(), self._inertia.mass.sum() / self.space.weights.sum()
         crossing = float(size * math.sqrt(density / self._materials.hardness.max()))
         falling = 1 / math.sqrt(max(np.linalg.norm(push, axis=1).max(), 1e-30))
-        fixed = self._fixed()
+        fixed = self._held.fixes(self.space.nodes)
         if not self._held.holds and feel is None and push.any():
             raise PhyxelError("settle: nothing holds the body, and it falls; hold it, or put a ground under it")
         dt = math.inf if fixed else crossing
@@ -351,13 +351,7 @@ class GalerkinModel:
         self._footing.end()
         return True
 
-    def _fixed(self) -> bool:
-        """Whether what is held cannot move as a whole."""
-        fields = rigid_fields(self.space.nodes)
-        seen = np.stack([(self._held.basis.T @ field).reshape(-1) for field in fields], axis=1)
-        return len(seen) > 0 and bool(np.linalg.svd(seen, compute_uv=False)[-1] > 1e-3) and seen.shape[0] >= 6
-
-    # What it is like
+    # Quantities
 
     def shown(self) -> tuple[wp.array, Floats]:
         """Coefficients about their mean, on the device in single precision, and that mean."""
@@ -435,7 +429,7 @@ class GalerkinModel:
         )
 
     def restore(self, state: State) -> None:
-        """Take over what `state` gave; of what was cut, `cracks` know already."""
+        """Take over what `state` gave; `cracks` are already as they were then."""
         now, tuned = (self.space.restored(unprefixed(name, state), self.cracks) for name in ("space.", "tuned."))
         if now.functions.same_as(tuned.functions):
             tuned = now

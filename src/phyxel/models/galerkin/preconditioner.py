@@ -3,7 +3,7 @@
 
     H ≈ R (A + K₀ + c V Vᵀ) Rᵀ + Gᵀ G
 
-A is the inertia, K₀ the stiffness at rest, R the rotation of each node; the stiff springs c V Vᵀ stand for what is held
+A is the inertia, K₀ the stiffness at rest, R the rotation of each node; the stiff springs c V Vᵀ stand for held points
 (V: orthonormal, shape (n, r)) and the rows G for contacts, which come and go: Woodbury's formula adds them.
 """
 
@@ -42,13 +42,13 @@ FRESH = 4
 SETUP, MANY = 4.0, 80.0
 """What it takes to invert that system anew, in such iterations: so many, and the square of nodes over MANY."""
 STIFFER = 1e3
-"""Springs that stand for what is held, over the largest stiffness of a node."""
+"""Springs that stand for held points, over the largest stiffness of a node."""
 NOTHING = 1e-10
-"""Spacings by which what is held may be lifted in any way."""
+"""Spacings by which held points may be moved by any field at all."""
 BLOCK = 256
 """Rows of a matrix that are mirrored at a time."""
 ROUNDING = 1e-10
-"""Share by which the diagonal is raised: what nothing holds at all would have no inverse."""
+"""Share by which the diagonal is raised: a body that nothing holds would have no inverse at rest."""
 
 
 @wp.kernel
@@ -282,7 +282,7 @@ class Preconditioner:
         return system
 
     def _invert(self, space: Space, materials: PointMaterials, inertia: Inertia, held: Floats) -> RestSystem:
-        """The system of a space as it is now, with springs for what is held, V (n, r)."""
+        """The system of a space as it is now, with springs for held points, V (n, r)."""
         lag = 1 + materials.damping / self.dt
         scales = lag / lag[0]
         if self._stiffness is None or not np.array_equal(scales, self._scales):

@@ -25,7 +25,7 @@ class StepEnergy:
     footing: Footing
     system: RestSystem
     held: Floats
-    """V of what is held, shape (n, r)"""
+    """V of held points, shape (n, r)"""
     inertia: csr_array
     """A, shape (n, n)"""
     load: Floats

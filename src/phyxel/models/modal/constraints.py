@@ -18,11 +18,12 @@ from scipy.sparse import csr_array
 
 from phyxel.contact.touch import Feel, Touch
 from phyxel.models.coulomb import NEAR, RESTING, SINGULAR, sweep
-from phyxel.models.modal.basis import Basis, OscillatorStep
+from phyxel.models.modal.basis import Basis
 from phyxel.models.modal.field import ModalField
 from phyxel.models.modal.frame import FramePose
 from phyxel.models.modal.modes import UNFELT
 from phyxel.models.modal.warping import warp, warp_derivative
+from phyxel.models.oscillators import OscillatorStep
 from phyxel.models.protocol import Goal, Hold
 from phyxel.rotation import axes_about, cross_matrix, rotation_by, rotation_vector
 
@@ -191,7 +192,7 @@ class Cone:
     friction: Floats
     """Coulomb's coefficient, shape (k,)"""
     total: Floats
-    """what has acted so far, shape (3k,)"""
+    """impulses that have acted so far, shape (3k,)"""
 
 
 def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
@@ -244,7 +245,7 @@ class StepConstraints:
     def __init__(
         self, field: ModalField, goals: list[tuple[Grip, Goal]], touchable: Touchable, feel: Feel | None, dt: float
     ) -> None:
-        """As a step of dt [s] begins: every grip is to be at its goal at the end, and points out of what is felt."""
+        """As a step of dt [s] begins: every grip is to be at its goal at the end, and points out of colliders."""
         self._field, self._goals, self._touchable, self._feel, self._dt = field, goals, touchable, feel, dt
         pose = field.pose(False)
         self._before = [self._places(grip, pose) for grip, _ in goals]
@@ -288,7 +289,7 @@ class StepConstraints:
             self._match_velocities(joined, np.concatenate(wanted), pose, held, Cone(friction, total))
 
     def _held_rows(self, pose: FramePose) -> tuple[list[Rows], Floats]:
-        """Rows of what is held, and how far it is from its goals."""
+        """Rows of held points, and how far these are from their goals."""
         rows, errors = [], [np.zeros(0)]
         for grip, goal in self._goals:
             patch = grip.patch
@@ -324,7 +325,7 @@ class StepConstraints:
             self._field.lay()
 
     def _held_velocities(self, pose: FramePose) -> Iterator[Floats]:
-        """How fast what is held went in this step, row by row."""
+        """How fast held points went in this step, row by row."""
         for (grip, _), (places, rotation) in zip(self._goals, self._before, strict=True):
             yield (grip.patch.places(pose) - places).ravel() / self._dt
             if grip.hold.turns:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.models.galerkin.space import Space
-from phyxel.models.modal.basis import Basis, OscillatorStep, pace, rigid_pace
+from phyxel.models.modal.basis import Basis
 from phyxel.models.modal.frame import FloatingFrame, FramePose, ModalMotion
 from phyxel.models.modal.modes import ModalMatrices
 from phyxel.models.modal.warping import warp_derivative
+from phyxel.models.oscillators import OscillatorStep, pace, rigid_pace
 
 Floats = NDArray[np.float64]
 

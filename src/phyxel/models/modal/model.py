@@ -1,5 +1,5 @@
-"""Modal warping (G05; physics 11.2 to 11.5): a body moves by a few of its eigenmodes, each an oscillator of its own,
-and bends along arcs.
+"""Modal warping (G05; physics 11.2, 11.3, 11.5): a body moves by a few of its eigenmodes, each an oscillator of its
+own, and bends along arcs.
 
     z̈ + (α + βΛ) ż + Λ z = Ψᵀ Rᵀ Qᵀ f,   x = c + Q (X + R̃(W z) Ψ z − ȳ)
 
@@ -80,7 +80,7 @@ class ModalModel:
         """made when it is first needed"""
         self._touchable = Touchable(space.nodes[contact], space.at_nodes.values[np.asarray(contact)])
 
-    # What it is made of, and what holds it
+    # Material and holds
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; motion goes on from where it is."""
@@ -96,7 +96,7 @@ class ModalModel:
             self._restart(self._field, self._shapes.base)
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
-        """What is held from now on; nothing jumps."""
+        """Points are held so from now on; nothing jumps."""
         holds, field = list(holds), self._field
         if field is None:
             self._holds = holds
@@ -189,7 +189,7 @@ class ModalModel:
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end, and out of
-        what is felt."""
+        colliders."""
         self._advance(self._ready(), dt, push, goals, feel, False)
 
     def _advance(
@@ -260,7 +260,7 @@ class ModalModel:
             last, before = way, now
         raise PhyxelError(f"settle: no rest after {SETTLING_STEPS} steps; is the body held or on the ground?")
 
-    # What it shows
+    # Quantities
 
     @property
     def u(self) -> Floats:

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
 VERSION = 1
-"""Of what is remembered: to be raised when modes come out differently."""
+"""Of modes on disk: to be raised when modes come out differently."""
 MOST_MODES = 256
 DENSE = 6000
 """Unknowns up to which a dense factor is sooner made than a sparse one: every node meets a hundred others."""

@@ -56,8 +56,8 @@ class ModalShapes:
         """Modes of a body that can move by its own modes, by what pulls at points (k, 3) make of it, and by shapes
         `present` (n, 6, 2) that it has now and goes to: so nothing jumps.
 
-        A pull at a few points bends the body by its modes; what is left to do is local, and turns nothing. If it did,
-        the sharp peak under a single point would roll up.
+        A pull at a few points bends the body by its modes; the rest of its shape is local, and turns nothing. If it
+        did, the sharp peak under a single point would roll up.
         """
         matter = self._matter
         shapes = [turning(self._space, self.modes.shapes)]

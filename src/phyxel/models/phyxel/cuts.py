@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Phyxels that a crack parts: neighbours that no longer see each other are none (physics §12).
+"""Phyxels that a crack parts: neighbours that no longer see each other are none (physics 12.7).
 
 Only phyxels that lose a neighbour get new moments, and a larger support where those that are left lie in one plane. A
 cut moves nothing, so mass and momentum stay to the bit. What ∇u comes to be among fewer neighbours may hold more energy
@@ -20,12 +20,13 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from phyxel import device as dev
-from phyxel.device import Launch
+from phyxel.device import as_struct
 from phyxel.mls.moments import GROWTH, extreme_eigenvalues
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.visibility import Sees
-from phyxel.models.law import first_stress
-from phyxel.models.phyxel.forces import HOURGLASS
+from phyxel.models.phyxel.forces import cauchy_stress
+from phyxel.models.phyxel.matter import HOURGLASS
+from phyxel.models.phyxel.reference_shape import store
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:
@@ -39,9 +40,11 @@ Integers = NDArray[np.integer]
 THIN = 0.1
 """Ratio of a moment matrix' eigenvalues below which a phyxel beside a crack looks farther: such fits are noisy."""
 WIDENINGS = 2
-"""How often it does: what is much farther away says little about it."""
+"""How often it looks farther: phyxels much farther away say little about it."""
 UNLIKE, CRUSHED = 0.3, 0.3
-"""Change of ∇u by a cut, and volume ratio after it, from which on a phyxel's fit is not believed."""
+"""Change of ∇u by a cut above which, and volume ratio after it below which, a phyxel's fit is not believed."""
+TOGETHER = 0.75
+"""Distance of neighbours that are in one piece, over their support."""
 SPLINTER = 6
 """Fewest phyxels of what parts from a body: fewer have no stress of their own, and a crack's way is not known better
 than to a spacing."""
@@ -51,28 +54,16 @@ ROUNDED = 1e-10
 
 @wp.kernel
 def find_overload(
-    first: int,
-    law: wp.array(dtype=wp.int32),
-    stiffness: wp.array(dtype=Any),
-    k_v: wp.array(dtype=Any),
-    k_b: wp.array(dtype=Any),
-    plastic: wp.array(dtype=Any),
-    swell: wp.array(dtype=Any),
-    gradient: wp.array(dtype=Any),
-    strength: wp.array(dtype=Any),
-    n: int,
-    largest: wp.array(dtype=wp.float64),
+    first: int, n: int, matter: Any, now: Any, strength: wp.array(dtype=Any), largest: wp.array(dtype=wp.float64)
 ):
-    """Largest principal Cauchy stress over the strength (Rankine) among the CHUNK phyxels of each chunk."""
+    """Largest principal Cauchy stress over the strength (Rankine) among the CHUNK phyxels of each chunk
+    (G04 §4.3, physics 12.2)."""
     c = first + wp.tid()
     found = wp.float64(0.0)
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        row = law[i]
-        J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
-        P = first_stress(J, plastic[i], swell[i], stiffness[row], k_v[row], k_b[row])
-        _low, high = extreme_eigenvalues(P * wp.transpose(J) / wp.determinant(J))
+        _low, high = extreme_eigenvalues(cauchy_stress(i, matter, now))
         found = wp.max(found, wp.float64(high / strength[i]))
         i += 1
     largest[c] = found
@@ -83,14 +74,23 @@ def overload(model: PhyxelModel, strength: wp.array) -> float:
     model.ensure_forces()
     n = len(model)
     largest = wp.zeros((n + CHUNK - 1) // CHUNK, dtype=wp.float64, device=model.device)
-    item = Launch(find_overload, len(largest), [*model.matter.law, model.forces.gradient, strength, n, largest])
-    dev.launch(item.kernel, item.count, item.inputs, model.device)
+    inputs = [n, as_struct(model.matter), as_struct(model.now), strength, largest]
+    dev.launch(find_overload, len(largest), inputs, model.device)
     return float(largest.numpy().max())
 
 
 def components(model: PhyxelModel, body: int) -> NDArray[np.int32]:
     """Number of the part of a body that each of its phyxels belongs to, shape (n,): neighbours are in one."""
     return _Links.of(model.matter.near.pairs()).components(*model.ranges[body])
+
+
+def pieces(model: PhyxelModel) -> NDArray[np.int32]:
+    """Number of the piece each phyxel belongs to, shape (n,): neighbours that are near are in one piece."""
+    links = _Links.of(model.matter.near.pairs())
+    X, h = model.matter.X.numpy(), model.matter.support.numpy()
+    apart = np.linalg.norm(X[links.owner] - X[links.index], axis=1)
+    near = apart < TOGETHER * np.maximum(h[links.owner], h[links.index])
+    return links.part(near).components(0, len(model))
 
 
 def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees, fewest: int = 1) -> None:
@@ -105,7 +105,7 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees,
     if kept.all():
         return
     model.synchronise()
-    before = model.forces.gradient.numpy()
+    before = model.now.gradient.numpy()
     energy, trace = model.measure()[0].astype(np.float64), model.matter.moments.trace.numpy().astype(np.float64)
     affected = np.unique(links.owner[~kept])
     X, support = model.matter.X.numpy().astype(np.float64), model.matter.support.numpy()
@@ -232,7 +232,7 @@ def _numb(model: PhyxelModel, nodes: Integers, before: NDArray[np.floating]) -> 
     """Leave no stress of their own to those of some phyxels that see quite another ∇u than `before` (n, 3, 3) in the
     few neighbours they have left: they stand for no volume, and go where the others take them."""
     model.ensure_forces()
-    now = model.forces.gradient.numpy()[nodes].astype(np.float64)
+    now = model.now.gradient.numpy()[nodes].astype(np.float64)
     unlike = np.abs(now - before[nodes]).max(axis=(1, 2)) > UNLIKE
     crushed = np.linalg.det(now + np.eye(3)) < CRUSHED
     volume = model.matter.volume.numpy()
@@ -246,19 +246,15 @@ def _store_excess(model: PhyxelModel, nodes: Integers, before: Floats) -> None:
     elastic strain and of its change of volume, and f² of its hourglass stiffness."""
     nodes = nodes[model.matter.volume.numpy()[nodes] > 0]
     now, matter = model.measure()[0][nodes], model.matter
-    noise = ROUNDED / HOURGLASS * model.grip.numpy().astype(np.float64) * matter.volume.numpy()
+    noise = ROUNDED / HOURGLASS * model.matter.grip.numpy().astype(np.float64) * matter.volume.numpy()
     rising = now > before[nodes] + noise[nodes]
     if not rising.any():
         return
     nodes, share = nodes[rising], before[nodes][rising] / now[rising]
     model.loosen(nodes, share)
     kept = np.sqrt(share)
-    J = model.forces.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
+    J = model.now.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
     strain, ratio = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3)), np.linalg.det(J)
-    plastic, swell, rest = matter.plastic.numpy(), matter.swell.numpy(), matter.rest_volume.numpy()
-    plastic[nodes] = strain - kept[:, None, None] * (strain - plastic[nodes])
-    swell[nodes] = (1 + kept * (swell[nodes] * ratio - 1)) / ratio
-    rest[nodes] = matter.volume.numpy()[nodes] / swell[nodes]
-    for array, values in ((matter.plastic, plastic), (matter.swell, swell), (matter.rest_volume, rest)):
-        array.assign(values)
-    model.shape_changed()
+    plastic, swell = (array.numpy()[nodes] for array in (model.now.plastic, model.now.swell))
+    stored = strain - kept[:, None, None] * (strain - plastic)
+    store(model, nodes, stored, (1 + kept * (swell * ratio - 1)) / ratio)

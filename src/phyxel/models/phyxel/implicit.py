@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Implicit Euler for phyxels (M04 §3.6): stiff bodies at frame-sized steps.
+"""Implicit Euler for phyxels (M04 §3.6, physics 5.4): stiff bodies at frame-sized steps.
 
     M (v' − v) = Δt (F(u + Δt v') + M a − αM v' − βK v') + contact impulses
 
@@ -20,24 +20,27 @@ else touches are put right afterwards.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.contact.table import deformed, distance_to, reach_along
-from phyxel.device import Launch, Program, Shared
+from phyxel.device import Launch, Program, Shared, as_struct
 from phyxel.models.phyxel.conjugate import (
     INDEFINITE,
     RZ,
+    StepArrays,
     apply_system,
     choose_length,
     choose_turn,
     filtered,
     find_frames,
     go_along,
+    invert_blocks,
     keep_first,
+    make_blocks,
     move_rigidly,
     precondition,
     restart,
@@ -45,6 +48,7 @@ from phyxel.models.phyxel.conjugate import (
 )
 from phyxel.models.phyxel.contact.springs import ContactSprings
 from phyxel.models.phyxel.leapfrog import push_on
+from phyxel.models.phyxel.walls import WallContacts, meet_colliders
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:
@@ -64,268 +68,61 @@ CG_TOLERANCE = 2e-4
 """Residual, in the preconditioner's norm, over the largest of the step: what remains of a Newton iteration that began
 near the solution need not be solved more exactly than that."""
 
-LET_GO, CAUGHT_AGAIN = wp.constant(-1), wp.constant(2)
-"""Contacts of a phyxel besides 0, none, and 1: let go in this step, and caught again after that."""
-CREEP = wp.constant(1.0e-4)
-"""Sliding speed below which friction is viscous, in spacings per second: so slowly it may creep where it holds."""
-
 
 @wp.kernel
-def start_step(
-    first: int,
-    hold: wp.array(dtype=wp.int32),
-    hold_velocity: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    v_old: wp.array(dtype=Any),
-    contact: wp.array(dtype=wp.int32),
-):
-    """v' starts as v, or as the velocity of the hold. With this step's pushes added, what rests on the ground would be
-    crushed against it, and the first Newton iteration be lost on that."""
+def start_step(first: int, now: Any, outside: Any, met: Any, step: Any):
+    """v' starts as v, or as the velocity of the hold. With this step's pushes added, a body at rest on the ground would
+    be crushed against it, and the first Newton iteration be lost on that (physics 5.4)."""
     i = first + wp.tid()
-    v_old[i] = v[i]
-    contact[i] = wp.clamp(contact[i], 0, 1)
-    if hold[i] >= 0:
-        v[i] = hold_velocity[hold[i]]
+    step.v_old[i] = now.v[i]
+    met.contact[i] = wp.clamp(met.contact[i], 0, 1)
+    if outside.hold[i] >= 0:
+        now.v[i] = outside.hold_velocity[outside.hold[i]]
 
 
 @wp.kernel
-def look_ahead(
-    first: int,
-    dt: wp.array(dtype=Any),
-    damping: wp.array(dtype=Any),
-    u: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    ahead: wp.array(dtype=Any),
-    y: wp.array(dtype=Any),
-):
-    """u + Δt v' and the same plus βv', for the damped force there."""
+def look_ahead(first: int, matter: Any, now: Any, step: Any):
+    """u + Δt v' and the same plus βv', for the damped force there (physics 5.4, 5.7)."""
     i = first + wp.tid()
-    ahead[i] = u[i] + dt[0] * v[i]
-    y[i] = ahead[i] + damping[i] * v[i]
+    step.ahead[i] = now.u[i] + step.dt[0] * now.v[i]
+    step.y[i] = step.ahead[i] + matter.damping[i] * now.v[i]
 
 
 @wp.kernel
-def meet_colliders(
-    first: int,
-    dt: wp.array(dtype=Any),
-    X: wp.array(dtype=Any),
-    reach: wp.array(dtype=Any),
-    past: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
-    hold: wp.array(dtype=wp.int32),
-    colliders: Any,
-    gradient: wp.array(dtype=Any),
-    u: wp.array(dtype=Any),
-    v_old: wp.array(dtype=Any),
-    rest: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    normal: wp.array(dtype=Any),
-    wall: wp.array(dtype=Any),
-    rub: wp.array(dtype=Any),
-    contact: wp.array(dtype=wp.int32),
-    changed: wp.array(dtype=wp.int32),
-):
-    """Which phyxels a collider holds off, the velocity across its surface that makes, and how they rub on it.
-
-    Colliders are where they will be at the end of the step. Where the surface is curved, each Newton iteration takes it
-    for flat about where the last one led. A phyxel that meets several keeps to the one it is deepest in.
-    `rest` is the momentum that the last solve left for the collider to take up: its impulse is minus that. Coulomb's
-    friction μ·impulse against the sliding is written as −rub·(v − wall)_t and so made implicit; below CREEP it is
-    viscous. `wall` is the velocity of the collider where it is touched. What was let go in this step and caught again
-    is kept till its end: else the contacts of a stiff body can change for ever.
-    """
+def find_residual(first: int, matter: Any, now: Any, outside: Any, met: Any, step: Any):
+    """The momentum that is missing, whole (`rest`) and where it is free to act (`r`) (physics 5.4)."""
     i = first + wp.tid()
-    if hold[i] >= 0:
-        return
-    zero = dt.dtype(0.0)
-    was = contact[i]
-    old = normal[i]
-    now = int(0)
-    rubs = zero
-    rise = zero
-    deepest = dt.dtype(1.0e30)
-    x = X[i] + u[i] + dt[0] * v[i]
-    k = int(0)
-    while k < colliders.count:
-        row = body[i] * colliders.count + k
-        arm = x + colliders.place[row]
-        w = colliders.drift[row] + wp.cross(colliders.spin[row], arm)
-        way = dt[0] * (v[i] - w)
-        turn = colliders.turn[row]
-        size = colliders.size[row]
-        d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        gap = d - reach_along(n, reach[i], deformed(past[i], gradient[i]))
-        held = was > 0 and wp.dot(n, old) > dt.dtype(0.5)
-        push = -wp.dot(n, rest[i])
-        keeps = held and (push > zero or was == CAUGHT_AGAIN)
-        if (keeps or (not held and gap < zero)) and gap < deepest:
-            now = int(1)
-            deepest = gap
-            normal[i] = n
-            wall[i] = w
-            across = wp.dot(n, v[i] - w)
-            rise = across - gap / dt[0]
-            bounce = -colliders.restitution[k] * wp.dot(n, v_old[i] - w)
-            if bounce > zero:
-                rise = wp.max(rise, bounce)
-            rubs = zero
-            if held:
-                rubs = (
-                    colliders.friction[k]
-                    * wp.max(push, zero)
-                    / wp.max(wp.length(v[i] - w - across * n), dt.dtype(CREEP))
-                )
-        k += 1
-    if (now > 0) != (was > 0):
-        changed[0] = 1
-    if now == 1:
-        v[i] = v[i] + (rise - wp.dot(normal[i], v[i] - wall[i])) * normal[i]
-        if was == LET_GO or was == CAUGHT_AGAIN:  # noqa: SIM109 (a kernel knows no tuples)
-            now = CAUGHT_AGAIN
-    elif was != 0:
-        now = LET_GO
-    rub[i] = rubs
-    contact[i] = now
+    b = matter.body[i]
+    pushed = now.force[i] + matter.mass[i] * push_on(i, b, outside) - matter.drag[i] * matter.mass[i] * now.v[i]
+    met.rest[i] = matter.mass[i] * (step.v_old[i] - now.v[i]) + step.dt[0] * pushed
+    step.r[i] = filtered(i, met.rest[i] - met.rub[i] * (now.v[i] - met.wall[i]), outside, met)
 
 
 @wp.kernel
-def find_residual(
-    first: int,
-    dt: wp.array(dtype=Any),
-    mass: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
-    acceleration: wp.array(dtype=Any),
-    extra: wp.array(dtype=Any),
-    drag: wp.array(dtype=Any),
-    hold: wp.array(dtype=wp.int32),
-    contact: wp.array(dtype=wp.int32),
-    normal: wp.array(dtype=Any),
-    wall: wp.array(dtype=Any),
-    rub: wp.array(dtype=Any),
-    force: wp.array(dtype=Any),
-    v_old: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    rest: wp.array(dtype=Any),
-    r: wp.array(dtype=Any),
-):
-    """The momentum that is missing, whole (`rest`) and where it is free to act (`r`)."""
-    i = first + wp.tid()
-    b = body[i]
-    pushed = force[i] + mass[i] * push_on(i, b, acceleration, extra) - drag[i] * mass[i] * v[i]
-    rest[i] = mass[i] * (v_old[i] - v[i]) + dt[0] * pushed
-    r[i] = filtered(rest[i] - rub[i] * (v[i] - wall[i]), hold[i], contact[i], normal[i])
-
-
-@wp.func
-def stretch_block(d: Any, stiff: Any, shear: Any):
-    """∂²W/∂u² of a sample whose gradient takes u with the vector d, for an isotropic law: (λ+μ) d dᵀ + μ|d|² I."""
-    return (stiff - shear) * wp.outer(d, d) + shear * wp.dot(d, d) * wp.identity(n=3, dtype=d.dtype)
-
-
-@wp.kernel
-def make_blocks(
-    first: int,
-    X: wp.array(dtype=Any),
-    volume: wp.array(dtype=Any),
-    hourglass: wp.array(dtype=Any),
-    inverse: wp.array(dtype=Any),
-    lever: wp.array(dtype=Any),
-    start: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    stride: int,
-    index: wp.array(dtype=wp.int32),
-    weight: wp.array(dtype=Any),
-    weight_back: wp.array(dtype=Any),
-    law: wp.array(dtype=wp.int32),
-    stiffness: wp.array(dtype=Any),
-    k_v: wp.array(dtype=Any),
-    block: wp.array(dtype=Any),
-):
-    """Diagonal 3 × 3 blocks of K in the reference shape, for the preconditioner."""
-    i = first + wp.tid()
-    C = stiffness[law[i]]
-    stiff = wp.max(C[0, 0], wp.max(C[1, 1], C[2, 2])) + k_v[law[i]]
-    shear = wp.max(C[3, 3], wp.max(C[4, 4], C[5, 5]))
-    own = inverse[i] * lever[i]
-    K = volume[i] * stretch_block(own, stiff, shear)
-    tie = X[i].dtype(0.0)
-    entry = start[i]
-    end = entry + count[i] * stride
-    while entry < end:
-        j = index[entry]
-        d = inverse[j] * (X[i] - X[j]) * weight_back[entry]
-        K += volume[j] * stretch_block(d, stiff, shear)
-        tie += hourglass[i] * weight[entry] + hourglass[j] * weight_back[entry]
-        entry += stride
-    block[i] = K + tie * wp.identity(n=3, dtype=X[i].dtype)
-
-
-@wp.kernel
-def invert_blocks(
-    first: int,
-    dt: wp.array(dtype=Any),
-    mass: wp.array(dtype=Any),
-    damping: wp.array(dtype=Any),
-    drag: wp.array(dtype=Any),
-    rub: wp.array(dtype=Any),
-    gradient: wp.array(dtype=Any),
-    block: wp.array(dtype=Any),
-    stiffer: wp.array(dtype=Any),
-    inverse_block: wp.array(dtype=Any),
-):
-    """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R; `stiffer` by its contacts."""
-    i = first + wp.tid()
-    J = gradient[i] + wp.identity(n=3, dtype=mass.dtype)
-    U, _s, V = wp.svd3(J)
-    R = U * wp.transpose(V)
-    one = mass.dtype(1.0)
-    inertia = (mass[i] * (one + drag[i] * dt[0]) + rub[i]) * wp.identity(n=3, dtype=mass.dtype)
-    inverse_block[i] = wp.inverse(
-        inertia + stiffer[i] + (dt[0] + damping[i]) * dt[0] * (R * block[i] * wp.transpose(R))
-    )
-
-
-@wp.kernel
-def correct(first: int, length: wp.array(dtype=Any), delta: wp.array(dtype=Any), v: wp.array(dtype=Any)):
+def correct(first: int, now: Any, step: Any):
     """v' += length·δ."""
     i = first + wp.tid()
-    v[i] = v[i] + length[0] * delta[i]
+    now.v[i] = now.v[i] + step.length[0] * step.delta[i]
 
 
 @wp.kernel
-def sum_merit(
-    first: int,
-    n: int,
-    dt: wp.array(dtype=Any),
-    mass: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
-    acceleration: wp.array(dtype=Any),
-    extra: wp.array(dtype=Any),
-    drag: wp.array(dtype=Any),
-    normal: wp.array(dtype=Any),
-    wall: wp.array(dtype=Any),
-    rub: wp.array(dtype=Any),
-    v_old: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    energy: wp.array(dtype=Any),
-    worth: wp.array(dtype=wp.float64),
-    partial: wp.array(dtype=wp.float64),
-):
+def sum_merit(first: int, n: int, matter: Any, now: Any, outside: Any, met: Any, step: Any):
     """Partial sums of U(u + Δt v') + ½m|v' − v − Δt a|² + ½(αΔt m |v'|² + rub |(v' − wall)_t|²): the step without inner
-    damping is its minimum."""
+    damping is its minimum (physics 5.4)."""
     c = first + wp.tid()
     total = wp.float64(0.0)
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        beyond = v[i] - v_old[i] - dt[0] * push_on(i, body[i], acceleration, extra)
-        sliding = v[i] - wall[i]
-        along = sliding - wp.dot(sliding, normal[i]) * normal[i]
-        work = mass[i] * wp.length_sq(beyond) + drag[i] * dt[0] * mass[i] * wp.length_sq(v[i])
-        work += rub[i] * wp.length_sq(along)
-        total += worth[body[i]] * (wp.float64(energy[i]) + wp.float64(0.5) * wp.float64(work))
+        beyond = now.v[i] - step.v_old[i] - step.dt[0] * push_on(i, matter.body[i], outside)
+        sliding = now.v[i] - met.wall[i]
+        along = sliding - wp.dot(sliding, met.normal[i]) * met.normal[i]
+        m = matter.mass[i]
+        work = m * wp.length_sq(beyond) + matter.drag[i] * step.dt[0] * m * wp.length_sq(now.v[i])
+        work += met.rub[i] * wp.length_sq(along)
+        total += step.worth[matter.body[i]] * (wp.float64(step.energy[i]) + wp.float64(0.5) * wp.float64(work))
         i += 1
-    partial[c] = total
+    step.partial[c] = total
 
 
 class Implicit:
@@ -333,29 +130,31 @@ class Implicit:
 
     def __init__(self, model: PhyxelModel) -> None:
         self._model = model
-        matter, device, real = model.matter, model.device, model.real
-        n, vector, tensor = len(model), matter.X.dtype, matter.moments.inverse.dtype
-        self._ahead, self._y, self._v_old, self._normal, self._rest, self._wall = (
-            wp.zeros(n, dtype=vector, device=device) for _ in range(6)
-        )
-        self._r, self._delta, self._z, self._p, self._Ap = (wp.zeros(n, dtype=vector, device=device) for _ in range(5))
-        self._contact = wp.zeros(n, dtype=wp.int32, device=device)
-        self._block, self._inverse_block, self._stiffer = (wp.zeros(n, dtype=tensor, device=device) for _ in range(3))
-        self._coupling = wp.zeros(n, dtype=vector, device=device)
-        self._energy, self._rub = (wp.zeros(n, dtype=real, device=device) for _ in range(2))
-        bodies = len(model.ranges)
+        device, real, n, bodies = model.device, model.real, len(model), len(model.ranges)
+        vector, tensor = model.matter.X.dtype, model.matter.past.dtype
         units = np.array(model.units)
-        self._worth = wp.array((units / units.max()) ** 3, dtype=wp.float64, device=device)
-        self._springs: ContactSprings | None = None
-        self._begin = wp.array([low for low, _ in model.ranges] + [n], dtype=wp.int32, device=device)
-        self._total = wp.zeros(bodies, dtype=real, device=device)
-        self._middle, self._drift, self._spin = (wp.zeros(bodies, dtype=vector, device=device) for _ in range(3))
-        self._inverse_inertia = wp.zeros(bodies, dtype=tensor, device=device)
+        self._chunks = (n + CHUNK - 1) // CHUNK
         self._dt, self._length = Shared(1, real, device), Shared(1, real, device)
         self._changed = Shared(1, wp.int32, device)
-        self._solver = Shared(4, wp.float64, device)
-        self._chunks = (n + CHUNK - 1) // CHUNK
-        self._partials = Shared(self._chunks, wp.float64, device)
+        self._solver, self._partials = Shared(4, wp.float64, device), Shared(self._chunks, wp.float64, device)
+
+        def blank(*kinds: Any, count: int = n) -> list[wp.array]:
+            return [wp.zeros(count, dtype=kind, device=device) for kind in kinds]
+
+        arrays = [
+            self._dt.array,
+            self._length.array,
+            *blank(*[vector] * 9, tensor, tensor, tensor, real),
+            wp.array([low for low, _ in model.ranges] + [n], dtype=wp.int32, device=device),
+            wp.array((units / units.max()) ** 3, dtype=wp.float64, device=device),
+            *blank(real, vector, tensor, vector, vector, count=bodies),
+            self._partials.array,
+            self._solver.array,
+            self._changed.array,
+        ]
+        self._step = StepArrays(*arrays)
+        self._met = WallContacts(*blank(wp.int32, vector, vector, vector, real))
+        self._springs: ContactSprings | None = None
         self._negligible = self._acceptable = self._largest = 0.0
         self._settled = False
         self._touching = False
@@ -363,107 +162,71 @@ class Implicit:
         self._programs: dict[str, Program] = {}
 
     def _launches(self) -> dict[str, list[Launch]]:
-        m, matter, n, bodies = self._model, self._model.matter, len(self._model), len(self._model.ranges)
-        dt, body, X, rub, laws = self._dt.array, matter.body, matter.X, self._rub, matter.laws
-        held = [m.hold, self._contact, self._normal]
-        inner = [m.damping, m.drag, rub]
-        frames = [self._total, self._middle, self._inverse_inertia]
-        rigid = [self._middle, self._drift, self._spin]
-        shape = [X, matter.volume, matter.hourglass, matter.moments.inverse, matter.moments.lever]
-        weights = [matter.near.weight, matter.near.weight_back]
-        partial, solver = self._partials.array, self._solver.array
+        m, n, a = self._model, len(self._model), self._step
+        structs = {
+            "matter": as_struct(m.matter),
+            "now": as_struct(m.now),
+            "outside": as_struct(m.outside),
+            "colliders": m.colliders,
+            "met": as_struct(self._met),
+            "step": as_struct(a),
+            "n": n,
+            "chunks": self._chunks,
+        }
 
-        def over(kernel: wp.Kernel, *inputs: Any) -> Launch:
-            return Launch(kernel, n, list(inputs))
+        def over(kernel: wp.Kernel, count: int = n, work: float = 1) -> Launch:
+            """A kernel, whose arguments are called as what they take."""
+            return Launch(kernel, count, [structs[arg.label] for arg in kernel.adj.args[1:]], work)
 
-        def over_chunks(kernel: wp.Kernel, *inputs: Any) -> Launch:
-            return Launch(kernel, self._chunks, [n, *inputs, partial], work=CHUNK // 4)
+        def over_chunks(kernel: wp.Kernel) -> Launch:
+            return over(kernel, self._chunks, CHUNK // 4)
 
-        def over_bodies(kernel: wp.Kernel, *inputs: Any) -> Launch:
-            return Launch(kernel, bodies, [self._begin, X, self._ahead, *inputs])
-
-        def once(kernel: wp.Kernel) -> Launch:
-            return Launch(kernel, 1, [self._chunks, partial, solver])
-
-        system = [dt, m.mass, body, *inner, *held, self._p, self._Ap, self._coupling, self._worth]
-        whole = [self._inverse_block, body, X, self._ahead, *rigid, self._r, *held]
-        meeting = [m.forces.gradient, m.u, self._v_old, self._rest, m.v, self._normal, self._wall, rub]
-        outcome = [self._contact, self._changed.array]
-        pushing = [m.acceleration, m.extra, m.drag]
-        missing = [*pushing, *held, self._wall, rub, m.force, self._v_old, m.v, self._rest, self._r]
-        merit = [*pushing, self._normal, self._wall, rub, self._v_old, m.v, self._energy, self._worth]
-        rigidly = over_bodies(move_rigidly, *frames, self._r, self._drift, self._spin)
+        rigidly = over(move_rigidly, len(m.ranges))
         search = [
-            over_chunks(apply_system, *system),
-            once(choose_length),
-            over(go_along, solver, self._p, self._Ap, self._delta, self._r),
+            over_chunks(apply_system),
+            over(choose_length, 1),
+            over(go_along),
             rigidly,
-            over_chunks(precondition, *whole, self._z, self._worth),
-            once(choose_turn),
-            over(turn, solver, self._z, self._p),
+            over_chunks(precondition),
+            over(choose_turn, 1),
+            over(turn),
         ]
         launches = {
-            "blocks": [
-                over(make_blocks, *shape, *matter.lists, *weights, laws.of, laws.stiffness, laws.k_v, self._block)
-            ],
-            "start": [over(start_step, m.hold, m.hold_velocity, m.v, self._v_old, self._contact)],
-            "contacts": [
-                over(meet_colliders, dt, X, m.reach, matter.past, body, m.hold, m.colliders, *meeting, *outcome),
-            ],
-            "residual": [
-                over(look_ahead, dt, m.damping, m.u, m.v, self._ahead, self._y),
-                *m.forces.damped(self._ahead, self._y, m.force),
-                over(find_residual, dt, m.mass, body, *missing),
-            ],
-            "precondition": [
-                over(
-                    invert_blocks,
-                    dt,
-                    m.mass,
-                    *inner,
-                    m.forces.gradient,
-                    self._block,
-                    self._stiffer,
-                    self._inverse_block,
-                ),
-                over_bodies(find_frames, m.mass, *frames),
-            ],
-            "begin": [
-                rigidly,
-                over_chunks(precondition, *whole, self._z, self._worth),
-                once(keep_first),
-                over(restart, self._z, self._delta, self._p),
-            ],
-            "search": [*m.forces.tangent(self._p, self._Ap), *search],
-            "positive search": [*m.forces.positive_tangent(self._p, self._Ap), *search],
-            "flow": m.flow_launches(dt, 0),
-            "correct": [over(correct, self._length.array, self._delta, m.v)],
-            "merit": [m.forces.energy(self._ahead, self._energy), over_chunks(sum_merit, dt, m.mass, body, *merit)],
+            "blocks": [over(make_blocks)],
+            "start": [over(start_step)],
+            "contacts": [over(meet_colliders)],
+            "residual": [over(look_ahead), *m.forces.damped(a.ahead, a.y, m.now.force), over(find_residual)],
+            "precondition": [over(invert_blocks), over(find_frames, len(m.ranges))],
+            "begin": [rigidly, over_chunks(precondition), over(keep_first, 1), over(restart)],
+            "search": [*m.forces.tangent(a.p, a.Ap), *search],
+            "positive search": [*m.forces.positive_tangent(a.p, a.Ap), *search],
+            "flow": m.flow_launches(a.dt, 0),
+            "correct": [over(correct)],
+            "merit": [m.forces.energy(a.ahead, a.energy), over_chunks(sum_merit)],
         }
-        return launches | self._touching_launches(launches, held)
+        return launches | self._touching_launches(launches)
 
-    def _touching_launches(self, launches: dict[str, list[Launch]], held: list[wp.array]) -> dict[str, list[Launch]]:
+    def _touching_launches(self, launches: dict[str, list[Launch]]) -> dict[str, list[Launch]]:
         """The same where bodies may touch: with the springs between them."""
         if self._springs is None:
             return {}
-        springs, merit = self._springs, launches["merit"]
-        coupled = springs.couple(self._p, self._coupling)
+        springs, merit, a = self._springs, launches["merit"], self._step
+        coupled = springs.couple(a.p, a.coupling)
         extended = {
-            "start": springs.start(self._dt.array, self._block) + launches["start"],
-            "contacts": launches["contacts"] + springs.rub(self._changed),
-            "residual": launches["residual"] + springs.press(self._dt.array, held, self._rest, self._r),
-            "precondition": springs.blocks(self._stiffer) + launches["precondition"],
+            "start": springs.start(a.dt, a.block) + launches["start"],
+            "contacts": launches["contacts"] + springs.rub(a.changed),
+            "residual": launches["residual"] + springs.press(a.dt, self._met, a.r),
+            "precondition": springs.blocks(a.stiffer) + launches["precondition"],
             "search": coupled + launches["search"],
             "positive search": coupled + launches["positive search"],
-            "merit": [merit[0], *springs.energy(self._energy), *merit[1:]],
+            "merit": [merit[0], *springs.energy(a.energy), *merit[1:]],
         }
         return {f"touching {name}": items for name, items in extended.items()}
 
     @property
     def state(self) -> dict[str, wp.array]:
         """What one step leaves to the next: how phyxels met the colliders."""
-        kept = {"contact": self._contact, "normal": self._normal, "wall": self._wall}
-        return kept | {"rest": self._rest, "rub": self._rub}
+        return {field.name: getattr(self._met, field.name) for field in fields(self._met)}
 
     def outdate(self) -> None:
         """Arrays have been replaced."""
@@ -476,7 +239,7 @@ class Implicit:
 
     def forget_contacts(self) -> None:
         """A collider is gone."""
-        self._contact.zero_()
+        self._met.contact.zero_()
 
     def outdate_blocks(self) -> None:
         """Numbers of the laws have changed."""
@@ -501,8 +264,8 @@ class Implicit:
         self._negligible, self._acceptable = self._small_energies(dt)
         self._largest = 0.0
         if not self._touching:
-            self._coupling.zero_()
-            self._stiffer.zero_()
+            self._step.coupling.zero_()
+            self._step.stiffer.zero_()
         self._start()
         whole = True
         for iteration in range(MOST_NEWTON):
@@ -524,8 +287,8 @@ class Implicit:
         if self._touching and contact is not None:
             self._touching = bool((contact.contacts.target.numpy() >= 0).any())
         if acted and not self._touching:
-            self._coupling.zero_()
-            self._stiffer.zero_()
+            self._step.coupling.zero_()
+            self._step.stiffer.zero_()
 
     def _merit(self) -> float:
         self._run("merit")
@@ -550,8 +313,8 @@ class Implicit:
         """r·z of a residual that no longer matters, 1e-4 of what the pushes of a step do and 1e-6 of the motion; and of
         one that a step may end with, 10 % of both."""
         m = self._model
-        mass, v = m.mass.numpy().astype(np.float64), m.v.numpy()
-        push = dt * m.pushes()
+        mass, v = m.matter.mass.numpy().astype(np.float64), m.v.numpy()
+        push = dt * m.outside.pushes(m.matter.body.numpy())
         pushed, moving = float(mass @ (push * push).sum(axis=1)), float(mass @ (v * v).sum(axis=1))
         return 1e-8 * pushed + 1e-12 * moving, 1e-2 * (pushed + moving)
 
@@ -588,12 +351,13 @@ class Implicit:
         self._run("residual")
         body = m.matter.body.numpy()
         unit = np.array(m.units)[body][:, None]
-        v_old, v = unit * self._v_old.numpy(), unit * m.v.numpy()
-        x = m.place_of_nodes()
-        mass, dt = m.mass.numpy() * unit[:, 0], float(self._dt.host[0])
-        touched = (m.hold.numpy() >= 0) | (self._contact.numpy() > 0)
-        push = unit * m.pushes()
-        slowing = 1 / (1 + m.drag.numpy().astype(np.float64) * dt)
+        v_old, v = unit * self._step.v_old.numpy(), unit * m.v.numpy()
+        origins = np.zeros((len(m.ranges), 3)) if m.contact is None else m.contact.offsets
+        x = origins[body] + unit * (m.matter.X.numpy().astype(np.float64) + m.u.numpy())
+        mass, dt = m.matter.mass.numpy() * unit[:, 0], float(self._dt.host[0])
+        touched = (m.outside.hold.numpy() >= 0) | (self._met.contact.numpy() > 0)
+        push = unit * m.outside.pushes(body)
+        slowing = 1 / (1 + m.matter.drag.numpy().astype(np.float64) * dt)
         parties = [[b] for b in range(len(m.ranges))]
         if self._springs is not None and self._touching:
             parties = self._springs.parties()
@@ -602,12 +366,13 @@ class Implicit:
             if not touched[part].any():
                 v[part] = _with_momenta(x[part], v_old[part], v[part], mass[part], dt, push[part], slowing[part, None])
         m.v.assign((v / unit).astype(m.v.numpy().dtype))
-        m.u.assign(self._ahead)
+        m.u.assign(self._step.ahead)
         self._run("flow")
 
 
 def _with_momenta(x: Any, v_old: Any, v: Any, mass: Any, dt: float, push: Any, slowing: Any) -> Any:
-    """v' with the momentum and, about the middle of mass, the angular momentum that v and a push (n, 3) leave."""
+    """v' with the momentum and, about the middle of mass, the angular momentum that v and a push (n, 3) leave
+    (physics 1.7, 5.6)."""
     total = mass.sum()
     free = slowing * (v_old + dt * push)
     drift_old, drift = mass @ free / total, mass @ v / total

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Leap-frog: what moves phyxels from step to step, and finds how fast they can vibrate."""
+"""Leap-frog: what moves phyxels from step to step (M04 §3.6, physics 5.1)."""
 
 from __future__ import annotations
 
@@ -23,61 +23,43 @@ KICK, DRIFT, EXTRA_DRAG, PER_OMEGA_SQUARED = range(4)
 
 
 @wp.func
-def push_on(i: int, b: int, acceleration: wp.array(dtype=Any), extra: wp.array(dtype=Any)):
-    """Acceleration of phyxel i of body b: what pushes the whole body, and what fields add; `extra` is empty if there
-    are none."""
-    if extra.shape[0] > 0:
-        return acceleration[b] + extra[i]
-    return acceleration[b]
+def push_on(i: int, b: int, outside: Any):
+    """Acceleration of phyxel i of body b: what pushes the whole body, and what fields add."""
+    if outside.extra.shape[0] > 0:
+        return outside.acceleration[b] + outside.extra[i]
+    return outside.acceleration[b]
 
 
 @wp.kernel
 def move(
-    first: int,
-    X: wp.array(dtype=Any),
-    mass: wp.array(dtype=Any),
-    reach: wp.array(dtype=Any),
-    past: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
-    acceleration: wp.array(dtype=Any),
-    extra: wp.array(dtype=Any),
-    damping: wp.array(dtype=Any),
-    drag: wp.array(dtype=Any),
-    clock: wp.array(dtype=Any),
-    hold: wp.array(dtype=wp.int32),
-    hold_velocity: wp.array(dtype=Any),
-    colliders: Any,
-    force: wp.array(dtype=Any),
-    gradient: wp.array(dtype=Any),
-    ball: wp.array(dtype=Any),
-    u: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    y: wp.array(dtype=Any),
+    first: int, matter: Any, now: Any, outside: Any, colliders: Any, clock: wp.array(dtype=Any), y: wp.array(dtype=Any)
 ):
-    """Leap-frog: kick, drift, then what the colliders say. Also y = u + βv for the damped force.
+    """Leap-frog: kick, drift, then what the colliders say. Also y = u + βv for the damped force (physics 5.1,
+    15.1, 15.2).
 
     A collider meets the image of the ball around a phyxel that at birth just touches the surface. It is deformed as the
     phyxel is, J F; but while it touches, it follows that slowly: the collider pushes the phyxel alone, though J depends
     on its neighbours too, and in step with their vibration it would feed it.
     """
     i = first + wp.tid()
-    b = body[i]
-    slot = hold[i]
+    b = matter.body[i]
+    slot = outside.hold[i]
     if slot >= 0:
-        v[i] = hold_velocity[slot]
-        u[i] = u[i] + clock[DRIFT] * v[i]
-        y[i] = u[i] + damping[i] * v[i]
+        now.v[i] = outside.hold_velocity[slot]
+        now.u[i] = now.u[i] + clock[DRIFT] * now.v[i]
+        y[i] = now.u[i] + matter.damping[i] * now.v[i]
         return
     kick = clock[KICK]
     one = type(kick)(1.0)
-    slowing = type(kick)(0.5) * kick * (drag[i] + clock[EXTRA_DRAG])
-    vi = ((one - slowing) * v[i] + kick * (force[i] / mass[i] + push_on(i, b, acceleration, extra))) / (one + slowing)
-    ui = u[i] + clock[DRIFT] * vi
+    slowing = type(kick)(0.5) * kick * (matter.drag[i] + clock[EXTRA_DRAG])
+    pushed = now.force[i] / matter.mass[i] + push_on(i, b, outside)
+    vi = ((one - slowing) * now.v[i] + kick * pushed) / (one + slowing)
+    ui = now.u[i] + clock[DRIFT] * vi
     follow = one
     k = int(0)
     while k < colliders.count:
         row = b * colliders.count + k
-        arm = X[i] + ui + colliders.place[row]
+        arm = matter.X[i] + ui + colliders.place[row]
         turn = colliders.turn[row]
         n = turn[1]
         d = wp.dot(n, arm)
@@ -87,38 +69,23 @@ def move(
             size = colliders.size[row]
             way = clock[DRIFT] * sliding
             d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        shape = ball[i]
-        if colliders.restitution[k] > type(kick)(0.0):  # what bounces off does not rest
-            shape = deformed(past[i], gradient[i])
-        gap = d - reach_along(n, reach[i], shape)
-        # What rests on a collider is met a little before it touches, or the last half kick would leave it falling.
+        shape = now.ball[i]
+        if colliders.restitution[k] > type(kick)(0.0):  # a phyxel that bounces does not rest
+            shape = deformed(matter.past[i], now.gradient[i])
+        gap = d - reach_along(n, matter.reach[i], shape)
+        # A resting phyxel is met a little before it touches, or the last half kick would leave it falling.
         if gap < type(kick)(TOUCHING):
             follow = type(kick)(FOLLOWING)
             change = rebound(sliding, n, colliders.friction[k], colliders.restitution[k]) - sliding
             vi += change
-            # What friction stopped has not moved along the surface either, or it would creep down every slope.
+            # A phyxel that friction stopped has not moved along the surface either, or it would creep down every slope.
             ui += clock[DRIFT] * (change - wp.dot(change, n) * n) - wp.min(gap, type(kick)(0.0)) * n
         k += 1
     if colliders.count > 0:
-        ball[i] = ball[i] + follow * (deformed(past[i], gradient[i]) - ball[i])
-    v[i] = vi
-    u[i] = ui
-    y[i] = ui + damping[i] * vi
-
-
-@wp.kernel
-def iterate_power(
-    first: int,
-    mass: wp.array(dtype=Any),
-    clock: wp.array(dtype=Any),
-    change: wp.array(dtype=Any),
-    ripple: wp.array(dtype=Any),
-    last_ripple: wp.array(dtype=Any),
-):
-    """One power iteration p ← M⁻¹K p / ω²; `change` is −K p."""
-    i = first + wp.tid()
-    last_ripple[i] = ripple[i]
-    ripple[i] = -clock[PER_OMEGA_SQUARED] / mass[i] * change[i]
+        now.ball[i] = now.ball[i] + follow * (deformed(matter.past[i], now.gradient[i]) - now.ball[i])
+    now.v[i] = vi
+    now.u[i] = ui
+    y[i] = ui + matter.damping[i] * vi
 
 
 @wp.kernel

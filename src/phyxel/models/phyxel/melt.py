@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Melts: phyxels that flow past each other (M04 §4.2).
+"""Melts: phyxels that flow past each other (M04 §4.2, physics 7).
 
 Their stored strain fades (`forces.flow`); their reference shape is absorbed and their neighbours are found anew
 whenever they have moved some way against each other. Pressure keeps them apart: smoothed particle hydrodynamics on the
@@ -17,6 +17,7 @@ inside. Of a plane at the distance d the kernel covers B = 3/2 a⁵ − a⁶, a 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.contact.table import distance_to
-from phyxel.device import Launch, Program, Shared
+from phyxel.device import Launch, Program, Shared, as_struct
 from phyxel.mls.moments import weighing
 from phyxel.mls.neighbours import MovingLists, PairList, find_pairs
 from phyxel.models.phyxel.reference_shape import absorb
@@ -48,7 +49,7 @@ MORE_ROOM = 1.5
 
 @wp.func
 def spiky(r: Any, h: Any):
-    """15/(π h⁶)(h − r)³ and minus its slope, 0 beyond h."""
+    """15/(π h⁶)(h − r)³ and minus its slope, 0 beyond h (physics 7.4)."""
     per = type(r)(1.0) / h
     left = wp.max(type(r)(1.0) - r * per, type(r)(0.0))
     scale = type(r)(4.774648292756860) * left * left * per * per * per
@@ -57,7 +58,7 @@ def spiky(r: Any, h: Any):
 
 @wp.func
 def crowding_by_walls(colliders: Any, body: int, x: Any, h: Any):
-    """Share of the kernel around x that lies in colliders, and its slope."""
+    """Share of the kernel around x that lies in colliders, and its slope (physics 7.5)."""
     none, one = type(h)(0.0), type(h)(1.0)
     share = none
     slope = x * none
@@ -77,105 +78,67 @@ def crowding_by_walls(colliders: Any, body: int, x: Any, h: Any):
 
 
 @wp.kernel
-def find_crowding(
-    first: int,
-    nodes: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    stride: int,
-    index: wp.array(dtype=wp.int32),
-    law: wp.array(dtype=wp.int32),
-    bulk: wp.array(dtype=Any),
-    half: wp.array(dtype=Any),
-    volume: wp.array(dtype=Any),
-    X: wp.array(dtype=Any),
-    u: wp.array(dtype=Any),
-    mass: wp.array(dtype=Any),
-    body: wp.array(dtype=wp.int32),
-    colliders: Any,
-    at_rest: wp.array(dtype=Any),
-    crowding: wp.array(dtype=Any),
-    pressure: wp.array(dtype=Any),
-    calm: wp.array(dtype=Any),
-    force: wp.array(dtype=Any),
-):
+def find_crowding(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now: Any, melt: Any, colliders: Any):
     """c_i/c⁰, p_i of those that are fluid with the push of the walls, and half of α√(Kρ). A pair has the mean of two
-    supports, twice `half`."""
+    supports, twice `half` (physics 7.4)."""
     i = nodes[first + wp.tid()]
-    x = X[i] + u[i]
-    half_i = half[i]
-    alone, _steep = spiky(volume.dtype(0.0), half_i + half_i)
-    total = volume[i] * alone
-    entry = start[i]
-    end = entry + count[i] * stride
+    x = matter.X[i] + now.u[i]
+    half_i = melt.half[i]
+    volume_i = now.rest_volume[i]
+    none = half_i * type(half_i)(0.0)
+    alone, _steep = spiky(none, half_i + half_i)
+    total = volume_i * alone
+    entry = matter.near.start[i]
+    end = entry + matter.near.count[i] * matter.near.stride
     while entry < end:
-        j = index[entry]
-        W, _steep = spiky(wp.length(X[j] + u[j] - x), half_i + half[j])
-        total += volume[j] * W
-        entry += stride
-    stiff = bulk[law[i]]
-    slope = x * volume.dtype(0.0)
-    if stiff > volume.dtype(0.0):
-        walls, slope = crowding_by_walls(colliders, body[i], x, half_i + half_i)
+        j = matter.near.index[entry]
+        W, _steep = spiky(wp.length(matter.X[j] + now.u[j] - x), half_i + melt.half[j])
+        total += now.rest_volume[j] * W
+        entry += matter.near.stride
+    stiff = matter.laws.bulk[matter.laws.of[i]]
+    slope = x * none
+    if stiff > none:
+        walls, slope = crowding_by_walls(colliders, matter.body[i], x, half_i + half_i)
         total += walls
-    crowding[i] = total / at_rest[i]
-    pressure[i] = stiff * wp.max(crowding[i] - volume.dtype(1.0), volume.dtype(0.0)) / at_rest[i]
-    force[i] = force[i] - volume[i] * pressure[i] * slope
-    calm[i] = volume.dtype(CALM) * volume.dtype(0.5) * wp.sqrt(stiff * mass[i] / volume[i])
+    crowded = total / melt.at_rest[i]
+    melt.crowding[i] = crowded
+    melt.pressure[i] = stiff * wp.max(crowded - type(half_i)(1.0), none) / melt.at_rest[i]
+    now.force[i] = now.force[i] - volume_i * melt.pressure[i] * slope
+    melt.calm[i] = type(half_i)(CALM) * type(half_i)(0.5) * wp.sqrt(stiff * matter.mass[i] / volume_i)
 
 
 @wp.kernel
-def push_apart(
-    first: int,
-    nodes: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    stride: int,
-    index: wp.array(dtype=wp.int32),
-    half: wp.array(dtype=Any),
-    volume: wp.array(dtype=Any),
-    X: wp.array(dtype=Any),
-    u: wp.array(dtype=Any),
-    v: wp.array(dtype=Any),
-    pressure: wp.array(dtype=Any),
-    calm: wp.array(dtype=Any),
-    force: wp.array(dtype=Any),
-):
-    """Add the forces of the pressure, and of a viscosity along the line between neighbours."""
+def push_apart(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now: Any, melt: Any):
+    """Add the forces of the pressure, and of a viscosity along the line between neighbours (physics 7.4, 7.6)."""
     i = nodes[first + wp.tid()]
-    x = X[i] + u[i]
-    half_i = half[i]
-    v_i = v[i]
-    p_i = pressure[i]
-    calm_i = calm[i]
-    total = x * volume.dtype(0.0)
-    entry = start[i]
-    end = entry + count[i] * stride
+    x = matter.X[i] + now.u[i]
+    half_i = melt.half[i]
+    v_i = now.v[i]
+    p_i = melt.pressure[i]
+    calm_i = melt.calm[i]
+    total = x * type(half_i)(0.0)
+    entry = matter.near.start[i]
+    end = entry + matter.near.count[i] * matter.near.stride
     while entry < end:
-        j = index[entry]
-        away = x - X[j] - u[j]
-        h = half_i + half[j]
-        r = wp.max(wp.length(away), volume.dtype(0.01) * h)
-        per = volume.dtype(1.0) / r
+        j = matter.near.index[entry]
+        away = x - matter.X[j] - now.u[j]
+        h = half_i + melt.half[j]
+        r = wp.max(wp.length(away), type(half_i)(0.01) * h)
+        per = type(half_i)(1.0) / r
         _W, slope = spiky(r, h)
-        braking = (calm_i + calm[j]) * h * wp.dot(v_i - v[j], away) * per * per
-        total += (volume[j] * slope * (p_i + pressure[j] - braking) * per) * away
-        entry += stride
-    force[i] = force[i] + volume[i] * total
+        braking = (calm_i + melt.calm[j]) * h * wp.dot(v_i - now.v[j], away) * per * per
+        total += (now.rest_volume[j] * slope * (p_i + melt.pressure[j] - braking) * per) * away
+        entry += matter.near.stride
+    now.force[i] = now.force[i] + now.rest_volume[i] * total
 
 
 @wp.kernel
-def tie(
-    first: int,
-    nodes: wp.array(dtype=wp.int32),
-    grip: wp.array(dtype=Any),
-    volume: wp.array(dtype=Any),
-    trace: wp.array(dtype=Any),
-    hourglass: wp.array(dtype=Any),
-):
-    """c_i = β E v_i / tr A_i of hourglass control."""
+def tie(first: int, nodes: wp.array(dtype=wp.int32), matter: Any):
+    """c_i = β E v_i / tr A_i of hourglass control (physics 4.1)."""
     i = nodes[first + wp.tid()]
-    hourglass[i] = wp.where(trace[i] > trace.dtype(0.0), grip[i] * volume[i] / trace[i], trace.dtype(0.0))
+    trace = matter.moments.trace[i]
+    none = type(trace)(0.0)
+    matter.hourglass[i] = wp.where(trace > none, matter.grip[i] * matter.volume[i] / trace, none)
 
 
 @wp.kernel
@@ -194,6 +157,22 @@ def find_farthest(
     farthest[c] = found
 
 
+@dataclass
+class MeltArrays:
+    """What the pressure of a melt works with, shape (n,) each."""
+
+    half: wp.array
+    """half the support"""
+    at_rest: wp.array
+    """c⁰"""
+    crowding: wp.array
+    """c_i/c⁰"""
+    pressure: wp.array
+    """p_i [Pa]"""
+    calm: wp.array
+    """half of α√(Kρ): viscosity"""
+
+
 class Melt:
     """The phyxels of all bodies that have melted parts, solid parts of theirs included."""
 
@@ -202,14 +181,17 @@ class Melt:
         device, real = model.device, model.real
         self._nodes = np.concatenate([np.arange(*model.ranges[b]) for b in sorted(bodies)])
         n, m = len(model), len(self._nodes)
-        self.crowding, self._pressure, self._calm, self._at_rest, self._half = (
-            wp.zeros(n, dtype=real, device=device) for _ in range(5)
-        )
+        self._arrays = MeltArrays(*(wp.zeros(n, dtype=real, device=device) for _ in range(5)))
         self._farthest = Shared((m + CHUNK - 1) // CHUNK, wp.float64, device)
         self._programs: dict[str, Program] = {}
         self._first_omega, self._first_spread = 0.0, 1.0
         self._lists = self._with_room(0)
         self._calibrate()
+
+    @property
+    def crowding(self) -> wp.array:
+        """c_i/c⁰, shape (n,)"""
+        return self._arrays.crowding
 
     @property
     def nodes(self) -> NDArray[np.int64]:
@@ -229,8 +211,8 @@ class Melt:
     def _calibrate(self) -> None:
         """Supports and c⁰."""
         model = self._model
-        self._half.assign(0.5 * model.matter.support.numpy())
-        self._at_rest.assign(np.nan_to_num(model.rest_density, nan=1.0))
+        self._arrays.half.assign(0.5 * model.matter.support.numpy())
+        self._arrays.at_rest.assign(np.nan_to_num(model.matter.rest_density.numpy(), nan=1.0))
         self._run("weigh")
 
     def _spread(self) -> float:
@@ -242,7 +224,7 @@ class Melt:
         """Bound of the largest frequency [1/s] of elastic stress and pressure. The pressure is twice as stiff at most,
         and grows with the square of the crowding as kernels get steeper."""
         if self._first_omega == 0.0:
-            self._first_omega, self._first_spread = self._model.rest_frequency(), self._spread()
+            self._first_omega, self._first_spread = self._model.vibration.at_rest(), self._spread()
         crowded = max(1.0, float(self.crowding.numpy()[self._nodes].max()))
         thinner = self._spread() / self._first_spread if self._first_spread > 0 else 1.0  # 0: drops without stress
         return self._first_omega * math.sqrt((1 + 2 * crowded**2) * max(1.0, thinner))
@@ -267,24 +249,17 @@ class Melt:
 
     def launches(self) -> list[Launch]:
         """Add the forces of the pressure to those there are."""
-        model, matter, nodes = self._model, self._model.matter, self._lists.nodes
-        m, laws = len(nodes), matter.laws
-        lists, places = [nodes, *matter.lists], [self._half, matter.rest_volume, matter.X, model.u]
-        walls = [matter.body, model.colliders]
-        found = [self._at_rest, self.crowding, self._pressure, self._calm, model.force]
-        return [
-            Launch(find_crowding, m, [*lists, laws.of, laws.bulk, *places, model.mass, *walls, *found]),
-            Launch(push_apart, m, [*lists, *places, model.v, self._pressure, self._calm, model.force]),
-        ]
+        model, nodes = self._model, self._lists.nodes
+        what = [nodes, as_struct(model.matter), as_struct(model.now), as_struct(self._arrays)]
+        return [Launch(find_crowding, len(nodes), [*what, model.colliders]), Launch(push_apart, len(nodes), what)]
 
     def _run(self, name: str) -> None:
         if not self._programs:
             model, matter, nodes = self._model, self._model.matter, self._lists.nodes
-            tying = [nodes, model.grip, matter.volume, matter.moments.trace, matter.hourglass]
             weigh = weighing(nodes, matter.X, matter.support, matter.near, matter.moments, THINNEST)
             moved = [nodes, len(nodes), model.u, self._farthest.array]
             launches = {
-                "weigh": [*weigh, Launch(tie, len(nodes), tying)],
+                "weigh": [*weigh, Launch(tie, len(nodes), [nodes, as_struct(matter)])],
                 "moved": [Launch(find_farthest, len(self._farthest.host), moved, work=CHUNK // 8)],
             }
             dev.prepare([item for items in launches.values() for item in items], model.device)

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
 """Reference shapes that change: absorbed deformations, other units, stress that stays while laws change (M04 §4.2).
 
-    X ← X + u,  u ← 0,   εᵖ ← ½(J⁻ᵀ(I + 2εᵖ)J⁻¹ − I),   s ← s|J|,   F ← J F                        (physics 1.5, 7)
+    X ← X + u,  u ← 0,   εᵖ ← ½(J⁻ᵀ(I + 2εᵖ)J⁻¹ − I),   s ← s|J|,   F ← J F                        (physics 7.1)
 
 I + 2εᵖ is the metric in which the phyxel is at rest, so absorbing is exact: it is the same metric in new coordinates.
 M04's εᵖ ← εᵖ − ε leaves it in the old ones, and a tumbling body shears itself. F is the way from the shape at birth.
@@ -17,10 +17,12 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.device import as_struct
 from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import find_pairs
 from phyxel.mls.visibility import Sees
 from phyxel.models.law import LawRow
+from phyxel.models.phyxel.forces import deformation
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
@@ -37,7 +39,7 @@ CRUSHED = wp.constant(0.05)
 
 @wp.func
 def absorbed_strain(J: Any, plastic: Any):
-    """εᵖ in the coordinates of the present shape."""
+    """εᵖ in the coordinates of the present shape (physics 1.5)."""
     one = wp.identity(n=3, dtype=J.dtype)
     inverse = wp.inverse(J)
     metric = wp.transpose(inverse) * (one + plastic * J.dtype(2.0)) * inverse
@@ -45,33 +47,21 @@ def absorbed_strain(J: Any, plastic: Any):
 
 
 @wp.kernel
-def absorb_deformation(
-    first: int,
-    nodes: wp.array(dtype=wp.int32),
-    shift: wp.array(dtype=Any),
-    rest_volume: wp.array(dtype=Any),
-    X: wp.array(dtype=Any),
-    volume: wp.array(dtype=Any),
-    plastic: wp.array(dtype=Any),
-    swell: wp.array(dtype=Any),
-    past: wp.array(dtype=Any),
-    gradient: wp.array(dtype=Any),
-    u: wp.array(dtype=Any),
-):
-    """The present shape, moved by −shift, becomes the reference shape of some phyxels."""
+def absorb_deformation(first: int, nodes: wp.array(dtype=wp.int32), shift: wp.array(dtype=Any), matter: Any, now: Any):
+    """The present shape, moved by −shift, becomes the reference shape of some phyxels (M04 §4.2, physics 1.5, 7.1)."""
     i = nodes[first + wp.tid()]
-    J = gradient[i] + wp.identity(n=3, dtype=gradient[i].dtype)
+    J = deformation(now.gradient[i])
     ratio = wp.determinant(J)
     if ratio > J.dtype(CRUSHED):
-        plastic[i] = absorbed_strain(J, plastic[i])
-        swell[i] = swell[i] * ratio
-        past[i] = J * past[i]
+        now.plastic[i] = absorbed_strain(J, now.plastic[i])
+        now.swell[i] = now.swell[i] * ratio
+        matter.past[i] = J * matter.past[i]
     else:
-        plastic[i] = J * J.dtype(0.0)
-    volume[i] = rest_volume[i] * swell[i]
-    X[i] = X[i] + u[i] - shift[0]
-    u[i] = u[i] * J.dtype(0.0)
-    gradient[i] = J * J.dtype(0.0)
+        now.plastic[i] = J * J.dtype(0.0)
+    matter.volume[i] = now.rest_volume[i] * now.swell[i]
+    matter.X[i] = matter.X[i] + now.u[i] - shift[0]
+    now.u[i] = now.u[i] * J.dtype(0.0)
+    now.gradient[i] = J * J.dtype(0.0)
 
 
 def absorb(model: PhyxelModel, nodes: wp.array) -> NDArray[np.float64]:
@@ -79,15 +69,12 @@ def absorb(model: PhyxelModel, nodes: wp.array) -> NDArray[np.float64]:
     moved, in spacings, (3,). Their neighbours are still to be found."""
     model.ensure_forces()
     first = int(nodes.numpy()[0])
-    model.shift.host[:] = model.u[first : first + 1].numpy()
-    model.shift.push()
-    matter = model.matter
-    shape = [matter.rest_volume, matter.X, matter.volume, matter.plastic, matter.swell, matter.past]
-    inputs = [nodes, model.shift.array, *shape, model.forces.gradient, model.u]
+    shift = wp.clone(model.u[first : first + 1])
+    inputs = [nodes, shift, as_struct(model.matter), as_struct(model.now)]
     dev.launch(absorb_deformation, len(nodes), inputs, model.device)
     model.reshaped = True
     model.shape_changed()
-    return model.shift.host[0].astype(np.float64)
+    return shift.numpy()[0].astype(np.float64)
 
 
 def absorb_body(model: PhyxelModel, body: int, support: float, sees: Sees) -> NDArray[np.float64]:
@@ -106,7 +93,7 @@ def rest_density(
     X: NDArray[np.floating], h: NDArray[np.floating], volume: NDArray[np.floating], device: wp.Device
 ) -> NDArray[np.float64]:
     """c⁰ of phyxels that rest at X (n, 3), shape (n,): Σ_j v_j W_ij of one inside the body, or its own if that is more.
-    What melts at rest is then nowhere crowded."""
+    A body that melts at rest is then nowhere crowded (physics 7.4)."""
     pairs = find_pairs(X, h, device)
     owner = np.repeat(np.arange(len(X)), pairs.count)
     r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
@@ -118,40 +105,48 @@ def rest_density(
 
 
 def let_go_of_birth(model: PhyxelModel, body: int) -> None:
-    """What a body was at birth no longer says where its surface is: its phyxels are balls of their volume."""
+    """The shape of a body at birth no longer says where its surface is: its phyxels are balls of their volume
+    (physics 15.1)."""
     low, high = model.ranges[body]
     matter = model.matter
-    if math.isnan(model.rest_density[low]):
-        X, h, volume = (array.numpy()[low:high] for array in (matter.birth, matter.support, matter.rest_volume))
-        model.rest_density[low:high] = rest_density(X, h, volume, model.device)
+    volume = model.now.rest_volume.numpy()[low:high]
+    if math.isnan(matter.rest_density.numpy()[low]):
+        X, h = (array.numpy()[low:high] for array in (matter.birth, matter.support))
+        dev.write(matter.rest_density, low, rest_density(X, h, volume, model.device))
     dev.write(matter.past, low, np.broadcast_to(np.eye(3), (high - low, 3, 3)))
     dev.write(matter.birth, low, matter.X.numpy()[low:high])
-    dev.write(model.reach, low, -0.5 * np.cbrt(matter.rest_volume.numpy()[low:high]))
+    dev.write(matter.reach, low, -0.5 * np.cbrt(volume))
 
 
 def stress_under(
     model: PhyxelModel, nodes: NDArray[np.integer], law: LawRow
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The two parts of the stress that phyxels have under a law; see `LawRow.stress`."""
-    plastic, swell = (array.numpy()[nodes].astype(np.float64) for array in (model.matter.plastic, model.matter.swell))
+    plastic, swell = (array.numpy()[nodes].astype(np.float64) for array in (model.now.plastic, model.now.swell))
     return law.stress(_deformation(model, nodes), plastic, swell)
 
 
 def _deformation(model: PhyxelModel, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
     model.ensure_forces()
-    return model.forces.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
+    return model.now.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
 
 
 def take_up_stress(
     model: PhyxelModel, nodes: NDArray[np.integer], parts: tuple[NDArray[np.float64], NDArray[np.float64]], law: LawRow
 ) -> None:
-    """Store so much strain and volume that phyxels have the stress that `stress_under` gave, now under a law."""
-    matter = model.matter
-    plastic, swell, rest = matter.plastic.numpy(), matter.swell.numpy(), matter.rest_volume.numpy()
-    plastic[nodes], swell[nodes] = law.stored(_deformation(model, nodes), *parts)
-    rest[nodes] = matter.volume.numpy()[nodes] / swell[nodes]
-    for array, values in ((matter.plastic, plastic), (matter.swell, swell), (matter.rest_volume, rest)):
-        array.assign(values)
+    """Store so much strain and volume that phyxels have the stress that `stress_under` gave, now under a law
+    (physics 6.3)."""
+    store(model, nodes, *law.stored(_deformation(model, nodes), *parts))
+
+
+def store(model: PhyxelModel, nodes: NDArray[np.integer], strain: Floats, swell: Floats) -> None:
+    """Give some phyxels another stored strain εᵖ (m, 3, 3) and volume ratio s (m,); their reference shape stays."""
+    now = model.now
+    rest = model.matter.volume.numpy()[nodes] / swell.astype(now.swell.numpy().dtype)
+    for array, values in ((now.plastic, strain), (now.swell, swell), (now.rest_volume, rest)):
+        whole = array.numpy()
+        whole[nodes] = values
+        array.assign(whole)
     model.shape_changed()
 
 
@@ -160,8 +155,8 @@ def rescale(model: PhyxelModel, body: int, unit: float, factor: float, shift: Fl
     low, high = model.ranges[body]
     matter = model.matter
     for array, power, moved in (
-        (matter.X, 1, shift), (matter.birth, 1, shift), (model.v, 1, 0), (model.reach, 1, 0),
-        (matter.support, 1, 0), (matter.volume, 3, 0), (matter.rest_volume, 3, 0),
+        (matter.X, 1, shift), (matter.birth, 1, shift), (model.v, 1, 0), (matter.reach, 1, 0),
+        (matter.support, 1, 0), (matter.volume, 3, 0), (model.now.rest_volume, 3, 0),
     ):  # fmt: skip
         dev.write(array, low, array.numpy()[low:high] * factor**power + moved)
     model.units[body] = unit

@@ -1,4 +1,4 @@
-"""Static equilibrium of phyxels by dynamic relaxation (physics 5)."""
+"""Static equilibrium of phyxels by dynamic relaxation (physics 5.8)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def relax(model: PhyxelModel, tolerance: float, most_steps: int, drive: Callable
         steps, fastest = stage * STEPS_OF_A_STAGE, model.fastest()
         if not math.isfinite(fastest) or steps > most_steps:
             raise PhyxelError(f"settle: no rest after {steps} steps; is every body held or on the ground?")
-        if (frequency := model.relaxation_frequency()) > 0:  # 0: holds on their way hide it
+        if (frequency := model.vibration.of_motion()) > 0:  # 0: holds on their way hide it
             slowest = min(frequency, 1.02 * slowest)
         known = math.isfinite(slowest)
         quiet = quiet + 1 if fastest == 0 or (known and fastest <= tolerance * slowest) else 0

@@ -22,7 +22,7 @@ from phyxel.material import Mixture
 from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.coulomb import NEAR, RESTING, along_axes, from_axes, solved
 from phyxel.models.field_contact import scattered
-from phyxel.models.modal.basis import rigid_pace
+from phyxel.models.oscillators import rigid_pace
 from phyxel.models.protocol import Goal, Hold
 from phyxel.rotation import axes_about, cross_matrix, rotation_by, spun_on
 
@@ -104,7 +104,7 @@ class RigidModel:
         self._mass, self._middle = 0.0, np.zeros(3)
         self._holds: Sequence[Hold] = ()
         self._grip: Floats = np.zeros((6, 6))
-        """JᵀJ of what of it lies on colliders"""
+        """JᵀJ of points that lie on colliders"""
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of; it goes on as fast as before."""
@@ -141,7 +141,7 @@ class RigidModel:
         self._L = spin / self._unit**3 - self._mass * np.cross(self._c, self._v)
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
-        """What is held from now on."""
+        """Points are held so from now on."""
         self._holds = holds
 
     # Motion
@@ -155,7 +155,7 @@ class RigidModel:
         return np.asarray(R @ np.linalg.solve(self._inertia, R.T @ self._L))
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
-        """Go on by dt [s] under accelerations `push` (n, 3) [1/s²] of the nodes, and out of what is felt."""
+        """Go on by dt [s] under accelerations `push` (n, 3) [1/s²] of the nodes, and out of colliders."""
         before, self._grip = self.u, np.zeros((6, 6))
         if self._holds:
             self._follow(goals, dt)
@@ -216,7 +216,7 @@ class RigidModel:
         J = (axes @ self._rows_of(rows).reshape(-1, 3, 6))[kept]
         self._grip = J.T @ J
 
-    # What others do to it
+    # Contact with other bodies
 
     def _rows_of(self, rows: csr_array) -> Floats:
         """How points move with (v, ω), shape (3k, 6)."""
@@ -290,7 +290,7 @@ class RigidModel:
         """Stop: a crumb rests where it is."""
         self._v, self._L = np.zeros(3), np.zeros(3)
 
-    # What it is like
+    # Quantities
 
     @property
     def u(self) -> Floats:

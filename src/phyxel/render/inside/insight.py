@@ -54,6 +54,7 @@ SHEET = (0.25, 0.9)
 ACROSS, OVERLAP = 2.0, 0.3
 """Radii of a surfel within which a slice may cut it, and by which one may stand out before a slice."""
 MATTE = list(LOOKS).index("matte")
+"""Row of the table of looks: gloss would be mistaken for values."""
 
 
 class Insight:
@@ -73,7 +74,7 @@ class Insight:
     # What there is to be seen
 
     def watch(self, world: World) -> list[LatticeValues]:
-        """Look at what there is now, and widen the scale of colours to it."""
+        """Look at the bodies as they are now, and widen the scale of colours to their values."""
         sights = [lattice.look(self._quantity) for lattice in self._lattices_in(world)]
         for sight in sights:
             self._limits.see(sight.values[sight.lattice.inside])

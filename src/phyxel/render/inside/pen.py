@@ -13,6 +13,7 @@ from phyxel.render.shade import Color
 Floats = NDArray[np.floating]
 
 INK: Color = (0.13, 0.15, 0.19)
+"""Display color of words and lines."""
 PLASTER: Color = (0.80, 0.79, 0.77)
 """Display color of the surface of a body that is cut open."""
 DETAIL = 2

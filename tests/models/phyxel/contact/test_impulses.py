@@ -29,21 +29,6 @@ def plate() -> px.PointCloud:
     return px.PointCloud(corners.astype(np.float32), faces=np.array(faces, np.int32), name="plate")
 
 
-@cache
-def solid(shape: str) -> px.Solid:
-    return px.Solid(cloud(shape))
-
-
-@pytest.fixture(autouse=True)
-def measured_once(monkeypatch):
-    """Much of the time of making a small body goes into the volume of its solid, the same for many tests."""
-
-    def measured(one, **options):
-        return solid(one.name) if one is cloud(one.name) else px.Solid(one, **options)
-
-    monkeypatch.setattr("phyxel.body.body.Solid", measured)
-
-
 def body(shape: str, **options) -> px.Body:
     return px.Body(cloud(shape), **({"nodes": 150, "material": SOFT} | options))
 
@@ -67,7 +52,7 @@ def depth(one: px.Body, other: px.Body) -> float:
     other sees it."""
     x, y = one.positions, other.positions
     _, j = cKDTree(y).query(x)
-    J = np.eye(3) + other._field("gradient")[j]
+    J = np.eye(3) + other.nodal.gradient[j]
     X = other.reference[j] + np.linalg.solve(J, (x - y[j])[:, :, None])[:, :, 0]
     return float(-other.solid_distance((X - other.centre) / other.unit).min())
 

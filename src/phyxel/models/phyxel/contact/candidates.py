@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Which nodes may touch: those of other bodies that are near, and those of the same body that are no neighbours.
+"""Which nodes may touch: those of other bodies that are near, and those of the same body that are no neighbours
+(physics 15.4).
 
 Lists are symmetric, so that impulses can be gathered, and sorted, so that a step has the same bits whenever its list
 was made. They hold what is within touching distance and a margin: they serve until something has moved by that much.
@@ -10,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared
+from phyxel.device import Launch, Program, Shared, as_struct
 from phyxel.mls.neighbours import PairList, find_pairs
 from phyxel.mls.visibility import Sees
 from phyxel.models.phyxel.contact.groups import SkinGroups, gaps
@@ -119,34 +120,22 @@ def place_nodes(
 
 
 @wp.func
-def is_neighbour(
-    i: int, k: int, start: wp.array(dtype=wp.int32), count: wp.array(dtype=wp.int32), stride: int,
-    index: wp.array(dtype=wp.int32),
-):  # fmt: skip
+def is_neighbour(i: int, k: int, matter: Any):
     """Whether k is in the neighbour list of i."""
-    entry = start[i]
-    end = entry + count[i] * stride
+    entry = matter.near.start[i]
+    end = entry + matter.near.count[i] * matter.near.stride
     while entry < end:
-        if index[entry] == k:
+        if matter.near.index[entry] == k:
             return True
-        entry += stride
+        entry += matter.near.stride
     return False
 
 
 @wp.func
 def may_touch(
-    i: int,
-    k: int,
-    nodes: ContactNodes,
-    X: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=float),
-    cut: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    stride: int,
-    index: wp.array(dtype=wp.int32),
+    i: int, k: int, nodes: ContactNodes, matter: Any, support: wp.array(dtype=float), cut: wp.array(dtype=wp.int32)
 ):
-    """Whether two nodes are near enough, and not held together by the body's own forces."""
+    """Whether two nodes are near enough, and not held together by the body's own forces (physics 15.4)."""
     unit_i = nodes.unit[nodes.body[i]]
     unit_k = nodes.unit[nodes.body[k]]
     near = touching_distance(nodes.ball[i], nodes.ball[k], unit_i, unit_k) + 0.5 * nodes.margin * (unit_i + unit_k)
@@ -155,10 +144,10 @@ def may_touch(
         return False
     if nodes.body[k] != nodes.body[i]:
         return True
-    at_first = wp.length_sq(X[k] - X[i])
+    at_first = wp.length_sq(matter.birth[k] - matter.birth[i])
     reach = wp.max(support[i], support[k])
     if at_first < reach * reach:
-        return cut[i] == 1 and cut[k] == 1 and not is_neighbour(i, k, start, count, stride, index)
+        return cut[i] == 1 and cut[k] == 1 and not is_neighbour(i, k, matter)
     return distance < DRAWN_NEARER * DRAWN_NEARER * unit_i * unit_i * at_first
 
 
@@ -167,13 +156,9 @@ def list_candidates(
     first: int,
     nodes: ContactNodes,
     groups: GroupLists,
-    X: wp.array(dtype=wp.vec3),
+    matter: Any,
     support: wp.array(dtype=float),
     cut: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    stride: int,
-    index: wp.array(dtype=wp.int32),
 ):
     """The list of each skin node out of the groups that are near its own, in the order of its nodes, and how long it
     would be without a limit."""
@@ -187,7 +172,7 @@ def list_candidates(
         m = groups.start[g]
         while m < groups.start[g + 1]:
             k = groups.node[m]
-            if may_touch(i, k, nodes, X, support, cut, start, count, stride, index):
+            if may_touch(i, k, nodes, matter, support, cut):
                 if total < nodes.capacity:
                     entry = begin + total
                     while entry > begin and nodes.index[wp.max(entry - 1, 0)] > k:
@@ -269,7 +254,7 @@ class Candidates:
         nodes.melted = wp.array([part.sees is None for part in parts], dtype=wp.int32, device=device)
         nodes.body = model.matter.body
         per_node = np.repeat(self.units, [high - low for low, high in model.ranges])
-        reach = np.minimum(np.abs(model.reach.numpy()), float(DEEPEST))
+        reach = np.minimum(np.abs(model.matter.reach.numpy()), float(DEEPEST))
         nodes.ball = wp.array(reach * per_node, dtype=float, device=device)
         nodes.x = wp.zeros(n, dtype=wp.vec3, device=device)
         nodes.count = wp.zeros(n, dtype=wp.int32, device=device)
@@ -332,12 +317,12 @@ class Candidates:
         )
         both = np.stack(np.divmod(np.setdiff1d(one, other), len(X)), axis=1)
         both = both[both[:, 0] < both[:, 1]]
-        return both[(model.reach.numpy() < SKIN)[both].all(axis=1)]
+        return both[(model.matter.reach.numpy() < SKIN)[both].all(axis=1)]
 
     def _divided(self, sees: Sequence[Sees | None]) -> list[SkinGroups]:
         """The skin of each body in groups."""
         model = self._model
-        skin, X = model.reach.numpy() < SKIN, model.matter.birth.numpy().astype(np.float64)
+        skin, X = model.matter.reach.numpy() < SKIN, model.matter.birth.numpy().astype(np.float64)
         near = np.diagonal(self._touching + self._margin) / self.units
         divided = []
         for b, (low, high) in enumerate(model.ranges):
@@ -380,14 +365,14 @@ class Candidates:
         if len(one) == 0:
             self.found = np.zeros(len(self._lows), np.int64)
             return False
-        nodes, matter, lists, device = self.nodes, model.matter, self._lists, model.device
+        nodes, lists, device = self.nodes, self._lists, model.device
         nodes.x.assign(x.astype(np.float32))
         first = np.searchsorted(one, np.arange(self._first_group[-1] + 1))
         lists.partner_start, lists.partner = (
             wp.array(numbers, dtype=wp.int32, device=device) for numbers in (first, other)
         )
         members = len(lists.node)
-        inputs = [nodes, lists, matter.birth, self.support, self._cut, *matter.lists]
+        inputs = [nodes, lists, as_struct(model.matter), self.support, self._cut]
         dev.launch(list_candidates, members, inputs, device, split=members > MANY)
         count = nodes.count.numpy()
         self.found = np.add.reduceat(count, self._lows)

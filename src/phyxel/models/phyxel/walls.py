@@ -1,0 +1,101 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""How phyxels meet colliders inside an implicit step (physics 15.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import warp as wp
+
+from phyxel import device as dev
+from phyxel.contact.table import deformed, distance_to, reach_along
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+LET_GO, CAUGHT_AGAIN = wp.constant(-1), wp.constant(2)
+"""Contacts of a phyxel besides 0, none, and 1: let go in this step, and caught again after that."""
+CREEP = wp.constant(1.0e-4)
+"""Sliding speed below which friction is viscous, in spacings per second: so slowly it may creep where it holds."""
+
+
+@dataclass
+class WallContacts:
+    """How each phyxel meets colliders, as one implicit step leaves it to the next; shape (n,) each."""
+
+    contact: wp.array
+    """1 where it does, see LET_GO and CAUGHT_AGAIN; int32"""
+    normal: wp.array
+    """out of the collider, vectors"""
+    wall: wp.array
+    """velocity of the collider where it is touched [1/s], vectors"""
+    rest: wp.array
+    """momentum that the last solve left for the collider to take up, vectors"""
+    rub: wp.array
+    """friction over sliding speed"""
+
+
+@wp.kernel
+def meet_colliders(first: int, matter: Any, now: Any, outside: Any, colliders: Any, met: Any, step: Any):
+    """Which phyxels a collider holds off, the velocity across its surface that makes, and how they rub on it
+    (physics 15.3).
+
+    Colliders are where they will be at the end of the step. Where the surface is curved, each Newton iteration takes it
+    for flat about where the last one led. A phyxel that meets several keeps to the one it is deepest in.
+    `rest` is the momentum that the last solve left for the collider to take up: its impulse is minus that. Coulomb's
+    friction μ·impulse against the sliding is written as −rub·(v − wall)_t and so made implicit; below CREEP it is
+    viscous. `wall` is the velocity of the collider where it is touched. A phyxel that was let go in this step and
+    caught again is kept till its end: else the contacts of a stiff body can change for ever.
+    """
+    i = first + wp.tid()
+    if outside.hold[i] >= 0:
+        return
+    zero = step.dt[0] * step.dt.dtype(0.0)
+    was = met.contact[i]
+    old = met.normal[i]
+    state = int(0)
+    rubs = zero
+    rise = zero
+    deepest = type(zero)(1.0e30)
+    x = matter.X[i] + now.u[i] + step.dt[0] * now.v[i]
+    k = int(0)
+    while k < colliders.count:
+        row = matter.body[i] * colliders.count + k
+        arm = x + colliders.place[row]
+        w = colliders.drift[row] + wp.cross(colliders.spin[row], arm)
+        way = step.dt[0] * (now.v[i] - w)
+        turn = colliders.turn[row]
+        size = colliders.size[row]
+        d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
+        gap = d - reach_along(n, matter.reach[i], deformed(matter.past[i], now.gradient[i]))
+        held = was > 0 and wp.dot(n, old) > type(zero)(0.5)
+        push = -wp.dot(n, met.rest[i])
+        keeps = held and (push > zero or was == CAUGHT_AGAIN)
+        if (keeps or (not held and gap < zero)) and gap < deepest:
+            state = int(1)
+            deepest = gap
+            met.normal[i] = n
+            met.wall[i] = w
+            across = wp.dot(n, now.v[i] - w)
+            rise = across - gap / step.dt[0]
+            bounce = -colliders.restitution[k] * wp.dot(n, step.v_old[i] - w)
+            if bounce > zero:
+                rise = wp.max(rise, bounce)
+            rubs = zero
+            if held:
+                rubs = (
+                    colliders.friction[k]
+                    * wp.max(push, zero)
+                    / wp.max(wp.length(now.v[i] - w - across * n), type(zero)(CREEP))
+                )
+        k += 1
+    if (state > 0) != (was > 0):
+        step.changed[0] = 1
+    if state == 1:
+        now.v[i] = now.v[i] + (rise - wp.dot(met.normal[i], now.v[i] - met.wall[i])) * met.normal[i]
+        if was == LET_GO or was == CAUGHT_AGAIN:  # noqa: SIM109 (a kernel knows no tuples)
+            state = CAUGHT_AGAIN
+    elif was != 0:
+        state = LET_GO
+    met.rub[i] = rubs
+    met.contact[i] = state
