@@ -135,7 +135,8 @@ def test_further_cracks_need_more():
 
 
 def test_the_front_runs_as_its_law_says():
-    """A slit across an even pull σ runs at TOP_SPEED·SPEED_GAIN·(σ/(RUNNING_LOAD·S) − 1) of the speed of shear waves, if above 0."""
+    """A slit across an even pull σ runs at TOP_SPEED·SPEED_GAIN·(σ/(RUNNING_LOAD·S) − 1) of the speed of shear waves,
+    if above 0."""
     for load in (0.9 * RUNNING_LOAD, 1.2 * RUNNING_LOAD, 3.0):
         fracture = Fracture(LOWER, UPPER)
         fracture.cut(Crack.slit(fracture.grid, (0, 1.0, 0), (1, 0, 0), (0, -1, 0)))
