@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_for(found: Callable[[], T], seconds: float = 5.0, what: str = "it did not happen") -> T:
+def wait_for(found: Callable[[], T], seconds: float = 60.0, what: str = "it did not happen") -> T:
     """What `found()` gives as soon as it gives something."""
     end = time.monotonic() + seconds
     while not (result := found()):

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Colliders, and what they do to a node that runs into them (physics by impulses, no penalty springs)."""
+"""Colliders, and how a node bounces and slides that runs into them: by impulses, without penalty springs."""
 
 from __future__ import annotations
 
@@ -323,7 +323,8 @@ class Funnel(Collider):
 
 @wp.func
 def rebound(v: Any, normal: Any, friction: Any, restitution: Any):
-    """Velocity after an impact: v_n' = −e v_n, and Coulomb friction v_t' = v_t max(0, 1 − μ(1+e)|v_n|/|v_t|)."""
+    """Velocity after an impact (physics 15.2): v_n' = −e v_n, and Coulomb friction v_t' = v_t max(0, 1 −
+    μ(1+e)|v_n|/|v_t|)."""
     v_n = wp.dot(v, normal)
     if v_n >= type(v_n)(0.0):
         return v

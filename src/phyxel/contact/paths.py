@@ -52,8 +52,8 @@ def keyframes(what: str, path: Sequence[Any], rotate: Triple) -> tuple[Keyframe,
 
 
 def between(frames: Sequence[Keyframe], time: float) -> tuple[Floats, Floats]:
-    """Place and rotation at a time [s]: straight from one keyframe to the next, turning evenly the short way round; at
-    rest before the first and after the last."""
+    """Place and rotation at a time [s] (physics 16.5): straight from one keyframe to the next, turning evenly the short
+    way round; at rest before the first and after the last."""
     times = [frame[0] for frame in frames]
     after = int(np.searchsorted(times, time))
     if after == 0 or after == len(frames):

@@ -30,7 +30,7 @@ class Crack:
 
     @staticmethod
     def disc(grid: LevelGrid, at: ArrayLike, normal: ArrayLike, radius: float) -> Crack:
-        """A round one: ψ1 = N·(X − X₀), ψ2 = |(X − X₀)_∥| − r₀."""
+        """A round one (physics 12.1): ψ1 = N·(X − X₀), ψ2 = |(X − X₀)_∥| − r₀."""
         at, normal = _place("at", at), _direction("normal", normal)
         if not 0 < radius < np.inf:
             raise PhyxelError(f"crack: radius = {radius}: give a length above 0, or none for a cut all through")
@@ -64,7 +64,7 @@ class Crack:
 
     @property
     def sight(self) -> CrackSight:
-        """Where it is, for those who look at it."""
+        """Its level sets on the device, and lines of sight."""
         if self._sight is None:
             self._sight = CrackSight(self.grid, self.psi1, self.psi2)
         return self._sight
@@ -84,9 +84,9 @@ class Crack:
         return seen
 
     def run(self, directions: ArrayLike, speeds: ArrayLike, dt: float) -> None:
-        """Let the front's points run along directions (k, 3) at speeds (k,) [spacings/s] for dt [s].
+        """Let the front's points run along directions (k, 3) at speeds (k,) [spacings/s] for dt [s] (physics 12.3).
 
-        Of a direction counts what lies across the front, turned by at most 70° from the way ahead. Points of speed 0
+        Of a direction the part across the front counts, turned by at most 70° from the way ahead. Points of speed 0
         stay as they are.
         """
         ways = dt * np.maximum(np.asarray(speeds, np.float64), 0.0)
@@ -105,7 +105,7 @@ class Crack:
         self.front = self._unswallowed(moved).inside(self.grid).even(self.grid.spacing)
 
     def _unswallowed(self, front: Front) -> Front:
-        """The front without what has met another part of the crack."""
+        """The front without points that have met another part of the crack."""
         height, ahead = self.values(front.points)
         h = self.grid.spacing
         return front.kept(~((ahead < -h) & (np.abs(height) < h)))

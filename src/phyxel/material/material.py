@@ -110,8 +110,8 @@ class Material:
 
     @property
     def flow_strain(self) -> float:
-        """|deviator of the elastic strain| at yield: given, or √(2/3) σ_y/(2μ); inf for an elastic material, 0 for a
-        melt."""
+        """|deviator of the elastic strain| at yield (physics 6.2): given, or √(2/3) σ_y/(2μ); inf for an elastic
+        material, 0 for a melt."""
         if self.viscosity is not None:
             return 0.0
         if self.yield_stress is not None:
@@ -120,7 +120,8 @@ class Material:
 
     @property
     def relaxation(self) -> float:
-        """Rate at which strain beyond the yield becomes permanent [1/s]: creep, or that of Maxwell's fluid, μ/η."""
+        """Rate at which strain beyond the yield becomes permanent [1/s] (physics 7.2): creep, or that of Maxwell's
+        fluid, μ/η."""
         return self.creep if self.viscosity is None else self.lame[1] / self.viscosity
 
     def _require_finite(self, *names: str) -> None:
@@ -154,7 +155,7 @@ class Material:
 
     @property
     def elasticity(self) -> Matrix:
-        """C [Pa], 6 × 6, σ = C ε in the order xx, yy, zz, yz, xz, xy with engineering shear."""
+        """C [Pa], 6 × 6, σ = C ε in the order xx, yy, zz, yz, xz, xy with engineering shear (physics 3.1)."""
         if self.stiffness is not None:
             return np.array(self.stiffness)
         lame, shear = self.lame
@@ -164,7 +165,7 @@ class Material:
 
     @property
     def lame(self) -> tuple[float, float]:
-        """λ and μ [Pa] of the isotropic law."""
+        """λ and μ [Pa] of the isotropic law (physics 3.1)."""
         return (
             self.young * self.poisson / ((1 + self.poisson) * (1 - 2 * self.poisson)),
             self.young / (2 * (1 + self.poisson)),

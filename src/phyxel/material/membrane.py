@@ -50,7 +50,7 @@ class Membrane(Material):
     rings there with ω = √(K/m − (c/2m)²). 0: it goes where it is pushed"""
     plasticity: float = 0.0
     """share, 0..1, of how far a point went from its rest place beyond the `elastic_limit` that stays when it is let go;
-    of what has a foundation"""
+    only with a foundation"""
     elastic_limit: float = 0.0
     """distance from the rest place [m] up to which a point comes back wholly, 0 or more"""
     weft: float | None = None

@@ -48,7 +48,8 @@ class Substance:
         return ~np.isnan(self.mixture.number("viscosity"))
 
     def made_of(self, material: Material, keep_melt: bool = False) -> Substance:
-        """With another basic material, and if asked for, what has melted as it is; it will solidify as the new one."""
+        """With another basic material, and if asked for, molten nodes as they are; these will solidify as the new
+        one."""
         mixture, solid = self.recipe.mixed(material), self.solid
         if keep_melt and material.viscosity is None:
             solid = solid.where(self.is_molten, mixture)
@@ -79,8 +80,8 @@ class Substance:
 
 
 def melt_of(solid: Material, viscosity: float | None, height: float) -> Material:
-    """What a material of a body of a height [m] melts to; with a viscosity [Pa s], or one with which it takes some
-    seconds to spread."""
+    """What a material of a body of a height [m] melts to (physics 7.2); with a viscosity [Pa s], or one with which it
+    takes some seconds to spread."""
     if solid.viscosity is not None:
         return solid if viscosity is None else solid.but(viscosity=viscosity)
     weight = solid.density * 9.81 * height

@@ -1,4 +1,4 @@
-"""Materials that vary over a body: other ones in some regions, numbers that are functions or colours."""
+"""Materials that vary over a body (physics 6.4): other ones in some regions, numbers that are functions or colours."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ class Recipe:
         return part
 
     def mixed(self, base: Material) -> Mixture:
-        """What each node is made of, if `base` is the basic material: what varies goes with its numbers."""
+        """What each node is made of, if `base` is the basic material: its numbers times the factors of the
+        variations."""
         mixture = Mixture.even(base, self._nodes)
         if self._factors:
             names = list(self._factors)

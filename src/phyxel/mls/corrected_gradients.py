@@ -71,8 +71,8 @@ def consistent_gradients(
     vanishing: csr_array,
     basis: Basis = "linear",
 ) -> Floats:
-    """∇φ of all pairs (pairs, 3), as `values` (q, n) lists them, for points (q, 3) with weights (q,) and nodes (n, 3);
-    `vanishing` (n, k) are the coefficients c of fields that vanish on the surface (`vanishing_fields`)."""
+    """∇φ of all pairs (pairs, 3), as `values` (q, n) lists them, for points (q, 3) with weights (q,) and nodes (n, 3),
+    physics 2.6; `vanishing` (n, k) are the coefficients c of fields that vanish on the surface (`vanishing_fields`)."""
     if vanishing.shape[1] == 0:
         return gradients
     pairs = _paired(values, points, weights, nodes)
@@ -90,8 +90,8 @@ def consistent_gradients(
 
 
 def vanishing_fields(skin: csr_array) -> csr_array:
-    """Coefficients (n, k) of independent fields that vanish at the points of the surface at which φ is `skin` (m, n):
-    all functions that do not reach it, and combinations of those that do."""
+    """Coefficients (n, k) of independent fields that vanish at the points of the surface at which φ is `skin` (m, n),
+    physics 2.6: all functions that do not reach it, and combinations of those that do."""
     reached = np.unique(skin.indices)
     alone = np.setdiff1d(np.arange(skin.shape[1]), reached)
     units = csr_array((np.ones(len(alone)), (alone, np.arange(len(alone)))), (skin.shape[1], len(alone)))
@@ -155,7 +155,7 @@ def _orthonormal(p: Floats, m: Floats, owner: NDArray[np.integer], count: int) -
 def mended(
     values: ShapeValues, points: NDArray[np.floating], normals: NDArray[np.floating], spacing: float
 ) -> ShapeValues:
-    """φ and ∇φ at points (m, 3) of the skin with normals (m, 3), for nodes about `spacing` apart.
+    """φ and ∇φ at points (m, 3) of the skin with normals (m, 3), for nodes about `spacing` apart (physics 2.8).
 
     A surfel does not depend on nodes it cannot see, and its neighbour may see others: at creases, in an armpit or at
     the base of an ear, the field jumps from one to the next, and what was closed opens. There, and only there, a surfel

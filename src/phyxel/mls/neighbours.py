@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Who feels whom: neighbour lists by hash grid, in the layout of the device.
+"""Who feels whom (physics 2.3): neighbour lists by hash grid, in the layout of the device.
 
 The relation "j lies in the support of i" is not symmetric, since supports differ. Forces are gathered, so a list holds
 the symmetric union {j : |X_ij| < max(h_i, h_j)}, never truncated, and every pair stores both weights:
@@ -150,7 +150,7 @@ def list_neighbours(
     start: wp.array(dtype=wp.int64),
     index: wp.array(dtype=int),
 ):
-    """The lists themselves."""
+    """The lists themselves (physics 2.3)."""
     i = first + wp.tid()
     entry = start[i]
     for j in wp.hash_grid_query(grid, X[i], farthest):
@@ -261,7 +261,8 @@ def list_again(
     count: wp.array(dtype=wp.int32),
     wanted: wp.array(dtype=wp.int32),
 ):
-    """The list of each moving node: the nodes nearer than the larger of the two supports, as far as there is room."""
+    """The list of each moving node (physics 7.3): the nodes nearer than the larger of the two supports, as far as there
+    is room."""
     q = first + wp.tid()
     i = nodes[q]
     here = places[q]

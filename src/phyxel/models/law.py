@@ -1,6 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The law: energy, stress and its change as functions of J = I + ∇u and what the reference shape has stored: the strain
-εᵖ and the volume ratio s. And how these two flow.
+"""The law: energy, stress and its change as functions of J = I + ∇u and what the reference shape has stored, the strain
+εᵖ and the volume ratio s; how these two flow (device functions); and the table of all laws (physics 3, 6, 7.2).
 
     W(J) = ½ e:C':e + ½ k_v (s|J| − 1)² + ½ k_b min(s|J| − 0.3, 0)²,   e = ½(JᵀJ − I) − εᵖ,   C' = C − k_v 1⊗1
 
@@ -36,18 +36,18 @@ ENGINEERING = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 """The order of a 6 × 6 elasticity, and how often it counts each component."""
 COUNTED = 1 / ENGINEERING[:, None]
 LARGEST = 1e6
-"""What single precision takes for an infinite yield or creep."""
+"""Yield strain, or creep [1/s], that stands for an infinite one: single precision has room above it."""
 
 
 @wp.func
 def green_strain(J: Any):
-    """ε = ½(JᵀJ − I) (STAR eq. 1; M04 drops the ½)."""
+    """ε = ½(JᵀJ − I) (STAR eq. 1, physics 1.1; M04 drops the ½)."""
     return (wp.transpose(J) * J - wp.identity(n=3, dtype=J.dtype)) * J.dtype(0.5)
 
 
 @wp.func
 def hooke(C: Any, e: Any):
-    """σ = C ε as symmetric 3 × 3 matrices."""
+    """σ = C ε as symmetric 3 × 3 matrices (M04 §2, physics 3.1)."""
     two = e.dtype(2.0)
     s = C * wp.vector(e[0, 0], e[1, 1], e[2, 2], two * e[1, 2], two * e[0, 2], two * e[0, 1])
     return wp.matrix_from_rows(
@@ -75,7 +75,7 @@ def cofactor_change(J: Any, dJ: Any):
 
 @wp.func
 def energy_density(J: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any):
-    """W(J) [Pa]."""
+    """W(J) [Pa] (physics 3.2)."""
     e = green_strain(J) - plastic
     volume = swell * wp.determinant(J)
     stretch = volume - J.dtype(1.0)
@@ -85,7 +85,7 @@ def energy_density(J: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any)
 
 @wp.func
 def first_stress(J: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any):
-    """∂W/∂J = Jσ + s p cof J [Pa] (M04 eq. 13, 15 with our corrections)."""
+    """∂W/∂J = Jσ + s p cof J [Pa] (M04 eq. 13, 15 with our corrections, physics 3.3)."""
     volume = swell * wp.determinant(J)
     p = k_v * (volume - J.dtype(1.0)) + k_b * wp.min(volume - J.dtype(WALL), J.dtype(0.0))
     return J * hooke(C, green_strain(J) - plastic) + cofactor(J) * (swell * p)
@@ -93,7 +93,7 @@ def first_stress(J: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any):
 
 @wp.func
 def first_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
-    """Change of ∂W/∂J along dJ: the exact tangent."""
+    """Change of ∂W/∂J along dJ: the exact tangent (physics 3.4)."""
     volume = swell * wp.determinant(J)
     below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
     p = k_v * (volume - J.dtype(1.0)) + k_b * below
@@ -116,7 +116,8 @@ def positive_part(A: Any):
 
 @wp.func
 def positive_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
-    """The tangent without what can make it indefinite: compressive stress, and the pressure's turning cofactor."""
+    """The tangent without what can make it indefinite: compressive stress, and the pressure's turning cofactor
+    (physics 3.4)."""
     volume = swell * wp.determinant(J)
     slope = k_v + wp.where(volume < J.dtype(WALL), k_b, J.dtype(0.0))
     cof = cofactor(J) * swell
@@ -128,8 +129,8 @@ def positive_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_
 
 @wp.func
 def flowed(J: Any, plastic: Any, yield_strain: Any, flow: Any, max_strain: Any):
-    """εᵖ after a step (M04 §4.1): what of the elastic strain's deviator exceeds the yield goes over, at most the share
-    `flow` = 1 − exp(−creep Δt) of it, and |εᵖ| stays below `max_strain`."""
+    """εᵖ after a step (M04 §4.1, physics 6.1): the part of the elastic strain's deviator above the yield
+    goes over, at most the share `flow` = 1 − exp(−creep Δt) of it, and |εᵖ| stays below `max_strain`."""
     elastic = green_strain(J) - plastic
     deviator = elastic - wp.trace(elastic) / J.dtype(3.0) * wp.identity(n=3, dtype=J.dtype)
     size = wp.sqrt(wp.ddot(deviator, deviator))
@@ -142,7 +143,7 @@ def flowed(J: Any, plastic: Any, yield_strain: Any, flow: Any, max_strain: Any):
 @wp.func
 def molten(J: Any, plastic: Any, share: Any):
     """εᵖ of a melt after a step: the elastic strain fades by `share` = 1 − exp(−Δt μ/η), and what is torn off does not
-    keep more than MOST_STRAIN of it."""
+    keep more than MOST_STRAIN of it (physics 7.2)."""
     strain = green_strain(J)
     left = (strain - plastic) * (J.dtype(1.0) - share)
     size = wp.sqrt(wp.ddot(left, left))
@@ -153,7 +154,8 @@ def molten(J: Any, plastic: Any, share: Any):
 
 @wp.func
 def molten_swell(J: Any, swell: Any, share: Any):
-    """s of a melt after a step: s|J| goes to 1 by `share`. The pressure between neighbours takes over from it."""
+    """s of a melt after a step: s|J| goes to 1 by `share`. The pressure between neighbours takes over from it
+    (physics 7.2)."""
     one = J.dtype(1.0)
     ratio = wp.max(wp.determinant(J), J.dtype(0.1))
     left = wp.clamp((one - share) * (swell * ratio - one), -J.dtype(MOST_STRAIN), J.dtype(MOST_STRAIN))
@@ -170,7 +172,7 @@ def largest_eigenvalue_bound(A: Any):
 
 @wp.func
 def stiffening(J: Any, plastic: Any, swell: Any, C: Any, C_norm: Any, k_v: Any, k_b: Any):
-    """How much stiffer than at rest: an upper bound of |∂²W/∂J²| over its value 2μ + 3λ at J = I.
+    """How much stiffer than at rest: an upper bound of |∂²W/∂J²| over its value 2μ + 3λ at J = I (physics 3.5).
 
     Term by term: J C' J, the stress itself, the volume term along cof J, and its pressure.
     """
@@ -186,7 +188,8 @@ def stiffening(J: Any, plastic: Any, swell: Any, C: Any, C_norm: Any, k_v: Any, 
 
 
 def split_law(elasticity: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
-    """C' (6 × 6), k_v and k_b [Pa] of an elasticity C. Isotropic: C' is pure shear, k_v = λ, k_b = ½(λ + 2μ)."""
+    """C' (6 × 6), k_v and k_b [Pa] of an elasticity C. Isotropic: C' is pure shear, k_v = λ, k_b = ½(λ + 2μ)
+    (physics 3.2)."""
     k_v = max(0.0, float(min(elasticity[0, 1], elasticity[0, 2], elasticity[1, 2])))
     reduced = elasticity.copy()
     reduced[:3, :3] -= k_v
@@ -244,13 +247,13 @@ class LawRow:
 
     def stress(self, J: Floats, stored: Floats, swell: Floats) -> tuple[Floats, Floats]:
         """Cauchy stress [Pa] in two parts: J C'e Jᵀ/|J|, shape (m, 3, 3), and that of the volume, k_v s(s|J| − 1) I,
-        shape (m,)."""
+        shape (m,) (physics 3.3)."""
         turned, ratio = np.swapaxes(J, 1, 2), np.linalg.det(J)
         inner = hooke_stress(self.stiffness, 0.5 * (turned @ J - np.eye(3)) - stored)
         return J @ inner @ turned / ratio[:, None, None], self.k_v * swell * (swell * ratio - 1)
 
     def stored(self, J: Floats, stress: Floats, pressure: Floats) -> tuple[Floats, Floats]:
-        """Stored strain and volume ratio that make the two parts of a stress at J."""
+        """Stored strain and volume ratio that make the two parts of a stress at J (physics 6.3)."""
         back, ratio = np.linalg.inv(J), np.linalg.det(J)
         inner = ratio[:, None, None] * (back @ stress @ np.swapaxes(back, 1, 2))
         root = np.maximum(1 + 4 * ratio * pressure / max(self.k_v, 1e-30), 0.01)

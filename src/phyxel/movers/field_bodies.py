@@ -198,7 +198,7 @@ class FieldBody:
 
     @property
     def unmoved(self) -> bool:
-        return self._model is None
+        return self._model is None and self.body.thrown is None
 
     @property
     def X(self) -> Floats:
@@ -207,9 +207,9 @@ class FieldBody:
 
     @property
     def u(self) -> Floats:
-        if self._model is None:  # taking hold must not make a model that does not know of the hold
+        if self.unmoved:  # taking hold must not make a model that does not know of the hold
             return np.zeros_like(self.body.birth)
-        return self._model.displacement(self.body.space.at_nodes)
+        return self.model.displacement(self.body.space.at_nodes)
 
     @property
     def v(self) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.errors import LoadError, PhyxelError, did_you_mean
+from phyxel.points import FEWEST_POINTS
 from phyxel.points.cloud import Floats, Indices, Mesh, PointCloud
 from phyxel.points.completion import cell_keys, centred, completed, double_areas
 from phyxel.points.meshfiles import read_cloud
@@ -27,13 +28,15 @@ UPS = {"y": ((0, 1, 2), (1, 1, 1)), "z": ((0, 2, 1), (1, 1, -1)), "x": ((1, 0, 2
 """rotations that turn the file's upward axis to y: which column becomes x, y, z, and its sign"""
 
 BUILT_IN_POINTS = 20_000
+"""of built-in shapes and surfaces, unless another number is asked for"""
 OPACITY = 0.5
 """splats less opaque than this are haze and glow around the object rather than its surface"""
-FARTHEST = 1e30
+LARGEST_COORDINATE = 1e30
 """[m]: beyond this the squares and cubes of a coordinate would leave what a double can hold"""
 THINNED_FROM = 3
 """random points on faces for each that is kept, so that these lie evenly"""
 SEED = 1
+"""of all that is drawn at random: the same file gives the same points"""
 
 Value = TypeVar("Value")
 
@@ -57,8 +60,10 @@ def load(
     """
     scale = _chosen("units", units, UNITS)
     axes, signs = _chosen("up", up, UPS)
-    if points is not None and (not isinstance(points, int | np.integer) or points < 4):
-        raise PhyxelError(f"points = {points}: expected a whole number, at least 4; leave it out for what the file has")
+    if points is not None and (not isinstance(points, int | np.integer) or points < FEWEST_POINTS):
+        raise PhyxelError(
+            f"points = {points}: expected a whole number, at least {FEWEST_POINTS}; leave it out for what the file has"
+        )
     if not isinstance(opacity, int | float | np.integer | np.floating) or not 0 <= opacity <= 1:
         raise PhyxelError(f"opacity = {opacity}: expected a number in 0..1, what a splat on the surface has at least")
     path = Path(os.path.expanduser(path_or_name))
@@ -119,10 +124,10 @@ def _opaque(cloud: PointCloud, opacity: float) -> PointCloud:
 
 def _turned(cloud: PointCloud, scale: float, axes: tuple[int, ...], signs: tuple[int, ...]) -> PointCloud:
     """The cloud in metres, y up."""
-    far = np.isfinite(cloud.positions) & (np.abs(cloud.positions) > FARTHEST)
+    far = np.isfinite(cloud.positions) & (np.abs(cloud.positions) > LARGEST_COORDINATE)
     if far.any():
         found = float(cloud.positions[far][0])
-        raise LoadError(f"{cloud.name}: a coordinate is {found:g}, beyond {FARTHEST:g}; the file is damaged")
+        raise LoadError(f"{cloud.name}: a coordinate is {found:g}, beyond {LARGEST_COORDINATE:g}; the file is damaged")
     turned = replace(cloud, positions=cloud.positions[:, axes] * np.multiply(signs, scale))
     if cloud.splats is not None:
         rotation = np.eye(3)[list(axes)] * np.array(signs)[:, None]

@@ -1,4 +1,5 @@
-"""Normals for points that come without: planes through neighbours, signs along a spanning tree, outward at the end."""
+"""Normals for points that come without (physics 9.2): planes through neighbours, signs along a spanning tree, outward
+at the end."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ LARGEST_AREA = 4.0
 """The most that the area of one point counts when a component is turned outward, in medians of all."""
 FEWEST_AROUND = 100
 """A component of fewer points is not asked whether it encloses others."""
-PROBES = 32
+VOTERS = 32
 """Points of a component that vote on whether it lies inside another."""
 
 
@@ -322,7 +323,7 @@ def _cavity_walls(x: Floats, normals: Floats, component: Indices) -> Floats:
 
 def _is_inside(x: Floats, tree: cKDTree, normals: Floats) -> bool:
     """Whether most of the points x (N, 3) lie behind the points of the tree nearest to them, given normals there."""
-    probes = x[:: -(-len(x) // PROBES)]
+    probes = x[:: -(-len(x) // VOTERS)]
     _, nearest = tree.query(probes)
     behind = _dots(probes - np.asarray(tree.data)[nearest], normals[nearest]) < 0
     return bool(behind.mean() > 0.5)
@@ -345,20 +346,3 @@ def _like_their_originals(near: Neighbourhoods, given: Floats, own: Floats) -> F
     favour = votes.sum(axis=1) + near.index.shape[1] * _dots(given[copies], own[at])
     oriented[copies] = given[copies] * np.where(favour < 0, -1.0, 1.0)[:, None]
     return oriented
-
-
-# --- axes in the tangent plane
-
-
-def tangents(normals: Floats) -> tuple[Floats, Floats]:
-    """Two unit vectors in the plane of each unit normal, right-handed with it, each (m, 3).
-
-    The basis of Duff et al. (JCGT 2017), which has no direction where it divides by nearly nothing.
-    """
-    x, y, z = np.asarray(normals, np.float64).T
-    sign = np.copysign(1.0, z)
-    p = -1.0 / (sign + z)
-    q = x * y * p
-    a = np.stack([1.0 + sign * x * x * p, sign * q, -sign * x], axis=1)
-    b = np.stack([q, sign + y * y * p, -y], axis=1)
-    return a, b

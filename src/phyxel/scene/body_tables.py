@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, create_model, model_validator
 
 from phyxel.body import Body
 from phyxel.body.checks import MOST_MODES
@@ -37,28 +38,18 @@ class RegionPart(Table):
         return Box(self.lower, self.upper)
 
 
-class MaterialPart(Table):
+class PresetPart(Table):
     preset: Literal[(*PRESETS, *MEMBRANES)] | None = None  # type: ignore[valid-type]
-    young: float | None = None
-    poisson: float | None = None
-    density: float | None = None
-    damping: float | None = None
-    drag: float | None = None
-    yield_strain: float | None = None
-    yield_stress: float | None = None
-    creep: float | None = None
-    max_strain: float | None = None
-    viscosity: float | None = None
-    strength: float | None = None
-    strength_scatter: float | None = None
-    stiffness: list[list[float]] | None = None
-    thickness: float | None = None
-    foundation: float | None = None
-    plasticity: float | None = None
-    elastic_limit: float | None = None
-    weft: float | None = None
-    shear: float | None = None
-    bending: float | None = None
+
+
+NUMBERS: dict[str, Any] = {entry.name: (float | None, None) for entry in fields(Membrane)}
+"""Keys of a material's table: all that a solid or a thin surface has."""
+NUMBERS["stiffness"] = (list[list[float]] | None, None)
+NumbersPart: Any = create_model("NumbersPart", __base__=PresetPart, **NUMBERS)
+
+
+class MaterialPart(NumbersPart):
+    """A preset, and numbers in place of its own."""
 
     def over(self, base: Material) -> Material:
         """This material, with what it leaves open taken from `base` (or from its own preset)."""

@@ -161,7 +161,7 @@ class Octree:
 
 
 def grow(solid: SolidShape, lattice: RootOctants, refine: Sequence[Region] = ()) -> Octree:
-    """The tree over a lattice: level 0 wherever the solid is, finer in the regions, graded in between."""
+    """The tree over a lattice (physics 9.3): level 0 wherever the solid is, finer in the regions, graded in between."""
     outside, held = _descend(solid, lattice)
     cells, distance = held.cells, held.distance
     leaves = [outside]
@@ -359,7 +359,7 @@ class Octants:
 
 
 def classified(solid: SolidShape, tree: Octree) -> Octants:
-    """Kinds and shares of a tree's octants."""
+    """Kinds and shares of a tree's octants (G04 §4.2.2, physics 9.3)."""
     parts = _parts(solid, tree)
     cut = _cut(solid, tree, parts)
     inside = tree.distance < 0

@@ -1,4 +1,4 @@
-"""Integrals over a solid: points inside it, and the volume each stands for."""
+"""Integrals over a solid (physics 9.4): points inside it, and the volume each stands for."""
 
 from __future__ import annotations
 

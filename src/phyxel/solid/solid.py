@@ -36,7 +36,7 @@ CLOSING = 0.3
 """Share of the surface that may be made up to close openings."""
 FACE_POINTS = 20_000
 """Points an open mesh is sampled with, if it has fewer vertices."""
-PROBES = 4000
+PLACES_PROBED = 4000
 """Places at which two ways to tell the side of a scan are compared."""
 MOST_DOUBTFUL = 0.02
 """Share of places on whose side two ways to tell it may differ."""
@@ -150,10 +150,10 @@ class Solid:
 
     def _refuse_doubtful(self, surface: FittedSurface) -> None:
         """The side by the nearest piece of surface and by the winding number must agree, or the solid is a guess."""
-        x = np.random.default_rng(0).uniform(self.lower, self.upper, (PROBES, 3))
+        x = np.random.default_rng(0).uniform(self.lower, self.upper, (PLACES_PROBED, 3))
         wound = surface.soup.winding_number(self._scaled(x))
         clear = np.abs(wound - 0.5) > 0.25
-        doubtful = float(((wound > 0.5) != self.inside(x))[clear].sum()) / PROBES
+        doubtful = float(((wound > 0.5) != self.inside(x))[clear].sum()) / PLACES_PROBED
         if doubtful > MOST_DOUBTFUL or clear.mean() < 0.5 or not (wound > 0.5).any():
             raise SolidError(
                 f"{self.name}: the points do not tell inside from outside (they contradict themselves in "
@@ -289,8 +289,8 @@ def _ordered(one: Floats, other: Floats) -> tuple[Floats, Floats]:
 
 
 def volume_of(distance: Callable[[Floats], Floats], lower: Floats, upper: Floats) -> float:
-    """[m³], by the distance on a grid that is refined along the surface. A part of a cut cell counts by how much of it
-    lies inside if the surface is flat there."""
+    """[m³], by the distance on a grid that is refined along the surface (physics 9.4). A part of a cut cell counts by
+    how much of it lies inside if the surface is flat there."""
     extent = upper - lower
     counts = np.maximum(4, np.ceil(VOLUME_CELLS * extent / extent.max())).astype(int)
     cell = extent / counts

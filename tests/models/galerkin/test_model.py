@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from phyxel.errors import PhyxelError
-from phyxel.material import Mixture
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.law import LawRow
 from phyxel.models.protocol import Goal, Hold
@@ -161,9 +159,3 @@ def test_state_goes_on_with_the_same_bits():
             model.step(0.01, push, goals, floor)
     for name, value in first.state().items():
         np.testing.assert_array_equal(value, second.state()[name], err_msg=name)
-
-
-def test_melts_are_refused():
-    model = model_of("bar", 251)
-    with pytest.raises(PhyxelError, match='model = "phyxel" melts'):
-        model.set_material(Mixture.even(SOFT.but(viscosity=10.0), len(model.space)), np.eye(3))

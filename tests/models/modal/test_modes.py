@@ -12,7 +12,6 @@ from skfem.helpers import dot
 from skfem.models.elasticity import lame_parameters, linear_elasticity
 
 from phyxel import cache
-from phyxel.errors import PhyxelError
 from phyxel.material import Material, Mixture
 from phyxel.models.modal.modes import Clamp, Compliance, ModalMatrices, eigenmodes
 from tests.models.modal.blocks import base, block, face, modal
@@ -101,13 +100,6 @@ def test_a_stiffer_body_only_sounds_higher() -> None:
     space, unit = block((4, 2, 2), SIZE)
     soft, stiff = modal(space, unit, young=1e5), modal(space, unit, young=4e5)
     np.testing.assert_allclose(stiff.frequencies, 2 * soft.frequencies, rtol=1e-12)
-
-
-@pytest.mark.parametrize("flowing", [{"yield_strain": 0.01}, {"viscosity": 10.0}])
-def test_what_flows_is_refused(flowing: dict[str, float]) -> None:
-    space, unit = block((2, 2, 2), SIZE)
-    with pytest.raises(PhyxelError, match="phyxel"):
-        modal(space, unit, **flowing)
 
 
 def test_a_disk_that_cannot_be_written_breaks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

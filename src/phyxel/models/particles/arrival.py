@@ -61,8 +61,8 @@ def ahead(arrival: Arrival, i: int) -> wp.vec3d:
 
 @wp.func
 def halfway(arrival: Arrival, i: int) -> wp.vec3d:
-    """The arm of a force that is even over the step: x − (A/B) v, in the middle of free flight. With x' and v' as
-    above, Σ m x' × v' − Σ m x × v = Σ mB (x − (A/B) v) × P."""
+    """The arm of a force that is even over the step (physics 13.5): x − (A/B) v, in the middle of free flight. With x'
+    and v' as above, Σ m x' × v' − Σ m x × v = Σ mB (x − (A/B) v) × P."""
     if arrival.B[i] > wp.float64(0.0):
         return arrival.x[i] - (arrival.A[i] / arrival.B[i]) * arrival.v[i]
     return ahead(arrival, i)
@@ -76,7 +76,8 @@ def depth(arrival: Arrival, i: int, y: wp.vec3d) -> wp.float64:
 
 @wp.func
 def kept_out(arrival: Arrival, i: int, y: wp.vec3d, held: wp.float64) -> wp.vec3d:
-    """y, not in the collider that a particle lies on, and nearer to its spot there by as much as friction holds."""
+    """y, not in the collider that a particle lies on, and nearer to its spot there by as much as friction holds
+    (physics 13.3)."""
     deep = depth(arrival, i, y)
     if deep <= wp.float64(0.0):
         return y

@@ -76,7 +76,8 @@ def cosh_times(m: wp.float64, cosh: wp.float64) -> wp.float64:
 
 @wp.kernel
 def plan_iterations(first: int, most: int, levels: wp.float64, plan: Plan):
-    """Chebyshev's factors for curvatures in [low, 1], how many iterations are enough, and where to start."""
+    """Chebyshev's factors for curvatures in [low, 1], how many iterations are enough, and where to start (physics
+    13.3)."""
     found = wp.vec3d()
     for c in range(plan.highest.shape[0]):
         found = wp.max(found, plan.highest[c])

@@ -61,7 +61,7 @@ class Level:
 
 @wp.kernel
 def gather_inertia(first: int, below: wp.array(dtype=wp.float64), level: Level):
-    """Σ Q/H."""
+    """Σ Q/H (physics 13.4)."""
     J = first + wp.tid()
     total = wp.float64(0.0)
     for slot in range(level.up[J], level.up[J + 1]):
@@ -71,7 +71,7 @@ def gather_inertia(first: int, below: wp.array(dtype=wp.float64), level: Level):
 
 @wp.kernel
 def gather_force(first: int, step: int, plan: Plan, below: wp.array(dtype=wp.vec4), level: Level):
-    """Qᵀ r, and how far it moves each hat."""
+    """Qᵀ r, and how far it moves each hat (physics 13.4)."""
     J = first + wp.tid()
     if not goes_on(plan, step):
         return
@@ -88,7 +88,7 @@ def moved(level: Level, i: int) -> wp.vec4:
 
 @wp.kernel
 def add_moves(first: int, step: int, plan: Plan, above: Level, level: Level):
-    """What coarser hats add."""
+    """What coarser hats add (physics 13.4)."""
     J = first + wp.tid()
     if goes_on(plan, step):
         level.move[J] += moved(above, J)
@@ -113,7 +113,7 @@ class Coarse:
         self._none = self._level(csr_array((n, 0)))
 
     def _level(self, hats: csr_array) -> Any:
-        """Room for what is found on a level."""
+        """A level of these hats, with room for its numbers."""
         level: Any = Level()
         count = hats.shape[1]
         for name, lists in (("down", hats.tocsr()), ("up", hats.T.tocsr())):

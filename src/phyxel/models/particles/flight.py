@@ -137,7 +137,7 @@ def find_dented_paces(first: int, clock: wp.array(dtype=wp.float64), p: Particle
 
 @wp.func
 def arrive_held(p: Particles, i: int, dt: wp.float64, arrival: Arrival):
-    """A held particle is at its goal, whatever pulls."""
+    """A held particle is at its goal, whatever pulls (physics 16.5)."""
     goal = p.goal[p.hold[i]]
     way = goal - p.u[i]
     arrival.x[i] = goal
@@ -209,7 +209,7 @@ def lean(first: int, clock: wp.array(dtype=wp.float64), p: Particles, colliders:
 
 @wp.func
 def meet(p: Particles, i: int, u: wp.vec3d, after: wp.vec3d, time: wp.float64, dt: wp.float64, colliders: Any, k: int):
-    """What a collider does in a step to a particle that gets to u with the velocity `after`: how far it is shifted, and
+    """How a collider shifts a particle that gets to u with the velocity `after` within a step, and
     its velocity (physics 13.8, 15.2).
 
     `time` is how far a unit of velocity that a force makes in the step has led: what friction has kept from sliding has
@@ -254,7 +254,7 @@ def out_of(p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, dt: wp.float64, colli
     time = wp.float64(0.0)
     if b * dt > a:
         time = a / b
-    rounds = wp.min(colliders.count, 2)  # what one collider pushes into another is pushed out of both
+    rounds = wp.min(colliders.count, 2)  # a particle that one collider pushes into another is pushed out of both
     for c in range(rounds * colliders.count):
         shift, after = meet(p, i, u, v, time, dt, colliders, c % colliders.count)
         u += shift
@@ -297,7 +297,7 @@ def put(p: Particles, i: int, u: wp.vec3d, v: wp.vec3d, dt: wp.float64):
 
 @wp.kernel
 def land(first: int, clock: wp.array(dtype=wp.float64), p: Particles, arrival: Arrival):
-    """The end of a step."""
+    """The end of a step (physics 13.3)."""
     i = first + wp.tid()
     u, v = pulled(p, i, arrival)
     put(p, i, u, v, clock[0])

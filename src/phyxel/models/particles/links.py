@@ -49,7 +49,7 @@ class Bends:
     rest: wp.array(dtype=float)
     k: wp.array(dtype=float)
     f: wp.array(dtype=wp.vec4)
-    """what it pulls with, k (1 − r/|e|) e"""
+    """its pull k (1 − r/|e|) e"""
     first: wp.array(dtype=wp.int32)
     """where the list of elements of a particle begins, shape (particles + 1,)"""
     element: wp.array(dtype=wp.int32)
@@ -108,7 +108,7 @@ def bend_pull(k: float, rest: float, e: wp.vec3) -> wp.vec4:
 
 @wp.func
 def springs_of(springs: LinkSprings, i: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
-    """Pull of all springs of a particle; `alone` (0, 1): each softer by what its ends give."""
+    """Pull of all springs of a particle (physics 13.2); `alone` (0, 1): each softer by what its ends give."""
     P = wp.vec3d()
     block = i // ABREAST
     for row in range(springs.first[block], springs.first[block + 1]):
@@ -194,7 +194,7 @@ def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3:
 
 @wp.func
 def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
-    """f of one element of more than two particles; `alone` (0, 1): softer by what its particles give."""
+    """f of one element of more than two particles (physics 13.2); `alone` (0, 1): softer by what its particles give."""
     given = float(0.0)
     for a in range(4):
         slot = corner_of(bends, b, a)

@@ -4,7 +4,8 @@ solution, so that no step is too long.
     m ü + c u̇ + K (u − u₀) = F + P,   m = density · thickness · area,  c = drag · m,  K = foundation · area
 
 A step finds where the particles get without their links (`Arrival`), adds the pressure of a filling and the pull P of
-links, both of where the surface will be at its end, and puts what has come into colliders on their surface.
+links, both of where the surface will be at its end, and puts particles that have come into colliders on their surface
+(physics 13).
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ SETTLING_STEP, LINKED_SETTLING_STEP = 1 / 30, 1 / 240
 """[s]; with links as long as a step otherwise is, or what a longer one cannot resolve of them would come to rest
 elsewhere"""
 SETTLING_STEPS = 5000
+"""After which a surface is said not to come to rest."""
 LEANING = 0.5
 """Longest step, over the time √(ρhl/p) in which a pressure takes a particle about half its way to its neighbours."""
 NARROWEST = 0.3
@@ -99,7 +101,7 @@ class ParticleModel:
                 setattr(self._particles, name, self._vectors(True))
                 self._program = None
 
-    # What it is made of, what holds it and what acts on it
+    # Material, holds, forces
 
     def set_material(self, mixture: Mixture) -> None:
         """What each particle is made of (membranes); motion goes on from where it is."""
@@ -155,7 +157,7 @@ class ParticleModel:
         self._force.push()
 
     def set_filling(self, bulk: float, amount: float = 1.0) -> None:
-        """What is enclosed presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: nothing is."""
+        """The filling presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: there is none."""
         if self._filling is None and bulk > 0:
             sheet, linked = self.sheet, self._tension is not None
             self._filling = EnclosedGas(sheet.X, sheet.faces, self.unit, self.device, None if linked else sheet.normals)
@@ -188,7 +190,7 @@ class ParticleModel:
         return LEANING / np.sqrt(sharpest) if sharpest > 0 else np.inf
 
     def step(self, dt: float, goals: Floats | None = None, colliders: ColliderTable | None = None) -> None:
-        """Go on by dt [s], with what is held displaced by `goals` (k, 3) [units] at the end, and out of colliders.
+        """Go on by dt [s], with held particles displaced by `goals` (k, 3) [units] at the end, and out of colliders.
 
         The table, in double for one body of this unit, is to be written for the end of the step, with the motion over
         it: `write(colliders, origin[None], (end - dt, end), end)`."""
@@ -287,7 +289,7 @@ class ParticleModel:
         """Be at rest in the present shape."""
         self._particles.v.zero_()
 
-    # What it is like
+    # Measures
 
     @property
     def u(self) -> Floats:

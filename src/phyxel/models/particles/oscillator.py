@@ -35,7 +35,8 @@ def faded(r: wp.float64, t: wp.float64) -> wp.float64:
 
 @wp.func
 def response(d: wp.float64, w: wp.float64, t: wp.float64) -> wp.vec3d:
-    """(a [s²], b [s], h) of damping d = c/m [1/s] and stiffness w = K/m [1/s²], both 0 or more, after t [s]."""
+    """(a [s²], b [s], h) of damping d = c/m [1/s] and stiffness w = K/m [1/s²], both 0 or more, after t [s] (W96,
+    physics 13.1)."""
     one = wp.float64(1.0)
     s = wp.float64(0.5) * d
     omega = wp.sqrt(w)

@@ -85,13 +85,13 @@ class Solve:
     arm: wp.array(dtype=wp.vec3d)
     """where forces act to turn the sheet"""
     rest: wp.array(dtype=wp.vec4)
-    """(y_free − y)/H + P(y): what is still to be balanced"""
+    """(y_free − y)/H + P(y): the force that is still to be balanced"""
     inertia: wp.array(dtype=wp.float64)
     """1/H; infinite if it is held"""
     ease: wp.array(dtype=float)
-    """how far a force moves it: 1/(1/H + D), with what it lies on; 0 if it is held"""
+    """how far a force moves it: 1/(1/H + D), with the collider it lies on; 0 if it is held"""
     grounded: wp.array(dtype=wp.float64)
-    """1/H with what it lies on and links to what is held, where hats end; 0 if it is held itself"""
+    """1/H with the collider it lies on and links to held particles, where hats end; 0 if it is held itself"""
     held: wp.array(dtype=wp.float64)
     """how far friction holds a particle back: μ times as far as the collider pushes it out"""
     bearing: wp.array(dtype=wp.float64)
@@ -121,7 +121,7 @@ def foothold(arrival: Arrival, i: int, s: Solve) -> wp.float64:
 
 @wp.kernel
 def look_ahead(first: int, arrival: Arrival, s: Solve):
-    """y_free, 1/H, and that with what bears it."""
+    """y_free, 1/H, and that with the collider that bears it (physics 13.3)."""
     i = first + wp.tid()
     particle = s.who[i]
     s.free[i] = s.X[i] + ahead(arrival, particle)
@@ -152,8 +152,8 @@ def find_stiffest(first: int, n: int, s: Solve):
 
 @wp.kernel
 def find_ties(first: int, springs: LinkSprings, bends: Bends, s: Solve):
-    """How firmly each particle is tied to what is held [N/m]: ½Σ_e k(Σ_a c_a x_a)² of such links is
-    at most ½Σ_i x_i² Σ_e k |c_ei| Σ_a |c_ea| over what they move."""
+    """How firmly each particle is tied to held ones [N/m] (physics 13.4): ½Σ_e k(Σ_a c_a x_a)² of such links is at most
+    ½Σ_i x_i² Σ_e k |c_ei| Σ_a |c_ea| over their free particles."""
     i = first + wp.tid()
     s.grounded[i] = s.bearing[i]
     if s.plan.numbers[HELD] == wp.float64(0.0):
@@ -184,7 +184,7 @@ def find_ties(first: int, springs: LinkSprings, bends: Bends, s: Solve):
 
 @wp.func
 def begin(s: Solve, bends: Bends, i: int, P: wp.vec3d, alone: wp.vec3d):
-    """y of P as it was and of elements that are alone."""
+    """y of P as it was and of elements that are alone (physics 13.3)."""
     kept = s.plan.numbers[KEPT]
     start = kept * P + (wp.float64(1.0) - kept) * (alone + in_double(bent(bends, i)))
     s.y[i] = s.free[i] + start / s.inertia[i]
@@ -225,7 +225,8 @@ def bend_abreast(first: int, step: int, alone: int, y: wp.array(dtype=wp.vec3d),
 
 @wp.kernel
 def find_grip(first: int, arrival: Arrival, s: Solve):
-    """What friction can hold where y is now. It stays so for a cycle: then this too has an energy that gets less."""
+    """What friction can hold where y is now (physics 13.3). It stays so for a cycle: then this too has an energy that
+    gets less."""
     i = first + wp.tid()
     particle = s.who[i]
     s.held[i] = arrival.grip[particle] * wp.max(depth(arrival, particle, s.y[i]), wp.float64(0.0))
@@ -233,7 +234,7 @@ def find_grip(first: int, arrival: Arrival, s: Solve):
 
 @wp.kernel
 def find_borne(first: int, arrival: Arrival, s: Solve):
-    """Forces of what a collider bears need not cancel: as if it were held."""
+    """Forces on particles that a collider bears need not cancel (physics 13.5): as if they were held."""
     i = first + wp.tid()
     s.bearing[i] = s.inertia[i]
     if depth(arrival, s.who[i], s.y[i]) > wp.float64(0.0):
@@ -242,7 +243,7 @@ def find_borne(first: int, arrival: Arrival, s: Solve):
 
 @wp.func
 def put_rest(step: int, arrival: Arrival, bends: Bends, s: Solve, i: int, P: wp.vec3d):
-    """(y_free − y)/H + P(y), with what a collider bears; of springs P is known."""
+    """(y_free − y)/H + P(y), with the force of a collider (physics 13.3); of springs P is known."""
     y = s.y[i]
     rest = s.inertia[i] * (s.free[i] - y) + P
     borne = s.bearing[i] - s.inertia[i]
@@ -255,7 +256,7 @@ def put_rest(step: int, arrival: Arrival, bends: Bends, s: Solve, i: int, P: wp.
 
 @wp.kernel
 def find_rest(first: int, step: int, arrival: Arrival, springs: LinkSprings, bends: Bends, s: Solve):
-    """What is still to be balanced; nothing for what is held."""
+    """The force that is still to be balanced; 0 of held particles."""
     i = first + wp.tid()
     if goes_on(s.plan, step) and s.ease[i] > 0.0:
         put_rest(step, arrival, bends, s, i, springs_of(springs, i, 0, s.give, s.y))
@@ -276,7 +277,7 @@ def find_rest_abreast(first: int, step: int, arrival: Arrival, springs: LinkSpri
 
 @wp.kernel
 def iterate(first: int, step: int, abreast: int, levels: float, coarse: Level, s: Solve):
-    """One iteration: y + factors · (last change, mean change of all levels), of `abreast` particles."""
+    """One iteration (physics 13.3): y + factors · (last change, mean change of all levels), of `abreast` particles."""
     block = first + wp.tid()
     if not goes_on(s.plan, step):
         return
@@ -297,7 +298,7 @@ def in_double(a: wp.vec4) -> wp.vec3d:
 
 @wp.kernel
 def take_pull(first: int, s: Solve, P: wp.array(dtype=wp.vec3d)):
-    """P = (y − y_free)/H."""
+    """P = (y − y_free)/H (physics 13.3)."""
     i = first + wp.tid()
     if wp.isinf(s.inertia[i]):
         P[s.who[i]] = wp.vec3d()
@@ -330,7 +331,7 @@ class Tension:
         self._solve.crowd.assign(np.pad(crowd, (0, len(self._solve.crowd) - n)))
 
     def _room(self, X: NDArray[np.float64]) -> Any:
-        """For what a step works on. What fills the last eight up is held."""
+        """Room for the numbers of a step. Entries that fill the last eight up are held."""
         n, full = self._n, -(-self._n // int(ABREAST)) * int(ABREAST)
         s: Any = Solve()
         s.who = wp.array(self._order, dtype=wp.int32, device=self._device)
@@ -411,7 +412,7 @@ class Tension:
         return dev.Launch(kernel, -(-self._n // self._abreast), inputs, 0.15 * self._abreast)
 
     def energy(self, u: wp.array) -> float:
-        """Σ ½k(|e| − r)² of displacements u, (n,) of vec3d [N/m units²: times unit² it is J]."""
+        """Σ ½k(|e| − r)² of displacements u, (n,) of vec3d [N/m units²: times unit² it is J] (physics 13.2)."""
         x = self._solve.X.numpy() + u.numpy()[self._order]
         longer = np.linalg.norm(self._links @ x, axis=1) - self._elements.rest
         return float(0.5 * self._k @ longer**2)

@@ -17,9 +17,10 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 SWINGS = wp.constant(16)
 """Quarters of a swing from the start of a step on in which it is seen whether a particle yields; after them it goes
 along the line, which is always safe, and swings less than before."""
-HALVINGS = wp.constant(40)
-"""of a quarter, to find when it yields or turns back"""
+TIME_HALVINGS = wp.constant(40)
+"""Of a quarter of a swing, to find when a particle yields or turns back to 1e-12 of it."""
 QUARTER = wp.constant(wp.float64(math.pi / 2))
+"""Of a swing [rad]."""
 
 
 @wp.struct
@@ -36,7 +37,7 @@ class Flight:
 
 @wp.struct
 class Restoring:
-    """What acts on it, per mass: f − w (u − rest) − d v."""
+    """The forces of a motion, per mass: f − w (u − rest) − d v."""
 
     f: wp.vec3d
     rest: wp.vec3d
@@ -46,7 +47,7 @@ class Restoring:
 
 @wp.func
 def flown(flight: Flight, pull: Restoring, pace: wp.vec3d):
-    """A motion that goes on for the time of `pace`."""
+    """A motion that goes on for the time of `pace` (physics 13.1)."""
     a, b, h = pace[0], pace[1], pace[2]
     w = pull.w
     push = pull.f - w * (flight.u - pull.rest)
@@ -83,7 +84,7 @@ def turning(flight: Flight, pull: Restoring, t: wp.float64):
     """When it is farthest out, if that is before t."""
     low = wp.float64(0.0)
     high = t
-    for _ in range(HALVINGS):
+    for _ in range(TIME_HALVINGS):
         middle = wp.float64(0.5) * (low + high)
         if recedes(flight, go_on(flight, pull, middle)):
             low = middle
@@ -99,7 +100,7 @@ def crossing(flight: Flight, pull: Restoring, reach: wp.float64, t: wp.float64):
     if wp.dot(flight.u, flight.v) > low and wp.length(flight.u) >= reach * (wp.float64(1.0) - wp.float64(1.0e-12)):
         return low  # as in most steps of a load that grows
     high = t
-    for _ in range(HALVINGS):
+    for _ in range(TIME_HALVINGS):
         middle = wp.float64(0.5) * (low + high)
         if wp.length(go_on(flight, pull, middle).u) <= reach:
             low = middle
@@ -110,7 +111,7 @@ def crossing(flight: Flight, pull: Restoring, reach: wp.float64, t: wp.float64):
 
 @wp.func
 def fly(start: Flight, peak: wp.vec3d, virgin: Restoring, plasticity: wp.float64, limit: wp.float64, dt: wp.float64):
-    """The motion over dt [s] and the peak after it, of a particle that may yield.
+    """The motion over dt [s] and the peak after it, of a particle that may yield (physics 13.7).
 
     It does so from the moment on that it gets beyond its peak to that when it turns back, both found by halving: then
     no step can be so long that it swings back along a way that it should have lost energy on."""
@@ -163,7 +164,7 @@ def taking_off(p: Particles, i: int) -> Flight:
 
 @wp.func
 def line_to_dent(p: Particles, i: int) -> Restoring:
-    """What pulls at it below its peak."""
+    """The pull on a particle below its peak."""
     k = p.kind[i]
     rest, steeper = dent_of(p.peak[i], p.laws.plasticity[k], p.laws.limit[k])
     line = Restoring()
@@ -209,7 +210,7 @@ def arrive_plastic(first: int, clock: wp.array(dtype=wp.float64), p: Particles, 
 
 @wp.kernel
 def arrive_dented(first: int, clock: wp.array(dtype=wp.float64), p: Particles, arrival: Arrival):
-    """The same with links or a filling, of which nobody knows yet how they pull: along the line to the dent, where no
+    """The same with links or a filling, whose pull is not known yet: along the line to the dent, where no
     energy comes from. How far particles went, and so whether they yielded, is seen when they land; beyond the peak the
     line is too steep, so that a held load makes its dent within |e|/(|e| − kept) steps or so rather than one."""
     i = first + wp.tid()

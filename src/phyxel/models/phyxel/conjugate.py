@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Conjugate gradients for an implicit step, as kernels: nothing comes back to the host between iterations.
+"""Conjugate gradients for an implicit step, as kernels: nothing comes back to the host between iterations
+(physics 5.5).
 
     A = M(1 + αΔt) + (Δt² + βΔt) K + rub,   P⁻¹ = (3 × 3 blocks of A)⁻¹ + rigid motions of each body
 
@@ -11,6 +12,7 @@ scalar product counts by its `worth`, the cube of its unit.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import warp as wp
@@ -24,9 +26,64 @@ RZ, ALPHA, BETA, INDEFINITE = (wp.constant(k) for k in range(4))
 """Numbers of the solver, kept on the device."""
 
 
+@dataclass
+class StepArrays:
+    """What an implicit step works with; vectors of shape (n,) where nothing else is said."""
+
+    dt: wp.array
+    """[s], shape (1,)"""
+    length: wp.array
+    """how much of δ is taken, shape (1,)"""
+    v_old: wp.array
+    """v at the beginning"""
+    ahead: wp.array
+    """u + Δt v'"""
+    y: wp.array
+    """the same plus βv'"""
+    r: wp.array
+    """residual"""
+    delta: wp.array
+    """δ, correction of v'"""
+    z: wp.array
+    """P⁻¹ r"""
+    p: wp.array
+    """search direction"""
+    Ap: wp.array
+    coupling: wp.array
+    """the part of A p that contacts between bodies make"""
+    block: wp.array
+    """diagonal blocks of K, 3 × 3"""
+    inverse_block: wp.array
+    """inverse diagonal blocks of A, 3 × 3"""
+    stiffer: wp.array
+    """diagonal blocks that contacts between bodies add to A, 3 × 3"""
+    energy: wp.array
+    """of each phyxel, numbers"""
+    begin: wp.array
+    """first phyxel of each body, and the end of the last, shape (bodies + 1,), int32"""
+    worth: wp.array
+    """of a body's part in a scalar product: the cube of its unit, shape (bodies,), float64"""
+    total: wp.array
+    """mass of each body, shape (bodies,)"""
+    middle: wp.array
+    """of mass of each body, shape (bodies,)"""
+    inverse_inertia: wp.array
+    """of each body, shape (bodies,) of 3 × 3"""
+    drift: wp.array
+    """velocity of each body as a rigid one, shape (bodies,)"""
+    spin: wp.array
+    """of each body as a rigid one, shape (bodies,)"""
+    partial: wp.array
+    """partial sums, shape (chunks,), float64"""
+    solver: wp.array
+    """numbers of the conjugate gradients, shape (4,), float64"""
+    changed: wp.array
+    """1 if any phyxel meets something otherwise than before, shape (1,), int32"""
+
+
 @wp.func
 def filtered(i: int, r: Any, outside: Any, met: Any):
-    """What of a residual or direction of phyxel i is free to move (Baraff and Witkin 1998, physics 10)."""
+    """What of a residual or direction of phyxel i is free to move (Baraff and Witkin 1998, physics 5.5)."""
     if outside.hold[i] >= 0:
         return r * r.dtype(0.0)
     if met.contact[i] > 0:
@@ -37,13 +94,14 @@ def filtered(i: int, r: Any, outside: Any, met: Any):
 
 @wp.func
 def stretch_block(d: Any, stiff: Any, shear: Any):
-    """∂²W/∂u² of a sample whose gradient takes u with the vector d, for an isotropic law: (λ+μ) d dᵀ + μ|d|² I."""
+    """∂²W/∂u² of a sample whose gradient takes u with the vector d, for an isotropic law: (λ+μ) d dᵀ + μ|d|² I
+    (physics 5.5)."""
     return (stiff - shear) * wp.outer(d, d) + shear * wp.dot(d, d) * wp.identity(n=3, dtype=d.dtype)
 
 
 @wp.kernel
 def make_blocks(first: int, matter: Any, step: Any):
-    """Diagonal 3 × 3 blocks of K in the reference shape, for the preconditioner."""
+    """Diagonal 3 × 3 blocks of K in the reference shape, for the preconditioner (physics 5.5)."""
     i = first + wp.tid()
     row = matter.laws.of[i]
     C = matter.laws.stiffness[row]
@@ -65,7 +123,8 @@ def make_blocks(first: int, matter: Any, step: Any):
 
 @wp.kernel
 def invert_blocks(first: int, matter: Any, now: Any, met: Any, step: Any):
-    """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R; `stiffer` by its contacts."""
+    """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R; `stiffer` by its contacts
+    (physics 5.5)."""
     i = first + wp.tid()
     dt = step.dt[0]
     one = wp.identity(n=3, dtype=matter.mass.dtype)
@@ -78,7 +137,7 @@ def invert_blocks(first: int, matter: Any, now: Any, met: Any, step: Any):
 
 @wp.kernel
 def find_frames(first: int, matter: Any, step: Any):
-    """Mass, middle of mass and inverse inertia about it of each body, at u + Δt v'."""
+    """Mass, middle of mass and inverse inertia about it of each body, at u + Δt v' (physics 5.5)."""
     b = first + wp.tid()
     m = matter.mass.dtype(0.0)
     lever = matter.X[step.begin[b]] * matter.mass.dtype(0.0)
@@ -101,10 +160,7 @@ def find_frames(first: int, matter: Any, step: Any):
 
 @wp.kernel
 def move_rigidly(first: int, matter: Any, step: Any):
-    """How each body would move under the residual if it were rigid.
-
-    These motions are a million times softer than what a stiff body resists, and no diagonal sees them.
-    """
+    """How each body would move under the residual if it were rigid (physics 5.5)."""
     b = first + wp.tid()
     push = matter.X[step.begin[b]] * matter.mass.dtype(0.0)
     torque = push
@@ -153,7 +209,7 @@ def keep_first(first: int, chunks: int, step: Any):
 
 @wp.kernel
 def apply_system(first: int, n: int, matter: Any, outside: Any, met: Any, step: Any):
-    """A p in place of `change` = −K p, `coupling` being the part of contacts; partial sums of p·A p."""
+    """A p in place of −K p, `coupling` being the part of contacts; partial sums of p·A p (physics 5.5)."""
     c = first + wp.tid()
     total = wp.float64(0.0)
     i = c * CHUNK
@@ -171,7 +227,7 @@ def apply_system(first: int, n: int, matter: Any, outside: Any, met: Any, step: 
 
 @wp.kernel
 def choose_length(first: int, chunks: int, step: Any):
-    """How far to go along p; not at all once a direction of negative curvature is met."""
+    """How far to go along p; not at all once a direction of negative curvature is met (physics 5.5)."""
     total = sum_of(chunks, step)
     zero = wp.float64(0.0)
     if total <= zero and step.solver[RZ] > zero:
@@ -190,7 +246,7 @@ def go_along(first: int, step: Any):
 
 @wp.kernel
 def precondition(first: int, n: int, matter: Any, outside: Any, met: Any, step: Any):
-    """z = P⁻¹ r; partial sums of r·z."""
+    """z = P⁻¹ r; partial sums of r·z (physics 5.5)."""
     c = first + wp.tid()
     total = wp.float64(0.0)
     i = c * CHUNK

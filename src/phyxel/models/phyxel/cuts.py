@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Phyxels that a crack parts: neighbours that no longer see each other are none (physics §12).
+"""Phyxels that a crack parts: neighbours that no longer see each other are none (physics 12.7).
 
 Only phyxels that lose a neighbour get new moments, and a larger support where those that are left lie in one plane. A
 cut moves nothing, so mass and momentum stay to the bit. What ∇u comes to be among fewer neighbours may hold more energy
@@ -40,9 +40,9 @@ Integers = NDArray[np.integer]
 THIN = 0.1
 """Ratio of a moment matrix' eigenvalues below which a phyxel beside a crack looks farther: such fits are noisy."""
 WIDENINGS = 2
-"""How often it does: what is much farther away says little about it."""
+"""How often it looks farther: phyxels much farther away say little about it."""
 UNLIKE, CRUSHED = 0.3, 0.3
-"""Change of ∇u by a cut, and volume ratio after it, from which on a phyxel's fit is not believed."""
+"""Change of ∇u by a cut above which, and volume ratio after it below which, a phyxel's fit is not believed."""
 TOGETHER = 0.75
 """Distance of neighbours that are in one piece, over their support."""
 SPLINTER = 6
@@ -57,7 +57,7 @@ def find_overload(
     first: int, n: int, matter: Any, now: Any, strength: wp.array(dtype=Any), largest: wp.array(dtype=wp.float64)
 ):
     """Largest principal Cauchy stress over the strength (Rankine) among the CHUNK phyxels of each chunk
-    (G04 §4.3, physics 12)."""
+    (G04 §4.3, physics 12.2)."""
     c = first + wp.tid()
     found = wp.float64(0.0)
     i = c * CHUNK

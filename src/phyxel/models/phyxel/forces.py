@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Forces between phyxels: two passes over the neighbour lists, gathered, never scattered (physics 3, 4).
+"""Forces between phyxels: two passes over the neighbour lists, gathered, never scattered (physics 4).
 
     pass 1, per phyxel:  ∇u_i = Σ_j w_ij (u_j − u_i) X_ijᵀ A_i⁻¹
                          Q_i = −v_i ∂W/∂J A_i⁻¹ + c_i ∇u_i
@@ -45,7 +45,7 @@ def deformation(gradient: Any):
 
 @wp.func
 def fit_sums(i: int, matter: Any, y: wp.array(dtype=Any)):
-    """Sums over the neighbours of phyxel i from which the gradient of y is fitted (M04 eq. 7, physics 2)."""
+    """Sums over the neighbours of phyxel i from which the gradient of y is fitted (M04 §3.3, physics 2.2)."""
     return sum_fit(
         i, matter.near.start[i], matter.near.count[i], matter.near.stride, matter.near.index, matter.near.weight,
         matter.X, y,
@@ -54,7 +54,7 @@ def fit_sums(i: int, matter: Any, y: wp.array(dtype=Any)):
 
 @wp.func
 def fitted_gradient(sums: Any, A_inverse: Any):
-    """Σ w (y_j − y_i) X_ijᵀ A⁻¹ from the sums of a fit."""
+    """∇y = Σ w (y_j − y_i) X_ijᵀ A⁻¹ from the sums of a fit (physics 2.2)."""
     B = wp.matrix_from_rows(
         wp.vector(sums[0, 0], sums[0, 1], sums[0, 2]),
         wp.vector(sums[1, 0], sums[1, 1], sums[1, 2]),
@@ -82,7 +82,7 @@ def packed_load(Q: Any, c: Any):
 
 @wp.func
 def stress_at(i: int, matter: Any, now: Any, J: Any):
-    """∂W/∂J of phyxel i [Pa]."""
+    """∂W/∂J of phyxel i [Pa] (physics 3.3)."""
     row = matter.laws.of[i]
     return first_stress(
         J, now.plastic[i], now.swell[i], matter.laws.stiffness[row], matter.laws.k_v[row], matter.laws.k_b[row]
@@ -91,7 +91,7 @@ def stress_at(i: int, matter: Any, now: Any, J: Any):
 
 @wp.func
 def stress_change_at(i: int, matter: Any, now: Any, J: Any, dJ: Any):
-    """Change of ∂W/∂J of phyxel i along dJ [Pa]."""
+    """Change of ∂W/∂J of phyxel i along dJ [Pa] (physics 3.4)."""
     row = matter.laws.of[i]
     return first_stress_change(
         J, now.plastic[i], now.swell[i], dJ, matter.laws.stiffness[row], matter.laws.k_v[row], matter.laws.k_b[row]
@@ -102,7 +102,7 @@ def stress_change_at(i: int, matter: Any, now: Any, J: Any, dJ: Any):
 def make_stress(
     first: int, matter: Any, now: Any, u: wp.array(dtype=Any), load: wp.array(dtype=Any), own: wp.array(dtype=Any)
 ):
-    """Pass 1: ∇u, Q and own of each phyxel (M04 eq. 8 to 15, physics 4)."""
+    """Pass 1: ∇u, Q and own of each phyxel (M04 eq. 8 to 15, physics 4.2)."""
     i = first + wp.tid()
     sums = fit_sums(i, matter, u)
     A_inverse = matter.moments.inverse[i]
@@ -125,7 +125,7 @@ def make_damped_stress(
     load: wp.array(dtype=Any),
     own: wp.array(dtype=Any),
 ):
-    """Pass 1 with Rayleigh's −βK v: y = u + βv, so that the stress is P(∇u) + ∂P·(∇y − ∇u) (physics 5)."""
+    """Pass 1 with Rayleigh's −βK v: y = u + βv, so that the stress is P(∇u) + ∂P·(∇y − ∇u) (physics 5.7)."""
     i = first + wp.tid()
     sums = fit_sums(i, matter, u)
     sums_y = fit_sums(i, matter, y)
@@ -146,7 +146,8 @@ def make_damped_stress(
 def make_stress_change(
     first: int, matter: Any, now: Any, p: wp.array(dtype=Any), load: wp.array(dtype=Any), own: wp.array(dtype=Any)
 ):
-    """Pass 1 of the tangent product −K p: the change of Q and own along p, at the ∇u of the last pass 1 (physics 5)."""
+    """Pass 1 of the tangent product −K p: the change of Q and own along p, at the ∇u of the last pass 1
+    (physics 4.4)."""
     i = first + wp.tid()
     sums = fit_sums(i, matter, p)
     A_inverse = matter.moments.inverse[i]
@@ -163,7 +164,7 @@ def make_stress_change(
 def make_positive_stress_change(
     first: int, matter: Any, now: Any, p: wp.array(dtype=Any), load: wp.array(dtype=Any), own: wp.array(dtype=Any)
 ):
-    """Pass 1 of the product with a positive part of the tangent: for solves where K itself is not (physics 5)."""
+    """Pass 1 of the product with a positive part of the tangent: for solves where K itself is not (physics 5.5)."""
     i = first + wp.tid()
     sums = fit_sums(i, matter, p)
     A_inverse = matter.moments.inverse[i]
@@ -187,7 +188,7 @@ def gather_forces(
     own: wp.array(dtype=Any),
     force: wp.array(dtype=Any),
 ):
-    """Pass 2: what the neighbours lay on each phyxel (M04 eq. 18, 19 with hourglass control, physics 4)."""
+    """Pass 2: what the neighbours lay on each phyxel (M04 eq. 18, 19 with hourglass control, physics 4.3)."""
     i = first + wp.tid()
     force[i] = own[i] + sum_load(
         i, matter.near.start[i], matter.near.count[i], matter.near.stride, matter.near.index, matter.near.weight_back,
@@ -197,7 +198,7 @@ def gather_forces(
 
 @wp.kernel
 def measure_energy(first: int, matter: Any, now: Any, u: wp.array(dtype=Any), energy: wp.array(dtype=Any)):
-    """Elastic energy of each phyxel, the hourglass part included (physics 3, 4)."""
+    """Elastic energy of each phyxel, the hourglass part included (physics 3.2, 4.1)."""
     i = first + wp.tid()
     Xi = matter.X[i]
     ui = u[i]
@@ -217,7 +218,7 @@ def measure_energy(first: int, matter: Any, now: Any, u: wp.array(dtype=Any), en
 
 @wp.func
 def cauchy_stress(i: int, matter: Any, now: Any):
-    """(∂W/∂J) Jᵀ/|J| of phyxel i [Pa]."""
+    """(∂W/∂J) Jᵀ/|J| of phyxel i [Pa] (physics 3.3)."""
     J = deformation(now.gradient[i])
     return stress_at(i, matter, now, J) * wp.transpose(J) / wp.determinant(J)
 
@@ -231,7 +232,7 @@ def measure_stress(first: int, matter: Any, now: Any, stress: wp.array(dtype=Any
 
 @wp.kernel
 def measure_stiffening(first: int, n: int, matter: Any, now: Any, largest: wp.array(dtype=wp.float64)):
-    """Largest stiffening among the CHUNK phyxels of each chunk; not a number if any is none (physics 5)."""
+    """Largest stiffening among the CHUNK phyxels of each chunk; not a number if any is none (physics 3.5)."""
     c = first + wp.tid()
     found = wp.float64(0.0)
     i = c * CHUNK
@@ -253,7 +254,7 @@ def measure_stiffening(first: int, n: int, matter: Any, now: Any, largest: wp.ar
 
 @wp.kernel
 def flow(first: int, matter: Any, now: Any, step: wp.array(dtype=Any), slot: int):
-    """Flow of each phyxel's stored strain over a step of `step[slot]` [s] (M04 §4.1, §4.2; physics 6, 7)."""
+    """Flow of each phyxel's stored strain over a step of `step[slot]` [s] (M04 §4.1, §4.2; physics 6.1, 7.2)."""
     i = first + wp.tid()
     row = matter.laws.of[i]
     J = deformation(now.gradient[i])

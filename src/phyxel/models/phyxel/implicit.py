@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Implicit Euler for phyxels (M04 §3.6): stiff bodies at frame-sized steps.
+"""Implicit Euler for phyxels (M04 §3.6, physics 5.4): stiff bodies at frame-sized steps.
 
     M (v' − v) = Δt (F(u + Δt v') + M a − αM v' − βK v') + contact impulses
 
@@ -20,7 +20,7 @@ else touches are put right afterwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from phyxel.device import Launch, Program, Shared, as_struct
 from phyxel.models.phyxel.conjugate import (
     INDEFINITE,
     RZ,
+    StepArrays,
     apply_system,
     choose_length,
     choose_turn,
@@ -70,8 +71,8 @@ near the solution need not be solved more exactly than that."""
 
 @wp.kernel
 def start_step(first: int, now: Any, outside: Any, met: Any, step: Any):
-    """v' starts as v, or as the velocity of the hold. With this step's pushes added, what rests on the ground would be
-    crushed against it, and the first Newton iteration be lost on that."""
+    """v' starts as v, or as the velocity of the hold. With this step's pushes added, a body at rest on the ground would
+    be crushed against it, and the first Newton iteration be lost on that (physics 5.4)."""
     i = first + wp.tid()
     step.v_old[i] = now.v[i]
     met.contact[i] = wp.clamp(met.contact[i], 0, 1)
@@ -81,7 +82,7 @@ def start_step(first: int, now: Any, outside: Any, met: Any, step: Any):
 
 @wp.kernel
 def look_ahead(first: int, matter: Any, now: Any, step: Any):
-    """u + Δt v' and the same plus βv', for the damped force there."""
+    """u + Δt v' and the same plus βv', for the damped force there (physics 5.4, 5.7)."""
     i = first + wp.tid()
     step.ahead[i] = now.u[i] + step.dt[0] * now.v[i]
     step.y[i] = step.ahead[i] + matter.damping[i] * now.v[i]
@@ -89,7 +90,7 @@ def look_ahead(first: int, matter: Any, now: Any, step: Any):
 
 @wp.kernel
 def find_residual(first: int, matter: Any, now: Any, outside: Any, met: Any, step: Any):
-    """The momentum that is missing, whole (`rest`) and where it is free to act (`r`)."""
+    """The momentum that is missing, whole (`rest`) and where it is free to act (`r`) (physics 5.4)."""
     i = first + wp.tid()
     b = matter.body[i]
     pushed = now.force[i] + matter.mass[i] * push_on(i, b, outside) - matter.drag[i] * matter.mass[i] * now.v[i]
@@ -107,7 +108,7 @@ def correct(first: int, now: Any, step: Any):
 @wp.kernel
 def sum_merit(first: int, n: int, matter: Any, now: Any, outside: Any, met: Any, step: Any):
     """Partial sums of U(u + Δt v') + ½m|v' − v − Δt a|² + ½(αΔt m |v'|² + rub |(v' − wall)_t|²): the step without inner
-    damping is its minimum."""
+    damping is its minimum (physics 5.4)."""
     c = first + wp.tid()
     total = wp.float64(0.0)
     i = c * CHUNK
@@ -122,61 +123,6 @@ def sum_merit(first: int, n: int, matter: Any, now: Any, outside: Any, met: Any,
         total += step.worth[matter.body[i]] * (wp.float64(step.energy[i]) + wp.float64(0.5) * wp.float64(work))
         i += 1
     step.partial[c] = total
-
-
-@dataclass
-class StepArrays:
-    """What an implicit step works with; vectors of shape (n,) where nothing else is said."""
-
-    dt: wp.array
-    """[s], shape (1,)"""
-    length: wp.array
-    """how much of δ is taken, shape (1,)"""
-    v_old: wp.array
-    """v at the beginning"""
-    ahead: wp.array
-    """u + Δt v'"""
-    y: wp.array
-    """the same plus βv'"""
-    r: wp.array
-    """residual"""
-    delta: wp.array
-    """δ, correction of v'"""
-    z: wp.array
-    """P⁻¹ r"""
-    p: wp.array
-    """search direction"""
-    Ap: wp.array
-    coupling: wp.array
-    """the part of A p that contacts between bodies make"""
-    block: wp.array
-    """diagonal blocks of K, 3 × 3"""
-    inverse_block: wp.array
-    """inverse diagonal blocks of A, 3 × 3"""
-    stiffer: wp.array
-    """diagonal blocks that contacts between bodies add to A, 3 × 3"""
-    energy: wp.array
-    """of each phyxel, numbers"""
-    begin: wp.array
-    """first phyxel of each body, and the end of the last, shape (bodies + 1,), int32"""
-    worth: wp.array
-    """of a body's part in a scalar product: the cube of its unit, shape (bodies,), float64"""
-    total: wp.array
-    """mass of each body, shape (bodies,)"""
-    middle: wp.array
-    """of mass of each body, shape (bodies,)"""
-    inverse_inertia: wp.array
-    """of each body, shape (bodies,) of 3 × 3"""
-    drift: wp.array
-    """velocity of each body as a rigid one, shape (bodies,)"""
-    spin: wp.array
-    """of each body as a rigid one, shape (bodies,)"""
-    partial: wp.array
-    """partial sums, shape (chunks,), float64"""
-    solver: wp.array
-    """numbers of the conjugate gradients, shape (4,), float64"""
-    changed: wp.array
-    """1 if any phyxel meets something otherwise than before, shape (1,), int32"""
 
 
 class Implicit:
@@ -368,7 +314,7 @@ class Implicit:
         one that a step may end with, 10 % of both."""
         m = self._model
         mass, v = m.matter.mass.numpy().astype(np.float64), m.v.numpy()
-        push = dt * m.pushes()
+        push = dt * m.outside.pushes(m.matter.body.numpy())
         pushed, moving = float(mass @ (push * push).sum(axis=1)), float(mass @ (v * v).sum(axis=1))
         return 1e-8 * pushed + 1e-12 * moving, 1e-2 * (pushed + moving)
 
@@ -406,10 +352,11 @@ class Implicit:
         body = m.matter.body.numpy()
         unit = np.array(m.units)[body][:, None]
         v_old, v = unit * self._step.v_old.numpy(), unit * m.v.numpy()
-        x = m.place_of_nodes()
+        origins = np.zeros((len(m.ranges), 3)) if m.contact is None else m.contact.offsets
+        x = origins[body] + unit * (m.matter.X.numpy().astype(np.float64) + m.u.numpy())
         mass, dt = m.matter.mass.numpy() * unit[:, 0], float(self._dt.host[0])
         touched = (m.outside.hold.numpy() >= 0) | (self._met.contact.numpy() > 0)
-        push = unit * m.pushes()
+        push = unit * m.outside.pushes(body)
         slowing = 1 / (1 + m.matter.drag.numpy().astype(np.float64) * dt)
         parties = [[b] for b in range(len(m.ranges))]
         if self._springs is not None and self._touching:
@@ -424,7 +371,8 @@ class Implicit:
 
 
 def _with_momenta(x: Any, v_old: Any, v: Any, mass: Any, dt: float, push: Any, slowing: Any) -> Any:
-    """v' with the momentum and, about the middle of mass, the angular momentum that v and a push (n, 3) leave."""
+    """v' with the momentum and, about the middle of mass, the angular momentum that v and a push (n, 3) leave
+    (physics 1.7, 5.6)."""
     total = mass.sum()
     free = slowing * (v_old + dt * push)
     drift_old, drift = mass @ free / total, mass @ v / total

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Leap-frog: what moves phyxels from step to step (M04 §3.6, physics 5)."""
+"""Leap-frog: what moves phyxels from step to step (M04 §3.6, physics 5.1)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def push_on(i: int, b: int, outside: Any):
 def move(
     first: int, matter: Any, now: Any, outside: Any, colliders: Any, clock: wp.array(dtype=Any), y: wp.array(dtype=Any)
 ):
-    """Leap-frog: kick, drift, then what the colliders say. Also y = u + βv for the damped force.
+    """Leap-frog: kick, drift, then what the colliders say. Also y = u + βv for the damped force (physics 5.1,
+    15.1, 15.2).
 
     A collider meets the image of the ball around a phyxel that at birth just touches the surface. It is deformed as the
     phyxel is, J F; but while it touches, it follows that slowly: the collider pushes the phyxel alone, though J depends
@@ -69,15 +70,15 @@ def move(
             way = clock[DRIFT] * sliding
             d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
         shape = now.ball[i]
-        if colliders.restitution[k] > type(kick)(0.0):  # what bounces off does not rest
+        if colliders.restitution[k] > type(kick)(0.0):  # a phyxel that bounces does not rest
             shape = deformed(matter.past[i], now.gradient[i])
         gap = d - reach_along(n, matter.reach[i], shape)
-        # What rests on a collider is met a little before it touches, or the last half kick would leave it falling.
+        # A resting phyxel is met a little before it touches, or the last half kick would leave it falling.
         if gap < type(kick)(TOUCHING):
             follow = type(kick)(FOLLOWING)
             change = rebound(sliding, n, colliders.friction[k], colliders.restitution[k]) - sliding
             vi += change
-            # What friction stopped has not moved along the surface either, or it would creep down every slope.
+            # A phyxel that friction stopped has not moved along the surface either, or it would creep down every slope.
             ui += clock[DRIFT] * (change - wp.dot(change, n) * n) - wp.min(gap, type(kick)(0.0)) * n
         k += 1
     if colliders.count > 0:

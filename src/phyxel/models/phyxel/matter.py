@@ -27,7 +27,7 @@ from phyxel.state import State
 Floats = NDArray[np.floating]
 
 HOURGLASS = 0.1
-"""β of the hourglass stiffness, as a share of Young's modulus (physics 4)."""
+"""β of the hourglass stiffness, as a share of Young's modulus (physics 4.1)."""
 
 
 def kept(arrays: dict[str, wp.array]) -> State:
@@ -135,9 +135,9 @@ class Matter:
     volume: wp.array
     """of the reference shape; 0 for a phyxel with too few neighbours to have a stress of its own"""
     hourglass: wp.array
-    """c_i = β E v_i / tr A_i (physics 4)"""
+    """c_i = β E v_i / tr A_i (physics 4.1)"""
     rest_density: wp.array
-    """c⁰ of phyxels that have ever melted, else not a number; float64 (physics 7)"""
+    """c⁰ of phyxels that have ever melted, else not a number; float64 (physics 7.4)"""
     loose: wp.array
     """share of the hourglass stiffness that is left to phyxels beside cracks, float64"""
     mass: wp.array
@@ -267,3 +267,8 @@ class Outside:
     """the hold that each phyxel follows, -1 for none; shape (n,), int32"""
     hold_velocity: wp.array
     """of each hold [1/s], shape (slots,) of vectors"""
+
+    def pushes(self, body: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Acceleration of every phyxel, given its body (n,), in the body's units [1/s²], shape (n, 3)."""
+        even = self.acceleration.numpy().astype(np.float64)[body]
+        return even + self.extra.numpy() if len(self.extra) else even

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Melts: phyxels that flow past each other (M04 §4.2).
+"""Melts: phyxels that flow past each other (M04 §4.2, physics 7).
 
 Their stored strain fades (`forces.flow`); their reference shape is absorbed and their neighbours are found anew
 whenever they have moved some way against each other. Pressure keeps them apart: smoothed particle hydrodynamics on the
@@ -49,7 +49,7 @@ MORE_ROOM = 1.5
 
 @wp.func
 def spiky(r: Any, h: Any):
-    """15/(π h⁶)(h − r)³ and minus its slope, 0 beyond h."""
+    """15/(π h⁶)(h − r)³ and minus its slope, 0 beyond h (physics 7.4)."""
     per = type(r)(1.0) / h
     left = wp.max(type(r)(1.0) - r * per, type(r)(0.0))
     scale = type(r)(4.774648292756860) * left * left * per * per * per
@@ -58,7 +58,7 @@ def spiky(r: Any, h: Any):
 
 @wp.func
 def crowding_by_walls(colliders: Any, body: int, x: Any, h: Any):
-    """Share of the kernel around x that lies in colliders, and its slope."""
+    """Share of the kernel around x that lies in colliders, and its slope (physics 7.5)."""
     none, one = type(h)(0.0), type(h)(1.0)
     share = none
     slope = x * none
@@ -80,7 +80,7 @@ def crowding_by_walls(colliders: Any, body: int, x: Any, h: Any):
 @wp.kernel
 def find_crowding(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now: Any, melt: Any, colliders: Any):
     """c_i/c⁰, p_i of those that are fluid with the push of the walls, and half of α√(Kρ). A pair has the mean of two
-    supports, twice `half` (M04 §4.2, physics 7)."""
+    supports, twice `half` (physics 7.4)."""
     i = nodes[first + wp.tid()]
     x = matter.X[i] + now.u[i]
     half_i = melt.half[i]
@@ -109,7 +109,7 @@ def find_crowding(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now:
 
 @wp.kernel
 def push_apart(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now: Any, melt: Any):
-    """Add the forces of the pressure, and of a viscosity along the line between neighbours (M04 §4.2, physics 7)."""
+    """Add the forces of the pressure, and of a viscosity along the line between neighbours (physics 7.4, 7.6)."""
     i = nodes[first + wp.tid()]
     x = matter.X[i] + now.u[i]
     half_i = melt.half[i]
@@ -134,7 +134,7 @@ def push_apart(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now: An
 
 @wp.kernel
 def tie(first: int, nodes: wp.array(dtype=wp.int32), matter: Any):
-    """c_i = β E v_i / tr A_i of hourglass control (physics 4)."""
+    """c_i = β E v_i / tr A_i of hourglass control (physics 4.1)."""
     i = nodes[first + wp.tid()]
     trace = matter.moments.trace[i]
     none = type(trace)(0.0)

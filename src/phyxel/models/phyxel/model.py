@@ -103,24 +103,12 @@ class PhyxelModel:
     def colliders(self) -> Any:
         return self._colliders.table
 
-    def place_of_nodes(self) -> Floats:
-        """x of all phyxels about a common origin [m], shape (n, 3)."""
-        per_node = self.matter.body.numpy()
-        origins = np.zeros((len(self.ranges), 3)) if self.contact is None else self.contact.offsets
-        x = self.matter.X.numpy().astype(np.float64) + self.u.numpy()
-        return origins[per_node] + np.array(self.units)[per_node, None] * x
-
-    def pushes(self) -> NDArray[np.float64]:
-        """Acceleration of every phyxel from outside, in its body's units [1/s²], shape (n, 3)."""
-        even = self._acceleration.host.astype(np.float64)[self.matter.body.numpy()]
-        return even + self._extra.host if len(self._extra.host) else even
-
     # What the world sets
 
     def set_material(self, body: int, mixture: Mixture, rotation: NDArray[np.float64]) -> None:
         """Give the phyxels of one body their laws and masses."""
         if self.materials.set(body, mixture, rotation, self.units[body]):
-            self._clear_programs()
+            self.outdate_programs()
         elif self._implicit is not None:
             self._implicit.outdate_blocks()
         self._outdate()
@@ -135,7 +123,7 @@ class PhyxelModel:
         shape (0, 3)."""
         if len(extra) != len(self._extra.host):
             self._extra = Shared(len(extra), self.matter.X.dtype, self.device)
-            self._clear_programs()
+            self.outdate_programs()
         if len(extra):
             self._extra.host[:] = extra
             self._extra.push()
@@ -145,7 +133,7 @@ class PhyxelModel:
         self._hold.assign(hold.astype(np.int32))
         if slots > len(self._hold_velocity.host):
             self._hold_velocity = Shared(2 * slots, self.matter.X.dtype, self.device)
-            self._clear_programs()
+            self.outdate_programs()
 
     def set_hold_velocities(self, velocities: Floats) -> None:
         """How fast each hold moves, in units of the held body [1/s], shape (slots, 3)."""
@@ -165,7 +153,7 @@ class PhyxelModel:
         self._collider_speed = speed / min(self.units)
         gone = any(all(one is not other for other in colliders) for one in self._colliders.met)
         if self._colliders.write(colliders, origins, span, at):
-            self._clear_programs()
+            self.outdate_programs()
         if gone and self._implicit is not None:
             self._implicit.forget_contacts()
 
@@ -181,13 +169,10 @@ class PhyxelModel:
         self.contact = contact
         if self._implicit is not None:
             self._implicit.forget_springs()
-        self._clear_programs()
+        self.outdate_programs()
 
-    def contacts_moved(self) -> None:
-        """What contact works with is elsewhere in memory."""
-        self._clear_programs()
-
-    def _clear_programs(self) -> None:
+    def outdate_programs(self) -> None:
+        """Arrays that launches work with are elsewhere in memory, or other launches are needed."""
         self._programs.clear()
         if self._implicit is not None:
             self._implicit.outdate()
@@ -199,7 +184,7 @@ class PhyxelModel:
         rooms = np.zeros(len(self), np.int64)
         rooms[nodes] = room
         self.matter.lay_out(pairs, rooms)
-        self._clear_programs()
+        self.outdate_programs()
         self._outdate()
 
     def relay(self, pairs: PairList) -> None:
@@ -243,12 +228,9 @@ class PhyxelModel:
     def set_melt(self, bodies: list[int]) -> None:
         """Bodies with melted parts, and what they have flowed together with."""
         self.melt = Melt(self, bodies) if bodies else None
-        self._clear_programs()
+        self.outdate_programs()
 
     # Stepping
-
-    def _pressure_launches(self) -> list[Launch]:
-        return [] if self.melt is None else self.melt.launches()
 
     def flow_launches(self, step: wp.array, slot: int) -> list[Launch]:
         """Flow over a step of `step[slot]` [s] at the gradient of the last force, if anything can flow."""
@@ -264,9 +246,10 @@ class PhyxelModel:
         elastic = forces.elastic(now.u, now.force)
         damped = self.materials.most_damping > 0
         inner = forces.damped(now.u, self._y, now.force) if damped else elastic
-        inner = inner + self._pressure_launches() + self.flow_launches(clock, DRIFT)
+        pressure = [] if self.melt is None else self.melt.launches()
+        inner = inner + pressure + self.flow_launches(clock, DRIFT)
         return {
-            "force": elastic + self._pressure_launches(),
+            "force": elastic + pressure,
             "move": moving,
             "substep": carrying + moving + inner,
             "touching move": moving + touching,
@@ -298,7 +281,8 @@ class PhyxelModel:
         self._clock.push()
 
     def stable_step(self) -> float:
-        """Δt = 0.7·(2/ω)(√(1 + ξ²) − ξ), ξ = ½(α/ω + βω) [s]; less where a phyxel would move half a spacing.
+        """Δt = 0.7·(2/ω)(√(1 + ξ²) − ξ), ξ = ½(α/ω + βω) [s]; less where a phyxel would move half a spacing
+        (physics 5.2).
 
         ω comes from above: that at rest times the root of the largest stiffening. A power iteration at every frame
         would cost more and come from below: warm from the frame before, it stays in the corner that was stiffest then
@@ -409,14 +393,11 @@ class PhyxelModel:
         stored, ratio = energy.numpy().astype(np.float64), self.now.swell.numpy() * np.linalg.det(J)
         if self.melt is not None:
             crowding = np.maximum(self.melt.crowding.numpy(), 1.0)
-            stored += 0.5 * self._bulk() * self.now.rest_volume.numpy() * (crowding - 1) ** 2
+            laws = self.matter.laws
+            bulk = laws.bulk.numpy().astype(np.float64)[laws.of.numpy()]
+            stored += 0.5 * bulk * self.now.rest_volume.numpy() * (crowding - 1) ** 2
             ratio /= crowding
         return stored, ratio
-
-    def _bulk(self) -> Floats:
-        """Stiffness of each phyxel's pressure [Pa], shape (n,)."""
-        laws = self.matter.laws
-        return laws.bulk.numpy().astype(np.float64)[laws.of.numpy()]
 
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)."""

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
 """Reference shapes that change: absorbed deformations, other units, stress that stays while laws change (M04 §4.2).
 
-    X ← X + u,  u ← 0,   εᵖ ← ½(J⁻ᵀ(I + 2εᵖ)J⁻¹ − I),   s ← s|J|,   F ← J F                        (physics 1.5, 7)
+    X ← X + u,  u ← 0,   εᵖ ← ½(J⁻ᵀ(I + 2εᵖ)J⁻¹ − I),   s ← s|J|,   F ← J F                        (physics 7.1)
 
 I + 2εᵖ is the metric in which the phyxel is at rest, so absorbing is exact: it is the same metric in new coordinates.
 M04's εᵖ ← εᵖ − ε leaves it in the old ones, and a tumbling body shears itself. F is the way from the shape at birth.
@@ -39,7 +39,7 @@ CRUSHED = wp.constant(0.05)
 
 @wp.func
 def absorbed_strain(J: Any, plastic: Any):
-    """εᵖ in the coordinates of the present shape."""
+    """εᵖ in the coordinates of the present shape (physics 1.5)."""
     one = wp.identity(n=3, dtype=J.dtype)
     inverse = wp.inverse(J)
     metric = wp.transpose(inverse) * (one + plastic * J.dtype(2.0)) * inverse
@@ -48,7 +48,7 @@ def absorbed_strain(J: Any, plastic: Any):
 
 @wp.kernel
 def absorb_deformation(first: int, nodes: wp.array(dtype=wp.int32), shift: wp.array(dtype=Any), matter: Any, now: Any):
-    """The present shape, moved by −shift, becomes the reference shape of some phyxels (M04 §4.2, physics 1.5, 7)."""
+    """The present shape, moved by −shift, becomes the reference shape of some phyxels (M04 §4.2, physics 1.5, 7.1)."""
     i = nodes[first + wp.tid()]
     J = deformation(now.gradient[i])
     ratio = wp.determinant(J)
@@ -93,7 +93,7 @@ def rest_density(
     X: NDArray[np.floating], h: NDArray[np.floating], volume: NDArray[np.floating], device: wp.Device
 ) -> NDArray[np.float64]:
     """c⁰ of phyxels that rest at X (n, 3), shape (n,): Σ_j v_j W_ij of one inside the body, or its own if that is more.
-    What melts at rest is then nowhere crowded."""
+    A body that melts at rest is then nowhere crowded (physics 7.4)."""
     pairs = find_pairs(X, h, device)
     owner = np.repeat(np.arange(len(X)), pairs.count)
     r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
@@ -105,7 +105,8 @@ def rest_density(
 
 
 def let_go_of_birth(model: PhyxelModel, body: int) -> None:
-    """What a body was at birth no longer says where its surface is: its phyxels are balls of their volume."""
+    """The shape of a body at birth no longer says where its surface is: its phyxels are balls of their volume
+    (physics 15.1)."""
     low, high = model.ranges[body]
     matter = model.matter
     volume = model.now.rest_volume.numpy()[low:high]
@@ -133,7 +134,8 @@ def _deformation(model: PhyxelModel, nodes: NDArray[np.integer]) -> NDArray[np.f
 def take_up_stress(
     model: PhyxelModel, nodes: NDArray[np.integer], parts: tuple[NDArray[np.float64], NDArray[np.float64]], law: LawRow
 ) -> None:
-    """Store so much strain and volume that phyxels have the stress that `stress_under` gave, now under a law."""
+    """Store so much strain and volume that phyxels have the stress that `stress_under` gave, now under a law
+    (physics 6.3)."""
     store(model, nodes, *law.stored(_deformation(model, nodes), *parts))
 
 

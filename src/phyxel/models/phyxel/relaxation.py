@@ -1,4 +1,4 @@
-"""Static equilibrium of phyxels by dynamic relaxation (physics 5)."""
+"""Static equilibrium of phyxels by dynamic relaxation (physics 5.8)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""How fast phyxels can vibrate: the largest frequency of M⁻¹K, and that of the motion they are in (physics 5)."""
+"""How fast phyxels can vibrate: the largest frequency of M⁻¹K, and that of their motion (physics 5.3, 5.8)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def iterate_power(
     ripple: wp.array(dtype=Any),
     last_ripple: wp.array(dtype=Any),
 ):
-    """One power iteration p ← M⁻¹K p / ω²; `change` is −K p."""
+    """One power iteration p ← M⁻¹K p / ω²; `change` is −K p (physics 5.3)."""
     i = first + wp.tid()
     last_ripple[i] = ripple[i]
     ripple[i] = -per_omega_squared[0] / mass[i] * change[i]
@@ -114,7 +114,8 @@ class Vibration:
         return self._change.numpy()
 
     def of_motion(self) -> float:
-        """Rayleigh quotient √(v·Kv / v·Mv) of the motion [1/s]: the slowest mode, once it alone is left."""
+        """Rayleigh quotient √(v·Kv / v·Mv) of the motion [1/s]: the slowest mode, once it alone is left
+        (physics 5.8)."""
         model = self._model
         v, mass = model.v.numpy().astype(np.float64), model.matter.mass.numpy().astype(np.float64)
         size = float(np.abs(v).max())

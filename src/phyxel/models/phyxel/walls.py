@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""How phyxels meet colliders inside an implicit step (physics 15)."""
+"""How phyxels meet colliders inside an implicit step (physics 15.3)."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ class WallContacts:
 
 @wp.kernel
 def meet_colliders(first: int, matter: Any, now: Any, outside: Any, colliders: Any, met: Any, step: Any):
-    """Which phyxels a collider holds off, the velocity across its surface that makes, and how they rub on it.
+    """Which phyxels a collider holds off, the velocity across its surface that makes, and how they rub on it
+    (physics 15.3).
 
     Colliders are where they will be at the end of the step. Where the surface is curved, each Newton iteration takes it
     for flat about where the last one led. A phyxel that meets several keeps to the one it is deepest in.
     `rest` is the momentum that the last solve left for the collider to take up: its impulse is minus that. Coulomb's
     friction μ·impulse against the sliding is written as −rub·(v − wall)_t and so made implicit; below CREEP it is
-    viscous. `wall` is the velocity of the collider where it is touched. What was let go in this step and caught again
-    is kept till its end: else the contacts of a stiff body can change for ever.
+    viscous. `wall` is the velocity of the collider where it is touched. A phyxel that was let go in this step and
+    caught again is kept till its end: else the contacts of a stiff body can change for ever.
     """
     i = first + wp.tid()
     if outside.hold[i] >= 0:

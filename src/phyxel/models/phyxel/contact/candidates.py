@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Which nodes may touch: those of other bodies that are near, and those of the same body that are no neighbours.
+"""Which nodes may touch: those of other bodies that are near, and those of the same body that are no neighbours
+(physics 15.4).
 
 Lists are symmetric, so that impulses can be gathered, and sorted, so that a step has the same bits whenever its list
 was made. They hold what is within touching distance and a margin: they serve until something has moved by that much.
@@ -134,7 +135,7 @@ def is_neighbour(i: int, k: int, matter: Any):
 def may_touch(
     i: int, k: int, nodes: ContactNodes, matter: Any, support: wp.array(dtype=float), cut: wp.array(dtype=wp.int32)
 ):
-    """Whether two nodes are near enough, and not held together by the body's own forces."""
+    """Whether two nodes are near enough, and not held together by the body's own forces (physics 15.4)."""
     unit_i = nodes.unit[nodes.body[i]]
     unit_k = nodes.unit[nodes.body[k]]
     near = touching_distance(nodes.ball[i], nodes.ball[k], unit_i, unit_k) + 0.5 * nodes.margin * (unit_i + unit_k)

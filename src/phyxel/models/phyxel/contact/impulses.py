@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Contact of bodies with each other and with themselves, by impulses.
+"""Contact of bodies with each other and with themselves, by impulses (physics 15.6).
 
 A node may take part in many contacts. Each gets a part of its mass in proportion to its share (Tonge et al. 2012), so
 that all can be resolved at once and no energy appears: along a direction e, contact i yields
@@ -53,7 +53,7 @@ def sum_shares(
     hold: wp.array(dtype=wp.int32),
     mass: wp.array(dtype=float),
 ):
-    """S_k/m_k of each node."""
+    """S_k/m_k of each node (physics 15.6)."""
     k = first + wp.tid()
     if nodes.count[k] == 0:
         return
@@ -83,7 +83,7 @@ def find_impulses(
     shifting: int,
 ):
     """The impulse that ends the approach of each node, with Coulomb's friction, and the shift that takes a share of the
-    depth back, if there is to be one. What is apart may still close its distance in this step."""
+    depth back, if there is to be one. A node that is apart may still close its gap in this step (physics 15.6)."""
     i = first + wp.tid()
     b = contacts.target[i]
     if nodes.count[i] == 0 or b < 0:
@@ -124,7 +124,7 @@ def find_impulses(
             apart = wp.max(contacts.gap[i], 0.0) / clock[drift]
         push = wp.max(approach - apart, 0.0) / gives_n
         rub = wp.min(sliding / gives_t, wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b]) * push)
-        # Faces that have just parted fit into each other: what coarse nodes take for a depth there is none.
+        # Faces that have just parted fit into each other: coarse nodes see a depth where there is none.
         family = nodes.family[nodes.body[i]]
         if shifting == 1 and (family < 0 or family != nodes.family[b]):
             depth = PUSHED_OUT * wp.max(-contacts.gap[i], 0.0) / gives_n
@@ -148,7 +148,8 @@ def take_impulses(
     v: wp.array(dtype=wp.vec3),
     y: wp.array(dtype=wp.vec3),
 ):
-    """What the contacts of each node do to it. The step is taken with the velocity they leave; a shift moves only."""
+    """What the contacts of each node do to it. The step is taken with the velocity they leave; a shift moves only
+    (physics 15.5, 15.6)."""
     k = first + wp.tid()
     if nodes.count[k] == 0 or hold[k] >= 0:
         return
@@ -269,7 +270,7 @@ class BodyContact:
             guides = [self._guides.get(b, DistanceGrid()) for b in range(len(self._parts))]
             self._guide_array = wp.array(guides, dtype=DistanceGrid, device=self._model.device)
         if moved or missing:
-            self._model.contacts_moved()
+            self._model.outdate_programs()
 
     def _make_room(self, nodes: int) -> None:
         for name, variable in NodeContacts.vars.items():  # type: ignore[attr-defined]

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Where nodes meet a body, and the patch of it that they touch.
+"""Where nodes meet a body, and the patch of it that they touch (physics 15.4, 15.5).
 
 Node i of one body touches another with the ball about it that touches its own surface. The nearest node j there says
 where that is in the other's *first* shape, X = X_j + J_j⁻¹ (x_i − x_j), whose solid knows the distance d(X):
@@ -39,13 +39,13 @@ FLATTEST = wp.constant(0.05)
 
 @wp.func
 def pulled_back(p: wp.vec3, X_j: wp.vec3, x_j: wp.vec3, J_inverse: wp.mat33, unit: float):
-    """The place p [m] in the reference shape, in units, as node j sees it: X_j + J_j⁻¹ (p − x_j)."""
+    """The place p [m] in the reference shape, in units, as node j sees it: X_j + J_j⁻¹ (p − x_j) (physics 15.4)."""
     return X_j + J_inverse * (p - x_j) / unit
 
 
 @wp.func
 def share_weight(squared_distance: float, farthest: float):
-    """(1 − r²/R²)² inside R, else 0."""
+    """(1 − r²/R²)² inside R, else 0 (physics 15.5)."""
     inside = wp.max(1.0 - squared_distance / (farthest * farthest), 0.0)
     return inside * inside
 
@@ -94,13 +94,13 @@ class NodeContacts:
     per_inertia: wp.array(dtype=wp.mat33)
     """I⁻¹ of the patch [1/m²]"""
     yielding: wp.array(dtype=float)
-    """S_k/m_k [1/kg]; zero for what is held"""
+    """S_k/m_k [1/kg]; zero for held nodes"""
     impulse: wp.array(dtype=wp.vec3)
     """λ_i [N s]"""
     twist: wp.array(dtype=wp.vec3)
     """ω of the impulse [N s/m]"""
     shift: wp.array(dtype=wp.vec3)
-    """what moves apart without any velocity [kg m]"""
+    """moves nodes apart without any velocity [kg m]"""
     shift_twist: wp.array(dtype=wp.vec3)
     """ω of the shift [kg]"""
 
@@ -120,7 +120,7 @@ def surface_met(
 
     Parts of one body that are near each other in the reference shape, a bear's legs, are not told apart by its solid's
     distance: there nodes meet as balls, once they are clearly nearer than they were at first. So do crushed ones, and
-    what has ever melted is touched at the balls of its nodes."""
+    bodies that have ever melted are touched at the balls of their nodes (physics 15.4)."""
     if j < 0:
         return wp.vec3(), FAR
     b = nodes.body[j]
@@ -147,7 +147,7 @@ def surface_met(
         return n, wp.length(nodes.x[i] - nodes.x[j]) - both
     J_inverse = wp.inverse(J)
     place = pulled_back(nodes.x[i], X[j], nodes.x[j], J_inverse, unit)
-    # Nearer to where it was itself: that is its own neighbourhood, pressed together.
+    # Nearer to where node i was than to node j: that is its own neighbourhood, pressed together.
     if alike and wp.length_sq(place - X[i]) < wp.length_sq(place - X[j]):
         return wp.vec3(), FAR
     d, slope = guided(guides[b], place)
@@ -174,7 +174,8 @@ def find_contacts(
     v: wp.array(dtype=wp.vec3),
     nearest: float,
 ):
-    """Which body each node touches, or comes nearer to than `nearest` spacings, and the patch of it that it touches."""
+    """Which body each node touches, or comes nearer to than `nearest` spacings, and the patch of it that it touches
+    (physics 15.4, 15.5)."""
     i = first + wp.tid()
     contacts.target[i] = -1
     if nodes.count[i] == 0:
@@ -227,7 +228,7 @@ def against_patch(
     contacts: NodeContacts,
     v: wp.array(dtype=wp.vec3),
 ):
-    """Velocity of node i against the patch that it touches [m/s]."""
+    """Velocity of node i against the patch that it touches [m/s] (physics 15.5)."""
     b = contacts.target[i]
     centre = contacts.centre[i]
     velocity = wp.vec3()

@@ -1,11 +1,12 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Contact of bodies inside an implicit step: one-sided springs on the gap that the step leads to.
+"""Contact of bodies inside an implicit step: one-sided springs on the gap that the step leads to (physics
+15.7).
 
     g_i = gap_i + Δt n·(v_i − v_patch),   energy ½ κ_i min(g_i, 0)²,   A gains Δt²κ_i n nᵀ where g_i < 0
 
-Springs are some times stiffer than what they push against, Δt²κ = STIFFER·(m + Δt²K), so that the system stays well
-conditioned. What begins a step inside the other is asked for a share of its depth only, lest it be shot out.
-Friction μ·push against the sliding is written as −rub·v_t and so made implicit. Metres, kilograms.
+Springs are STIFFER times as stiff as the node and the patch they push apart, Δt²κ = STIFFER·(m + Δt²K), so that the
+system stays well conditioned. A node that begins a step inside the other body is asked for a share of its depth only,
+lest it be shot out. Friction μ·push against the sliding is written as −rub·v_t and so made implicit. Metres, kilograms.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 STIFFER = wp.constant(10.0)
-"""Stiffness of a contact over that of what it pushes against."""
+"""Stiffness of a contact over that of the node and the patch it pushes apart."""
 RETURN = wp.constant(0.2)
 """Share of a depth that a step is asked to take back."""
 REACHED = 0.5
@@ -71,7 +72,7 @@ def tighten(
     mass: wp.array(dtype=float),
     block: wp.array(dtype=wp.mat33),
 ):
-    """Δt²κ = STIFFER·a_i a_p/(a_i + a_p), a = m + Δt² tr K/3 of the node and of its patch [kg]."""
+    """Δt²κ = STIFFER·a_i a_p/(a_i + a_p), a = m + Δt² tr K/3 of the node and of its patch [kg] (physics 15.7)."""
     i = first + wp.tid()
     springs.rub[i] = 0.0
     springs.pressed[i] = 0
@@ -102,7 +103,7 @@ def press(
     dt: wp.array(dtype=float),
     v: wp.array(dtype=wp.vec3),
 ):
-    """The impulse of each spring at the velocities of now."""
+    """The impulse of each spring at the velocities of now (physics 15.7)."""
     i = first + wp.tid()
     if nodes.count[i] == 0 or contacts.target[i] < 0:
         return
@@ -126,7 +127,8 @@ def rub_on(
     v: wp.array(dtype=wp.vec3),
     changed: wp.array(dtype=wp.int32),
 ):
-    """How contacts rub, by the push of now; and whether any pushes that did not, or the other way about."""
+    """How contacts rub, by the push of now; and whether any pushes that did not, or the other way about
+    (physics 15.7)."""
     i = first + wp.tid()
     b = contacts.target[i]
     if nodes.count[i] == 0 or b < 0:
@@ -150,7 +152,7 @@ def gathered(
     nodes: ContactNodes,
     contacts: NodeContacts,
 ):
-    """What the impulses of all contacts do to node k [N s]."""
+    """What the impulses of all contacts do to node k [N s] (physics 15.5)."""
     pushed = wp.vec3()
     if contacts.target[k] >= 0:
         pushed = contacts.impulse[k]
@@ -174,7 +176,7 @@ def take_presses(
     met: Any,
     r: wp.array(dtype=wp.vec3),
 ):
-    """The impulses of the springs, added to the momentum that is missing."""
+    """The impulses of the springs, added to the momentum that is missing (physics 5.4, 15.7)."""
     k = first + wp.tid()
     if nodes.count[k] == 0:
         return
@@ -192,7 +194,7 @@ def stretch(
     springs: SpringArrays,
     p: wp.array(dtype=wp.vec3),
 ):
-    """What each contact answers to the direction p."""
+    """What each contact answers to the direction p (physics 15.7)."""
     i = first + wp.tid()
     if nodes.count[i] == 0 or contacts.target[i] < 0:
         return
@@ -208,7 +210,7 @@ def couple(
     contacts: NodeContacts,
     coupling: wp.array(dtype=wp.vec3),
 ):
-    """The part of A p that contacts make."""
+    """The part of A p that contacts make (physics 5.5, 15.7)."""
     k = first + wp.tid()
     coupling[k] = wp.vec3()
     if nodes.count[k] > 0:
@@ -224,7 +226,7 @@ def block_springs(
     springs: SpringArrays,
     stiffer: wp.array(dtype=wp.mat33),
 ):
-    """Diagonal blocks of what contacts add to A, for the preconditioner; twists are left out."""
+    """Diagonal blocks of what contacts add to A, for the preconditioner (physics 5.5); twists are left out."""
     k = first + wp.tid()
     total = wp.mat33()
     own = contacts.target[k] >= 0
@@ -243,7 +245,7 @@ def block_springs(
 
 @wp.func
 def spring_block(i: int, contacts: NodeContacts, springs: SpringArrays):
-    """Δt²κ n nᵀ + rub (1 − n nᵀ)."""
+    """Δt²κ n nᵀ + rub (1 − n nᵀ) (physics 15.7)."""
     n = contacts.normal[i]
     across = springs.stiff[i] * float(springs.pressed[i]) - springs.rub[i]
     return across * wp.outer(n, n) + springs.rub[i] * wp.identity(n=3, dtype=float)
@@ -258,7 +260,8 @@ def add_energy(
     v: wp.array(dtype=wp.vec3),
     energy: wp.array(dtype=float),
 ):
-    """½ push²/(Δt²κ) + ½ rub |v_t|² of each contact, in the units of its node, added to the energy of the node."""
+    """½ push²/(Δt²κ) + ½ rub |v_t|² of each contact, in the units of its node, added to the energy of the node
+    (physics 5.4, 15.7)."""
     i = first + wp.tid()
     if nodes.count[i] == 0 or contacts.target[i] < 0:
         return
