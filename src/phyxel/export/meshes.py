@@ -68,7 +68,7 @@ class BodyMesh:
 
 
 @dataclass(frozen=True)
-class _Skin:
+class _BodySkin:
     """A mesh of a body's shape at birth."""
 
     follower: Follower
@@ -81,7 +81,7 @@ class _Skin:
     """of the corners of faces, shape (m, 3, 2)"""
 
 
-_skins: WeakKeyDictionary[Body, _Skin] = WeakKeyDictionary()
+_skins: WeakKeyDictionary[Body, _BodySkin] = WeakKeyDictionary()
 
 
 def mesh(body: Body, path: str | os.PathLike[str]) -> None:
@@ -140,7 +140,7 @@ def _skin_mesh(body: Body) -> BodyMesh:
     return BodyMesh(vertices, normals, skin.colors, skin.faces, skin.uv.reshape(-1, 2), corners)
 
 
-def _found_skin(body: Body) -> _Skin:
+def _found_skin(body: Body) -> _BodySkin:
     mesh, whole = _mesh_at_birth(body), body.appearance.whole_surface
     if body.has_cracked:
         assert body.fracture is not None
@@ -150,7 +150,7 @@ def _found_skin(body: Body) -> _Skin:
         if body.remnant is not None:
             mesh = mesh.kept(body.remnant.side(mesh.middles))
     places = body.born.centre + body.born.unit * mesh.points
-    return _Skin(Follower(body, places), mesh.normals, mesh.colors, mesh.faces, parting_of(body), mesh.uv)
+    return _BodySkin(Follower(body, places), mesh.normals, mesh.colors, mesh.faces, parting_of(body), mesh.uv)
 
 
 def _mesh_at_birth(body: Body) -> Triangles:

@@ -59,8 +59,7 @@ class PhyxelBodies:
     """The mover of all phyxel bodies of a world: finds the stable step and moves them together."""
 
     def __init__(self, world: MoverWorld) -> None:
-        self.world = world
-        self.device = world.device
+        self.world, self.device = world, world.device
         self.bodies: list[Body] = []
         self.time = 0.0
         """how far they have come [s]: ahead of the world's clock while they advance"""
@@ -74,8 +73,7 @@ class PhyxelBodies:
         """the fastest a collider gets in the time that is being stepped over [m/s]"""
         self._span = (0.0, 0.0)
         """the time over which colliders move as last written [s]"""
-        self.chosen = PhyxelSteps(self)
-        self.holds = PhyxelHolds(self)
+        self.chosen, self.holds = PhyxelSteps(self), PhyxelHolds(self)
         self._arrived: list[Body] = []
         """bodies that have not moved since they, or a collider, came"""
 

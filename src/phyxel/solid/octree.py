@@ -297,7 +297,7 @@ def checked_refine(refine: Sequence[Region], name: str) -> list[Region]:
 
 
 @dataclass(frozen=True)
-class Parts:
+class OctantParts:
     """Halves and quarters of the octants that the surface may cut."""
 
     owner: Integers
@@ -313,7 +313,7 @@ class Parts:
 
     @property
     def doubtful(self) -> Mask:
-        """Parts that the surface may cut, shape (p,)."""
+        """OctantParts that the surface may cut, shape (p,)."""
         return np.asarray(np.abs(self.distance) < DOUBT * np.linalg.norm(self.sides, axis=1))
 
     @property
@@ -321,8 +321,8 @@ class Parts:
         """How much of each lies inside, 0 to 1, if the surface were flat there and square to an axis; shape (p,)."""
         return np.clip(0.5 - self.distance / self.sides.min(axis=1), 0.0, 1.0)
 
-    def __getitem__(self, chosen: Mask | Integers) -> Parts:
-        return Parts(
+    def __getitem__(self, chosen: Mask | Integers) -> OctantParts:
+        return OctantParts(
             self.owner[chosen],
             self.centres[chosen],
             self.sides[chosen],
@@ -340,7 +340,7 @@ class Octants:
     """`Kind` of each, shape (m,)"""
     share: Floats
     """how much of each lies inside the solid, 0 to 1, shape (m,)"""
-    parts: Parts
+    parts: OctantParts
 
     @property
     def cut(self) -> Mask:
@@ -373,13 +373,13 @@ def classified(solid: SolidShape, tree: Octree) -> Octants:
     return Octants(tree, kinds.astype(np.int8), share, parts)
 
 
-def _parts(solid: SolidShape, tree: Octree) -> Parts:
+def _parts(solid: SolidShape, tree: Octree) -> OctantParts:
     doubtful = np.flatnonzero(tree.doubtful)
     halves = _halved(solid, doubtful, tree.centres[doubtful], tree.sides[doubtful])
     again = halves.doubtful
     whole, split = halves[~again], halves[again]
     quarters = _halved(solid, split.owner, split.centres, split.sides)
-    return Parts(
+    return OctantParts(
         np.concatenate([whole.owner, quarters.owner]),
         np.concatenate([whole.centres, quarters.centres]),
         np.concatenate([whole.sides, quarters.sides]),
@@ -388,15 +388,17 @@ def _parts(solid: SolidShape, tree: Octree) -> Parts:
     )
 
 
-def _halved(solid: SolidShape, owner: Integers, centres: Floats, sides: Floats) -> Parts:
+def _halved(solid: SolidShape, owner: Integers, centres: Floats, sides: Floats) -> OctantParts:
     """The eight parts of each box."""
     parts = (centres[:, None] + (HALVES - 0.5) * sides[:, None] / 2).reshape(-1, 3)
     distance = solid.distance(parts)
     gradient = (distance.reshape(-1, 8) @ (HALVES - 0.5)) / sides
-    return Parts(np.repeat(owner, 8), parts, np.repeat(sides / 2, 8, axis=0), distance, np.repeat(gradient, 8, axis=0))
+    return OctantParts(
+        np.repeat(owner, 8), parts, np.repeat(sides / 2, 8, axis=0), distance, np.repeat(gradient, 8, axis=0)
+    )
 
 
-def _cut(solid: SolidShape, tree: Octree, parts: Parts) -> Mask:
+def _cut(solid: SolidShape, tree: Octree, parts: OctantParts) -> Mask:
     """Which octants hold both inside and outside, and not by a hair only; shape (m,)."""
     m = len(tree)
     slack = TOUCH * tree.sides.min(axis=1)

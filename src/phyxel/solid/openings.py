@@ -72,7 +72,7 @@ class _Front:
 def close_openings(positions: Floats, normals: Floats, areas: Floats, near: Neighbourhoods, soup: Soup) -> Closing:
     """Points on the winding number's skin wherever the given ones leave a gap."""
     given = _Front(positions, normals, np.sqrt(areas))
-    skin = _Skin(soup, given)
+    skin = _ClosedSkin(soup, given)
     added = skin.settled(_beyond_the_rim(given, near), 0.85 * WIDEST_GAP)
     fronts = [added]
     for _ in range(MOST_ROUNDS):
@@ -118,7 +118,7 @@ def _around(front: _Front) -> _Front:
     return _Front(np.concatenate(places), np.tile(front.normals, (6, 1)), np.tile(spacing, 6))
 
 
-class _Skin:
+class _ClosedSkin:
     """The level ½ of the winding number, beside the given points."""
 
     def __init__(self, soup: Soup, given: _Front) -> None:
