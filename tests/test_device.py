@@ -68,7 +68,7 @@ def test_an_error_in_a_worker_thread_is_raised():
         if rank == 1:
             raise ValueError("worker")
 
-    team = dev._Team(2)
+    team = dev.Team(2)
     with pytest.raises(ValueError, match="worker"):
         team.run(work)
     seen: list[int] = []
