@@ -119,9 +119,8 @@ def smoothness(model, shape: np.ndarray) -> float:
     return 1 - float(((shape - means) ** 2).sum() / (shape**2).sum())
 
 
-@pytest.mark.parametrize(
-    ("support", "lowest", "highest"), [(2.0, 3.7, 4.1), pytest.param(3.0, 3.3, 4.1, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("support", "lowest", "highest"), [(2.0, 3.7, 4.1), (3.0, 3.3, 4.1)])
 def test_no_spurious_mode(support, lowest, highest):
     """The first two modes are the two bendings, equal by symmetry, and smooth; nothing lies below them.
 
@@ -136,6 +135,7 @@ def test_no_spurious_mode(support, lowest, highest):
     assert smooth[:2].min() > 0.98
 
 
+@pytest.mark.slow
 def test_swing_has_the_frequency_of_the_mode():
     """Let go under gravity, the tip swings about its static sag with the first bending frequency (3.7 to 4.1 Hz)."""
     world, body = clamped_bar(256)

@@ -121,6 +121,7 @@ def test_a_scan_of_many_points_is_right_and_fast(models: Path) -> None:
     assert right_signs(normals, normals_of_faces(cloud)) >= NEARLY_ALL
 
 
+@pytest.mark.slow
 def test_a_scan_with_holes_is_right(models: Path) -> None:
     cloud = load(models / "stanford-bunny.obj")
     expected = normals_of_faces(cloud)
@@ -174,6 +175,7 @@ def test_noise_of_a_hundredth_of_the_radius(sphere: Callable[[], Floats]) -> Non
     assert np.median(degrees_off(normals, x)) < 5
 
 
+@pytest.mark.slow
 def test_copies_of_points_change_nothing() -> None:
     x = sampled("bear").positions
     once = estimate_normals(x)

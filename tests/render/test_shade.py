@@ -70,6 +70,7 @@ def scatter(
     light[i] = scattered(table[0], cosines[i][0], cosines[i][1], cosines[i][2])
 
 
+@pytest.mark.slow
 def test_rough_skins_scatter_by_oren_and_nayar():
     """cos θi (A + B max(0, cos Δφ) sin α tan β), α the larger and β the smaller of θi and θr; with σ = 0, Lambert's."""
     random = np.random.default_rng(1)

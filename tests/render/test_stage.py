@@ -39,6 +39,7 @@ def test_a_ball_is_seen_as_large_as_it_is():
     assert len(xs) == pytest.approx(np.pi * (f * 0.4 / np.sqrt(5**2 - 0.4**2)) ** 2, rel=0.1)
 
 
+@pytest.mark.slow
 def test_one_looks_into_a_mold_and_a_funnel():
     """The body in the middle is red where it is seen; a solid ball around it would hide it."""
     ball = px.load("sphere", points=300)

@@ -711,6 +711,7 @@ def test_a_mesh_with_holes(wound):
     assert_sides(solid, Truth(boxes(ONE), -np.ones(3), np.ones(3), 8), 0.995, 0.02, 30_000)
 
 
+@pytest.mark.slow
 def test_a_mesh_of_a_box_without_a_side():
     """Twelve large triangles less two: the points between the vertices are those of the faces. Volume within 2 %."""
     vertices, faces = box_mesh(*ONE)
@@ -858,6 +859,7 @@ def test_few_points():
         assert_sides(solid, truth, 0.97, 0.05, 10_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_any_scale(scale):
     """Metres mean nothing to the method: the same solid at each scale, within single precision."""
@@ -869,6 +871,7 @@ def test_any_scale(scale):
     assert np.abs(solid.distance(scale * x) / scale - unit.distance(x)).max() < 1e-3 * truth.size
 
 
+@pytest.mark.slow
 def test_far_from_the_origin():
     """At 1e7 m with millimetres a double has 2e-9 m left: the same solid. The same numbers in single precision are on
     a grid of 1 m and can only be refused, for that reason."""

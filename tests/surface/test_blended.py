@@ -256,7 +256,7 @@ def changing():
     return world, bear
 
 
-@pytest.mark.parametrize("stop", [0.15, 0.3])
+@pytest.mark.parametrize("stop", [pytest.param(0.15, marks=pytest.mark.slow), 0.3])
 def test_the_same_bits_go_on_from_any_stage_seen_or_not(stop, tmp_path):
     """Whoever looks at the surface knows the forces: a checkpoint must know all that was found with them."""
     world, bear = changing()

@@ -97,7 +97,7 @@ def height(body):
 
 def test_softer_sags_more_restart_keeps_the_material_and_reset_restores(pages):
     ask, hub = pages.ask, pages.hub
-    first, stiff = pages.bear.birth.copy(), []
+    first, stiff = pages.bear.positions, []
     for young in (3e4, 6e3):
         ask(do="material", body="bear", numbers={"young": young})
         pages.live_on(1.0)

@@ -87,6 +87,7 @@ def momenta(model: GalerkinModel) -> np.ndarray:
     return np.concatenate(model.momenta())
 
 
+@pytest.mark.slow
 def test_cuts_keep_what_nature_keeps():
     """A strained, flying, spinning, vibrating bar is cut again and again, through and through in the end, and moves on
     in between: mass to 1e-12, both momenta to 1e-9, and no cut adds energy (rounding: 1e-12)."""

@@ -45,7 +45,7 @@ def row(count):
 
 def masses(model):
     """[kg], shape (n,)"""
-    return model._mixture.number("density") * model._mixture.number("thickness") * model.sheet.areas * UNIT**2
+    return model.mixture.number("density") * model.mixture.number("thickness") * model.sheet.areas * UNIT**2
 
 
 def test_any_step_leads_where_the_closed_form_does():
@@ -81,7 +81,7 @@ def test_any_step_leads_where_the_closed_form_does():
 def total_energy(model, force):
     """Kinetic and elastic energy less the work of an even force [J], each particle's its own, and their size."""
     u, v, (rest, steeper) = model.u, model.v, model._rests()
-    stiffness = model._mixture.number("foundation") * model.sheet.areas * UNIT**2 * steeper
+    stiffness = model.mixture.number("foundation") * model.sheet.areas * UNIT**2 * steeper
     parts = [
         0.5 * masses(model) * (v**2).sum(axis=1),
         0.5 * stiffness * ((u - rest) ** 2).sum(axis=1),

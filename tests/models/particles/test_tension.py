@@ -68,7 +68,7 @@ def moving(sheet, material, held=(), velocities=None, unit=1.0):
 
 def weight(model):
     """Gravity on each particle [N], (n, 3)."""
-    density = model._mixture.number("density") * model._mixture.number("thickness")
+    density = model.mixture.number("density") * model.mixture.number("thickness")
     return (density * model.sheet.areas * model.unit**2)[:, None] * np.array([0.0, -G, 0.0])
 
 

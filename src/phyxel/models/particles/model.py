@@ -57,7 +57,7 @@ NARROWEST = 0.3
 class ParticleModel:
     """Moves one surface. Lengths are in body units about the body's origin, axes are the world's, all in double."""
 
-    _mixture: Mixture
+    mixture: Mixture
 
     def __init__(self, sheet: Sheet, unit: float, velocities: Floats, device: wp.Device) -> None:
         """`unit` is the body unit [m], `velocities` (n, 3) are those at the start [units/s]."""
@@ -105,7 +105,7 @@ class ParticleModel:
 
     def set_material(self, mixture: Mixture) -> None:
         """What each particle is made of (membranes); motion goes on from where it is."""
-        self._mixture = mixture
+        self.mixture = mixture
         self._write_laws(calm=False)
         self._particles.kind.assign(mixture.which.astype(np.int32))
         self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
@@ -118,7 +118,7 @@ class ParticleModel:
     def _write_laws(self, calm: bool) -> None:
         """`calm`: damped so that it goes straight to rest, critically where a settling step cannot follow the swing or
         an overshoot would leave a dent, else not at all."""
-        materials: Any = self._mixture.materials
+        materials: Any = self.mixture.materials
         stiffness = np.array([one.foundation / (one.density * one.thickness) for one in materials])
         drag = np.array([one.drag for one in materials])
         plasticity = np.array([one.plasticity for one in materials])
@@ -337,7 +337,7 @@ class ParticleModel:
         p = self._particles
         u, v = p.u.numpy(), p.v.numpy()
         rest, steeper = self._rests()
-        foundation = self._mixture.number("foundation") * self.sheet.areas * self.unit**2 * steeper
+        foundation = self.mixture.number("foundation") * self.sheet.areas * self.unit**2 * steeper
         elastic = 0.5 * foundation @ ((u - rest) ** 2).sum(axis=1) * self.unit**2
         if self._tension is not None:
             elastic += self._tension.energy(p.u) * self.unit**2
@@ -360,7 +360,7 @@ class ParticleModel:
         if self.sheet.closed:
             assert self.sheet.faces is not None
             return abs(enclosed(self.sheet.X + self.u, self.sheet.faces)) * self.unit**3
-        return float(self._mixture.number("thickness") @ self.sheet.areas) * self.unit**2
+        return float(self.mixture.number("thickness") @ self.sheet.areas) * self.unit**2
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a checkpoint must keep."""
