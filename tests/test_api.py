@@ -38,8 +38,8 @@ SURFELS = ("carried", "colors", "layers", "normals", "positions")
 MADE_FOR_USERS = ("Frame", "Handle", "Scene", "Vibrations")
 """Classes whose objects users are given: how they are made may change."""
 INSIDE = {
-    "Body": "birth birth_places centre check_cut check_material check_melts follow_ramp held in_world is_brittle kind motion "
-    "needs_solid no_solid nodal once origin outermost placed_cloud places ring sees skin skin_deformation "
+    "Body": "birth birth_places centre check_cut check_material check_melts follow_ramp held in_world is_brittle kind "
+    "motion needs_solid no_solid nodal once origin outermost placed_cloud places ring sees skin skin_deformation "
     "solid_distance space start_velocities surfels unit",
     "Bone": "moves",
     "Channel": "over",
