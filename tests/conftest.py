@@ -1,9 +1,46 @@
-"""What several test files share."""
+"""Lanes, workers, jitter, and what several test files share."""
 
 import os
 from pathlib import Path
 
 import pytest
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy and Warp ask: workers share the cores among them
+    cores, workers = os.cpu_count() or 1, int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    for threads in ("PHYXEL_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(threads, str(max(1, cores // workers)))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--jitter", type=int, metavar="SEED", help="move all nodes and particles by 1e-7 of a spacing")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """A single file runs here: a second process would only wait for it."""
+    return 0 if len(config.args) == 1 and ".py" in config.args[0] else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if all("::" in argument for argument in config.args):
+        config.option.markexpr = ""  # tests asked for by name run, whatever lane they are in
+    seed = config.getoption("--jitter")
+    if seed is not None:
+        from tests.jitter import move_bodies
+
+        move_bodies(seed)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    jitters = config.getoption("--jitter") is not None
+    for item in items:
+        if "gallery" in item.path.parent.parts:
+            item.add_marker("gallery")
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+        exact = item.get_closest_marker("exact")
+        if exact is not None and jitters:
+            item.add_marker(pytest.mark.skip(reason=exact.kwargs["reason"]))
 
 
 @pytest.fixture(scope="session", autouse=True)

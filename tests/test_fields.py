@@ -9,6 +9,8 @@ import pytest
 
 import phyxel as px
 from phyxel.errors import CheckpointError
+from phyxel.movers.phyxel_bodies import phyxels_of
+from tests.physics.matter import displace
 
 SOFT = px.Material(young=1e5, poisson=0.3, density=1000.0)
 NOWHERE = (0.0, 0.0, 0.0)
@@ -22,12 +24,6 @@ SIDE = 0.5
 @cache
 def solid(shape: str) -> px.Solid:
     return px.Solid(px.load(shape, points=POINTS))
-
-
-@pytest.fixture(autouse=True)
-def measured_once(monkeypatch):
-    """The volume of a solid takes longer than what is done here with the body."""
-    monkeypatch.setattr("phyxel.body.body.Solid", lambda cloud, **_: solid(cloud.name))
 
 
 def body_of(shape: str = "box", **options) -> px.Body:
@@ -323,14 +319,14 @@ def test_a_removed_field_acts_no_more_and_costs_nothing():
     body = body_of()
     world = world_of(body)
     world.advance(0.01)
-    assert len(world.phyxels.model.outside.extra) == 0
+    assert len(phyxels_of(world).model.outside.extra) == 0
     field = px.Field(lambda x, v, t: (1, 0, 0))
     world.add(field)
     world.advance(0.1)
-    assert len(world.phyxels.model.outside.extra) == len(body.reference)
+    assert len(phyxels_of(world).model.outside.extra) == len(body.reference)
     world.remove(field)
     world.advance(0.1)
-    assert len(world.phyxels.model.outside.extra) == 0
+    assert len(phyxels_of(world).model.outside.extra) == 0
     assert drift(body)[0] == pytest.approx(0.1, rel=1e-5)
     with pytest.raises(px.PhyxelError, match="not in this world"):
         world.remove(field)
@@ -523,8 +519,7 @@ def test_wind_and_pick_know_a_body_that_was_reshaped():
     world.add(bar)
     angle = np.radians(90.0)
     turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
-    world.phyxels.model.u.assign((((bar.birth - bar.centre) @ (turn.T - np.eye(3))) / bar.unit).astype(np.float32))
-    world.phyxels.model._forces_known = False
+    displace(phyxels_of(world).model, (bar.birth - bar.centre) @ (turn.T - np.eye(3)) / bar.unit)
     world.revision += 1
     wind = px.Wind((10, 0, 0))
 
@@ -532,7 +527,7 @@ def test_wind_and_pick_know_a_body_that_was_reshaped():
         return bar.masses @ wind.acceleration(bar, bar.positions, bar.velocities, 0.0)
 
     force, nodes = push(), bar.pick(100)
-    world.phyxels.pool._absorb_alone(bar)
+    phyxels_of(world).melting.absorb_alone(bar)
     assert push() == pytest.approx(force, rel=1e-3, abs=1e-3 * np.linalg.norm(force))
     assert np.array_equal(bar.pick(100), nodes)
     near = np.linalg.norm(bar.positions[nodes] - bar.surface.positions[100], axis=1)

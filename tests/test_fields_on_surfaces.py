@@ -7,7 +7,7 @@ import pytest
 
 import phyxel as px
 from phyxel.contact.table import measured
-from phyxel.surface.skin import summed
+from phyxel.surface.hull import summed
 
 RADIUS, POINTS, THICKNESS, DENSITY = 0.5, 642, 2e-3, 500.0
 PER_AREA = DENSITY * THICKNESS

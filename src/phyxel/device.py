@@ -105,7 +105,7 @@ def thread_count() -> int:
     return min(cores, 16)
 
 
-class _Team:
+class Team:
     """Worker threads that each run one function when called for. Plain locks: waking one costs some 10 µs."""
 
     def __init__(self, size: int) -> None:
@@ -144,8 +144,8 @@ class _Team:
 
 
 @cache
-def _team() -> _Team:
-    return _Team(thread_count())
+def _team() -> Team:
+    return Team(thread_count())
 
 
 def _slices(count: int, parts: int) -> list[tuple[int, int]]:

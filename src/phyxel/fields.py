@@ -10,22 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from phyxel.body.picking import PICKED, surfel_at
+from phyxel.body import Body
+from phyxel.body.holds import PICKED, surfel_at
+from phyxel.body.protocols import BodyWorld
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material.variation import Channel
+from phyxel.models.kind import named, public_kinds
 from phyxel.region import Ball, Spot, Vector, Where, as_vector, select
-from phyxel.surface.skin import summed
-
-if TYPE_CHECKING:
-    from phyxel.body import Body
-    from phyxel.world import World
+from phyxel.surface.hull import summed
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, float], NDArray[np.floating]]
@@ -72,7 +71,7 @@ class ForceField:
         kind = type(self).__name__.lower()
         return f'{kind} "{self.name}"' if self.name else kind
 
-    def enter(self, world: World) -> None:
+    def enter(self, world: BodyWorld) -> None:
         """Come into a world; bodies that are not there are refused: a slip of the pen would make a field that does
         nothing."""
         names = [body.name for body in world.bodies]
@@ -139,7 +138,8 @@ class Field(ForceField):
 
 @dataclass(frozen=True, eq=False)
 class Attraction(ForceField):
-    """Pull towards a centre, or straight to an axis through it: a = −s (|d|/R)ᵖ d/|d|, d leading from there to x.
+    """Pull towards a centre, or straight to an axis through it: a = −s (|d|/R)ᵖ d/|d|, d leading from there to x
+    (physics 16.2).
 
     With the power p = −2 a ball of even mass pulls so, and with p = −1 a rod along an axis. Within the radius R it
     falls to zero at the centre, a = −s d/R.
@@ -183,7 +183,7 @@ class Attraction(ForceField):
 
 @dataclass(frozen=True, eq=False)
 class Wind(ForceField):
-    """Moving air (or water) that presses on the skin it blows against.
+    """Moving air (or water) that presses on the skin it blows against (physics 16.3).
 
     A piece of skin of area a and outward normal n is a flat plate in air that comes with w = wind − v:
 
@@ -248,7 +248,7 @@ class Push(ForceField):
         if self.fades and not isinstance(self.where, Ball | Spot):
             raise PhyxelError(f"{self.label}: fades: needs a place with a middle, px.Ball(...) or px.Spot(...)")
 
-    def enter(self, world: World) -> None:
+    def enter(self, world: BodyWorld) -> None:
         super().enter(world)
         errors = {_key(body): error for body in world.bodies if (error := self._miss(body))}
         missed = [error for key, error in errors.items() if not self._paint[key].any()]
@@ -304,7 +304,7 @@ class Push(ForceField):
 
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
         paint = self._paint[_key(body)]
-        bodies = body._in_world(self.label).bodies
+        bodies = body.in_world(self.label).bodies
         pieces = [one for one in bodies if _key(one) == _key(body) and self.acts_on(one)]
         total = sum(float(paint.on(piece) @ piece.masses) for piece in pieces)
         return np.outer(paint.on(body) / total, self._force)
@@ -345,7 +345,7 @@ def _key(body: Body) -> tuple[str, bytes]:
 class SurfaceField(ForceField):
     """What acts on particle surfaces alone; their model finds its forces. Without `bodies`, on all that it can."""
 
-    def enter(self, world: World) -> None:
+    def enter(self, world: BodyWorld) -> None:
         super().enter(world)
         given = [body for body in world.bodies if ForceField.acts_on(self, body)]
         unfit = [reason for body in given if (reason := self._unfit(body))]
@@ -358,7 +358,8 @@ class SurfaceField(ForceField):
     def _unfit(self, body: Body) -> str | None:
         """Why it cannot act on a body, if so."""
         if body.sheet is None:
-            return f'{body.name} has model = "{body.model}"; it acts on particle surfaces only, model = "particles"'
+            thin = " or ".join(named(kind for kind in public_kinds() if not kind.has_inside))
+            return f'{body.name} has model = "{body.model}"; it acts on thin surfaces only, model = {thin}'
         return None
 
     def _check_pressure(self, key: str) -> None:
@@ -417,7 +418,7 @@ class Wrap(SurfaceField):
             raise PhyxelError(f"{self.label}: {self.collider!r}: give a collider, for example px.Sphere(0.5)")
         self._check_pressure("pressure")
 
-    def enter(self, world: World) -> None:
+    def enter(self, world: BodyWorld) -> None:
         super().enter(world)
         if not any(one is self.collider for one in world.colliders):
             raise PhyxelError(f"{self.label}: the {_named(self.collider)} is not in the world; add it first")

@@ -8,7 +8,8 @@ import pytest
 
 import phyxel as px
 from phyxel.cache import Kept
-from phyxel.scene.body_tables import CutPart, EventPart, HoldPart, MaterialPart, MeltPart, SolidifyPart
+from phyxel.scene.body_tables import CutPart, HoldPart, MaterialPart
+from phyxel.scene.event_tables import EventPart, MeltPart, SolidifyPart
 
 BODY = """
 rate = 60

@@ -37,6 +37,7 @@ def test_all_of_a_stretched_bar_has_the_same_stress(model):
     assert stress[0, 0, 0] == pytest.approx(lame * s, rel=3 * s), "Hooke's, to the square of s"
 
 
+@pytest.mark.slow
 def test_the_root_of_a_cantilever_has_the_stress_of_beam_theory():
     """A bar sags under its weight: σ_xx = M y / I with M = ρgA (L − x)²/2 and I = A h²/12. Its moment over sections
     more than half a height from the clamp (St Venant) to 3 %; over their points to 5 % in the mean square: with 5

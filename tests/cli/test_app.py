@@ -1,15 +1,27 @@
 """The command line: `phyxel ...` as it is typed."""
 
 import json
+import os
+import signal
+import socket
 import subprocess
 import sys
+import threading
+import webbrowser
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 import phyxel as px
-from phyxel.cli import app as cli
+from phyxel.run import Run
+from phyxel.scene import Scene
+from tests.cli.command_line import refused
+from tests.view.waiting import wait_for
 
 PHYXEL = str(Path(sys.executable).with_name("phyxel"))
 SCENE = """
@@ -27,38 +39,10 @@ video = false
 
 
 @pytest.fixture
-def phyxel(monkeypatch, capsys, tmp_path):
-    """Runs `phyxel ...` in this process, in an empty folder: exit code, stdout, stderr."""
-    here = tmp_path / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["phyxel", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-            raise SystemExit(0)
-        code = ended.value.code
-        return 0 if code is None else code, *capsys.readouterr()
-
-    return call
-
-
-@pytest.fixture
 def scene(tmp_path) -> Path:
     path = tmp_path / "jelly.toml"
     path.write_text(SCENE)
     return path
-
-
-def refused(result: tuple[int, str, str], *words: str) -> None:
-    """It ended with code 1 and said why, for people."""
-    code, output, errors = result
-    assert code == 1, errors
-    assert "Traceback" not in errors and output == ""
-    for word in words:
-        assert word in errors
 
 
 # What there is
@@ -265,3 +249,110 @@ def test_bench_json_is_one_object_a_line(phyxel, monkeypatch):
         assert {"name", "value", "unit", "paper", "ratio"} <= set(row)
         assert row["value"] > 0
         assert row["ratio"] == pytest.approx(row["paper"] / row["value"], rel=0.01, abs=0.001)
+
+
+# The viewer
+
+VIEWED = """
+title = "A box falls"
+seconds = 0.1
+fps = 20
+[[body]]
+shape = "box"
+nodes = 64
+points = 300
+at = [0, 1, 0]
+[output]
+video = false
+"""
+
+
+@pytest.fixture
+def phyxel_view(phyxel):
+    """Runs `phyxel view ...`: exit code and all that was said."""
+
+    def call(*arguments):
+        code, output, errors = phyxel("view", *arguments)
+        return code, output + errors
+
+    return call
+
+
+def test_help_tells_what_can_be_viewed(phyxel_view):
+    code, said = phyxel_view("--help")
+    assert code == 0
+    for word in ("scene", "scan", "run", "--host", "--port", "--no-open", "--html"):
+        assert word in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["dmeo"], 'did you mean "demo"'),
+        (["missing.ply"], "no such file"),
+        (["demo", "--html", "demo.html"], "phyxel run demo"),
+        (["demo", "--html", "demo.mp4"], ".html"),
+        (["bear", "--model", "x.ply"], "--model"),
+        (["demo", "--no-open", "--host", "203.0.113.7"], "not an address of this machine"),
+    ],
+)
+def test_wrong_wishes_are_refused_in_words(phyxel_view, arguments, words):
+    code, said = phyxel_view(*arguments)
+    assert code == 1 and words in said and "Traceback" not in said
+
+
+def test_without_the_extra_it_says_what_to_install(phyxel_view, monkeypatch):
+    monkeypatch.setattr("phyxel.view.find_spec", lambda name: None)
+    code, said = phyxel_view("demo")
+    assert code == 1 and 'pip install "phyxel[view]"' in said
+
+
+def test_what_cannot_be_built_ends_it_with_the_reason(phyxel_view, tmp_path):
+    scan = tmp_path / "noise.xyz"
+    scan.write_text("".join(f"{k % 7} {k % 11} {k % 13}\n" for k in range(1001)))
+    code, said = phyxel_view(scan, "--no-open", "--device", "cpu")
+    assert code == 1 and said.count("noise.xyz") >= 1 and "Traceback" not in said
+
+
+def test_a_run_is_written_as_one_file(phyxel_view, tmp_path):
+    folder = tmp_path / "out"
+    Run(Scene.parse(VIEWED, name="box"), folder, "cpu").play(False, lambda row: None)
+    code, said = phyxel_view(folder, "--html", tmp_path / "box.html", "--device", "cpu")
+    assert code == 0 and "box.html" in said
+    assert (tmp_path / "box.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_ended(phyxel_view, monkeypatch, tmp_path, end):
+    """Ctrl-C, or being told to end, while a page looks on."""
+    path = tmp_path / "box.toml"
+    path.write_text(VIEWED)
+    found = {}
+
+    def visit(address):
+        found["address"] = urlsplit(address)
+        threading.Thread(target=look).start()
+
+    def look():
+        with connect(f"ws://{found['address'].netloc}/live", max_size=None, proxy=None) as live:
+            while not isinstance(live.recv(timeout=60), bytes):
+                pass
+            os.kill(os.getpid(), end)
+            with suppress(ConnectionClosed):
+                while True:
+                    live.recv(timeout=20)
+            found["closed"] = live.close_code
+
+    monkeypatch.setenv("BROWSER", "one")
+    monkeypatch.setattr(webbrowser, "get", lambda: True)
+    monkeypatch.setattr(webbrowser, "open", visit)
+    before = signal.getsignal(signal.SIGTERM), set(threading.enumerate())
+    code, said = phyxel_view(path, "--device", "cpu")
+    assert (
+        code == 0 and "A box falls" in said and "building box" in said and "ended" in said and "Traceback" not in said
+    )
+    assert found["address"].hostname == "127.0.0.1" and found["address"].geturl() in said
+    wait_for(lambda: found.get("closed") == 1001)  # pages are told that it goes away
+    with pytest.raises(OSError):
+        socket.create_connection((found["address"].hostname, found["address"].port), timeout=1)
+    wait_for(lambda: (signal.getsignal(signal.SIGTERM), set(threading.enumerate())) == before)

@@ -1,14 +1,12 @@
 """`phyxel sample`: what was understood of a model, as a table and as a picture."""
 
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from phyxel.cli import app as cli
 from phyxel.units import length_text, volume_text
 
 RADIUS = 0.1
@@ -17,21 +15,13 @@ BALL = 4 / 3 * np.pi * RADIUS**3 * 1e6
 
 
 @pytest.fixture
-def sample(monkeypatch, capsys, tmp_path):
-    """Runs `phyxel sample ...` in this process, in an empty folder: exit code, the table's rows, stdout, stderr."""
-    here = tmp_path / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    monkeypatch.setenv("COLUMNS", "200")
+def sample(phyxel):
+    """Runs `phyxel sample ...` in an empty folder: exit code, the table's rows, stdout, stderr."""
 
     def call(*arguments: str | Path) -> tuple[int, dict[str, str], str, str]:
-        monkeypatch.setattr(sys, "argv", ["phyxel", "sample", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-            raise SystemExit(0)
-        output, errors = capsys.readouterr()
+        code, output, errors = phyxel("sample", *arguments)
         rows = dict(re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in output.splitlines() if "  " in line)
-        return ended.value.code or 0, rows, output, errors
+        return code, rows, output, errors
 
     return call
 
@@ -119,6 +109,7 @@ def test_points_with_duplicates_and_an_outlier(sample, tmp_path):
     assert number(rows["volume"]) == pytest.approx(BALL / 1e3, rel=0.01)
 
 
+@pytest.mark.slow
 def test_an_open_mesh_and_how_much_may_be_made_up(sample, tmp_path):
     path = tmp_path / "bowl.obj"
     vertices = write_bowl(path, rings=24, open_rings=5)
@@ -183,6 +174,7 @@ def test_the_picture_shows_inside_and_outside(sample):
     assert np.median(green[seen][deep][warm[deep]]) < 100 < 200 < np.quantile(green[seen][warm], 0.8)
 
 
+@pytest.mark.slow
 def test_a_jpeg(sample):
     code, _, _, errors = sample("box", "--points", "300", "-n", "64", "--picture", "new/cut.JPG")
     assert code == 0, errors

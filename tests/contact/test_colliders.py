@@ -25,12 +25,6 @@ def solid(shape: str) -> px.Solid:
     return px.Solid(cloud(shape))
 
 
-@pytest.fixture(autouse=True)
-def measured_once(monkeypatch):
-    """Most of the time of making a small body goes into its solid, the same few for all tests."""
-    monkeypatch.setattr("phyxel.body.body.Solid", lambda given, **_: solid(given.name))
-
-
 def body(integrator: str, shape: str = "box", **options) -> px.Body:
     return px.Body(cloud(shape), integrator=integrator, **({"nodes": 64, "material": RUBBER} | options))
 

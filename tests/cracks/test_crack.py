@@ -8,8 +8,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from phyxel.cracks.crack import Crack
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Crack, Cracks
 from phyxel.cracks.grid import LevelGrid
 from phyxel.errors import PhyxelError
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.cracks.crack import Crack
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Crack, Cracks
 from phyxel.cracks.grid import LevelGrid
 from phyxel.export.meshes import mesh_of
+from phyxel.movers.phyxel_bodies import phyxels_of
 
 SHIFT = np.array([0.1, 0.02, 0.03])
 
@@ -39,7 +39,7 @@ def test_a_mesh_opens_along_a_crack(comes_as, tmp_path):
     body.fracture = SimpleNamespace(cracks=cracks)
     closed = mesh_of(body)
     assert len(closed.faces) > len(whole.faces)
-    model = body._world.phyxels.model
+    model = phyxels_of(body.world).model
     model.ensure_forces()
     model.u.assign(np.where(cracks[0].values(X)[0][:, None] > 0, SHIFT / body.born.unit, 0).astype(np.float32))
     model.now.gradient.zero_()

@@ -10,9 +10,10 @@ from phyxel.export.follow import REACH, Follower
 from phyxel.export.harmonics import basis, turned
 from phyxel.points.ply import read_ply
 from phyxel.points.splats import Splats, rotation_matrices
+from tests.export.bodies import PLACED, SHIFT, STRETCH, deform
 from tests.points.test_splats import COUNT, OPAQUE, ply, splat_columns
 
-SOFT = px.Material(young=1e5, poisson=0.3)
+ELASTIC = px.Material(young=1e5, poisson=0.3)
 
 
 def covariances(splats: Splats) -> np.ndarray:
@@ -68,29 +69,9 @@ def file(columns, tmp_path_factory):
     return path
 
 
-def deform(body: px.Body, J: np.ndarray, shift: np.ndarray) -> None:
-    """Put a body into a world and give it the displacement of x = centre + J (X − centre) + shift: moving least squares
-    have a linear field's gradient to rounding."""
-    world = px.World(gravity=(0, 0, 0))
-    world.add(body)
-    X = (body.birth - body.centre) / body.unit
-    world.phyxels.model.u.assign((X @ (J - np.eye(3)).T + shift / body.unit).astype(np.float32))
-    world.phyxels.model.shape_changed()
-    world.revision += 1
-
-
-STRETCH = Rotation.from_rotvec([0.4, -1.1, 0.7]).as_matrix() @ np.array(
-    [[1.5, 0.3, 0.0], [0.3, 0.8, -0.1], [0.0, -0.1, 0.6]]
-)
-"""a rotation after a symmetric stretch"""
-SHIFT = np.array([0.3, -0.2, 0.5])
-PLACED = {"at": (1.0, 2.0, 3.0), "rotate": (20, 50, -70), "size": 0.5}
-"""the ball is 2 m across: a quarter of it"""
-
-
 @pytest.fixture(scope="module")
 def stretched(file) -> px.Body:
-    body = px.Body(px.load(file, up="z"), nodes=200, material=SOFT, **PLACED)
+    body = px.Body(px.load(file, up="z"), nodes=200, material=ELASTIC, **PLACED)
     deform(body, STRETCH, SHIFT)
     return body
 
@@ -151,7 +132,7 @@ def back(stretched, tmp_path_factory) -> px.PointCloud:
 
 def test_every_splat_goes_where_the_body_goes(stretched, back):
     """Those too that are not opaque enough to be points of the surface. float32 of numbers up to 4."""
-    X = stretched.placed(stretched.cloud.splats.positions)
+    X = stretched.shape.placement.placed(stretched.cloud.splats.positions)
     expected = stretched.centre + (X - stretched.centre) @ STRETCH.T + SHIFT
     assert len(back.splats) == COUNT and len(stretched.cloud) == OPAQUE
     assert np.abs(back.splats.positions - expected).max() < 2e-6
@@ -159,7 +140,7 @@ def test_every_splat_goes_where_the_body_goes(stretched, back):
 
 def test_covariances_are_stretched(stretched, back):
     """Σ' = J Σ Jᵀ, compared with its own size: float32 in, and a gradient of float32."""
-    before = covariances(stretched.placed_splats())
+    before = covariances(stretched.appearance.placed_splats())
     expected = STRETCH @ before @ STRETCH.T
     size = np.linalg.norm(expected, axis=(1, 2))
     wrong = np.linalg.norm(covariances(back.splats) - expected, axis=(1, 2))
@@ -187,7 +168,7 @@ def test_everything_else_stays(columns, stretched, back):
 
 
 def test_at_rest_nothing_changes(file, columns, tmp_path):
-    body = px.Body(px.load(file), nodes=100, material=SOFT)
+    body = px.Body(px.load(file), nodes=100, material=ELASTIC)
     px.World().add(body)
     px.export.splats(body, tmp_path / "rest.ply")
     rest, given = px.load(tmp_path / "rest.ply").splats, px.load(file).splats
@@ -198,7 +179,7 @@ def test_at_rest_nothing_changes(file, columns, tmp_path):
 
 def test_what_is_far_off_is_held_stiffly(file):
     """x = J X₀ + R (X − X₀) with X₀ near the body: off from R X by |(J − R) X₀| at most. J X would be 50 m off."""
-    body = px.Body(px.load(file), nodes=100, material=SOFT)
+    body = px.Body(px.load(file), nodes=100, material=ELASTIC)
     deform(body, STRETCH, SHIFT)
     far = np.array([[100.0, 0, 0], [100.0, 1, 0], [0, -100.0, 0]])
     follower = Follower(body, body.centre + far)
@@ -212,13 +193,13 @@ def test_what_is_far_off_is_held_stiffly(file):
 
 def test_after_becoming_stiffer_splats_still_know_their_first_shape(file, tmp_path):
     """The reference shape has changed then; a deformation is counted from birth all the same."""
-    body = px.Body(px.load(file), nodes=100, material=SOFT)
+    body = px.Body(px.load(file), nodes=100, material=ELASTIC)
     deform(body, np.diag([1.3, 0.9, 0.9]), np.zeros(3))
-    body.material = SOFT.but(young=1e6)
+    body.material = ELASTIC.but(young=1e6)
     assert body.reshaped and not body.has_melted
     px.export.splats(body, tmp_path / "stiff.ply")
     expected = np.diag([1.3, 0.9, 0.9])
-    Sigma = expected @ covariances(body.placed_splats()) @ expected
+    Sigma = expected @ covariances(body.appearance.placed_splats()) @ expected
     wrong = np.abs(covariances(px.load(tmp_path / "stiff.ply").splats) - Sigma)
     assert wrong.max() < 1e-4 * np.abs(Sigma).max()
 
@@ -227,7 +208,7 @@ def test_after_becoming_stiffer_splats_still_know_their_first_shape(file, tmp_pa
 
 
 def test_surfels_become_flat_opaque_splats(tmp_path):
-    body = px.Body(px.load("bear", points=600), nodes=80, material=SOFT)
+    body = px.Body(px.load("bear", points=600), nodes=80, material=ELASTIC)
     px.World().add(body)
     px.export.splats(body, tmp_path / "bear.ply")
     cloud = px.load(tmp_path / "bear.ply")
@@ -246,7 +227,7 @@ def test_surfels_become_flat_opaque_splats(tmp_path):
 
 
 def test_what_has_melted_is_written_as_surfels(file, tmp_path):
-    body = px.Body(px.load(file), nodes=80, material=SOFT)
+    body = px.Body(px.load(file), nodes=80, material=ELASTIC)
     px.World().add(body)
     body.melt()
     px.export.splats(body, tmp_path / "melt.ply")
@@ -255,8 +236,8 @@ def test_what_has_melted_is_written_as_surfels(file, tmp_path):
 
 def test_bodies_with_and_without_harmonics_share_a_file(file, columns, tmp_path):
     world = px.World()
-    world.add(px.Body(px.load("box", points=300), nodes=64, material=SOFT, at=(5, 0, 0)))
-    world.add(px.Body(px.load(file), nodes=80, material=SOFT))
+    world.add(px.Body(px.load("box", points=300), nodes=64, material=ELASTIC, at=(5, 0, 0)))
+    world.add(px.Body(px.load(file), nodes=80, material=ELASTIC))
     px.export.splats(next(iter(world.play(seconds=0.01, fps=100))), tmp_path / "both.ply")
     both = read_ply(tmp_path / "both.ply")["vertex"]
     assert set(both) == set(columns)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from tests.export.test_clouds_and_meshes import bent, write_cube
+from tests.export.bodies import bent, write_cube
 
 pytest.importorskip("pxr", reason="needs usd-core")
 
@@ -198,3 +198,20 @@ def test_blender_reads_it(played):
             assert {"normals", "displayColor", "radius", "velocity"} <= set(names)
     assert [entry[:2] for entry in seen["cube_mesh"]] == [["MESH", 8]] * 4
     assert len({entry[1] for entry in seen["a_ball__mesh"]}) > 1, "a melt has another mesh each time"
+
+
+def test_usd_has_quads_seen_from_both_sides(mat, tmp_path):
+    _, body = mat
+    px.export.usd(body, tmp_path / "mat.usdc", mesh=True)
+    assert faults_of(tmp_path / "mat.usdc") == []
+    stage = Usd.Stage.Open(str(tmp_path / "mat.usdc"))
+    prim = UsdGeom.Mesh(stage.GetPrimAtPath("/World/mat/mat_mesh"))
+    assert np.array_equal(prim.GetFaceVertexCountsAttr().Get(0), np.full(len(body.cloud.quads), 4))
+    assert np.array_equal(np.array(prim.GetFaceVertexIndicesAttr().Get(0)).reshape(-1, 4), body.cloud.quads)
+    assert prim.GetDoubleSidedAttr().Get()
+    st = UsdGeom.PrimvarsAPI(prim).GetPrimvar("st")
+    known = np.array(st.Get(0))[np.array(st.GetIndices(0))].reshape(-1, 4, 2)
+    columns = np.rint(known.mean(axis=1)[:, 0] * len(known) - 0.5)
+    assert np.array_equal(columns, np.arange(len(known)))  # each quad has its own patch of the texture
+    speeds = np.array(stage.GetPrimAtPath("/World/mat/mat_points").GetAttribute("velocities").Get(0))
+    assert np.abs(speeds - body.velocities).max() < 1e-4 * np.abs(body.velocities).max()

@@ -1,6 +1,7 @@
 """What must hold in a USD file of points and meshes, at every time: USD itself does not look at lengths."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pxr import Usd, UsdGeom
@@ -26,7 +27,7 @@ def faults_of(path: Path) -> list[str]:
     return found
 
 
-def _official_faults(stage) -> list[str]:
+def _official_faults(stage: Any) -> list[str]:
     """What USD's own validators say, where they come along."""
     try:
         from pxr import UsdValidation
@@ -36,7 +37,7 @@ def _official_faults(stage) -> list[str]:
     return [error.GetMessage() for error in UsdValidation.ValidationContext(validators).Validate(stage)]
 
 
-def _faults_at(prim, time: float) -> list[str]:
+def _faults_at(prim: Any, time: float) -> list[str]:
     found = []
     x = np.array(UsdGeom.PointBased(prim).GetPointsAttr().Get(time))
     for name in ("primvars:normals", "primvars:displayColor", "widths", "velocities"):
@@ -61,7 +62,7 @@ def _faults_at(prim, time: float) -> list[str]:
     return found
 
 
-def _faults_of_faces(prim, time: float, points: int) -> list[str]:
+def _faults_of_faces(prim: Any, time: float, points: int) -> list[str]:
     mesh = UsdGeom.Mesh(prim)
     corners, counts = mesh.GetFaceVertexIndicesAttr().Get(time), mesh.GetFaceVertexCountsAttr().Get(time)
     valid, why = UsdGeom.Mesh.ValidateTopology(corners, counts, points)

@@ -9,7 +9,7 @@ import phyxel as px
 from phyxel.bench.mold import paper_scene
 from phyxel.contact.table import measured
 from phyxel.mls.neighbours import mean_spacing
-from phyxel.render.collider_discs import skin_of
+from phyxel.render.collider_discs import collider_discs
 from tests.physics.fluid import euler_number, filled_volume
 
 
@@ -149,7 +149,7 @@ def cast(scene: px.Scene, setting: float, taken_off: float) -> None:
     set_shape, (place, turn) = body.positions, mold.pose(0.0)
     gaps = measured(mold, (set_shape - place) @ turn, world.device)[0] / body.unit
     assert gaps.min() > 0.25, "nowhere nearer than half a ball"
-    wall = skin_of(mold, world.device).points @ turn.T + place
+    wall = collider_discs(mold, world.device).position.numpy() @ turn.T + place
     level = set_shape[:, 1].max()
     assert level > wall[:, 1].min() + 0.85 * np.ptp(wall[:, 1]), "filled to the neck of the mouth"
     away = cKDTree(set_shape).query(wall[wall[:, 1] < level - 0.5 * body.unit])[0] / body.unit
@@ -181,7 +181,8 @@ def off_the_wall(points: np.ndarray, mold: px.Mold) -> float:
     """Distance from the surface a mold was made of, over its size, that 97 % of points are within. The others are where
     the melt bridges a nook that its phyxels are too large for."""
     place, turn = mold.pose(0.0)
-    return float(np.percentile(np.abs(mold.wall((points - place) @ turn)[2]), 97)) / (2 * mold._half.max())
+    size = mold.size or float((mold.solid.upper - mold.solid.lower).max())
+    return float(np.percentile(np.abs(mold.wall((points - place) @ turn)[2]), 97)) / size
 
 
 def test_the_bear_is_cast_as_a_bust_and_bounces():
@@ -268,9 +269,9 @@ def surrounded(points: np.ndarray, nodes: np.ndarray, radius: float) -> np.ndarr
 # Galerkin and modal bodies
 
 
-def linear_volume(body: px.Body) -> float:
+def linear_volume(world: px.World, body: px.Body) -> float:
     """∫ det(I + ∇p) over the volume at rest, of the linear field p whose modes a modal body bends along arcs."""
-    model = body._world.company._solos[body].model
+    model = world.mover_of(body).model_of(body)
     space, p = model.space, model.linear
     point = np.repeat(np.arange(len(space.points)), np.diff(space.values.indptr))
     J = np.tile(np.eye(3), (len(space.points), 1, 1))
@@ -286,17 +287,15 @@ def test_the_bar_bends_far_and_does_not_swell():
     linear = []
     for _ in world.play(2.0, 60):
         assert bar.diagnostics()["volume"] == pytest.approx(bar.volumes.sum(), rel=0.05), world.time
-        linear.append(linear_volume(bar))
+        linear.append(linear_volume(world, bar))
     assert bar.displacement_at([[0.5, 0, 0]])[0, 1] < -0.5
     assert max(linear) > 1.2 and linear[-1] > 1.2
 
 
-def off_their_goals(body: px.Body) -> float:
+def off_their_goals(world: px.World, body: px.Body) -> float:
     """How far the points of holds are from where they should be at most, over the body's size."""
     off = [
-        np.linalg.norm(
-            handle.points + body.displacement_at(handle.points) - handle.goals(body._world.time), axis=1
-        ).max()
+        np.linalg.norm(handle.points + body.displacement_at(handle.points) - handle.goals(world.time), axis=1).max()
         for handle in body.handles
     ]
     return max(off) / np.ptp(body.birth, axis=0).max()
@@ -308,7 +307,7 @@ def test_spots_of_the_face_are_where_they_are_pulled():
     bear = world.bodies[0]
     furthest = 0.0
     for _ in world.play(4.5, 4):
-        assert off_their_goals(bear) < 1e-3, world.time
+        assert off_their_goals(world, bear) < 1e-3, world.time
         furthest = max(furthest, *(np.linalg.norm(h.goals(world.time) - h.taken, axis=1).max() for h in bear.handles))
     assert furthest > 0.06, "far: the bear is 0.6 m high"
 

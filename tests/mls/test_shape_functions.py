@@ -8,7 +8,9 @@ from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.errors import SolidError
-from phyxel.mls.shape_functions import ShapeFunctions, ShapeValues, grown_covers
+from phyxel.mls.covers import grown_covers
+from phyxel.mls.shape_functions import ShapeFunctions
+from phyxel.mls.shape_values import ShapeValues
 
 CPU = dev.pick("cpu")
 ALPHA = {"linear": 4.0, "quadratic": 6.0}

@@ -12,8 +12,9 @@ from phyxel.contact.touch import Feel, Touch
 from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin.fabric import Fabric
+from phyxel.models.galerkin.layout import Layout, Placing
 from phyxel.models.galerkin.model import GalerkinModel
-from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Goal, Hold
 from phyxel.solid.solid import Solid
 
@@ -28,19 +29,20 @@ def space_of(name: str, nodes: int, basis: Basis = "linear") -> tuple[Space, Sol
     middle = np.average(sampled.positions, axis=0, weights=sampled.volumes)
     placing = Placing(middle, sampled.spacing, np.eye(3))
     fabric = Fabric.woven(solid, sampled, basis, device)
-    return Space(fabric, placing, placing.body(solid.skin.positions), solid.sees, device), solid, sampled.spacing
+    layout = Layout(fabric, placing, placing.body(np.asarray(solid.skin.positions, np.float64)), solid.sees, device)
+    return Space.whole(layout), solid, sampled.spacing
 
 
 def skin_of(name: str, nodes: int, basis: Basis = "linear") -> np.ndarray:
     """Points of the body's surface, in its units, (m, 3)."""
     space, solid, _ = space_of(name, nodes, basis)
-    return space._placing.body(solid.skin.positions)
+    return space.layout.placing.body(np.asarray(solid.skin.positions, np.float64))
 
 
 def model_of(name: str, nodes: int, material: Material = SOFT, velocities: np.ndarray | None = None) -> GalerkinModel:
     """A model of a body whose outermost nodes can touch things."""
     space, solid, unit = space_of(name, nodes)
-    depth = -solid.distance(space._placing.cloud(space.nodes)) / unit
+    depth = -solid.distance(space.layout.placing.cloud(space.nodes)) / unit
     outer = np.flatnonzero(depth < 1e-3)
     v = np.zeros((len(space), 3)) if velocities is None else velocities
     model = GalerkinModel(space, unit, v, outer, dev.pick("cpu"))
@@ -52,7 +54,7 @@ def end_of_bar(model: GalerkinModel, side: int) -> np.ndarray:
     """A few points of the end face at low (-1) or high (1) x, as many as one layer of nodes has, (k, 3)."""
     X = model.space.nodes
     layer = X[np.abs(X[:, 0] - (side * np.abs(X[:, 0]).max())) < 0.3].copy()
-    layer[:, 0] = side * 0.5 / model._unit
+    layer[:, 0] = side * 0.5 / model.unit
     return layer
 
 
@@ -63,7 +65,7 @@ def at_rest(points: np.ndarray) -> tuple[Hold, Goal]:
 
 def even(model: GalerkinModel, *acceleration: float) -> np.ndarray:
     """An acceleration [m/s²] of all nodes."""
-    return np.tile(np.array(acceleration) / model._unit, (len(model.space), 1))
+    return np.tile(np.array(acceleration) / model.unit, (len(model.space), 1))
 
 
 def ground(height: float, friction: float = 0.5, restitution: float = 0.0) -> Feel:

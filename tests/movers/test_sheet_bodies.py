@@ -38,6 +38,7 @@ def ringing(t: float, m: float, c: float, K: float, F: float) -> float:
 # What it is made of
 
 
+@pytest.mark.exact(reason="asks for the very area of a square")
 def test_a_cloth_weighs_what_its_data_sheet_says() -> None:
     body = cloth(px.Membrane.cotton(), links=None)
     assert body.masses.sum() == pytest.approx(0.15, rel=5e-3)  # 150 g/m²
@@ -76,12 +77,12 @@ def test_presets_are_thin_and_found_by_name(name: str) -> None:
         (lambda: cloth(links="threads"), "links = 'threads': give"),
         (lambda: cloth(links=0), "links = 0"),
         (lambda: cloth(warp=(0, 0, 0)), "warp"),
-        (lambda: px.Body(px.load("sphere", points=200), links=8), 'need model = "particles"'),
+        (lambda: px.Body(px.load("sphere", points=200), links=8), 'needs model = "particles"'),
         (lambda: cloth(integrator="implicit"), "exact steps"),
         (lambda: cloth(basis="quadratic"), "basis"),
         (lambda: cloth(modes=12), "modes"),
-        (lambda: cloth(refine=[(px.Box((0, 0, 0), (1, 1, 1)), 1)]), "load more"),
-        (lambda: cloth(surface="blended"), "never flows"),
+        (lambda: cloth(refine=[(px.Box((0, 0, 0), (1, 1, 1)), 1)]), "refine = .* not for"),
+        (lambda: cloth(surface="blended"), "surface = 'blended': not for"),
         (lambda: cloth().cut((0, 0, 0), (1, 0, 0)), "cut: .*neither cracks"),
         (lambda: cloth().solid, "no inside"),
     ],
@@ -117,14 +118,14 @@ def test_what_a_surface_cannot_do_is_said_and_nothing_changes(ask: Callable[[Bod
 
 def test_without_links_ten_seconds_are_one_exact_step() -> None:
     thin, thick = FELT, FELT.but(thickness=2e-3)
-    body = cloth(parts=[(px.Box((0.01, -1, -1), (1, 1, 1)), thick)], at=(0.0, 1.0, 0.0))
+    body = cloth(parts=[(px.Box((0.01, -1, -1), (1, 1, 1)), thick)])
     world = in_world(body)
     right = body.birth[:, 0] > 0.01
     for t in (0.013, 10.0):
         world.advance(t - world.time)
         m = np.where(right, 2.0, 1.0)
-        expected = 1.0 + np.array([ringing(t, mass, 5 * mass, 2000.0, -mass * G) for mass in m])
-        np.testing.assert_allclose(body.positions[:, 1], expected, rtol=0, atol=1e-12)
+        expected = np.array([ringing(t, mass, 5 * mass, 2000.0, -mass * G) for mass in m])
+        np.testing.assert_allclose((body.positions - body.birth)[:, 1], expected, rtol=0, atol=1e-12)
     assert world.steps == 2
     assert world.integrator == "exact"
     assert thin.thickness != thick.thickness
@@ -138,9 +139,12 @@ def test_numbers_vary_over_a_surface_and_over_the_run() -> None:
     )
     world = in_world(body)
     X = body.birth
-    foundation, weight = 2000.0 + 2000.0 * X[:, 0], 1000.0 * (1e-3 + 1e-3 * X[:, 2] ** 2)
+    foundation, weight = (
+        1000.0 + 2000.0 * (X[:, 0] - X[:, 0].min()) / np.ptp(X[:, 0]),
+        1000.0 * (1e-3 + 1e-3 * X[:, 2] ** 2),
+    )
     world.advance(10.0)
-    np.testing.assert_allclose(body.positions[:, 1], -weight * G / foundation, rtol=1e-9)
+    np.testing.assert_allclose((body.positions - X)[:, 1], -weight * G / foundation, rtol=1e-9)
     body.change(foundation=body.material.foundation * 4, density=500.0, over=0.5)
     ramp = body.substance.ramp
     assert isinstance(ramp, Ramp)
@@ -149,7 +153,7 @@ def test_numbers_vary_over_a_surface_and_over_the_run() -> None:
     assert middle.foundation == pytest.approx(2 * ramp.start.foundation)  # by a factor
     assert middle.density == pytest.approx(750.0)  # by a step
     world.advance(10.0)
-    np.testing.assert_allclose(body.positions[:, 1], -0.5 * weight * G / (4 * foundation), rtol=1e-9)
+    np.testing.assert_allclose((body.positions - X)[:, 1], -0.5 * weight * G / (4 * foundation), rtol=1e-9)
     np.testing.assert_allclose(body.masses, 0.5 * weight * body.volumes / body.mixture.number("thickness"), rtol=1e-9)
     body.force = (0.0, 0.0, 3.0)
     world.advance(10.0)
@@ -310,6 +314,33 @@ def test_a_run_goes_on_from_a_checkpoint_with_the_same_bits(tmp_path: Path) -> N
     assert np.array_equal(resumed.bodies[0].velocities, body.velocities)
     with pytest.raises(PhyxelError, match="another scene"):
         px.Scene.parse(SCENE.replace('"weave"', '"edges"')).world().restore(tmp_path / "half.npz")
+
+
+def test_a_checkpoint_in_the_midst_of_everything_goes_on_with_the_same_bits(tmp_path: Path) -> None:
+    """A dented, filled, linked, wrapped balloon that is held, pushed and struck while its material changes."""
+
+    def made() -> px.World:
+        film = px.Membrane.latex().but(foundation=1e3, plasticity=0.5, elastic_limit=0.01, damping=1e-3)
+        body = px.Body(px.load("balloon", points=150), model="particles", material=film)
+        ball = px.Sphere(0.2, at=(0, 0, 0.9), path=lambda t: (0.0, 0.0, 0.9 - 2 * t))
+        core = px.Sphere(0.2)
+        world = in_world(body, ball, core, px.Wrap(core, 50.0), px.Filling(500.0, 0.8), px.Push((5.0, 0, 0)))
+        body.drag(px.Ball((0, 0.5, 0), 0.1), [(0.2, (0.1, 0.1, 0))])
+        world.at(0.07, lambda world: world.bodies[0].change(plasticity=0.8, young=3e6, over=0.1))
+        return world
+
+    straight, resumed = made(), made()
+    for step in range(10):
+        straight.advance(0.02)
+        if step == 5:
+            straight.save(tmp_path / "midst.npz")
+    resumed.restore(tmp_path / "midst.npz")
+    for _ in range(4):
+        resumed.advance(0.02)
+    one, other = straight.bodies[0], resumed.bodies[0]
+    assert np.array_equal(one.positions, other.positions)
+    assert np.array_equal(one.velocities, other.velocities)
+    assert np.linalg.norm(one.positions - (0, 0, 0.5), axis=1).min() >= 0.2
 
 
 @pytest.mark.parametrize(

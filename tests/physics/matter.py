@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import warp as wp
+from scipy.spatial.transform import Rotation
 
 from phyxel import device as dev
 from phyxel.material import Material, Mixture
@@ -25,7 +28,7 @@ def shaken_block(cells: int = 5, seed: int = 0) -> np.ndarray:
     return nodes + np.random.default_rng(seed).uniform(-0.3, 0.3, nodes.shape)
 
 
-def model_of(positions: np.ndarray, material: Material, real=wp.float64, support: float = 2.0) -> PhyxelModel:
+def model_of(positions: np.ndarray, material: Material, real: type = wp.float64, support: float = 2.0) -> PhyxelModel:
     """A phyxel model of one body with unequal volumes."""
     n = len(positions)
     volumes = np.random.default_rng(1).uniform(0.7, 1.3, n)
@@ -35,10 +38,15 @@ def model_of(positions: np.ndarray, material: Material, real=wp.float64, support
     return model
 
 
-def forces_at(model: PhyxelModel, u: np.ndarray) -> np.ndarray:
-    """Elastic force for displacements u, (n, 3)."""
+def displace(model: PhyxelModel, u: np.ndarray) -> None:
+    """Put phyxels at displacements u, (n, 3)."""
     model.u.assign(u.astype(model.u.numpy().dtype))
     model.shape_changed()
+
+
+def forces_at(model: PhyxelModel, u: np.ndarray) -> np.ndarray:
+    """Elastic force for displacements u, (n, 3)."""
+    displace(model, u)
     model.ensure_forces()
     return model.now.force.numpy().copy()
 
@@ -54,9 +62,7 @@ def tangent_along(model: PhyxelModel, p: np.ndarray) -> np.ndarray:
     return model.vibration.tangent(p).copy()
 
 
-def rotation(degrees: float, axis=(0.3, -0.5, 0.8)) -> np.ndarray:
+def rotation(degrees: float, axis: Sequence[float] = (0.3, -0.5, 0.8)) -> np.ndarray:
     """A rotation about an axis, 3 × 3."""
-    from scipy.spatial.transform import Rotation
-
     direction = np.asarray(axis) / np.linalg.norm(axis)
-    return Rotation.from_rotvec(np.radians(degrees) * direction).as_matrix()
+    return np.array(Rotation.from_rotvec(np.radians(degrees) * direction).as_matrix())

@@ -7,6 +7,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.spatial.transform import Rotation
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.points.cloud import PointCloud
 
 RUBBERY = px.Material(young=1.0e7, poisson=0.3, density=1000.0)
@@ -52,6 +53,7 @@ def test_static_tip():
     assert tip == pytest.approx(-0.0251, rel=0.04)
 
 
+@pytest.mark.slow
 def test_static_tip_of_a_turned_bar():
     """The same bar as a mesh turned against the octree: octants are cut, nodes stand on the surface. The held ones lie
     up to a spacing, 4 % of the length, from the root, unevenly, and the length counts with its fourth power: 6 %."""
@@ -70,6 +72,7 @@ def test_static_tip_of_a_turned_bar():
     assert tip == pytest.approx(-0.0251, rel=0.06)
 
 
+@pytest.mark.slow
 def test_tip_converges():
     """The error falls as h^p with p of about 2, the order of a linear fit.
 
@@ -89,7 +92,7 @@ def test_tip_converges():
 
 def frequencies(support: float, count: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Lowest frequencies [Hz], and how smooth each mode is."""
-    model = clamped_bar(864, support)[0].phyxels.model
+    model = phyxels_of(clamped_bar(864, support)[0]).model
     model.ensure_forces()
     n = len(model)
     K, probe = np.empty((3 * n, 3 * n)), np.zeros((n, 3), np.float32)
@@ -116,6 +119,7 @@ def smoothness(model, shape: np.ndarray) -> float:
     return 1 - float(((shape - means) ** 2).sum() / (shape**2).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("support", "lowest", "highest"), [(2.0, 3.7, 4.1), (3.0, 3.3, 4.1)])
 def test_no_spurious_mode(support, lowest, highest):
     """The first two modes are the two bendings, equal by symmetry, and smooth; nothing lies below them.
@@ -131,6 +135,7 @@ def test_no_spurious_mode(support, lowest, highest):
     assert smooth[:2].min() > 0.98
 
 
+@pytest.mark.slow
 def test_swing_has_the_frequency_of_the_mode():
     """Let go under gravity, the tip swings about its static sag with the first bending frequency (3.7 to 4.1 Hz)."""
     world, body = clamped_bar(256)

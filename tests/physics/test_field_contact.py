@@ -59,6 +59,7 @@ def test_what_collides_keeps_both_momenta_and_gains_no_energy(aside, rigid):
         assert -0.02 * before < after < 0.9 * before
 
 
+@pytest.mark.slow
 def test_a_stack_rests():
     """Box on box on the ground, put down with no gap: the upper one sinks by no more than its own weight presses the
     two, ρ g (½ + 3/2) side²/E = 0.0008 m at most, and comes to rest."""

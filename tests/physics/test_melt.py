@@ -9,6 +9,7 @@ import phyxel as px
 from phyxel.material import Mixture
 from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.models.phyxel.reference_shape import let_go_of_birth
+from phyxel.movers.phyxel_bodies import phyxels_of
 from tests.physics.fluid import filled_volume
 from tests.physics.matter import energy_at, forces_at, model_of, shaken_block
 
@@ -53,6 +54,7 @@ def test_the_push_of_walls_is_the_slope_of_its_energy():
     assert slope == pytest.approx(-float((forces * way).sum()), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_melt_in_a_tank_keeps_its_volume():
     """Twice the mean height of what fills a tank of 0.25 m² evenly is V/0.25 m². Pressed by ½ρgh = 900 Pa against a
     bulk modulus of 1.7e5 Pa it is 0.5 % less; the free surface, which lies half a spacing above its phyxels and is not
@@ -104,7 +106,7 @@ def test_a_spinning_drop_keeps_momentum_and_angular_momentum():
     before = drop.diagnostics()
     world.advance(1.0)
     after = drop.diagnostics()
-    assert world.phyxels.pool.absorptions > 10
+    assert phyxels_of(world).melting.absorptions > 10
     assert np.allclose(after["momentum"], before["momentum"], atol=1e-5 * np.linalg.norm(before["momentum"]))
     turn = np.cross(drop.positions.mean(axis=0), after["momentum"])
     left = after["angular_momentum"] - turn
@@ -112,6 +114,7 @@ def test_a_spinning_drop_keeps_momentum_and_angular_momentum():
     assert np.linalg.norm(left - first) < 0.01 * np.linalg.norm(first)
 
 
+@pytest.mark.slow
 def test_a_bear_melts_into_a_puddle_of_the_same_volume():
     """5 s: height below 40 %, volume within 5 %, nothing under the ground, momentum only by contact: what the fall and
     the ground did not do."""
@@ -154,10 +157,10 @@ def test_two_melted_balls_join_and_ring_as_one(two_drops):
     assert left.unit == right.unit
     for body in (left, right):
         body.solidify(material=px.Material(young=1e6, damping=1e-3))
-    assert world.phyxels.model.melt is None
+    assert phyxels_of(world).model.melt is None
     world.gravity = np.zeros(3)
     world.colliders.clear()
-    model = world.phyxels.model
+    model = phyxels_of(world).model
     model.stop()
     knock = model.v.numpy()
     knock[slice(*model.ranges[0])] = (0, 0, 1.0 / left.unit)

@@ -117,7 +117,7 @@ def test_a_cantilever_bends_like_the_elastica() -> None:
 
 def sum_of_modes(model) -> np.ndarray:
     """The unwarped field."""
-    return np.tensordot(model._basis.shapes[:, :3], model._motion.z, 1)
+    return model.linear
 
 
 def linear_volume(space: Space, p: np.ndarray) -> float:

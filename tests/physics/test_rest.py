@@ -21,7 +21,11 @@ def resting(shape: str, integrator: str, young: float, damping: float) -> tuple[
 
 @pytest.mark.parametrize(
     ("shape", "integrator", "young", "damping"),
-    [("box", "leapfrog", 1e6, 0.0), ("bear", "leapfrog", 1e5, 1e-3), ("bear", "implicit", 1e7, 1e-3)],
+    [
+        ("box", "leapfrog", 1e6, 0.0),
+        ("bear", "leapfrog", 1e5, 1e-3),
+        pytest.param("bear", "implicit", 1e7, 1e-3, marks=pytest.mark.slow),
+    ],
 )
 def test_at_rest_it_stays(shape, integrator, young, damping):
     """10 s move no node by 1e-4 of the size, and no vibration comes up: not even where nothing damps it. A contact that

@@ -112,6 +112,7 @@ def test_directions_are_exact_on_the_faces_of_a_box() -> None:
     assert degrees_off(estimate_normals(cloud.positions), exact("box"))[flat].max() < 0.1
 
 
+@pytest.mark.slow
 def test_a_scan_of_many_points_is_right_and_fast(models: Path) -> None:
     cloud = load(models / "igea.ply")
     start = time.process_time()  # of this process alone: what else the machine does must not count
@@ -120,6 +121,7 @@ def test_a_scan_of_many_points_is_right_and_fast(models: Path) -> None:
     assert right_signs(normals, normals_of_faces(cloud)) >= NEARLY_ALL
 
 
+@pytest.mark.slow
 def test_a_scan_with_holes_is_right(models: Path) -> None:
     cloud = load(models / "stanford-bunny.obj")
     expected = normals_of_faces(cloud)
@@ -173,6 +175,7 @@ def test_noise_of_a_hundredth_of_the_radius(sphere: Callable[[], Floats]) -> Non
     assert np.median(degrees_off(normals, x)) < 5
 
 
+@pytest.mark.slow
 def test_copies_of_points_change_nothing() -> None:
     x = sampled("bear").positions
     once = estimate_normals(x)

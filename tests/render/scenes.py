@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
 
 Floats = NDArray[np.float32]

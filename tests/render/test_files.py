@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from phyxel.errors import PhyxelError
-from phyxel.render.picture import save_png
-from phyxel.render.video import encode
+from phyxel.render.files import encode, save_png
 
 
 def test_png_comes_back_bit_for_bit_and_leaves_nothing_else(tmp_path):

@@ -5,8 +5,10 @@ import pytest
 
 import phyxel as px
 from phyxel.render.camera import Camera
-from phyxel.render.stage import Stage, about_vertical, framing, visible_box
-from phyxel.scene.body_tables import CameraPart, OutputPart
+from phyxel.render.shot import about_vertical
+from phyxel.render.stage import Stage, visible_box
+from phyxel.run.stage import scene_camera
+from phyxel.scene.event_tables import CameraPart, OutputPart
 
 RED = (1.0, 0.0, 0.0)
 CAMERA = Camera(eye=(0.0, 0.0, 5.0), target=(0.0, 0.0, 0.0), fov=32.0, width=320, height=240)
@@ -37,6 +39,7 @@ def test_a_ball_is_seen_as_large_as_it_is():
     assert len(xs) == pytest.approx(np.pi * (f * 0.4 / np.sqrt(5**2 - 0.4**2)) ** 2, rel=0.1)
 
 
+@pytest.mark.slow
 def test_one_looks_into_a_mold_and_a_funnel():
     """The body in the middle is red where it is seen; a solid ball around it would hide it."""
     ball = px.load("sphere", points=300)
@@ -86,7 +89,7 @@ def test_the_camera_of_a_turntable_sees_all_sides():
     lower, upper = np.array([-0.3, -0.05, -0.05]), np.array([0.3, 0.05, 0.05])
     output = OutputPart(width=160, height=120)
     for direction in ((1.0, 0.2, 0.0), (0.3, 0.5, 1.0)):
-        camera = framing(lower, upper, CameraPart(direction=direction, turntable=45.0), output)
+        camera = scene_camera(lower, upper, CameraPart(direction=direction, turntable=45.0), output)
         corners = np.array([[x, y, z] for x in (-0.3, 0.3) for y in (-0.05, 0.05) for z in (-0.05, 0.05)])
         reach = []
         for degrees in range(0, 360, 10):

@@ -12,7 +12,7 @@ import phyxel as px
 from phyxel.errors import SceneError
 from phyxel.run import Run
 from phyxel.run.redraw import Redrawing
-from tests.cli.test_app import phyxel, refused  # noqa: F401
+from tests.cli.command_line import refused
 
 SCENE = """
 seconds = 0.08
@@ -66,7 +66,7 @@ def test_a_run_keeps_every_state_and_is_drawn_from_them_as_it_was(finished, tmp_
     assert np.array_equal(played, kept)
 
 
-def test_render_draws_a_run_anew_and_leaves_it_alone(finished, tmp_path, phyxel):  # noqa: F811
+def test_render_draws_a_run_anew_and_leaves_it_alone(finished, tmp_path, phyxel):
     run = tmp_path / "run"
     shutil.copytree(finished, run)
     before = content(run)
@@ -87,7 +87,7 @@ def test_render_draws_a_run_anew_and_leaves_it_alone(finished, tmp_path, phyxel)
     assert Image.open(single).size == (160, 96)
 
 
-def test_render_says_what_is_wrong(finished, tmp_path, phyxel):  # noqa: F811
+def test_render_says_what_is_wrong(finished, tmp_path, phyxel):
     refused(phyxel("render", tmp_path), "no run there")
     refused(phyxel("render", finished, "--field", "stres"), 'did you mean "stress"')
     refused(phyxel("render", finished, "--mode", "slize"), 'did you mean "slice"')

@@ -8,7 +8,7 @@ import pytest
 
 from phyxel.errors import PhyxelError
 from phyxel.scene import Scene
-from phyxel.scene.body_tables import EventPart
+from phyxel.scene.event_tables import EventPart
 from phyxel.scene.performance import Performance
 from phyxel.world import World
 

@@ -165,6 +165,7 @@ def test_every_collider_arrives(scene_of):
     ]
 
 
+@pytest.mark.slow
 def test_a_mold_comes_from_a_shape_or_a_file(scene_of, tmp_path):
     ball = px.load("sphere", points=2000)
     np.savetxt(tmp_path / "cup.xyz", np.hstack([ball.positions, ball.normals]))
@@ -524,6 +525,7 @@ def test_the_gallery_has_the_demo():
     assert px.gallery("demo").fps == 60
 
 
+@pytest.mark.gallery
 @pytest.mark.parametrize("name", gallery_names())
 def test_every_gallery_scene_builds_at_reduced_size(name):
     scene = px.gallery(name)

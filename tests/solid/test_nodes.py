@@ -11,8 +11,7 @@ from phyxel.errors import PhyxelError
 from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.points.shapes import SHAPES, box_distance
 from phyxel.solid.nodes import Nodes, fitted_shape, sample_nodes
-from phyxel.solid.octants import Octants, classified
-from phyxel.solid.octree import HALVES, TOUCH, Kind, RootOctants, grow
+from phyxel.solid.octree import HALVES, TOUCH, Kind, Octants, RootOctants, classified, grow
 from phyxel.solid.quadrature import quadrature
 from phyxel.solid.solid import Solid
 

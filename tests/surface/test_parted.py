@@ -7,10 +7,10 @@ import pytest
 from scipy.spatial import cKDTree
 
 import phyxel as px
-from phyxel.cracks.crack import Crack
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Crack, Cracks
 from phyxel.cracks.grid import LevelGrid
-from phyxel.points.frames import tangents
+from phyxel.movers.phyxel_bodies import phyxels_of
+from phyxel.rotation import tangents
 from phyxel.surface.discs import OVERLAP, DiscShape, Rest
 from phyxel.surface.parted import Inner, Whole, parted
 
@@ -170,12 +170,12 @@ def opened(slit_shift=(0.0, 0.0, 0.0)):
     cracks.add(Crack.slit(cracks.grid, (0.05, 0, 0), (1, 0, 0), (0, -1, 0)))
     body.fracture = SimpleNamespace(cracks=cracks)
     surfels = body.surfels
-    model = world.phyxels.model
+    model = phyxels_of(world).model
     model.ensure_forces()
     u = np.where(X[:, :1] > 0.05, slit_shift, 0.0) / body.born.unit
     model.u.assign(u.astype(np.float32))
     model.now.gradient.zero_()
-    surfels.follow(model, 0, body.unit, body.origin)
+    surfels.follow(phyxels_of(world).motion(body))
     return body, cracks, surfels, whole
 
 

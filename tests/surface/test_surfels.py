@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.points.frames import tangents
+from phyxel.movers.phyxel_bodies import phyxels_of
+from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
+from tests.physics.matter import displace
 
 
 @pytest.fixture
@@ -17,8 +19,7 @@ def torus():
 
 
 def set_displacement(world, body, u):
-    world.phyxels.model.u.assign((u / body.unit).astype(np.float32))
-    world.phyxels.model._forces_known = False
+    displace(phyxels_of(world).model, u / body.unit)
     world.revision += 1
 
 
@@ -66,6 +67,7 @@ def test_tangents_are_right_handed():
     assert np.allclose((a * b).sum(axis=1), 0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_scan_of_134345_points_follows(models):
     body = px.Body(px.load(models / "igea.ply"), nodes=300, size=1.0)
     world = px.World(device="cpu")

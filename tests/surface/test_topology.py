@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.surface.topology import outside_probability
 
 
@@ -12,7 +13,8 @@ def box():
     world = px.World(gravity=(0, 0, 0), device="cpu")
     body = px.Body(px.load("box", points=500), nodes=1000)
     world.add(body)
-    return world.phyxels.model, body, outside_probability(world.phyxels.model)
+    model = phyxels_of(world).model
+    return model, body, outside_probability(model.matter.X, model.matter.near)
 
 
 def test_outside_is_what_the_equation_says(box):

@@ -1,6 +1,6 @@
 """Surfels that go where shape functions carry them: exactly, whichever way they are laid out."""
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,22 +8,16 @@ import warp as wp
 
 import phyxel as px
 from phyxel import device as dev
-from phyxel.contact.table import ColliderTable
 from phyxel.mls.shape_functions import ShapeFunctions
 from phyxel.surface.discs import DiscShape, Rest
+from phyxel.surface.motion import Motion
 from phyxel.surface.surfels import Surfels
 from phyxel.surface.woven import WARP, Shown, Woven, look_for_colliders, loom_of, weave_apart
+from tests.surface.motions import motion
 
 FIELDS = ("position", "axis_a", "axis_b", "normal")
 ROUNDING = 4e-6
 """In spacings: numbers up to 5 in single precision, 5 · 6e-8 each, in sums of some forty terms."""
-
-
-class Moved(NamedTuple):
-    """A body's nodes and what it meets."""
-
-    u: wp.array
-    colliders: object
 
 
 class Ball:
@@ -48,10 +42,8 @@ class Ball:
         some = np.arange(len(self.points)) if some is None else some
         return Woven(DiscShape.at_birth(self.rest(some)), self.nodes, self.shapes.at(self.points[some]), self.device)
 
-    def moved(self, u: np.ndarray, *colliders: px.Ground | px.Sphere) -> Moved:
-        table = ColliderTable([self.unit], wp.float32, self.device)
-        table.write(colliders, np.zeros((1, 3)), (0.0, 0.0), 0.0)
-        return Moved(wp.array(u.astype(np.float32), dtype=wp.vec3, device=self.device), table.table)
+    def moved(self, u: np.ndarray, *colliders: px.Ground | px.Sphere, **options: Any) -> Motion:
+        return motion(u, self.unit, self.device, *colliders, **options)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +68,7 @@ def test_an_affine_motion_carries_positions_axes_and_normals(ball):
     F = turn @ np.array([[1.3, 0.2, 0.0], [0.2, 0.8, 0.1], [0.0, 0.1, 1.1]])
     woven = ball.woven()
     shape = DiscShape.at_birth(ball.rest(np.arange(len(woven))))
-    woven.follow(ball.moved(ball.nodes @ (F - np.eye(3)).T), 0, ball.unit, np.array([1.0, 2.0, 3.0]))
+    woven.follow(ball.moved(ball.nodes @ (F - np.eye(3)).T, origin=(1.0, 2.0, 3.0)))
     x, a, b, n = read(woven)
     assert np.abs(x / ball.unit - shape.points @ F.T).max() < ROUNDING
     assert np.abs(a / ball.unit - shape.axis_a @ F.T).max() < ROUNDING
@@ -91,7 +83,7 @@ def test_surfels_go_by_phi_and_axes_by_its_gradient(ball):
     """x = X + Σ φ_I u_I and F a = a + Σ (a·∇φ_I) u_I, against the same sums in double."""
     woven, u = ball.woven(), uneven(ball)
     values, shape = ball.shapes.at(ball.points), DiscShape.at_birth(ball.rest(np.arange(len(ball.points))))
-    woven.follow(ball.moved(u), 0, 1.0, np.zeros(3))
+    woven.follow(motion(u, 1.0, ball.device))
     x, a, b, _ = read(woven)
     assert np.abs(x - (shape.points + values.values @ u)).max() < 1e-6
     slopes = [slope @ u for slope in values.gradients]
@@ -105,11 +97,11 @@ def test_order_and_number_of_surfels_change_no_bit(ball):
     Of a few only positions stay: they are larger discs."""
     moved = ball.moved(uneven(ball))
     whole = ball.woven()
-    whole.follow(moved, 0, ball.unit, np.zeros(3))
+    whole.follow(moved)
     shuffled = np.random.default_rng(0).permutation(len(ball.points))
     for some, fields in ((shuffled, 4), (shuffled[:5], 1), (shuffled[:2], 1)):
         woven = ball.woven(some)
-        woven.follow(moved, 0, ball.unit, np.zeros(3))
+        woven.follow(moved)
         for one, other in zip(read(whole)[:fields], read(woven)[:fields], strict=True):
             assert np.array_equal(one[some], other)
 
@@ -126,7 +118,7 @@ def test_surfels_in_any_order_are_woven_with_neighbours(ball):
 def test_blocks_of_a_warp_are_woven_alike(ball):
     """As on CUDA, thread by thread."""
     woven, moved = ball.woven(), ball.moved(uneven(ball), px.Ground(height=-0.2))
-    woven.follow(moved, 0, ball.unit, np.zeros(3))
+    woven.follow(moved)
     shape = DiscShape.at_birth(ball.rest(np.arange(len(woven))))
     loom = loom_of(shape, ball.nodes, ball.shapes.at(ball.points), WARP, ball.device)
     shown = Shown()
@@ -134,8 +126,8 @@ def test_blocks_of_a_warp_are_woven_alike(ball):
         setattr(shown, name, wp.zeros(len(woven), dtype=wp.vec3, device=ball.device))
     X = wp.array(ball.nodes.astype(np.float32), dtype=wp.vec3, device=ball.device)
     clear = wp.zeros(len(X), dtype=wp.vec4, device=ball.device)
-    dev.launch(look_for_colliders, len(X), [X, moved.u, moved.colliders, 0, clear], ball.device)
-    inputs = [WARP, loom, moved.u, clear, moved.colliders, 0, ball.unit, shown]
+    dev.launch(look_for_colliders, len(X), [X, moved.u, moved.walls.table, 0, clear], ball.device)
+    inputs = [WARP, loom, moved.u, clear, moved.walls.table, 0, ball.unit, shown]
     dev.launch(weave_apart, len(loom.surfel), inputs, ball.device)
     for one, other in zip(read(woven), read(shown), strict=True):
         assert np.abs(one - other).max() < 1e-6 * np.abs(one).max()
@@ -148,10 +140,10 @@ def test_colliders_keep_surfels_out_and_touch_no_other(ball, depth):
     pressed = ball.unit * (ball.points[1000] + (0.2 - depth) * ball.normals[1000])
     colliders = [px.Ground(height=-0.25 + depth * ball.unit), px.Sphere(at=pressed, radius=radius)]
     woven, u = ball.woven(), np.zeros_like(ball.nodes)
-    woven.follow(ball.moved(u), 0, ball.unit, np.zeros(3))
+    woven.follow(ball.moved(u))
     free = read(woven)[0]
     for collider in colliders:
-        woven.follow(ball.moved(u, collider), 0, ball.unit, np.zeros(3))
+        woven.follow(ball.moved(u, collider))
         kept = read(woven)[0]
         outside = [
             x[:, 1] - collider.height
@@ -168,8 +160,8 @@ def test_what_is_stretched_is_shown_in_pieces_and_what_is_not_as_it_is(ball):
     everyone = np.arange(len(ball.points))
     surfels = Surfels(ball.rest(everyone), ball.nodes, ball.device, values=ball.shapes.at(ball.points))
     for longer, count in ((1.0, 1), (1.9, 1), (2.9, 4)):
-        surfels.follow(ball.moved((longer - 1) * ball.nodes), 0, ball.unit, np.zeros(3))
+        surfels.follow(ball.moved((longer - 1) * ball.nodes))
         assert len(surfels) == count * len(everyone)
         assert (surfels.shown is surfels.carried) == (count == 1)
-    surfels.follow(ball.moved(-0.6 * ball.nodes), 0, ball.unit, np.zeros(3))
+    surfels.follow(ball.moved(-0.6 * ball.nodes))
     assert len(surfels) < 0.7 * len(everyone), "squeezed to 0.4, pairs are one"

@@ -7,7 +7,7 @@ import numpy as np
 
 from phyxel.scene import Scene
 from phyxel.view import commands
-from phyxel.view.live import Live
+from phyxel.view.live_world import LiveWorld, Play
 from phyxel.view.pace import PERIOD, Pace
 from phyxel.world import World
 
@@ -36,53 +36,56 @@ class Listener:
         return [message for _, message in self.told if message["kind"] == kind]
 
 
+class Watched(LiveWorld):
+    """Writes down how things stand before every tick."""
+
+    def __init__(self, scene: Scene, hub: Listener, pace: Pace) -> None:
+        super().__init__(scene, hub, "cpu", pace)
+        self.seen: dict[float, list[np.ndarray]] = {}
+
+    def tick(self, play: Play) -> None:
+        self.note()
+        super().tick(play)
+
+    def note(self) -> None:
+        assert self.world is not None
+        self.seen[self.world.time] = stand(self.world)
+
+
 class Driven:
     """The live world of a scene, update by update, by a clock of its own."""
 
     def __init__(self, scene: Scene) -> None:
         self.now = 0.0
         self.hub = Listener()
-        self.live = Live(scene, self.hub, "cpu")
-        self.live._pace = Pace(lambda: self.now)
-        self.seen: dict[float, list[np.ndarray]] = {}
-        """how things stood at the ends of ticks, with all that happened then"""
-        self.live._build(scene)
-        self._watch()
+        self.live = Watched(scene, self.hub, Pace(lambda: self.now))
+        self.live.build(scene)
 
     @property
     def world(self) -> World:
         assert self.live.world is not None
         return self.live.world
 
-    def _watch(self) -> None:
-        """Write down how things stand before every tick."""
-        tick = self.live._tick
-
-        def watched(play: Any) -> None:
-            self.note()
-            tick(play)
-
-        self.live._tick = watched  # type: ignore[method-assign]
-
-    def note(self) -> None:
-        self.seen[self.world.time] = stand(self.world)
+    @property
+    def seen(self) -> dict[float, list[np.ndarray]]:
+        """How things stood at the ends of ticks, with all that happened then."""
+        return self.live.seen
 
     def ask(self, page: int = 1, **what: Any) -> None:
         """Let the world hear a command at once."""
-        before = self.live._play
-        self.live._obey(page, commands.checked(what))
-        if self.live._play is not before:
+        before = self.live.play
+        self.live.obey(page, commands.checked(what))
+        if self.live.play is not before:
             self.seen.clear()
 
     def go_on(self, updates: int = 1) -> None:
         for _ in range(updates):
             self.now += PERIOD
-            assert self.live._play is not None
-            self.live._go_on(self.live._play)
+            self.live.go_on()
 
     def saved(self) -> Scene:
         """What a page gets that asks for the scene."""
-        self.note()
+        self.live.note()
         self.ask(do="save")
         text = base64.b64decode(self.hub.of("file")[-1]["base64"]).decode()
         return Scene.parse(text, "saved")

@@ -1,7 +1,7 @@
 """A show without a world, for tests of what is between it and the pages."""
 
 import threading
-import time
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,7 @@ def snapshot(frame: int, surfels: int = 10) -> Snapshot:
     return Snapshot({"frame": frame, "time": frame / 60}, (DrawnThing("body", "surfels", {"count": surfels}, blobs),))
 
 
-def until(condition, seconds=5.0):
-    """Wait for something that happens on another thread."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
-
-
-class StandIn:
+class IdleShow:
     """Shows a new snapshot 100 times a second and writes down what pages do."""
 
     def __init__(self, hub: Hub, surfels: int = 10) -> None:
@@ -34,7 +26,7 @@ class StandIn:
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.frame = 0
-        self.asked: list[tuple[int, object]] = []
+        self.asked: list[tuple[int, Any]] = []
         self.here: list[int] = []
         self.left: list[int] = []
 

@@ -1,5 +1,6 @@
 """What pages send: commands are understood, everything else is one clear error."""
 
+import itertools
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from phyxel.errors import PhyxelError
 from phyxel.view import commands
+from phyxel.view.commands import coalesced
 
 AIM = {"ray": [0, 0, 1], "way": [0.0, 0.1, -1.0]}
 GOOD = [
@@ -86,6 +88,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text() | anything.map(json.dumps) | st.tuples(st.sampled_from(GOOD), st.dictionaries(
     st.sampled_from(["do", "n", "ray", "way", "body", "numbers", "on", "value"]), anything)).map(
@@ -96,3 +99,17 @@ def test_nothing_but_phyxel_errors_ever_comes_of_a_message(text):
         assert command.do in {known["do"] for known in GOOD} and commands.checked(json.loads(text)) == command
     except PhyxelError as error:
         assert str(error)
+
+
+def test_many_moves_of_a_pointer_or_a_slider_are_one():
+    def heard(page, **what):
+        return page, commands.checked(what)
+
+    pulls = [heard(1, do="pull", ray=[0, 0, k], way=[0, 0, -1], n=k) for k in range(100)]
+    moves = [heard(2, do="material", body="bear", numbers={name: 10.0}) for name in ("young", "density", "young")]
+    mixed = [one for pair in itertools.zip_longest(pulls, moves) for one in pair if one is not None]
+    (first, pulled), (second, moved), last = coalesced([*mixed, heard(1, do="let_go")])
+    assert (first, pulled.n, pulled.ray[2], second, last[1].do) == (1, 99, 99, 2, "let_go")
+    assert moved.numbers == {"young": 10.0, "density": 10.0}
+    grabs = [heard(1, do="grab", ray=[0, 0, 1], way=[0, 0, -1], ahead=[0, 0, -1]), *pulls, heard(1, do="let_go")] * 2
+    assert [command.do for _, command in coalesced(grabs)] == ["grab", "pull", "let_go"] * 2

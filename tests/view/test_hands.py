@@ -5,7 +5,7 @@ import pytest
 
 from phyxel.errors import PhyxelError
 from phyxel.scene import Scene
-from phyxel.scene.body_tables import MeltPart
+from phyxel.scene.event_tables import MeltPart
 from phyxel.view import commands as do
 from phyxel.view.hands import Hands, size_of
 from phyxel.view.journal import Journal
@@ -102,7 +102,7 @@ CLOTH = scene("particles", "cloth", material='{ preset = "latex", drag = 3.0 }',
     ("text", "sizes", "seconds"),
     [
         (scene() + GROUND, 2, 1.2),
-        (scene("modal") + GROUND, 2, 1.2),
+        pytest.param(scene("modal") + GROUND, 2, 1.2, marks=pytest.mark.slow),
         (scene("galerkin", nodes=40), 0.4, 0.3),
         (CLOTH, 2, 1.2),
     ],
@@ -148,7 +148,7 @@ def test_jerks_do_not_tear_the_numbers_apart_and_play_again_to_the_bit():
     assert (again.bodies[0].positions == room.body.positions).all()
 
 
-@pytest.mark.parametrize("model", ["phyxel", "modal"])
+@pytest.mark.parametrize("model", ["phyxel", pytest.param("modal", marks=pytest.mark.slow)])
 def test_a_pinned_body_stretches_to_a_pointer_far_away_and_comes_back(model):
     room = Room(scene(model, nodes=80))
     room.hands.pin(do.Pin(do="pin", **room.aim(room.front(lambda x: x[:, 1]))))

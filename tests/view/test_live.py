@@ -2,14 +2,20 @@
 
 import base64
 import itertools
+import random
+import threading
 import time
 
 import numpy as np
 import pytest
 
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.scene import Scene
 from phyxel.view import commands
-from phyxel.view.live import Live, coalesced
+from phyxel.view.hub import Hub
+from phyxel.view.live import Live
+from tests.view.boxes import BOX, DEEDS
+from tests.view.waiting import wait_for
 
 BEAR = """
 seconds = 0.1
@@ -27,7 +33,7 @@ kind = "ground"
 AIM = {"ray": [0.0, 0.4, 5.0], "way": [0.0, 0.0, -1.0]}
 
 
-class Hub:
+class Listening:
     """Keeps what pages would get."""
 
     pages = (1, 2)
@@ -47,19 +53,11 @@ class Hub:
         return [message for to, message in list(self.told) if message["kind"] == kind and page in (None, to)]
 
 
-def wait_for(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.002)
-    return found
-
-
 class Pages:
     """A live world and the pages that ask things of it."""
 
     def __init__(self, text=BEAR):
-        self.hub = Hub()
+        self.hub = Listening()
         self.live = Live(Scene.parse(text, "jelly"), self.hub, "cpu")
         self.count = itertools.count(1)
         self.live.start()
@@ -99,7 +97,7 @@ def height(body):
 
 def test_softer_sags_more_restart_keeps_the_material_and_reset_restores(pages):
     ask, hub = pages.ask, pages.hub
-    first, stiff = pages.bear.birth.copy(), []
+    first, stiff = pages.bear.positions, []
     for young in (3e4, 6e3):
         ask(do="material", body="bear", numbers={"young": young})
         pages.live_on(1.0)
@@ -120,6 +118,7 @@ def test_softer_sags_more_restart_keeps_the_material_and_reset_restores(pages):
     assert scene["bodies"][0]["material"]["young"] == 3e4 and scene["paused"] and not hub.of("notice")
 
 
+@pytest.mark.slow
 def test_what_melts_spreads_and_what_was_done_is_saved_as_a_scene_that_does_the_same(pages):
     ask, hub = pages.ask, pages.hub
     pages.live_on(0.1)
@@ -202,7 +201,7 @@ def test_a_blow_up_is_told_and_reset_goes_on(pages, monkeypatch, fault):
         raise fault
 
     broken, hub = pages.live.world, pages.hub
-    monkeypatch.setattr(broken.phyxels, "advance", explode)
+    monkeypatch.setattr(phyxels_of(broken), "advance", explode)
     assert (str(fault) or "FloatingPointError") in wait_for(lambda: hub.of("blown"))[0]["text"]
     pages.ask(do="melt", body="bear", wait=False)
     assert "reset" in wait_for(lambda: hub.of("notice"))[0]["text"]
@@ -214,6 +213,7 @@ def test_a_blow_up_is_told_and_reset_goes_on(pages, monkeypatch, fault):
     assert len(hub.of("blown", page=None)) == 2 and hub.of("scene")
 
 
+@pytest.mark.slow
 def test_another_model_is_another_world_and_one_that_cannot_be_changes_nothing(pages):
     ask, hub = pages.ask, pages.hub
     ask(do="material", body="bear", numbers={"young": 2e4, "strength": 1e5})
@@ -244,15 +244,45 @@ def test_a_page_that_goes_lets_go(pages):
     assert not world.bodies[0].handles
 
 
-def test_many_moves_of_a_pointer_or_a_slider_are_one():
-    def heard(page, **what):
-        return page, commands.checked(what)
+def ask(live, page, **what):
+    live.ask(page, commands.checked(what))
 
-    pulls = [heard(1, do="pull", ray=[0, 0, k], way=[0, 0, -1], n=k) for k in range(100)]
-    moves = [heard(2, do="material", body="bear", numbers={name: 10.0}) for name in ("young", "density", "young")]
-    mixed = [one for pair in itertools.zip_longest(pulls, moves) for one in pair if one is not None]
-    (first, pulled), (second, moved), last = coalesced([*mixed, heard(1, do="let_go")])
-    assert (first, pulled.n, pulled.ray[2], second, last[1].do) == (1, 99, 99, 2, "let_go")
-    assert moved.numbers == {"young": 10.0, "density": 10.0}
-    grabs = [heard(1, do="grab", ray=[0, 0, 1], way=[0, 0, -1], ahead=[0, 0, -1]), *pulls, heard(1, do="let_go")] * 2
-    assert [command.do for _, command in coalesced(grabs)] == ["grab", "pull", "let_go"] * 2
+
+@pytest.mark.slow
+def test_pages_come_grab_and_go_while_worlds_come_and_go(capfd):
+    """Sixteen pages at once, from many threads, also while a world is built."""
+    hub = Hub()
+    live = Live(Scene.parse(BOX), hub, "cpu")
+    live.start()
+
+    def page(number):
+        luck = random.Random(number)
+        for turn in range(2):
+            live.joined(number)
+            for deed in luck.choices(DEEDS, k=6):
+                ask(live, number, **deed)
+            if number % 4 == 0:
+                ask(live, number, do=luck.choice(["restart", "reset"]))
+            ask(live, number, do="melt", body=luck.choice(["a", "a-2", "nobody"]) if turn == 1 else "nobody")
+            live.gone(number)
+
+    pages = [threading.Thread(target=page, args=(number,)) for number in range(16)]
+    for one in pages:
+        one.start()
+    for one in pages:
+        one.join()
+    ask(live, 99, do="reset")
+    wait_for(lambda: 99 in live.live_world.heard and live.world is not None and live.world.time > 0.02, 60)
+    live.stop()
+    assert not live.running and live.live_world.blown is None
+    assert not live.live_world.heard.keys() - {99} and not live.world.bodies[0].handles and not live.world.fields
+    assert capfd.readouterr().err == ""
+
+
+def test_it_can_be_stopped_before_and_while_it_is_built():
+    live = Live(Scene.parse(BOX), Hub(), "cpu")
+    live.stop()
+    live = Live(Scene.parse(BOX), Hub(), "cpu")
+    live.start()
+    live.stop()
+    assert not live.running

@@ -14,8 +14,8 @@ from phyxel.view.frames import frames_of
 from phyxel.view.hub import Hub
 from phyxel.view.messages import read
 from phyxel.view.playback import Log, Playback, recording_of
-from tests.view.idle import until
 from tests.view.records import decoded
+from tests.view.waiting import wait_for
 
 SCENE = """
 title = "A ball falls beside a stone"
@@ -87,7 +87,7 @@ class Watcher:
         return next((one for one in reversed(self.look().told) if one["kind"] == kind), {})
 
     def until_time(self, time):
-        until(lambda: self.look().times and self.times[-1] == pytest.approx(time))
+        wait_for(lambda: self.look().times and self.times[-1] == pytest.approx(time))
 
 
 @pytest.mark.parametrize("kept", ["points", "states"])
@@ -123,21 +123,21 @@ def test_it_plays_to_the_end_and_can_be_sought(run):
         assert scene["mode"] == "run" and scene["duration"] == 0.5 and scene["title"].startswith("A ball")
         assert history["kinetic"] == [row["kinetic"] for row in rows]
         assert history["volume"][0] == 1.0
-        until(lambda: watcher.last("scene")["paused"])
+        wait_for(lambda: watcher.last("scene")["paused"])
         watcher.until_time(0.5)
         assert watcher.times == sorted(watcher.times) and len(watcher.times) >= 5
         watcher.ask(do="seek", time=0.26, n=3)
         watcher.until_time(0.25)  # the last frame up to then
-        until(lambda: watcher.last("numbers")["kinetic"] == rows[5]["kinetic"])
+        wait_for(lambda: watcher.last("numbers")["kinetic"] == rows[5]["kinetic"])
         watcher.ask(do="step")
         watcher.until_time(0.3)
         watcher.ask(do="seek", time=-5)
         watcher.until_time(0.0)
         watcher.ask(do="melt", body="ball")
-        until(lambda: "not touched" in watcher.last("notice").get("text", ""))
+        wait_for(lambda: "not touched" in watcher.last("notice").get("text", ""))
         watcher.ask(do="speed", factor=0.05)
         watcher.ask(do="pause", on=False)
-        until(lambda: watcher.last("scene")["speed"] == 0.05 and not watcher.last("scene")["paused"])
+        wait_for(lambda: watcher.last("scene")["speed"] == 0.05 and not watcher.last("scene")["paused"])
         watcher.ask(do="restart")
         watcher.until_time(0.0)
 
@@ -149,7 +149,7 @@ def test_lost_and_broken_frames_are_said_and_passed_over(run):
     with (run / "run.jsonl").open("a") as log:
         log.write('{"frame": 11, "ti')
     with Watcher(run) as watcher:
-        until(lambda: watcher.last("scene")["paused"])
+        wait_for(lambda: watcher.last("scene")["paused"])
         watcher.until_time(0.5)
         assert not {0.0, 0.15, 0.25} & set(watcher.times)
         said = " ".join(one["text"] for one in watcher.told if one["kind"] == "notice")

@@ -6,7 +6,7 @@ import random
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,19 +14,23 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import phyxel as px
+from phyxel.scene import Scene
 from phyxel.view import server as serving
 from phyxel.view.hub import MOST_UNSEEN, Hub
+from phyxel.view.live import Live
 from phyxel.view.messages import read
+from phyxel.view.page_files import page_files
 from phyxel.view.server import MOST_COMMANDS, MOST_PAGES, Server
-from phyxel.view.template import page_files
-from tests.view.idle import StandIn, until
+from tests.view.boxes import BOX, DEEDS
+from tests.view.idle import IdleShow
+from tests.view.waiting import wait_for
 
 
 @contextmanager
 def served(surfels=10, **options):
     """A server with a stand-in for the world behind it."""
     hub = Hub()
-    show = StandIn(hub, surfels)
+    show = IdleShow(hub, surfels)
     with Server(show, hub, **options) as server:
         server.hub, server.show = hub, show
         yield server
@@ -116,13 +120,13 @@ def test_ports():
     with served() as first, served() as second:
         assert first.port != second.port
         with pytest.raises(px.PhyxelError, match=f"port {first.port}.*--port"):
-            Server(StandIn(Hub()), Hub(), port=first.port)
+            Server(IdleShow(Hub()), Hub(), port=first.port)
         taken = second.port
     with served(port=taken) as again:  # it is free again at once
         assert again.port == taken
     for host, words in (("203.0.113.7", "not an address of this machine"), ("no host", "no such address")):
         with pytest.raises(px.PhyxelError, match=words):
-            Server(StandIn(Hub()), Hub(), host=host)
+            Server(IdleShow(Hub()), Hub(), host=host)
 
 
 def test_when_it_stops_nothing_is_left():
@@ -135,7 +139,7 @@ def test_when_it_stops_nothing_is_left():
         assert one.show.left == [1]
         with pytest.raises(OSError):
             socket.create_connection((one.host, one.port), timeout=1)
-    until(lambda: set(threading.enumerate()) <= before)
+    wait_for(lambda: set(threading.enumerate()) <= before)
 
 
 # Pages
@@ -237,14 +241,14 @@ def test_a_page_is_told_the_scene_and_shown_what_is_new(server):
         # What is kept by the page is sent once: these could not be read without.
         assert all(one.parts[0].blobs["colors"].key == "grey" for one in seen)
         assert server.show.asked[0][1].on is True
-    until(lambda: server.show.left == [1])
+    wait_for(lambda: server.show.left == [1])
 
 
 def test_who_says_what_it_has_seen_gets_no_more_than_it_can_draw(server):
     with page(server) as live:
         first = frames(live, 1)[0].about["frame"]
         live.send(json.dumps({"do": "seen", "frame": first}))
-        until(lambda: server.show.frame > first + 30)
+        wait_for(lambda: server.show.frame > first + 30)
         waiting = []
         with pytest.raises(TimeoutError):
             while True:
@@ -298,7 +302,7 @@ def test_random_bytes_and_huge_frames_stop_nothing(server):
     with page(server) as live, pytest.raises(ConnectionClosed):
         live.send(iter(["x" * 1000] * 200))  # no frame is large, the message is
         frames(live, 1000)
-    until(lambda: not server.hub.pages)
+    wait_for(lambda: not server.hub.pages)
     goes_on(server)
 
 
@@ -331,14 +335,14 @@ def test_many_connections_and_half_open_ones(server):
     for one in idle[::2]:
         one.sendall(b"GET /live HTTP/1.1\r\nHost:")
     lives = [page(server).__enter__() for _ in range(MOST_PAGES)]
-    until(lambda: len(server.hub.pages) == MOST_PAGES)
+    wait_for(lambda: len(server.hub.pages) == MOST_PAGES)
     with page(server) as more, pytest.raises(ConnectionClosed) as ended:
         more.recv(timeout=5)
     assert ended.value.rcvd.code == 1013 and "pages" in ended.value.rcvd.reason
     for live in lives:
         frames(live, 1)
         live.socket.close()  # gone without a word
-    until(lambda: not server.hub.pages)
+    wait_for(lambda: not server.hub.pages)
     assert sorted(server.show.left) == sorted(server.show.here)
     goes_on(server)
     began = time.monotonic()
@@ -352,8 +356,8 @@ def test_who_does_not_read_is_left_and_holds_no_memory(monkeypatch):
     monkeypatch.setattr(serving, "PATIENCE", 0.5)
     with served(surfels=200_000) as server, socket.create_connection((server.host, server.port)) as raw:
         raw.sendall(handshake(server))
-        until(lambda: server.hub.pages)
-        until(lambda: not server.hub.pages, 10)  # 3.2 MB each: more than sockets hold
+        wait_for(lambda: server.hub.pages)
+        wait_for(lambda: not server.hub.pages, 10)  # 3.2 MB each: more than sockets hold
         goes_on(server)
 
 
@@ -373,3 +377,76 @@ def test_what_was_shown_can_be_saved_from_the_page(server):
         assert body.startswith(b"<!doctype html>")
         assert get(server, "/saved/other.html")[0] == 404
     assert not server.show.asked
+
+
+@contextmanager
+def a_real_world():
+    hub = Hub()
+    live = Live(Scene.parse(BOX), hub, "cpu")
+    with Server(live, hub) as server:
+        wait_for(lambda: live.world is not None, 60)
+        yield server, live
+
+
+def lives_on(live):
+    """The clock of whatever world is played advances."""
+    world, before = live.world, live.world.time
+    wait_for(lambda: live.world is not world or world.time > before, 30)
+
+
+def read_all(page):
+    with suppress(ConnectionClosed):
+        for _ in page:
+            pass
+
+
+HOSTILE = [
+    "", "{", "[" * 4000, '{"do":' * 600, "null", "1e999", '{"do": "gravity", "value": [0, NaN, 0]}',
+    '{"do": "gravity", "value": [0, Infinity, 0]}', '{"do": "gravity", "value": [0, 1e400, 0]}',
+    '{"do": "model", "body": "a", "model": "phyxel", "nodes": 999999999999999999999999}',
+    '{"do": "pause", "on": "yes"}', '{"do": "melt", "body": "\\ud800"}', '{"do": "melt", "body": "' + "ä" * 150 + '"}',
+    '{"do": "material", "body": "a", "numbers": {"young": -1e12}}',
+    '{"do": "material", "body": "a", "numbers": {"young": 1e11, "density": 1e-9}}',
+    '{"do": "material", "body": "a", "numbers": {"young": 1e-12, "density": 1e12}}',
+    '{"do": "_hear"}', '{"do": "joined"}', '{"do": "speed", "factor": 0}',
+    '{"do": "seek", "time": 3}', '{"do": "loop", "on": true}', '{"do": "n\\u0000"}',
+    '{"do": "cut", "ray": [0, 0.1, 2], "way": [0, 0, -1], "to_way": [0, 0, -1]}',
+    '{"do": "grab", "ray": [1e12, 1e12, 1e12], "way": [1e-8, 0, 0], "ahead": [0, 1e12, 0]}',
+    b"\x00\xff\xfe", b"",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_hostile_guests_do_not_stop_a_real_world(capfd):
+    with a_real_world() as (server, live):
+        rows = [info[4][0] for info in socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)]
+        assert rows == ["127.0.0.1"] == [server._socket.getsockname()[0]]
+        address = f"ws://127.0.0.1:{server.port}/live"
+        slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
+        for one in slow:
+            one.sendall(b"GET /live HTTP/1.1\r\nHost: 127.0")  # and never more
+        luck = random.Random(5)
+        with connect(address, max_size=None, compression=None, proxy=None) as page:
+            for message in HOSTILE:
+                page.send(message)
+            page.send(luck.randbytes(2000))
+            lives_on(live)
+        with connect(address, max_size=None, compression=None, proxy=None) as page, pytest.raises(ConnectionClosed):
+            page.send("x" * 2_000_000)
+            while True:
+                page.recv(timeout=10)
+        lives_on(live)
+        with connect(address, max_size=None, compression=None, proxy=None) as page:
+            threading.Thread(target=read_all, args=(page,), daemon=True).start()
+            for n in range(200):  # as many as are heard at once, far more than there is time for
+                page.send(json.dumps({**luck.choice([*DEEDS, {"do": "reset"}, {"do": "drop"}]), "n": n}))
+            lives_on(live)
+            page.socket.close()
+        lives_on(live)
+        wait_for(lambda: live.waiting == 0, 60)
+        wait_for(lambda: not live.world.bodies[0].handles and not live.world.fields, 30)  # gone, so let go
+        lives_on(live)
+        for one in slow:
+            one.close()
+    assert not live.running
+    assert "Traceback" not in capfd.readouterr().err

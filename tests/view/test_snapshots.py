@@ -13,8 +13,7 @@ from phyxel.points.splats import CENTRE, QUATERNION, SIZES, rotation_matrices
 from phyxel.view.messages import DrawnThing
 from phyxel.view.snapshots import Snapshots
 from phyxel.view.values import at_rest
-from tests.export.test_clouds_and_meshes import write_cube
-from tests.export.test_splats import PLACED, SHIFT, STRETCH, deform
+from tests.export.bodies import PLACED, SHIFT, STRETCH, deform, write_cube
 from tests.points.test_splats import ply
 from tests.points.test_splats import splat_columns as written
 from tests.view.records import RECORD, decoded
@@ -145,7 +144,7 @@ def test_splats_are_those_that_files_have(tmp_path):
     path.write_bytes(ply(written()))
     body = px.Body(px.load(path, up="z"), nodes=200, material=SOFT, **PLACED)
     deform(body, STRETCH, SHIFT)
-    (part,) = Snapshots(body._world).snapshot(0).parts
+    (part,) = Snapshots(body.world).snapshot(0).parts
     assert part.kind == "splats"
     rows = np.frombuffer(part.blobs["records"].data, [("x", "<f4", 3), ("c", "<f2", 6), ("rgba", "u1", 4)])
     columns = splat_columns(body)
@@ -245,9 +244,11 @@ def test_wrong_wishes_are_refused_in_words_and_change_nothing():
 
 def test_the_first_camera_sees_the_body_or_is_the_scene_s():
     text = 'seconds = 1\n[[body]]\nshape = "sphere"\npoints = 500\nnodes = 60\nat = [5, 1, 0]\n'
-    told = px.Scene.parse(text + "[camera]\neye = [5, 9, 0.5]\nfov = 20\n").performance()
-    assert Snapshots(told).camera()["eye"] == [5, 9, 0.5] and Snapshots(told).camera()["fov"] == 20
-    camera = Snapshots(told.world).camera()
+    scene = px.Scene.parse(text + "[camera]\neye = [5, 9, 0.5]\nfov = 20\n")
+    world = scene.world()
+    told = Snapshots(world, scene.content).camera()
+    assert told["eye"] == [5, 9, 0.5] and told["fov"] == 20
+    camera = Snapshots(world).camera()
     way = np.subtract([5, 1, 0], camera["eye"])
     ahead = np.subtract(camera["target"], camera["eye"])
     assert way @ ahead > 0.95 * np.linalg.norm(way) * np.linalg.norm(ahead) and camera["fov"] == 32

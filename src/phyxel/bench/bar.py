@@ -29,9 +29,11 @@ CASES = (
 )
 """nodes, Young's modulus [Pa], simulated seconds (wall time is scaled to one), rounds: medians are reported"""
 FPS = 60
+"""At which the tip is looked at."""
 RIGHT_TIP = -0.0251
 """mean tip at E = 1e7 by beam theory [m]"""
 PEER_TIMEOUT = 400.0
+"""[s]"""
 MOST_NODES = {"mujoco": 20_000}
 """what a peer cannot build in minutes is not asked of it"""
 

@@ -21,6 +21,7 @@ from phyxel.view.messages import read
 WARM = 3.0
 """Seconds before it counts: kernels are loaded, the machine is awake."""
 PULLS = 40
+"""Of a median."""
 AMPLITUDE = 0.1
 """How far a pull goes, over the distance of the eye."""
 

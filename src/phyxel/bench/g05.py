@@ -1,10 +1,8 @@
-"""G05 Table I: modal bodies in real time, physics and surface; their preparation. And G04 Table 1: the elastic step of
-the Galerkin model."""
+"""G05 Table I: modal bodies in real time, physics and surface; their preparation."""
 
 from __future__ import annotations
 
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -12,17 +10,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from phyxel.bench.registry import BenchSetting, Result
+from phyxel.bench.registry import BenchSetting, Result, median_seconds
 from phyxel.bench.scenes import timed_command
 from phyxel.body import Body
 from phyxel.material import Material
+from phyxel.models.kind import KINDS
 from phyxel.points.load import load
 from phyxel.world import World
 
 STEP = 0.01
 """[s], the papers' step"""
-STEPS = 100
-ROUNDS = 3
+STEPS, ROUNDS = 100, 3
+"""Steps of a median, and medians of which the least counts."""
 PREPARED = 60.0
 """Seconds that all preparation of Igea may take; the paper needed up to 11 minutes."""
 JELLY = Material(young=1e6, poisson=0.4, density=1000.0, damping=1e-3)
@@ -46,7 +45,7 @@ class TableRow:
 
     def body(self, setting: BenchSetting, model: str, material: Material = JELLY) -> Body:
         path = None if self.scan is None else setting.model(self.scan)
-        options = {"modes": self.modes} if model == "modal" else {}
+        options = {"modes": self.modes} if "modes" in KINDS[model].options else {}
         cloud = load(self.shape if path is None else str(path), points=self.points)
         return Body(cloud, material=material, nodes=self.nodes, model=model, size=1.0, **options)  # type: ignore[arg-type]
 
@@ -58,10 +57,6 @@ G05 = (
     TableRow("rabbit", "stanford-bunny.obj", "bear", 67_038, 1_251, 0.019),
     TableRow("santa", None, "bear", 75_781, 1_150, 0.028, modes=128, aim=8e-3),
 )
-G04 = (
-    TableRow("bar", None, "bar", 6_144, 64, 0.01579),
-    TableRow("max", "max-planck.obj", "bust", 15_002, 251, 0.06787, aim=14e-3),
-)
 
 
 def g05(setting: BenchSetting) -> Iterator[Result]:
@@ -69,16 +64,7 @@ def g05(setting: BenchSetting) -> Iterator[Result]:
     for row in G05:
         start = time.perf_counter()
         world = held(row.body(setting, "modal"), setting)
-        yield _measured(f"g05-{row.name}", world, row, {"start [s]": round(time.perf_counter() - start, 1)})
-
-
-def g04(setting: BenchSetting) -> Iterator[Result]:
-    """Galerkin bodies, the same way; and then such that crack."""
-    from phyxel.bench.cracks import steps
-
-    for row in G04:
-        yield _measured(f"g04-{row.name}", held(row.body(setting, "galerkin"), setting), row, {})
-    yield from steps(setting)
+        yield measured(f"g05-{row.name}", world, row, {"start [s]": round(time.perf_counter() - start, 1)})
 
 
 def modes(setting: BenchSetting) -> Iterator[Result]:
@@ -122,7 +108,8 @@ def pulled_axis(body: Body) -> int:
     return 0 if body.name.startswith("bar") else 1
 
 
-def _measured(name: str, world: World, row: TableRow, details: dict[str, float]) -> Result:
+def measured(name: str, world: World, row: TableRow, details: dict[str, float]) -> Result:
+    """A step with all surfels, and without."""
     step = partial(world.advance, STEP)
     seconds = min(_median(world, step) for _ in range(ROUNDS))  # the quietest of some: neighbours share the cores
     physics = min(_median(world, step, surface=False) for _ in range(ROUNDS))
@@ -140,10 +127,4 @@ def _median(world: World, step: Callable[[], None], surface: bool = True) -> flo
             _ = world.bodies[0].surface
         world.synchronize()
 
-    whole()
-    seconds = []
-    for _ in range(STEPS):
-        start = time.perf_counter()
-        whole()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+    return median_seconds(whole, STEPS)

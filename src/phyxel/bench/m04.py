@@ -5,20 +5,21 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from phyxel.bench.registry import BenchSetting, Result
+from phyxel.bench.registry import BenchSetting, Result, median_seconds
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.material import Material
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.points.load import load
 from phyxel.world import World
 
-EVALUATIONS = 20
-FRAMES = 60
+EVALUATIONS, FRAMES = 20, 60
+"""Force evaluations a frame, as in the paper, and frames of a median."""
 STEP = 0.01
 """[s], the paper's implicit step"""
 ROWS = ((200, 10_000, 0.015, 0.022, 0.022), (400, 20_000, 0.035, 0.060, 0.050))
@@ -35,10 +36,10 @@ def m04(setting: BenchSetting) -> Iterator[Result]:
         for phyxels, surfels, paper_physics, paper_implicit, paper_pictures in ROWS:
             world = _falling(source, phyxels, surfels, setting, "leapfrog")
             label = f"m04-{subject}-{phyxels}-{surfels // 1000}k"
-            nodes = {"phyxels": len(world.phyxels.model), "surfels": len(world.bodies[0].surface)}
+            nodes = {"phyxels": len(phyxels_of(world).model), "surfels": len(world.bodies[0].surface)}
             yield Result(f"{label}-physics", _physics(world), "s/frame", paper=paper_physics, details=nodes)
             stiff = _falling(source, phyxels, surfels, setting, "implicit")
-            seconds = _median(partial(stiff.advance, STEP), FRAMES)
+            seconds = median_seconds(partial(stiff.advance, STEP), FRAMES)
             yield Result(f"{label}-implicit", seconds, "s/frame", paper=paper_implicit, details=nodes)
             yield Result(f"{label}-pictures", _pictures(world), "s/frame", paper=paper_pictures, details=nodes)
 
@@ -51,12 +52,12 @@ def surface(setting: BenchSetting) -> Iterator[Result]:
         ("134k", "bear" if scan is None else str(scan), 800, 134_345, 15e-3),
     ):
         world = _falling(source, phyxels, surfels, setting, "leapfrog")
-        seconds = _median(partial(_moved_surface, world), FRAMES)
+        seconds = median_seconds(partial(_moved_surface, world), FRAMES)
         yield Result(f"surface-{label}", seconds, "s/frame", peer=aim, peer_name="aim", details=_shown(world))
         body = world.bodies[0]
-        world.phyxels.model.u.assign((2.0 * (body.reference - body.centre) / body.unit).astype(np.float32))
-        world.phyxels.model.shape_changed()
-        seconds = _median(partial(_moved_surface, world), FRAMES)
+        phyxels_of(world).model.u.assign((2.0 * (body.reference - body.centre) / body.unit).astype(np.float32))
+        phyxels_of(world).model.shape_changed()
+        seconds = median_seconds(partial(_moved_surface, world), FRAMES)
         yield Result(f"surface-{label}-split", seconds, "s/frame", details=_shown(world))
 
 
@@ -80,7 +81,7 @@ def _physics(world: World) -> float:
     """Median seconds for a frame of 20 force evaluations, everything the world does for it included."""
     seconds = []
     for _ in range(FRAMES):
-        frame = EVALUATIONS * (1 - 1e-9) * world.phyxels.model.stable_step()
+        frame = EVALUATIONS * (1 - 1e-9) * phyxels_of(world).model.stable_step()
         before = world.steps
         start = time.perf_counter()
         world.advance(frame)
@@ -92,29 +93,18 @@ def _physics(world: World) -> float:
 
 def _pictures(world: World) -> float:
     """Median seconds for following the surface and drawing it at 640 × 480, ground and shadow included."""
-    from phyxel.render.stage import Stage
-    from phyxel.scene.body_tables import CameraPart, OutputPart
+    from phyxel.render.stage import stage
 
-    stage = Stage.around(world, CameraPart(), OutputPart(width=640, height=480))
+    drawn = stage(world, width=640, height=480)
 
     def draw() -> None:
         _moved_surface(world)
-        stage.draw(world)
+        drawn.draw(world)
 
-    return _median(draw, FRAMES)
+    return median_seconds(draw, FRAMES)
 
 
 def _moved_surface(world: World) -> None:
     world.revision += 1
     _ = world.bodies[0].surface
     world.synchronize()
-
-
-def _median(work: Callable[[], None], times: int) -> float:
-    work()
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from phyxel.bench.registry import BenchSetting, Result
 from phyxel.errors import PhyxelError
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.scene import Scene
 
 SOLID = 2.8
@@ -90,5 +91,5 @@ def mold(setting: BenchSetting) -> Iterator[Result]:
         surfels = len(world.bodies[0].surface)
         world.synchronize()
         seconds.append(time.perf_counter() - start)
-    details = {"phyxels": len(world.phyxels.model), "surfels": surfels}
+    details = {"phyxels": len(phyxels_of(world).model), "surfels": surfels}
     yield Result("m04-mold", statistics.median(seconds), "s/frame", paper=8.0, details=details)

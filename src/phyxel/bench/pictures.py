@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import warp as wp
 
-from phyxel.bench.registry import BenchSetting, Result, resident_bytes
+from phyxel.bench.registry import BenchSetting, Result, median_seconds, resident_bytes
 from phyxel.device import pick
 from phyxel.material.look import LOOKS
-from phyxel.points.frames import tangents
 from phyxel.points.load import load
+from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
 
 PICTURES = 15
+"""Of a median."""
 EDGE = 100
 """Gauss points along the edge of a cube."""
 SIZES = {"720p": (1280, 720, 100.0), "1080p": (1920, 1080, None)}
@@ -42,28 +42,24 @@ def picture(setting: BenchSetting) -> Iterator[Result]:
     for name, (width, height, target) in SIZES.items():
         camera = Camera.framing(lower, upper, (0.6, 0.25, 1.0), width, height)
         before = resident_bytes()
-        milliseconds = []
-        for _ in range(PICTURES + 1):
-            start = time.perf_counter()
-            renderer.render(x, axes_a, axes_b, shades, camera, ground=float(lower[1]), look=LOOKS["gummy"])
-            milliseconds.append(1e3 * (time.perf_counter() - start))
+        draw = partial(renderer.render, x, axes_a, axes_b, shades, camera, ground=float(lower[1]), look=LOOKS["gummy"])
+        milliseconds = 1e3 * median_seconds(draw, PICTURES)
         details = {
             "model": "bear" if scan is None else "igea",
             "surfels": len(cloud),
             "target": target,
             "megabytes": round((resident_bytes() - before) / 1e6),
         }
-        yield Result(f"picture-134k-{name}", statistics.median(milliseconds[1:]), "ms", details=details)
+        yield Result(f"picture-134k-{name}", milliseconds, "ms", details=details)
 
 
 def volume(setting: BenchSetting) -> Iterator[Result]:
     """A cube of a million Gauss points as fog, 1280 × 720: projected, sorted and laid over each other anew for each
     picture, seen through to the far side (half the light is left) and dense."""
-    from phyxel.render.camera import Camera
+    from phyxel.render.camera import Camera, make_view
     from phyxel.render.inside.haze import HazeLayer, Puffs
     from phyxel.render.inside.insight import SPREAD
     from phyxel.render.tiles import make_grid, pixel_count
-    from phyxel.render.view import make_view
 
     device = pick(setting.device)
     h = 1 / EDGE
@@ -75,10 +71,6 @@ def volume(setting: BenchSetting) -> Iterator[Result]:
     layer, nothing = HazeLayer(grid, device), wp.zeros(pixel_count(grid), dtype=float, device=device)
     for name, extinction in (("clear", 0.7), ("dense", 20.0)):
         puffs = Puffs(x, axes, np.full(len(x), extinction * h**3), x).on(device)
-        milliseconds = []
-        for _ in range(PICTURES + 1):
-            start = time.perf_counter()
-            layer.draw(puffs, make_view(camera), nothing)
-            milliseconds.append(1e3 * (time.perf_counter() - start))
+        draw = partial(layer.draw, puffs, make_view(camera), nothing)
         details = {"puffs": len(x), "target": 1000.0}
-        yield Result(f"volume-1M-{name}", statistics.median(milliseconds[1:]), "ms", details=details)
+        yield Result(f"volume-1M-{name}", 1e3 * median_seconds(draw, PICTURES), "ms", details=details)

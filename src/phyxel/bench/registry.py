@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import math
 import os
+import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +26,8 @@ MODULES = {
     "volume": "phyxel.bench.pictures",
     "million": "phyxel.bench.steps",
     "g05": "phyxel.bench.g05",
-    "g04": "phyxel.bench.g05",
-    "levels": "phyxel.bench.cracks",
+    "g04": "phyxel.bench.g04",
+    "levels": "phyxel.bench.g04",
     "modes": "phyxel.bench.g05",
     "w96": "phyxel.bench.w96",
     "view": "phyxel.bench.view",
@@ -113,6 +115,18 @@ def measure(names: Sequence[str], setting: BenchSetting) -> Iterator[Result]:
     for name in names or [name for name in MODULES if name not in SLOW]:
         function: Callable[[BenchSetting], Iterator[Result]] = getattr(importlib.import_module(MODULES[name]), name)
         yield from function(setting)
+
+
+def median_seconds(work: Callable[[], object], times: int) -> float:
+    """Wall time that some work takes [s]: the median of so many times, after one that compiles and is not counted."""
+    work()
+    return statistics.median(_seconds(work) for _ in range(times))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def resident_bytes() -> int:

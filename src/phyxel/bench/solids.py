@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.bench.registry import BenchSetting, Result
+from phyxel.bench.registry import BenchSetting, Result, median_seconds
 from phyxel.bench.scenes import timed_command
 from phyxel.export.clouds import ply_header
 from phyxel.points.cloud import PointCloud
@@ -21,6 +21,7 @@ from phyxel.solid.solid import Solid
 G05_SECONDS = 600.0
 """G05 §4: "less than 10 minutes" of preparation for Igea"""
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+"""Points."""
 
 
 def solid(setting: BenchSetting) -> Iterator[Result]:
@@ -63,12 +64,7 @@ def growth(setting: BenchSetting) -> Iterator[Result]:
 
 
 def _median_seconds(made: Solid, x: NDArray[np.float64]) -> float:
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        made.distance(x)
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+    return median_seconds(lambda: made.distance(x), 3)
 
 
 def _torus(n: int) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.device import pick
 from phyxel.material import Material
+from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.points.load import load
 from phyxel.world import World
 
@@ -26,7 +27,7 @@ def contact(setting: BenchSetting) -> Iterator[Result]:
     """Two bears of 800 phyxels that lie on each other: a step of their world, beside one in which they lie apart."""
     together, apart = _bears(0.0, setting), _bears(1.0, setting)
     touching, elastic = _advancing(together), _advancing(apart)
-    nodes = int((together.phyxels.contact.contacts.target.numpy() >= 0).sum())
+    nodes = int((phyxels_of(together).contact.contacts.target.numpy() >= 0).sum())
     details = {"apart_ms": round(elastic, 3), "contact_share": round(touching / elastic - 1, 3), "touching": nodes}
     yield Result("contact-step", touching, "ms/step", details=_details(together) | details)
 
@@ -40,11 +41,11 @@ def melt(setting: BenchSetting) -> Iterator[Result]:
     world.advance(0.02)
     bear.melt()
     world.advance(0.05)
-    absorbed, before = world.phyxels.pool.absorptions, world.steps
+    absorbed, before = phyxels_of(world).melting.absorptions, world.steps
     milliseconds = _advancing(world)
     often = {
         "steps_between_absorptions": round(
-            (world.steps - before) / max(world.phyxels.pool.absorptions - absorbed, 1), 1
+            (world.steps - before) / max(phyxels_of(world).melting.absorptions - absorbed, 1), 1
         )
     }
     yield Result("melt-2000", 1e3 / milliseconds, "steps/s", smaller_is_better=False, details=_details(world) | often)
@@ -86,7 +87,7 @@ def _box_of(nodes: int, support: float, setting: BenchSetting) -> tuple[World, f
     _cube(100, support, setting)
     before = resident_bytes()
     world = _cube(nodes, support, setting)
-    return world, (resident_bytes() - before) / len(world.phyxels.model)
+    return world, (resident_bytes() - before) / len(phyxels_of(world).model)
 
 
 def _cube(nodes: int, support: float, setting: BenchSetting) -> World:
@@ -99,16 +100,16 @@ def _cube(nodes: int, support: float, setting: BenchSetting) -> World:
 
 def _step(world: World, count: int = 20) -> float:
     """Median seconds a step."""
-    step = world.phyxels.model.stable_step()
+    step = phyxels_of(world).model.stable_step()
     seconds = []
     for _ in range(5):
         start = time.perf_counter()
-        world.phyxels.model.step(step, count)
+        phyxels_of(world).model.step(step, count)
         world.synchronize()
         seconds.append((time.perf_counter() - start) / count)
     return statistics.median(seconds)
 
 
 def _details(world: World) -> dict[str, float]:
-    near = world.phyxels.model.matter.near
-    return {"phyxels": len(world.phyxels.model), "neighbours": round(float(near.count.numpy().mean()), 1)}
+    near = phyxels_of(world).model.matter.near
+    return {"phyxels": len(phyxels_of(world).model), "neighbours": round(float(near.count.numpy().mean()), 1)}

@@ -13,6 +13,7 @@ from phyxel.bench.registry import BenchSetting, Result, resident_bytes
 from phyxel.scene import Scene
 
 SECONDS = 8.0
+"""For which updates are counted."""
 SOAK = 600.0
 """Seconds of dragging, melting and resetting."""
 BREATH = 0.5

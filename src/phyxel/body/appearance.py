@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Cracks
 from phyxel.errors import PhyxelError
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.points.cloud import PointCloud
+from phyxel.points.splats import Splats
 from phyxel.region import Vector, Where, as_vector, select
 from phyxel.surface.discs import Rest, disc_radii
+from phyxel.surface.hull import PressedSkin
 from phyxel.surface.parted import Inner, Parted, Piece, Whole, parted
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
     from phyxel.body.body import Body
-    from phyxel.world import World
+    from phyxel.body.protocols import BodyWorld
 
 Floats = NDArray[np.float64]
 
@@ -74,29 +76,31 @@ class Appearance:
         colors[select(where, points, f"{body.name}: paint")] = chosen
         body.cloud = body.cloud.with_colors(colors)
 
-    def carried(self, world: World) -> Surfels:
+    def carried(self, world: BodyWorld) -> Surfels:
         """The surfels, where the body is now."""
         surfels = self.last_carried(world)
         if self._carried_at != world.revision:
-            world.mover_of(self._body).carry(self._body, surfels)
+            surfels.follow(self._body.motion)
             self._carried_at = world.revision
         return surfels
 
-    def last_carried(self, world: World) -> Surfels:
+    def last_carried(self, world: BodyWorld) -> Surfels:
         """The surfels, where they were last carried."""
         body = self._body
         if self._surfels is None:
-            values = None if body.model == "phyxel" else self._values
-            self._surfels = Surfels(self.rest(), self._carrying, world.device, body.sees_in_solid, values, body.once)
+            self._surfels = Surfels(self.rest(), self._nodes, world.device, body.shape.sees, self._values, body.once)
             self._cracks_shown = 0
         if body.fracture is not None and not body.reshaped:
             self._show_cracks(self._surfels, body.fracture.cracks)
         return self._surfels
 
     @property
-    def _values(self) -> ShapeValues:
-        """Of the shape functions that carry surfels."""
-        return self._body.space.at_skin if self._body.sheet is None else self._body.ring.values
+    def _values(self) -> ShapeValues | None:
+        """Of the shape functions that carry surfels, if such do."""
+        carried_by = self._body.kind.carried_by
+        if carried_by == "neighbours":
+            return None
+        return self._body.ring.values if carried_by == "ring" else self._body.space.at_skin
 
     @property
     def is_sheet(self) -> bool:
@@ -104,26 +108,27 @@ class Appearance:
         return self._body.sheet is not None and self._body.ring.is_open
 
     @property
-    def _carrying(self) -> Floats:
+    def _nodes(self) -> Floats:
         """Where the nodes that carry surfels are in the reference shape, in units, shape (n, 3)."""
         body = self._body
-        return body.space.nodes if body.model == "rigid" else (body.reference - body.centre) / body.unit
+        return body.space.nodes if body.thrown is not None else (body.reference - body.centre) / body.unit
 
     def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
         """Let surfels be parted by cracks that have come or grown since they were last."""
         if self._cracks_shown == cracks.revision:
             return
         body, found, values = self._body, self._parted_by(cracks), None
-        if body.model != "phyxel":
+        if body.kind.carried_by == "shape functions":
             values = body.space.at_skin.followed_by(body.space.at(found.shape.points[len(body.cloud) :]))
-        surfels.part(found, cracks, self._carrying, body.sees, values)
+        surfels.part(found, cracks, self._nodes, body.sees, values)
         self._cracks_shown, self._carried_at = cracks.revision, -1
 
     def _parted_by(self, cracks: Cracks) -> Parted:
         body, piece = self._body, None
         if self._own_points is not None:
+            assert body.remnant is not None
             X = body.birth_places
-            piece = Piece(self._own_points, X.min(axis=0) - AROUND, X.max(axis=0) + AROUND, body.has_side)
+            piece = Piece(self._own_points, X.min(axis=0) - AROUND, X.max(axis=0) + AROUND, body.remnant.side)
         return parted(self.whole_surface, cracks, Inner(self.inner_color, ROUGH.get(body.look, 0.0)), piece)
 
     @property
@@ -146,13 +151,33 @@ class Appearance:
             return Rest(body.sheet.X, ring.normals, _colors(cloud), body.unit, ring.radii, ring.axes)
         positions = (body.placed_cloud() - body.centre) / body.unit
         radii = body.once("radii", lambda: disc_radii(positions))
-        return Rest(positions, cloud.normals @ body.rotation.T, _colors(cloud), body.unit, radii)
+        return Rest(positions, cloud.normals @ body.shape.rotation.T, _colors(cloud), body.unit, radii)
+
+    def placed_splats(self) -> Splats | None:
+        """The cloud's Gaussian splats, if it has some, turned and scaled as the body was; not moved."""
+        splats, placement = self._body.cloud.splats, self._body.shape.placement
+        return None if splats is None else splats.turned(placement.scale, placement.rotation)
+
+    def pressed_skin(self) -> PressedSkin:
+        """What wind and the like can press on."""
+        body, cloud = self._body, self._body.cloud
+        if body.sheet is not None:
+            area, itself = body.unit**2 * body.sheet.areas[:, None] * body.ring.normals, np.arange(len(body.birth))
+            if not body.ring.is_open:
+                return PressedSkin(itself, area)
+            return PressedSkin(np.tile(itself, 2), np.concatenate([area, -area]))
+        if body.has_melted:
+            carried = body.surface.carried
+            return PressedSkin.found(carried.positions, carried.normals.astype(np.float64), body.positions)
+        assert cloud.normals is not None
+        normals = cloud.normals.astype(np.float64) @ body.shape.rotation.T
+        return PressedSkin.found(body.placed_cloud(), normals, body.birth)
 
     @property
     def whole_surface(self) -> Whole:
         """What is seen of all that it is, or was once part of, without cracks."""
         if self._whole is None:
-            self._whole = Whole(self.rest(), self._body.depth_in_whole)
+            self._whole = Whole(self.rest(), self._body.shape.depth)
         return self._whole
 
     @property

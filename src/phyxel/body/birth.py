@@ -1,34 +1,50 @@
-"""What a body has at birth: nodes in the solid that a cloud encloses, or the points of the cloud itself."""
+"""What a body has at birth: nodes in the solid that a cloud encloses, or the points of the cloud itself.
+
+For a scan it takes many seconds to find the solid, its nodes and their shape functions: Galerkin and modal bodies
+remember theirs on disk. The second start is quick, and never makes the solid unless something new is asked of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel import device as dev
 from phyxel.body.placement import Placement
-from phyxel.body.preparation import identity, prepared
-from phyxel.cache import Kept, Once, digest
+from phyxel.cache import Kept, Once, digest, remembered
 from phyxel.errors import PhyxelError
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin.fabric import Fabric
+from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.space import Space
+from phyxel.models.kind import ModelKind
 from phyxel.models.particles.sheet import Sheet
+from phyxel.models.rigid.model import RigidSpace
 from phyxel.points.cloud import PointCloud
-from phyxel.points.load import with_unit_normals
+from phyxel.points.completion import with_unit_normals
 from phyxel.points.normals import areas_of, estimate_normals
-from phyxel.region import Vector
+from phyxel.points.shapes import SHAPES
+from phyxel.region import BoxRegion, Vector
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import Solid
-from phyxel.surface.skin import summed
+from phyxel.surface.hull import summed
 from phyxel.surface.tessellate import tessellated
 
+if TYPE_CHECKING:
+    from phyxel.body.body import Body
+
 Floats = NDArray[np.float64]
+
+FORMAT = 7
+"""Counts changes of how preparations are made: older ones are not used then."""
 
 
 @dataclass(frozen=True)
@@ -101,24 +117,91 @@ def _key(pose: Pose, cloud: PointCloud, refine: Sequence[Region], *asked: object
     return digest([*known, *seen, pose.at, pose.rotate, pose.size, *asked])
 
 
+# In a solid
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Of one body, in the cloud's coordinates [m]."""
+
+    skin: PointCloud
+    """the points on the surface, with normals"""
+    lower: Floats
+    upper: Floats
+    fabric: dict[str, NDArray[Any]]
+    """a `Fabric` as arrays"""
+
+    @property
+    def nodes(self) -> Nodes:
+        return Fabric.nodes_of(self.fabric)
+
+
+def prepared(
+    cloud: PointCloud,
+    make: Callable[[], tuple[Solid, Nodes]],
+    basis: Basis,
+    key: Sequence[Any],
+    refine: Sequence[Region],
+) -> Preparation:
+    """The preparation for a cloud, of which `make` makes a solid with nodes; these depend on `key` and `refine` too."""
+
+    def compute() -> dict[str, NDArray[Any]]:
+        solid, nodes = make()
+        assert solid.skin.normals is not None
+        kept = np.arange(0) if solid.kept is None else solid.kept
+        around = {"lower": solid.lower, "upper": solid.upper, "normals": solid.skin.normals, "kept": kept}
+        return Fabric.woven(solid, nodes, basis, dev.pick()).state() | around
+
+    known = identity(cloud, refine)
+    content = compute() if known is None else remembered("body", [FORMAT, basis, *key, *known], compute)
+    part = cloud if len(content["kept"]) == 0 else cloud.part(content["kept"])
+    skin = replace(part, normals=content["normals"])
+    return Preparation(skin, content["lower"], content["upper"], content)
+
+
+def identity(cloud: PointCloud, refine: Sequence[Region]) -> list[Any] | None:
+    """All that a solid and its nodes depend on; nothing where that includes a function of one's own."""
+    if any(not isinstance(where, BoxRegion) for where, _ in refine):
+        return None
+    if cloud.shape is not None and SHAPES.get(cloud.shape.name) is not cloud.shape:
+        return None
+    name = "" if cloud.shape is None else cloud.shape.name
+    mesh = () if cloud.mesh is None else (cloud.mesh.vertices, cloud.mesh.faces)
+    boxes = [(np.asarray(box.lower, float), np.asarray(box.upper, float), levels) for box, levels in refine]  # type: ignore
+    return [name, cloud.positions, cloud.normals, cloud.faces, *mesh, *(part for box in boxes for part in box)]
+
+
 def filled(
-    pose: Pose, cloud: PointCloud, model: str, basis: Basis, count: int, closing: float, refine: Sequence[Region]
+    pose: Pose,
+    cloud: PointCloud,
+    kind: ModelKind,
+    basis: Basis,
+    count: int,
+    closing: float,
+    refine: Sequence[Region],
 ) -> Made:
-    """About `count` nodes in the solid of a cloud; Galerkin and modal bodies remember theirs on disk."""
-    key = _key(pose, cloud, refine, model, basis, count, closing)
-    return _shared(key, lambda: _filled(pose, cloud.copy(), model, basis, count, closing, refine))
+    """About `count` nodes in the solid of a cloud; those with nodes on the surface are remembered on disk."""
+    key = _key(pose, cloud, refine, kind.name, basis, count, closing)
+    to_surface = kind.nodes == "to the surface"
+    return _shared(key, lambda: _filled(pose, cloud.copy(), to_surface, basis, count, closing, refine))
 
 
 def _filled(
-    pose: Pose, cloud: PointCloud, model: str, basis: Basis, count: int, closing: float, refine: Sequence[Region]
+    pose: Pose,
+    cloud: PointCloud,
+    to_surface: bool,
+    basis: Basis,
+    count: int,
+    closing: float,
+    refine: Sequence[Region],
 ) -> Made:
     solid = cache(lambda: Solid(cloud, closing=closing))
 
     def sampled() -> tuple[Solid, Nodes]:
         regions = [pose.of(solid().lower, solid().upper).region_in_cloud(entry) for entry in refine]
-        return solid(), solid().sample(count, regions, model != "phyxel", basis)
+        return solid(), solid().sample(count, regions, to_surface, basis)
 
-    if model == "phyxel":
+    if not to_surface:
         inside, nodes = sampled()
         placement, skin = pose.of(inside.lower, inside.upper), inside.skin
         X = placement.placed(nodes.positions)
@@ -135,6 +218,9 @@ def _filled(
     return Made(
         skin, placement, X, nodes.volumes * scale**3, nodes.reach * scale, nodes.spacing * scale, middle, fabric, solid
     )
+
+
+# On a surface
 
 
 def sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:
@@ -191,3 +277,30 @@ def _spacing(X: Floats, cloud: PointCloud) -> float:
     if corners is None:
         return float(np.sqrt(areas_of(X).mean()))
     return float(np.linalg.norm(X[corners] - X[np.roll(corners, 1, axis=1)], axis=2).mean())
+
+
+# The displacement fields that a body can have
+
+
+def field_space(body: Body, device: wp.Device) -> Space:
+    """Fields of shape functions over a body's nodes."""
+    return body.once(("space", str(device)), lambda: _whole_space(body, device))
+
+
+def rigid_space(body: Body, device: wp.Device) -> RigidSpace:
+    """Rigid motions of a body."""
+    X = (body.birth - body.centre) / body.unit
+    return RigidSpace(X, body.volumes / body.unit**3, body.shape.in_units(body.placed_cloud()), device)
+
+
+def _whole_space(body: Body, device: wp.Device) -> Space:
+    shape, born = body.shape, body.born
+    middle = shape.placement.unplaced(born.centre[None])[0]
+    placing = Placing(middle, born.unit / shape.placement.scale, shape.rotation)
+    fabric, solid = body.made.fabric, body.made.solid
+    assert fabric is not None and solid is not None
+
+    def sees(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
+        return solid().sees(one, other)  # the solid is made only if somebody looks
+
+    return Space.whole(Layout(fabric(device), placing, shape.in_units(body.placed_cloud()), sees, device)).prepare()

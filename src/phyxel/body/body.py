@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,43 +12,34 @@ from numpy.typing import NDArray
 from phyxel.body import checks
 from phyxel.body.appearance import Appearance
 from phyxel.body.birth import Pose, filled, sheeted
-from phyxel.body.fragments import Remnant, crack_for, reach_beside_cracks, unbroken
-from phyxel.body.holds import Handle, Motion, OpenPath, stays, turn_of, way_of
-from phyxel.body.picking import picked, surfel_at
-from phyxel.body.placement import Anchor
-from phyxel.body.spaces import space_of
-from phyxel.cache import T
+from phyxel.body.core import BodyCore
+from phyxel.body.fragments import crack_for
+from phyxel.body.holds import Handle, HoldMotion, OpenPath, picked, stays, surfel_at, turn_of, way_of
+from phyxel.body.protocols import Change
+from phyxel.body.shape import NodeData, certificate_of
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
-from phyxel.cracks.samples import scattered
 from phyxel.errors import PhyxelError
-from phyxel.material import Material, Mixture
+from phyxel.material import Material
 from phyxel.material.look import look_named
 from phyxel.material.ramp import Ramp
-from phyxel.material.substance import Substance, check_moves, melt_of, usual_material
+from phyxel.material.substance import Substance, melt_of
 from phyxel.material.variation import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
-from phyxel.models.phyxel.matter import PhyxelPart
 from phyxel.points.cloud import PointCloud
-from phyxel.points.splats import Splats
 from phyxel.region import Spot, Vector, Where, as_vector, select
-from phyxel.solid.distance_grid import DistanceGrid
 from phyxel.solid.octree import Region
-from phyxel.solid.solid import CLOSING, Solid
-from phyxel.surface.hull import Hull
-from phyxel.surface.ring import Ring
-from phyxel.surface.skin import PressedSkin
+from phyxel.solid.solid import CLOSING
 from phyxel.surface.surfels import Surfels
 
 if TYPE_CHECKING:
     from phyxel.body.probes import Probe
     from phyxel.body.skeleton import Skeleton
-    from phyxel.world import World
 
 Floats = NDArray[np.float64]
 
 
-class Body:
+class Body(BodyCore):
     """A deformable body. Quantities are in SI units and world axes, y up.
 
     `at` moves the cloud, `rotate` (degrees about x, y, z, in this order) turns it about the middle of its bounding box,
@@ -109,233 +98,31 @@ class Body:
     ) -> None:
         self.name = checks.name_for(cloud, material, name)
         checks.check_kinds(self.name, refine=refine, parts=parts, vary=vary or {})
-        checks.check_choices(self.name, model=model, integrator=integrator, surface=surface, basis=basis)
-        checks.check_model(self.name, model, integrator, basis, modes)
-        checks.check_sheet(self.name, model, links, warp, surface, refine)
-        self.model = model
-        """what moves it"""
-        self.integrator, self.basis, self.modes = integrator, basis, modes
+        kind = checks.kind_named(self.name, model)
+        given = {"surface": surface, "refine": refine, "basis": basis, "modes": modes, "links": links, "warp": warp}
+        checks.check_options(self.name, kind, integrator, given)
+        checks.check_support(self.name, support)
+        self.integrator, self.basis, self.modes, self.support = integrator, basis, modes, support
         self.blends = surface != "carried"
         """whether the surface is blended with an implicit skin while the body flows"""
-        checks.check_support(self.name, support)
-        self.friction = friction
-        self.look = look
+        self.friction, self.look = friction, look
         self._force = np.zeros(3)
         pose = Pose(self.name, at, rotate, size)
-        if model == "particles":
-            made = sheeted(pose, cloud, links, warp)
+        if kind.has_inside:
+            made = filled(pose, cloud, kind, basis, nodes, closing, refine)
         else:
-            made = filled(pose, cloud, model, basis, nodes, closing, refine)
-        self.made = made
-        """what it has at birth, together with bodies that were born alike"""
-        self.cloud, self.placement, self.sheet = made.cloud, made.placement, made.sheet
-        self.birth: Floats = made.X
-        """X in the first reference shape [m], shape (n, 3)"""
-        self.volumes: Floats = made.volumes
-        """[m³], shape (n,)"""
-        self.reach: Floats = made.reach
-        """how far nodes are from the surface at birth [m], shape (n,)"""
-        self.anchor = Anchor(made.unit, made.middle, made.middle.copy())
-        self.born = Anchor(made.unit, made.middle, made.middle)
-        self.reshaped = False
-        """whether the reference shape is not that of birth"""
-        self.has_melted = False
-        self.hull = Hull()
-        """what wind presses on"""
-        self.start_velocities: Floats = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
-        """[m/s], shape (n, 3)"""
-        recipe = Recipe(self, material or usual_material(model), parts, vary or {})
-        check_moves(self.name, model, recipe, recipe.base)
-        self._consist_of(Substance.at_birth(recipe))
-        self.first_mixture = self.mixture
-        """what each node was made of at birth"""
-        self.support = support
-        self.fracture: Fracture | None = None
-        """its cracks and the rules by which they run; none if it cannot crack"""
+            made = sheeted(pose, cloud, links, warp)
+        velocities = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
         self.seed = checks.checked_seed(self.name, seed)
-        self.luck: Floats = np.random.default_rng(seed).standard_normal(len(self.birth))
-        """by how many standard deviations nodes are stronger than their material, shape (n,)"""
-        self._may_crack()
-        self.handles: list[Handle] = []
-        self._world: World | None = None
-        self.whole = self.name
-        """the name of the body that it was once part of, or its own"""
-        self.remnant: Remnant | None = None
-        """of a piece: what it knows of that which has parted from it"""
-        self.guide: DistanceGrid | None = None
-        """distances of its solid, for contact; known when first needed"""
-        self.certificate: bytes = self._signature()
+        luck = np.random.default_rng(seed).standard_normal(len(made.X))
+        super().__init__(model, made, NodeData(made.X, made.volumes, made.reach, velocities, luck))
+        recipe = Recipe(self, material or kind.usual(), parts, vary or {})
+        checks.check_moves(self.name, kind, recipe, recipe.base)
+        self._consist_of(Substance.at_birth(recipe))
+        self.certificate = certificate_of(self)
         """what it was at birth, whole, as a hash"""
-        self._parted_at = 0
-        """revision of the cracks at which it was last asked whether it has parted"""
         self.appearance = Appearance(self, inside)
         """what is seen of it"""
-
-    @property
-    def solid(self) -> Solid:
-        """What the cloud encloses."""
-        if self.made.solid is None:
-            raise self.no_solid("solid")
-        return self.made.solid()
-
-    def once(self, name: Hashable, make: Callable[[], T]) -> T:
-        """What follows from its birth alone: made once for all bodies that were born alike. Of a piece, and of what has
-        another shape, made anew."""
-        return make() if self.reshaped or self.remnant is not None else self.made.once(name, make)
-
-    @property
-    def unit(self) -> float:
-        """Mean node spacing [m]: the length the body computes in."""
-        return self.anchor.unit
-
-    @property
-    def centre(self) -> Floats:
-        """Middle of the reference shape [m], shape (3,)."""
-        return self.anchor.centre
-
-    @property
-    def origin(self) -> Floats:
-        """Where the middle of the reference shape is now [m], shape (3,)."""
-        return self.anchor.origin
-
-    @origin.setter
-    def origin(self, origin: Floats) -> None:
-        self.anchor.origin = origin
-
-    @property
-    def reference(self) -> Floats:
-        """X [m], shape (n, 3): the shape at birth; of what has melted, that in which strain was last absorbed."""
-        return self.centre + self.unit * self._field("X") if self.reshaped else self.birth
-
-    @property
-    def places(self) -> Floats:
-        """Where regions look for nodes [m], shape (n, 3): in the shape at birth; of what has melted, where it was when
-        its shape was last absorbed."""
-        return self.reference if self.has_melted else self.birth
-
-    def be_born_again(self) -> None:
-        """Forget every reference shape but the first."""
-        born = self.born
-        self.anchor = Anchor(born.unit, born.centre, born.origin.copy())
-        self.appearance.outdate()
-        self.reshaped = self.has_melted = False
-
-    # Placement: cloud coordinates -> world
-
-    @property
-    def rotation(self) -> Floats:
-        """How the cloud's axes stand in the world, 3 × 3."""
-        return self.placement.rotation
-
-    def placed(self, positions: NDArray[np.floating]) -> Floats:
-        """Where (m, 3) places of the cloud are in the shape at birth [m], shape (m, 3)."""
-        return self.placement.placed(positions)
-
-    def placed_cloud(self) -> Floats:
-        """Where the cloud's points are in the reference shape [m], shape (m, 3)."""
-        return self.placed(self.cloud.positions)
-
-    def placed_splats(self) -> Splats | None:
-        """The cloud's Gaussian splats, if it has some, turned and scaled as the body was; not moved."""
-        return None if self.cloud.splats is None else self.cloud.splats.turned(self.placement.scale, self.rotation)
-
-    def in_units(self, positions: Floats) -> Floats:
-        """Positions [m] at birth in body units, which cracks count in: spacings about the middle."""
-        return (positions - self.born.centre) / self.born.unit
-
-    def _in_cloud(self, positions: NDArray[np.floating]) -> Floats:
-        """Positions (n, 3) at birth, in body units, in the cloud's coordinates."""
-        return self.placement.unplaced(self.born.centre + self.born.unit * np.asarray(positions, np.float64))
-
-    def sees(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether positions (n, 3) and (n, 3) at birth, in body units, see each other inside the solid, past cracks."""
-        seen = self.sees_in_solid(one, other)
-        return seen if self.fracture is None else seen & self.fracture.cracks.sees(one, other)
-
-    def sees_in_solid(self, one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """The same as if there were no cracks."""
-        if self.sheet is not None:
-            return np.ones(len(one), bool)
-        return self.solid.sees(self._in_cloud(one), self._in_cloud(other))
-
-    def depth_in_whole(self, positions: NDArray[np.floating]) -> Floats:
-        """How deep (n, 3) positions at birth lie in the solid that it is, or was once part of, all in body units,
-        shape (n,)."""
-        return -self.solid.distance(self._in_cloud(positions)) * (self.placement.scale / self.born.unit)
-
-    def solid_distance(self, positions: NDArray[np.floating]) -> Floats:
-        """Signed distance of (n, 3) positions at birth from the solid's surface, all in body units, shape (n,). What
-        has parted from it is outside."""
-        distance = -self.depth_in_whole(positions)
-        return distance if self.remnant is None else self.remnant.narrowed(positions, distance)
-
-    @cached_property
-    def space(self) -> Any:
-        """The fields (`Space`) a Galerkin or modal body can have; a phyxel body is asked for its modes in them. A crumb
-        has a `RigidSpace`."""
-        return space_of(self, self._in_world("space").device)
-
-    @cached_property
-    def ring(self) -> Ring:
-        """How the particles of a surface carry what is seen of it."""
-        assert self.sheet is not None
-        faces = self.cloud.faces if self.cloud.quads is None else self.cloud.quads
-        device = self._in_world("ring").device
-        X, normals = self.sheet.X, self.sheet.normals
-        return self.once(("ring", str(device)), lambda: Ring.around(X, normals, faces, device))
-
-    @property
-    def outermost(self) -> NDArray[np.int64]:
-        """Nodes that may touch something, shape (k,): those on the surface."""
-        return np.flatnonzero(self.reach == 0)
-
-    def part(self) -> PhyxelPart:
-        """What the model takes, in units of the mean node spacing about the origin."""
-        return PhyxelPart(
-            positions=(self.birth - self.centre) / self.unit,
-            velocities=self.start_velocities / self.unit,
-            volumes=self.volumes / self.unit**3,
-            reach=reach_beside_cracks(self),
-            unit=self.unit,
-            support=self.support,
-            sees=self.sees,
-        )
-
-    # Falling apart
-
-    def _signature(self) -> bytes:
-        digest = hashlib.sha256(f"{self.model} {self.basis} {self.modes}".encode())
-        if self.sheet is not None:
-            digest.update(self.sheet.elements.index.tobytes() + self.sheet.elements.kind.tobytes())
-        digest.update(np.ascontiguousarray(self.birth).tobytes())
-        digest.update(np.ascontiguousarray(self.volumes).tobytes())
-        digest.update(self.mixture.signature())
-        return digest.digest()
-
-    @property
-    def birth_places(self) -> Floats:
-        """X at birth in body units, shape (n, 3): what cracks count in."""
-        return self.in_units(self.birth)
-
-    @property
-    def strength(self) -> Floats:
-        """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
-        return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self.luck)
-
-    @property
-    def is_brittle(self) -> bool:
-        """Whether cracks can start or run in it."""
-        return self.fracture is not None and not self.has_melted and bool(np.isfinite(self.strength).any())
-
-    @property
-    def has_cracked(self) -> bool:
-        """Whether there is a crack in it, or it is a piece of what fell apart."""
-        return self.fracture is not None and len(self.fracture.cracks) > 0
-
-    def _may_crack(self) -> None:
-        """Be ready to crack if it has a strength."""
-        if self.fracture is None and np.isfinite(self.strength).any():
-            self.fracture = unbroken(self)
 
     def cut(self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None) -> None:
         """Put in a crack through `at` [m] across `normal`, in the reference shape: a disc of a `radius` [m]; with
@@ -343,8 +130,8 @@ class Body:
         fracture, crack = self.check_cut(at, normal, radius, ahead)
         fracture.cut(crack)
         self.fracture = fracture
-        if self._world is not None:
-            self._world.mover_of(self).cut(self)
+        if self.world is not None:
+            self.world.changed(Change.CRACK, self)
 
     def check_cut(
         self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None
@@ -352,27 +139,6 @@ class Body:
         """What `cut` would put in, and into what; refuse what it would refuse."""
         self.needs_solid("cut")
         return crack_for(self, at, normal, radius, ahead)
-
-    def may_have_parted(self) -> bool:
-        """Whether its cracks have changed since this was last checks."""
-        if self.model == "rigid":
-            return False
-        now = 0 if self.fracture is None else self.fracture.cracks.revision
-        before, self._parted_at = self._parted_at, now
-        return now != before and not self.reshaped
-
-    def crumble(self) -> None:
-        """Be a crumb, which cannot bend, from now on."""
-        self.model = "rigid"
-        self.forget_space()
-
-    def forget_space(self) -> None:
-        """Find it anew when it is next asked for."""
-        self.__dict__.pop("space", None)
-
-    def has_side(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether places (k, 3) at birth, in body units, near cracks are on a side of them that is part of it, (k,)."""
-        return np.ones(len(places), bool) if self.remnant is None else self.remnant.side(places)
 
     # What a user changes
 
@@ -398,11 +164,6 @@ class Body:
         self._look = look_named(self.name, look)
 
     @property
-    def mixture(self) -> Mixture:
-        """What each node is made of."""
-        return self.substance.mixture
-
-    @property
     def material(self) -> Material:
         """What the body is made of; assign another at any time. With another density velocities stay as they are."""
         return self.substance.material
@@ -413,30 +174,23 @@ class Body:
         self.check_material(material)
         self._become_of(replace(self.substance.made_of(material), ramp=None))
 
-    def _consist_of(self, substance: Substance) -> None:
-        self.substance = substance
-        """what it is made of"""
-        if self.sheet is not None:
-            self.volumes = self.unit**2 * self.sheet.areas * self.mixture.number("thickness")
-
     def _become_of(self, substance: Substance) -> None:
         before = self.mixture
         self._consist_of(substance)
-        self._may_crack()
-        if self._world is not None:
-            self._world.material_changed(self, before)
+        if self.world is not None:
+            self.world.changed(Change.MATERIAL, self, before)
 
     def melt(self, where: Where | None = None, viscosity: float | None = None) -> None:
         """Let the body, or part of it, flow. `viscosity` [Pa s]: honey has 10; without it, one with which a body of
         this size takes some seconds to spread."""
-        self._in_world("melt")
+        self.in_world("melt")
         self.check_melts()
         chosen = self._chosen(where)
         self._become_of(self.substance.melted(chosen, viscosity, self._height))
 
     def check_material(self, material: Material) -> None:
         """Refuse a material that its model cannot move."""
-        check_moves(self.name, self.model, self.substance.recipe, material)
+        checks.check_moves(self.name, self.kind, self.substance.recipe, material)
 
     def check_melts(self) -> None:
         """Refuse to melt what its model cannot move then."""
@@ -450,7 +204,7 @@ class Body:
 
     def solidify(self, where: Where | None = None, material: Material | None = None) -> None:
         """Let what has melted be solid again, in the shape it has now: as it was, or of another material."""
-        self._in_world("solidify")
+        self.in_world("solidify")
         molten = self._chosen(where) & self.substance.is_molten
         if not molten.any():
             raise PhyxelError(f"{self.name}: solidify: nothing here has melted")
@@ -492,7 +246,7 @@ class Body:
 
     @property
     def _now(self) -> float:
-        return 0.0 if self._world is None else self._world.time
+        return 0.0 if self.world is None else self.world.time
 
     @property
     def force(self) -> Floats:
@@ -502,14 +256,14 @@ class Body:
     @force.setter
     def force(self, force: Vector) -> None:
         self._force = as_vector(f"{self.name}: force", force)
-        if self._world is not None:
-            self._world.mover_of(self).force_changed(self)
+        if self.world is not None:
+            self.world.changed(Change.FORCE, self)
 
     def fix(self, where: Where) -> Handle:
         """Hold nodes where they are."""
         return self.drag(where)
 
-    def drag(self, where: Where, to: Motion | OpenPath = (0.0, 0.0, 0.0), turn: Motion | None = None) -> Handle:
+    def drag(self, where: Where, to: HoldMotion | OpenPath = (0.0, 0.0, 0.0), turn: HoldMotion | None = None) -> Handle:
         """Move nodes by `to` [m] from where they are now, and turn them about their middle by `turn` (degrees about x,
         y, z, in this order): three numbers, reached in the next 1/60 s; a function of the world's time [s]; or
         keyframes, a list of (time [s], three numbers), straight and evenly between them from now on, or an `OpenPath`,
@@ -545,7 +299,7 @@ class Body:
     def held(self, where: Where) -> tuple[NDArray[np.int64], Floats]:
         """The nodes that `fix` and `drag` would hold, and their reference positions [m], shape (k, 3). Of a spot
         without a radius, on a body whose model has a displacement everywhere: no nodes, but the surfel itself."""
-        if self.model not in ("phyxel", "particles") and isinstance(where, Spot) and where.radius is None:
+        if self.kind.carried_by == "shape functions" and isinstance(where, Spot) and where.radius is None:
             return np.zeros(0, np.int64), surfel_at(self, where.at)[None]
         nodes = self._nodes(where)
         return nodes, self.reference[nodes]
@@ -564,7 +318,7 @@ class Body:
 
     def release(self, handle: Handle) -> None:
         """Let go of what `fix` or `drag` held, also where it has parted from this body since."""
-        pieces = [self] if self._world is None else [one for one in self._world.bodies if one.whole == self.whole]
+        pieces = [self] if self.world is None else [one for one in self.world.bodies if one.whole == self.whole]
         held = [(piece, own) for piece in pieces for own in piece.handles if own.grip is handle.grip]
         if not held:
             raise PhyxelError(f"{self.name}: this handle is not held; it was released before or is another body's")
@@ -575,76 +329,42 @@ class Body:
     def lift(self, by: Vector) -> None:
         """Put the body elsewhere, by so much [m], as it is: its shape stays, it is at rest, and what held it lets go.
         Bodies that have melted are counted from one place, and go together."""
-        way, world = as_vector(f"{self.name}: lift", by), self._in_world("lift")
+        way, world = as_vector(f"{self.name}: lift", by), self.in_world("lift")
         together = [one for one in world.bodies if one.anchor is self.anchor]
         for body in together:
             body.handles.clear()
             body._holds_changed()
         self.origin = self.origin + way
-        world.mover_of(self).put_down(together)
+        for body in together:
+            world.changed(Change.PLACE, body)
         world.revision += 1
 
     def _holds_changed(self) -> None:
-        if self._world is not None:
-            self._world.mover_of(self).holds_changed(self)
+        if self.world is not None:
+            self.world.changed(Change.HOLDS, self)
 
     # What a user reads
 
     @property
-    def skin(self) -> PressedSkin:
-        """What wind and the like can press on: at birth, or of what has melted, some moments ago."""
-        moment = self._in_world("skin").phyxels.pool.surfaced if self.has_melted else -1
-        return self.hull.skin(self, moment)
-
-    @property
-    def skin_deformation(self) -> Floats:
-        """J of each node against the shape that `skin` is of, shape (n, 3, 3)."""
-        if self.has_melted:
-            return np.broadcast_to(np.eye(3), (len(self.birth), 3, 3))
-        return (np.eye(3) + self._field("gradient")) @ self._field("past")
-
-    @property
-    def masses(self) -> Floats:
-        """[kg], shape (n,)"""
-        return self.mixture.number("density") * self.volumes
-
-    @property
-    def positions(self) -> Floats:
-        """x [m], shape (n, 3)"""
-        u = self._field("u")
-        return self.origin + (self.reference - self.centre) + self.unit * u
-
-    @property
-    def velocities(self) -> Floats:
-        """v [m/s], shape (n, 3)"""
-        return self.start_velocities.copy() if self._world is None else self.unit * self._field("v")
-
-    @property
     def stress(self) -> Floats:
         """Cauchy stress [Pa], shape (n, 3, 3)"""
-        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.mover_of(self).stress_of(self)
+        return self.nodal.stress
 
     @property
     def plastic_strain(self) -> Floats:
         """Permanent strain, shape (n, 3, 3)"""
-        return np.zeros((len(self.birth), 3, 3)) if self._world is None else self._world.field(self, "plastic")
+        return self.nodal.plastic
 
     @property
     def surface(self) -> Surfels:
         """The surfels, where the body is now."""
-        return self.appearance.carried(self._in_world("surface"))
-
-    @property
-    def surfels(self) -> Surfels:
-        """The surfels, where they were last carried."""
-        return self.appearance.last_carried(self._in_world("surface"))
+        return self.appearance.carried(self.in_world("surface"))
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
-        places = np.asarray(X, np.float64).reshape(-1, 3)
-        if self._world is None:
-            return np.zeros(places.shape)
-        return self._world.mover_of(self).displacement_at(self, places)
+        if self.nodal.unmoved:
+            return np.broadcast_to(self.origin - self.centre, np.asarray(X).reshape(-1, 3).shape)
+        return self.probe(X).displacement()
 
     def strain_at(self, X: NDArray[np.floating]) -> Floats:
         """Green's strain ½(JᵀJ − I), J = I + ∇u, at (m, 3) reference positions [m] in the body, shape (m, 3, 3)."""
@@ -657,32 +377,9 @@ class Body:
 
     def probe(self, X: NDArray[np.floating]) -> Probe:
         """(m, 3) reference positions [m] to be asked again and again, which is faster than to name them each time."""
-        return self._in_world("probe").mover_of(self).probe(self, np.asarray(X, np.float64).reshape(-1, 3))
+        return self.in_world("probe").mover_of(self).probe(self, np.asarray(X, np.float64).reshape(-1, 3))
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and
         potential energy [J], volume [m³]."""
-        return self._in_world("diagnostics").mover_of(self).diagnostics(self)
-
-    def _field(self, name: str) -> NDArray[np.float64]:
-        if self._world is None:
-            shape = (len(self.birth), 3, 3) if name == "gradient" else (len(self.birth), 3)
-            return np.zeros(shape)
-        return self._world.field(self, name)
-
-    def needs_solid(self, what: str) -> None:
-        """Refuse what only a solid can do or has."""
-        if self.model == "particles":
-            raise self.no_solid(what)
-
-    def no_solid(self, what: str) -> PhyxelError:
-        """What to say to who asks a thin surface for what only a solid can do or has."""
-        return PhyxelError(
-            f'{self.name}: {what}: model = "particles" is a thin surface, which neither cracks nor melts and has '
-            'no inside; "phyxel" and "galerkin" make it a solid'
-        )
-
-    def _in_world(self, what: str) -> World:
-        if self._world is None:
-            raise PhyxelError(f"{self.name}: {what} needs a world; call world.add(body) first")
-        return self._world
+        return self.in_world("diagnostics").mover_of(self).diagnostics([self])[0]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.errors import PhyxelError
-from phyxel.material import Material
+from phyxel.material import Material, Membrane
+from phyxel.material.variation import Recipe
+from phyxel.models.kind import KINDS, ModelKind, named, public_kinds
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Vector, as_vector
 
@@ -25,12 +27,14 @@ WARP = (1.0, 0.0, 0.0)
 LIGHT = 3.0e8
 """[m/s]"""
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "model": ("phyxel", "galerkin", "modal", "particles"),
-    "integrator": (None, "leapfrog", "implicit"),
     "surface": (None, "carried", "blended"),
     "basis": ("linear", "quadratic"),
 }
-KINDS: dict[str, tuple[type, str]] = {
+DEFAULTS: dict[str, Any] = {
+    "surface": None, "refine": (), "basis": "linear", "modes": MODES, "links": None, "warp": WARP,
+}  # fmt: skip
+"""Options that not every model takes, as they are unless they are told."""
+EXPECTED: dict[str, tuple[type, str]] = {
     "refine": (Sequence, "[(px.Box(...), levels)]"),
     "parts": (Sequence, "[(px.Box(...), material)]"),
     "vary": (Mapping, '{"young": px.Channel("x", 1e5, 1e6)}'),
@@ -57,50 +61,89 @@ def check_material(name: str, material: Material) -> None:
 def check_kinds(name: str, **given: Any) -> None:
     """Refuse what is not of the kind that it has to be."""
     for key, value in given.items():
-        kind, example = KINDS[key]
+        kind, example = EXPECTED[key]
         if not isinstance(value, kind):
             raise PhyxelError(f"{name}: {key} = {value!r}: give {example}")
 
 
-def check_choices(name: str, **given: Any) -> None:
-    """Refuse words that are not known."""
+def kind_named(name: str, model: str) -> ModelKind:
+    """The model that a body is asked to have, if there is one."""
+    kind = KINDS.get(model)
+    if kind is None or kind.private:
+        known = ", ".join(named(public_kinds()))
+        raise PhyxelError(f'{name}: model = "{model}": not known; there is {known}')
+    return kind
+
+
+def check_options(name: str, kind: ModelKind, integrator: str | None, given: Mapping[str, Any]) -> None:
+    """Refuse options with wrong values, and those that a model knows nothing of."""
+    for key, choices in CHOICES.items():
+        if given[key] not in choices:
+            raise PhyxelError(f'{name}: {key} = "{given[key]}": not known; there is {_quoted(choices)}')
+    _check_integrator(name, kind, integrator)
+    _check_values(name, given)
     for key, value in given.items():
-        if value not in CHOICES[key]:
-            names = ", ".join(f'"{k}"' for k in CHOICES[key] if k)
-            raise PhyxelError(f'{name}: {key} = "{value}": not known; there is {names}')
+        is_default = value == "carried" if key == "surface" and value else np.array_equal(value, DEFAULTS[key])
+        if key not in kind.options and not is_default:
+            takers = " or ".join(named(one for one in public_kinds() if key in one.options))
+            raise PhyxelError(f'{name}: {key} = {value!r}: not for model = "{kind.name}"; needs model = {takers}')
 
 
-def check_model(name: str, model: str, integrator: str | None, basis: str, modes: int) -> None:
-    """Refuse what a model knows nothing of."""
-    if model == "particles" and integrator is not None:
-        raise PhyxelError(f'{name}: integrator = "{integrator}": model = "particles" takes exact steps; leave it out')
-    if model != "phyxel" and integrator == "leapfrog":
-        raise PhyxelError(f'{name}: integrator = "leapfrog": model = "{model}" takes implicit steps only')
-    if model in ("phyxel", "particles") and basis != "linear":
-        raise PhyxelError(f'{name}: basis = "{basis}": needs model = "galerkin" or "modal"')
+def _check_integrator(name: str, kind: ModelKind, integrator: str | None) -> None:
+    known = list(dict.fromkeys(word for one in public_kinds() for word in one.integrators if word != "exact"))
+    if integrator is not None and integrator not in known:
+        raise PhyxelError(f'{name}: integrator = "{integrator}": not known; there is {_quoted(known)}')
+    if integrator is not None and integrator not in kind.integrators:
+        steps = " or ".join(kind.integrators)
+        raise PhyxelError(
+            f'{name}: integrator = "{integrator}": model = "{kind.name}" takes {steps} steps only; leave it out'
+        )
+
+
+def _check_values(name: str, given: Mapping[str, Any]) -> None:
+    modes, links, warp = given["modes"], given["links"], given["warp"]
     if not (_is_whole(modes) and 1 <= modes <= MOST_MODES):
         raise PhyxelError(f"{name}: modes = {modes}: give a whole number from 1 to {MOST_MODES}")
-    if model != "modal" and modes != MODES:
-        raise PhyxelError(f'{name}: modes = {modes}: needs model = "modal"')
-
-
-def check_sheet(name: str, model: str, links: str | int | None, warp: Vector, surface: str | None, refine: Any) -> None:
-    """Refuse what only a particle surface has in what is none, and what it cannot have."""
-    direction = as_vector(f"{name}: warp", warp)
-    if model != "particles":
-        if links is not None or tuple(direction) != WARP:
-            raise PhyxelError(f'{name}: links and warp are of a particle surface: they need model = "particles"')
-        return
-    if surface == "blended":
-        raise PhyxelError(f'{name}: surface = "blended": model = "particles" never flows; leave it out')
-    if len(refine):
-        raise PhyxelError(f'{name}: refine: the nodes of model = "particles" are the points; load more of them')
     if not (links is None or links in LINKS or (_is_whole(links) and 1 <= int(links) <= MOST_LINKS)):
         raise PhyxelError(
             f'{name}: links = {links!r}: give "edges", "weave", "none" or a number of nearest points up to {MOST_LINKS}'
         )
-    if not direction.any():
+    if not as_vector(f"{name}: warp", warp).any():
         raise PhyxelError(f"{name}: warp = {warp}: give the direction of the warp threads; it has no length")
+
+
+def _quoted(words: Iterable[str | None]) -> str:
+    return ", ".join(f'"{word}"' for word in words if word)
+
+
+def check_moves(name: str, kind: ModelKind, recipe: Recipe, material: Material) -> None:
+    """Refuse a basic material with which the model of a body of this name cannot move it."""
+    materials = recipe.mixed(material).materials
+    if not kind.has_inside and not all(isinstance(one, kind.material) for one in materials):
+        raise PhyxelError(
+            f'{name}: model = "{kind.name}" is a thin surface: give a Membrane, which has a thickness, for example '
+            'px.Membrane.cotton(), in a scene preset = "cotton"'
+        )
+    if kind.has_inside and any(isinstance(one, Membrane) for one in materials):
+        thin = " or ".join(named(one for one in public_kinds() if not one.has_inside))
+        raise PhyxelError(
+            f'{name}: a Membrane is for model = {thin}; model = "{kind.name}" is a solid: give a Material, for '
+            'example px.Material.rubber(), in a scene preset = "rubber"'
+        )
+    try:
+        for one in materials if kind.has_inside else ():
+            _check_deeds(kind, one)
+    except PhyxelError as error:
+        raise PhyxelError(f"{name}: {error}") from None
+
+
+def _check_deeds(kind: ModelKind, material: Material) -> None:
+    if material.viscosity is not None:
+        kind.refuse("melt", "material.viscosity")
+    if np.isfinite(material.flow_strain):
+        kind.refuse("yield")
+    if material.strength is not None:
+        kind.refuse("crack", "material.strength")
 
 
 def check_support(name: str, support: float) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.body.holds import Handle
 from phyxel.body.placement import Anchor
-from phyxel.cracks.crack import Crack
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Crack, Cracks
 from phyxel.cracks.fracture import Fracture
 from phyxel.errors import PhyxelError
 from phyxel.mls.visibility import homes
@@ -83,20 +82,33 @@ def narrow(body: Body, nodes: NDArray[np.int64], points: NDArray[np.int64], crac
     gone[nodes] = False
     lost = np.zeros((0, 3)) if body.remnant is None else body.remnant.lost
     lost = np.concatenate([lost, body.birth_places[gone]])
-    space = None if body.model == "phyxel" else body.space.part(nodes, points)
-    for name in ("birth", "volumes", "reach", "start_velocities", "luck"):
-        setattr(body, name, getattr(body, name)[nodes])
-    body.substance, body.first_mixture = body.substance.part(nodes), body.first_mixture.part(nodes)
+    space = body.space.part(nodes, points) if body.kind.carried_by == "shape functions" else None
+    body.nodes, body.substance = body.nodes.part(nodes), body.substance.part(nodes)
     body.appearance = body.appearance.of_piece(body, points)
-    body.cloud = body.cloud.part(points)
-    body.forget_space()
+    body.cloud, body.space = body.cloud.part(points), space
     if space is not None:
-        body.space = space
-        body.volumes = body.unit**3 * np.bincount(space.owner, space.weights, len(nodes)).astype(np.float64)
+        volumes = body.unit**3 * np.bincount(space.owner, space.weights, len(nodes)).astype(np.float64)
+        body.nodes = replace(body.nodes, volumes=volumes)
     body.hull, body.guide = Hull(), None
     body.remnant = Remnant(body.birth_places, lost, cracks)
     if body.fracture is not None:
         body.fracture = body.fracture.of_piece(body.remnant.roughly())
+
+
+class Thrown(NamedTuple):
+    """How a crumb starts."""
+
+    positions: Floats
+    """about where its nodes are [m], shape (n, 3)"""
+    momentum: Floats
+    """[kg m/s], shape (3,)"""
+    spin: Floats
+    """angular momentum about its origin [kg m²/s], shape (3,)"""
+
+
+def crumble(body: Body, thrown: Thrown) -> None:
+    """Let a piece be a crumb, which cannot bend, from now on."""
+    body.model, body.space, body.thrown = body.kind.crumbs, None, thrown
 
 
 def deal_out_holds(whose: Sequence[tuple[Body, NDArray[np.int64]]]) -> None:
@@ -116,7 +128,7 @@ def _away(body: Body, handle: Handle, nodes: NDArray[np.int64]) -> float:
 
 def reach_beside_cracks(body: Body) -> Floats:
     """How far nodes are from the nearest face of a body, in units, shape (n,)."""
-    reach = body.reach / body.unit
+    reach = body.nodes.reach / body.unit
     if body.fracture is None or not len(body.fracture.cracks):
         return reach
     return np.minimum(reach, cleft(body.fracture.cracks, body.birth_places) * body.born.unit / body.unit)
@@ -124,32 +136,31 @@ def reach_beside_cracks(body: Body) -> Floats:
 
 def held_places(body: Body) -> Floats:
     """What is held of a body, at birth and in body units, shape (k, 3)."""
-    return body.in_units(np.concatenate([np.zeros((0, 3)), *(handle.points for handle in body.handles)]))
+    return body.shape.in_units(np.concatenate([np.zeros((0, 3)), *(handle.points for handle in body.handles)]))
 
 
 def shear_speeds(body: Body) -> Floats:
-    """Of shear waves √(μ/ρ) at the nodes of a body [spacings/s], shape (n,)."""
+    """Of shear waves √(μ/ρ) at the nodes of a body [spacings/s] (physics 12.3), shape (n,)."""
     young, poisson, density = (body.mixture.number(name) for name in ("young", "poisson", "density"))
     return np.sqrt(young / (2 * (1 + poisson) * density)) / body.born.unit
 
 
 def homes_of_points(body: Body) -> NDArray[np.int64]:
     """The node that each point of a body's cloud goes with, shape (m,)."""
-    if body.model != "phyxel":
+    if body.kind.carried_by == "shape functions":
         return body.space.homes_of_skin()
-    return homes(body.in_units(body.placed_cloud()), body.birth_places, body.sees, ASKED)
+    return homes(body.shape.in_units(body.placed_cloud()), body.birth_places, body.sees, ASKED)
 
 
 def unbroken(body: Body) -> Fracture:
     """The rules of fracture of a body, with no crack as yet."""
-    if body.model == "modal":
-        raise PhyxelError(
-            f'{body.name}: model = "modal" cannot crack, its modes are those of a whole body; '
-            '"galerkin" and "phyxel" do'
-        )
-    skin, normals = body.in_units(body.placed_cloud()), body.cloud.normals
+    try:
+        body.kind.refuse("crack")
+    except PhyxelError as error:
+        raise PhyxelError(f"{body.name}: {error}") from None
+    skin, normals = body.shape.in_units(body.placed_cloud()), body.cloud.normals
     assert normals is not None
-    outward = normals.astype(np.float64) @ body.rotation.T
+    outward = normals.astype(np.float64) @ body.shape.rotation.T
     tree = cKDTree(skin)
 
     def distance(X: Floats) -> Floats:
@@ -164,7 +175,7 @@ def crack_for(
     body: Body, at: Vector, normal: Vector, radius: float | None, ahead: Vector | None
 ) -> tuple[Fracture, Crack]:
     """The rules of fracture of a body, and a crack that can be put in, see `Body.cut`."""
-    if body.model == "rigid":
+    if body.thrown is not None:
         raise PhyxelError(f"{body.name}: cut: it is a crumb, too small to be cut")
     if body.reshaped:
         raise PhyxelError(f"{body.name}: cut: it has melted; only what has its first shape can be cut")
@@ -172,7 +183,7 @@ def crack_for(
         raise PhyxelError(f"{body.name}: cut: give radius for a disc, or ahead for a slit, not both")
     if radius is not None and not (isinstance(radius, int | float) and 0 < radius < np.inf):
         raise PhyxelError(f"{body.name}: cut: radius = {radius}: give a length above 0 m")
-    place = body.in_units(as_vector(f"{body.name}: cut: at", at))
+    place = body.shape.in_units(as_vector(f"{body.name}: cut: at", at))
     across = _direction(f"{body.name}: cut: normal", normal)
     fracture = body.fracture or unbroken(body)
     if radius is not None:

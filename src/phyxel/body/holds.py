@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
-from phyxel.contact.paths import spin_between, turned
 from phyxel.errors import PhyxelError
+from phyxel.mls.neighbours import nearest
+from phyxel.mls.visibility import seen_pairs
 from phyxel.region import Vector, as_vector
+from phyxel.rotation import euler, spin_between, spun
 
 if TYPE_CHECKING:
     from phyxel.body.body import Body
 
 Floats = NDArray[np.float64]
 Keyframes = Sequence[tuple[float, Vector]]
-Motion = Vector | Callable[[float], Vector] | Keyframes
+HoldMotion = Vector | Callable[[float], Vector] | Keyframes
 
+PICKED = 1.5
+"""How far around a picked surfel nodes are taken hold of, in spacings."""
 DRAG_TIME = 1 / 60
 """Time in which a drag by a fixed displacement or turn gets there [s]."""
 
@@ -116,7 +119,7 @@ class Handle:
         return middle + shift + (self.taken - middle) @ rotation.T
 
 
-def way_of(label: str, to: Motion | OpenPath, start: float) -> Callable[[float], Floats]:
+def way_of(label: str, to: HoldMotion | OpenPath, start: float) -> Callable[[float], Floats]:
     """Displacement [m] at a time [s], for a drag from `start` [s] on: straight from here through all keyframes, and on
     at the last."""
     if isinstance(to, OpenPath):
@@ -128,28 +131,28 @@ def way_of(label: str, to: Motion | OpenPath, start: float) -> Callable[[float],
     return lambda time: np.array([np.interp(time, times, along) for along in places.T])
 
 
-def turn_of(label: str, turn: Motion | None, start: float) -> Callable[[float], Floats]:
+def turn_of(label: str, turn: HoldMotion | None, start: float) -> Callable[[float], Floats]:
     """Rotation, 3 × 3, at a time [s], for degrees about x, y, z from `start` [s] on: evenly from one keyframe to the
     next, and on at the last."""
     if turn is None:
         return lambda time: np.eye(3)
     if callable(turn):
         as_vector(label, turn(start), "degrees")
-        return lambda time: _turned(as_vector(label, turn(time), "degrees"))
+        return lambda time: euler(as_vector(label, turn(time), "degrees"))
     times, turns = _keys(label, turn, start)
     spins = [_spin(one, other) for one, other in pairwise(turns)]
 
     def rotation(time: float) -> Floats:
         after = int(np.searchsorted(times, time))
         if after == 0 or after == len(times):
-            return _turned(turns[min(after, len(times) - 1)])
+            return euler(turns[min(after, len(times) - 1)])
         share = (time - times[after - 1]) / (times[after] - times[after - 1])
-        return np.asarray(Rotation.from_rotvec(share * spins[after - 1]).as_matrix() @ _turned(turns[after - 1]))
+        return spun(euler(turns[after - 1]), share * spins[after - 1])
 
     return rotation
 
 
-def stays(to: Motion | OpenPath, turn: Motion | None) -> bool:
+def stays(to: HoldMotion | OpenPath, turn: HoldMotion | None) -> bool:
     """Whether a drag goes nowhere. One along keyframes is a hand, not a support, even where it rests."""
     if turn is not None or callable(to) or isinstance(to, OpenPath) or _is_keyed(to):
         return False
@@ -182,8 +185,27 @@ def _spin(one: Floats, other: Floats) -> Floats:
     also many times around; else the short way."""
     if np.count_nonzero((one != 0) | (other != 0)) <= 1:
         return np.asarray(np.radians(other - one))
-    return spin_between(_turned(one), _turned(other))
+    return spin_between(euler(one), euler(other))
 
 
-def _turned(degrees: Floats) -> Floats:
-    return turned((float(degrees[0]), float(degrees[1]), float(degrees[2])))
+def picked(body: Body, at: int | Vector, radius: float | None) -> NDArray[np.int64]:
+    """See `Body.pick`."""
+    if radius is not None and not radius > 0:
+        raise PhyxelError(f"{body.name}: pick: radius = {radius}: give a length above 0 m")
+    place = surfel_at(body, at)
+    away = np.linalg.norm((body.positions if body.has_melted else body.birth) - place, axis=1)
+    close = np.flatnonzero(away <= (PICKED * body.born.unit if radius is None else radius))
+    if not body.has_melted:
+        one = np.zeros(len(close), np.int64)
+        close = close[seen_pairs(body.shape.in_units(place[None]), body.birth_places, one, close, body.sees)]
+    return close if len(close) else np.array([away.argmin()])
+
+
+def surfel_at(body: Body, at: int | Vector) -> NDArray[np.float64]:
+    """Where a surfel that `Body.pick` can be asked for lies [m], shape (3,)."""
+    skin = body.surface.carried.positions if body.has_melted else body.placed_cloud()
+    if not isinstance(at, int | np.integer):
+        at = int(nearest(as_vector(f"{body.name}: pick", at)[None], skin, 1)[1][0, 0])
+    if not -len(skin) <= at < len(skin):
+        raise PhyxelError(f"{body.name}: surfel {at} of {len(skin)}; they are numbered from 0 to {len(skin) - 1}")
+    return skin[at]

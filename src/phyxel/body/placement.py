@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from phyxel.errors import PhyxelError
 from phyxel.region import BoxRegion, Vector, as_vector
+from phyxel.rotation import euler
 from phyxel.solid.octree import Region
 
 Floats = NDArray[np.float64]
@@ -26,6 +26,10 @@ class Anchor:
     """middle of the reference shape [m], shape (3,)"""
     origin: Floats
     """where that is now [m], shape (3,); the world moves it along with the body"""
+    absorbed: int = 0
+    """how often the present shape has become the reference shape"""
+    surfaced: int = 0
+    """how often surfaces were made anew while they flowed"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,7 @@ class Placement:
             raise PhyxelError(f"{name}: size = {size}: give the largest extent in metres, above 0")
         scale = 1.0 if size is None else float(size) / float((upper - lower).max())
         angles = as_vector(f"{name}: rotate", (0.0, 0.0, 0.0) if rotate is None else rotate)
-        rotation = Rotation.from_euler("xyz", angles, degrees=True).as_matrix()
+        rotation = euler(angles)
         return Placement(0.5 * (lower + upper), scale, rotation, as_vector(f"{name}: at", at))
 
     def placed(self, positions: NDArray[np.floating]) -> Floats:

@@ -95,7 +95,7 @@ class SheetProbe(_Places):
     def displacement(self) -> Floats:
         body, near = self.body, self._owner
         beside = np.einsum("mab,mb->ma", self.gradient(), self._beside)
-        return body.origin - body.centre + body.unit * body._field("u")[near] + beside
+        return body.origin - body.centre + body.unit * body.nodal.u[near] + beside
 
     def velocity(self) -> Floats:
         v, slopes = self.body.velocities, self.body.ring.values.gradients
@@ -104,7 +104,7 @@ class SheetProbe(_Places):
 
     def gradient(self) -> Floats:
         """∇u along the sheet; across it such that its normal stays one."""
-        return self.body._field("gradient")[self._owner]
+        return self.body.nodal.gradient[self._owner]
 
     def stress(self) -> Floats:
         raise self.body.no_solid("stress")
@@ -131,7 +131,7 @@ class CarriedProbe(_Places):
 
     def displacement(self) -> Floats:
         body = self.body
-        u, gradient = (body._field(name) for name in ("u", "gradient"))
+        u, gradient = body.nodal.u, body.nodal.gradient
         # Σ ω_i (u_i + ∇u_i (X − X_i)) = Σ ω_i (u_i − ∇u_i X_i) + ∇u X
         fixed = self._mean(u - (gradient @ self._nodes[:, :, None])[:, :, 0])
         carried = fixed + (self._mean(gradient) @ self._points[:, :, None])[:, :, 0]
@@ -141,7 +141,7 @@ class CarriedProbe(_Places):
         return self._mean(self.body.velocities)
 
     def gradient(self) -> Floats:
-        return self._mean(self.body._field("gradient"))
+        return self._mean(self.body.nodal.gradient)
 
     def stress(self) -> Floats:
         return self._mean(self.body.stress)

@@ -31,12 +31,13 @@ class Quantity:
 
 
 def von_mises(stress: Floats) -> Floats:
-    """√(3/2 s:s) of stresses (m, 3, 3), s their deviator: what a bar pulled by it alone would have, shape (m,)."""
+    """√(3/2 s:s) of stresses (m, 3, 3), s their deviator (physics 14.4): what a bar pulled by it alone would have,
+    shape (m,)."""
     return np.sqrt(1.5 * _square(_deviator(stress)))
 
 
 def equivalent_strain(gradient: Floats) -> Floats:
-    """√(2/3 e:e), e the deviator of Green's strain ½(JᵀJ − I), J = I + ∇u, of ∇u (m, 3, 3): that of a bar which is
+    """√(2/3 e:e), e the deviator of Green's strain ½(JᵀJ − I) of ∇u (m, 3, 3) (physics 14.4): that of a bar which is
     stretched by it and keeps its volume, shape (m,)."""
     J = np.eye(3) + gradient
     return np.sqrt(2 / 3 * _square(_deviator(0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3)))))

@@ -84,7 +84,8 @@ class Skeleton:
     def pose(self, name: str, time: float) -> tuple[Floats, Floats]:
         """What a bone takes points to at a time [s], x = R X + t: R, 3 × 3, and t [m], shape (3,).
 
-        Below a parent with (R', t'), a bone that turns by Q about its joint j has R = R' Q and t = t' + R' (j − Q j).
+        Below a parent with (R', t'), a bone that turns by Q about its joint j has R = R' Q and t = t' + R' (j − Q j)
+        (physics 16.4).
         """
         rotation, shift = np.eye(3), np.zeros(3)
         for bone in reversed(self._line(name)):

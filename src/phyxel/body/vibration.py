@@ -72,7 +72,7 @@ def modes(body: Body, count: int = 12, progress: Progress | None = None) -> Vibr
         raise PhyxelError(f"{body.name}: is molten: it has no shape to vibrate about; ask before it melts")
     space = body.space
     matter = ModalMatrices.of(
-        space, replace(body.mixture, materials=tuple(map(_elastic, body.mixture.materials))), body.rotation
+        space, replace(body.mixture, materials=tuple(map(_elastic, body.mixture.materials))), body.shape.rotation
     )
     points = np.concatenate([np.zeros((0, 3)), *(handle.points for handle in body.handles)])
     clamp = Clamp(space, (points - body.born.centre) / body.born.unit) if len(points) else None

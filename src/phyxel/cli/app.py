@@ -263,8 +263,8 @@ def modes(
 
 def draw_modes(found: Any, camera: Any, folder: Path, video: bool, report: Any) -> list[Path]:
     """Write pictures of modes, as the scene's camera looks at them; which files."""
+    from phyxel.render.files import save_png
     from phyxel.render.modes import ModePictures
-    from phyxel.render.picture import save_png
 
     placed = camera.eye is not None and camera.target is not None
     direction = [a - b for a, b in zip(camera.eye, camera.target, strict=True)] if placed else camera.direction

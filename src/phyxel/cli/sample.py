@@ -55,7 +55,7 @@ def take(
 ) -> Sample:
     """Load a model, make its solid and nodes, and draw it if a picture is asked for; `report` hears of each stage."""
     if picture is not None:
-        from phyxel.render.picture import format_of
+        from phyxel.render.files import format_of
 
         format_of(picture)
     watch = Stopwatch()
@@ -77,7 +77,7 @@ def take(
 
 def _draw(solid: Solid, nodes: Nodes, path: Path, device: str | None) -> None:
     from phyxel.render.cutaway import draw
-    from phyxel.render.picture import save_picture
+    from phyxel.render.files import save_picture
 
     save_picture(draw(solid, nodes, device), path)
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Colliders, and what they do to a node that runs into them (physics by impulses, no penalty springs)."""
+"""Colliders, and how a node bounces and slides that runs into them: by impulses, without penalty springs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from phyxel.contact import paths
 from phyxel.contact.distances import BOX, CAPSULE, PLANE, SPHERE, TURNED
 from phyxel.errors import PhyxelError
 from phyxel.material.look import look_named
+from phyxel.rotation import axes_about, euler
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -148,7 +149,7 @@ class Collider:
     @property
     def rotation(self) -> Floats:
         """How `rotate` turns its axes, 3 × 3."""
-        return paths.turned(self.rotate)
+        return euler(self.rotate)
 
     def signature(self) -> str:
         """What it is, the same in every run. A path that is a function is known by where it leads at whole seconds."""
@@ -259,9 +260,8 @@ def _onto_y(direction: Floats) -> Floats:
     """Axes whose y points along a direction, 3 × 3."""
     length = float(np.linalg.norm(direction))
     y = direction / length if length > 0 else np.array([0.0, 1.0, 0.0])
-    x = np.cross(y, np.eye(3)[np.argmin(np.abs(y))])
-    x /= np.linalg.norm(x)
-    return np.stack([x, y, np.cross(x, y)], axis=1)
+    _, x, back = axes_about(y[None])[0]
+    return np.stack([x, y, -back], axis=1)
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,8 @@ class Funnel(Collider):
 
 @wp.func
 def rebound(v: Any, normal: Any, friction: Any, restitution: Any):
-    """Velocity after an impact: v_n' = −e v_n, and Coulomb friction v_t' = v_t max(0, 1 − μ(1+e)|v_n|/|v_t|)."""
+    """Velocity after an impact (physics 15.2): v_n' = −e v_n, and Coulomb friction v_t' = v_t max(0, 1 −
+    μ(1+e)|v_n|/|v_t|)."""
     v_n = wp.dot(v, normal)
     if v_n >= type(v_n)(0.0):
         return v

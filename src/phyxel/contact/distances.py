@@ -167,7 +167,7 @@ def from_grid(p: Any, cell: Any, layout: wp.vec4i, values: wp.array(dtype=Any)):
 
 @wp.func
 def signed_distance(kind: int, p: Any, size: Any, layout: wp.vec4i, values: wp.array(dtype=Any)):
-    """Of a place in the collider's frame, and the unit vector in which it grows."""
+    """Of a place in the collider's frame, and the unit vector in which it grows (physics 15.1)."""
     distance = p[1]
     normal = p * p.dtype(0.0)
     if kind == PLANE:

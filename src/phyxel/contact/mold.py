@@ -1,4 +1,4 @@
-"""Molds: any solid as a collider, from outside or from inside."""
+"""Molds (physics 15.1): any solid as a collider, from outside or from inside."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from phyxel.solid.solid import Solid
 
 Floats = NDArray[np.float64]
 
-CELLS = 96
+GRID_CELLS = 96
 """Cells of the grid along the longest side of the solid."""
 MARGIN = 4
-"""Cells around what is on the grid."""
-MEASURED = 16.0
+"""Cells of the grid around the solid."""
+MEASURED_RIM = 16.0
 """Distance from the rim of a mouth that is measured, in cells."""
 WALL = 0.1
 """Thickness of the block around a cavity, over the longest side of the cavity."""
@@ -91,7 +91,7 @@ class Mold(Collider):
 
     @property
     def _cell(self) -> float:
-        return 2 * float(self._half.max()) / CELLS
+        return 2 * float(self._half.max()) / GRID_CELLS
 
     @property
     def sizes(self) -> tuple[float, ...]:
@@ -153,12 +153,12 @@ class Mold(Collider):
 
 def _measured_anew(values: Floats, over: NDArray[np.bool_]) -> Floats:
     """Signed distances [cells] on a grid that are right `over` the mouth of an opened cavity, too: there the nearest
-    wall is its rim, however near the planes are that bound it. Up to MEASURED cells: farther away nothing touches."""
+    wall is its rim, however near the planes are that bound it. Farther than MEASURED_RIM cells nothing touches."""
     surface = np.concatenate([_crossings(values, axis) for axis in range(3)])
-    far = np.argwhere(over & (values > 1) & (values < MEASURED))
+    far = np.argwhere(over & (values > 1) & (values < MEASURED_RIM))
     measured = values.copy()
-    nearest, _ = cKDTree(surface).query(far, distance_upper_bound=MEASURED, workers=-1)
-    measured[tuple(far.T)] = np.maximum(values[tuple(far.T)], np.minimum(nearest, MEASURED))
+    nearest, _ = cKDTree(surface).query(far, distance_upper_bound=MEASURED_RIM, workers=-1)
+    measured[tuple(far.T)] = np.maximum(values[tuple(far.T)], np.minimum(nearest, MEASURED_RIM))
     return measured
 
 

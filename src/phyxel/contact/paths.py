@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from phyxel.errors import PhyxelError
+from phyxel.rotation import euler, spin_between, spun
 
 Floats = NDArray[np.float64]
 Triple = tuple[float, float, float]
@@ -51,26 +51,16 @@ def keyframes(what: str, path: Sequence[Any], rotate: Triple) -> tuple[Keyframe,
     return tuple(frames)
 
 
-def turned(rotate: Triple) -> Floats:
-    """Rotation by degrees about x, y, z, in this order, 3 × 3."""
-    return np.asarray(Rotation.from_euler("xyz", rotate, degrees=True).as_matrix())
-
-
 def between(frames: Sequence[Keyframe], time: float) -> tuple[Floats, Floats]:
-    """Place and rotation at a time [s]: straight from one keyframe to the next, turning evenly the short way round; at
-    rest before the first and after the last."""
+    """Place and rotation at a time [s] (physics 16.5): straight from one keyframe to the next, turning evenly the short
+    way round; at rest before the first and after the last."""
     times = [frame[0] for frame in frames]
     after = int(np.searchsorted(times, time))
     if after == 0 or after == len(frames):
         _, at, rotate = frames[min(after, len(frames) - 1)]
-        return np.array(at), turned(rotate)
+        return np.array(at), euler(rotate)
     (begin, at, rotate), (end, to, onto) = frames[after - 1], frames[after]
     share = (time - begin) / (end - begin)
-    start = turned(rotate)
-    turn = share * spin_between(start, turned(onto))
-    return np.array(at) + share * np.subtract(to, at), Rotation.from_rotvec(turn).as_matrix() @ start
-
-
-def spin_between(start: Floats, end: Floats) -> Floats:
-    """The rotation vector that takes one rotation to the other, at most half a turn [rad], shape (3,)."""
-    return np.asarray(Rotation.from_matrix(end @ start.T).as_rotvec())
+    start = euler(rotate)
+    turn = share * spin_between(start, euler(onto))
+    return np.array(at) + share * np.subtract(to, at), spun(start, turn)

@@ -53,10 +53,11 @@ def table_type(real: Any) -> Any:
 
 @wp.func
 def distance_to(kind: int, turn: Any, size: Any, layout: wp.vec4i, values: wp.array(dtype=Any), arm: Any, way: Any):
-    """Signed distance of a place, `arm` away from a collider's origin, and the direction out of it. `way` is how it
-    came there, as seen from the collider.
+    """Signed distance of a place, `arm` away from a collider's origin, and the direction out of it (physics 15.2).
+    `way` is how it came there, as seen from the collider.
 
-    What has come past the middle of a thin wall is not let out on the far side: it is judged from where it came.
+    A place that has come past the middle of a thin wall is not let out on the far side: it is judged from where it
+    came.
     """
     p = turn * arm
     distance, normal = signed_distance(kind, p, size, layout, values)
@@ -69,9 +70,19 @@ def distance_to(kind: int, turn: Any, size: Any, layout: wp.vec4i, values: wp.ar
 
 
 @wp.func
+def distance_out_of(colliders: Any, k: int, arm: Any):
+    """Signed distance of a place of the only body, `arm` away from the origin of collider k, and the direction out."""
+    turn = colliders.turn[k]
+    distance, outward = signed_distance(
+        colliders.kind[k], turn * arm, colliders.size[k], colliders.layout[k], colliders.values
+    )
+    return distance, wp.transpose(turn) * outward
+
+
+@wp.func
 def reach_along(n: Any, reach: Any, ball: Any):
-    """How far the image of the ball of `reach` around a phyxel goes along n, deformed by `ball`. What has melted is a
-    ball of −reach that stays one: stretched, what tears off would push itself away."""
+    """How far the image of the ball of `reach` around a phyxel goes along n, deformed by `ball` (physics 15.1). What
+    has melted is a ball of −reach that stays one: stretched, what tears off would push itself away."""
     if reach < type(reach)(0.0):
         return -reach
     return reach * wp.length(wp.transpose(ball) * n)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.contact.distances import signed_distance
-from phyxel.contact.table import ColliderTable
+from phyxel.contact.table import ColliderTable, distance_out_of
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -54,17 +53,16 @@ def find_nearest(
     velocity: wp.array(dtype=wp.vec3d),
     which: wp.array(dtype=wp.int32),
 ):
-    """Of the colliders that of the smallest signed distance, and the velocity of its surface, v + ω × r."""
+    """Of the colliders that of the smallest signed distance, and the velocity of its surface, v + ω × r (physics
+    15.1)."""
     i = first + wp.tid()
     gap[i] = wp.float64(wp.inf)
     for k in range(colliders.count):
         arm = colliders.place[k] + x[i]
-        distance, outward = signed_distance(
-            colliders.kind[k], colliders.turn[k] * arm, colliders.size[k], colliders.layout[k], colliders.values
-        )
+        distance, outward = distance_out_of(colliders, k, arm)
         if distance < gap[i]:
             gap[i] = distance
-            normal[i] = wp.transpose(colliders.turn[k]) * outward
+            normal[i] = outward
             velocity[i] = colliders.drift[k] + wp.cross(colliders.spin[k], arm)
             which[i] = k
 

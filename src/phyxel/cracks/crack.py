@@ -1,8 +1,9 @@
-"""One crack: two level sets, ψ1 whose zero is its surface and ψ2 that is negative where it is cut, and its front."""
+"""Cracks of a body: each is two level sets, ψ1 whose zero is its surface and ψ2 that is negative where it is cut, and
+a front (G04 §4.3.2, physics 12)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class Crack:
 
     @staticmethod
     def disc(grid: LevelGrid, at: ArrayLike, normal: ArrayLike, radius: float) -> Crack:
-        """A round one: ψ1 = N·(X − X₀), ψ2 = |(X − X₀)_∥| − r₀."""
+        """A round one (physics 12.1): ψ1 = N·(X − X₀), ψ2 = |(X − X₀)_∥| − r₀."""
         at, normal = _place("at", at), _direction("normal", normal)
         if not 0 < radius < np.inf:
             raise PhyxelError(f"crack: radius = {radius}: give a length above 0, or none for a cut all through")
@@ -63,7 +64,7 @@ class Crack:
 
     @property
     def sight(self) -> CrackSight:
-        """Where it is, for those who look at it."""
+        """Its level sets on the device, and lines of sight."""
         if self._sight is None:
             self._sight = CrackSight(self.grid, self.psi1, self.psi2)
         return self._sight
@@ -83,9 +84,9 @@ class Crack:
         return seen
 
     def run(self, directions: ArrayLike, speeds: ArrayLike, dt: float) -> None:
-        """Let the front's points run along directions (k, 3) at speeds (k,) [spacings/s] for dt [s].
+        """Let the front's points run along directions (k, 3) at speeds (k,) [spacings/s] for dt [s] (physics 12.3).
 
-        Of a direction counts what lies across the front, turned by at most 70° from the way ahead. Points of speed 0
+        Of a direction the part across the front counts, turned by at most 70° from the way ahead. Points of speed 0
         stay as they are.
         """
         ways = dt * np.maximum(np.asarray(speeds, np.float64), 0.0)
@@ -104,7 +105,7 @@ class Crack:
         self.front = self._unswallowed(moved).inside(self.grid).even(self.grid.spacing)
 
     def _unswallowed(self, front: Front) -> Front:
-        """The front without what has met another part of the crack."""
+        """The front without points that have met another part of the crack."""
         height, ahead = self.values(front.points)
         h = self.grid.spacing
         return front.kept(~((ahead < -h) & (np.abs(height) < h)))
@@ -123,6 +124,67 @@ class Crack:
         """From `state()`."""
         front = Front.restored({name: state[f"front_{name}"] for name in Front.__dataclass_fields__})
         return Crack(grid, np.array(state["psi1"]), np.array(state["psi2"]), front)
+
+
+class Cracks:
+    """The cracks of a body, on one grid."""
+
+    def __init__(self, grid: LevelGrid, cracks: list[Crack] | None = None) -> None:
+        self.grid = grid
+        self._cracks = list(cracks or [])
+        self.revision = 0
+        """how often they have changed"""
+
+    def __len__(self) -> int:
+        return len(self._cracks)
+
+    def __iter__(self) -> Iterator[Crack]:
+        return iter(self._cracks)
+
+    def __getitem__(self, number: int) -> Crack:
+        return self._cracks[number]
+
+    def add(self, crack: Crack) -> None:
+        """One more."""
+        self._cracks.append(crack)
+        self.revision += 1
+
+    def run(self, number: int, directions: ArrayLike, speeds: ArrayLike, dt: float) -> None:
+        """Let one of them run: see `Crack.run`."""
+        self._cracks[number].run(directions, speeds, dt)
+        self.revision += 1
+
+    def sees(
+        self,
+        one: NDArray[np.floating],
+        other: NDArray[np.floating],
+        within: tuple[Floats, Floats] | None = None,
+    ) -> NDArray[np.bool_]:
+        """Whether the straight ways between places (n, 3) and (n, 3) cross no crack, (n,); or none in a box.
+
+        A place on a crack belongs to the side where ψ1 > 0."""
+        one, other = vectors(one), vectors(other)
+        seen = np.ones(len(one), bool)
+        for crack in self._cracks:
+            crack.sight.look(one, other, seen, within)
+        return seen
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps, as arrays by name: `0_psi1`, `0_psi2`, `0_front_points`, ... of each crack."""
+        parts = {f"{i}_{name}": value for i, crack in enumerate(self) for name, value in crack.state().items()}
+        return {"revision": np.array(self.revision), "count": np.array(len(self)), **parts}
+
+    @staticmethod
+    def restored(grid: LevelGrid, state: Mapping[str, Any]) -> Cracks:
+        """From `state()`."""
+        groups: list[dict[str, Any]] = [{} for _ in range(int(state["count"]))]
+        for key, value in state.items():
+            number, _, name = key.partition("_")
+            if number.isdigit():
+                groups[int(number)][name] = value
+        cracks = Cracks(grid, [Crack.restored(grid, group) for group in groups])
+        cracks.revision = int(state["revision"])
+        return cracks
 
 
 def _place(name: str, value: ArrayLike) -> Floats:

@@ -1,4 +1,4 @@
-"""The rules by which a body's cracks start and run (G04 §4.3).
+"""The rules by which a body's cracks start and run (G04 §4.3, physics 12.2, 12.3, 12.5).
 
 Rankine: a crack starts where the largest principal stress exceeds the strength, across it, and its front runs where the
 mean stress ahead does, the faster the more it exceeds. Stresses of coarse nodes at the tip of a crack are noisy: means
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,43 +18,41 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
-from phyxel.cracks.crack import STEEPEST, Crack
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import STEEPEST, Crack, Cracks
 from phyxel.cracks.front import Front, unit
 from phyxel.cracks.grid import LEVEL_SPACING, Floats, LevelGrid
-from phyxel.cracks.samples import Samples, largest_principal
 
 BIRTH_RADIUS = 1.0
 """Of a new crack, in node spacings."""
 SECONDARY = 1.5
 """Stress over strength at which another crack starts in a body that has one (G04: against spurious branching)."""
 BRANCHING = 3.0
-"""The same within `NEAR` of a crack, which takes the load off its surroundings or is about to."""
-NEAR = 3.0
+"""The same within `BRANCHING_WITHIN` of a crack, which takes the load off its surroundings or is about to."""
+BRANCHING_WITHIN = 3.0
 """Distance from a crack in node spacings."""
-CLEAR = 1.0
+CLEARANCE = 1.0
 """Distance in node spacings from a crack, and from a surface along it, within which none starts: slivers."""
 OFF_SKIN = 1.5
 """How deep a crack starts that would peel off a skin, in node spacings: between two layers of nodes."""
-AROUND = 4
-"""Held places that say where what is held lies."""
+HOLDS_AROUND = 4
+"""Nearest held places whose mean says where a hold lies: single ones of a held face lie this way and that."""
 MOST_AT_ONCE = 3
 """New cracks in one call."""
-LIMIT = 0.5
+TOP_SPEED = 0.5
 """Fastest crack over the speed of shear waves."""
-RUNNING = 0.25
+RUNNING_LOAD = 0.25
 """Mean stress ahead of a front over the strength from which on it runs. A crack as large as at birth, pulled by the
 strength, has somewhat more than that before its tip, but nodes a spacing apart blur it: a bar that bends and is three
-spacings thick has a quarter left. With more, cracks would creep through what is brittle."""
-GAIN = 2.0
+spacings thick has a quarter left. With more, cracks would creep through brittle matter."""
+SPEED_GAIN = 2.0
 """Share of the fastest speed per excess of that: a crack runs at its fastest from 1.5 times what lets it run."""
 LONGEST_WAY = 0.5
 """Of a front in one step, in node spacings."""
-REACH = 1.5
-"""Distance up to which samples count at a front, in node spacings."""
-WIDTH = 0.6
-"""Of the Gaussian with which they count."""
-ASKED = 8
+SAMPLE_REACH = 1.5
+"""Distance up to which samples count at a front, in node spacings: 2.5 widths (physics 12.5)."""
+SAMPLE_WIDTH = 0.6
+"""Of the Gaussian with which they count, in node spacings."""
+MOST_ASKED = 8
 """Most loaded places that are looked at closer in a body with cracks."""
 SMOOTHINGS = 3
 """How often speeds and turns are averaged along a front, over about half a node spacing."""
@@ -61,6 +60,55 @@ EAGER = 0.5
 """Share of the way to where the stress says that a front turns in a step: the rest would follow noise."""
 
 Distance = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Places in a body and the stress there, in reference coordinates and body units."""
+
+    points: Floats
+    """shape (q, 3)"""
+    stress: Floats
+    """Cauchy's [Pa], shape (q, 3, 3)"""
+    deformation: Floats
+    """J, shape (q, 3, 3)"""
+    strength: Floats
+    """largest principal stress it bears [Pa], inf: any, shape (q,)"""
+    speed: Floats
+    """of shear waves [spacings/s], shape (q,)"""
+    held: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    """places that something has hold of, shape (k, 3)"""
+
+    def load(self) -> Floats:
+        """Largest principal stress over strength, shape (q,): above 1 it cracks (Rankine, physics 12.2)."""
+        return self._load
+
+    @cached_property
+    def _load(self) -> Floats:
+        return largest_principal(self.stress) / self.strength
+
+
+def largest_principal(stress: Floats) -> Floats:
+    """Largest eigenvalue of symmetric matrices (q, 3, 3), shape (q,), in closed form: LAPACK takes a microsecond each.
+
+    σ₁ = p + 2r cos(θ/3) with p the mean, r² = |σ − pI|²/6 and cos θ = det(σ − pI)/(2r³).
+    """
+    xx, yy, zz = (stress[:, a, a] for a in range(3))
+    yz, xz, xy = stress[:, 1, 2], stress[:, 0, 2], stress[:, 0, 1]
+    mean = (xx + yy + zz) / 3
+    x, y, z = xx - mean, yy - mean, zz - mean
+    r = np.sqrt((x * x + y * y + z * z + 2 * (yz * yz + xz * xz + xy * xy)) / 6)
+    determinant = x * (y * z - yz * yz) - xy * (xy * z - yz * xz) + xz * (xy * yz - y * xz)
+    cosine = np.clip(determinant / np.maximum(2 * r**3, 1e-300), -1, 1)
+    return mean + 2 * r * np.cos(np.arccos(cosine) / 3)
+
+
+def scattered(strength: Floats, scatter: Floats, draws: Floats) -> Floats:
+    """Strengths (q,) of places whose material has the given mean [Pa] (NaN: it never cracks) and relative standard
+    deviation, both (q,), for `draws` (q,) of a standard normal distribution: lognormal. Those that never crack bear
+    inf."""
+    width = np.sqrt(np.log1p(np.asarray(scatter, np.float64) ** 2))
+    return np.where(np.isnan(strength), np.inf, strength) * np.exp(width * draws - 0.5 * width**2)
 
 
 class Fracture:
@@ -112,13 +160,13 @@ class Fracture:
     @property
     def least(self) -> float:
         """Largest stress over strength below which nothing can happen."""
-        return RUNNING if len(self.cracks) else 1.0
+        return RUNNING_LOAD if len(self.cracks) else 1.0
 
     def longest_step(self, samples: Samples) -> float:
         """[s], in which no front can go farther than `LONGEST_WAY`; inf if none did at last."""
         if not self._running:
             return np.inf
-        return float(LONGEST_WAY / (LIMIT * np.max(samples.speed)))
+        return float(LONGEST_WAY / (TOP_SPEED * np.max(samples.speed)))
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps, as arrays."""
@@ -135,7 +183,7 @@ class Fracture:
         return distance if self._narrowed is None else self._narrowed(X, distance)
 
     def _start(self, samples: Samples) -> None:
-        """New cracks where stress exceeds what is borne, the most loaded place first."""
+        """New cracks where stress exceeds the strength, the most loaded place first (physics 12.2)."""
         for _ in range(MOST_AT_ONCE):
             at = self._overloaded(samples)
             if at is None:
@@ -148,14 +196,14 @@ class Fracture:
             self.cracks.add(Crack.disc(self.grid, place, normal, BIRTH_RADIUS))
 
     def _overloaded(self, samples: Samples) -> int | None:
-        """The sample that exceeds what is borne there by most, if any does. Beside cracks single samples are noisy: in
-        a body that has some the mean around it has to exceed that, too."""
+        """The sample whose stress exceeds the threshold there by most, if any does. Beside cracks single samples are
+        noisy: in a body that has some the mean around it has to exceed the threshold, too."""
         load = samples.load()
         if not len(self.cracks):
             return int(np.argmax(load)) if load.max(initial=0) > 1 else None
         some = np.flatnonzero(load > SECONDARY)
         excess = load[some] / self._thresholds(samples.points[some])
-        some = some[np.argsort(-excess, kind="stable")[:ASKED]][: np.count_nonzero(excess > 1)]
+        some = some[np.argsort(-excess, kind="stable")[:MOST_ASKED]][: np.count_nonzero(excess > 1)]
         if not len(some):
             return None
         points = samples.points[some]
@@ -164,7 +212,7 @@ class Fracture:
 
     def _off_skin(self, at: Floats, normal: Floats) -> Floats:
         """A place for a crack across `normal`, moved inwards where it would peel off a skin, as at a surface held."""
-        above, below, here = self._distance(at + CLEAR * np.array([normal, -normal, 0 * normal]))
+        above, below, here = self._distance(at + CLEARANCE * np.array([normal, -normal, 0 * normal]))
         return at + (OFF_SKIN + min(here, 0)) * (float(below > 0) - float(above > 0)) * normal
 
     def _thresholds(self, points: Floats) -> Floats:
@@ -173,8 +221,8 @@ class Fracture:
         for crack in self.cracks:
             height, ahead = crack.values(points)
             away = np.hypot(height, np.maximum(ahead, 0))
-            threshold[away < NEAR] = np.maximum(threshold[away < NEAR], BRANCHING)
-            threshold[away < CLEAR] = np.inf
+            threshold[away < BRANCHING_WITHIN] = np.maximum(threshold[away < BRANCHING_WITHIN], BRANCHING)
+            threshold[away < CLEARANCE] = np.inf
         return threshold
 
     def _unfinished(self, crack: Crack) -> NDArray[np.bool_]:
@@ -195,14 +243,14 @@ class Fracture:
         pull = _pull(P[inside], f[inside], samples, self._tree, self.cracks)
         turn, speed = np.zeros(len(P)), np.zeros(len(P))
         turn[inside], speed[inside] = pull.turns(t[inside], f[inside], n[inside]), pull.speeds()
-        # A web thinner than a spacing is more than nodes can tell: it goes with what is beside it, as outside.
+        # A web thinner than a spacing is more than nodes can tell: it goes as the front beside it.
         thin = self._distance((P + f)[inside]) > 0
         known = np.flatnonzero(inside)[~thin]
         if len(known):
             _, nearest = cKDTree(P[known]).query(P)
             turn, speed = turn[known[nearest]], speed[known[nearest]]
         else:
-            turn[:], speed[:] = 0.0, LIMIT * np.max(samples.speed)
+            turn[:], speed[:] = 0.0, TOP_SPEED * np.max(samples.speed)
         turn = _past_holds(_smoothed(crack.front, turn), P, f, n, samples.held)
         turn, speed = _smoothed(crack.front, turn), _smoothed(crack.front, speed)
         speed = np.where(self._met(crack, f), 0.0, np.minimum(speed, LONGEST_WAY / dt))
@@ -219,7 +267,7 @@ class Fracture:
 
 @dataclass(frozen=True)
 class _Pull:
-    """Means at the points of a front."""
+    """Means at the points of a front (physics 12.5)."""
 
     stress: Floats
     deformation: Floats
@@ -228,7 +276,8 @@ class _Pull:
     speed: Floats
 
     def turns(self, t: Floats, f: Floats, n: Floats) -> Floats:
-        """Angles (k,) by which the front turns towards its normals n: nearer to the way v̂ = ±N × t with v̂·f > 0."""
+        """Angles (k,) by which the front turns towards its normals n: nearer to the way v̂ = ±N × t with v̂·f > 0
+        (physics 12.3)."""
         _, axes = np.linalg.eigh(self.stress)
         N = np.einsum("kba,kb->ka", self.deformation, axes[:, :, 2])
         way = np.cross(N, t)
@@ -237,8 +286,8 @@ class _Pull:
         return EAGER * np.clip(np.arctan2(aside, np.abs(along)), -STEEPEST, STEEPEST)
 
     def speeds(self) -> Floats:
-        """[spacings/s], shape (k,)."""
-        return LIMIT * self.speed * np.clip(GAIN * (self.loads() / RUNNING - 1), 0, 1)
+        """[spacings/s], shape (k,) (physics 12.3)."""
+        return TOP_SPEED * self.speed * np.clip(SPEED_GAIN * (self.loads() / RUNNING_LOAD - 1), 0, 1)
 
     def loads(self) -> Floats:
         """Largest principal stress over strength, shape (k,)."""
@@ -248,9 +297,9 @@ class _Pull:
 def _pull(points: Floats, forwards: Floats | None, samples: Samples, tree: cKDTree, cracks: Cracks) -> _Pull:
     """Means over the samples around places (k, 3) that are seen from there; at a front, over those ahead of it, by the
     square of the cosine: beside a crack there is no load."""
-    near = cKDTree(points).sparse_distance_matrix(tree, REACH, output_type="ndarray")
+    near = cKDTree(points).sparse_distance_matrix(tree, SAMPLE_REACH, output_type="ndarray")
     i, j = near["i"], near["j"]
-    weight = np.exp(-0.5 * (near["v"] / WIDTH) ** 2)
+    weight = np.exp(-0.5 * (near["v"] / SAMPLE_WIDTH) ** 2)
     eye = points
     if forwards is not None:
         eye = points + 0.5 * cracks.grid.spacing * forwards
@@ -268,12 +317,11 @@ def _pull(points: Floats, forwards: Floats | None, samples: Samples, tree: cKDTr
 
 
 def _past_holds(turns: Floats, points: Floats, forwards: Floats, normals: Floats, held: Floats) -> Floats:
-    """Turns (k,) of a front that runs past what is held, at a distance: what holds a body holds it together, and a
-    crack that left through a held face would leave the rest hanging there."""
+    """Turns (k,) of a front that runs past held places at a distance: a crack that left through a held face would leave
+    the rest of the body hanging there."""
     if not len(held):
         return turns
-    # Of several held places the mean: single ones of a held face lie this way and that.
-    _, which = cKDTree(held).query(points, min(AROUND, len(held)))
+    _, which = cKDTree(held).query(points, min(HOLDS_AROUND, len(held)))
     toward = (held[which.reshape(len(points), -1)] - points[:, None]).mean(axis=1)
     near = np.linalg.norm(toward, axis=1)
     toward = toward / np.maximum(near, 1e-9)[:, None]
@@ -283,7 +331,7 @@ def _past_holds(turns: Floats, points: Floats, forwards: Floats, normals: Floats
     # Across the way to the hold, on the side that the front turns to anyway.
     across = np.where(np.cos(turns) * -aside + np.sin(turns) * ahead > 0, 1.0, -1.0)
     past = np.arctan2(across * ahead, across * -aside)
-    return np.where((near < CLEAR) & (nearing > 0), np.clip(past, -STEEPEST, STEEPEST), turns)
+    return np.where((near < CLEARANCE) & (nearing > 0), np.clip(past, -STEEPEST, STEEPEST), turns)
 
 
 def _smoothed(front: Front, values: Floats) -> Floats:

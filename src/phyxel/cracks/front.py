@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.cracks.grid import Floats, LevelGrid
+from phyxel.rotation import axes_about
 
 Indices = NDArray[np.int32]
 
@@ -49,7 +50,7 @@ class Front:
     @staticmethod
     def circle(at: Floats, normal: Floats, radius: float, gap: float) -> Front:
         """Around a disc, with points at distances of at most `gap`."""
-        first, second = across(normal)
+        _, first, second = axes_about(normal[None])[0]
         angles = np.linspace(0, 2 * np.pi, max(12, int(np.ceil(2 * np.pi * radius / gap))), endpoint=False)
         outward = np.cos(angles)[:, None] * first + np.sin(angles)[:, None] * second
         # t × f = n: with f outward the curve goes round clockwise.
@@ -182,12 +183,6 @@ _NOWHERE = np.zeros((0, 3))
 def unit(v: Floats) -> Floats:
     """Vectors (k, 3) of length 1."""
     return v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-300)
-
-
-def across(normal: Floats) -> tuple[Floats, Floats]:
-    """Two unit vectors that make a right-handed frame with a unit normal."""
-    first = unit(np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))]))
-    return first, np.cross(normal, first)
 
 
 def _one(points: Floats, forwards: Floats, normals: Floats, closed: bool, *bound: bool) -> Front:

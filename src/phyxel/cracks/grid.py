@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The regular grid on which the level sets of a body's cracks live, and values between its points.
+"""The regular grid on which the level sets of a body's cracks live, and values between its points (physics 12.1).
 
 In a body's reference coordinates and units (mean node spacings), double, always on the CPU: a level set is small and
 its updates are sequential, whatever device moves the body.

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Looking at a crack: its level sets at places, and whether straight ways cross it."""
+"""Looking at a crack (physics 12.6): its level sets at places, and whether straight ways cross it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Indices = NDArray[np.int64]
 
-HALVINGS = 12
+CROSSING_HALVINGS = 12
 """How often the place of a crossing is halved: to a 4000th of half a cell."""
 UPPER = wp.constant(wp.float64(-1e-9))
 """ψ1 from which on a place is on the upper side. Nodes often lie in a crack's plane: there ψ1 is 0 but for rounding,
@@ -145,7 +145,7 @@ def see(
             if known == 1 and (height >= UPPER) != (side >= UPPER):
                 low = t - stride
                 high = t + zero
-                for _ in range(wp.static(HALVINGS)):
+                for _ in range(wp.static(CROSSING_HALVINGS)):
                     middle = half * (low + high)
                     if (value_at(psi1, lattice, a + middle * way) >= UPPER) == (side >= UPPER):
                         low = middle

@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""A step of a crack's level sets: the nearest part of the front by fast sweeping, then both level sets around it."""
+"""A step of a crack's level sets (physics 12.4): the nearest part of the front by fast sweeping, then both level sets
+around it."""
 
 from __future__ import annotations
 
@@ -48,8 +49,9 @@ def sweep_nearest(
     far: wp.array(dtype=wp.float64),
 ):
     """The front's segment nearest to each grid point from `low` to `high` (both included) within a band, and the square
-    of its distance: segments are laid into the cells they pass, then handed on from neighbour to neighbour in eight
-    sweeps (Zhao 2005, of closest points instead of distances). One thread: each sweep goes on from the last."""
+    of its distance (physics 12.4): segments are laid into the cells they pass, then handed on from neighbour to
+    neighbour in eight sweeps (Zhao 2005, of closest points instead of distances). One thread: each sweep goes on from
+    the last."""
     for i in range(low[0], high[0] + 1):
         for j in range(low[1], high[1] + 1):
             for k in range(low[2], high[2] + 1):

@@ -1,4 +1,4 @@
-"""The surface of a crack as triangles: ψ1 = 0 by marching tetrahedra, clipped to ψ2 < 0."""
+"""The surface of a crack as triangles (physics 8.10): ψ1 = 0 by marching tetrahedra, clipped to ψ2 < 0."""
 
 from __future__ import annotations
 

@@ -17,16 +17,12 @@ from phyxel.world import Frame
 VERTEX = np.dtype(
     [(name, "<f4") for name in ("x", "y", "z", "nx", "ny", "nz")] + [(name, "u1") for name in ("red", "green", "blue")]
 )
+"""A row of the file: position [m], normal, colour."""
 PLY_TYPES = {
-    "f4": "float",
-    "f8": "double",
-    "i1": "char",
-    "u1": "uchar",
-    "i2": "short",
-    "u2": "ushort",
-    "i4": "int",
-    "u4": "uint",
-}
+    "f4": "float", "f8": "double", "i1": "char", "u1": "uchar",
+    "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint",
+}  # fmt: skip
+"""By NumPy's kind and bytes."""
 
 
 def ply(thing: Frame | Body, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,5 @@
-"""Meshes that open along cracks: triangles are cut where a crack goes through them, and cracks have two faces."""
+"""Meshes that open along cracks (physics 8.11): triangles are cut where a crack goes through them, and cracks have two
+faces (physics 8.10)."""
 
 from __future__ import annotations
 

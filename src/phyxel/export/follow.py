@@ -12,25 +12,24 @@ from phyxel.body import Body
 from phyxel.export.decompose import rotations_of
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
-from phyxel.surface.carried import keep_out
+from phyxel.surface.walls import keep_out
 
 Floats = NDArray[np.float64]
 
 REACH = 2.0
-"""How far from the nearest node a deformation is believed, in spacings. What is farther off is held stiffly."""
+"""How far from the nearest node a deformation is believed [spacings]; points farther off are held stiffly."""
 
 FLATTEST = 1e-6
-"""What is added to the moments of nodes, over their trace, so that they have an inverse."""
+"""Added to the moments of nodes, over their trace, so that they have an inverse."""
 
 
 def keeps_its_shape(body: Body) -> bool:
-    """Whether the splats that came in can still be recognised: not those of what has melted or cracked."""
+    """Whether the splats that came in can still be recognised: not those of a body that has melted or cracked."""
     return not (body.has_melted or body.has_cracked)
 
 
 def parting_of(body: Body) -> tuple[int, int]:
-    """Another one whenever a body has other cracks, or fewer nodes, than before: then it carries what it carries
-    otherwise."""
+    """A key that changes when a body gets other cracks or fewer nodes: then other nodes carry its mesh."""
     return 0 if body.fracture is None else body.fracture.cracks.revision, len(body.birth)
 
 
@@ -60,7 +59,7 @@ class Follower:
         return (self.shares @ body.skin_deformation.reshape(-1, 9)).reshape(-1, 3, 3)
 
     def positions(self, body: Body, deformation: Floats) -> Floats:
-        """Where the places are now [m], shape (m, 3), with the deformation there:
+        """Where the places are now [m], shape (m, 3), with the deformation there (physics 8.1):
         Σ ω_i (x_i + J_i (X − X_i)) = Σ ω_i (x_i − J_i X_i) + J X."""
         nodes = (body.positions - body.origin) / body.unit
         fixed = nodes - _times(body.skin_deformation, self._in_units(body, body.birth))
@@ -75,15 +74,15 @@ def _times(matrices: Floats, vectors: Floats) -> Floats:
 
 
 def at_surfels(body: Body, values: Floats) -> Floats:
-    """What vary over the nodes (n, k), where the surfels are now, shape (m, k): a weighted fit of a linear field to the
+    """Values of the nodes (n, k) at the surfels as they are now, shape (m, k): a weighted fit of a linear field to the
     nodes around each; of a particle surface, parts of which may lie on each other, that of the particle itself."""
-    if body.sheet is not None:
+    if not body.kind.has_inside:
         return values[nearest(body.surface.positions, body.positions, 1)[1][:, 0]]
     points, nodes = ((x - body.origin) / body.unit for x in (body.surface.positions, body.positions))
     shares = Carriers.found(points, nodes).matrix(len(nodes))
     middle, mean = shares @ nodes, shares @ values
     moment = _covariance(shares, nodes, nodes)
-    # Nodes in one plane say nothing about what is across it.
+    # Nodes in one plane say nothing about changes across it.
     moment += FLATTEST * np.trace(moment, axis1=1, axis2=2)[:, None, None] * np.eye(3)
     slope = np.linalg.solve(moment, _covariance(shares, nodes, values))
     return mean + np.einsum("mav,ma->mv", slope, points - middle)
@@ -98,9 +97,9 @@ def _covariance(shares: csr_matrix, one: Floats, other: Floats) -> Floats:
 
 def kept_out(body: Body, positions: Floats) -> Floats:
     """Positions (m, 3) [m] of a body's skin, those that have got into a collider put onto its surface."""
-    world = body._in_world("a mesh")
-    local = wp.array((positions - body.origin).astype(np.float32), dtype=wp.vec3, device=world.device)
-    walls = world.mover_of(body).walls(body)
-    touches = wp.zeros(len(positions), dtype=wp.int32, device=world.device)
-    dev.launch(keep_out, len(positions), [*walls, body.unit, local, touches, 1], world.device)
-    return body.origin + local.numpy()
+    motion = body.motion
+    walls, device = motion.walls, motion.walls.device
+    local = dev.as_vectors(positions - motion.origin, device)
+    touches = wp.zeros(len(positions), dtype=wp.int32, device=device)
+    dev.launch(keep_out, len(positions), [walls.table, walls.body, motion.unit, local, touches, 1], device)
+    return motion.origin + local.numpy()

@@ -68,7 +68,7 @@ class BodyMesh:
 
 
 @dataclass(frozen=True)
-class _Skin:
+class _BodySkin:
     """A mesh of a body's shape at birth."""
 
     follower: Follower
@@ -81,7 +81,7 @@ class _Skin:
     """of the corners of faces, shape (m, 3, 2)"""
 
 
-_skins: WeakKeyDictionary[Body, _Skin] = WeakKeyDictionary()
+_skins: WeakKeyDictionary[Body, _BodySkin] = WeakKeyDictionary()
 
 
 def mesh(body: Body, path: str | os.PathLike[str]) -> None:
@@ -110,7 +110,7 @@ def mesh_of(body: Body) -> BodyMesh:
 
 def check_has_mesh(body: Body) -> None:
     """Refuse a surface of points alone: what is between them is not known."""
-    if body.sheet is not None and body.cloud.faces is None:
+    if not body.kind.has_inside and body.cloud.faces is None:
         raise PhyxelError(
             f"{body.name}: its points have no faces, of which a mesh could be made; write points, or bring a mesh"
         )
@@ -140,16 +140,17 @@ def _skin_mesh(body: Body) -> BodyMesh:
     return BodyMesh(vertices, normals, skin.colors, skin.faces, skin.uv.reshape(-1, 2), corners)
 
 
-def _found_skin(body: Body) -> _Skin:
+def _found_skin(body: Body) -> _BodySkin:
     mesh, whole = _mesh_at_birth(body), body.appearance.whole_surface
     if body.has_cracked:
         assert body.fracture is not None
         mesh = opened(
             mesh, list(body.fracture.cracks), whole.inside, body.appearance.inner_color, OFFSET * whole.spacing
         )
-        mesh = mesh.kept(body.has_side(mesh.middles))
+        if body.remnant is not None:
+            mesh = mesh.kept(body.remnant.side(mesh.middles))
     places = body.born.centre + body.born.unit * mesh.points
-    return _Skin(Follower(body, places), mesh.normals, mesh.colors, mesh.faces, parting_of(body), mesh.uv)
+    return _BodySkin(Follower(body, places), mesh.normals, mesh.colors, mesh.faces, parting_of(body), mesh.uv)
 
 
 def _mesh_at_birth(body: Body) -> Triangles:
@@ -165,15 +166,15 @@ def _mesh_at_birth(body: Body) -> Triangles:
         cell = COARSENESS * float(np.median(mean_spacing(cloud.positions, 6)))
         lower, upper = solid.lower - 2 * cell, solid.upper + 2 * cell
         vertices, faces = isosurface(solid.distance, lower, upper, cell, near=cloud.positions)
-    normals = _unit(np.asarray(solid.gradient(vertices), np.float64)) @ body.rotation.T
+    normals = _unit(np.asarray(solid.gradient(vertices), np.float64)) @ body.shape.rotation.T
     rest = body.appearance.whole_surface.rest
-    points = (body.placed(vertices) - body.born.centre) / body.born.unit
+    points = (body.shape.placement.placed(vertices) - body.born.centre) / body.born.unit
     colors = np.asarray(rest.colors, np.float64)[nearest(points, rest.positions, 1)[1][:, 0]]
     return Triangles(points, normals, colors, np.asarray(faces, np.int64), uv)
 
 
 def _surface_mesh(body: Body) -> BodyMesh:
-    """A closed mesh of the surface a body has now."""
+    """A closed mesh of the surface a body has now (physics 8.11)."""
     field, cell = surface_field(body)
     seen = body.surface if len(body.surface) else body.surface.carried
     surface, nodes = seen.positions, body.positions

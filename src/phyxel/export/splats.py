@@ -38,8 +38,9 @@ def splats(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
     """Write bodies as they are now as a standard PLY of 3D Gaussian splats, in metres, y up.
 
     A body that came from splats has all of them, also those that are no points of its surface, with everything its file
-    says of them. Each goes with the deformation J around it: its covariance becomes J Σ Jᵀ, and what varies with the
-    direction of view turns with the rotation of J. Of other bodies, and of what has melted, surfels become flat splats.
+    says of them. Each goes with the deformation J around it (physics 8.1): its covariance becomes J Σ Jᵀ, and what
+    varies with the direction of view turns with the rotation of J. Of other bodies, and of bodies that have melted,
+    surfels become flat splats.
     """
     columns = _joined([splat_columns(body) for body in bodies_of(thing)])
     rows = np.empty(len(columns["x"]), [(name, column.dtype.newbyteorder("<")) for name, column in columns.items()])
@@ -52,14 +53,14 @@ def splats(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
 
 def splat_columns(body: Body) -> Columns:
     """The properties of a body's splats as they are now."""
-    given = body.placed_splats()
+    given = body.appearance.placed_splats()
     return _made_of_surfels(body) if given is None or not keeps_its_shape(body) else _moved(body, given)
 
 
 def _moved(body: Body, given: Splats) -> Columns:
     if body not in _followers:
         assert body.cloud.splats is not None
-        _followers[body] = Follower(body, body.placed(body.cloud.splats.positions))
+        _followers[body] = Follower(body, body.shape.placement.placed(body.cloud.splats.positions))
     follower, carried = _followers[body], body.surface.carried
     J = follower.deformation(body)
     positions = follower.positions(body, J)

@@ -12,8 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.errors import MaterialError
+from phyxel.material.presets import PRESETS, call_of
 
 Matrix = NDArray[np.float64]
+
+
+def _preset(name: str) -> staticmethod[[], Material]:
+    def made() -> Material:
+        return Material.preset(name)
+
+    return call_of(made, f"Material.{name}", PRESETS[name].about)
 
 
 @dataclass(frozen=True)
@@ -50,10 +58,7 @@ class Material:
     def __post_init__(self) -> None:
         if self.stiffness is not None:
             object.__setattr__(self, "stiffness", tuple(tuple(float(c) for c in row) for row in self.stiffness))
-        for name in ("young", "poisson", "density", "damping", "drag", "strength_scatter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-                raise MaterialError(f"material.{name} = {value!r}: give a finite number")
+        self._require_finite("young", "poisson", "density", "damping", "drag", "strength_scatter")
         self._require(self.young > 0, "young", "Young's modulus must be above 0 Pa (rubber: 1e6, steel: 2e11)")
         self._require(
             -1 < self.poisson < 0.5,
@@ -105,8 +110,8 @@ class Material:
 
     @property
     def flow_strain(self) -> float:
-        """|deviator of the elastic strain| at yield: given, or √(2/3) σ_y/(2μ); inf for an elastic material, 0 for a
-        melt."""
+        """|deviator of the elastic strain| at yield (physics 6.2): given, or √(2/3) σ_y/(2μ); inf for an elastic
+        material, 0 for a melt."""
         if self.viscosity is not None:
             return 0.0
         if self.yield_stress is not None:
@@ -115,8 +120,15 @@ class Material:
 
     @property
     def relaxation(self) -> float:
-        """Rate at which strain beyond the yield becomes permanent [1/s]: creep, or that of Maxwell's fluid, μ/η."""
+        """Rate at which strain beyond the yield becomes permanent [1/s] (physics 7.2): creep, or that of Maxwell's
+        fluid, μ/η."""
         return self.creep if self.viscosity is None else self.lame[1] / self.viscosity
+
+    def _require_finite(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+                raise MaterialError(f"material.{name} = {value!r}: give a finite number")
 
     def _require(self, fine: bool, name: str, rule: str) -> None:
         if not fine:
@@ -143,7 +155,7 @@ class Material:
 
     @property
     def elasticity(self) -> Matrix:
-        """C [Pa], 6 × 6, σ = C ε in the order xx, yy, zz, yz, xz, xy with engineering shear."""
+        """C [Pa], 6 × 6, σ = C ε in the order xx, yy, zz, yz, xz, xy with engineering shear (physics 3.1)."""
         if self.stiffness is not None:
             return np.array(self.stiffness)
         lame, shear = self.lame
@@ -153,7 +165,7 @@ class Material:
 
     @property
     def lame(self) -> tuple[float, float]:
-        """λ and μ [Pa] of the isotropic law."""
+        """λ and μ [Pa] of the isotropic law (physics 3.1)."""
         return (
             self.young * self.poisson / ((1 + self.poisson) * (1 - 2 * self.poisson)),
             self.young / (2 * (1 + self.poisson)),
@@ -182,95 +194,31 @@ class Material:
         matrix = 0.5 * (matrix + matrix.T)
         return Material(young=float(np.prod(young) ** (1 / 3)), stiffness=tuple(map(tuple, matrix)), **others)
 
-    # Data sheets: middle values at room temperature. Soft matter varies by a factor of two from batch to batch.
-
-    @staticmethod
-    def rubber() -> Material:
-        """Soft natural rubber."""
-        return Material(young=1.5e6, poisson=0.48, density=930.0, damping=2e-4)
-
-    @staticmethod
-    def silicone() -> Material:
-        """Soft casting silicone, Shore 00-50."""
-        return Material(young=1.7e5, poisson=0.48, density=1070.0, damping=5e-4)
-
-    @staticmethod
-    def gelatin() -> Material:
-        """Gummy candy: firm gelatin, some 30 % by weight."""
-        return Material(young=1.0e5, poisson=0.45, density=1150.0, damping=1e-3)
-
-    @staticmethod
-    def foam() -> Material:
-        """Upholstery foam: open-cell polyurethane."""
-        return Material(young=6.0e4, poisson=0.2, density=40.0, damping=2e-3)
-
-    @staticmethod
-    def clay() -> Material:
-        """Modelling clay."""
-        return Material(young=2.0e6, poisson=0.42, density=1700.0, damping=2e-3)
-
-    @staticmethod
-    def wax() -> Material:
-        """Paraffin wax."""
-        return Material(young=2.0e8, poisson=0.4, density=900.0, damping=1e-4)
-
-    @staticmethod
-    def cork() -> Material:
-        """Cork: no bulge when squeezed."""
-        return Material(young=2.0e7, poisson=0.0, density=180.0, damping=2e-4)
-
-    @staticmethod
-    def wood() -> Material:
-        """Spruce with its grain along x, rings in y (radial) and z (tangential)."""
-        return Material.orthotropic(
-            young=(1.1e10, 8.0e8, 4.5e8),
-            poisson=(0.45, 0.45, 0.38),
-            shear=(4.0e7, 6.5e8, 7.0e8),
-            density=430.0,
-            damping=1e-6,
-        )
-
-    @staticmethod
-    def ice() -> Material:
-        """Freshwater ice at -5 °C."""
-        return Material(young=9.3e9, poisson=0.33, density=917.0)
-
-    @staticmethod
-    def concrete() -> Material:
-        """Ordinary concrete, C30."""
-        return Material(young=3.3e10, poisson=0.2, density=2400.0)
-
-    @staticmethod
-    def glass() -> Material:
-        """Soda-lime glass."""
-        return Material(young=7.0e10, poisson=0.22, density=2500.0)
-
-    @staticmethod
-    def stone() -> Material:
-        """Granite."""
-        return Material(young=5.0e10, poisson=0.25, density=2650.0, strength=1.0e7, strength_scatter=0.15)
-
-    @staticmethod
-    def ceramic() -> Material:
-        """Glazed stoneware."""
-        return Material(young=6.0e10, poisson=0.2, density=2300.0, strength=3.0e7, strength_scatter=0.15)
-
-    @staticmethod
-    def aluminium() -> Material:
-        """Aluminium 6061."""
-        return Material(young=6.9e10, poisson=0.33, density=2700.0)
-
-    @staticmethod
-    def steel() -> Material:
-        """Structural steel."""
-        return Material(young=2.1e11, poisson=0.29, density=7850.0)
+    # Data sheets (`presets`).
+    rubber = _preset("rubber")
+    silicone = _preset("silicone")
+    gelatin = _preset("gelatin")
+    foam = _preset("foam")
+    clay = _preset("clay")
+    wax = _preset("wax")
+    cork = _preset("cork")
+    wood = _preset("wood")
+    ice = _preset("ice")
+    concrete = _preset("concrete")
+    glass = _preset("glass")
+    stone = _preset("stone")
+    ceramic = _preset("ceramic")
+    aluminium = _preset("aluminium")
+    steel = _preset("steel")
 
     @staticmethod
     def preset(name: str) -> Material:
         """A preset by its name: `Material.preset("rubber")`."""
         if name not in PRESETS:
             raise MaterialError(f'material preset "{name}": not known; there are {", ".join(PRESETS)}')
-        return getattr(Material, name)()
+        numbers = PRESETS[name].numbers
+        make = Material.orthotropic if isinstance(numbers["young"], tuple) else Material
+        return make(**numbers)
 
 
 @dataclass(frozen=True)
@@ -319,12 +267,6 @@ class Mixture:
         changed = {k: change(self.materials[k]) for k in np.unique(self.which[where]).tolist()}
         pairs = zip(self.which.tolist(), where.tolist(), strict=True)
         return Mixture.of([changed[k] if chosen else self.materials[k] for k, chosen in pairs])
-
-
-PRESETS = (
-    "rubber", "silicone", "gelatin", "foam", "clay", "wax", "cork",
-    "wood", "ice", "concrete", "glass", "stone", "ceramic", "aluminium", "steel",
-)  # fmt: skip
 
 
 def rotated_elasticity(elasticity: Matrix, rotation: Matrix) -> Matrix:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass
 
 from phyxel.errors import MaterialError
 from phyxel.material.material import Material
+from phyxel.material.presets import MEMBRANES, call_of
 
 SOLIDS_ONLY = {
     "yield_strain": "it dents by plasticity and elastic_limit",
@@ -28,6 +27,13 @@ WOVEN = {
 """What follows from `young`, `poisson` and `thickness` unless it is given."""
 
 
+def _preset(name: str) -> staticmethod[[], Membrane]:
+    def made() -> Membrane:
+        return Membrane.preset(name)
+
+    return call_of(made, f"Membrane.{name}", MEMBRANES[name].about)
+
+
 @dataclass(frozen=True)
 class Membrane(Material):
     """A thin surface for `model = "particles"`. Immutable: `membrane.but(young=2e6)` makes another.
@@ -44,7 +50,7 @@ class Membrane(Material):
     rings there with ω = √(K/m − (c/2m)²). 0: it goes where it is pushed"""
     plasticity: float = 0.0
     """share, 0..1, of how far a point went from its rest place beyond the `elastic_limit` that stays when it is let go;
-    of what has a foundation"""
+    only with a foundation"""
     elastic_limit: float = 0.0
     """distance from the rest place [m] up to which a point comes back wholly, 0 or more"""
     weft: float | None = None
@@ -60,10 +66,7 @@ class Membrane(Material):
                 raise MaterialError(f"material.{name} = {value}: a particle surface has none; {instead}")
         super().__post_init__()
         own = ("thickness", "foundation", "plasticity", "elastic_limit")
-        for name in (*own, *(name for name in WOVEN if getattr(self, name) is not None)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-                raise MaterialError(f"material.{name} = {value!r}: give a finite number")
+        self._require_finite(*own, *(name for name in WOVEN if getattr(self, name) is not None))
         self._require(self.thickness > 0, "thickness", "the thickness must be above 0 m (cotton: 3.5e-4)")
         self._require(self.foundation >= 0, "foundation", "the foundation must be 0 N/m³ or more (skin on fat: 5e5)")
         self._require(0 <= self.plasticity <= 1, "plasticity", "plasticity must lie between 0 and 1")
@@ -72,64 +75,18 @@ class Membrane(Material):
             value = getattr(self, name)
             self._require(value is None or value > 0 or (value == 0 and name != "weft"), name, rule)
 
-    # Data sheets: middle values. Woven ones as a Kawabata test of a plain weave gives them, air between threads counted
-    # in; bending is much less than that of a plate, as threads slide.
-
-    @staticmethod
-    def skin() -> Membrane:
-        """Human skin, 2 mm, on the fat of a forearm or forehead."""
-        return Membrane(
-            young=5.0e5, poisson=0.48, density=1100.0, damping=2e-3, drag=200.0, thickness=2.0e-3, foundation=5.0e5
-        )
-
-    @staticmethod
-    def latex() -> Membrane:
-        """The rubber of a balloon, 0.3 mm."""
-        return Membrane(young=1.2e6, poisson=0.49, density=940.0, damping=5e-4, drag=0.2, thickness=3.0e-4)
-
-    @staticmethod
-    def cotton() -> Membrane:
-        """Plain weave cotton, 150 g/m²."""
-        return Membrane(
-            young=2.0e7, weft=1.2e7, shear=1.5e5, bending=8.0e-6,
-            poisson=0.2, density=430.0, damping=2e-3, drag=0.5, thickness=3.5e-4,
-        )  # fmt: skip
-
-    @staticmethod
-    def silk() -> Membrane:
-        """Habotai silk, 65 g/m²."""
-        return Membrane(
-            young=4.0e7, weft=2.5e7, shear=1.2e5, bending=2.0e-6,
-            poisson=0.2, density=540.0, damping=1e-3, drag=1.0, thickness=1.2e-4,
-        )  # fmt: skip
-
-    @staticmethod
-    def felt() -> Membrane:
-        """Pressed wool felt, 3 mm, 750 g/m²."""
-        return Membrane(young=2.0e6, poisson=0.2, density=250.0, damping=5e-3, drag=0.3, thickness=3.0e-3)
-
-    @staticmethod
-    def tin() -> Membrane:
-        """A shell of sheet tin, 0.5 mm, that gives 2 mm and then keeps its dents."""
-        return Membrane(
-            young=5.0e10, poisson=0.36, density=7300.0, drag=60.0, thickness=5.0e-4,
-            foundation=2.0e6, plasticity=0.8, elastic_limit=2.0e-3,
-        )  # fmt: skip
-
-    @staticmethod
-    def paper() -> Membrane:
-        """Office paper, 80 g/m²."""
-        return Membrane(
-            young=5.0e9, weft=2.5e9, shear=1.4e9, bending=4.0e-4,
-            poisson=0.3, density=800.0, damping=1e-4, drag=1.0, thickness=1.0e-4,
-        )  # fmt: skip
+    # Data sheets (`presets`).
+    skin = _preset("skin")
+    latex = _preset("latex")
+    cotton = _preset("cotton")
+    silk = _preset("silk")
+    felt = _preset("felt")
+    tin = _preset("tin")
+    paper = _preset("paper")
 
     @staticmethod
     def preset(name: str) -> Membrane:
         """A preset by its name: `Membrane.preset("cotton")`."""
         if name not in MEMBRANES:
             raise MaterialError(f'membrane preset "{name}": not known; there are {", ".join(MEMBRANES)}')
-        return getattr(Membrane, name)()
-
-
-MEMBRANES = ("skin", "latex", "cotton", "silk", "felt", "tin", "paper")
+        return Membrane(**MEMBRANES[name].numbers)

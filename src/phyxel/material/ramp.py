@@ -1,4 +1,4 @@
-"""A material that becomes another one smoothly."""
+"""A material that becomes another one smoothly (physics 6.4)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Ramp:
 
 
 def _between(name: str, start: Any, end: Any, share: float) -> Any:
-    """A share of the way from start to end; what is no finite number at both ends changes at once."""
+    """A share of the way from start to end; a value that is no finite number at both ends changes at once."""
     if start == end or not (_is_finite(start) and _is_finite(end)):
         return end
     if name in GEOMETRIC and start > 0 and end > 0:

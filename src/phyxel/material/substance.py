@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.errors import PhyxelError
 from phyxel.material.material import Material, Mixture
-from phyxel.material.membrane import Membrane
 from phyxel.material.ramp import Ramp
 from phyxel.material.variation import Recipe
-from phyxel.models.protocol import check_solid
 
 MELTING_TIME = 0.05
 """Viscosity of a melt over the pressure of its own height [s], unless it is given."""
@@ -51,7 +48,8 @@ class Substance:
         return ~np.isnan(self.mixture.number("viscosity"))
 
     def made_of(self, material: Material, keep_melt: bool = False) -> Substance:
-        """With another basic material, and if asked for, what has melted as it is; it will solidify as the new one."""
+        """With another basic material, and if asked for, molten nodes as they are; these will solidify as the new
+        one."""
         mixture, solid = self.recipe.mixed(material), self.solid
         if keep_melt and material.viscosity is None:
             solid = solid.where(self.is_molten, mixture)
@@ -82,8 +80,8 @@ class Substance:
 
 
 def melt_of(solid: Material, viscosity: float | None, height: float) -> Material:
-    """What a material of a body of a height [m] melts to; with a viscosity [Pa s], or one with which it takes some
-    seconds to spread."""
+    """What a material of a body of a height [m] melts to (physics 7.2); with a viscosity [Pa s], or one with which it
+    takes some seconds to spread."""
     if solid.viscosity is not None:
         return solid if viscosity is None else solid.but(viscosity=viscosity)
     weight = solid.density * 9.81 * height
@@ -96,29 +94,3 @@ def melt_of(solid: Material, viscosity: float | None, height: float) -> Material
         yield_strain=None,
         yield_stress=None,
     )
-
-
-def usual_material(model: str) -> Material:
-    """What a body is made of unless it is told."""
-    return Membrane.latex() if model == "particles" else Material.rubber()
-
-
-def check_moves(name: str, model: str, recipe: Recipe, material: Material) -> None:
-    """Refuse a basic material with which the model of a body of this name cannot move it."""
-    materials = recipe.mixed(material).materials
-    membranes = [isinstance(one, Membrane) for one in materials]
-    if model == "particles" and not all(membranes):
-        raise PhyxelError(
-            f'{name}: model = "particles" is a thin surface: give a Membrane, which has a thickness, for example '
-            'px.Membrane.cotton(), in a scene preset = "cotton"'
-        )
-    if model != "particles" and any(membranes):
-        raise PhyxelError(
-            f'{name}: a Membrane is for model = "particles"; model = "{model}" is a solid: give a Material, for '
-            'example px.Material.rubber(), in a scene preset = "rubber"'
-        )
-    if model not in ("phyxel", "particles"):
-        try:
-            check_solid(model, materials)
-        except PhyxelError as error:
-            raise PhyxelError(f"{name}: {error}") from None

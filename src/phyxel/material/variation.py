@@ -1,4 +1,4 @@
-"""Materials that vary over a body: other ones in some regions, numbers that are functions or colours."""
+"""Materials that vary over a body (physics 6.4): other ones in some regions, numbers that are functions or colours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from phyxel.errors import MaterialError, did_you_mean
 from phyxel.material.material import Material, Mixture
 from phyxel.mls.neighbours import nearest
+from phyxel.points.cloud import PointCloud
 from phyxel.region import Where, select
-
-if TYPE_CHECKING:
-    from phyxel.body import Body
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +24,27 @@ VARYING = (
     "young", "poisson", "density", "damping", "drag", "yield_strain", "yield_stress", "creep", "viscosity",
     "thickness", "foundation", "plasticity", "elastic_limit", "weft", "shear", "bending",
 )  # fmt: skip
+POINTS_AROUND = 8
+"""Nearest points of the cloud whose mean colour a node has: about those of its own part of the surface."""
+
+
+class PaintedNodes(Protocol):
+    """What variations follow: the nodes of a body at birth, and the colours of the points around them."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def birth(self) -> Floats:
+        """Nodes [m], shape (n, 3)."""
+
+    @property
+    def cloud(self) -> PointCloud: ...
+    @property
+    def sheet(self) -> object | None:
+        """None unless the points are the nodes."""
+
+    def placed_cloud(self) -> Floats:
+        """Points [m], shape (m, 3)."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +62,21 @@ class Channel:
         if not np.isfinite([self.low, self.high]).all():
             raise MaterialError(f'channel "{self.name}": low = {self.low}, high = {self.high}: give two finite numbers')
 
-    def over(self, body: Body) -> Floats:
+    def over(self, body: PaintedNodes) -> Floats:
         """Its value at each node of a body, shape (n,)."""
         return self.low + (self.high - self.low) * self._level(body)
 
-    def _level(self, body: Body) -> Floats:
+    def _level(self, body: PaintedNodes) -> Floats:
         if self.name in ("x", "y", "z"):
             along = body.birth[:, "xyz".index(self.name)]
             return (along - along.min()) / max(float(np.ptp(along)), 1e-30)
-        if body.cloud.colors is None:
+        colors = body.cloud.colors
+        if colors is None:
             raise MaterialError(f'{body.name}: channel "{self.name}": its points have no colours')
-        level = (
-            body.cloud.colors.mean(axis=1)
-            if self.name == "brightness"
-            else body.cloud.colors[:, CHANNELS.index(self.name)]
-        )
-        if body.sheet is not None:  # its nodes are the points
+        level = colors.mean(axis=1) if self.name == "brightness" else colors[:, CHANNELS.index(self.name)]
+        if body.sheet is not None:
             return np.asarray(level, np.float64)
-        _, index = nearest(body.birth, body.placed_cloud(), 8)
+        _, index = nearest(body.birth, body.placed_cloud(), POINTS_AROUND)
         return np.asarray(level, np.float64)[index].mean(axis=1)
 
 
@@ -72,7 +88,11 @@ class Recipe:
     """How a body's materials are mixed of a basic one."""
 
     def __init__(
-        self, body: Body, base: Material, parts: Sequence[tuple[Where, Material]], vary: Mapping[str, Variation]
+        self,
+        body: PaintedNodes,
+        base: Material,
+        parts: Sequence[tuple[Where, Material]],
+        vary: Mapping[str, Variation],
     ) -> None:
         self._nodes = len(body.birth)
         for entry in parts:
@@ -94,7 +114,8 @@ class Recipe:
         return part
 
     def mixed(self, base: Material) -> Mixture:
-        """What each node is made of, if `base` is the basic material: what varies goes with its numbers."""
+        """What each node is made of, if `base` is the basic material: its numbers times the factors of the
+        variations."""
         mixture = Mixture.even(base, self._nodes)
         if self._factors:
             names = list(self._factors)
@@ -116,7 +137,7 @@ def _instead(new: Material, old: Material) -> Material:
     return new
 
 
-def _values(body: Body, base: Material, name: str, variation: Variation) -> Floats:
+def _values(body: PaintedNodes, base: Material, name: str, variation: Variation) -> Floats:
     if name not in VARYING:
         raise MaterialError(f'{body.name}: vary "{name}": cannot vary{did_you_mean(name, VARYING)}')
     if not hasattr(base, name):

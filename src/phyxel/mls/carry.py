@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Points carried by the displacement of the nodes around them (M04 §5.1).
+"""Points carried by the displacement of the nodes around them (M04 §5.1, physics 2.7).
 
     u(X) = Σ_i ω_i (u_i + ∇u_i (X − X_i)) / Σ ω_i,   ω_i = (1 − r_i²/h²)³
 
@@ -26,11 +26,11 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 CARRIERS = 16
 """Nodes that carry a point."""
-FARTHEST = 3.0
+CARRIED_WITHIN = 3.0
 """Distance in node spacings beyond which a node should no longer carry a point: at first 2.2 is about the most."""
-BESIDE = 48
+NEAREST_BESIDE_CRACKS = 48
 """Nearest nodes among which those on a point's own side of a crack are looked for."""
-AROUND = 2.0
+SEARCH_RADIUS = 2.0
 """Distance in node spacings within which a point in a dense body has more nodes than carry it."""
 
 _Numbers = wp.types.vector(CARRIERS + 1, wp.float32)
@@ -47,7 +47,8 @@ def find_nearest(
     nodes: wp.array2d(dtype=wp.int32),
     shares: wp.array2d(dtype=float),
 ):
-    """The nearest nodes of each point and their shares; fewer where fewer are in reach, the nearest of all then."""
+    """The nearest nodes of each point and their shares (physics 2.7); fewer where fewer are in reach, the nearest of
+    all then."""
     s = first + wp.tid()
     x = points[s]
     k = nodes.shape[1]
@@ -107,7 +108,7 @@ class Nearby:
     all that flow together."""
 
     def __init__(self, nodes: NDArray[np.floating], device: wp.Device, spacing: float = 1.0) -> None:
-        self._device, self._count, self._around = device, len(nodes), AROUND * spacing
+        self._device, self._count, self._around = device, len(nodes), SEARCH_RADIUS * spacing
         self._places = wp.array(np.asarray(nodes, np.float32), dtype=wp.vec3, device=device)
         self._grid = grid_for(len(nodes), device)
         self._grid.build(self._places, self._around)
@@ -175,10 +176,10 @@ class Carriers:
         own side as others have around them; where nothing is hidden it is the same."""
         if len(nodes) == 1 or len(points) == 0:
             return Carriers._alone(len(points), len(nodes))
-        k, most = min(CARRIERS, len(nodes) - 1), min(BESIDE, len(nodes))
+        k, most = min(CARRIERS, len(nodes) - 1), min(NEAREST_BESIDE_CRACKS, len(nodes))
         distance, index = nearest(points, nodes, most)
         owner = np.repeat(np.arange(len(points)), most)
-        seen = seen_pairs(points, nodes, owner, index.reshape(-1), sees, BESIDE).reshape(-1, most)
+        seen = seen_pairs(points, nodes, owner, index.reshape(-1), sees, NEAREST_BESIDE_CRACKS).reshape(-1, most)
         asked = np.flatnonzero(seen)
         seen.flat[asked] = past_cracks(points[owner[asked]], nodes[index.flat[asked]])
         # If none is seen at all, the nearest must do.
@@ -199,7 +200,7 @@ class Carriers:
         """The same, but the nearest nodes for points one of whose nodes has gone far away, or that have none; `spacing`
         as for Nearby."""
         nearby = Nearby(nodes, device, spacing)
-        gone = np.flatnonzero(nearby.farthest(points, self) > FARTHEST * spacing)
+        gone = np.flatnonzero(nearby.farthest(points, self) > CARRIED_WITHIN * spacing)
         found = nearby.carriers(points[gone])
         index, shares = self.nodes.copy(), self.shares.copy()
         index[gone], shares[gone] = found.nodes, found.shares
@@ -212,7 +213,7 @@ class Carriers:
     def carry(
         self, points: NDArray[np.floating], nodes: NDArray[np.floating], u: NDArray[Any], gradient: NDArray[Any]
     ) -> NDArray[np.float64]:
-        """Displacement of the points, shape (m, 3), on the host in double."""
+        """Displacement of the points, shape (m, 3), on the host in double (physics 2.7)."""
         reach = points[:, None, :] - nodes[self.nodes]
         moved = u[self.nodes] + np.einsum("mkab,mkb->mka", gradient[self.nodes].astype(np.float64), reach)
         return np.einsum("mk,mka->ma", self.shares, moved)

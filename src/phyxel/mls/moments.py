@@ -30,7 +30,7 @@ GROWTH, MOST_GROWTHS = 1.2, 8
 
 @wp.func
 def weight(squared_distance: wp.float64, support: wp.float64):
-    """(1 − r²/h²)³ inside the support, else 0."""
+    """(1 − r²/h²)³ inside the support, else 0 (M04 §3.3, physics 2.1)."""
     inside = wp.max(wp.float64(1.0) - squared_distance / (support * support), wp.float64(0.0))
     return inside * inside * inside
 
@@ -53,7 +53,7 @@ def weigh_pairs(
     weight_forth: wp.array(dtype=Any),
     weight_back: wp.array(dtype=Any),
 ):
-    """w_ij and w_ji of every pair of some nodes."""
+    """w_ij and w_ji of every pair of some nodes (physics 2.1)."""
     i = nodes[first + wp.tid()]
     Xi = in_double(X[i])
     entry = start[i]
@@ -96,7 +96,8 @@ def sum_moments(
     trace: wp.array(dtype=Any),
     ratio: wp.array(dtype=wp.float64),
 ):
-    """A_i⁻¹ (zero where A_i is too thin), lever_i = Σ_j w_ij X_ij, tr A_i and the ratio of A_i's eigenvalues."""
+    """A_i⁻¹ (zero where A_i is too thin), lever_i = Σ_j w_ij X_ij, tr A_i and the ratio of A_i's eigenvalues (M04 §3.3,
+    physics 2.2)."""
     i = nodes[first + wp.tid()]
     Xi = in_double(X[i])
     A = wp.mat33d()
@@ -189,7 +190,8 @@ def choose_supports(
     sees: Sees | None = None,
     birth: NDArray[np.floating] | None = None,
 ) -> tuple[NDArray[np.float64], PairList]:
-    """Supports h_i = factor·r̄_i, grown where the moment matrix is thin, and the pairs they make.
+    """Supports h_i = factor·r̄_i, grown where the moment matrix is thin, and the pairs they make (M04 §3.2, physics
+    2.1).
 
     Nodes that do not see each other, as `sees` says of their places at birth, (n, 3) (without: their positions), are no
     pair. A node that stays thin however far it looks (a lone point, a sheet) keeps its support and is degenerate.

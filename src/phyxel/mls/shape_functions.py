@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-redef"
-"""Element-free Galerkin shape functions φ_I(x) and their gradients, at any point of a solid (G04 §3.1).
+"""Element-free Galerkin shape functions φ_I(x) and their gradients, at any point of a solid (G04 §3.1, physics 2.4).
 
     A(x) = Σ_I w_I p_I p_Iᵀ,   A a = p,   φ_I = w_I p_Iᵀ a
 
@@ -16,17 +16,17 @@ point: neither a scale nor a place costs digits, and cond(A) says how well the n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from phyxel import device as dev
 from phyxel.errors import SolidError, did_you_mean
+from phyxel.mls.shape_values import ShapeValues, owners_of, starts_of
 from phyxel.mls.visibility import Sees, seen_pairs
 
 # Loops stay loops: code for 10 × 10 matrices, written out term by term, is long and slow to compile.
@@ -60,7 +60,7 @@ def count_covers(
     cover: wp.array(dtype=wp.float64),
     count: wp.array(dtype=wp.int32),
 ):
-    """How many nodes cover each point: |x − X_I|∞ < d_I."""
+    """How many nodes cover each point: |x − X_I|∞ < d_I (physics 2.5)."""
     i = first + wp.tid()
     at = wp.vec3(x[i])
     found = int(0)
@@ -115,7 +115,7 @@ def list_covers(
 
 @wp.func
 def bump(s: wp.float64):
-    """c(s) and c′(s): 1 − 2s² for |s| < ½, 2(1 − |s|)² up to 1, then 0."""
+    """c(s) and c′(s): 1 − 2s² for |s| < ½, 2(1 − |s|)² up to 1, then 0 (G04 eq. 13, physics 2.5)."""
     size = wp.abs(s)
     if size < wp.float64(0.5):
         return wp.float64(1.0) - wp.float64(2.0) * s * s, wp.float64(-4.0) * s
@@ -125,7 +125,7 @@ def bump(s: wp.float64):
 
 @wp.func
 def cover_weight(arm: wp.vec3d, cover: wp.float64):
-    """w_I = c(s_x) c(s_y) c(s_z) and ∇w_I at the point x, with s = (x − X_I)/d_I and `arm` = X_I − x."""
+    """w_I = c(s_x) c(s_y) c(s_z) and ∇w_I at the point x, with s = (x − X_I)/d_I and `arm` = X_I − x (G04 eq. 12)."""
     s = -arm / cover
     cx, slope_x = bump(s[0])
     cy, slope_y = bump(s[1])
@@ -195,7 +195,8 @@ def invert_moments(
     inverse: wp.array(dtype=Any),
     condition: wp.array(dtype=wp.float64),
 ):
-    """The mean cover d̄ at each point, A⁻¹ with A = Σ w_I p_I p_Iᵀ and p_I = p((X_I − x)/d̄), and cond(A).
+    """The mean cover d̄ at each point, A⁻¹ with A = Σ w_I p_I p_Iᵀ and p_I = p((X_I − x)/d̄), and cond(A) (G04 eq. 4,
+    physics 2.4).
 
     Where the nodes do not determine the basis, A⁻¹ is zero and cond(A) infinite.
     """
@@ -241,7 +242,8 @@ def fill_shape_functions(
     phi: wp.array(dtype=wp.float64),
     dphi: wp.array(dtype=wp.vec3d),
 ):
-    """φ_I = w_I p_Iᵀ a and φ_I,k = w_I,k p_Iᵀ a + w_I p_Iᵀ b_k of every pair, the gradients times `per_length`."""
+    """φ_I = w_I p_Iᵀ a and φ_I,k = w_I,k p_Iᵀ a + w_I p_Iᵀ b_k of every pair (G04 eq. 6 and 9, physics 2.4),
+    the gradients times `per_length`."""
     i = first + wp.tid()
     d = unit[i]
     a = inverse[i][0]
@@ -278,129 +280,6 @@ KERNELS = {
     ]
     for basis, (_, matrix) in TERMS.items()
 }
-
-
-@dataclass(frozen=True)
-class ShapeValues:
-    """φ and ∇φ at m points: sparse matrices on the host, and the same numbers as arrays on the device.
-
-    The nodes that point i depends on are `index[start[i] : start[i + 1]]`, ascending. Where they do not determine the
-    basis (too few, or in one plane) φ and ∇φ are zero and the condition is infinite.
-    """
-
-    start: wp.array
-    """shape (m + 1,), int32"""
-    index: wp.array
-    """I, shape (pairs,), int32"""
-    phi: wp.array
-    """φ_I(x), shape (pairs,), float64, no unit"""
-    dphi: wp.array
-    """∇φ_I(x), shape (pairs,) of vec3d [1/m]"""
-    condition: NDArray[np.float64]
-    """cond(A) with lengths in mean covers, never less than that of the 2-norm and rarely 20 % more, shape (m,)"""
-    node_count: int
-
-    def with_gradients(self, gradients: NDArray[np.float64]) -> ShapeValues:
-        """The same with other ∇φ, shape (pairs, 3)."""
-        return replace(self, dphi=wp.array(gradients, dtype=wp.vec3d, device=self.dphi.device))
-
-    def replaced(self, values: csr_array, gradients: list[csr_array]) -> ShapeValues:
-        """Others at the same points: φ (m, n) and its derivatives."""
-        pattern = abs(values) + sum(abs(part) for part in gradients)
-        pattern.sort_indices()
-        owner = np.repeat(np.arange(len(self.condition)), np.diff(pattern.indptr))
-        entries = [np.asarray(part[owner, pattern.indices]).reshape(-1) for part in (values, *gradients)]
-        device = self.start.device
-        return replace(
-            self,
-            start=wp.array(pattern.indptr.astype(np.int32), dtype=wp.int32, device=device),
-            index=wp.array(pattern.indices.astype(np.int32), dtype=wp.int32, device=device),
-            phi=wp.array(entries[0], dtype=wp.float64, device=device),
-            dphi=wp.array(np.stack(entries[1:], axis=1), dtype=wp.vec3d, device=device),
-        )
-
-    def with_rows(self, points: NDArray[np.integer], other: ShapeValues) -> ShapeValues:
-        """Others at some of the points, (k,)."""
-        if len(points) == 0:
-            return self
-        order = np.arange(len(self.condition))
-        order[points] = len(order) + np.arange(len(points))
-        return self.followed_by(other).rows(order)
-
-    def with_nodes(self, index: NDArray[np.integer], node_count: int) -> ShapeValues:
-        """The same with the nodes called by other numbers, (pairs,)."""
-        numbers = wp.array(np.asarray(index, np.int32), dtype=wp.int32, device=self.index.device)
-        return replace(self, index=numbers, node_count=node_count)
-
-    def unknown(self) -> ShapeValues:
-        """The same points, of which nothing is known."""
-        return replace(self, condition=np.full(len(self.condition), np.inf))
-
-    def only(self, place: NDArray[np.integer], node_count: int) -> ShapeValues:
-        """The same for some nodes only, called by the numbers that `place` (n,) says, or not at all where it says −1.
-        Where that leaves out any the condition is infinite."""
-        state, index, owner = self.state(), place[self.index.numpy()], self.owner
-        kept = index >= 0
-        condition = np.where(np.bincount(owner[~kept], minlength=len(self.condition)) > 0, np.inf, self.condition)
-        parts = {name: state[name][kept] for name in ("phi", "dphi")}
-        start = _starts(np.bincount(owner[kept], minlength=len(condition)))
-        found = {"start": start, "index": index[kept], "condition": condition, **parts}
-        return ShapeValues.restored(found, node_count, self.start.device)
-
-    @property
-    def owner(self) -> NDArray[np.int32]:
-        """The point of each pair, shape (pairs,)."""
-        return _owners(self.start.numpy())
-
-    def with_values(self, values: NDArray[np.float64]) -> ShapeValues:
-        """The same with other φ, shape (pairs,)."""
-        return replace(self, phi=wp.array(values, dtype=wp.float64, device=self.phi.device))
-
-    def followed_by(self, other: ShapeValues) -> ShapeValues:
-        """At these points, and then at those of another, for the same nodes."""
-        one, two = self.state(), other.state()
-        two["start"] = one["start"][-1] + two["start"][1:]
-        joined = {name: np.concatenate([one[name], two[name]]) for name in one}
-        return ShapeValues.restored(joined, self.node_count, self.start.device)
-
-    def rows(self, points: NDArray[np.integer]) -> ShapeValues:
-        """Those of some of the points, (k,)."""
-        device = self.start.device
-        starts, pairs = entries_of(self.start.numpy(), points)
-        kinds = {"index": wp.int32, "phi": wp.float64, "dphi": wp.vec3d}
-        chosen = {
-            name: wp.array(getattr(self, name).numpy()[pairs], dtype=kind, device=device)
-            for name, kind in kinds.items()
-        }
-        start = wp.array(starts, dtype=wp.int32, device=device)
-        return ShapeValues(start, **chosen, condition=self.condition[points], node_count=self.node_count)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All numbers, by name."""
-        arrays = {name: getattr(self, name).numpy() for name in ("start", "index", "phi", "dphi")}
-        return arrays | {"condition": self.condition}
-
-    @staticmethod
-    def restored(state: dict[str, NDArray[Any]], node_count: int, device: wp.Device) -> ShapeValues:
-        """From what `state` gave."""
-        kinds = {"start": wp.int32, "index": wp.int32, "phi": wp.float64, "dphi": wp.vec3d}
-        arrays = {name: wp.array(state[name], dtype=kind, device=device) for name, kind in kinds.items()}
-        return ShapeValues(**arrays, condition=state["condition"], node_count=node_count)
-
-    def _matrix(self, entries: NDArray[np.float64]) -> csr_array:
-        shape = len(self.condition), self.node_count
-        return csr_array((np.ascontiguousarray(entries), self.index.numpy(), self.start.numpy()), shape)
-
-    @cached_property
-    def values(self) -> csr_array:
-        """φ_I(x_i), shape (m, n): `values @ u` is the field u at the points."""
-        return self._matrix(self.phi.numpy())
-
-    @cached_property
-    def gradients(self) -> tuple[csr_array, csr_array, csr_array]:
-        """∂φ_I/∂x, ∂φ_I/∂y, ∂φ_I/∂z [1/m], each (m, n): `gradients[k] @ u` is ∂u/∂x_k at the points."""
-        x, y, z = (self._matrix(entries) for entries in self.dphi.numpy().T)
-        return x, y, z
 
 
 @dataclass(frozen=True)
@@ -453,12 +332,12 @@ class ShapeFunctions:
 
     def at(self, points: ArrayLike) -> ShapeValues:
         """φ and ∇φ at points (m, 3) [m]."""
-        return self._on(self._covered(_positions(points, "points")))
+        return self._on(self._covered(positions_of(points, "points")))
 
     def on(self, points: ArrayLike, owner: NDArray[np.integer], index: NDArray[np.integer]) -> ShapeValues:
         """The same with nodes that are given: pairs of a point and a node, (pairs,) each, both ascending."""
-        where = self._own_units(_positions(points, "points"))
-        lists = _starts(np.bincount(owner, minlength=len(where))), np.asarray(index, np.int32)
+        where = self._own_units(positions_of(points, "points"))
+        lists = starts_of(np.bincount(owner, minlength=len(where))), np.asarray(index, np.int32)
         on_device = [wp.array(part, dtype=wp.int32, device=self._device) for part in lists]
         return self._on(_Covered(wp.array(where, dtype=wp.vec3d, device=self._device), *on_device))
 
@@ -473,12 +352,12 @@ class ShapeFunctions:
 
     def condition(self, points: ArrayLike) -> NDArray[np.float64]:
         """cond(A) at points (m, 3) [m], as in `ShapeValues`, shape (m,)."""
-        return self._moments(self._covered(_positions(points, "points")))[2].numpy()
+        return self._moments(self._covered(positions_of(points, "points")))[2].numpy()
 
     def pairs(self, points: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Each point and node that feel each other, as two arrays of indices (pairs,)."""
-        covered = self._covered(_positions(points, "points"))
-        return _owners(covered.start.numpy()), covered.index.numpy()
+        covered = self._covered(positions_of(points, "points"))
+        return owners_of(covered.start.numpy()), covered.index.numpy()
 
     def _launch(self, kernel: wp.Kernel, covered: _Covered, others: list[Any]) -> None:
         pairs = [covered.x, self._X, self._cover, covered.start, covered.index]
@@ -500,26 +379,19 @@ class ShapeFunctions:
         search = [self._cubes.id, x, self._X, self._cover]
         count = wp.empty(m, dtype=wp.int32, device=device)
         dev.launch(count_covers, m, [*search, count], device)
-        start = _starts(count.numpy())
+        start = starts_of(count.numpy())
         starts = wp.array(start, dtype=wp.int32, device=device)
         index = wp.empty(int(start[-1]), dtype=wp.int32, device=device)
         dev.launch(list_covers, m, [*search, starts, index], device)
         if self._sees is None:
             return _Covered(x, starts, index)
-        seen = self._only_seen(points, start, index.numpy())
-        return _Covered(x, *(wp.array(part, dtype=wp.int32, device=device) for part in seen))
-
-    def _only_seen(
-        self, points: NDArray[np.float64], start: NDArray[np.int32], index: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The lists without the nodes that `sees` denies."""
-        assert self._sees is not None
-        owner = _owners(start)
-        seen = seen_pairs(points, self.nodes, owner, index, self._sees)
-        return _starts(np.bincount(owner[seen], minlength=len(points))), index[seen]
+        owner, listed = owners_of(start), index.numpy()
+        seen = seen_pairs(points, self.nodes, owner, listed, self._sees)
+        lists = starts_of(np.bincount(owner[seen], minlength=m)), listed[seen]
+        return _Covered(x, *(wp.array(part, dtype=wp.int32, device=device) for part in lists))
 
 
-def _positions(array: ArrayLike, name: str) -> NDArray[np.float64]:
+def positions_of(array: ArrayLike, name: str) -> NDArray[np.float64]:
     positions = np.array(array, np.float64, order="C")
     if positions.ndim != 2 or positions.shape[1] != 3:
         raise SolidError(f"{name} have shape {positions.shape}; give (count, 3)")
@@ -527,7 +399,7 @@ def _positions(array: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _checked(nodes: ArrayLike, covers: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    X, cover = _positions(nodes, "nodes"), np.array(covers, np.float64)
+    X, cover = positions_of(nodes, "nodes"), np.array(covers, np.float64)
     if len(X) == 0 or cover.shape != (len(X),):
         raise SolidError(f"{len(X)} nodes with covers of shape {cover.shape}; give at least one, each with its cover")
     if not np.isfinite(X).all():
@@ -543,112 +415,3 @@ def _cubes_around(X: NDArray[np.float64], cover: NDArray[np.float64], device: wp
     half = (cover + rounding)[:, None]
     lower, upper = (X - half).astype(np.float32), (X + half).astype(np.float32)
     return wp.Bvh(wp.array(lower, dtype=wp.vec3, device=device), wp.array(upper, dtype=wp.vec3, device=device))
-
-
-def _starts(count: NDArray[np.integer]) -> NDArray[np.int32]:
-    """Where each list starts, and where the last one ends."""
-    start = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
-    if start[-1] > np.iinfo(np.int32).max:
-        raise SolidError(f"{start[-1]} pairs of points and nodes: more than 32 bits can count; ask for fewer points")
-    return start.astype(np.int32)
-
-
-def entries_of(start: NDArray[np.int32], points: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Of the lists of some points, (k,): where they start if they follow each other, (k + 1,), and their entries."""
-    count = (start[1:] - start[:-1])[points]
-    starts = _starts(count)
-    return starts, np.repeat(start[points] - starts[:-1], count) + np.arange(starts[-1])
-
-
-def _owners(start: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The list each entry belongs to."""
-    return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
-
-
-# ---- Covers that are large enough ----
-
-GROWTH = 1.15
-"""Factor by which a cover grows in one round."""
-ROUNDS = 30
-"""Rounds before a point is given up: a cover could then be 66 times as large."""
-ASKED = 300
-"""Most bad points that choose nodes at a time. Their neighbours want the same nodes."""
-
-
-def grown_covers(
-    nodes: ArrayLike,
-    covers: ArrayLike,
-    points: ArrayLike,
-    basis: Basis = "linear",
-    most: float = 1e4,
-    sees: Sees | None = None,
-    device: str | wp.Device | None = None,
-) -> NDArray[np.float64]:
-    """Half covers (n,) [m], the given ones grown where needed, with cond(A) < `most` at every point (m, 3) [m].
-
-    In each round every bad point has the covers of a few nodes grown by 15 %: of the nodes that have little weight
-    there as yet the nearest, as many as the basis has terms. Raises `SolidError` where no growth helps.
-    """
-    shapes = ShapeFunctions(nodes, covers, basis, sees, device)
-    given, where = shapes.covers, _positions(points, "points")
-    for _ in range(ROUNDS):  # what helps some points may harm others a little: look at all of them again
-        bad = _ill_conditioned(where, shapes, most)
-        if len(bad) == 0:
-            return shapes.covers
-        shapes, helped = _grown_for(bad[:: len(bad) // ASKED + 1], shapes, given, most)
-        if not helped:
-            bad = _ill_conditioned(bad, shapes, most)
-            break
-    raise SolidError(_hopeless(bad, len(where), basis))
-
-
-def _ill_conditioned(points: NDArray[np.float64], shapes: ShapeFunctions, most: float) -> NDArray[np.float64]:
-    return points[~(shapes.condition(points) < most)]
-
-
-def _grown_for(
-    points: NDArray[np.float64], shapes: ShapeFunctions, given: NDArray[np.float64], most: float
-) -> tuple[ShapeFunctions, bool]:
-    """The same nodes with covers grown until all these points are well conditioned, and whether that came about."""
-    few = len(TERMS[shapes.basis][0]())
-    reach = 2.0
-    for _ in range(ROUNDS):
-        near = shapes.with_covers(reach * shapes.covers).pairs(points)
-        chosen, enough = _faint_nodes(shapes, given, points, *near, few)
-        covers = shapes.covers.copy()
-        covers[chosen] *= GROWTH
-        shapes = shapes.with_covers(covers)
-        points = _ill_conditioned(points, shapes, most)
-        if len(points) == 0:
-            return shapes, True
-        if not enough:
-            reach *= 2
-    return shapes, False
-
-
-def _faint_nodes(
-    shapes: ShapeFunctions,
-    given: NDArray[np.float64],
-    points: NDArray[np.float64],
-    owner: NDArray[np.int32],
-    index: NDArray[np.int32],
-    few: int,
-) -> tuple[NDArray[np.int32], bool]:
-    """Of the nodes (pairs `owner`, `index`) from which a point lies beyond half their cover the `few` nearest, in units
-    of the covers as given: in units of grown ones, the same would be chosen again and again. And whether every point
-    found that many."""
-    distance = np.abs(points[owner] - shapes.nodes[index]).max(axis=1)
-    faint = distance > 0.5 * shapes.covers[index]
-    owner, index, distance = owner[faint], index[faint], distance[faint]
-    order = np.lexsort((distance / given[index], owner))
-    count = np.bincount(owner, minlength=len(points))
-    rank = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
-    return np.unique(index[order][rank < few]), bool((count >= few).all())
-
-
-def _hopeless(bad: NDArray[np.float64], total: int, basis: Basis) -> str:
-    lower, upper = (f"({x:.4g}, {y:.4g}, {z:.4g})" for x, y, z in (bad.min(axis=0), bad.max(axis=0)))
-    return (
-        f"{len(bad)} of {total} points, between {lower} and {upper}, see too few nodes for a {basis} basis however far "
-        "these reach, or nodes in one plane; put more nodes there"
-    )

@@ -116,7 +116,8 @@ def sum_fit(
     X: wp.array(dtype=wp.vec3f),
     y: wp.array(dtype=wp.vec3f),
 ) -> _mat34:
-    """[Σ w_ij (y_j − y_i) X_ijᵀ | Σ w_ij (y_j − y_i)]: three columns for the gradient's fit, one for the hourglass."""
+    """[Σ w_ij (y_j − y_i) X_ijᵀ | Σ w_ij (y_j − y_i)] (physics 2.2, 4.1): three columns for the gradient's fit, one for
+    the hourglass."""
 
 
 @wp.func_native(_FIT.replace("REAL", "double"))
@@ -145,7 +146,7 @@ def sum_load(
     y: wp.array(dtype=wp.vec3f),
     load: wp.array(dtype=_mat34),
 ) -> wp.vec3f:
-    """Σ w_ji [c_j (y_j − y_i) − Q_j X_ij]: what the neighbours lay on node i. A load is Qᵀ with c behind
+    """Σ w_ji [c_j (y_j − y_i) − Q_j X_ij] (physics 4.3): what the neighbours lay on node i. A load is Qᵀ with c behind
     its first row: a column of Q and its fourth number are one register."""
 
 

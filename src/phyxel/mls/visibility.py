@@ -1,4 +1,5 @@
-"""Which nodes a point depends on: those that are seen from its home, the nearest node that sees the point.
+"""Which nodes a point depends on (physics 9.6): those that are seen from its home, the nearest node that sees the
+point.
 
 Pairs of nodes are far fewer than pairs of a point and a node, and inside the solid there is less in the way than along
 its skin. A bear's legs, an ear and the head, two lips: near in space, and not for each other.

@@ -1,9 +1,9 @@
-"""Bodies that move on their own and meet each other: impulses within a step.
+"""Galerkin bodies and crumbs that meet each other (physics 15.8): impulses within a step.
 
 Each body has gone its step without the others. Impulses p at points where two have come into each other, equal and
 opposite, then change where the step ended: by W p, W = Σ G H⁻¹ Gᵀ/Δt over the two, with H the system of an implicit
-step of each. So they act within the step, through the whole body, as those of its own stresses do: what lies on
-something rests. Depths grow no further, nothing slides that friction holds (Coulomb), and nothing bounces but by its
+step of each. So they act within the step, through the whole body, as those of its own stresses do: a body that lies on
+another rests. Depths grow no further, nothing slides that friction holds (Coulomb), and nothing bounces but by its
 own elasticity. A depth that was there before is taken back by a shift of the same form that leaves no speed.
 
 A point of one body meets the plane of the nearest surfel of the other: of pieces, too, whose crack faces have surfels.
@@ -18,15 +18,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from phyxel.mls.shape_functions import entries_of
-from phyxel.models.modal.constraints import SINGULAR, sweep_contacts
+from phyxel.mls.shape_values import entries_of
+from phyxel.models.coulomb import NEAR, along_axes, from_axes, solved
 from phyxel.models.protocol import Tangible
+from phyxel.rotation import axes_about
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -34,14 +34,12 @@ Indices = NDArray[np.int64]
 POINTS, PLANES = 1.0, 0.5
 """How far points that meet others are apart, and surfels whose planes they meet [spacings]."""
 DEEPEST = 1.0
-"""Spacings that a point may be inside another body: what is deeper is on its far side."""
-NEAR = 0.1
-"""Gap [spacings] below which a point may come to touch something in this step."""
+"""Spacings that a point may be inside another body: a deeper one is on its far side."""
 AROUND = 6
 """Surfels around a point that say whether it is outside."""
 FACING = -0.25
-"""Cosine between normals above which two surfaces lie beside each other, not against each other: else the side of what
-slides would stumble over points of what it slides on."""
+"""Cosine between normals above which two surfaces lie beside each other, not against each other: else the side of
+a body that slides would stumble over points of the one below."""
 MOST = 60
 """Points of two bodies that touch each other at a time."""
 CLOSER = 0.5
@@ -221,7 +219,7 @@ def _closing_speeds(parties: Sequence[Party]) -> Floats:
     return np.asarray(np.linalg.norm(np.maximum(most, np.swapaxes(most, 0, 1)), axis=2))
 
 
-# What touches
+# Points that touch
 
 
 def _contacts_of(parties: Sequence[Party], a: int, b: int) -> list[FieldContacts]:
@@ -253,7 +251,7 @@ def _points_in(parties: Sequence[Party], a: int, b: int) -> FieldContacts | None
         return None
     normals = other.normals[near]
     height = np.einsum("kca,kca->kc", normals, place[:, None] - other.skin[near])
-    # Outside of an edge is what is outside of one of its faces; those farther around are not about this place.
+    # A place outside of one face of an edge is outside; surfels farther around say nothing about it.
     height[away**2 > (away[:, :1] ** 2 + (PLANES * other.unit) ** 2)] = -np.inf
     best = np.argmax(height, axis=1)
     every = np.arange(len(points))
@@ -273,18 +271,10 @@ def _contacts(
     away = (place - other.skin[surfels])[:, :, None]
     beside = np.asarray(np.linalg.solve(other.deformation[surfels], away)[:, :, 0], np.float64)
     rows = one.outline.rows(points), other.outline.rows(surfels, beside)
-    axes = axes_of(normal)
+    axes = axes_about(normal)
     moved = rows[0] @ one.way - rows[1] @ other.way
     way = np.einsum("kab,kb->ka", axes, moved)
     return FieldContacts(a, b, rows, axes, gap, way, math.sqrt(one.friction * other.friction))
-
-
-def axes_of(normal: Floats) -> Floats:
-    """Normals (k, 3) and two tangents of each, shape (k, 3, 3)."""
-    helper = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
-    first = np.cross(normal, helper)
-    first /= np.linalg.norm(first, axis=1)[:, None]
-    return np.stack([normal, first, np.cross(normal, first)], axis=1)
 
 
 def _fewer(contacts: FieldContacts, count: int) -> FieldContacts:
@@ -297,7 +287,7 @@ def _fewer(contacts: FieldContacts, count: int) -> FieldContacts:
     )  # fmt: skip
 
 
-# What it does
+# Impulses
 
 
 def _islands(found: list[FieldContacts], count: int) -> Iterator[list[FieldContacts]]:
@@ -331,8 +321,7 @@ def _resolve(parties: Sequence[Party], contacts: list[FieldContacts], dt: float)
         goal = np.zeros_like(way)
         goal[:, 0] = np.where(deep, -math.expm1(-dt / TAKEN_BACK) * gap, np.maximum(gap, 0.0))
         shifts = solved(W, goal, np.zeros(len(gap)))
-    along = np.swapaxes(axes, 1, 2)
-    pushes, moves = ((along @ part[:, :, None])[:, :, 0] for part in (impulses, shifts))
+    pushes, moves = from_axes(axes, impulses), from_axes(axes, shifts)
     for body, sign, rows, which in shares:
         per_unit = sign[:, None] / parties[body].unit ** 2
         party = parties[body]
@@ -367,21 +356,3 @@ def _shares(contacts: list[FieldContacts]) -> Iterator[tuple[int, Floats, csr_ar
                     rows.append(one.rows[side])
                     which.append(start + np.arange(len(one.gap)))
         yield body, np.concatenate(signs), csr_array(vstack(rows)), np.concatenate(which)
-
-
-def along_axes(W: Floats, axes: Floats) -> Floats:
-    """A matrix (3k, 3k) between points, seen along axes (k, 3, 3) of each."""
-    blocks = W.reshape(len(axes), 3, len(axes), 3)
-    return np.einsum("iab,ibjc,jdc->iajd", axes, blocks, axes, optimize=True).reshape(W.shape)
-
-
-def solved(W: Floats, goal: Floats, friction: Floats) -> Floats:
-    """Impulses p (k, 3) with W p + goal ≥ 0 along normals that only push, = 0 along tangents within Coulomb's cone."""
-    size = np.sqrt(np.maximum(W.diagonal()[::3], 1e-300))  # a crumb weighs as much as a rock here
-    scale = np.repeat(size, 3)
-    matrix = np.ascontiguousarray(W / np.outer(scale, scale)).reshape(-1)
-    start = (goal.reshape(-1) / scale).copy()
-    total = wp.zeros(len(start), dtype=wp.float64, device="cpu")
-    arrays = [wp.array(part, dtype=wp.float64, device="cpu") for part in (matrix, start, friction)]
-    wp.launch(sweep_contacts, 1, inputs=[0, len(size), SINGULAR, *arrays, total], device="cpu")
-    return (total.numpy() / scale).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""What a body that moves on its own, by a Galerkin or a modal model, shares with the world around it.
+"""Models that move one body by a field of shape functions: Galerkin, modal, rigid (physics 10 to 12).
 
 Lengths are in units of the body's mean node spacing, positions are counted from the middle of its reference shape,
 axes are the world's. Fields are given by coefficients u_I of the shape functions: u(X) = Σ_I φ_I(X) u_I. Stress is in
@@ -7,9 +7,9 @@ Pa and time in s, so a density counts as ρ unit²: M ü = −K u with K = ∫ B
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import warp as wp
@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel.contact.touch import Feel
-from phyxel.errors import PhyxelError
-from phyxel.material import Material, Mixture
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.material import Mixture
+from phyxel.mls.shape_values import ShapeValues
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Hold:
-    """Points of a body that something has hold of."""
+    """Held points of a body."""
 
     points: Floats
     """X, shape (k, 3)"""
@@ -44,22 +43,6 @@ class Goal:
     """of each of its points, shape (k, 3)"""
     rotation: Floats
     """how far it has turned since it was taken, 3 × 3"""
-
-
-def check_solid(model: str, materials: Iterable[Material]) -> None:
-    """Refuse what such a body cannot be made of."""
-    for material in materials:
-        if material.viscosity is not None:
-            raise PhyxelError(f'model = "{model}" cannot melt (material.viscosity); model = "phyxel" melts')
-        if model == "modal" and np.isfinite(material.flow_strain):
-            raise PhyxelError(
-                'model = "modal" cannot yield, its modes are those of an elastic body; "galerkin" and "phyxel" do'
-            )
-        if model == "modal" and material.strength is not None:
-            raise PhyxelError(
-                'model = "modal" cannot crack (material.strength), its modes are those of a whole body; "galerkin" and '
-                '"phyxel" do'
-            )
 
 
 class FieldModel(Protocol):
@@ -81,11 +64,11 @@ class FieldModel(Protocol):
         """What each node is made of, with the material's axes turned by `rotation`; motion goes on from where it is."""
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
-        """What is held from now on; nothing jumps."""
+        """Points are held so from now on; nothing jumps."""
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end, and out of
-        what is felt."""
+        colliders, which it feels."""
 
     def stop(self) -> None:
         """Be at rest in the present shape, out of touch with everything."""
@@ -126,6 +109,26 @@ class FieldModel(Protocol):
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
+
+
+@runtime_checkable
+class BrittleModel(FieldModel, Protocol):
+    """A model of a body in which cracks run."""
+
+    def look_by(self, cracks: Callable[..., NDArray[np.bool_]]) -> None:
+        """Let `cracks` say from now on which places at birth see each other past them: the same as was known so far."""
+
+    def crack(self, boxes: Sequence[tuple[Floats, Floats]] | None) -> bool:
+        """Cracks have come to lie in some boxes, or anywhere: part what they part; whether that was anything."""
+
+    def point_stress(self) -> tuple[Floats, Floats]:
+        """Cauchy stress [Pa] and deformation gradient at the quadrature points, shape (m, 3, 3) each."""
+
+    def part(self, space: Any, nodes: NDArray[np.int64], outermost: NDArray[np.int64], faces: Floats) -> FieldModel:
+        """The model of a piece with these nodes (k,), its own space, outermost nodes and new faces (f, 3)."""
+
+    def momenta(self, nodes: NDArray[np.int64] | None = None) -> tuple[Floats, Floats]:
+        """Those of `FieldModel`, or of some nodes."""
 
 
 class Tangible(Protocol):

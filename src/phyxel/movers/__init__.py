@@ -1,1 +1,1 @@
-"""What moves bodies: a table of the models there are, and a mover for each family of them."""
+"""What moves bodies: the table of models there are, and a mover for each family of them."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body import Body
-
-if TYPE_CHECKING:
-    from phyxel.world import World
+from phyxel.movers.mover import MoverWorld
 
 STEPS_BETWEEN_CHECKS = 100
 """Substeps after which the energy is looked at."""
@@ -37,24 +35,34 @@ class EnergyGuard:
         else:
             self._ceilings.pop(body, None)
 
-    def gained(self, parties: Callable[[], Iterable[Iterable[int]]], world: World) -> tuple[Body, float] | None:
+    def gained(
+        self,
+        parties: Callable[[], Iterable[Iterable[int]]],
+        measure: Callable[[Sequence[Body]], list[dict[str, Any]]],
+        world: MoverWorld,
+    ) -> tuple[Body, float] | None:
         """A body that has more energy than can be, and how much [J], if it is time to look. `parties` gives the numbers
-        of bodies that could touch since."""
+        of bodies that could touch since, `measure` the diagnostics of bodies."""
         if self.steps < STEPS_BETWEEN_CHECKS:
             return None
         self.steps = 0
         before, self._parties = self._parties, {frozenset(self._bodies[b] for b in party) for party in parties()}
-        found = [self._gained_by(party, party in before, world) for party in self._parties]
+        now = dict(zip(self._bodies, measure(self._bodies), strict=True))
+        found = [
+            self._gained_by({body: now[body] for body in party}, party in before, world) for party in self._parties
+        ]
         return next((one for one in found if one is not None), None)
 
-    def _gained_by(self, party: frozenset[Body], met_before: bool, world: World) -> tuple[Body, float] | None:
-        """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall."""
-        if any(body.force.any() or any(field.acts_on(body) for field in world.acting) for body in party):
+    def _gained_by(
+        self, now: dict[Body, dict[str, Any]], met_before: bool, world: MoverWorld
+    ) -> tuple[Body, float] | None:
+        """Without work from outside, kinetic + elastic + potential energy of bodies that touch can only fall
+        (physics 5.9)."""
+        if any(body.force.any() or any(field.acts_on(body) for field in world.acting) for body in now):
             return None
-        now = {body: body.diagnostics() for body in party}
         lively = sum(one["kinetic"] + one["elastic"] for one in now.values())
         totals = {body: one["kinetic"] + one["elastic"] + one["potential"] for body, one in now.items()}
-        known = all(body in self._ceilings for body in party) and (met_before or len(party) == 1)
+        known = all(body in self._ceilings for body in now) and (met_before or len(now) == 1)
         if not known:
             self._ceilings.update(totals)
             return None

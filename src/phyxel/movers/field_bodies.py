@@ -1,28 +1,34 @@
-"""All bodies of a world that move on their own, Galerkin, modal and rigid ones: they step together, then they meet."""
+"""Bodies that have a displacement field each, Galerkin, modal and rigid ones: they step together, then they meet
+(physics 15.8)."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from phyxel import device as dev
-from phyxel.body.probes import Probe
+from phyxel.body import Body
+from phyxel.body.holds import DRAG_TIME, Handle
+from phyxel.body.probes import FieldProbe, Probe
+from phyxel.body.protocols import Change
+from phyxel.contact.colliders import Collider
+from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.material import Mixture
-from phyxel.models.field_contact import Meeting, Outline, Party
+from phyxel.models.field_contact import Meeting, Outline, Party, scattered
+from phyxel.models.protocol import BrittleModel, FieldModel, Goal, Hold
 from phyxel.models.rigid.model import RigidSpace
-from phyxel.movers.field_body import FieldBody
-from phyxel.movers.mover import Piece
+from phyxel.movers.each import diagnosed, restore_states, states_of
+from phyxel.movers.galerkin_cracks import GalerkinCracks
+from phyxel.movers.mover import MoverWorld, Parts, Piece
+from phyxel.movers.surroundings import Surroundings
 from phyxel.state import State, prefixed, unprefixed
-from phyxel.surface.surfels import Surfels
-
-if TYPE_CHECKING:
-    from phyxel.body import Body
-    from phyxel.world import World
+from phyxel.surface.motion import Motion
 
 Floats = NDArray[np.float64]
 
@@ -34,101 +40,297 @@ they are a crumb: two layers have a half."""
 _ways = np.array([way for way in itertools.product((-1, 0, 1), repeat=3) if any(way)], np.float64)
 AROUND: Floats = _ways / np.linalg.norm(_ways, axis=1, keepdims=True)
 """Directions all around, shape (26, 3)."""
+LONGEST_STEP = 0.01
+"""[s]"""
+CROSSED = 0.5
+"""Node spacings that a body may go in one step where there is something with a far side."""
 
 
-class FieldBodies:
-    """Moves bodies that have a model each (`mover.Mover`). Galerkin and rigid ones touch each other; a modal body, and
-    phyxel bodies for any of them, are not there."""
+class FieldBody:
+    """Moves one body among colliders (`body.protocols.Nodal` of its nodes); `FieldBodies` lets bodies meet."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.bodies: list[Body] = []
-        self.steps = 0
-        self._solos: dict[Body, FieldBody] = {}
-        self._outlines: dict[Body, Outline] = {}
+    def __init__(self, world: MoverWorld, body: Body) -> None:
+        self.world, self.body = world, body
+        self._model: FieldModel | None = None
+        self._cracks: GalerkinCracks | None = None
+        self._surroundings = Surroundings(world, body)
+        self._surroundings.arrived = body.thrown is None
+        self._mass = float(body.masses.sum())
+        self._even = np.full((1, 3), np.nan)
+        """acceleration of all nodes by gravity and force [1/s²], shape (n, 3)"""
+        self._fit: Callable[[Floats], Floats] | None = None
+        """takes accelerations around the nodes to coefficients"""
 
-    def add(self, body: Body) -> None:
-        """Move one more body from now on."""
-        self.bodies.append(body)
-        self._solos[body] = FieldBody(self.world, body)
+    @property
+    def model(self) -> FieldModel:
+        """What moves the body, made when first needed."""
+        if self._model is None:
+            assert self.body.kind.make is not None
+            self.take(self.body.kind.make(self.body, self.world.device))
+        assert self._model is not None
+        return self._model
 
-    def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
-        whole = self._solos.pop(body)
-        self.bodies.remove(body)
-        self._outlines.pop(body, None)
-        for piece, own in zip(pieces, nodes, strict=True):
-            self._solos[piece] = whole.parted(piece, own)
-        self.bodies += pieces
+    def take(self, model: FieldModel) -> None:
+        """Be moved by this model."""
+        body = self.body
+        model.set_material(body.mixture, body.shape.rotation)
+        model.set_holds(self._holds())
+        self._model = model
+        if isinstance(model, BrittleModel):
+            self._cracks = GalerkinCracks(body, model)
 
-    def add_crumb(self, body: Body, positions: Floats, momentum: Floats, spin: Floats) -> None:
-        """Move a crumb from now on: see `FieldBody.throw`."""
-        self.add(body)
-        self._solos[body].throw(positions, momentum, spin)
-
-    def cut(self, body: Body) -> None:
-        """A body got a crack."""
-        self._solos[body].cut(body)
-
-    def put_down(self, bodies: list[Body]) -> None:
-        for body in bodies:
-            self._solos[body].put_down()
-
-    def parts_of(self, body: Body) -> NDArray[np.int32]:
-        return self._solos[body].parts_of(body)
-
-    def crumbs_of(self, body: Body, parts: list[NDArray[np.int64]]) -> NDArray[np.bool_]:
-        return np.array([is_flat(body.space.nodes[own]) for own in parts])
-
-    def momenta_of(self, body: Body, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        return self._solos[body].momenta_of(nodes)
+    def parted(self, piece: Body, nodes: NDArray[np.int64]) -> FieldBody:
+        """What moves a piece that has these nodes (k,) of the body from now on; the body may be that piece."""
+        assert self._cracks is not None
+        new = FieldBody(self.world, piece)
+        new._surroundings.arrived = False
+        faces = np.asarray(piece.surfels.carried.shape.points[len(piece.cloud) :], np.float64)
+        if len(faces):
+            chosen, count = scattered(faces)
+            faces = faces[chosen[:count]]
+        new.take(self._cracks.model.part(piece.space, nodes, piece.outermost, faces))
+        return new
 
     # What has changed
 
-    def material_changed(self, body: Body, before: Mixture) -> None:
-        self._solos[body].material_changed(body, before)
-
-    def holds_changed(self, body: Body) -> None:
-        self._solos[body].holds_changed(body)
-
-    def force_changed(self, body: Body) -> None:
-        self._solos[body].force_changed(body)
+    def changed(self, change: Change) -> None:
+        """See `BodyMover.changed`."""
+        match change:
+            case Change.MATERIAL:
+                with dev.one_blas_thread():
+                    self.model.set_material(self.body.mixture, self.body.shape.rotation)
+                self._mass = float(self.body.masses.sum())
+                self._fit = None
+            case Change.HOLDS if self._model is not None:
+                with dev.one_blas_thread():  # as in a step: a resumed run does it there, and must get the same bits
+                    self._model.set_holds(self._holds())
+            case Change.CRACK:
+                _ = self.model
+                if self._cracks is not None:
+                    self._cracks.follow()
+                self._fit = None
+            case Change.PLACE:
+                with dev.one_blas_thread():
+                    self.model.stop()
+                self.surroundings_changed(collider_came=True)
 
     def surroundings_changed(self, collider_came: bool) -> None:
-        for solo in self._solos.values():
-            solo.surroundings_changed(collider_came)
+        """Colliders, fields or gravity are others now."""
+        self._surroundings.place_now()
+        self._surroundings.arrived |= collider_came
+
+    def _holds(self) -> list[Hold]:
+        body = self.body
+        return [
+            Hold((one.points - body.centre) / body.unit, one.still, one.turns and len(one.points) == 1)
+            for one in body.handles
+        ]
+
+    def _goals(self, time: float) -> list[Goal]:
+        body = self.body
+
+        def goal(handle: Handle) -> Goal:
+            there = handle.goals(time) - body.origin
+            return Goal((there - (handle.points - body.centre)) / body.unit, handle.turn(time))
+
+        return [goal(handle) for handle in body.handles]
 
     # Stepping
 
     def set_clock(self, time: float) -> None:
-        for solo in self._solos.values():
-            solo.set_clock(time)
+        self._surroundings.place(time, time)
+
+    def step(self, dt: float, end: float) -> None:
+        """Go on by dt [s] until `end`."""
+        self._surroundings.place(end - dt, end)
+        push, goals = self._push(end), self._goals(end)
+        try:
+            with dev.one_blas_thread():
+                self.model.step(dt, push, goals, self._surroundings.feel)
+        except PhyxelError as error:
+            raise BlowUpError(
+                f"{self.body.name}: blew up before t = {end:.4g} s: {error}. Try a softer material, more damping, or "
+                "gentler drags; the last good frame is kept"
+            ) from error
+
+    def finish(self, dt: float, end: float) -> None:
+        """A step of dt [s] until `end` is done, meetings with other bodies, too."""
+        if self._cracks is not None:
+            self._cracks.advance(dt)
+        self.body.follow_ramp(end)
+
+    def longest_step(self) -> float:
+        """[s]. Only the ground has no far side that one could come out of."""
+        longest = LONGEST_STEP if self._cracks is None else min(LONGEST_STEP, self._cracks.longest)
+        if any(isinstance(one, Collider) for one in self.world.colliders):
+            speed = float(np.linalg.norm(self.model.v, axis=1).max())
+            longest = min(longest, max(CROSSED / max(speed, 1e-9), 1e-2 * longest))
+        return longest
+
+    def _push(self, time: float) -> Floats:
+        """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3)."""
+        body = self.body
+        even = (self.world.gravity + body.force / self._mass) / body.unit
+        fields = [field for field in self.world.acting if field.acts_on(body)]
+        if not np.array_equal(self._even[0], even):
+            self._even = np.tile(even, (len(body.birth), 1))
+        if not fields:
+            return self._even
+        if self._fit is None:
+            self._fit = body.space.fit(body.mixture.number("density")[body.space.owner])
+        x, v = body.positions, body.velocities
+        acting = np.sum([field.acceleration(body, x, v, time) for field in fields], axis=0)
+        return self._even + self._fit(acting) / body.unit
+
+    def set_down(self) -> None:
+        """See `Surroundings.set_down`."""
+        self._surroundings.set_down()
+
+    def settle(self, tolerance: float) -> None:
+        """Relax to static equilibrium at this time, to `tolerance` spacings."""
+        self.set_down()
+        time = self.world.time
+        self._surroundings.place_now()
+        with dev.one_blas_thread():
+            self.model.settle(self._push(time), self._goals(time + DRAG_TIME), self._surroundings.feel, tolerance)
+
+    # Reading (`body.protocols.Nodal`)
+
+    @property
+    def unmoved(self) -> bool:
+        return self._model is None and self.body.thrown is None
+
+    @property
+    def X(self) -> Floats:
+        body = self.body
+        return (body.birth - body.centre) / body.unit
+
+    @property
+    def u(self) -> Floats:
+        if self.unmoved:  # taking hold must not make a model that does not know of the hold
+            return np.zeros_like(self.body.birth)
+        return self.model.displacement(self.body.space.at_nodes)
+
+    @property
+    def v(self) -> Floats:
+        return np.asarray(self.body.space.at_nodes.values @ self.model.v)
+
+    @property
+    def gradient(self) -> Floats:
+        return self.model.gradient(self.body.space.at_nodes)
+
+    @property
+    def past(self) -> Floats:
+        return np.broadcast_to(np.eye(3), (len(self.body.birth), 3, 3))
+
+    @property
+    def plastic(self) -> Floats:
+        return self.model.plastic(self.body.space.at_nodes)
+
+    @property
+    def stress(self) -> Floats:
+        mixture = self.body.mixture
+        return self.model.stress(self.body.space.at_nodes, mixture, mixture.which)
+
+    def momenta(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        assert self._cracks is not None
+        return self._cracks.model.momenta(nodes)
+
+    def motion(self) -> Motion:
+        """See `BodyMover.motion`."""
+        return self._surroundings.motion(*self.model.shown())
+
+    # Checkpoints
+
+    def state(self) -> State:
+        model = prefixed("model.", self.model.state())
+        cracks = {} if self._cracks is None else prefixed("cracks.", self._cracks.state())
+        return model | cracks | {"origin": self.body.origin}
+
+    def restore(self, state: State) -> None:
+        with dev.one_blas_thread():  # as in a step: what it has inverted has the same bits
+            self.model.restore(unprefixed("model.", state))
+        if self._cracks is not None:
+            self._cracks.restore(unprefixed("cracks.", state))
+        self.body.origin = state["origin"]
+        self._surroundings.arrived = False
+        self._surroundings.place_now()
+
+
+class FieldBodies:
+    """Moves bodies that have a model each (`mover.Mover`). They touch those of the models that their own meets."""
+
+    integrator = "implicit"
+
+    def __init__(self, world: MoverWorld) -> None:
+        self.world = world
+        self.bodies: list[Body] = []
+        self.steps = 0
+        self._each: dict[Body, FieldBody] = {}
+        self._outlines: dict[Body, Outline] = {}
+
+    def add(self, body: Body) -> None:
+        self.bodies.append(body)
+        self._each[body] = FieldBody(self.world, body)
+
+    def model_of(self, body: Body) -> FieldModel:
+        """What moves one of the bodies."""
+        return self._each[body].model
+
+    def divide(self, body: Body, pieces: Sequence[Body], nodes: Sequence[NDArray[np.int64]]) -> None:
+        whole = self._each.pop(body)
+        self.bodies.remove(body)
+        self._outlines.pop(body, None)
+        for piece, own in zip(pieces, nodes, strict=True):
+            self._each[piece] = whole.parted(piece, own)
+        self.bodies += pieces
+
+    def parts(self, body: Body) -> Parts:
+        label = body.space.parts()
+        crumbs = [is_flat(body.space.nodes[label == part]) for part in range(label.max() + 1)]
+        return Parts(label, np.array(crumbs))
+
+    # What has changed
+
+    def changed(self, change: Change, body: Body, before: Mixture | None = None) -> None:
+        self._each[body].changed(change)
+
+    def surroundings_changed(self, collider_came: bool) -> None:
+        for one in self._each.values():
+            one.surroundings_changed(collider_came)
+
+    # Stepping
+
+    def set_clock(self, time: float) -> None:
+        for one in self._each.values():
+            one.set_clock(time)
 
     def advance(self, dt: float) -> None:
-        solos = list(self._solos.values())
-        for solo in solos:
-            solo.set_down()
+        each = list(self._each.values())
+        for one in each:
+            one.set_down()
         start, left = self.world.time, dt
         while left > 0:
-            meeting = Meeting(self._parties(), min(solo.longest_step() for solo in solos))
+            meeting = Meeting(self._parties(), min(one.longest_step() for one in each))
             longest = meeting.longest_step
             substeps = max(1, math.ceil(left / longest * (1 - 1e-9)))
             step, left = left / substeps, left * (substeps - 1) / substeps
             end = start + dt - left
-            for solo in solos:
-                solo.step(step, end)
+            for one in each:
+                one.step(step, end)
             with dev.one_blas_thread():
                 meeting.resolve(step)
             self.steps += 1
-            for solo in solos:
-                solo.finish(step, end)
+            for one in each:
+                one.finish(step, end)
 
     def _parties(self) -> list[Party]:
         """Those that can touch each other, as they are now; none if there is but one."""
-        able = [body for body in self.bodies if body.model != "modal"]
+        able = [body for body in self.bodies if body.kind.meets]
         return [self._party(body) for body in able] if len(able) > 1 else []
 
     def _party(self, body: Body) -> Party:
-        model: Any = self._solos[body].model
+        model: Any = self.model_of(body)
         return Party(model, lambda: self._outline(body), body.unit, body.origin, body.friction)
 
     def _outline(self, body: Body) -> Outline:
@@ -144,44 +346,36 @@ class FieldBodies:
 
     def settle(self, tolerance: float, most_steps: int) -> None:
         """Each to its own rest: they do not feel each other."""
-        for solo in self._solos.values():
-            solo.settle(tolerance, most_steps)
+        for one in self._each.values():
+            one.settle(tolerance)
 
     # Reading
 
-    def field(self, body: Body, name: str) -> Floats:
-        return self._solos[body].field(body, name)
+    def nodal(self, body: Body) -> FieldBody:
+        return self._each[body]
 
-    def stress_of(self, body: Body) -> Floats:
-        return self._solos[body].stress_of(body)
-
-    def displacement_at(self, body: Body, X: Floats) -> Floats:
-        return self._solos[body].displacement_at(body, X)
+    def motion(self, body: Body) -> Motion:
+        return self._each[body].motion()
 
     def probe(self, body: Body, X: Floats) -> Probe:
-        return self._solos[body].probe(body, X)
+        return FieldProbe(body, self.model_of(body), X)
 
-    def diagnostics(self, body: Body) -> dict[str, Any]:
-        return self._solos[body].diagnostics(body)
+    def diagnostics(self, bodies: Sequence[Body]) -> list[dict[str, Any]]:
+        return [diagnosed(body, self.model_of(body), self.world.gravity) for body in bodies]
 
     def pieces(self) -> list[Piece]:
-        return [{body: np.arange(len(body.birth))} for body in self._solos]
+        return [{body: np.arange(len(body.birth))} for body in self._each]
 
-    def carry(self, body: Body, surfels: Surfels) -> None:
-        self._solos[body].carry(body, surfels)
-
-    def walls(self, body: Body) -> tuple[Any, int]:
-        return self._solos[body].walls(body)
+    def longest_tick(self) -> float:
+        return LONGEST_STEP
 
     # Checkpoints
 
     def state(self) -> State:
-        states = [prefixed(f"body{k}.", solo.state()) for k, solo in enumerate(self._solos.values())]
-        return {name: array for state in states for name, array in state.items()}
+        return states_of(self._each.values())
 
     def restore(self, state: State) -> None:
-        for k, solo in enumerate(self._solos.values()):
-            solo.restore(unprefixed(f"body{k}.", state))
+        restore_states(self._each.values(), state)
 
 
 def _ball(space: RigidSpace) -> Outline:

@@ -1,4 +1,5 @@
-"""What lets cracks run in a Galerkin body: after each step its stress is looked at, they grow, and its space is cut."""
+"""What lets cracks run in a Galerkin body (physics 12.3, 12.8): after each step its stress is looked at, they grow, and
+its space is cut."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body.fragments import held_places, shear_speeds
+from phyxel.cracks.fracture import Samples
 from phyxel.cracks.front import Front
-from phyxel.cracks.samples import Samples
 from phyxel.material import Mixture
-from phyxel.models.galerkin.cuts import Extent
-from phyxel.models.galerkin.model import GalerkinModel
+from phyxel.models.galerkin.point_functions import Extent
+from phyxel.models.protocol import BrittleModel
 
 if TYPE_CHECKING:
     from phyxel.body import Body
@@ -30,8 +31,8 @@ BESIDE = 0.7
 class GalerkinCracks:
     """Cracks of one body, as far as it has any."""
 
-    def __init__(self, body: Body, model: GalerkinModel) -> None:
-        self._body, self._model = body, model
+    def __init__(self, body: Body, model: BrittleModel) -> None:
+        self._body, self.model = body, model
         self._known = 0
         """revision of the cracks that the space goes by"""
         self._of: Mixture | None = None
@@ -40,8 +41,8 @@ class GalerkinCracks:
         """whether the space was cut beside fronts only since all of it was looked at"""
         self.longest = math.inf
         """of a step [s]: fronts go a part of a spacing in it"""
-        model.cracks = self._sees
-        model.space.look_by(self._sees)
+        model.look_by(self._sees)
+        body.space = model.space
         self.follow()
 
     def _sees(
@@ -82,18 +83,18 @@ class GalerkinCracks:
 
     def _cut(self, boxes: list[Extent] | None) -> None:
         with dev.one_blas_thread():
-            changed = self._model.crack(boxes)
+            changed = self.model.crack(boxes)
         if changed:
-            self._body.space = self._model.space
+            self._body.space = self.model.space
 
     def _samples(self) -> Samples:
         """What pulls at the quadrature points."""
-        body, space = self._body, self._model.space
+        body, space = self._body, self.model.space
         if self._of is not body.mixture:
             self._of = body.mixture
             self._strength = body.strength[space.owner]
             self._speed = shear_speeds(body)[space.owner]
-        stress, J = self._model.point_stress()
+        stress, J = self.model.point_stress()
         return Samples(space.points, stress, J, self._strength, self._speed, held_places(body))
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -104,7 +105,7 @@ class GalerkinCracks:
         """Take over what `state` gave; model and cracks are as they were then already."""
         known, beside_fronts = state["known"].tolist()
         self._known, self._beside_fronts, self.longest = int(known), bool(beside_fronts), float(state["longest"])
-        self._body.space = self._model.space
+        self._body.space = self.model.space
         if not self._body.reshaped:
             self._body.appearance.outdate()
 

@@ -1,4 +1,4 @@
-"""Bodies whose reference shape changes while they move: what melts, flows together, and is solid again.
+"""Bodies whose reference shape changes while they move: what melts, flows together, and is solid again (physics 7.7).
 
 All that have ever melted share one anchor, so that their phyxels can become each other's neighbours. While any part of
 them is fluid they are absorbed together, again and again; strain is carried along exactly, so that solid parts do not
@@ -41,12 +41,7 @@ class Melting:
         """how often the reference shape has changed"""
         self._stiffness: dict[Body, float] = {}
         """of bodies that have never melted, when they were last absorbed [Pa]"""
-        self.skins = MeltSurface(phyxels)
-
-    @property
-    def surfaced(self) -> int:
-        """How often surfaces have changed."""
-        return self.skins.renewals
+        self.surface = MeltSurface(phyxels, self)
 
     @property
     def flows(self) -> bool:
@@ -59,10 +54,10 @@ class Melting:
         self._keep_stress(body, before)
         if not self.flows:
             self.absorb()
-            self.skins.end(self.bodies)
+            self.surface.end()
         if self.flows != (self._phyxels.model.melt is not None):
             self.set_melt()
-            self._phyxels.anchors_changed()
+            self._phyxels.write_surroundings()
 
     def set_melt(self) -> None:
         """Tell the model which bodies flow."""
@@ -71,14 +66,14 @@ class Melting:
             reference_shape.let_go_of_birth(self._phyxels.model, body)
         self._phyxels.model.set_melt(bodies if self.flows else [])
         if self.flows:
-            self.skins.begin(self.bodies)
+            self.surface.begin()
         self._phyxels.renew_contact()
 
     def take_in(self, body: Body) -> None:
         """If a body is molten for the first time: from now on it is counted from where the others are."""
         if not is_fluid(body) or body in self.bodies:
             return
-        self._absorb_alone(body)
+        self.absorb_alone(body)
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
         if self._anchor is None:
             self._anchor = body.anchor
@@ -86,41 +81,41 @@ class Melting:
             old, new = body.anchor, self._anchor
             reference_shape.rescale(model, index, new.unit, old.unit / new.unit, (old.origin - new.origin) / new.unit)
             body.anchor = new
-            model.set_material(index, body.mixture, body.rotation)
+            model.set_material(index, body.mixture, body.shape.rotation)
             body.surfels.absorb(new.unit, new.origin)
         reference_shape.let_go_of_birth(model, index)
         self.bodies.append(body)
         body.has_melted = True
         self.set_melt()
-        self._phyxels.anchors_changed()
+        self._phyxels.write_surroundings()
 
-    def _absorb_alone(self, body: Body) -> None:
+    def absorb_alone(self, body: Body) -> None:
         """The present shape of one body becomes its reference shape."""
         model, anchor = self._phyxels.model, body.anchor
         surface = self._carried(body)
         shift = reference_shape.absorb_body(model, self._phyxels.bodies.index(body), body.support, body.sees)
         self._move(anchor, shift)
         body.reshaped = True
+        anchor.absorbed += 1
         surface.absorb(anchor.unit, anchor.origin)
 
     def _carried(self, body: Body) -> Surfels:
         """All surfels of a body, where it is at this moment."""
-        model, surfels = self._phyxels.model, body.surfels
+        surfels = body.surfels
         self._phyxels.world.revision += 1
-        model.ensure_forces()
-        surfels.carry(model, self._phyxels.bodies.index(body), body.unit, body.origin)
+        surfels.carry(self._phyxels.motion(body))
         return surfels
 
     def _move(self, anchor: Anchor, shift: NDArray[np.float64]) -> None:
         anchor.origin = anchor.origin + anchor.unit * shift
         anchor.centre = anchor.origin.copy()
-        self._phyxels.anchors_changed()
+        self._phyxels.write_surroundings()
 
     def _keep_stress(self, body: Body, before: Mixture) -> None:
-        """Stiffening must not multiply the stress that is there (M04 §4.1): so much strain is stored as makes that
-        stress. Hourglass control has no such store: its part is dropped by absorbing the deformation."""
+        """Stiffening must not multiply the stress that is there (M04 §4.1, physics 6.3): so much strain is stored as
+        makes that stress. Hourglass control has no such store: its part is dropped by absorbing the deformation."""
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
-        old, new = ([LawRow.of(m, body.rotation) for m in mix.materials] for mix in (before, body.mixture))
+        old, new = ([LawRow.of(m, body.shape.rotation) for m in mix.materials] for mix in (before, body.mixture))
         pairs = {(a, b) for a, b in zip(before.which.tolist(), body.mixture.which.tolist(), strict=True)}
         stiffer = [(a, b) for a, b in pairs if new[b].shear_norm > old[a].shear_norm]
         if not stiffer:
@@ -133,7 +128,7 @@ class Melting:
         if body in self.bodies:
             self.absorb()
         elif self._is_due(body, max(old[a].shear_norm for a, _ in stiffer), max(new[b].shear_norm for _, b in stiffer)):
-            self._absorb_alone(body)
+            self.absorb_alone(body)
         for nodes, stress, (_, b) in zip(chosen, stresses, stiffer, strict=True):
             reference_shape.take_up_stress(model, nodes, stress, new[b])
 
@@ -141,7 +136,7 @@ class Melting:
         """Whether a body has become so much stiffer [Pa] since it was last absorbed, and is so deformed, that it should
         be again. A ramp passes here many times."""
         since = self._stiffness.setdefault(body, old)
-        strained = float(np.abs(self._phyxels.field(body, "gradient")).max()) > NOTICEABLE
+        strained = float(np.abs(self._phyxels.nodal(body).gradient).max()) > NOTICEABLE
         if new > STIFFER * since and strained:
             self._stiffness[body] = new
             return True
@@ -161,9 +156,10 @@ class Melting:
         surfaces = [self._carried(body) for body in self.bodies]
         self._move(self._anchor, model.melt.absorb())
         self.absorptions += 1
+        self._anchor.absorbed = self.absorptions
         for surface in surfaces:
             surface.absorb(self._anchor.unit, self._anchor.origin)
-        self.skins.refresh(self.bodies, now=not self.flows)
+        self.surface.refresh(now=not self.flows)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of surfaces that are not those of birth."""
@@ -179,14 +175,16 @@ class Melting:
         counts = {
             "absorptions": np.array(self.absorptions),
             "stiffness": np.array(stiffness),
-            "skins": self.skins.numbers,
+            "surface": self.surface.numbers,
         }
         return counts | centres | surfaces
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         self.absorptions = int(state["absorptions"])
-        self.skins.numbers = state["skins"]
+        self.surface.numbers = state["surface"]
+        if self._anchor is not None:
+            self._anchor.absorbed, self._anchor.surfaced = self.absorptions, self.surface.renewals
         known = zip(self._phyxels.bodies, state["stiffness"].tolist(), strict=True)
         self._stiffness = {body: stiffness for body, stiffness in known if stiffness > 0}
         for body in self._phyxels.bodies:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body import Body
-from phyxel.body.holds import DRAG_TIME, Handle
+from phyxel.body.holds import DRAG_TIME
+from phyxel.body.placement import Anchor
 from phyxel.body.probes import CarriedProbe, Probe
-from phyxel.contact.colliders import Collider, Ground
+from phyxel.body.protocols import Change
+from phyxel.contact.colliders import Collider
 from phyxel.contact.table import top_speed
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.material import Mixture
@@ -26,15 +30,16 @@ from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.models.phyxel.relaxation import STEPS_OF_A_STAGE, relax
 from phyxel.movers.energy_guard import EnergyGuard
 from phyxel.movers.melting import Melting, is_fluid
-from phyxel.movers.mover import Floats, Piece
+from phyxel.movers.mover import Floats, MoverWorld, Parts, Piece
 from phyxel.movers.phyxel_contact import contact_of, place_contact
 from phyxel.movers.phyxel_cracks import PhyxelCracks
-from phyxel.movers.surroundings import refuse_overlap
+from phyxel.movers.phyxel_holds import PhyxelHolds
+from phyxel.movers.phyxel_nodes import PhyxelNodes, measured_of, part_of
+from phyxel.movers.phyxel_steps import PhyxelSteps
+from phyxel.movers.surroundings import raised_from_ground, refuse_overlap
 from phyxel.state import State, prefixed, unprefixed
-from phyxel.surface.surfels import Surfels
-
-if TYPE_CHECKING:
-    from phyxel.world import World
+from phyxel.surface.motion import Motion
+from phyxel.surface.walls import Walls
 
 FARTHEST_FROM_ORIGIN = 16.0
 """A body that has moved this many spacings gets a new origin, so that displacements keep their digits."""
@@ -42,16 +47,8 @@ MOST_STEPS_AT_ONCE = 10
 """Substeps after which the stable step is found anew: a body that is crushed stiffens within milliseconds."""
 LONGEST_UNASKED = 0.002
 """Time of explicit substeps after which fields are asked anew, if one substep is not longer [s]."""
-LONGEST_IMPLICIT = 0.01
-"""Longest implicit step [s]."""
-MOST_EXPLICIT = 500
-"""Leap-frog steps in a sixtieth of a second, at rest, above which a world is moved implicitly unless told otherwise."""
-SMALLEST_STEP, LARGEST_STEP = 0.7, 1.05
-"""Size of a step over the stability limit between which it is kept."""
-ROOM_TO_SHRINK = 0.9
-"""Size over the limit that is chosen when the old one no longer fits."""
-HOPELESS = 1e-4
-"""Step over the period of the fastest vibration below which something is going wrong."""
+SUBSTEPS_OF_A_TICK = 8
+"""Leap-frog steps that a live view lets pass between two looks at most, so that hands are felt at once."""
 MOSTLY = 0.5
 """Share of a part's phyxels without a stress of their own from which on it cannot bend."""
 TURNING_STAGES = 8
@@ -61,55 +58,39 @@ TURNING_STAGES = 8
 class PhyxelBodies:
     """The mover of all phyxel bodies of a world: finds the stable step and moves them together."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.device = world.device
+    def __init__(self, world: MoverWorld) -> None:
+        self.world, self.device = world, world.device
         self.bodies: list[Body] = []
         self.time = 0.0
         """how far they have come [s]: ahead of the world's clock while they advance"""
         self.steps = 0
         self._model: PhyxelModel | None = None
-        self.pool = Melting(self)
+        self.melting = Melting(self)
         """what has melted"""
-        self.cracking = PhyxelCracks(self)
-        self._energies = EnergyGuard(self.bodies)
+        self.cracks = PhyxelCracks(self)
+        self.energies = EnergyGuard(self.bodies)
         self._collider_speed = 0.0
         """the fastest a collider gets in the time that is being stepped over [m/s]"""
         self._span = (0.0, 0.0)
         """the time over which colliders move as last written [s]"""
-        self._integrator: str | None = None
+        self.chosen, self.holds = PhyxelSteps(self), PhyxelHolds(self)
         self._arrived: list[Body] = []
         """bodies that have not moved since they, or a collider, came"""
-        self._step = 0.0
-        """size of a step as last chosen [s]; 0: none yet"""
 
     def add(self, body: Body) -> None:
-        """Move one more body from now on."""
         self.bodies.append(body)
         self.time = self.world.time
         self._arrived.append(body)
-        self._integrator = None
+        self.chosen.choose_anew()
         if self._model is not None:
             self._rebuild([np.arange(low, high) for low, high in self._model.ranges])
 
-    def cut(self, body: Body) -> None:
-        if self._model is not None:
-            self.cracking.follow()
-
-    def put_down(self, bodies: list[Body]) -> None:
-        self.model.stop([self.bodies.index(body) for body in bodies])
-        self.model.forget_contacts()
-        self._arrived += [body for body in bodies if body not in self._arrived]
-        self._energies.forget()
-        self.contact.outdate()
-        self._write_surroundings()
-
-    def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+    def divide(self, body: Body, pieces: Sequence[Body], nodes: Sequence[NDArray[np.int64]]) -> None:
         at = self.bodies.index(body)
         for piece in pieces:
-            self.cracking.take_after(piece, body)
+            self.cracks.take_after(piece, body)
         self.bodies[at : at + 1] = pieces
-        self._energies.forget()
+        self.energies.forget()
         if self._model is not None:
             order = [np.arange(low, high) for low, high in self._model.ranges]
             order[at : at + 1] = [order[at][own] for own in nodes]
@@ -127,8 +108,13 @@ class PhyxelBodies:
         pairs, support = old.matter.near.pairs(), old.matter.support.numpy()
         self._make([(support[own], pairs.taken(own)) for own in order])
         self.model.take_over(old, np.concatenate(order))
-        self.pool.set_melt()
-        self._write_surroundings()  # forces of a melt know of walls, and may be asked for before the next step
+        self.melting.set_melt()
+        self.write_surroundings()  # forces of a melt know of walls, and may be asked for before the next step
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a model already."""
+        return self._model is not None
 
     @property
     def model(self) -> PhyxelModel:
@@ -143,22 +129,22 @@ class PhyxelBodies:
     def _make(self, known: list[tuple[Floats, PairList]]) -> None:
         """Make the model; supports and neighbours of the first bodies are known."""
         both = itertools.zip_longest(self.bodies, known)
-        parts = [replace(body.part(), known=one or self._neighbours_at_birth(body)) for body, one in both]
+        parts = [replace(part_of(body), known=one or self._neighbours_at_birth(body)) for body, one in both]
         model = self._model = PhyxelModel(parts, self.device)
         for index, body in enumerate(self.bodies):
-            model.set_material(index, body.mixture, body.rotation)
+            model.set_material(index, body.mixture, body.shape.rotation)
         for body in self.bodies[len(known) :]:
-            self.cracking.laid_out(body)
-        self.cracking.outdate()
+            self.cracks.laid_out(body)
+        self.cracks.outdate()
         self.renew_contact()
-        self._write_holds()
+        self.holds.write()
         for body in self.bodies:
-            self.pool.take_in(body)
+            self.melting.take_in(body)
         dev.trim_memory()
 
     def _neighbours_at_birth(self, body: Body) -> tuple[Floats, PairList] | None:
         """Supports and neighbours of a body in which there is no crack."""
-        part, device = body.part(), self.device
+        part, device = part_of(body), self.device
         if body.has_cracked:
             return None
         return body.once(
@@ -175,16 +161,7 @@ class PhyxelBodies:
     def renew_contact(self) -> None:
         """Other bodies than before meet each other, or otherwise."""
         model = self.model
-        model.set_contact(contact_of(model, self.bodies, self.pool.bodies, self.pool.flows))
-
-    def neighbours_changed(self) -> None:
-        """Cracks have parted some."""
-        self.renew_contact()
-        self._write_surroundings()
-
-    def anchors_changed(self) -> None:
-        """Bodies are counted from elsewhere."""
-        self._write_surroundings()
+        model.set_contact(contact_of(model, self.bodies, self.melting.bodies, self.melting.flows))
 
     def nodes_of(self, body: Body) -> slice:
         """Where a body's nodes are among those of the model."""
@@ -192,41 +169,46 @@ class PhyxelBodies:
 
     # What has changed
 
-    def material_changed(self, body: Body, before: Mixture) -> None:
-        self._energies.forget()
-        self._integrator = None
-        self.cracking.outdate()
-        self.model.set_material(self.bodies.index(body), body.mixture, body.rotation)
-        self.pool.material_changed(body, before)
+    def changed(self, change: Change, body: Body, before: Mixture | None = None) -> None:
+        match change:
+            case Change.MATERIAL:
+                assert before is not None
+                self._take_material(body, before)
+            case Change.HOLDS:
+                self.energies.forget(body)
+                if self._model is not None:
+                    self.holds.write()
+            case Change.FORCE:
+                self.energies.forget(body)
+            case Change.CRACK:
+                if self._model is not None:
+                    self.cracks.follow()
+            case Change.PLACE:
+                self._put_down(body)
 
-    def force_changed(self, body: Body) -> None:
-        self._energies.forget(body)
+    def _take_material(self, body: Body, before: Mixture) -> None:
+        self.energies.forget()
+        self.chosen.choose_anew()
+        self.cracks.outdate()
+        self.model.set_material(self.bodies.index(body), body.mixture, body.shape.rotation)
+        self.melting.material_changed(body, before)
+
+    def _put_down(self, body: Body) -> None:
+        self.energies.forget()
+        self.model.stop([self.bodies.index(body)])
+        self.model.forget_contacts()
+        if body not in self._arrived:
+            self._arrived.append(body)
+        self.contact.outdate()
+        self.write_surroundings()
 
     def surroundings_changed(self, collider_came: bool) -> None:
         """Surfaces keep out of the colliders that are there now, also before the next step."""
-        self._energies.forget()
+        self.energies.forget()
         if self._model is not None:
-            self._write_surroundings()
+            self.write_surroundings()
         if collider_came:
             self._arrived = list(self.bodies)
-
-    def holds_changed(self, body: Body) -> None:
-        self._energies.forget(body)
-        if self._model is not None:
-            self._write_holds()
-
-    def _handles(self) -> list[Handle]:
-        return [handle for body in self.bodies for handle in body.handles]
-
-    def _write_holds(self) -> None:
-        assert self._model is not None
-        hold, slots = np.full(len(self._model), -1), 0
-        for handle in self._handles():
-            # What turns has a velocity for each node.
-            own = np.arange(len(handle.nodes)) if handle.turns else np.zeros(1, int)
-            hold[self.nodes_of(handle.body)][handle.nodes] = slots + own
-            slots += len(own)
-        self._model.set_holds(hold, slots)
 
     # Stepping
 
@@ -238,68 +220,53 @@ class PhyxelBodies:
     def advance(self, dt: float) -> None:
         self.time = self.world.time
         self._set_down()
-        self.cracking.follow()
+        self.cracks.follow()
         start, left = self.time, dt
-        followed = any(handle.follows for handle in self._handles())
+        followed = any(handle.follows for handle in self.holds.handles())
         self._collider_speed = max((top_speed(one, start, start + dt) for one in self._solid_colliders()), default=0.0)
-        self._write_surroundings()
+        self.write_surroundings()
         while left > 0:
             implicit = self.integrator == "implicit"
             most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
-            longest = min(self.contact.longest_step(), self.cracking.longest if implicit else math.inf)
-            substeps = self._implicit_substeps(left, longest) if implicit else self._stable_substeps(left, longest)
+            longest = min(self.contact.longest_step(), self.cracks.longest if implicit else math.inf)
+            if implicit:
+                # Only the ground has no far side that one could come out of.
+                crossing = self.model.crossing_time() if self._solid_colliders() else math.inf
+                substeps = self.chosen.implicit(left, longest, crossing)
+            else:
+                substeps = self.chosen.stable(left, longest)
             if self.world.acting:
                 most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
-            if self.pool.flows:
+            if self.melting.flows:
                 most = min(most, self.model.steps_until_flowed(left / substeps))
-            most = min(most, max(1, int(min(self.cracking.longest * substeps / left, most))))
+            most = min(most, max(1, int(min(self.cracks.longest * substeps / left, most))))
             now = self.contact.prepare(left / substeps, min(substeps, most))
             before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
             self._write_fields(0.5 * (now - 1) * step)
             self.time = start + dt - left
             self._move_colliders((before, self.time), self.time if implicit else before)
-            self._move_holds(self.time, step, now)
+            self.holds.move(self.time, step, now)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
-            self.pool.refresh()
-            self.cracking.advance(now * step)
+            self.melting.refresh()
+            self.cracks.advance(now * step)
             self._recentre()
-            self._energies.steps += now
+            self.energies.steps += now
             self.steps += now
-            if self._follow_ramps():
-                self._write_surroundings()
+            if sum(body.follow_ramp(self.time) for body in self.bodies):  # each goes on with its own ramp
+                self.write_surroundings()
         self._collider_speed = 0.0
         self.model.synchronise()
         self._check_for_blow_up()
 
     @property
     def integrator(self) -> str:
-        """ "leapfrog" or "implicit", for all bodies: what a body asks for; else implicit if leap-frog would need more
-        than some hundred steps for a sixtieth of a second."""
-        if self._integrator is None:
-            asked = {body.integrator for body in self.bodies} - {None}
-            if self.pool.flows:
-                asked = {"leapfrog"}  # neighbours change, and pressure is stiff
-            if not asked:
-                steps = 1 / 60 / self.model.stable_step()
-                asked = {"implicit" if steps > MOST_EXPLICIT else "leapfrog"}
-            self._integrator = "implicit" if "implicit" in asked else "leapfrog"
-        return self._integrator
+        return self.chosen.integrator
 
     def _set_down(self) -> None:
-        """Raise free bodies that start in the ground until they stand on it, also in one that comes later. Scans have
-        their origin anywhere, and what starts in the ground would be shot out of it. The reference shape stays where it
-        was given."""
         for body in self._arrived:
-            for ground in self.world.colliders:
-                if not isinstance(ground, Ground):
-                    continue
-                up = np.array(ground.normal)
-                depth = ground.height - self._lowest(body, up)
-                if depth > 0 and not body.handles:
-                    body.origin = body.origin + depth * up
-                    self.contact.outdate()
-                    self.world.revision += 1
+            if not body.handles and raised_from_ground(self.world, body, partial(self._lowest, body)):
+                self.contact.outdate()
             refuse_overlap(self.world, body)
         self._arrived.clear()
 
@@ -310,42 +277,10 @@ class PhyxelBodies:
         balls = np.minimum(np.abs(self.model.matter.reach.numpy()[self.nodes_of(body)]), 0.5) * body.unit
         return float((body.positions @ up - balls).min())
 
-    def _stable_substeps(self, dt: float, longest: float) -> int:
-        """How many stable steps make up dt.
-
-        The size of a step is kept while it is about right: leap-frog keeps the energy only while its step stays the
-        same, and a size that follows every breath of the stability limit pumps energy into the motion.
-        """
-        # What is many times faster than sound, which crosses a spacing in 1/ω, is blowing up: steps need not follow it.
-        longest = max(longest, 1 / (16 * self.model.vibration.at_rest()))
-        limit = min(self.model.stable_step(), longest)
-        if not (math.isfinite(limit) and limit > 0):
-            self._blow_up_where_not_finite()
-        self._refuse_hopeless(limit)
-        steps = max(1, round(dt / self._step)) if self._step else 0
-        if steps == 0 or not SMALLEST_STEP * limit <= dt / steps <= LARGEST_STEP * limit:
-            room = 1.0 if self._step == 0 else ROOM_TO_SHRINK
-            steps = max(1, math.ceil(dt / (room * limit) * (1 - 1e-12)))
-            self._step = dt / steps
-        return steps
-
-    def _implicit_substeps(self, dt: float, longest: float) -> int:
-        """How many implicit steps make up dt. Only the ground has no far side that one could come out of."""
-        crossing = self.model.crossing_time() if self._solid_colliders() else math.inf
-        step = min(LONGEST_IMPLICIT, longest, crossing)
-        self._refuse_hopeless(step)
-        return math.ceil(dt / step * (1 - 1e-9))
-
-    def _refuse_hopeless(self, step: float) -> None:
-        """Stop where steps have become so short [s] that the end would never be reached."""
-        if step * self.model.vibration.at_rest() < HOPELESS:
-            fastest = max(self.bodies, key=lambda body: np.abs(body.velocities).max())
-            raise BlowUpError(self._blow_up_text(fastest.name, "it is crushed or flung apart"))
-
     def _solid_colliders(self) -> list[Collider]:
         return [one for one in self.world.colliders if isinstance(one, Collider)]
 
-    def _write_surroundings(self) -> None:
+    def write_surroundings(self) -> None:
         """Pushes on the bodies, and the colliders as they are now."""
         model = self.model
         for b, body in enumerate(self.bodies):
@@ -364,56 +299,25 @@ class PhyxelBodies:
         if any(one.moves for one in self.world.colliders):
             self._span = span
             self._place_colliders(at)
-            self._energies.forget()
+            self.energies.forget()
 
     def _write_fields(self, ahead: float) -> None:
-        """Accelerations by the fields, as they will be a little ahead [s]: in the middle of the kicks they are for, or
-        they would lag and drive what circles a centre outward."""
+        """Accelerations by the fields (physics 16.2), as they will be a little ahead [s]: in the middle of the kicks
+        they are for, or they would lag and drive what circles a centre outward."""
         model, acting_now = self.model, self.world.acting
         extra = np.zeros((len(model) if acting_now else 0, 3))
         for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
             fields = [field for field in acting_now if field.acts_on(body)]
             if fields:
-                self._energies.forget(body)
+                self.energies.forget(body)
                 velocities = body.velocities
                 positions, time = body.positions + ahead * velocities, self.time + ahead
                 acting = [field.acceleration(body, positions, velocities, time) for field in fields]
                 extra[low:high] = np.sum(acting, axis=0) / body.unit
         model.set_extra(extra)
 
-    def _follow_ramps(self) -> bool:
-        """Give bodies on their way to another material what they are made of now; whether any changed."""
-        changed = [body.follow_ramp(self.time) for body in self.bodies]
-        return any(changed)
-
-    def _move_holds(self, time: float, step: float, steps: int) -> None:
-        """Set hold velocities so that every hold is where it should be at `time`, so many steps from now."""
-        velocities = [np.zeros((0, 3))]
-        for handle in self._handles():
-            way = self._way_around(handle, time, steps) if handle.turns else self._way(handle, time)
-            velocities.append(way / (steps * step) / handle.body.unit)
-            if way.any():
-                self._energies.forget(handle.body)
-        self.model.set_hold_velocities(np.concatenate(velocities))
-
-    def _way(self, handle: Handle, time: float) -> Floats:
-        """How far all nodes of a handle have to go until `time` [m], shape (1, 3)."""
-        goal = handle.to(time)
-        way, handle.moved = goal - handle.moved, goal
-        return way[None]
-
-    def _way_around(self, handle: Handle, time: float, steps: int) -> Floats:
-        """How far each node of a turning handle has to go [m], shape (k, 3): from where it is in single precision, so
-        that rounding does not add up around the circle."""
-        body, nodes = handle.body, handle.nodes
-        u = self.model.u.numpy()[self.nodes_of(body)][nodes]
-        home = body.origin + (body.reference[nodes] - body.centre)
-        way = ((handle.goals(time) - home) / body.unit).astype(u.dtype) - u
-        way[u + way / u.dtype.type(steps) == u] = 0  # so little is lost in rounding: it would be a speed without motion
-        return body.unit * way.astype(np.float64)
-
     def _recentre(self) -> None:
-        """Move the origins of bodies that have gone far, so that displacements stay small."""
+        """Move the origins of bodies that have gone far (physics 16.1), so that displacements stay small."""
         first_nodes = self.model.u.numpy()
         for anchor in {id(body.anchor): body.anchor for body in self.bodies}.values():
             bodies = [b for b, body in enumerate(self.bodies) if body.anchor is anchor]
@@ -427,18 +331,18 @@ class PhyxelBodies:
 
     def _check_for_blow_up(self) -> None:
         if not math.isfinite(self.model.fastest()):
-            self._blow_up_where_not_finite()
-        gained = self._energies.gained(self.contact.parties, self.world)
+            self.blow_up_where_not_finite()
+        gained = self.energies.gained(self.contact.parties, self.diagnostics, self.world)
         if gained is not None:
             body, energy = gained
-            raise BlowUpError(self._blow_up_text(body.name, f"it gained {energy:.3g} J from nowhere"))
+            raise BlowUpError(self.blow_up_text(body.name, f"it gained {energy:.3g} J from nowhere"))
 
-    def _blow_up_where_not_finite(self) -> NoReturn:
-        broken = [body.name for body in self.bodies if not np.isfinite(self.field(body, "v")).all()]
+    def blow_up_where_not_finite(self) -> NoReturn:
+        broken = [body.name for body in self.bodies if not np.isfinite(self.nodal(body).v).all()]
         name = broken[0] if broken else self.bodies[0].name
-        raise BlowUpError(self._blow_up_text(name, "its velocities are no longer numbers"))
+        raise BlowUpError(self.blow_up_text(name, "its velocities are no longer numbers"))
 
-    def _blow_up_text(self, name: str, what: str) -> str:
+    def blow_up_text(self, name: str, what: str) -> str:
         return (
             f"{name}: blew up before t = {self.time:.4g} s: {what}. "
             "Try a softer material, more damping, or gentler drags; the last good frame is kept"
@@ -446,58 +350,23 @@ class PhyxelBodies:
 
     # Reading
 
-    def field(self, body: Body, name: str) -> Floats:
-        """The "u", "v", "gradient", "plastic" strain or "swell" of one body's nodes, in its units."""
-        if self._model is None and name == "u":
-            return np.zeros(body.birth.shape)  # asked while a scene is being built: no reason to make the model yet
-        model = self.model
-        if name == "gradient":
-            model.ensure_forces()
-        matter = model.matter
-        arrays = {
-            "X": matter.X,
-            "past": matter.past,
-            "u": model.u,
-            "v": model.v,
-            "gradient": model.now.gradient,
-            "plastic": model.now.plastic,
-            "swell": model.now.swell,
-        }
-        return arrays[name].numpy()[self.nodes_of(body)].astype(np.float64)
-
-    def stress_of(self, body: Body) -> Floats:
-        return self.model.stress()[self.nodes_of(body)].astype(np.float64)
-
-    def displacement_at(self, body: Body, X: Floats) -> Floats:
-        return self.probe(body, X).displacement()
+    def nodal(self, body: Body) -> PhyxelNodes:
+        return PhyxelNodes(self, body)
 
     def probe(self, body: Body, X: Floats) -> Probe:
         return CarriedProbe(body, X)
 
-    def diagnostics(self, body: Body) -> dict[str, Any]:
-        x, v, m = body.positions, body.velocities, body.masses
-        energy, volume_ratio = (each[self.nodes_of(body)] for each in self.model.measure())
-        return {
-            "mass": float(m.sum()),
-            "momentum": m @ v,
-            "angular_momentum": np.cross(x, m[:, None] * v).sum(axis=0),
-            "kinetic": float(0.5 * m @ (v * v).sum(axis=1)),
-            "elastic": float(energy.sum() * body.unit**3),
-            "potential": float(-(m @ x) @ self.world.gravity),
-            "volume": float(body.volumes @ volume_ratio),
-        }
+    def diagnostics(self, bodies: Sequence[Body]) -> list[dict[str, Any]]:
+        energy, ratio = self.model.measure()
+        own = [self.nodes_of(body) for body in bodies]
+        gravity = self.world.gravity
+        return [measured_of(body, energy[o], ratio[o], gravity) for body, o in zip(bodies, own, strict=True)]
 
-    def parts_of(self, body: Body) -> NDArray[np.int32]:
-        return cuts.components(self.model, self.bodies.index(body))
-
-    def crumbs_of(self, body: Body, parts: list[NDArray[np.int64]]) -> NDArray[np.bool_]:
+    def parts(self, body: Body) -> Parts:
+        label = cuts.components(self.model, self.bodies.index(body))
         matter, own = self.model.matter, self.nodes_of(body)
-        flat = (matter.moments.degenerate | (matter.volume.numpy() == 0))[own]
-        return np.array([flat[part].mean() > MOSTLY for part in parts])
-
-    def momenta_of(self, body: Body, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        carried = body.masses[nodes, None] * body.velocities[nodes]
-        return carried.sum(axis=0), np.cross(body.positions[nodes] - body.origin, carried).sum(axis=0)
+        numb = (matter.moments.degenerate | (matter.volume.numpy() == 0))[own]
+        return Parts(label, np.array([numb[label == part].mean() > MOSTLY for part in range(label.max() + 1)]))
 
     def pieces(self) -> list[Piece]:
         """Bodies that have flowed together are one piece, one that has flowed apart is several."""
@@ -509,31 +378,33 @@ class PhyxelBodies:
                 found[piece][body] = np.flatnonzero(own == piece)
         return found
 
-    def carry(self, body: Body, surfels: Surfels) -> None:
-        self.model.ensure_forces()
-        surfels.follow(self.model, self.bodies.index(body), body.unit, body.origin)
-        self.pool.skins.finish(body, surfels)
+    def motion(self, body: Body) -> Motion:
+        model, index = self.model, self.bodies.index(body)
+        model.ensure_forces()
+        walls = Walls(model.colliders, self.device, index)
+        X, gradient, skin = model.matter.X, model.now.gradient, self.melting.surface.skin_now
+        return Motion(model.u, body.unit, body.origin, walls, X, gradient, model.ranges[index], skin)
 
-    def walls(self, body: Body) -> tuple[Any, int]:
-        return self.model.colliders, self.bodies.index(body)
+    def longest_tick(self) -> float:
+        return SUBSTEPS_OF_A_TICK * self.model.stable_step() if self.integrator == "leapfrog" else math.inf
 
     # Relaxing
 
     def settle(self, tolerance: float, most_steps: int) -> None:
         """Relax until what is left to go is below `tolerance` spacings."""
         self.time = self.world.time
-        if self.pool.flows:
+        self.write_surroundings()  # makes the model, which knows what flows
+        if self.melting.flows:
             molten = next(body.name for body in self.bodies if is_fluid(body))
             raise PhyxelError(f"settle: {molten} is molten and flows on; use world.advance, or solidify it first")
-        self._write_surroundings()
-        stages = TURNING_STAGES if any(handle.turns for handle in self._handles()) else 1
+        stages = TURNING_STAGES if any(handle.turns for handle in self.holds.handles()) else 1
 
         def drive(stage: int, step: float) -> None:
             self._write_fields(0.0)
-            self._move_holds(self.time + min((stage + 1) / stages, 1.0) * DRAG_TIME, step, STEPS_OF_A_STAGE)
+            self.holds.move(self.time + min((stage + 1) / stages, 1.0) * DRAG_TIME, step, STEPS_OF_A_STAGE)
 
         relax(self.model, tolerance, most_steps, drive)
-        self._energies.forget()
+        self.energies.forget()
         self._recentre()
 
     # Checkpoints
@@ -541,11 +412,10 @@ class PhyxelBodies:
     def state(self) -> State:
         return {
             **prefixed("model.", self.model.state()),
-            **prefixed("pool.", self.pool.state()),
-            **prefixed("energies.", self._energies.state()),
-            **prefixed("cracking.", self.cracking.state()),
-            "step": np.array(self._step),
-            "integrator": np.array(self._integrator or ""),
+            **prefixed("melting.", self.melting.state()),
+            **prefixed("energies.", self.energies.state()),
+            **prefixed("cracks.", self.cracks.state()),
+            **prefixed("chosen.", self.chosen.state()),
             "origins": np.array([body.origin for body in self.bodies]),
             "slack": self.contact.slack,
         }
@@ -554,21 +424,27 @@ class PhyxelBodies:
         if (self.model.reshaped or self.model.relaid) and not state["model.changed"].any():
             self._be_born_again()
         self.model.restore(unprefixed("model.", state))
-        self.pool.restore(unprefixed("pool.", state))
+        self.melting.restore(unprefixed("melting.", state))
         if self.model.relaid:
             self.renew_contact()
-        self._step = float(state["step"])
-        self._integrator = str(state["integrator"]) or None
+        self.chosen.restore(unprefixed("chosen.", state))
         self._arrived.clear()
         for body, origin in zip(self.bodies, state["origins"], strict=True):
             body.origin = origin
-        self._write_surroundings()
+        self.write_surroundings()
         self.contact.resume(state["slack"])
-        self._energies.restore(unprefixed("energies.", state))
-        self.cracking.restore(unprefixed("cracking.", state))
+        self.energies.restore(unprefixed("energies.", state))
+        self.cracks.restore(unprefixed("cracks.", state))
 
     def _be_born_again(self) -> None:
         """Bodies that have been reshaped since get their first shape back."""
-        self._model, self.pool = None, Melting(self)
+        self._model, self.melting = None, Melting(self)
         for body in self.bodies:
-            body.be_born_again()
+            body.anchor = Anchor(body.born.unit, body.born.centre, body.born.origin.copy())
+            body.appearance.outdate()
+            body.reshaped = body.has_melted = False
+
+
+def phyxels_of(world: MoverWorld) -> PhyxelBodies:
+    """What moves the phyxel bodies of a world."""
+    return next(mover for body in world.bodies if isinstance(mover := world.mover_of(body), PhyxelBodies))

@@ -1,4 +1,4 @@
-"""Cracks of phyxel bodies: what drives them, and what they part."""
+"""Cracks of phyxel bodies: what drives them, and what they part (physics 12.3, 12.7)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.body.fragments import held_places, shear_speeds
-from phyxel.cracks.samples import Samples
+from phyxel.body.fragments import held_places, reach_beside_cracks, shear_speeds
+from phyxel.cracks.fracture import Samples
 from phyxel.models.phyxel import cuts
 
 if TYPE_CHECKING:
@@ -67,14 +67,15 @@ class PhyxelCracks:
             self._part(body, fewest)
         if changed:
             self.outdate()
-            self._phyxels.neighbours_changed()
+            self._phyxels.renew_contact()
+            self._phyxels.write_surroundings()
 
     def _part(self, body: Body, fewest: int) -> None:
         self.laid_out(body)
         if body.fracture is None or body.has_melted:
             return
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
-        dev.write(model.matter.reach, model.ranges[index][0], body.part().reach)
+        dev.write(model.matter.reach, model.ranges[index][0], reach_beside_cracks(body))
         cuts.cut(model, index, body.birth_places, body.fracture.cracks.sees, body.sees, fewest)
 
     def advance(self, dt: float) -> None:

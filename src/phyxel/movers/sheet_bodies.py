@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.body import Body
 from phyxel.body.holds import DRAG_TIME
 from phyxel.body.probes import Probe, SheetProbe
+from phyxel.body.protocols import Change, momenta_of
 from phyxel.contact.colliders import Collider, Funnel
 from phyxel.contact.mold import Mold
 from phyxel.contact.table import ColliderTable, top_speed
@@ -18,14 +21,11 @@ from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.fields import ForceField, SurfaceField, Wind, drawn_to, filled_with
 from phyxel.material import Mixture
 from phyxel.models.particles.model import ParticleModel
-from phyxel.movers.mover import Piece
+from phyxel.movers.each import diagnosed, restore_states, states_of
+from phyxel.movers.mover import MoverWorld, Parts, Piece
 from phyxel.movers.surroundings import Surroundings
 from phyxel.state import State, prefixed, unprefixed
-from phyxel.surface.surfels import Surfels
-
-if TYPE_CHECKING:
-    from phyxel.body import Body
-    from phyxel.world import World
+from phyxel.surface.motion import Motion
 
 Floats = NDArray[np.float64]
 
@@ -43,10 +43,10 @@ RESOLVED = 4
 class SheetBody:
     """Moves one particle surface among colliders."""
 
-    def __init__(self, world: World, body: Body) -> None:
+    def __init__(self, world: MoverWorld, body: Body) -> None:
         self.world, self.body = world, body
         self._model: ParticleModel | None = None
-        self._setting = Surroundings(world, body)
+        self._surroundings = Surroundings(world, body)
         self._colliders = ColliderTable([body.unit], wp.float64, world.device)
         self._held = np.zeros(0, np.int64)
         """particles that are held"""
@@ -68,11 +68,21 @@ class SheetBody:
 
     # What has changed
 
-    def take_material(self) -> None:
-        """The body got another material."""
-        if self._model is not None:
-            self._model.set_material(self.body.mixture)
-        self._told = ()  # the weight of particles may be another
+    def changed(self, change: Change) -> None:
+        """See `BodyMover.changed`."""
+        match change:
+            case Change.MATERIAL:
+                if self._model is not None:
+                    self._model.set_material(self.body.mixture)
+                self._told = ()  # the weight of particles may be another
+            case Change.HOLDS:
+                self.take_hold()
+            case Change.CRACK:
+                raise self.body.no_solid("cut")
+            case Change.PLACE:
+                self.model.stop()
+                self._told = ()
+                self.surroundings_changed(collider_came=True)
 
     def take_hold(self) -> None:
         """Other particles are held from now on. One that several holds have goes with the last of them."""
@@ -83,15 +93,9 @@ class SheetBody:
         self._goal_of = len(taken) - 1 - last
         self._model.set_holds(self._held)
 
-    def put_down(self) -> None:
-        """See `Mover.put_down`."""
-        self.model.stop()
-        self._told = ()
-        self.surroundings_changed(collider_came=True)
-
     def surroundings_changed(self, collider_came: bool) -> None:
         """Colliders, fields or gravity are others now."""
-        self._setting.arrived |= collider_came
+        self._surroundings.arrived |= collider_came
 
     # Stepping
 
@@ -112,7 +116,7 @@ class SheetBody:
         return taken
 
     def _set_down(self) -> None:
-        self._setting.set_down(0.5 * float(self.body.mixture.number("thickness").max()))
+        self._surroundings.set_down(0.5 * float(self.body.mixture.number("thickness").max()))
 
     def _step(self, dt: float, end: float) -> None:
         self._act(end - dt, dt)
@@ -196,51 +200,47 @@ class SheetBody:
         except PhyxelError as error:
             raise PhyxelError(f"{self.body.name}: settle: {error}") from None
 
-    # Reading
+    # Reading (`body.protocols.Nodal`)
 
-    def field(self, name: str) -> Floats:
-        """See `Mover.field`."""
+    @property
+    def unmoved(self) -> bool:
+        return self._model is None
+
+    @property
+    def X(self) -> Floats:
         body = self.body
-        if name in ("u", "v") and self._model is None:
-            return np.zeros_like(body.birth) if name == "u" else body.start_velocities / body.unit
-        if name == "u":
-            return self.model.u
-        if name == "v":
-            return self.model.v
-        if name == "gradient":
-            return body.ring.gradient(self.model.u)
-        if name == "past":
-            return np.broadcast_to(np.eye(3), (len(body.birth), 3, 3))
-        raise body.no_solid(f"{name} strain")
+        return (body.birth - body.centre) / body.unit
 
-    def displacement_at(self, X: Floats) -> Floats:
-        """Displacement [m] of (m, 3) reference positions [m], shape (m, 3)."""
-        body = self.body
-        even = body.origin - body.centre
-        return np.broadcast_to(even, X.shape) if self._model is None else SheetProbe(body, X).displacement()
+    @property
+    def u(self) -> Floats:
+        return np.zeros_like(self.body.birth) if self._model is None else self._model.u
 
-    def diagnostics(self) -> dict[str, Any]:
-        """See `Body.diagnostics`."""
-        body, model, mass = self.body, self.model, float(self.body.masses.sum())
-        elastic, kinetic = model.energies()
-        momentum, spin = model.momenta()
-        return {
-            "mass": mass,
-            "momentum": momentum,
-            "angular_momentum": spin + np.cross(body.origin, momentum),
-            "kinetic": kinetic,
-            "elastic": elastic,
-            "potential": float(-mass * (body.origin + body.unit * model.middle()) @ self.world.gravity),
-            "volume": model.volume(),
-        }
+    @property
+    def v(self) -> Floats:
+        return self.body.start_velocities / self.body.unit if self._model is None else self._model.v
 
-    def carry(self, surfels: Surfels) -> None:
-        """Move surfels to where the body is."""
-        self._setting.carry(surfels, *self.model.shown())
+    @property
+    def gradient(self) -> Floats:
+        return self.body.ring.gradient(self.u)
 
-    def walls(self) -> tuple[Any, int]:
-        """See `Mover.walls`."""
-        return self._setting.walls()
+    @property
+    def past(self) -> Floats:
+        return np.broadcast_to(np.eye(3), (len(self.body.birth), 3, 3))
+
+    @property
+    def plastic(self) -> Floats:
+        raise self.body.no_solid("plastic strain")
+
+    @property
+    def stress(self) -> Floats:
+        raise self.body.no_solid("stress")
+
+    def momenta(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        return momenta_of(self.body, nodes)
+
+    def motion(self) -> Motion:
+        """See `BodyMover.motion`."""
+        return self._surroundings.motion(*self.model.shown())
 
     # Checkpoints
 
@@ -252,106 +252,79 @@ class SheetBody:
         """Take over what `state` gave."""
         self.model.restore(unprefixed("model.", state))
         self.body.origin = state["origin"]
-        self._setting.arrived = False
+        self._surroundings.arrived = False
         self._told = ()
 
 
 class SheetBodies:
     """Moves particle surfaces (`mover.Mover`). They do not feel each other, nor bodies of other models."""
 
-    def __init__(self, world: World) -> None:
+    integrator = "exact"
+
+    def __init__(self, world: MoverWorld) -> None:
         self.world = world
         self.bodies: list[Body] = []
         self.steps = 0
-        self._films: dict[Body, SheetBody] = {}
+        self._sheets: dict[Body, SheetBody] = {}
 
     def add(self, body: Body) -> None:
-        """Move one more body from now on."""
         self.bodies.append(body)
-        self._films[body] = SheetBody(self.world, body)
+        self._sheets[body] = SheetBody(self.world, body)
+
+    def model_of(self, body: Body) -> ParticleModel:
+        """What moves one of the bodies."""
+        return self._sheets[body].model
 
     def advance(self, dt: float) -> None:
-        self.steps += max(film.advance(dt) for film in self._films.values())
+        self.steps += max(sheet.advance(dt) for sheet in self._sheets.values())
 
     def set_clock(self, time: float) -> None:
         pass
 
     def settle(self, tolerance: float, most_steps: int) -> None:
-        for film in self._films.values():
-            film.settle(tolerance)
+        for sheet in self._sheets.values():
+            sheet.settle(tolerance)
 
-    # What has changed
-
-    def material_changed(self, body: Body, before: Mixture) -> None:
-        self._films[body].take_material()
-
-    def holds_changed(self, body: Body) -> None:
-        self._films[body].take_hold()
-
-    def force_changed(self, body: Body) -> None:
-        pass
+    def changed(self, change: Change, body: Body, before: Mixture | None = None) -> None:
+        self._sheets[body].changed(change)
 
     def surroundings_changed(self, collider_came: bool) -> None:
-        for film in self._films.values():
-            film.surroundings_changed(collider_came)
+        for sheet in self._sheets.values():
+            sheet.surroundings_changed(collider_came)
 
-    def put_down(self, bodies: list[Body]) -> None:
-        for body in bodies:
-            self._films[body].put_down()
+    def parts(self, body: Body) -> Parts:
+        return Parts(np.zeros(len(body.birth), np.int32), np.zeros(1, bool))
 
-    # What never happens to a surface: it neither cracks nor falls apart
-
-    def cut(self, body: Body) -> None:
-        raise body.no_solid("cut")
-
-    def divide(self, body: Body, pieces: list[Body], nodes: list[NDArray[np.int64]]) -> None:
+    def divide(self, body: Body, pieces: Sequence[Body], nodes: Sequence[NDArray[np.int64]]) -> None:
         raise body.no_solid("fall apart")
-
-    def parts_of(self, body: Body) -> NDArray[np.int32]:
-        return np.zeros(len(body.birth), np.int32)
-
-    def crumbs_of(self, body: Body, parts: list[NDArray[np.int64]]) -> NDArray[np.bool_]:
-        return np.zeros(len(parts), bool)
 
     # Reading
 
-    def momenta_of(self, body: Body, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        momenta = body.masses[nodes, None] * body.velocities[nodes]
-        return momenta.sum(axis=0), np.cross(body.positions[nodes] - body.origin, momenta).sum(axis=0)
+    def nodal(self, body: Body) -> SheetBody:
+        return self._sheets[body]
 
-    def field(self, body: Body, name: str) -> Floats:
-        return self._films[body].field(name)
-
-    def stress_of(self, body: Body) -> Floats:
-        raise body.no_solid("stress")
-
-    def displacement_at(self, body: Body, X: Floats) -> Floats:
-        return self._films[body].displacement_at(X)
+    def motion(self, body: Body) -> Motion:
+        return self._sheets[body].motion()
 
     def probe(self, body: Body, X: Floats) -> Probe:
         return SheetProbe(body, X)
 
-    def diagnostics(self, body: Body) -> dict[str, Any]:
-        return self._films[body].diagnostics()
+    def diagnostics(self, bodies: Sequence[Body]) -> list[dict[str, Any]]:
+        return [diagnosed(body, self.model_of(body), self.world.gravity) for body in bodies]
 
     def pieces(self) -> list[Piece]:
-        return [{body: np.arange(len(body.birth))} for body in self._films]
+        return [{body: np.arange(len(body.birth))} for body in self._sheets]
 
-    def carry(self, body: Body, surfels: Surfels) -> None:
-        self._films[body].carry(surfels)
-
-    def walls(self, body: Body) -> tuple[Any, int]:
-        return self._films[body].walls()
+    def longest_tick(self) -> float:
+        return math.inf
 
     # Checkpoints
 
     def state(self) -> State:
-        states = [prefixed(f"body{k}.", film.state()) for k, film in enumerate(self._films.values())]
-        return {name: array for state in states for name, array in state.items()}
+        return states_of(self._sheets.values())
 
     def restore(self, state: State) -> None:
-        for k, film in enumerate(self._films.values()):
-            film.restore(unprefixed(f"body{k}.", state))
+        restore_states(self._sheets.values(), state)
 
 
 def _thinnest(collider: Collider) -> float:

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.body import Body
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import ColliderTable, measured
 from phyxel.contact.touch import ColliderQuery, Feel
 from phyxel.errors import PhyxelError
+from phyxel.movers.mover import MoverWorld
 from phyxel.region import Vector
-from phyxel.surface.surfels import Surfels
-
-if TYPE_CHECKING:
-    from phyxel.body import Body
-    from phyxel.world import World
+from phyxel.surface.motion import Motion
+from phyxel.surface.walls import Walls
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class _Displaced:
-    """What surfels follow."""
-
-    u: wp.array
-    colliders: Any
-
-
-def refuse_overlap(world: World, body: Body, shift: Vector = (0.0, 0.0, 0.0)) -> None:
+def refuse_overlap(world: MoverWorld, body: Body, shift: Vector = (0.0, 0.0, 0.0)) -> None:
     """What starts deep in a collider, as it is or after a shift [m], would be shot out of it."""
     for collider in (one for one in world.colliders if isinstance(one, Collider)):
         place, rotation = collider.pose(world.time)
@@ -40,10 +30,27 @@ def refuse_overlap(world: World, body: Body, shift: Vector = (0.0, 0.0, 0.0)) ->
             raise PhyxelError(f"{body.name}: starts {depth:.3g} m inside the {collider.label}; move one of them")
 
 
+def raised_from_ground(
+    world: MoverWorld, body: Body, lowest: Callable[[Floats], float], clearance: float = 0.0
+) -> bool:
+    """Raise a body that starts in the ground until it is a clearance [m] above it; `lowest` tells how far down it
+    reaches along a direction up [m]. Scans have their origin anywhere, and what starts in the ground would be shot out
+    of it. The reference shape stays where it was given. Whether it was raised."""
+    raised = False
+    for ground in (one for one in world.colliders if isinstance(one, Ground)):
+        up = np.array(ground.normal)
+        depth = ground.height + clearance - lowest(up)
+        if depth > 0:
+            body.origin = body.origin + depth * up
+            world.revision += 1
+            raised = True
+    return raised
+
+
 class Surroundings:
     """The colliders as one body feels them, and as its surfels see them."""
 
-    def __init__(self, world: World, body: Body) -> None:
+    def __init__(self, world: MoverWorld, body: Body) -> None:
         self._world, self._body = world, body
         self.around = ColliderQuery(body.unit)
         """what the host asks"""
@@ -73,30 +80,21 @@ class Surroundings:
         body = self._body
         if body.handles or not self._world.colliders:
             return
-        for ground in (one for one in self._world.colliders if isinstance(one, Ground)):
-            up, skin = np.array(ground.normal), body.placed_cloud()
-            # Not the surfels: these are shown on the ground where they are in it.
-            depth = ground.height + clearance - float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf))
-            if depth > 0:
-                body.origin = body.origin + depth * up
-                self._world.revision += 1
+        skin = body.placed_cloud()
+
+        def lowest(up: Floats) -> float:
+            # Not of the surfels: these are shown on the ground where they are in it.
+            return float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf))
+
+        raised_from_ground(self._world, body, lowest, clearance)
         self.place_now()
         depth = -float(self.around.feel((body.positions - body.origin) / body.unit).gap.min())
         if depth > 1:
             raise PhyxelError(f"{body.name}: starts {depth * body.unit:.3g} m inside a collider; move one of them")
 
-    def carry(self, surfels: Surfels, u: wp.array, offset: Floats) -> None:
-        """Move surfels to where the body is, by displacements u about an even one, both in units."""
-        body = self._body
-        origin = body.origin + body.unit * offset  # single precision keeps its digits
-        self._write_walls(origin)
-        surfels.follow(_Displaced(u, self._walls.table), 0, body.unit, origin)
-
-    def walls(self) -> tuple[Any, int]:
-        """See `Mover.walls`."""
-        self._write_walls(self._body.origin)
-        return self._walls.table, 0
-
-    def _write_walls(self, origin: Floats) -> None:
-        time = self._world.time
+    def motion(self, u: wp.array, even: Floats) -> Motion:
+        """What the body's surfels follow: displacements u about an even one, both in units."""
+        body, time = self._body, self._world.time
+        origin = body.origin + body.unit * even  # single precision keeps its digits
         self._walls.write(self._world.colliders, origin[None], (time, time), time)
+        return Motion(u, body.unit, origin, Walls(self._walls.table, self._world.device))

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.errors import LoadError
+from phyxel.points import FEWEST_POINTS
 from phyxel.points.splats import Splats
 
 Floats = NDArray[np.floating]
 Indices = NDArray[np.integer]
 
-FEWEST = 4
-"""points"""
-THIN = 1e-6
+NO_EXTENT = 1e-6
 """reach over the largest one, below which points have no extent in a direction"""
 
 
@@ -107,7 +106,7 @@ class PointCloud:
     def is_flat(self) -> bool:
         """Whether all points lie in one plane: a sheet, but never the skin of a solid."""
         spread = self._spread()
-        return bool(spread[2] <= THIN * spread[0])
+        return bool(spread[2] <= NO_EXTENT * spread[0])
 
     def _spread(self) -> Floats:
         """How far the points reach along their three principal axes, over any unit, longest first."""
@@ -118,7 +117,7 @@ class PointCloud:
         self._refuse_wrong_arrays()
         x = self.positions
         if len(x) == 0:
-            raise LoadError(f"{self.name}: no points; a surface needs at least {FEWEST}")
+            raise LoadError(f"{self.name}: no points; a surface needs at least {FEWEST_POINTS}")
         bad = ~np.isfinite(x).all(axis=1)
         if bad.any():
             where = int(np.argmax(bad))
@@ -126,10 +125,10 @@ class PointCloud:
                 f"{self.name}: point {where} is {tuple(float(c) for c in x[where])}, and {int(bad.sum())} points "
                 "in all are not finite; remove them from the file"
             )
-        if len(x) < FEWEST:
-            raise LoadError(f"{self.name}: {len(x)} points; a surface needs at least {FEWEST}")
+        if len(x) < FEWEST_POINTS:
+            raise LoadError(f"{self.name}: {len(x)} points; a surface needs at least {FEWEST_POINTS}")
         spread = self._spread()
-        if spread[1] <= THIN * spread[0]:
+        if spread[1] <= NO_EXTENT * spread[0]:
             raise LoadError(
                 f"{self.name}: all {len(x)} points lie on one line or point; a surface spreads in two directions"
             )

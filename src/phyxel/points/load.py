@@ -12,8 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.errors import LoadError, PhyxelError, did_you_mean
+from phyxel.points import FEWEST_POINTS
 from phyxel.points.cloud import Floats, Indices, Mesh, PointCloud
-from phyxel.points.meshfiles import read_cloud, sum_by_index
+from phyxel.points.completion import cell_keys, centred, completed, double_areas
+from phyxel.points.meshfiles import read_cloud
+from phyxel.points.sampling import sample_shape
+from phyxel.points.shapes import SHAPES
+from phyxel.points.sheets import SURFACES
 from phyxel.points.splats import opaque
 
 UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "km": 1e3, "in": 0.0254, "ft": 0.3048}
@@ -23,17 +28,15 @@ UPS = {"y": ((0, 1, 2), (1, 1, 1)), "z": ((0, 2, 1), (1, 1, -1)), "x": ((1, 0, 2
 """rotations that turn the file's upward axis to y: which column becomes x, y, z, and its sign"""
 
 BUILT_IN_POINTS = 20_000
+"""of built-in shapes and surfaces, unless another number is asked for"""
 OPACITY = 0.5
 """splats less opaque than this are haze and glow around the object rather than its surface"""
-FARTHEST = 1e30
+LARGEST_COORDINATE = 1e30
 """[m]: beyond this the squares and cubes of a coordinate would leave what a double can hold"""
-HALF_SIZE = 0.5
-"""how far from the middle of a cloud its inside may reach, in units of its size"""
-UNIT_CANCELLED = 1e-3
-"""a sum of unit normals shorter than this says nothing of a direction"""
 THINNED_FROM = 3
 """random points on faces for each that is kept, so that these lie evenly"""
 SEED = 1
+"""of all that is drawn at random: the same file gives the same points"""
 
 Value = TypeVar("Value")
 
@@ -57,8 +60,10 @@ def load(
     """
     scale = _chosen("units", units, UNITS)
     axes, signs = _chosen("up", up, UPS)
-    if points is not None and (not isinstance(points, int | np.integer) or points < 4):
-        raise PhyxelError(f"points = {points}: expected a whole number, at least 4; leave it out for what the file has")
+    if points is not None and (not isinstance(points, int | np.integer) or points < FEWEST_POINTS):
+        raise PhyxelError(
+            f"points = {points}: expected a whole number, at least {FEWEST_POINTS}; leave it out for what the file has"
+        )
     if not isinstance(opacity, int | float | np.integer | np.floating) or not 0 <= opacity <= 1:
         raise PhyxelError(f"opacity = {opacity}: expected a number in 0..1, what a splat on the surface has at least")
     path = Path(os.path.expanduser(path_or_name))
@@ -85,10 +90,6 @@ def _is_file(path: Path) -> bool:
 
 
 def _built_in(name: str, path: Path, points: int | None, as_given: bool) -> PointCloud:
-    from phyxel.points.sampling import sample_shape
-    from phyxel.points.shapes import SHAPES
-    from phyxel.points.sheets import SURFACES
-
     if name not in SHAPES and name not in SURFACES:
         raise LoadError(_why_neither_file_nor_shape(name, path, [*SHAPES, *SURFACES]))
     if not as_given:
@@ -123,10 +124,10 @@ def _opaque(cloud: PointCloud, opacity: float) -> PointCloud:
 
 def _turned(cloud: PointCloud, scale: float, axes: tuple[int, ...], signs: tuple[int, ...]) -> PointCloud:
     """The cloud in metres, y up."""
-    far = np.isfinite(cloud.positions) & (np.abs(cloud.positions) > FARTHEST)
+    far = np.isfinite(cloud.positions) & (np.abs(cloud.positions) > LARGEST_COORDINATE)
     if far.any():
         found = float(cloud.positions[far][0])
-        raise LoadError(f"{cloud.name}: a coordinate is {found:g}, beyond {FARTHEST:g}; the file is damaged")
+        raise LoadError(f"{cloud.name}: a coordinate is {found:g}, beyond {LARGEST_COORDINATE:g}; the file is damaged")
     turned = replace(cloud, positions=cloud.positions[:, axes] * np.multiply(signs, scale))
     if cloud.splats is not None:
         rotation = np.eye(3)[list(axes)] * np.array(signs)[:, None]
@@ -134,93 +135,6 @@ def _turned(cloud: PointCloud, scale: float, axes: tuple[int, ...], signs: tuple
     if cloud.normals is None:
         return turned
     return replace(turned, normals=cloud.normals[:, axes] * np.array(signs, np.float64))
-
-
-def completed(cloud: PointCloud) -> PointCloud:
-    """The cloud with its faces and the normals of splats outward, with unit normals where it can, and with its mesh."""
-    normals = _unit_normals(cloud.normals, cloud.positions)
-    if cloud.splats is not None and normals is not None:
-        from phyxel.points.normals import orient_normals
-
-        normals = orient_normals(cloud.positions, normals)
-    if cloud.faces is None:
-        return replace(cloud, normals=normals)
-    faces, quads, uv_faces = cloud.faces, cloud.quads, cloud.uv_faces
-    x = _centred(cloud)
-    areas = _double_areas(x, faces)
-    if _looks_inward(x, faces, areas):
-        areas = -areas
-        faces = _turned_round(faces)
-        quads = None if quads is None else _turned_round(quads)
-        uv_faces = None if uv_faces is None else _turned_round(uv_faces)
-    from_faces = sum_by_index(faces.ravel(), np.repeat(areas, 3, axis=0), len(x))
-    if normals is None:
-        normals = _unit_normals(from_faces, cloud.positions)
-    elif (normals * from_faces).sum() < 0:
-        normals = -normals
-    mesh = Mesh(cloud.positions, faces)
-    return replace(cloud, normals=normals, faces=faces, quads=quads, uv_faces=uv_faces, mesh=mesh)
-
-
-def _looks_inward(x: Floats, faces: Indices, areas: Floats) -> bool:
-    """Whether the volume inside is negative from wherever in the cloud it is measured. Of a closed surface that is all
-    one; of an open one only where it goes far enough round an inside: a sheet keeps the sides it has."""
-    six_volumes = (x[faces[:, 0]] * areas).sum()
-    return bool(six_volumes < -HALF_SIZE * np.linalg.norm(areas.sum(axis=0)))
-
-
-def _turned_round(corners: Indices) -> Indices:
-    """Faces seen from the other side."""
-    return np.ascontiguousarray(corners[:, ::-1])
-
-
-def _centred(cloud: PointCloud) -> Floats:
-    """Positions about their mean, in units of the cloud's size: no scale, and no place, then costs digits."""
-    return (cloud.positions - cloud.positions.mean(axis=0)) / cloud.size
-
-
-def _double_areas(x: Floats, faces: Indices) -> Floats:
-    """Normals of the triangles, as long as twice their areas, (M, 3)."""
-    a, b, c = x[faces[:, 0]], x[faces[:, 1]], x[faces[:, 2]]
-    return np.cross(b - a, c - a)
-
-
-def with_unit_normals(cloud: PointCloud) -> PointCloud:
-    """The cloud, with normals of unit length if it has any; those that are no directions count as missing."""
-    if cloud.normals is None or np.allclose(np.linalg.norm(cloud.normals, axis=1), 1, atol=1e-3):
-        return cloud
-    return replace(cloud, normals=_unit_normals(cloud.normals, cloud.positions))
-
-
-def _unit_normals(normals: Floats | None, positions: Floats) -> Floats | None:
-    """Normals of unit length, float32; a point without one takes that of its surroundings; None if no point has one."""
-    if normals is None:
-        return None
-    longest = np.abs(normals).max(axis=1, keepdims=True)
-    good = np.isfinite(longest[:, 0]) & (longest[:, 0] > 0)
-    if not good.any():
-        return None
-    directions = normals[good] / longest[good]
-    unit = np.empty(normals.shape, np.float32)
-    unit[good] = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    if not good.all():
-        unit[~good] = _normals_around(positions, unit, good)[~good]
-    return unit
-
-
-def _normals_around(positions: Floats, normals: Floats, good: NDArray[np.bool_]) -> Floats:
-    """Normals for all points, where only some are `good`: the mean in the smallest grid cell that has a good one."""
-    fraction = (positions - positions.min(axis=0)) / np.ptp(positions, axis=0).max()
-    found = np.tile(normals[good][0], (len(normals), 1))
-    missing = ~good
-    for level in range(10, -1, -1):
-        _, cell = np.unique(_cell_keys(fraction * 2**level), return_inverse=True)
-        mean = sum_by_index(cell[good], normals[good], int(cell.max()) + 1)[cell]
-        length = np.linalg.norm(mean, axis=1)
-        filled = missing & (length > UNIT_CANCELLED)
-        found[filled] = mean[filled] / length[filled, None]
-        missing &= ~filled
-    return found
 
 
 def points_on(mesh: Mesh, fewest: int, name: str) -> PointCloud:
@@ -276,16 +190,11 @@ def _one_per_cell(x: Floats) -> NDArray[np.int64]:
     """Of the points in each unit cell, the index of the one nearest to its centre."""
     cell = np.floor(x)
     off_centre = ((x - cell - 0.5) ** 2).sum(axis=1)
-    key = _cell_keys(x)
+    key = cell_keys(x)
     order = np.lexsort((off_centre, key))
     sorted_key = key[order]
     first = np.concatenate([[True], sorted_key[1:] != sorted_key[:-1]])
     return order[first]
-
-
-def _cell_keys(x: Floats) -> NDArray[np.int64]:
-    """A number for the unit cell of each point, for coordinates in 0..2^21."""
-    return np.floor(x).astype(np.int64) @ np.array([1, 2**21, 2**42])
 
 
 def _densified(cloud: PointCloud, points: int) -> PointCloud:
@@ -297,7 +206,7 @@ def _densified(cloud: PointCloud, points: int) -> PointCloud:
             f"ask for at most {len(cloud)}, or load a mesh"
         )
     rng = np.random.default_rng(SEED)
-    areas = np.linalg.norm(_double_areas(_centred(cloud), cloud.faces), axis=1)
+    areas = np.linalg.norm(double_areas(centred(cloud), cloud.faces), axis=1)
     if not areas.any():
         raise PhyxelError(f"{cloud.name}: its faces have no area to put more points on; ask for {len(cloud)} points")
     corners = cloud.faces[_drawn(areas, added, rng)]

@@ -1,4 +1,5 @@
-"""Normals for points that come without: planes through neighbours, signs along a spanning tree, outward at the end."""
+"""Normals for points that come without (physics 9.2): planes through neighbours, signs along a spanning tree, outward
+at the end."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ LARGEST_AREA = 4.0
 """The most that the area of one point counts when a component is turned outward, in medians of all."""
 FEWEST_AROUND = 100
 """A component of fewer points is not asked whether it encloses others."""
-PROBES = 32
+VOTERS = 32
 """Points of a component that vote on whether it lies inside another."""
 
 
@@ -322,7 +323,7 @@ def _cavity_walls(x: Floats, normals: Floats, component: Indices) -> Floats:
 
 def _is_inside(x: Floats, tree: cKDTree, normals: Floats) -> bool:
     """Whether most of the points x (N, 3) lie behind the points of the tree nearest to them, given normals there."""
-    probes = x[:: -(-len(x) // PROBES)]
+    probes = x[:: -(-len(x) // VOTERS)]
     _, nearest = tree.query(probes)
     behind = _dots(probes - np.asarray(tree.data)[nearest], normals[nearest]) < 0
     return bool(behind.mean() > 0.5)

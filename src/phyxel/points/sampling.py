@@ -8,9 +8,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError
+from phyxel.points import FEWEST_POINTS
 from phyxel.points.cloud import BuiltInShape, Floats, Indices, PointCloud
 
-FEWEST_POINTS = 4
 COARSE_CELLS = 32
 """Cells along the longest side of the first grid."""
 FINEST_CELL = 1 / 96
@@ -21,10 +21,10 @@ SWEEPS = 4
 SWEEPS_PER_SEARCH = 2
 """Points move so little in a sweep that their neighbours serve for the next one too."""
 NEIGHBOURS = 6
-REACH = 1.25
-"""Points closer than this many mean spacings repel each other."""
-STEP = 0.3
-"""How far they move for it, in mean spacings."""
+REPULSION_RADIUS = 1.25
+"""Within which points repel each other, in mean spacings."""
+REPULSION_STEP = 0.3
+"""How far a point moves for it, in mean spacings."""
 SAME_FACE = 0.9
 """Cosine below which the new normal says that a point went over an edge."""
 OPPOSITE_SIDE = -0.3
@@ -139,11 +139,11 @@ def push_apart(
     for other in neighbours.T:
         away = x - x[other]
         distance = np.linalg.norm(away, axis=1)
-        strength = np.maximum(1 - distance / (REACH * spacing), 0) / (distance + 1e-9 * spacing)
+        strength = np.maximum(1 - distance / (REPULSION_RADIUS * spacing), 0) / (distance + 1e-9 * spacing)
         same_wall = np.einsum("ij,ij->i", normals, normals[other]) > OPPOSITE_SIDE
         push += away * (strength * same_wall)[:, None]
     push -= normals * np.einsum("ij,ij->i", push, normals)[:, None]
-    moved, new_normals = project(shape, x + STEP * spacing * push)
+    moved, new_normals = project(shape, x + REPULSION_STEP * spacing * push)
     kept = (np.einsum("ij,ij->i", normals, new_normals) > SAME_FACE)[:, None]
     return np.where(kept, moved, x), np.where(kept, new_normals, normals)
 

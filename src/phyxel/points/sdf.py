@@ -167,14 +167,6 @@ def enlarged(p: Floats, part: Field, factor: float, fixed: Vector) -> Jet:
     return Jet(value * factor, gradient)
 
 
-def turned(axis: Vector, degrees: float) -> Floats:
-    """Rotation matrix about an axis through the origin, right-handed (Rodrigues)."""
-    x, y, z = np.divide(axis, np.linalg.norm(axis))
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    angle = np.radians(degrees)
-    return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
-
-
 def column(vector: Vector) -> Floats:
     """A vector as a (3, 1) array, to meet (3, N) positions."""
     return np.array(vector, np.float64)[:, None]

@@ -19,9 +19,9 @@ from phyxel.points.sdf import (
     half_space,
     paired,
     round_cone,
-    turned,
     union,
 )
+from phyxel.rotation import about_axis
 
 BAR_HALF = np.array([0.5, 0.125, 0.125])
 BOX_HALF = np.array([0.25, 0.25, 0.25])
@@ -161,7 +161,7 @@ def bust_eyes(p: Floats, head: Jet) -> Jet:
     brows = paired(p, lambda q: round_cone(q, (0.014, 0.486, 0.095), (0.056, 0.484, 0.068), 0.011, 0.009))
     sockets = paired(p, lambda q: ellipsoid(q, (0.034, 0.463, 0.112), (0.021, 0.014, 0.022)))
     head = carve(blend(head, brows, 0.02), sockets, 0.016)
-    outward = turned((0, 1, 0), 14)
+    outward = about_axis((0, 1, 0), 14)
     lids = paired(p, lambda q: ellipsoid(q, (0.0335, 0.462, 0.076), (0.021, 0.0175, 0.0185)))
     opening = paired(p, lambda q: ellipsoid(q, (0.0345, 0.461, 0.094), (0.0155, 0.0065, 0.014), outward))
     eyeballs = paired(p, lambda q: ball(q, (0.0335, 0.4615, 0.0755), 0.0165))
@@ -187,7 +187,7 @@ def bust_mouth(p: Floats, head: Jet) -> Jet:
 
 def bust_ears(p: Floats) -> Jet:
     """Ears, hollowed from outside; they lean, so that the lobes meet the jaw."""
-    leaning = turned((0, 0, 1), -9) @ turned((0, 1, 0), -20)
+    leaning = about_axis((0, 0, 1), -9) @ about_axis((0, 1, 0), -20)
 
     def ear(q: Floats) -> Jet:
         hollow = ellipsoid(q, (0.103, 0.454, -0.008), (0.01, 0.02, 0.012))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, Delaunay, cKDTree
 
 from phyxel.points.cloud import Floats, Indices, PointCloud
-from phyxel.points.load import completed
+from phyxel.points.completion import completed
 from phyxel.points.shapes import mix
 
 CLOTH_SIDE = 1.0
@@ -36,7 +36,7 @@ DOME = 0.13
 EAR, EAR_BACK, EAR_FRONT = 0.125, -0.012, 0.125 / np.tan(FAN)
 """[m]: how far the two ears beside the hinge reach to the side, backward and forward."""
 RIBS = 21
-REACH = 0.45
+SNAPPED_WITHIN = 0.45
 """Share of a spacing within which a place moves onto the outline: more than half of what is between two rows."""
 
 
@@ -302,10 +302,10 @@ def _filled(
     for _ in range(7):
         spacing = wanted
         x, z = _lattice(spacing, lower, upper)
-        near = outline(x, z) < REACH * spacing
+        near = outline(x, z) < SNAPPED_WITHIN * spacing
         wanted = spacing * float(near.sum() / points) ** 0.5
     x, z = x[near], z[near]
-    on_rim = outline(x, z) > -REACH * spacing
+    on_rim = outline(x, z) > -SNAPPED_WITHIN * spacing
     for _ in range(4):
         off, step = outline(x, z), 1e-6
         slope = np.stack([outline(x + step, z) - off, outline(x, z + step) - off]) / step

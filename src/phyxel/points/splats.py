@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from phyxel.errors import LoadError
+from phyxel.points import FEWEST_POINTS
 from phyxel.points.ply import Column
 
 CENTRE = ("x", "y", "z")
@@ -32,8 +33,6 @@ SH_0 = 0.28209479177387814
 """the constant spherical harmonic, 1 / sqrt(4 pi)"""
 F_REST_COUNTS = (0, 9, 24, 45)
 """three colours times the harmonics of degree 1 up to 0, 1, 2 or 3"""
-FEWEST = 4
-"""points that any cloud needs"""
 
 Doubles = NDArray[np.float64]
 
@@ -117,12 +116,12 @@ def opaque(splats: Splats, opacity: float, name: str) -> NDArray[np.int64]:
     """Indices of the splats that are at least so opaque, or a `LoadError` if too few are."""
     opacities = splats.opacities
     chosen = np.flatnonzero(opacities >= opacity)
-    if len(chosen) < min(FEWEST, len(splats)):
-        enough = np.sort(opacities)[-FEWEST:][0]
+    if len(chosen) < min(FEWEST_POINTS, len(splats)):
+        enough = np.sort(opacities)[-FEWEST_POINTS:][0]
         count = len(chosen) or "none"
         raise LoadError(
             f"{name}: {count} of its {len(splats)} splats have an opacity of {opacity:g} or more, and a solid needs at "
-            f"least {FEWEST}; the highest is {opacities.max():.2g}; pass opacity={enough * 2 / 3:.1g}"
+            f"least {FEWEST_POINTS}; the highest is {opacities.max():.2g}; pass opacity={enough * 2 / 3:.1g}"
         )
     return chosen
 

@@ -11,15 +11,15 @@ import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.errors import PhyxelError
-from phyxel.render.camera import Camera
-from phyxel.render.light import Color
+from phyxel.render.camera import Camera, View
+from phyxel.render.shade import Color
 from phyxel.render.shadow import GroundMap
-from phyxel.render.view import View
 
 wp.set_module_options(KERNEL_OPTIONS)
 
 Background = str | Color | None
 NO_GROUND = -1.0e30
+"""Height of the ground where there is none [m]: far below anything that is drawn."""
 ROOMS: dict[str, tuple[Color, Color, Color]] = {
     "studio": ((0.74, 0.78, 0.83), (0.96, 0.96, 0.955), (0.955, 0.95, 0.945)),
     "dark": ((0.155, 0.165, 0.19), (0.075, 0.08, 0.095), (0.115, 0.12, 0.135)),

@@ -8,6 +8,8 @@ from typing import Any
 import warp as wp
 
 from phyxel.device import launch
+from phyxel.render.camera import View
+from phyxel.render.cast import DrawnSurfels
 from phyxel.render.discs import ScreenDisc, project_discs
 from phyxel.render.pixels import light_row
 from phyxel.render.rows import (
@@ -22,7 +24,6 @@ from phyxel.render.rows import (
 )
 from phyxel.render.shade import Studio
 from phyxel.render.shadow import ShadowMap
-from phyxel.render.surfels import DrawnSurfels
 from phyxel.render.tiles import (
     SPLIT_FROM,
     TileGrid,
@@ -34,7 +35,6 @@ from phyxel.render.tiles import (
     pixel_count,
     place_of,
 )
-from phyxel.render.view import View
 
 wp.set_module_options(ROW_OPTIONS)
 
@@ -51,7 +51,7 @@ def find_front(
     items: wp.array(dtype=int),
     front: wp.array(dtype=float),
 ):
-    """Nearest depth at the middles of the pixels of a thread: of a tile on the CPU, one on CUDA."""
+    """Nearest depth of discs (physics 14.1) at the middles of a thread's pixels: a tile on the CPU, one on CUDA."""
     i = first + wp.tid()
     p = first_pixel(grid, i)
     stop = past_pixel(grid, i)
@@ -89,8 +89,8 @@ def blend_discs(
     coverage: wp.array(dtype=float),
     colors: wp.array(dtype=float),
 ):
-    """Blend the discs of the front surface in the pixels of a thread, then look closer at pixels that they may cover
-    in part, and light all."""
+    """Blend the discs of the front surface in the pixels of a thread (physics 14.1), then look closer at pixels that
+    they may cover in part, and light all."""
     i = first + wp.tid()
     p = int(first_pixel(grid, i))
     stop = past_pixel(grid, i)

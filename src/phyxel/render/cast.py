@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
-"""All that is on stage as one set of surfels, on the device."""
+"""What is drawn: surfels on the device, and all that is on stage as one set of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,50 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.render.surfels import DrawnSurfels
+from phyxel.errors import PhyxelError
 from phyxel.render.tiles import SPLIT_FROM, grown
 
 wp.set_module_options(KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
+Vectors = NDArray[np.floating] | Any
+"""(N, 3) numbers, or a Warp array of N vec3 (which mypy cannot name)."""
+
+
+class DrawnSurfels(NamedTuple):
+    """Ellipses on a surface, as Warp arrays (of vec3, but for the marks) on one device, shape (N,)."""
+
+    positions: wp.array
+    """[m]"""
+    axes_a: wp.array
+    """half axis [m]; a × b points outward"""
+    axes_b: wp.array
+    """half axis [m]"""
+    colors: wp.array
+    """display colors, 0..1"""
+    marks: wp.array
+    """whole numbers that say which look each has, see `stuff.py`"""
+
+
+def make_surfels(
+    positions: Vectors, axes_a: Vectors, axes_b: Vectors, colors: Vectors, marks: Any, device: wp.Device
+) -> DrawnSurfels:
+    """From (N, 3) arrays and (N,) marks; arrays on the device already, or of float32 in the CPU's memory, are
+    not copied."""
+    arrays = {"positions": positions, "axes_a": axes_a, "axes_b": axes_b, "colors": colors, "marks": marks}
+    for name, array in arrays.items():
+        if len(array) != len(positions):
+            raise PhyxelError(f"render: {len(array)} {name} for {len(positions)} positions; give one for each surfel")
+    return DrawnSurfels(*(_on_device(array, device) for array in arrays.values()))
+
+
+def _on_device(array: Any, device: wp.Device) -> wp.array:
+    if isinstance(array, wp.array):
+        return array if array.device == device else array.to(device)
+    if np.asarray(array).dtype == np.int32:
+        return wp.array(array, dtype=int, device=device, copy=device.is_cuda)
+    values = np.ascontiguousarray(array, dtype=np.float32).reshape(-1, 3)
+    return wp.array(values, dtype=wp.vec3, device=device, copy=device.is_cuda)
 
 
 class Actor(NamedTuple):
@@ -33,7 +71,7 @@ class Actor(NamedTuple):
     place: Floats
     """[m], shape (3,)"""
     opened: Floats = np.zeros(3)
-    """direction, after turning, in which its half is left out to show what is in it; zero for none"""
+    """direction, after turning, in which its half is left out to show its inside; zero for none"""
 
 
 @wp.kernel
@@ -54,7 +92,7 @@ def place_surfels(
     colors: wp.array(dtype=wp.vec3),
     marks: wp.array(dtype=int),
 ):
-    """Copy an actor's surfels to `start` and on. What is left out is put nowhere, where no one draws it."""
+    """Copy an actor's surfels to `start` and on. Surfels that are left out get no place, and are not drawn."""
     i = first + wp.tid()
     turned = rotation * position[i]
     if wp.dot(turned, opened) > 0.0:

@@ -20,15 +20,15 @@ from phyxel.render.backdrop import (
     shadow_on_screen,
 )
 from phyxel.render.blend import DiscLayer
-from phyxel.render.camera import Camera
+from phyxel.render.camera import Camera, View, make_view, ray_through
 from phyxel.render.rows import ROW_OPTIONS
 from phyxel.render.shadow import GroundMap, ShadowMap
 from phyxel.render.tiles import TileGrid, first_pixel, launch_over, past_pixel, pixel_of, place_of
-from phyxel.render.view import View, make_view, ray_through
 
 wp.set_module_options(ROW_OPTIONS)
 
 CODES = 8192
+"""Steps of light for which display bytes are kept: the darkest byte still has two."""
 _CODES = wp.constant(CODES)
 
 

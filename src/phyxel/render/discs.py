@@ -17,11 +17,11 @@ from __future__ import annotations
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS
+from phyxel.render.camera import View, linear_from_srgb
 from phyxel.render.shade import Studio, body_light
 from phyxel.render.shadow import GroundMap
 from phyxel.render.stuff import LookArrays, has_two_sides, lies_under, row_of, speck
-from phyxel.render.tiles import TileGrid, tiles_touched
-from phyxel.render.view import View, linear_from_srgb
+from phyxel.render.tiles import TileGrid, pixel_rect, tiles_touched
 
 wp.set_module_options(KERNEL_OPTIONS)
 
@@ -41,7 +41,7 @@ class ScreenDisc:
     wy: float
     fx: float
     """the wider ellipse: a disc's weight is (w² - (fx dx + fy dy)² - (gy dy)²)² where that is positive, with w held to
-    what it is in the disc: beside a disc seen edge on its plane runs off"""
+    its range in the disc: beside a disc seen edge on its plane runs off"""
     fy: float
     gy: float
     nearness: float
@@ -82,9 +82,9 @@ def project_discs(
     rects: wp.array(dtype=wp.vec4i),
     counts: wp.array(dtype=int),
 ):
-    """Put each surfel on the screen and light its body. One that shows its back, is too close to the eye or is not
-    finite gets an empty rectangle: all tests are written so that NaN fails them. Of a sheet the back is turned to the
-    front, and lit as such."""
+    """Put each surfel on the screen (physics 14.1) and light its body (physics 14.2). One that shows its back, is too
+    close to the eye or is not finite gets an empty rectangle: all tests are written so that NaN fails them. Of a sheet
+    the back is turned to the front, and lit as such."""
     i = first + wp.tid()
     rects[i] = wp.vec4i(0, 0, 0, 0)
     counts[i] = 0
@@ -128,11 +128,12 @@ def project_discs(
     # Pixels the disc touches or has a weight in: middles within half a pixel, or within the wider ellipse.
     across = 0.5 + wp.max(0.5, wp.sqrt(vxx + 1.0) - wp.sqrt(vxx))
     down = 0.5 + wp.max(0.5, wp.sqrt(vyy + 1.0) - wp.sqrt(vyy))
-    left = wp.max(int(wp.ceil(wp.clamp(view.center[0] + horizontal[0] - across, -1.0, 1.0e6))), 0)
-    right = wp.min(int(wp.floor(wp.clamp(view.center[0] + horizontal[1] + across - 1.0, -1.0, 1.0e6))) + 1, grid.width)
-    top = wp.max(int(wp.ceil(wp.clamp(view.center[1] - vertical[1] - down, -1.0, 1.0e6))), 0)
-    bottom = wp.min(int(wp.floor(wp.clamp(view.center[1] - vertical[0] + down - 1.0, -1.0, 1.0e6))) + 1, grid.height)
-    if not (left < right and top < bottom):
+    left = view.center[0] + horizontal[0] - across
+    right = view.center[0] + horizontal[1] + across - 1.0
+    top = view.center[1] - vertical[1] - down
+    bottom = view.center[1] - vertical[0] + down - 1.0
+    rect = pixel_rect(grid, left, top, right, bottom)
+    if not (rect[0] < rect[2] and rect[1] < rect[3]):
         return
 
     scale = c[2] / (wp.dot(c, wp.cross(a, b)) * view.focal)
@@ -169,5 +170,5 @@ def project_discs(
     disc.blur = stuff.blur
     if wp.length_sq(body) < 1.0e6:
         discs[i] = disc
-        rects[i] = wp.vec4i(left, top, right, bottom)
-        counts[i] = tiles_touched(rects[i])
+        rects[i] = rect
+        counts[i] = tiles_touched(rect)

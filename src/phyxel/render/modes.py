@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +15,20 @@ from PIL import Image, ImageDraw, ImageFont
 
 from phyxel.body.vibration import Vibrations
 from phyxel.contact.table import ColliderTable
+from phyxel.device import as_vectors
 from phyxel.render.camera import Camera
-from phyxel.render.picture import save_png
-from phyxel.render.stage import Stage
-from phyxel.render.video import encode
+from phyxel.render.files import encode, save_png
+from phyxel.render.shot import Shot
+from phyxel.surface.motion import Motion
 from phyxel.surface.surfels import Surfels
+from phyxel.surface.walls import Walls
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 Report = Callable[[str, float], None]
 
 MOST_PICTURES = 12
+"""On a sheet; of more modes the lowest are drawn."""
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 4, 8: 4, 9: 3, 10: 4, 11: 4, 12: 4}
 """of a sheet with so many pictures"""
 PANEL, FLATTEST, TALLEST = 440, 0.7, 1.25
@@ -37,16 +40,9 @@ PERIODS, PERIOD, FPS = 2, 1.0, 30
 GHOST, GHOST_COLOR = 0.2, (0.16, 0.18, 0.24)
 """Opacity and colour of the rest shape."""
 INK = (38, 42, 48)
+"""Display bytes of words."""
 STILL_TO_FAR = ((0.30, 0.38, 0.60), (0.25, 0.58, 0.68), (0.55, 0.74, 0.50), (0.95, 0.78, 0.35), (0.88, 0.28, 0.18))
-"""Colours of what moves nothing, a quarter, half, ... as far as what moves furthest."""
-
-
-@dataclass(frozen=True)
-class _Bent:
-    """What surfels follow."""
-
-    u: wp.array
-    colliders: object
+"""Colours of surfels that do not move, that move a quarter, half, ... as far as the one that moves furthest."""
 
 
 class ModePictures:
@@ -61,11 +57,11 @@ class ModePictures:
     def sheet(self, report: Report = lambda stage, share: None) -> Pixels:
         """The first modes side by side, each with its frequency, (height, width, 3) bytes."""
         count = min(len(self.found), MOST_PICTURES)
-        stage, ghost = self._stage(self._panel(), 2)
+        shot, ghost = self._shot(self._panel(), 2)
         panels = []
         for mode in range(count):
             report("drawing", mode / count)
-            picture = self._over(ghost, stage, self._surfels(mode), mode, 1.0, supersample=2)
+            picture = self._over(ghost, shot, self._surfels(mode), mode, 1.0, supersample=2)
             panels.append(_labelled(picture, self.caption(mode), 22))
         columns = COLUMNS[count]
         panels += [np.full_like(panels[0], 255)] * (-count % columns)
@@ -74,7 +70,7 @@ class ModePictures:
 
     def video(self, path: Path, report: Report = lambda stage, share: None) -> None:
         """All modes one after the other, each for two periods, slowed or sped up to be seen."""
-        stage, ghost = self._stage(FRAME, 1)
+        shot, ghost = self._shot(FRAME, 1)
         frames = round(PERIODS * PERIOD * FPS)
         with tempfile.TemporaryDirectory() as folder:
             pictures = []
@@ -83,7 +79,7 @@ class ModePictures:
                 for frame in range(frames):
                     report("filming", (mode + frame / frames) / len(self.found))
                     swing = math.sin(2 * math.pi * PERIODS * frame / frames)
-                    picture = self._over(ghost, stage, surfels, mode, swing, supersample=1)
+                    picture = self._over(ghost, shot, surfels, mode, swing, supersample=1)
                     pictures.append(Path(folder) / f"{mode:03d}-{frame:03d}.png")
                     save_png(_labelled(picture, self.caption(mode), 30), pictures[-1])
             encode(pictures, path, FPS)
@@ -105,12 +101,12 @@ class ModePictures:
         right, up, _ = np.abs(view.axes) @ (self._upper - self._lower)
         return PANEL, round(PANEL * float(np.clip(up / right, FLATTEST, TALLEST)))
 
-    def _stage(self, size: tuple[int, int], supersample: int) -> tuple[Stage, Pixels]:
+    def _shot(self, size: tuple[int, int], supersample: int) -> tuple[Shot, Pixels]:
         """Where it is drawn, and a picture of the body at rest."""
         camera = Camera.framing(self._lower, self._upper, self._direction, *size, self._fov, margin=1.05)
-        stage = Stage(camera, "studio", self._device.alias)
+        shot = Shot(camera, "studio", self._device.alias)
         rest = self._follow(self._surfels(None), np.zeros_like(self.found.body.birth))
-        return stage, stage.draw_surfels(rest, supersample)
+        return shot, shot.draw_surfels(rest, supersample)
 
     def _surfels(self, mode: int | None) -> Surfels:
         """In the colours of how far a mode moves them; of none, a ghost's."""
@@ -125,13 +121,13 @@ class ModePictures:
 
     def _follow(self, surfels: Surfels, u: Floats) -> Surfels:
         body = self.found.body
-        coefficients = wp.array(u.astype(np.float32), dtype=wp.vec3, device=self._device)
-        surfels.follow(_Bent(coefficients, self._walls.table), 0, body.unit, body.born.centre)
+        walls = Walls(self._walls.table, self._device)
+        surfels.follow(Motion(as_vectors(u, self._device), body.unit, body.born.centre, walls))
         return surfels
 
-    def _over(self, ghost: Pixels, stage: Stage, surfels: Surfels, mode: int, swing: float, supersample: int) -> Pixels:
+    def _over(self, ghost: Pixels, shot: Shot, surfels: Surfels, mode: int, swing: float, supersample: int) -> Pixels:
         """A picture of the body in a mode, with the rest shape seen through it."""
-        picture = stage.draw_surfels(self._follow(surfels, self.found.bent(mode, swing)), supersample)
+        picture = shot.draw_surfels(self._follow(surfels, self.found.bent(mode, swing)), supersample)
         return np.round((1 - GHOST) * picture[..., :3] + GHOST * ghost[..., :3]).astype(np.uint8)
 
 

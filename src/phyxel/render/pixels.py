@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from phyxel.render.camera import View
 from phyxel.render.shade import Studio
-from phyxel.render.view import View
 
 AROUND = 20
 """Places looked at around a pixel for what takes its soft light away."""

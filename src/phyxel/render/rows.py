@@ -46,8 +46,8 @@ SCRATCH = 14 * 256
 def raise_rows(
     disc: ScreenDisc, left: int, top: int, bottom: int, start: int, lanes: int, front: wp.array(dtype=float)
 ):
-    """Nearest depth of the discs at the middles of `lanes` pixels from column left on, in the rows top..bottom; `start`
-    is where row 0 of their tile has the first of them."""
+    """Nearest depth of the discs (physics 14.1) at the middles of `lanes` pixels from column left on, in the rows
+    top..bottom; `start` is where row 0 of their tile has the first of them."""
 
 
 @wp.func_native("""
@@ -87,8 +87,8 @@ def raise_rows(
 def blend_rows(
     disc: ScreenDisc, left: int, top: int, bottom: int, start: int, lanes: int, scratch: wp.array(dtype=float)
 ):
-    """Add the disc where it belongs to the front surface; note which pixels it may touch, before all that is at their
-    middles: what they show is in doubt."""
+    """Add the disc, with the weight of its widened ellipse (physics 14.1), where it belongs to the front surface; note
+    which pixels it may touch before the front surface at their middles: what these show is in doubt."""
 
 
 @wp.func_native("""
@@ -247,9 +247,9 @@ def blend_edge(
     items: wp.array(dtype=int),
     scratch: wp.array(dtype=float),
 ):
-    """Blend a pixel anew from all that touches it, by the part of it that the discs of each surface cover together:
-    disc by disc would not do, for the outline of a smooth thing is made of many discs seen edge on. Where it is not
-    open to the background, what is left are seams between discs."""
+    """Blend a pixel anew from all discs that touch it (physics 14.1), by the part of it that the discs of each surface
+    cover together: disc by disc would not do, for the outline of a smooth thing is made of many discs seen edge on.
+    Where it is not open to the background, what is left are seams between discs."""
 
 
 @wp.func_native("""
@@ -266,4 +266,4 @@ def clear(numbers: wp.array(dtype=float), first: int, last: int):
     for (int k = 0; k < count; ++k) scratch.data[s + k] = front.data[p + k];
 """)
 def take_front(front: wp.array(dtype=float), p: int, stop: int, s: int, scratch: wp.array(dtype=float)):
-    """Begin with pixels p..stop in the slots from s on: what is nearest, and nothing else yet."""
+    """Begin with pixels p..stop in the slots from s on: the nearest depth, and no sums yet."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -10,11 +11,24 @@ import numpy as np
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS
-from phyxel.render.light import Light
 from phyxel.render.shadow import GroundMap, shadow_place
 from phyxel.render.stuff import LookArrays
 
 wp.set_module_options(KERNEL_OPTIONS)
+
+Color = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Light:
+    """A large soft box from one side, a strip light from the other side behind the object, and soft light from above
+    and below. Colors are linear, 1 is white."""
+
+    direction: Color = (-0.55, 1.0, 0.6)
+    """toward the soft box; any length, must point upward"""
+    key: Color = (1.0, 0.97, 0.92)
+    sky: Color = (0.50, 0.53, 0.58)
+    bounce: Color = (0.30, 0.28, 0.26)
 
 
 @wp.struct
@@ -31,7 +45,7 @@ class Studio:
     sky: wp.vec3
     bounce: wp.vec3
     per_size: float
-    """one over the size of what is drawn [1/m]"""
+    """one over the size of the thing that is drawn [1/m]"""
     crisp: float
     """one over the way in which shadows on the object become dark [1/m]"""
     floor: float
@@ -50,7 +64,7 @@ def light_direction(light: Light) -> np.ndarray:
 
 
 def make_studio(light: Light, size: float, floor: float) -> Any:
-    """For what is `size` [m] across and stands on y = floor [m]."""
+    """For a thing that is `size` [m] across and stands on y = floor [m]."""
     studio = Studio()
     to_light = light_direction(light)
     side = np.cross((0.0, 1.0, 0.0), to_light)
@@ -112,7 +126,8 @@ def _behind_skin(ground: GroundMap, tops: wp.array(dtype=float), crisp: float, p
 
 @wp.func
 def scattered(stuff: LookArrays, toward: float, facing: float, light_eye: float) -> float:
-    """Part of the key light scattered at the skin: Oren and Nayar's law, with light that creeps past the terminator.
+    """Part of the key light scattered at the skin (physics 14.2): Oren and Nayar's law, with light that creeps past the
+    terminator.
 
     toward, facing: cosines of the normal with the ways to the light and the eye; light_eye: of these with each other.
     """
@@ -133,8 +148,8 @@ def body_light(
     n: wp.vec3,
     eye: wp.vec3,
 ) -> wp.vec4:
-    """Light from the body of the stuff at p with normal n: scattered at its skin and from within. It varies slowly,
-    so that once per surfel will do. The fourth component is how far the place is open to the light, 0..1."""
+    """Light from the body of the stuff at p with normal n (physics 14.2): scattered at its skin and from within. It
+    varies slowly, so that once per surfel will do. The fourth component is how open the place is to light, 0..1."""
     to_eye = wp.normalize(eye - p)
     facing = wp.clamp(wp.dot(n, to_eye), 0.0, 1.0)
     toward = wp.dot(n, studio.to_light)
@@ -149,7 +164,7 @@ def body_light(
     direct = scattered(stuff, toward, facing, wp.dot(to_eye, studio.to_light)) * openness
     skin = wp.cw_mul(albedo, ambient + direct * studio.key)
 
-    # Light that entered elsewhere: what is absorbed grows with the way it went, so thick parts turn deep in hue.
+    # Light that entered elsewhere: the longer its way, the more of it is absorbed, so thick parts turn deep in hue.
     way = 1.2 * (buried * stuff.shallow * studio.per_size + facing)
     kept = wp.vec3(_fade(way * (1.1 - albedo[0])), _fade(way * (1.1 - albedo[1])), _fade(way * (1.1 - albedo[2])))
     stained = wp.cw_div(albedo, albedo + wp.vec3(0.12, 0.12, 0.12))

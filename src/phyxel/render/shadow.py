@@ -14,8 +14,9 @@ import numpy as np
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
+from phyxel.render.camera import linear_from_srgb
+from phyxel.render.cast import DrawnSurfels
 from phyxel.render.stuff import LookArrays, has_two_sides, row_of
-from phyxel.render.surfels import DrawnSurfels
 from phyxel.render.tiles import (
     SPLIT_FROM,
     TileGrid,
@@ -28,13 +29,14 @@ from phyxel.render.tiles import (
     place_of,
     tiles_touched,
 )
-from phyxel.render.view import linear_from_srgb
 
 wp.set_module_options(KERNEL_OPTIONS)
 
 CHUNK = 1024
+"""Positions that one thread bounds: few enough for two cores to share, many enough to be worth a thread."""
 _CHUNK = wp.constant(CHUNK)
 _EMPTY = wp.constant(-1.0e30)
+"""Height toward the light over which nothing stands [m]."""
 
 Shade = wp.types.vector(length=8, dtype=float)
 """Of a place on the ground: red, green, blue that the shadowing object lets through, its cover 0..1, its height [m]
@@ -156,7 +158,8 @@ def gather_footprints(
     tops: wp.array(dtype=float),
     shades: wp.array(dtype=Shade),
 ):
-    """One block of texels: what reaches farthest toward the light over each, and what comes closest to the ground."""
+    """One block of texels of the light map (physics 14.2): the surfel that reaches farthest toward the light over each,
+    and the one that comes closest to the ground."""
     i = first + wp.tid()
     p = first_pixel(grid, i)
     stop = past_pixel(grid, i)
@@ -242,7 +245,8 @@ def light_ground(
     light: wp.array(dtype=wp.vec3),
     darkness: wp.array(dtype=float),
 ):
-    """Part of the light that reaches each texel, by color. The higher what casts the shadow, the softer its edge."""
+    """Part of the light that reaches each texel, by color (physics 14.2). The higher the caster of a shadow, the softer
+    its edge."""
     i = first + wp.tid()
     sharp = near[i]
     wide = far[i]
@@ -288,7 +292,7 @@ class ShadowMap:
         launch_over(gather_footprints, self._grid, inputs, self.device, count > SPLIT_FROM // 2)
 
     def light_up(self, place: Any) -> None:
-        """Fill `light` from what was drawn."""
+        """Fill `light` from the map as it was drawn."""
         narrow = max(1, self.texels // 100)
         self._blur(self._near, self._near, narrow)
         self._blur(self._near, self._far, 4 * narrow)
@@ -317,8 +321,8 @@ def bounds_of(positions: wp.array, device: wp.Device) -> tuple[np.ndarray, np.nd
 
 
 def place_map(low: np.ndarray, high: np.ndarray, level: float, to_light: np.ndarray, texels: int, size: float) -> Any:
-    """A map that holds the shadow of the box `low`..`high` on the plane y = level, with room for the blur; what is in
-    it is about `size` [m] large.
+    """A map that holds the shadow of the box `low`..`high` on the plane y = level, with room for the blur; a
+    thing in it is about `size` [m] large.
 
     Its texel takes sizes in steps and its corner lies on whole texels, so that shadows do not shimmer as things move.
     """

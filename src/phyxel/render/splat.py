@@ -13,21 +13,17 @@ from phyxel.device import pick
 from phyxel.material.look import LOOKS, Look
 from phyxel.render.backdrop import NO_GROUND, Background
 from phyxel.render.blend import DiscLayer
-from phyxel.render.camera import Camera
+from phyxel.render.camera import Camera, make_view
+from phyxel.render.cast import Vectors, make_surfels
 from phyxel.render.compose import Canvas
-from phyxel.render.light import Light
-from phyxel.render.shade import light_direction, make_studio
+from phyxel.render.shade import Light, light_direction, make_studio
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map
 from phyxel.render.stuff import marks as whole_body
 from phyxel.render.stuff import stuff_table
-from phyxel.render.surfels import Vectors, make_surfels
 from phyxel.render.tiles import make_grid
-from phyxel.render.view import make_view
 
-STUDIO_LIGHT = Light()
-MATTE = LOOKS["matte"]
-
-
+STUDIO_LIGHT, MATTE = Light(), LOOKS["matte"]
+"""Unless it is told."""
 FINE_SHADOW, COARSE_SHADOW = 256, 128
 """Texels along the map of shadows."""
 SMALL = 400_000
@@ -98,7 +94,7 @@ class Renderer:
 
     @property
     def solid(self) -> tuple[Any, wp.array]:
-        """The last picture's grid, and one over the depth [1/m] of what is seen in its pixels, 0 for nothing."""
+        """The last picture's grid, and one over the depth [1/m] of the surface in its pixels, 0 for none."""
         assert self._buffers is not None
         return self._buffers[0].grid, self._buffers[0].front
 

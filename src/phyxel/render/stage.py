@@ -3,50 +3,30 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
-import warp as wp
 from numpy.typing import NDArray
 
-from phyxel.body import Body
 from phyxel.body.inside import Inside
-from phyxel.contact.colliders import Collider, Ground
-from phyxel.device import as_vectors
+from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError
-from phyxel.material.look import LOOKS
-from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
-from phyxel.render.cast import Actor, Cast
-from phyxel.render.collider_discs import skin_of
 from phyxel.render.inside.insight import Insight
 from phyxel.render.inside.legend import ROOM, bar_scale
-from phyxel.render.splat import Renderer, averaged
-from phyxel.render.stuff import SHEET, UNDER
-from phyxel.surface.discs import Discs
-from phyxel.surface.surfels import Surfels
+from phyxel.render.shot import Shot, about_vertical
 from phyxel.world import World
-
-if TYPE_CHECKING:
-    from phyxel.scene.body_tables import CameraPart, OutputPart
 
 Floats = NDArray[np.floating]
 
-COLLIDER_COLOR = (0.60, 0.61, 0.63)
 LARGE = 2.0
 """Reach of a collider over the size of the bodies, above which the camera need not see all of it."""
-ROWS = {name: row for row, name in enumerate(LOOKS)}
 
 
 class Stage:
-    """Draws the bodies of a world, always from the same place.
-
-    `turntable` [degrees/s] turns the world about the vertical through the camera's target, counterclockwise seen from
-    above, in light that stays: as a table turns before a camera. `inside` is what is shown of the inside of bodies.
-    """
+    """Draws the bodies of a world, always from the same place; `inside` is what is shown of the inside of bodies, the
+    rest is what `Shot` takes."""
 
     def __init__(
         self,
@@ -56,127 +36,19 @@ class Stage:
         turntable: float = 0.0,
         inside: Inside | None = None,
     ) -> None:
-        self.camera, self._background, self._turntable = camera, background, turntable
-        self.renderer = Renderer(device)
-        self._cast = Cast(self.renderer.device)
-        self.insight = None if inside is None else Insight(self, inside)
+        self.camera = camera
+        self._shot = Shot(camera, background, device, turntable)
+        self.insight = None if inside is None else Insight(self._shot, inside)
         """what draws the inside"""
-        self._skins: dict[Collider, Discs] = {}
-        # Single precision is enough about what is looked at, not about the world.
-        self.base = np.asarray(camera.target, float)
-        self.seen_from = replace(camera, eye=np.subtract(camera.eye, self.base), target=np.zeros(3))
-
-    @staticmethod
-    def around(world: World, camera: CameraPart, output: OutputPart) -> Stage:
-        """A camera as the scene asks for, else one that sees the bodies and the ground under them."""
-        framed = framing(*visible_box(world), camera, output)
-        chosen = replace(framed, eye=camera.eye or framed.eye, target=camera.target or framed.target)
-        background = output.background or backdrop_for(output.inside)
-        return Stage(chosen, background, world.device.alias, camera.turntable, output.inside)
 
     def draw(self, world: World, supersample: int = 1) -> NDArray[np.uint8]:
         """A picture of the world as it is now, (height, width, 4) bytes."""
         if self.insight is None or self.insight.inside.beside:
-            plain = self.drawn(world, [self.actor(body, world) for body in world.bodies], supersample)
+            plain = self._shot.plain(world, supersample)
         if self.insight is None:
             return plain
         picture = self.insight.draw(world, supersample)
         return np.concatenate([plain, picture], axis=1) if self.insight.inside.beside else picture
-
-    def drawn(
-        self,
-        world: World,
-        actors: Sequence[Actor],
-        supersample: int = 1,
-        unseen: Sequence[Actor] = (),
-        average: bool = True,
-    ) -> NDArray[np.uint8]:
-        """A picture of actors among the colliders of a world; those unseen cast shadows. `average` or not: then it is
-        `supersample` times as large."""
-        turn = self.turn(world)
-        # What lies on a collider as thin as cloth must not be seen through its discs, which are flat.
-        under = UNDER if any(body.sheet is not None for body in world.bodies) else 0
-        solid = [one for one in world.colliders if isinstance(one, Collider)]
-        colliders = [self._collider(one, turn, world.time, under) for one in solid]
-        heights = [one.height for one in world.colliders if isinstance(one, Ground)]
-        ground = max(heights) - self.base[1] if heights else None
-        size = float(np.median([np.ptp(body.birth, axis=0).max() for body in world.bodies]))
-        picture = self._drawn([*actors, *colliders], ground, size, supersample, unseen)
-        return averaged(picture, supersample) if average and supersample > 1 else picture
-
-    def turn(self, world: World) -> Floats:
-        """How the table has turned, 3 × 3."""
-        return about_vertical(self._turntable * world.time)
-
-    def actor(self, body: Body, world: World) -> Actor:
-        """A body as it is plainly seen."""
-        row = ROWS[body.look] + (SHEET if body.appearance.is_sheet else 0)
-        return self._body(body.surface, self.turn(world), row)
-
-    def draw_surfels(self, surfels: Surfels, supersample: int = 1) -> NDArray[np.uint8]:
-        """A picture of surfels alone, (height, width, 4) bytes."""
-        picture = self._drawn([self._body(surfels, np.eye(3), ROWS["matte"])], None, None, supersample)
-        return averaged(picture, supersample) if supersample > 1 else picture
-
-    def _drawn(
-        self,
-        actors: Sequence[Actor],
-        ground: float | None,
-        size: float | None,
-        supersample: int,
-        unseen: Sequence[Actor] = (),
-    ) -> NDArray[np.uint8]:
-        positions, axes_a, axes_b, colors, marks = self._cast.gathered([*actors, *unseen])
-        return self.renderer.render(
-            positions,
-            axes_a,
-            axes_b,
-            colors,
-            self.seen_from.scaled(supersample),
-            ground=ground,
-            background=self._background,
-            look=tuple(LOOKS.values()),
-            marks=marks,
-            size=size,
-            seen=sum(len(actor.position) for actor in actors),
-        )
-
-    def _body(self, surface: Surfels, turn: Floats, row: int) -> Actor:
-        place = turn @ (surface.origin - self.base)
-        return Actor(surface.position, surface.axis_a, surface.axis_b, surface.color, row, turn, place)
-
-    def _collider(self, collider: Collider, turn: Floats, time: float, under: int) -> Actor:
-        if collider not in self._skins:
-            self._skins[collider] = collider_discs(collider, self.renderer.device)
-        origin, axes = collider.pose(time)
-        place = turn @ (origin - self.base)
-        opened = np.asarray(self.seen_from.eye) - place if collider.see_through else np.zeros(3)
-        skin = self._skins[collider]
-        row = ROWS[collider.look] + under
-        return Actor(skin.position, skin.axis_a, skin.axis_b, skin.color, row, turn @ axes, place, opened)
-
-
-def collider_discs(collider: Collider, device: wp.Device) -> Discs:
-    """A collider's surfels in its own frame."""
-    skin = skin_of(collider, device)
-    a, b = tangents(skin.normals)
-    colors = np.broadcast_to(COLLIDER_COLOR, skin.points.shape)
-    fields = (skin.points, skin.spacing * a, skin.spacing * b, skin.normals, colors)
-    x, axis_a, axis_b, normal, color = (as_vectors(field, device) for field in fields)
-    return Discs(x, axis_a, axis_b, normal, color, np.zeros(3))
-
-
-def about_vertical(degrees: float) -> Floats:
-    """Rotation matrix, counterclockwise seen from above."""
-    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
-
-
-def framing(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> Camera:
-    """The nearest camera that sees a box [m] as a scene asks for; on a turntable, from all sides."""
-    size = (output.width, output.height)
-    turns = range(0, 360, 15) if camera.turntable else [0]
-    return framed(lower, upper, camera.direction, size, camera.fov, output.inside, turns)
 
 
 def framed(
@@ -219,7 +91,7 @@ def stage(
     background: str | tuple[float, float, float] | None = None,
 ) -> Stage:
     """What draws a world, or the inside of its bodies: `px.stage(world, px.Inside("stress")).draw(world)` is a picture,
-    (height, width, 4) bytes. The camera stands in `direction` of what there is now, and stays while that moves."""
+    (height, width, 4) bytes. The camera stands in `direction` of the bodies as they are now, and stays as they move."""
     camera = framed(*visible_box(world), direction, (width, height), fov, inside)
     return Stage(camera, background or backdrop_for(inside), world.device.alias, inside=inside)
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
-"""Looks inside kernels: a table of what there is, and a mark on every surfel that says which it has.
+"""Looks inside kernels: a table of them, and a mark on every surfel that says which it has.
 
 A mark is one whole number: its lowest six bits are the row of the table, the next says whether others that lie on it
 are seen before it, the next whether it is a sheet, which is seen from both sides, the rest tells the surfels of a body
@@ -20,7 +20,7 @@ from phyxel.material.look import Look
 wp.set_module_options(KERNEL_OPTIONS)
 
 UNDER, SHEET = 64, 128
-"""Added to the row of what others lie on, and of what is seen from both sides."""
+"""Added to the row of a collider on which sheets lie, and of a sheet, which is seen from both sides."""
 _UNDER, _SHEET = wp.constant(UNDER), wp.constant(SHEET)
 
 
@@ -36,7 +36,7 @@ class LookArrays:
     blur: float
     translucency: float
     shallow: float
-    """one over how deep light gets, over the size of what is drawn"""
+    """one over how deep light gets, in sizes of the thing that is drawn"""
     grain: float
 
 

@@ -94,6 +94,17 @@ def pixel_of(grid: TileGrid, x: int, y: int) -> int:
 
 
 @wp.func
+def pixel_rect(grid: TileGrid, left: float, top: float, right: float, bottom: float) -> wp.vec4i:
+    """Pixels (left, top, right, bottom, the last two excluded) of a picture from one place to another, both in pixels
+    from the middle of the first; clamped, so that numbers beyond those of pixels are no harm."""
+    from_x = wp.max(int(wp.ceil(wp.clamp(left, -1.0, 1.0e6))), 0)
+    from_y = wp.max(int(wp.ceil(wp.clamp(top, -1.0, 1.0e6))), 0)
+    to_x = wp.min(int(wp.floor(wp.clamp(right, -1.0, 1.0e6))) + 1, grid.width)
+    to_y = wp.min(int(wp.floor(wp.clamp(bottom, -1.0, 1.0e6))) + 1, grid.height)
+    return wp.vec4i(from_x, from_y, to_x, to_y)
+
+
+@wp.func
 def _tile_rect(rect: wp.vec4i) -> wp.vec4i:
     """Tiles touched by pixels left, top .. right, bottom (the last two excluded)."""
     if rect[2] <= rect[0] or rect[3] <= rect[1]:

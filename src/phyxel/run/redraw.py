@@ -27,7 +27,7 @@ class Redrawing:
     def __init__(
         self, folder: Path, looks: dict[str, Any], frames: str | None = None, device: str | None = None
     ) -> None:
-        """`looks` are what `Inside` takes, None for what is left open; `frames` is "a:b" as Python counts, or one
+        """`looks` are the options of `Inside`, None for those left open; `frames` is "a:b" as Python counts, or one
         number; all if left out."""
         self.folder, self._device = folder, device
         Inside(**{key: value for key, value in looks.items() if value is not None})  # says what is wrong with them
@@ -49,11 +49,11 @@ class Redrawing:
 
     def draw(self, report: Report) -> Iterator[tuple[int, Any]]:
         """The pictures with the numbers of their frames, one after the other."""
-        from phyxel.render.stage import Stage
+        from phyxel.run.stage import scene_stage
 
         output, camera = self._scene.content.output, self._scene.content.camera
         world = self._scene.world(self._device)
-        stage = Stage.around(world, camera, output)
+        stage = scene_stage(world, camera, output)
         if stage.insight and self.has_states and output.range is None and len(self.frames) > 1:
             watched = self.frames[:: -(-len(self.frames) // WATCHED)]
             for done, _ in enumerate(self._moments(world, watched, report)):
@@ -84,8 +84,7 @@ class Redrawing:
 
     def save(self, out: Path | None, report: Report) -> Path:
         """Write pictures into a folder and a video beside it, or of a single frame one picture; where it is."""
-        from phyxel.render.picture import format_of, save_picture
-        from phyxel.render.video import encode
+        from phyxel.render.files import encode, format_of, save_picture
 
         if len(self.frames) == 1:
             path = out or self.folder / f"{self.name}-{self.frames[0]:04d}.png"

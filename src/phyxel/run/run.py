@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from phyxel.render.stage import Stage
 
 KEPT_CHECKPOINTS = 2
+"""The newest, and the one before in case it is damaged."""
 SCENE_NOTE = "scene.json"
 """Beside the checkpoints: the scene as it was run, with all that the command line changed."""
 
@@ -70,7 +71,7 @@ class PictureWriter:
 
     def write(self, picture: NDArray[np.uint8], path: Path) -> None:
         """Write a picture soon; wait first if too many are under way."""
-        from phyxel.render.picture import save_png
+        from phyxel.render.files import save_png
 
         if len(self._waiting) >= self.MOST_WAITING:
             self._waiting.pop(0).result()
@@ -164,9 +165,9 @@ class Run:
         return {time: file for time, file in files.items() if file.exists()}
 
     def _stage(self, world: World) -> Stage:
-        from phyxel.render.stage import Stage
+        from phyxel.run.stage import scene_stage
 
-        return Stage.around(world, self.scene.content.camera, self._output)
+        return scene_stage(world, self.scene.content.camera, self._output)
 
     # The folder
 
@@ -239,7 +240,7 @@ class Run:
 
     def encode(self) -> None:
         """The preview, from the pictures that are there."""
-        from phyxel.render.video import encode
+        from phyxel.render.files import encode
 
         encode(sorted((self.folder / "frames").glob("*.png")), self.folder / "preview.mp4", self.scene.fps)
 

@@ -3,45 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
 
 from phyxel.body import Body
-from phyxel.errors import PhyxelError, SceneError, did_you_mean
+from phyxel.errors import SceneError, did_you_mean
 from phyxel.points.load import load
-from phyxel.scene.body_tables import (
-    KINDS,
-    AnyFieldPart,
-    BodyPart,
-    CameraPart,
-    EventPart,
-    OutputPart,
-)
-from phyxel.scene.performance import Performance, whole_of
-from phyxel.scene.tables import ColliderPart, Rate, Table, Triple
+from phyxel.scene.body_tables import BodyPart
+from phyxel.scene.performance import Performance
+from phyxel.scene.scene_file import SceneFile, validated
 from phyxel.world import World
-
-
-class SceneFile(Table):
-    title: str = ""
-    seconds: float = Field(default=4.0, gt=0, allow_inf_nan=False)
-    fps: float = Field(default=60.0, gt=0, le=1000)
-    rate: Rate | None = None
-    gravity: Triple = (0.0, -9.81, 0.0)
-    body: list[BodyPart] = Field(min_length=1)
-    collider: list[Annotated[ColliderPart, Field(discriminator="kind")]] = Field(default=[])
-    field: list[Annotated[AnyFieldPart, Field(discriminator="kind")]] = Field(default=[])
-    event: list[EventPart] = Field(default=[])
-    camera: CameraPart = CameraPart()
-    output: OutputPart = OutputPart()
 
 
 class Scene:
@@ -50,7 +25,7 @@ class Scene:
     def __init__(self, content: SceneFile, name: str, folder: Path, source: str, shown: str) -> None:
         self.content, self.name, self.folder, self.source = content, name, folder, source
         self._shown = shown
-        self._check_names()
+        content.check_names(shown)
 
     @staticmethod
     def read(path: str | Path) -> Scene:
@@ -67,49 +42,18 @@ class Scene:
         """A scene from TOML text; files it names are looked for in `folder`."""
         shown = shown or f"{name}.toml"
         try:
-            content = _validated(tomllib.loads(source), shown)
+            content = validated(tomllib.loads(source), shown)
         except tomllib.TOMLDecodeError as error:
             raise SceneError(f"{shown}: not valid TOML: {error}") from error
         return Scene(content, name, folder, source, shown)
 
-    def _check_names(self) -> None:
-        shown, bodies, colliders = self._shown, self.body_names(), self.collider_names()
-        for what, names in (("bodies", bodies), ("colliders", colliders)):
-            repeated = {name for name in names if names.count(name) > 1}
-            if repeated:
-                raise SceneError(f'{shown}: two {what} are named "{min(repeated)}"; give each a name of its own')
-        held = {hold.name for part in self.content.body for hold in part.hold}
-        held |= {event.hold.name for event in self.content.event if event.hold}
-        fields = [part.name for part in self.content.field if part.name]
-        if len(set(fields)) < len(fields):
-            raise SceneError(f"{shown}: two fields have the same name; give each a name of its own")
-        shared = set(fields) & set(colliders)
-        if shared:
-            raise SceneError(f'{shown}: a field and a collider are named "{min(shared)}"; give each a name of its own')
-        coming = [event.field.name for event in self.content.event if event.field and event.field.name]
-        removable = [*colliders, *fields, *coming]
-        for index, event in enumerate(self.content.event):
-            if event.body is None and event.needs_body and len(bodies) > 1:
-                raise SceneError(f"{shown}: event[{index}].body: missing; there are {', '.join(bodies)}")
-            if event.body is not None and event.body not in bodies and whole_of(event.body, bodies) is None:
-                hint = did_you_mean(event.body, bodies)
-                raise SceneError(f'{shown}: event[{index}].body = "{event.body}": no such body{hint}')
-            if event.release is not None and event.release not in held:
-                hint = did_you_mean(event.release, [name for name in held if name])
-                raise SceneError(f'{shown}: event[{index}].release = "{event.release}": no hold has this name{hint}')
-            if event.remove is not None and event.remove not in removable:
-                hint = did_you_mean(event.remove, removable)
-                what = f'{shown}: event[{index}].remove = "{event.remove}"'
-                raise SceneError(f"{what}: no field or collider has this name{hint}")
-
     def body_names(self) -> list[str]:
         """A name for each body: its own, or one made of its shape or file that no other has."""
-        bases = [part.shape or Path(str(part.file)).stem for part in self.content.body]
-        return _names([part.name for part in self.content.body], bases)
+        return self.content.body_names()
 
     def collider_names(self) -> list[str]:
         """A name for each collider: its own, or one made of its kind that no other has."""
-        return _names([part.name for part in self.content.collider], [part.kind for part in self.content.collider])
+        return self.content.collider_names()
 
     @property
     def seconds(self) -> float:
@@ -141,7 +85,7 @@ class Scene:
             update["seconds"] = seconds
         if video is not None:
             update["output"] = self.content.output.model_copy(update={"video": video})
-        content = _validated(self.content.model_copy(update=update).model_dump(exclude_none=True), self._shown)
+        content = validated(self.content.model_copy(update=update).model_dump(exclude_none=True), self._shown)
         return Scene(content, self.name, self.folder, self.source, self._shown)
 
     def state(self) -> dict[str, Any]:
@@ -153,13 +97,13 @@ class Scene:
     def restored(state: dict[str, Any]) -> Scene:
         """From what `state` gave."""
         shown = f"{state['name']}.toml"
-        return Scene(_validated(state["content"], shown), state["name"], Path(state["folder"]), state["source"], shown)
+        return Scene(validated(state["content"], shown), state["name"], Path(state["folder"]), state["source"], shown)
 
     def with_output(self, **changes: Any) -> Scene:
         """The same scene with other keys of [output]; None takes one away."""
         output = {**self.content.output.model_dump(), **changes}
         content = {**self.content.model_dump(exclude_none=True), "output": _without_none(output)}
-        return Scene(_validated(content, self._shown), self.name, self.folder, self.source, self._shown)
+        return Scene(validated(content, self._shown), self.name, self.folder, self.source, self._shown)
 
     def fingerprint(self) -> str:
         """What decides how it moves, as a hash: everything but the length and the output."""
@@ -168,7 +112,7 @@ class Scene:
 
     def performance(self, device: str | None = None) -> Performance:
         """This scene being played: its world, with its events on the clock, to which more can happen."""
-        return Performance(self, device)
+        return Performance(self.content, self.folder, self._shown, device)
 
     def world(self, device: str | None = None) -> World:
         """Build the world of this scene, with its events on the clock."""
@@ -187,27 +131,6 @@ class Scene:
         alone = self.content.model_copy(update={"body": [part], "collider": [], "field": [], "event": []})
         return Scene(alone, self.name, self.folder, self.source, self._shown).world(device).bodies[0]
 
-    @contextmanager
-    def blaming(self, key: str) -> Iterator[None]:
-        """What goes wrong inside is said with the file's name and the key."""
-        try:
-            yield
-        except PhyxelError as error:
-            raise SceneError(f"{self._shown}: {key}: {error}") from error
-
-
-def _validated(content: Any, shown: str) -> SceneFile:
-    """The content of a scene file, or a `SceneError` with a line for each key that is wrong."""
-    try:
-        return SceneFile.model_validate(content)
-    except ValidationError as error:
-        lines: dict[str, str] = {}
-        for one in error.errors():
-            # Where a key may be one thing or another, the validator names each; users know only the key.
-            place = tuple(part for part in one["loc"] if isinstance(part, int) or str(part).isidentifier())
-            lines.setdefault(str(place), f"{shown}: {_explained({**one, 'loc': place})}")
-        raise SceneError("\n".join(lines.values())) from error
-
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
@@ -218,64 +141,6 @@ def _with_file(part: BodyPart, file: Path, name: str) -> BodyPart:
     shape = load(str(part.shape), points=100)
     size = part.size or float(np.max(shape.upper - shape.lower))
     return part.model_copy(update={"file": str(file.resolve()), "shape": None, "name": name, "size": size})
-
-
-def _explained(error: Any) -> str:
-    """One pydantic error as a sentence: key, value, what is allowed, and the near miss."""
-    said = [part for part in error["loc"] if part not in KINDS]
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in said).lstrip(".")
-    if error["type"] == "union_tag_not_found":
-        return f"{key}.kind: missing"
-    if error["type"] == "union_tag_invalid":
-        tag, known = error["ctx"]["tag"], error["ctx"]["expected_tags"].replace("'", "").split(", ")
-        return f"{key}.kind = {tag!r}: not known{did_you_mean(tag, known)}"
-    if error["type"] == "extra_forbidden":
-        return f"{key}: not known{did_you_mean(str(error['loc'][-1]), _keys_beside(error['loc']))}"
-    if key == "body" and error["type"] in ("missing", "too_short", "list_type"):
-        return "body: a scene needs at least one body, written as [[body]] with two pairs of brackets"
-    if error["type"] == "missing":
-        return f"{key}: missing"
-    message = error["msg"].removeprefix("Value error, ")
-    if isinstance(error["input"], dict | list) and error["type"] in ("value_error", "too_short"):
-        return f"{key}: {message}"
-    hint = ""
-    if error["type"] == "literal_error" and isinstance(error["input"], str):
-        known = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        hint = did_you_mean(error["input"], known)
-    return f"{key} = {error['input']!r}: {message[0].lower() + message[1:]}{hint}"
-
-
-def _keys_beside(location: tuple[Any, ...]) -> list[str]:
-    """The keys allowed where an unknown key was found."""
-    part: Any = SceneFile
-    for step in location[:-1]:
-        if step in KINDS:
-            part = KINDS[step]
-        elif isinstance(step, str) and step in part.model_fields:
-            part = _part_in(part.model_fields[step].annotation)
-    return list(part.model_fields)
-
-
-def _part_in(annotation: Any) -> Any:
-    """The table type inside list[...] or ... | None."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return (
-        next(found for inner in annotation.__args__ if (found := _part_in(inner)) is not None)
-        if hasattr(annotation, "__args__")
-        else None
-    )
-
-
-def _names(given: list[str | None], bases: list[str]) -> list[str]:
-    """A name for each: the given one, or one made of its base that no other has."""
-    taken = {name for name in given if name}
-    names: list[str] = []
-    for name, base in zip(given, bases, strict=True):
-        numbered = (f"{base}-{k}" for k in itertools.count(2))
-        names.append(name or next(free for free in itertools.chain([base], numbered) if free not in taken))
-        taken.add(names[-1])
-    return names
 
 
 def gallery_names() -> list[str]:

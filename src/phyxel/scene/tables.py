@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from phyxel.contact.colliders import Box, Capsule, Funnel, Ground, Sphere, Spike
+from phyxel.contact.colliders import Box, Capsule, Collider, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import SceneError, did_you_mean
 from phyxel.material.look import NAMES
+from phyxel.models.kind import checked_name
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import OPACITY, load
 from phyxel.points.shapes import SHAPES
@@ -19,6 +20,8 @@ from phyxel.solid.solid import CLOSING, Solid
 from phyxel.world.world import MOST_TICKS
 
 Triple = tuple[float, float, float]
+ModelName = Annotated[str, AfterValidator(checked_name)]
+"""A model that users can ask for."""
 Rate = Annotated[int, Field(ge=1, le=MOST_TICKS)]
 SPARSE_MESH = 2_000
 """A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""
@@ -75,7 +78,7 @@ class GroundPart(Table):
     restitution: float = 0.0
 
     def collider(self, folder: Path) -> Ground:
-        return Ground(self.height, self.friction, self.restitution)
+        return Ground(**self.model_dump(exclude={"kind", "name"}))
 
 
 class KeyframePart(Table):
@@ -97,61 +100,55 @@ class PlacedPart(Table):
     path: list[KeyframePart] | None = None
     look: Literal[NAMES] = "stone"  # type: ignore[valid-type]
 
-    def _placed(self) -> dict[str, Any]:
-        frames = (
-            None
-            if self.path is None
-            else [(one.at, one.to) if one.rotate is None else (one.at, one.to, one.rotate) for one in self.path]
-        )
-        return self.model_dump(include={"at", "rotate", "friction", "restitution", "look"}) | {"path": frames}
+    makes: ClassVar[type[Collider]]
+
+    def collider(self, folder: Path) -> Collider:
+        """The collider; files are looked for in `folder`."""
+        return self.makes(**self.model_dump(exclude={"kind", "name", "path"}), path=self._keyframes)
+
+    @property
+    def _keyframes(self) -> list[Any] | None:
+        """What colliders take for a path."""
+        if self.path is None:
+            return None
+        return [(key.at, key.to) if key.rotate is None else (key.at, key.to, key.rotate) for key in self.path]
 
 
 class SpherePart(PlacedPart):
+    makes = Sphere
     kind: Literal["sphere"]
     radius: float
 
-    def collider(self, folder: Path) -> Sphere:
-        return Sphere(self.radius, **self._placed())
-
 
 class BoxPart(PlacedPart):
+    makes = Box
     kind: Literal["box"]
     lower: Triple
     upper: Triple
 
-    def collider(self, folder: Path) -> Box:
-        return Box(self.lower, self.upper, **self._placed())
-
 
 class CapsulePart(PlacedPart):
+    makes = Capsule
     kind: Literal["capsule"]
     start: Triple
     end: Triple
     radius: float
 
-    def collider(self, folder: Path) -> Capsule:
-        return Capsule(self.start, self.end, self.radius, **self._placed())
-
 
 class SpikePart(PlacedPart):
+    makes = Spike
     kind: Literal["spike"]
     height: float
     radius: float
 
-    def collider(self, folder: Path) -> Spike:
-        return Spike(self.height, self.radius, **self._placed())
-
 
 class FunnelPart(PlacedPart):
+    makes = Funnel
     kind: Literal["funnel"]
     upper_radius: float
     lower_radius: float
     height: float
     thickness: float
-
-    def collider(self, folder: Path) -> Funnel:
-        sizes = (self.upper_radius, self.lower_radius, self.height, self.thickness)
-        return Funnel(*sizes, **self._placed())
 
 
 class MoldPart(PlacedPart, SourcePart):
@@ -162,7 +159,8 @@ class MoldPart(PlacedPart, SourcePart):
 
     def collider(self, folder: Path) -> Mold:
         solid = Solid(self.cloud(folder), closing=self.closing)
-        return Mold(solid, self.inside_out, self.size, self.open_above, **self._placed())
+        given = {"inside_out", "size", "open_above", "at", "rotate", "friction", "restitution", "look"}
+        return Mold(solid, **self.model_dump(include=given), path=self._keyframes)
 
 
 ColliderPart = GroundPart | SpherePart | BoxPart | CapsulePart | SpikePart | FunnelPart | MoldPart

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The nearest point of a fitted surface, and with it the signed distance.
+"""The nearest point of a fitted surface, and with it the signed distance (physics 9.2).
 
 An implicit function says little far from its zero set. Distance is therefore measured: a first guess of the nearest
 point is pulled onto the surface by the implicit function, and slides towards the query until the way there stands
@@ -10,15 +10,17 @@ smooth.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.device import as_vectors
-from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, guided, laid_guide
+from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, MeasuredSurface, guided, laid_guide
 from phyxel.solid.mpu import Tree, build_tree, implicit_value
-from phyxel.solid.winding import Soup, by_neighbourhood, winding_number
+from phyxel.solid.winding import Soup, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -26,7 +28,7 @@ Floats = NDArray[np.floating]
 
 SLIDES = 3
 """How often a foot point slides at most."""
-AHEAD = 0.05
+ASKED_AHEAD = 0.05
 """How far towards the query the function is asked, over the reach of the nearest point's triangle."""
 UPRIGHT = wp.constant(0.02)
 """Share of the way to the query that may lie along the surface."""
@@ -35,9 +37,8 @@ ASKEW = wp.constant(0.3)
 STRAYED = wp.constant(0.3)
 """How much nearer than the nearest triangle a foot point may be, in spacings; close by, in a gap of theirs, 1."""
 BEYOND = wp.constant(1.5)
-"""Distance from which it always is, in spacings: it is slower, but no single wrong normal can mislead it."""
-
-
+"""Distance from which the winding number always tells the side, in spacings: slower, but no single wrong normal can
+mislead it."""
 SMOOTH = wp.constant(0.1)
 """How far the grid's slope may be from 1 where it is believed."""
 
@@ -67,7 +68,7 @@ def pulled_down(surface: TriangleSurface, y: wp.vec3, n: wp.vec3, reach: float, 
     # A short step has arrived. A long one may have crossed an edge, beyond which another face is to be met.
     while steps < 4 and wp.abs(away) > 0.1 * reach and wp.length_sq(y - start) <= reach * reach:
         ahead = x - y
-        ahead *= wp.min(1.0, wp.static(AHEAD) * reach / wp.max(wp.length(ahead), 1.0e-12))
+        ahead *= wp.min(1.0, wp.static(ASKED_AHEAD) * reach / wp.max(wp.length(ahead), 1.0e-12))
         f, slope, weights = implicit_value(surface.tree, y + ahead)
         steep = wp.length(slope)
         away = float(0.0)
@@ -81,7 +82,7 @@ def pulled_down(surface: TriangleSurface, y: wp.vec3, n: wp.vec3, reach: float, 
 
 @wp.func
 def slid(surface: TriangleSurface, x: wp.vec3, guess: wp.vec3, n: wp.vec3, reach: float):
-    """Nearest point of the surface to x from a guess nearby, and its outward normal."""
+    """Nearest point of the surface to x from a guess nearby, and its outward normal (physics 9.2)."""
     y, n = pulled_down(surface, guess, n, reach, x)
     slides = int(0)
     while slides < wp.static(SLIDES):
@@ -129,7 +130,7 @@ def closest_point(surface: TriangleSurface, x: wp.vec3):
 
 @wp.func
 def signed_distance(surface: TriangleSurface, x: wp.vec3):
-    """Signed distance and the outward direction: by the grid where it will do, else measured."""
+    """Signed distance and the outward direction (physics 9.2): by the grid where it will do, else measured."""
     value, slope = guided(surface.guide, x)
     steep = wp.length(slope)
     if steep > 0.0 and wp.abs(value) > FAR * surface.guide.cell:
@@ -184,45 +185,19 @@ def measure(
     direction[i] = n
 
 
-class FittedSurface:
+class FittedSurface(MeasuredSurface):
     """Points with outward normals and areas as a smooth surface; lengths in units of its size about its middle."""
 
     def __init__(
         self, positions: Floats, normals: Floats, areas: Floats, tolerance: float, depth: int, device: wp.Device
     ) -> None:
-        self._device = device
+        surface: Any = TriangleSurface()
+        super().__init__(surface, find_closest, measure, device)
         self.soup = Soup.of_points(positions, normals, areas, device)
-        self._surface = TriangleSurface()
-        self._surface.soup = self.soup.mesh.id
-        self._surface.tree = build_tree(positions, normals, tolerance, depth, device)
-        self._surface.normal = as_vectors(normals, device)
-        self._surface.reach = wp.array(np.sqrt(areas), dtype=float, device=device)
-        self._surface.typical_reach = float(np.median(np.sqrt(areas)))
-        cell = max(FINEST, 1.5 * self._surface.typical_reach)
-        self._surface.guide = laid_guide(self.closest, positions.min(axis=0), positions.max(axis=0), cell, device)
-
-    def closest(self, points: Floats) -> tuple[Floats, Floats, Floats]:
-        """Nearest points (N, 3), normals there (N, 3), signed distances (N,)."""
-        n, device = len(points), self._device
-        foot, normal = (wp.empty(n, dtype=wp.vec3, device=device) for _ in range(2))
-        distance = wp.empty(n, dtype=float, device=device)
-        dev.launch(find_closest, n, [self._surface, as_vectors(points, device), foot, normal, distance], device)
-        return foot.numpy(), normal.numpy(), distance.numpy()
-
-    def distance(self, points: Floats) -> Floats:
-        """Signed distances (N,)."""
-        return self._measured(points)[0]
-
-    def direction(self, points: Floats) -> Floats:
-        """Unit directions in which the distance grows (N, 3)."""
-        return self._measured(points)[1]
-
-    def _measured(self, points: Floats) -> tuple[Floats, Floats]:
-        n, device = len(points), self._device
-        order = by_neighbourhood(points)
-        distance = wp.empty(n, dtype=float, device=device)
-        direction = wp.empty(n, dtype=wp.vec3, device=device)
-        dev.launch(measure, n, [self._surface, as_vectors(points[order], device), distance, direction], device)
-        d, slope = np.empty(len(points), np.float32), np.empty((len(points), 3), np.float32)
-        d[order], slope[order] = distance.numpy(), direction.numpy()
-        return d, slope
+        surface.soup = self.soup.mesh.id
+        surface.tree = build_tree(positions, normals, tolerance, depth, device)
+        surface.normal = as_vectors(normals, device)
+        surface.reach = wp.array(np.sqrt(areas), dtype=float, device=device)
+        surface.typical_reach = float(np.median(np.sqrt(areas)))
+        cell = max(FINEST, 1.5 * surface.typical_reach)
+        surface.guide = laid_guide(self.closest, positions.min(axis=0), positions.max(axis=0), cell, device)

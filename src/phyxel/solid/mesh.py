@@ -1,7 +1,10 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""A closed triangle mesh as the surface of a solid: nearest point by Warp's tree, side by the winding number."""
+"""A closed triangle mesh as the surface of a solid (physics 9.2): nearest point by Warp's tree, side by the winding
+number."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -10,10 +13,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.device import as_vectors
 from phyxel.points.cloud import Mesh
-from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, guided, laid_guide
-from phyxel.solid.winding import Soup, by_neighbourhood, winding_number
+from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, MeasuredSurface, guided, laid_guide
+from phyxel.solid.winding import Soup, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -24,31 +26,44 @@ ON_SURFACE = wp.constant(1.0e-6)
 """Distance, over the size of the mesh, below which a place has no side."""
 WELL_INSIDE = wp.constant(1.0e-3)
 """Barycentric coordinate from which a point of a face lies off its edges."""
-PROBES = 4000
+FACES_PROBED = 4000
 """Faces that are asked whether any lies inside the solid."""
-PLACES = np.array([[1, 1, 1], [2.8, 0.1, 0.1], [0.1, 2.8, 0.1], [0.1, 0.1, 2.8]]) / 3
+PLACES_ON_FACE = np.array([[1, 1, 1], [2.8, 0.1, 0.1], [0.1, 2.8, 0.1], [0.1, 0.1, 2.8]]) / 3
 """Where on a face, in barycentric coordinates."""
 QUARTERINGS = 4
 """How often a face that is partly inside is quartered."""
 
 
+@wp.struct
+class MeshOnDevice:
+    """A closed mesh on the device, in units of its size about its middle."""
+
+    soup: wp.uint64
+    """all its faces"""
+    skin: wp.uint64
+    """those that do not lie inside the solid"""
+    overlaps: bool
+    """whether these differ"""
+    guide: DistanceGrid
+
+
 @wp.func
-def closest_on_mesh(soup: wp.uint64, skin: wp.uint64, overlaps: bool, x: wp.vec3, known_side: float):
+def closest_on_mesh(mesh: MeshOnDevice, x: wp.vec3, known_side: float):
     """Nearest point of the skin, the direction of growing distance, and the signed distance.
 
     `known_side` is the side of x if it is known, else 0: to find it may take longer than all the rest.
     """
-    hit = wp.mesh_query_point_no_sign(skin, x, 1.0e6)
-    y = wp.mesh_eval_position(skin, hit.face, hit.u, hit.v)
+    hit = wp.mesh_query_point_no_sign(mesh.skin, x, 1.0e6)
+    y = wp.mesh_eval_position(mesh.skin, hit.face, hit.u, hit.v)
     distance = wp.length(x - y)
-    normal = wp.mesh_eval_face_normal(skin, hit.face)
+    normal = wp.mesh_eval_face_normal(mesh.skin, hit.face)
     side = wp.sign(wp.dot(x - y, normal))
     # In the middle of a face its normal tells the side; over an edge or a corner, only what encloses x.
     middle = wp.min(wp.min(hit.u, hit.v), 1.0 - hit.u - hit.v)
     if known_side != 0.0:
         side = known_side
-    elif distance > ON_SURFACE and (overlaps or middle < WELL_INSIDE):
-        side = wp.where(winding_number(soup, x) > 0.5, -1.0, 1.0)
+    elif distance > ON_SURFACE and (mesh.overlaps or middle < WELL_INSIDE):
+        side = wp.where(winding_number(mesh.soup, x) > 0.5, -1.0, 1.0)
     direction = normal
     if distance > ON_SURFACE:
         direction = side * (x - y) / distance
@@ -58,9 +73,7 @@ def closest_on_mesh(soup: wp.uint64, skin: wp.uint64, overlaps: bool, x: wp.vec3
 @wp.kernel
 def find_closest(
     first: int,
-    soup: wp.uint64,
-    skin: wp.uint64,
-    overlaps: bool,
+    mesh: MeshOnDevice,
     points: wp.array(dtype=wp.vec3),
     foot: wp.array(dtype=wp.vec3),
     direction: wp.array(dtype=wp.vec3),
@@ -68,7 +81,7 @@ def find_closest(
 ):
     """Nearest point, direction of growing distance and signed distance of every point."""
     i = first + wp.tid()
-    y, n, d = closest_on_mesh(soup, skin, overlaps, points[i], 0.0)
+    y, n, d = closest_on_mesh(mesh, points[i], 0.0)
     foot[i] = y
     direction[i] = n
     distance[i] = d
@@ -77,68 +90,39 @@ def find_closest(
 @wp.kernel
 def measure(
     first: int,
-    soup: wp.uint64,
-    skin: wp.uint64,
-    overlaps: bool,
-    guide: DistanceGrid,
+    mesh: MeshOnDevice,
     points: wp.array(dtype=wp.vec3),
     distance: wp.array(dtype=float),
     direction: wp.array(dtype=wp.vec3),
 ):
     """Signed distance of every point and the direction in which it grows: by the grid far away, else measured."""
     i = first + wp.tid()
-    d, n = guided(guide, points[i])
+    d, n = guided(mesh.guide, points[i])
     steep = wp.length(n)
-    if steep > 0.0 and wp.abs(d) > FAR * guide.cell:
+    if steep > 0.0 and wp.abs(d) > FAR * mesh.guide.cell:
         n = wp.normalize(n)
     else:
         side = float(0.0)
-        if wp.abs(steep - 1.0) < 0.1 and wp.abs(d) > 0.5 * guide.cell:
+        if wp.abs(steep - 1.0) < 0.1 and wp.abs(d) > 0.5 * mesh.guide.cell:
             side = wp.sign(d)
-        _y, n, d = closest_on_mesh(soup, skin, overlaps, points[i], side)
+        _y, n, d = closest_on_mesh(mesh, points[i], side)
     distance[i] = d
     direction[i] = n
 
 
-class MeshSurface:
+class MeshSurface(MeasuredSurface):
     """The triangles of a closed mesh, in units of its size about its middle."""
 
     def __init__(self, corners: Floats, faces: Faces, device: wp.Device) -> None:
+        mesh: Any = MeshOnDevice()
+        super().__init__(mesh, find_closest, measure, device)
         faces = _outward(corners, faces, device)
-        self._device = device
         self.soup = Soup(corners, faces, device)
         bare_corners, bare_faces = _bare(corners, faces, self.soup)
-        self._overlaps = bare_faces is not faces
-        self._skin = Soup(bare_corners, bare_faces, device) if self._overlaps else self.soup
-        self._guide = laid_guide(self.closest, corners.min(axis=0), corners.max(axis=0), FINEST, device)
-
-    def closest(self, points: Floats) -> tuple[Floats, Floats, Floats]:
-        """Nearest points (N, 3), directions of growing distance (N, 3), signed distances (N,)."""
-        n, device = len(points), self._device
-        foot, direction = (wp.empty(n, dtype=wp.vec3, device=device) for _ in range(2))
-        distance = wp.empty(n, dtype=float, device=device)
-        meshes = [self.soup.mesh.id, self._skin.mesh.id, self._overlaps]
-        dev.launch(find_closest, n, [*meshes, as_vectors(points, device), foot, direction, distance], device)
-        return foot.numpy(), direction.numpy(), distance.numpy()
-
-    def distance(self, points: Floats) -> Floats:
-        """Signed distances (N,)."""
-        return self._measured(points)[0]
-
-    def direction(self, points: Floats) -> Floats:
-        """Unit directions in which the distance grows (N, 3)."""
-        return self._measured(points)[1]
-
-    def _measured(self, points: Floats) -> tuple[Floats, Floats]:
-        n, device = len(points), self._device
-        order = by_neighbourhood(points)
-        distance = wp.empty(n, dtype=float, device=device)
-        direction = wp.empty(n, dtype=wp.vec3, device=device)
-        meshes = [self.soup.mesh.id, self._skin.mesh.id, self._overlaps, self._guide]
-        dev.launch(measure, n, [*meshes, as_vectors(points[order], device), distance, direction], device)
-        d, slope = np.empty(len(points), np.float32), np.empty((len(points), 3), np.float32)
-        d[order], slope[order] = distance.numpy(), direction.numpy()
-        return d, slope
+        mesh.overlaps = bare_faces is not faces
+        self._skin = Soup(bare_corners, bare_faces, device) if mesh.overlaps else self.soup
+        mesh.soup, mesh.skin = self.soup.mesh.id, self._skin.mesh.id
+        mesh.guide = laid_guide(self.closest, corners.min(axis=0), corners.max(axis=0), FINEST, device)
 
 
 def welded(mesh: Mesh) -> Mesh:
@@ -202,7 +186,7 @@ def _outward(corners: Floats, faces: Faces, device: wp.Device) -> Faces:
 
 def _bare(corners: Floats, faces: Faces, soup: Soup) -> tuple[Floats, Faces]:
     """The mesh without what of it has the solid on both sides, where it overlaps itself; cut faces are quartered."""
-    some = np.random.default_rng(0).permutation(len(faces))[:PROBES]
+    some = np.random.default_rng(0).permutation(len(faces))[:FACES_PROBED]
     if not _buried(corners[faces[some]], soup).any():
         return corners, faces
     bare, triangles = [], corners[faces]
@@ -220,8 +204,8 @@ def _buried(triangles: Floats, soup: Soup) -> NDArray[np.bool_]:
     normal = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     length = np.linalg.norm(normal, axis=1, keepdims=True)
     off = np.maximum(1e-2 * np.sqrt(length), 1e-5) * normal / np.maximum(length, 1e-300)
-    places = np.einsum("pk,nkd->npd", PLACES, triangles) + off[:, None]
-    return (soup.winding_number(places.reshape(-1, 3)) > 0.75).reshape(-1, len(PLACES))
+    places = np.einsum("pk,nkd->npd", PLACES_ON_FACE, triangles) + off[:, None]
+    return (soup.winding_number(places.reshape(-1, 3)) > 0.75).reshape(-1, len(PLACES_ON_FACE))
 
 
 def _quartered(triangles: Floats) -> Floats:

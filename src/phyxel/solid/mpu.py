@@ -29,7 +29,7 @@ Floats = NDArray[np.floating]
 
 BALL = 0.75
 """Radius of a cell's ball over the cell's diagonal."""
-FEWEST = 12
+FEWEST_IN_BALL = 12
 """Points that a ball is grown to hold."""
 SPLITTABLE = 24
 """Points in a ball below which a cell is not split: its children's balls would only grow back."""
@@ -57,7 +57,7 @@ class Tree:
 
 @wp.func
 def implicit_value(tree: Tree, x: wp.vec3):
-    """f(x), its gradient, and the sum of weights, which is zero where no cell is felt."""
+    """f(x), its gradient, and the sum of weights, which is zero where no cell is felt (physics 9.1)."""
     weights = float(0.0)
     values = float(0.0)
     slopes = wp.vec3()
@@ -141,7 +141,7 @@ class _Fitter:
             fit_cells,
             n,
             [
-                self._points, as_vectors(centres, device), FEWEST, radii, patches, spare, count, combined, held,
+                self._points, as_vectors(centres, device), FEWEST_IN_BALL, radii, patches, spare, count, combined, held,
                 worst,
             ],
             device,

@@ -11,31 +11,32 @@ from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError, SolidError
 from phyxel.mls.neighbours import curve_order, nearest
-from phyxel.solid.octants import Octants, classified
 from phyxel.solid.octree import (
     Floats,
     Integers,
     Kind,
     Mask,
+    Octants,
     Region,
     RootOctants,
     SolidShape,
     checked_refine,
+    classified,
     grow,
     in_region,
 )
 from phyxel.solid.quadrature import Quadrature, quadrature, skin_quadrature
 
-ENOUGH = 0.2
+ENOUGH_INSIDE = 0.2
 """Share of an octant that must be inside the solid, and fall to its node, for a node on the surface."""
-APART = 0.5
+NODES_APART = 0.5
 """Octants from a node on the surface to any other; nearer ones are merged: explicit steps shrink with the distance."""
 LONELY, ALONE = 1.2, 0.9
 """Octants to other nodes, and to others of its own sort, from where even a sliver gets a node: sheets and spikes."""
 FINER = {"linear": (3, False), "quadratic": (2, True)}
 """Gauss points along an octant, and whether it is halved first, for shape functions of nodes at corners: those of a
 linear basis are smooth within octants, those of a quadratic one within their halves."""
-SNAPPED = 0.5
+SNAPPED_WITHIN = 0.5
 """Octants from the surface within which a corner of one is moved onto it."""
 ON_SURFACE = 1e-6
 """Octants from the surface within which it is there already."""
@@ -77,9 +78,9 @@ class Nodes:
 def sample_nodes(
     solid: SolidShape, count: int, refine: Sequence[Region] = (), on_surface: bool = False, basis: str = "linear"
 ) -> Nodes:
-    """About `count` nodes in all, a tenth more or fewer; each region of `refine` asks for so many levels more there.
-    They stand in the middle of octants, or at their corners, the outermost `on_surface`, with quadrature points for
-    shape functions of this basis.
+    """About `count` nodes in all, a tenth more or fewer (physics 9.3); each region of `refine` asks for so many levels
+    more there. They stand in the middle of octants, or at their corners, the outermost `on_surface`, with quadrature
+    points for shape functions of this basis.
 
     The size of the octants is the free variable that meets the count.
     """
@@ -129,8 +130,8 @@ def place(solid: SolidShape, octants: Octants) -> Placed:
     # Of nodes to be merged that of the fuller octant stays.
     outside = outside[np.argsort(-octants.share[outside], kind="stable")]
     skin = Placed(octants, solid.project(octants.tree.centres[outside]), outside, np.ones(len(outside), bool))
-    full = octants.share[outside] >= ENOUGH
-    placed = _without_small(_with_clear(placed, skin[full], APART, APART))
+    full = octants.share[outside] >= ENOUGH_INSIDE
+    placed = _without_small(_with_clear(placed, skin[full], NODES_APART, NODES_APART))
     return _with_clear(placed, skin[~full], LONELY, ALONE)
 
 
@@ -141,7 +142,7 @@ def place_corners(solid: SolidShape, octants: Octants) -> Placed:
     positions, owner = octants.corners()
     side = np.cbrt(octants.tree.sides[owner].prod(axis=1))
     distance = solid.distance(positions)
-    inside = distance < -SNAPPED * side
+    inside = distance < -SNAPPED_WITHIN * side
     placed = Placed(octants, positions[inside], owner[inside], np.zeros(int(inside.sum()), bool))
     # Of nodes to be merged the one that was moved least stays.
     outer = np.flatnonzero(~inside)
@@ -150,8 +151,8 @@ def place_corners(solid: SolidShape, octants: Octants) -> Placed:
     moved = np.abs(distance[outer]) > ON_SURFACE * side[outer]
     there[moved] = solid.project(there[moved])
     skin = Placed(octants, there, owner[outer], np.ones(len(outer), bool))
-    near = distance[outer] <= SNAPPED * side[outer]
-    placed = _with_clear(placed, skin[near], APART, APART)
+    near = distance[outer] <= SNAPPED_WITHIN * side[outer]
+    placed = _with_clear(placed, skin[near], NODES_APART, NODES_APART)
     return _with_clear(placed, skin[~near], LONELY, ALONE)
 
 
@@ -194,7 +195,7 @@ def _without_small(placed: Placed) -> Placed:
     sides = placed.sides[skin]
     gap = nearest(placed.positions[skin], placed.positions, min(2, len(placed)))[0][:, -1]
     keep = np.ones(len(placed), bool)
-    keep[skin[(volumes < ENOUGH * sides**3) & (gap < ALONE * sides)]] = False
+    keep[skin[(volumes < ENOUGH_INSIDE * sides**3) & (gap < ALONE * sides)]] = False
     return placed[keep]
 
 

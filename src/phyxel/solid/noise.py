@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 
 Floats = NDArray[np.floating]
 

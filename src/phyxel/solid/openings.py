@@ -1,4 +1,4 @@
-"""Openings in a sampled surface, and the points that close them.
+"""Openings in a sampled surface, and the points that close them (physics 9.2).
 
 Where points leave a gap the winding number still falls from inside to outside: its level ½ is a skin across the gap,
 fastened to the rim like a soap film that bulges a little. Points are laid on that skin, from the rim inward.
@@ -14,8 +14,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from phyxel.points.frames import tangents
 from phyxel.points.normals import Neighbourhoods
+from phyxel.rotation import tangents
 from phyxel.solid.winding import Soup
 
 Floats = NDArray[np.floating]
@@ -24,11 +24,11 @@ LOPSIDED = 0.3
 """How far the middle of a point's neighbours lies from it, over their reach, on the rim of an opening (0.42 there)."""
 WIDEST_GAP = 2.0
 """Points farther apart than twice this many spacings leave an opening."""
-APART = 0.8
+CLOSING_APART = 0.8
 """Least distance between the points that close an opening, in spacings."""
-GROWTH = 1.1
+SPACING_GROWTH = 1.1
 """How much wider the spacing may get from one point to the next."""
-COARSEST = 0.03
+WIDEST_SPACING = 0.03
 """Widest spacing of closing points, over the size of the surface."""
 MOST_ROUNDS = 200
 FEWEST_IN_HOLE = 3
@@ -72,13 +72,13 @@ class _Front:
 def close_openings(positions: Floats, normals: Floats, areas: Floats, near: Neighbourhoods, soup: Soup) -> Closing:
     """Points on the winding number's skin wherever the given ones leave a gap."""
     given = _Front(positions, normals, np.sqrt(areas))
-    skin = _Skin(soup, given)
+    skin = _ClosedSkin(soup, given)
     added = skin.settled(_beyond_the_rim(given, near), 0.85 * WIDEST_GAP)
     fronts = [added]
     for _ in range(MOST_ROUNDS):
         if len(added.positions) == 0:
             break
-        added = skin.settled(_around(added), APART, _Front.joined(fronts))
+        added = skin.settled(_around(added), CLOSING_APART, _Front.joined(fronts))
         fronts.append(added)
     made = _Front.joined(fronts)
     label, holes = _holes(made)
@@ -114,11 +114,11 @@ def _around(front: _Front) -> _Front:
     angles = np.arange(6) * np.pi / 3
     step = front.spacing[:, None]
     places = [front.positions + step * (np.cos(angle) * a + np.sin(angle) * b) for angle in angles]
-    spacing = np.minimum(GROWTH * front.spacing, np.maximum(COARSEST, front.spacing))
+    spacing = np.minimum(SPACING_GROWTH * front.spacing, np.maximum(WIDEST_SPACING, front.spacing))
     return _Front(np.concatenate(places), np.tile(front.normals, (6, 1)), np.tile(spacing, 6))
 
 
-class _Skin:
+class _ClosedSkin:
     """The level ½ of the winding number, beside the given points."""
 
     def __init__(self, soup: Soup, given: _Front) -> None:
@@ -133,7 +133,7 @@ class _Skin:
             front = self._off_the_given(front, apart)
             if made_tree is not None and len(front.positions):
                 distance, _ = made_tree.query(front.positions, workers=-1)
-                front = front.chosen(distance > APART * front.spacing)
+                front = front.chosen(distance > CLOSING_APART * front.spacing)
             front = _thinned(front)
         return front
 
@@ -175,9 +175,9 @@ def _thinned(front: _Front) -> _Front:
     """Without those that come near an earlier one."""
     if len(front.positions) < 2:
         return front
-    pairs = cKDTree(front.positions).query_pairs(APART * float(front.spacing.max()), output_type="ndarray")
+    pairs = cKDTree(front.positions).query_pairs(CLOSING_APART * float(front.spacing.max()), output_type="ndarray")
     gap = np.linalg.norm(front.positions[pairs[:, 0]] - front.positions[pairs[:, 1]], axis=1)
-    close = gap < APART * front.spacing[pairs].min(axis=1)
+    close = gap < CLOSING_APART * front.spacing[pairs].min(axis=1)
     keep = np.ones(len(front.positions), bool)
     keep[pairs[close].max(axis=1, initial=0)] = False
     keep[0] = True

@@ -126,7 +126,7 @@ def tangent(n: wp.vec3):
 
 @wp.func
 def fit_patch(points: Points, centre: wp.vec3, radius: float, groups: wp.mat33, count: int, group: int):
-    """The height field nearest to the ball's points of one group, and how many these are.
+    """The height field nearest to the ball's points of one group, and how many these are (physics 9.1).
 
     Least squares over positions and, a little, normals, weighted with the B-spline about the ball's centre.
     """
@@ -204,7 +204,7 @@ def patch_value(patch: Patch, x: wp.vec3):
 
 @wp.func
 def cell_value(patches: wp.array(dtype=Patch), first_patch: int, count: int, how: int, x: wp.vec3):
-    """f_c and its gradient: the one patch's, the largest (convex) or the smallest (concave)."""
+    """f_c and its gradient (physics 9.1): the one patch's, the largest (convex) or the smallest (concave)."""
     value, gradient = patch_value(patches[first_patch], x)
     k = int(1)
     while k < count:

@@ -1,4 +1,4 @@
-"""Integrals over a solid: points inside it, and the volume each stands for."""
+"""Integrals over a solid (physics 9.4): points inside it, and the volume each stands for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phyxel.mls.neighbours import nearest
-from phyxel.solid.octants import Octants, Parts
-from phyxel.solid.octree import HALVES, Floats, Kind, Mask, SolidShape
+from phyxel.solid.octree import HALVES, Floats, Kind, Mask, OctantParts, Octants, SolidShape
 
 GOOD_VOLUME = 3e-3
 """Relative error of the volume below which parts of cut octants are not looked at more closely."""
@@ -93,7 +92,7 @@ def _beside_finer(octants: Octants) -> Mask:
     return beside
 
 
-def _true_share(solid: SolidShape, parts: Parts, whole: float) -> Floats:
+def _true_share(solid: SolidShape, parts: OctantParts, whole: float) -> Floats:
     """How much of each part lies inside, looked at so closely that with the `whole` [m³] the volume is right.
 
     A part that the surface may cut is split into 2³, then 4³, until the volume is near to the solid's own or no longer
@@ -114,7 +113,7 @@ def _true_share(solid: SolidShape, parts: Parts, whole: float) -> Floats:
     return share
 
 
-def _sampled_share(solid: SolidShape, parts: Parts, splits: int) -> Floats:
+def _sampled_share(solid: SolidShape, parts: OctantParts, splits: int) -> Floats:
     """How much of each part lies inside, by splits³ samples of it, shape (p,)."""
     steps = (np.arange(splits) + 0.5) / splits - 0.5
     offsets = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -124,7 +123,7 @@ def _sampled_share(solid: SolidShape, parts: Parts, splits: int) -> Floats:
     return np.asarray(np.clip(0.5 - distance / width, 0.0, 1.0).mean(axis=1))
 
 
-def _moved_inside(solid: SolidShape, parts: Parts, share: Floats) -> Floats:
+def _moved_inside(solid: SolidShape, parts: OctantParts, share: Floats) -> Floats:
     """A point for each part: the middle of what of it lies inside [m], shape (p, 3)."""
     points = parts.centres.copy()
     cut = np.flatnonzero(parts.doubtful & ((share < 1) | (parts.distance > 0)))

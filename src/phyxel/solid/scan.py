@@ -1,4 +1,5 @@
-"""What a cloud of points says of a surface: without dirt, with outward normals, and with its openings closed."""
+"""What a cloud of points says of a surface (physics 9.2): without dirt, with outward normals, and with its openings
+closed."""
 
 from __future__ import annotations
 
@@ -28,16 +29,16 @@ from phyxel.solid.winding import Soup
 Floats = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 
-FEWEST = 50
+FEWEST_DISTINCT = 50
 """Distinct points below which no surface can be told."""
 STRAY = 4.0
 """A point is an outlier if its neighbours are so many times farther than theirs are from them, or than is usual while
 they make no sheet."""
-OFF = 3.5
+STRAY_NEAREST = 3.5
 """The same for the nearest one alone, of a point that is also a little lonelier than its neighbours."""
 SPECK = 0.02
 """Share of the points below which a piece apart from the others is dirt if it is no sheet."""
-SHEET = 0.05
+SHEET_SPREAD = 0.05
 """Share of a neighbourhood's spread that may lie across it for it to be a sheet."""
 MOST_STRAY = 0.3
 """Share of points that may be dirt."""
@@ -45,9 +46,9 @@ CONSISTENT = 0.002
 """Share of neighbouring pairs whose given normals may disagree in sign without their signs being doubted."""
 WIDEST_AREA = 9.0
 """The most a point's area counts, in medians."""
-BESIDE = 0.5
+ASKED_BESIDE = 0.5
 """How far beside a point the winding number is asked, in spacings."""
-PROBES = 50_000
+MOST_PROBED = 50_000
 """Points whose sides are looked at, at most."""
 VOTES = 9
 """Of them, how many decide on a point."""
@@ -172,9 +173,10 @@ def _without_strays(cloud: PointCloud) -> tuple[NDArray[np.integer], Neighbourho
     """Indices of distinct points that have others about as near as these have, and their neighbourhoods."""
     near, kept = _around_each(cloud.positions)
     for _ in range(5):
-        if len(kept) < FEWEST:
+        if len(kept) < FEWEST_DISTINCT:
             raise SolidError(
-                f"{cloud.name}: only {len(kept)} distinct points; a solid needs a closed surface of at least {FEWEST}"
+                f"{cloud.name}: only {len(kept)} distinct points; a solid needs a closed surface of at least "
+                f"{FEWEST_DISTINCT}"
             )
         stray = _strays(near)
         if not stray.any():
@@ -191,10 +193,10 @@ def _strays(near: Neighbourhoods) -> Mask:
     A gap to the nearest alone says nothing where others come in tight pairs.
     """
     values = np.linalg.eigvalsh(near.spread)
-    scattered = values[:, 0] > SHEET * values.sum(axis=1)
+    scattered = values[:, 0] > SHEET_SPREAD * values.sum(axis=1)
     gap = np.linalg.norm(near.x - near.x[near.index[:, 0]], axis=1)
     farther, lonelier = (far / np.median(far[near.index], axis=1) for far in (gap, near.reach))
-    off = (farther > OFF) & (lonelier > 1.3)
+    off = (farther > STRAY_NEAREST) & (lonelier > 1.3)
     return (
         off | _specks(near, scattered) | (lonelier > STRAY) | (scattered & (near.reach > STRAY * np.median(near.reach)))
     )
@@ -237,9 +239,9 @@ class _Sides:
 def _sides(scan: Scan, device: wp.Device) -> _Sides:
     """Of many points some are asked, and each point goes by the majority of those near it: one may be off by noise."""
     soup = Soup.of_points(scan.positions, scan.normals, scan.areas, device)
-    some = np.random.default_rng(0).permutation(len(scan.positions))[:PROBES]
+    some = np.random.default_rng(0).permutation(len(scan.positions))[:MOST_PROBED]
     x = scan.positions[some]
-    shift = BESIDE * np.sqrt(scan.areas[some])[:, None] * scan.normals[some]
+    shift = ASKED_BESIDE * np.sqrt(scan.areas[some])[:, None] * scan.normals[some]
     behind, before = soup.winding_number(x - shift), soup.winding_number(x + shift)
     reversed = (before < -0.6) & (behind < 0.4)
     buried = np.minimum(behind, before) > 0.75
@@ -286,7 +288,7 @@ def _refuse_if_nothing_is_enclosed(cloud: PointCloud, scan: Scan, device: wp.Dev
     """Just inside a closed surface the winding number is 1; beside a sheet it is ½, in a heap of points anything."""
     soup = Soup.of_points(scan.positions, scan.normals, scan.areas, device)
     some = np.random.default_rng(0).permutation(len(scan.positions))[:5000]
-    shift = BESIDE * np.sqrt(scan.areas[some])[:, None] * scan.normals[some]
+    shift = ASKED_BESIDE * np.sqrt(scan.areas[some])[:, None] * scan.normals[some]
     inside = float(np.median(soup.winding_number(scan.positions[some] - shift)))
     outside = float(np.median(soup.winding_number(scan.positions[some] + shift)))
     if inside < ENCLOSED or outside > 1 - ENCLOSED:

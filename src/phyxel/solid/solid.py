@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError, SolidError
-from phyxel.mls.shape_functions import Basis, ShapeFunctions, grown_covers
+from phyxel.mls.covers import grown_covers
+from phyxel.mls.shape_functions import Basis, ShapeFunctions
 from phyxel.points.cloud import BuiltInShape, Mesh, PointCloud
-from phyxel.points.load import points_on, with_unit_normals
+from phyxel.points.completion import with_unit_normals
+from phyxel.points.load import points_on
 from phyxel.solid.closest import FittedSurface
 from phyxel.solid.mesh import MeshSurface, open_edges, welded
 from phyxel.solid.mpu import DEEPEST
 from phyxel.solid.nodes import Nodes, sample_nodes
 from phyxel.solid.octree import Region
 from phyxel.solid.scan import IF_A_SHEET, Findings, Scan, read_scan
-from phyxel.solid.visibility import stays_inside
-from phyxel.solid.volume import volume_of
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.floating]
@@ -36,9 +36,22 @@ CLOSING = 0.3
 """Share of the surface that may be made up to close openings."""
 FACE_POINTS = 20_000
 """Points an open mesh is sampled with, if it has fewer vertices."""
-PROBES = 4000
+PLACES_PROBED = 4000
+"""Places at which two ways to tell the side of a scan are compared."""
 MOST_DOUBTFUL = 0.02
 """Share of places on whose side two ways to tell it may differ."""
+SHORTEST_STEP = 1 / 24
+"""Of a walk along a segment, over its length; gaps below two steps may be overlooked."""
+GRAZING = 0.1
+"""How far a segment may pass outside, over its length: along a hollow surface it must."""
+STEEP = 0.5
+"""Rise of the distance along the segment with which it leaves for good."""
+VOLUME_CELLS = 32
+"""Cells along the longest side on which the volume is measured."""
+CELL_PARTS = 4
+"""A cell that the surface may cut is split into CELL_PARTS³."""
+CUT_WITHIN = 0.7
+"""Distance over a cell's diagonal below which it may be cut: blended shapes are off by some ten per cent."""
 
 
 class Boundary(Protocol):
@@ -137,10 +150,10 @@ class Solid:
 
     def _refuse_doubtful(self, surface: FittedSurface) -> None:
         """The side by the nearest piece of surface and by the winding number must agree, or the solid is a guess."""
-        x = np.random.default_rng(0).uniform(self.lower, self.upper, (PROBES, 3))
+        x = np.random.default_rng(0).uniform(self.lower, self.upper, (PLACES_PROBED, 3))
         wound = surface.soup.winding_number(self._scaled(x))
         clear = np.abs(wound - 0.5) > 0.25
-        doubtful = float(((wound > 0.5) != self.inside(x))[clear].sum()) / PROBES
+        doubtful = float(((wound > 0.5) != self.inside(x))[clear].sum()) / PLACES_PROBED
         if doubtful > MOST_DOUBTFUL or clear.mean() < 0.5 or not (wound > 0.5).any():
             raise SolidError(
                 f"{self.name}: the points do not tell inside from outside (they contradict themselves in "
@@ -236,6 +249,58 @@ class ShapeSurface:
             steep = np.maximum((slope * slope).sum(axis=1), 0.25)
             y -= (self._shape.distance(y) / steep)[:, None] * slope
         return y, _unit(self._shape.gradient(y)), self._shape.distance(points)
+
+
+def stays_inside(
+    distance: Callable[[Floats], Floats], one: NDArray[np.floating], other: NDArray[np.floating]
+) -> NDArray[np.bool_]:
+    """Which of the segments between (N, 3) and (N, 3) stay in the solid with this signed distance, shape (N,): nodes of
+    two legs may be near each other through the air, and must not feel each other (G04 §4.2.2, physics 9).
+
+    Both ends look as far as the surface is away from them; what lies between is walked in steps of that distance,
+    which cannot jump over a gap.
+    """
+    one, other = _ordered(np.asarray(one, np.float64).reshape(-1, 3), np.asarray(other, np.float64).reshape(-1, 3))
+    way = other - one
+    length = np.maximum(np.linalg.norm(way, axis=1), 1e-300)
+    depth, end = distance(one), distance(other)
+    seen = np.ones(len(one), bool)
+    step = SHORTEST_STEP * length
+    at = np.maximum(-depth, step)
+    last = length - np.maximum(-end, step)
+    walking = np.flatnonzero(at < last)
+    while len(walking):
+        i = walking
+        d = distance(one[i] + (at[i] / length[i])[:, None] * way[i])
+        rise = (d - depth[i]) / np.maximum(-depth[i], step[i])
+        seen[i] = (d <= GRAZING * length[i]) & ~((d > 0.2 * step[i]) & (rise > STEEP))
+        depth[i] = d
+        at[i] += np.maximum(np.abs(d), step[i])
+        walking = i[seen[i] & (at[i] < last[i])]
+    return seen
+
+
+def _ordered(one: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """The ends of each segment in an order of their own, so that both ways give the same answer."""
+    difference = one - other
+    first = np.argmax(difference != 0, axis=1)
+    swap = np.take_along_axis(difference, first[:, None], axis=1) > 0
+    return np.where(swap, other, one), np.where(swap, one, other)
+
+
+def volume_of(distance: Callable[[Floats], Floats], lower: Floats, upper: Floats) -> float:
+    """[m³], by the distance on a grid that is refined along the surface (physics 9.4). A part of a cut cell counts by
+    how much of it lies inside if the surface is flat there."""
+    extent = upper - lower
+    counts = np.maximum(4, np.ceil(VOLUME_CELLS * extent / extent.max())).astype(int)
+    cell = extent / counts
+    centres = lower + cell * (np.indices(counts).reshape(3, -1).T + 0.5)
+    depth = distance(centres)
+    cut = np.abs(depth) < CUT_WITHIN * float(np.linalg.norm(cell))
+    offsets = cell * ((np.indices((CELL_PARTS,) * 3).reshape(3, -1).T + 0.5) / CELL_PARTS - 0.5)
+    parts = (centres[cut][:, None] + offsets).reshape(-1, 3)
+    share = np.clip(0.5 - distance(parts) * CELL_PARTS / np.cbrt(cell.prod()), 0.0, 1.0)
+    return float(cell.prod() * (((depth < 0) & ~cut).sum() + share.sum() / CELL_PARTS**3))
 
 
 def _unit(vectors: Numbers) -> Numbers:

@@ -1,4 +1,5 @@
-"""The surface of what melts: detail where nothing changed, an implicit skin where topology did (M04 §5.2).
+"""The surface of what melts: detail where nothing changed, an implicit skin where topology did (M04 §5.2,
+physics 8.5).
 
 Zombies, the surfels a body came with, are carried along for ever and never resampled. Each moves from its own place
 onto the implicit skin as the topology around it changes,
@@ -28,15 +29,15 @@ from phyxel import device as dev
 from phyxel.contact.mold import Mold
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
-from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.state import unprefixed
-from phyxel.surface.carried import Carried, keep_out
+from phyxel.surface.carried import Carried
 from phyxel.surface.discs import OVERLAP, Discs, DiscShape
 from phyxel.surface.implicit_skin import LOST, WET, ImplicitSkin
-from phyxel.surface.relief import NEARS, Walls, cast
+from phyxel.surface.relief import NEARS, cast, closest_wall
 from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
 from phyxel.surface.table import CONTACT, DETAIL, SKIN, SurfelTable, dressed, laid, longest_axis, unit_vectors
 from phyxel.surface.truth import HEARD, Truth
+from phyxel.surface.walls import Walls, keep_out
 
 Floats = NDArray[np.float32]
 
@@ -158,19 +159,19 @@ class Blended:
         known = Known(**{field.name: state[field.name] for field in fields(Known)})
         return Blended(zombies, Carried.restored(shown, zombies.position.device), known, seed)
 
-    def finish(self, skin: ImplicitSkin, walls: Walls, model: PhyxelModel, body: int, unit: float) -> None:
+    def finish(self, skin: ImplicitSkin, walls: Walls, unit: float) -> None:
         """Put what is shown, just carried, where it belongs: on the skin, on walls, and out of colliders. `unit` [m] is
         the node spacing."""
         self.layer.assign(self._held)
         skin.hold(self.shown, self.layer, self._limit, unit)
-        inputs = [model.colliders, body, unit, self.shown.position, self.layer, CONTACT]
+        inputs = [walls.table, walls.body, unit, self.shown.position, self.layer, CONTACT]
         dev.launch(keep_out, len(self.shown), inputs, self._device)
         self._press(walls, unit)
 
     def _press(self, walls: Walls, unit: float) -> None:
         """Put on walls what is on them, or in them."""
         shown = self.shown
-        points, normals, depth = walls.closest(shown.position.numpy() / np.float32(unit))
+        points, normals, depth = closest_wall(walls, shown.position.numpy() / np.float32(unit))
         pressed = np.flatnonzero((depth > 0) | ((self.known.layer == CONTACT) & (depth > -NEARS)))
         self._lay(pressed, unit * points[pressed], normals[pressed])
 
@@ -394,7 +395,7 @@ def on_walls(
 ) -> SurfelTable:
     """Of some surfels, (k,), those that are less than `away` from a wall that the field reaches are put on it; the
     others belong on the skin."""
-    foot, normals, depth = walls.closest(sheet.points[some])
+    foot, normals, depth = closest_wall(walls, sheet.points[some])
     there = depth > -away
     there[there] = skin.measure(foot[there])[0] > LEFT
     sheet = sheet.but(some, layer=np.where(there, CONTACT, SKIN))

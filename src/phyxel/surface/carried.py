@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The points a body came with, carried by its displacement field (M04 §5.1)."""
+"""The points a body came with, carried by its displacement field (M04 §5.1, physics 8.1)."""
 
 from __future__ import annotations
 
@@ -10,46 +10,19 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.contact.distances import signed_distance
 from phyxel.mls.carry import Carriers
-from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.surface.discs import Discs, DiscShape
+from phyxel.surface.motion import Motion
+from phyxel.surface.walls import FAR, clearance_at, kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
 
-DEEPEST = wp.constant(1.0)
-"""How deep in a collider a surfel is brought back, in spacings: deeper, its body is in it."""
-FAR = wp.constant(1.5)
-"""How many times its distance from a point a node must be clear of colliders for the point not to be in one; more than
-1 since the distances of molds are kept on grids."""
-
 WORTH_SPLITTING = 3000
 """Nodes whose motion takes longer to describe than it takes to wake a second thread."""
 MANY = 12_000
 """Surfels above which a second thread pays: waking it takes as long as 5,000 of them."""
-
-
-@wp.func
-def from_collider(colliders: Any, body: int, k: int, x: wp.vec3):
-    """Signed distance of x [spacings] from collider k, and the direction out of it in the collider's frame."""
-    row = body * colliders.count + k
-    p = colliders.turn[row] * (x + colliders.place[row])
-    d, n = signed_distance(colliders.kind[k], p, colliders.size[row], colliders.layout[k], colliders.values)
-    return d, n
-
-
-@wp.func
-def clearance_at(x: wp.vec3, colliders: Any, body: int):
-    """Signed distance of x [spacings] from the nearest collider."""
-    clearance = float(1.0e30)
-    k = int(0)
-    while k < colliders.count:
-        d, _n = from_collider(colliders, body, k, x)
-        clearance = wp.min(clearance, d)
-        k += 1
-    return clearance
 
 
 @wp.kernel
@@ -78,20 +51,6 @@ def describe_motion(
     )  # fmt: skip
 
 
-@wp.func
-def kept_out(x: wp.vec3, colliders: Any, body: int):
-    """Where a surfel at x [spacings] is shown that may have got into a collider: on the collider's surface. Nodes keep
-    clear of it by balls, between which the skin can dip in."""
-    shown = x
-    k = int(0)
-    while k < colliders.count:
-        d, n = from_collider(colliders, body, k, shown)
-        if d < 0.0 and d > -DEEPEST:
-            shown -= d * (wp.transpose(colliders.turn[body * colliders.count + k]) * n)
-        k += 1
-    return shown
-
-
 @wp.kernel
 def follow_nodes(
     first: int,
@@ -110,8 +69,8 @@ def follow_nodes(
     turned_b: wp.array(dtype=wp.vec3),
     normal: wp.array(dtype=wp.vec3),
 ):
-    """Where each surfel goes (M04 §5.1), about the body's origin [m]; its axes go with I + ∇u, its normal is their
-    cross product."""
+    """Where each surfel goes (M04 §5.1, physics 2.7), about the body's origin [m]; its axes go with I + ∇u, its normal
+    is their cross product."""
     s = first + wp.tid()
     entry = s * carriers
     end = entry + carriers
@@ -161,25 +120,6 @@ def take_as_rest(
     points[s] = per_unit * position[s] + offset
     rest_a[s] = per_unit * axis_a[s]
     rest_b[s] = per_unit * axis_b[s]
-
-
-@wp.kernel
-def keep_out(
-    first: int,
-    colliders: Any,
-    body: int,
-    unit: float,
-    position: wp.array(dtype=wp.vec3),
-    touches: wp.array(dtype=wp.int32),
-    mark: int,
-):
-    """Put surfels that have got into a collider onto its surface, and mark them."""
-    s = first + wp.tid()
-    x = position[s] / unit
-    y = kept_out(x, colliders, body)
-    if wp.length_sq(y - x) > 0.0:
-        position[s] = unit * y
-        touches[s] = mark
 
 
 class Carried(Discs):
@@ -243,17 +183,17 @@ class Carried(Discs):
         shape = DiscShape(*(state[name] for name in DiscShape._fields))
         return Carried(shape, Carriers(state["nodes"], state["shares"]), device)
 
-    def follow(self, model: PhyxelModel, body: int, unit: float, origin: Floats) -> None:
-        """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
-        self.origin = np.asarray(origin, np.float64).copy()
-        first_node, end_node = model.ranges[body]
-        count = end_node - first_node
+    def follow(self, motion: Motion) -> None:
+        """Go where the nodes around the surfels carry them."""
+        self.origin = motion.origin.copy()
+        first_node, end_node = motion.nodes
+        count, walls = end_node - first_node, [motion.walls.table, motion.walls.body]
         if len(self._motion) != count:
             self._motion = wp.empty(count, dtype=wp.mat44, device=self._device)
         dev.launch(
             describe_motion,
             count,
-            [first_node, model.matter.X, model.u, model.now.gradient, model.colliders, body, self._motion],
+            [first_node, motion.X, motion.u, motion.gradient, *walls, self._motion],
             self._device,
             split=count > WORTH_SPLITTING,
         )
@@ -262,7 +202,7 @@ class Carried(Discs):
             len(self),
             [
                 self._carriers, self._nodes, self._shares, self._points, self._axis_a, self._axis_b, self._motion,
-                model.colliders, body, unit, self.position, self.axis_a, self.axis_b, self.normal,
+                *walls, motion.unit, self.position, self.axis_a, self.axis_b, self.normal,
             ],
             self._device,
             split=len(self) > MANY,

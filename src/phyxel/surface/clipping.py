@@ -1,4 +1,4 @@
-"""Discs cut along a line: what is shown never bridges an open crack, nor sticks out of the solid.
+"""Discs cut along a line: what is shown never bridges an open crack, nor sticks out of the solid (physics 8.10).
 
 A disc p + s a + t b, s² + t² ≤ 1, is cut where a field f is zero. On so small a thing f is nearly linear: in the
 disc's own coordinates (s, t) a straight line cuts a circle, whatever the half axes are. The part where f > 0 is the

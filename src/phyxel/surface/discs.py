@@ -11,7 +11,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.mls.neighbours import mean_spacing
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 
 Floats = NDArray[np.floating]
 

@@ -1,4 +1,4 @@
-"""The faces of cracks: discs spread evenly over ψ1 = 0 where ψ2 < 0, inside the solid.
+"""The faces of cracks: discs spread evenly over ψ1 = 0 where ψ2 < 0, inside the solid (G04 §4.3, physics 8.10).
 
 Where they lie depends on ψ1 around them alone, so that a crack that grows on keeps the faces it has. Columns of a fixed
 hexagonal lattice are let down on the crack along whichever of thirteen directions is nearest to its normal, never more
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Crack
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 from phyxel.surface.clipping import Ellipses, Field, within
 from phyxel.surface.discs import OVERLAP
 

@@ -2,15 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.surface.skin import PressedSkin
+from phyxel.mls.neighbours import nearest
+from phyxel.points.normals import areas_of
+from phyxel.state import State
 
-if TYPE_CHECKING:
-    from phyxel.body import Body
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PressedSkin:
+    """A piece is what lies nearest to one node and looks about the same way: the two sides of a leaf, or of a sheet,
+    and the faces that meet at an edge, are pieces of their own."""
+
+    node: NDArray[np.int64]
+    """to which it belongs, shape (p,)"""
+    area: Floats
+    """A N: area times outward normal in the reference shape [m²], shape (p, 3)"""
+
+    @staticmethod
+    def found(
+        positions: NDArray[np.floating], normals: NDArray[np.floating], nodes: NDArray[np.floating]
+    ) -> PressedSkin:
+        """The skin that points (m, 3) with unit normals (m, 3) sample, of a body with nodes (n, 3), all in metres."""
+        _, index = nearest(positions, nodes, 1)
+        direction = np.rint(2 * normals).astype(np.int64) + 2  # unlike by more than 51° never share one
+        keys = np.ravel_multi_index((index[:, 0], *direction.T), (len(nodes), 5, 5, 5))
+        pieces, which = np.unique(keys, return_inverse=True)
+        area = summed(which, areas_of(positions)[:, None] * normals, len(pieces))
+        return PressedSkin((pieces // 5**3).astype(np.int64), area)
+
+    def moved(self, deformation: Floats) -> Floats:
+        """a n of all pieces when the nodes have the deformation gradient J (n, 3, 3), by Nanson's a n = |J| J⁻ᵀ A N
+        (physics 16.3)."""
+        J = deformation[self.node]
+        cofactor = np.stack([np.cross(J[:, k - 2], J[:, k - 1]) for k in range(3)], axis=1)
+        return np.einsum("pab,pb->pa", cofactor, self.area)
 
 
 class Hull:
@@ -19,32 +51,24 @@ class Hull:
     def __init__(self, skin: PressedSkin | None = None, found_at: int = -1) -> None:
         self._skin, self._found_at = skin, found_at
 
-    def skin(self, body: Body, moment: int) -> PressedSkin:
-        """The skin of a body as it was found at a moment, counted from 0 on, or -1 for that at birth."""
+    def skin(self, moment: int, find: Callable[[], PressedSkin]) -> PressedSkin:
+        """The skin as it was found at a moment, counted from 0 on, or -1 for that at birth."""
         if self._skin is None or self._found_at != moment:
-            self._skin, self._found_at = _found(body), moment
+            self._skin, self._found_at = find(), moment
         return self._skin
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """What a checkpoint keeps of it."""
         if self._skin is None:
             return {}
         return {"node": self._skin.node, "area": self._skin.area, "at": np.array(self._found_at)}
 
     @staticmethod
-    def restored(state: dict[str, NDArray[Any]]) -> Hull:
+    def restored(state: State) -> Hull:
         """From what `state` gave."""
         return Hull(PressedSkin(state["node"], state["area"]), int(state["at"])) if state else Hull()
 
 
-def _found(body: Body) -> PressedSkin:
-    if body.sheet is not None:
-        area, itself = body.unit**2 * body.sheet.areas[:, None] * body.ring.normals, np.arange(len(body.birth))
-        if not body.ring.is_open:
-            return PressedSkin(itself, area)
-        return PressedSkin(np.tile(itself, 2), np.concatenate([area, -area]))
-    if body.has_melted:
-        carried = body.surface.carried
-        return PressedSkin.found(carried.positions, carried.normals.astype(np.float64), body.positions)
-    assert body.cloud.normals is not None
-    return PressedSkin.found(body.placed_cloud(), body.cloud.normals.astype(np.float64) @ body.rotation.T, body.birth)
+def summed(owner: NDArray[np.integer], vectors: Floats, count: int) -> Floats:
+    """Sums of vectors (m, 3) by their owner (m,), shape (count, 3)."""
+    return np.stack([np.bincount(owner, part, count) for part in vectors.T], axis=1)

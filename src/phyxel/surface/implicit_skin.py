@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,attr-defined"
-"""The implicit skin of phyxels, L_I: where Blinn's field is S (M04 §5.2.1, eq. 28).
+"""The implicit skin of phyxels, L_I: where Blinn's field is S (M04 §5.2.1, eq. 28, physics 8.3).
 
     F(x) = Σ_i f_i(x),   f_i(x) = b e^(−a_i r²),   a_i = −B/R_i²,   b = S e^(−B),   B < 0
 
@@ -23,8 +23,9 @@ from phyxel import device as dev
 from phyxel.contact.table import table_type
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import grid_for
-from phyxel.surface.carried import Carried
+from phyxel.surface.discs import Discs
 from phyxel.surface.relief import NEARS, wall_at
+from phyxel.surface.walls import Walls
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -73,7 +74,7 @@ class Blobs:
 
 @wp.func
 def level_at(blobs: Blobs, x: wp.vec3):
-    """S and ∇S at a place."""
+    """S and ∇S at a place (physics 8.3)."""
     depth, inward = wall_at(x, blobs.walls, blobs.body)
     t = wp.clamp(-depth / NEARS, 0.0, 1.0)
     level = WET + (1.0 - WET) * t * t * (3.0 - 2.0 * t)
@@ -90,7 +91,7 @@ def field_at(blobs: Blobs, x: wp.vec3):
 
 @wp.func
 def blinn_at(blobs: Blobs, x: wp.vec3):
-    """F and ∇F at a place."""
+    """F and ∇F at a place (M04 eq. 28, physics 1.6)."""
     value = float(0.0)
     slope = wp.vec3()
     for i in wp.hash_grid_query(blobs.grid, x, blobs.reach):
@@ -301,9 +302,9 @@ class ImplicitSkin:
         """How far a point is looked for a place on the skin: twice the largest radius."""
         return 2 * float(self.radii.max())
 
-    def place(self, positions: Floats, walls: Any = None, body: int = 0) -> None:
+    def place(self, positions: Floats, walls: Walls | None = None) -> None:
         """Put the phyxels at (n, 3) places, between the colliders as a body of theirs sees them."""
-        self.blobs.walls, self.blobs.body = walls or Colliders(), body
+        self.blobs.walls, self.blobs.body = (Colliders(), 0) if walls is None else (walls.table, walls.body)
         self.blobs.at.assign(np.asarray(positions, np.float32))
         self._grid.build(self.blobs.at, self.blobs.reach)
         self.blobs.grid = self._grid.id
@@ -323,7 +324,7 @@ class ImplicitSkin:
         dev.launch(project_points, len(x), [self.blobs, self.farthest, x, onto, normal, found], self._device)
         return onto.numpy(), normal.numpy(), found.numpy() == 1
 
-    def hold(self, surfels: Carried, held: wp.array, limit: wp.array, unit: float) -> None:
+    def hold(self, surfels: Discs, held: wp.array, limit: wp.array, unit: float) -> None:
         """Bring those of carried surfels that are `held` (m,) back onto the skin, or mark them LOST there; `unit` [m]
         is the node spacing."""
         arrays = [held, limit, surfels.position, surfels.axis_a, surfels.axis_b, surfels.normal]

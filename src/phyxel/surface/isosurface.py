@@ -1,4 +1,5 @@
-"""A closed triangle mesh of the surface where a field is zero, by marching tetrahedra on a body-centred lattice.
+"""A closed triangle mesh of the surface where a field is zero, by marching tetrahedra on a body-centred lattice
+(physics 8.11).
 
 The lattice points are B·i for whole numbers i. Each cell of it is cut into the six tetrahedra of Kuhn, which go from
 its first corner to its last along the edges, one axis after the other. With the columns of B half the diagonals of a

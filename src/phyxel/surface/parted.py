@@ -1,4 +1,5 @@
-"""What is seen of a body with cracks: its own discs, cut where they reach across one, and the faces of the cracks."""
+"""What is seen of a body with cracks: its own discs, cut where they reach across one, and the faces of the cracks
+(physics 8.10)."""
 
 from __future__ import annotations
 

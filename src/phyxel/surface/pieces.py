@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Carried surfels as they are shown: in pieces where they are stretched, two as one where they are squeezed.
+"""Carried surfels as they are shown (physics 8.2): in pieces where they are stretched, two as one where squeezed.
 
 What is shown is worked out anew from the carried surfels every time. So it depends on the present shape alone: what is
 stretched and let go again is as it was, however often, and a checkpoint need not know of it.
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.cache import Once, anew
 from phyxel.mls.neighbours import nearest
-from phyxel.surface.carried import kept_out
 from phyxel.surface.discs import Discs, Rest
+from phyxel.surface.walls import kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The relief of a mold, L_C: surfels that have come to its wall lie on it, and look the way it does (M04 §5.2.3)."""
+"""The relief of a mold, L_C: surfels that have come to its wall lie on it, and look the way it does (M04 §5.2.3,
+physics 8.6)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.distances import GRID
 from phyxel.contact.mold import Mold
-from phyxel.surface.carried import from_collider
+from phyxel.surface.walls import Walls, from_collider
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -65,21 +66,15 @@ def find_walls(
         depth[s] = deep
 
 
-class Walls:
-    """The walls of all molds, as a body sees them, in node spacings about its origin."""
-
-    def __init__(self, colliders: Any, body: int, device: wp.Device) -> None:
-        self._colliders, self._body, self._device = colliders, body, device
-
-    def closest(self, points: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """Of (m, 3) points the nearest on a wall (m, 3), the way into it there (m, 3), and how deep the point is in it
-        (m,), negative on the free side; very much so where no wall is within NEARS. As exact as the grids are that keep
-        bodies off: a hundredth of the mold's size is resolved."""
-        x = wp.array(np.asarray(points, np.float32), dtype=wp.vec3, device=self._device)
-        foot, normal = wp.empty_like(x), wp.empty_like(x)
-        depth = wp.empty(len(x), dtype=float, device=self._device)
-        dev.launch(find_walls, len(x), [self._colliders, self._body, x, foot, normal, depth], self._device)
-        return foot.numpy(), normal.numpy(), depth.numpy()
+def closest_wall(walls: Walls, points: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Of (m, 3) points the nearest on the wall of a mold (m, 3), the way into it there (m, 3), and how deep the point
+    is in it (m,), negative on the free side; very much so where no wall is within NEARS. As exact as the grids are
+    that keep bodies off: a hundredth of the mold's size is resolved."""
+    device = walls.device
+    x = dev.as_vectors(points, device)
+    foot, normal, depth = wp.empty_like(x), wp.empty_like(x), wp.empty(len(x), dtype=float, device=device)
+    dev.launch(find_walls, len(x), [walls.table, walls.body, x, foot, normal, depth], device)
+    return foot.numpy(), normal.numpy(), depth.numpy()
 
 
 def cast(

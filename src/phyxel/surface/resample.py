@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Surfels put where there are too few, taken away where there are too many, and spread evenly (M04 §5.2.4)."""
+"""Surfels put where there are too few, taken away where there are too many, and spread evenly (M04 §5.2.4,
+physics 8.7)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import grid_for
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -1,4 +1,5 @@
-"""How the particles of a sheet carry what is seen of it: each one by itself, turned and stretched by those around it.
+"""How the particles of a sheet carry what is seen of it: each one by itself, turned and stretched by those around it
+(physics 8.9).
 
 A particle's own surfel goes where it goes, φ_i = 1. Its disc goes with the displacement of its ring, the corners of the
 faces that it belongs to, or its nearest if it has no faces. With t the way to one of them as seen along the normal n,
@@ -23,8 +24,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_functions import ShapeValues
-from phyxel.points.frames import tangents
+from phyxel.mls.shape_values import ShapeValues
+from phyxel.rotation import tangents
 from phyxel.surface.discs import disc_radii
 
 Floats = NDArray[np.floating]

@@ -9,21 +9,20 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.cache import Once, anew
-from phyxel.cracks.cracks import Cracks
+from phyxel.cracks.crack import Cracks
 from phyxel.mls.carry import Carriers
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.mls.visibility import Sees
-from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.state import unprefixed
 from phyxel.surface.blended import Blended
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, DiscShape, Rest
 from phyxel.surface.implicit_skin import ImplicitSkin
+from phyxel.surface.motion import Motion
 from phyxel.surface.parted import Parted
 from phyxel.surface.pieces import Pieces
-from phyxel.surface.relief import Walls
 from phyxel.surface.table import longest_axis, unit_vectors
-from phyxel.surface.woven import Displaced, Woven
+from phyxel.surface.woven import Woven
 
 Floats = NDArray[np.floating]
 
@@ -164,22 +163,20 @@ class Surfels:
         skin was pressed on."""
         return np.zeros(len(self), np.int32) if self._layers is None else self._layers
 
-    def follow(self, model: PhyxelModel | Displaced, body: int, unit: float, origin: Floats) -> None:
-        """Let what is seen go where the displacement field of a body carries it; `unit` and `origin` lead to metres."""
-        self.carry(model, body, unit, origin)
+    def follow(self, motion: Motion) -> None:
+        """Let the surfels that are seen go where the body's nodes carry them; those of a body that flows onto its
+        implicit skin and the walls of molds, where they belong there."""
+        self.carry(motion)
         if self.blend is None:
-            self.shown = self._pieces.shown(self._carried, model.colliders, body, unit)
-
-    def finish(self, skin: ImplicitSkin, walls: Walls, model: PhyxelModel, body: int, unit: float) -> None:
-        """Bring what was carried onto the implicit skin and the walls of molds, where it belongs there."""
-        if self.blend is not None:
-            self.blend.finish(skin, walls, model, body, unit)
+            self.shown = self._pieces.shown(self._carried, motion.walls.table, motion.walls.body, motion.unit)
+        elif motion.skin is not None:
+            self.blend.finish(motion.skin(), motion.walls, motion.unit)
             self.shown, self._layers = self.blend.visible()
 
-    def carry(self, model: PhyxelModel | Displaced, body: int, unit: float, origin: Floats) -> None:
+    def carry(self, motion: Motion) -> None:
         """Let all surfels go there, seen or not."""
         for surfels in self._all():
-            surfels.follow(model, body, unit, origin)
+            surfels.follow(motion)
 
     def absorb(self, unit: float, origin: Floats) -> None:
         """Where all surfels are becomes their reference shape, in units of `unit` [m] about `origin` [m]."""

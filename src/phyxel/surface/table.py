@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.points.frames import tangents
+from phyxel.rotation import tangents
 from phyxel.surface.discs import OVERLAP, DiscShape
 
 Floats = NDArray[np.float32]

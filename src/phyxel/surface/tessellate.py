@@ -19,8 +19,8 @@ from phyxel.errors import PhyxelError
 from phyxel.mls.neighbours import mean_spacing, nearest
 from phyxel.points.cloud import BuiltInShape, PointCloud
 from phyxel.points.sampling import SAME_FACE, project, settle, unit
+from phyxel.surface.hull import summed
 from phyxel.surface.isosurface import isosurface
-from phyxel.surface.skin import summed
 
 Floats = NDArray[np.floating]
 Indices = NDArray[np.int64]
@@ -45,7 +45,7 @@ def tessellated(cloud: PointCloud) -> PointCloud:
     until they lie evenly, and a few may be missing."""
     shape, points = cloud.shape, np.asarray(cloud.positions, np.float64)
     assert shape is not None
-    skin, kept = _Skin(shape, points), _uncrowded(points)
+    skin, kept = _ShapeSkin(shape, points), _uncrowded(points)
     for _ in range(MOST_ROUNDS):
         faces = skin.cells(points[kept])
         bad = _improper(faces, len(kept))
@@ -90,7 +90,7 @@ def _evened(shape: BuiltInShape, x: Floats, faces: Indices) -> tuple[Floats, Flo
     return x, unit(shape.gradient(x)), faces
 
 
-class _Skin:
+class _ShapeSkin:
     """A fine mesh of a shape."""
 
     def __init__(self, shape: BuiltInShape, points: Floats) -> None:

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Where a body splits or merges: phyxels that come to lie at its boundary, or no longer do (M04 §5.2.2).
+"""Where a body splits or merges: phyxels that come to lie at its boundary, or no longer do (M04 §5.2.2, physics 8.4).
 
     P_i = 1 − det C_i / (tr C_i / 3)³,   C_i covariance of the phyxels that i feels     (M04 eq. 29)
 
@@ -8,16 +8,14 @@ is 0 in the middle of a body, 0.34 at a face, 1 in a sheet.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-
-if TYPE_CHECKING:
-    from phyxel.models.phyxel.model import PhyxelModel
+from phyxel.mls.neighbours import Neighbourhood
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -33,7 +31,8 @@ def find_outside(
     party: wp.array(dtype=wp.int32),
     outside: wp.array(dtype=float),
 ):
-    """P_i (M04 eq. 29) among the phyxels of one party; 1 for a phyxel that feels fewer than three others."""
+    """P_i (M04 eq. 29, physics 8.4) among the phyxels of one party; 1 for a phyxel that feels fewer than three
+    others."""
     i = first + wp.tid()
     here = X[i]
     n = float(1.0)
@@ -57,12 +56,13 @@ def find_outside(
         outside[i] = wp.clamp(1.0 - wp.determinant(C) / (mean * mean * mean), 0.0, 1.0)
 
 
-def outside_probability(model: PhyxelModel, apart: bool = False) -> NDArray[np.float32]:
-    """P of all phyxels in their reference shape, (n,); `apart`: as if every body were alone."""
-    body = np.repeat(np.arange(len(model.ranges)), [high - low for low, high in model.ranges])
-    party = wp.array(body.astype(np.int32) if apart else np.zeros(len(model), np.int32), device=model.device)
-    outside = wp.empty(len(model), dtype=float, device=model.device)
-    near = model.matter.near
-    inputs = [near.start, near.count, near.stride, near.index, model.matter.X, party, outside]
-    dev.launch(find_outside, len(model), inputs, model.device)
+def outside_probability(
+    X: wp.array, near: Neighbourhood, party: NDArray[np.integer] | None = None
+) -> NDArray[np.float32]:
+    """P of phyxels at X among their neighbours, (n,); with a `party` of each (n,), as if every party were alone."""
+    n, device = len(X), X.device
+    parties = wp.array(np.zeros(n, np.int32) if party is None else party.astype(np.int32), device=device)
+    outside = wp.empty(n, dtype=float, device=device)
+    lists = [near.start, near.count, near.stride, near.index]
+    dev.launch(find_outside, n, [*lists, X, parties, outside], device)
     return outside.numpy()

@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""What the zombies, the surfels that are never resampled, say of places near them (M04 §5.2.5)."""
+"""What the zombies, the surfels that are never resampled, say of places near them (M04 §5.2.5,
+physics 8.8)."""
 
 from __future__ import annotations
 

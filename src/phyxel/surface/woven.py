@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Surfels that go where shape functions carry them: x = X + Σ φ_I(X) u_I, exactly.
+"""Surfels that go where shape functions carry them: x = X + Σ φ_I(X) u_I, exactly (physics 8.1).
 
 A half axis a goes with F = I + Σ u_I ⊗ ∇φ_I, so F a = a + Σ (a·∇φ_I) u_I: with φ_I, a·∇φ_I and b·∇φ_I as its three
 weights a pair needs neither F nor ∇φ. Surfels are taken in blocks of neighbours, who share most of their nodes: a
@@ -10,7 +10,7 @@ surfel. Weights are read once and nothing else is of their size: memory is what 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -22,9 +22,10 @@ from phyxel.cache import Once, anew
 from phyxel.contact.table import table_type
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import curve_order, nearest
-from phyxel.mls.shape_functions import ShapeValues
-from phyxel.surface.carried import FAR, clearance_at, kept_out
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.surface.discs import Discs, DiscShape
+from phyxel.surface.motion import Motion
+from phyxel.surface.walls import FAR, Walls, clearance_at, kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -42,18 +43,6 @@ LOOKING, WEAVING = 0.2, 1.3
 
 Colliders = table_type(wp.float32)
 mat94 = wp.types.matrix((9, 4), wp.float32)
-
-
-class Displaced(Protocol):
-    """What moves a body's nodes, and what the body meets."""
-
-    @property
-    def u(self) -> wp.array:
-        """nodal coefficients u_I in the body's units, shape (n,) of vec3"""
-
-    @property
-    def colliders(self) -> Any:
-        """the table of colliders"""
 
 
 @wp.struct
@@ -136,8 +125,8 @@ def put(
 def sums_abreast(
     begin: int, end: int, node: wp.array(dtype=wp.int32), weights: wp.array(dtype=float), u: wp.array(dtype=wp.vec3)
 ) -> mat94:
-    """Σ φ_I u_I, Σ (a·∇φ_I) u_I and Σ (b·∇φ_I) u_I of four surfels, one in each column. In C: what Warp's own matrices
-    become depends on what is done with them afterwards, and is twice as slow here."""
+    """Σ φ_I u_I, Σ (a·∇φ_I) u_I and Σ (b·∇φ_I) u_I of four surfels (physics 8.1), one in each column. In C: what Warp's
+    own matrices become depends on what is done with them afterwards, and is twice as slow here."""
 
 
 @wp.kernel
@@ -213,20 +202,20 @@ class Woven(Discs):
         self._around: tuple[Any, int, float] = (None, 0, 0.0)
         """for which colliders, body and unit the program is"""
 
-    def follow(self, model: Displaced, body: int, unit: float, origin: Floats) -> None:
-        """Go where the displacement field of a body carries the surfels; `unit` and `origin` lead to metres."""
-        self.origin = np.asarray(origin, np.float64).copy()
-        colliders = model.colliders
-        if self._around[0] is not colliders or self._around[1:] != (body, unit):
-            self._around = colliders, body, unit
-            self._program = dev.Program(self._launches(colliders, body, unit), self._device)
-        wp.copy(self._u, model.u)
+    def follow(self, motion: Motion) -> None:
+        """Go where the shape functions carry the surfels."""
+        self.origin = motion.origin.copy()
+        walls = motion.walls
+        if self._around[0] is not walls.table or self._around[1:] != (walls.body, motion.unit):
+            self._around = walls.table, walls.body, motion.unit
+            self._program = dev.Program(self._launches(walls, motion.unit), self._device)
+        wp.copy(self._u, motion.u)
         self._program.run()
 
-    def _launches(self, colliders: Any, body: int, unit: float) -> list[dev.Launch]:
-        looked = [self._X, self._u, colliders, body, self._clear]
+    def _launches(self, walls: Walls, unit: float) -> list[dev.Launch]:
+        looked = [self._X, self._u, walls.table, walls.body, self._clear]
         look = dev.Launch(look_for_colliders, len(self._X), looked, LOOKING)
-        inputs = [self._loom, self._u, self._clear, colliders, body, unit, self._shown]
+        inputs = [self._loom, self._u, self._clear, walls.table, walls.body, unit, self._shown]
         if self._device.is_cuda:
             return [look, dev.Launch(weave_apart, len(self._loom.surfel), [self._width, *inputs])]
         return [look, dev.Launch(weave_abreast, len(self._loom.home), inputs, WEAVING)]

@@ -67,9 +67,8 @@ def view(
 def save(what: str, path: Path, device: str | None = None, report: Callable[[str], None] = print) -> None:
     """Write a finished run as one HTML file that plays it in any browser, without a server."""
     from phyxel.view.opened import opened
+    from phyxel.view.page_files import page_files, saved_html
     from phyxel.view.playback import recording_of
-    from phyxel.view.saved import saved_html
-    from phyxel.view.template import page_files
 
     check_suffix(path, (".html", ".htm"))
     folder = opened(what)
@@ -104,8 +103,8 @@ def _has_browser() -> bool:
 
 @contextmanager
 def modules_set_aside() -> Iterator[None]:
-    """Inside, the search for what nobody has any more leaves out all that is there already: the old world is found in
-    some milliseconds when a new one is built, not in a third of a second."""
+    """Inside, garbage collection leaves out all objects that are there already: when a new world is built, the old one
+    is found in some milliseconds, not in a third of a second."""
     gc.collect()
     gc.freeze()
     try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from phyxel.errors import PhyxelError
+from phyxel.scene.tables import ModelName
 
 LONGEST = 4096
 """Characters of the longest message a page may send."""
@@ -118,7 +119,7 @@ class Numbers(Command):
     numbers: Annotated[dict[Name, Number | None], Field(min_length=1, max_length=30)]
 
 
-class Preset(Command):
+class PresetChoice(Command):
     do: Literal["preset"]
     body: Name
     name: Name
@@ -127,7 +128,7 @@ class Preset(Command):
 class Model(Command):
     do: Literal["model"]
     body: Name
-    model: Literal["phyxel", "galerkin", "modal", "particles"]
+    model: ModelName
     nodes: Annotated[int, Field(ge=8, le=200_000, strict=True)] | None = None
 
 
@@ -177,7 +178,7 @@ class Seen(Command):
 
 
 AnyCommand = (
-    Grab | Pull | LetGo | Pin | PushAway | Cut | Drop | Plain | Switch | Speed | Numbers | Preset | Model | Heat
+    Grab | Pull | LetGo | Pin | PushAway | Cut | Drop | Plain | Switch | Speed | Numbers | PresetChoice | Model | Heat
     | Gravity | Show | Slice | Seek | Seen
 )  # fmt: skip
 _KINDS: TypeAdapter[Any] = TypeAdapter(Annotated[AnyCommand, Field(discriminator="do")])
@@ -202,3 +203,33 @@ def _understood(validate: Callable[[Any], Command], given: Any) -> Command:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(step) for step in first["loc"])
         raise PhyxelError(f"command{f' {place[:80]}' if place else ''}: {first['msg'][:200]}") from None
+
+
+Asked = tuple[int, Command | str]
+
+
+def coalesced(waiting: Iterable[Asked]) -> list[Asked]:
+    """The same commands, but one for many of a kind that a page sent in a row, such as where the pointer went."""
+    kept: list[Asked] = []
+    last: dict[int, int] = {}
+    """where the last of each page is"""
+    for page, asked in waiting:
+        if page in last and (both := _merged(kept[last[page]][1], asked)) is not None:
+            kept[last[page]] = page, both
+        else:
+            last[page] = len(kept)
+            kept.append((page, asked))
+    return kept
+
+
+def _merged(one: Command | str, other: Command | str) -> Command | None:
+    """One command that does what two in a row do, if there is one."""
+    if isinstance(one, Numbers) and isinstance(other, Numbers) and one.body == other.body:
+        return other.model_copy(update={"numbers": one.numbers | other.numbers})
+    if isinstance(one, Show) and isinstance(other, Show):
+        return other.model_copy(update={k: v for k, v in one if getattr(other, k) is None})
+    if isinstance(other, Pull | PushAway | Speed | Gravity | Slice) and type(one) is type(other):
+        return other
+    if isinstance(one, Plain) and isinstance(other, Plain) and one.do == other.do in ("restart", "reset"):
+        return other
+    return None

@@ -170,7 +170,7 @@ def record_of(x: wp.vec3, a: wp.vec3, b: wp.vec3, n: wp.vec3, value: float, scal
     along = a1 * a1 + b1 * b1 - a2 * a2 - b2 * b2
     across = 2.0 * (a1 * a2 + b1 * b2)
     apart = wp.sqrt(along * along + across * across)
-    # The half axes have the determinant of a and b as their product: no difference of what is nearly the same.
+    # The half axes have the determinant of a and b as their product: no difference of nearly equal numbers.
     area = (a1 * b2 - a2 * b1) * per_square
     major = log2_above(wp.max(0.5 * per_square * (mean + apart), LEAST))
     minor = log2_above(wp.max(area * area, LEAST * LEAST)) - (major - TOO_LARGE)

@@ -14,7 +14,7 @@ from phyxel.contact.colliders import Collider
 from phyxel.device import as_vectors
 from phyxel.export.follow import keeps_its_shape
 from phyxel.export.meshes import mesh_of
-from phyxel.render.stage import collider_discs
+from phyxel.render.collider_discs import collider_discs
 from phyxel.surface.discs import Discs
 from phyxel.view.encode import Encoded, Encoder
 from phyxel.view.messages import Blob, DrawnThing

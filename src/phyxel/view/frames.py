@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import CheckpointError, LoadError, PhyxelError
-from phyxel.points.frames import tangents
 from phyxel.points.ply import read_ply
+from phyxel.rotation import tangents
 from phyxel.scene import Scene
 from phyxel.surface.discs import Discs, disc_radii
 from phyxel.view.encode import Encoder

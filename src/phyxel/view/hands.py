@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError
-from phyxel.scene.body_tables import CutPart, EventPart, HoldPart, PushPart
+from phyxel.scene.body_tables import CutPart, HoldPart
+from phyxel.scene.event_tables import EventPart, PushPart
 from phyxel.scene.performance import Performance
 from phyxel.view import commands as do
 from phyxel.view.journal import Journal, Trail
@@ -25,8 +26,8 @@ from phyxel.world import World
 Floats = NDArray[np.float64]
 
 FASTEST_BY_SOUND, FASTEST_BY_SIZE = 0.5, 15.0
-"""Speed at which a hand pulls at most, over that of sound in a bar of the body, √(E/ρ), and in sizes a second: what is
-jerked faster is crushed before the rest of the body has heard of it."""
+"""Speed at which a hand pulls at most, over that of sound in a bar of the body, √(E/ρ), and in sizes a second: nodes
+jerked faster are crushed before the rest of the body has heard of it."""
 LAG = 0.03
 """Time in which a hand gets 63 % of the way to the pointer [s]."""
 CORRECTED = 6.0
@@ -34,7 +35,7 @@ CORRECTED = 6.0
 FARTHEST_OFF = 0.15
 """How much of that it makes up for at most, in sizes."""
 PUSH = 3.0
-"""A push over the weight of what is pushed, unless it is told."""
+"""A push over the weight of the body, unless it is told."""
 STROKES = 25
 """Rays along the stroke of a cut."""
 
@@ -147,7 +148,7 @@ class Hands:
                 grab.trail.to(self.world.next_tick, grab.gone)
 
     def correct(self) -> None:
-        """Where the pointer rests, the surfel is to be at it: what is held are nodes around, and it hangs from them."""
+        """Where the pointer rests, bring the surfel to it: nodes around are held, and the surfel hangs from them."""
         dt, self._corrected = self.world.time - self._corrected, self.world.time
         for grab in self._grabs.values():
             hit, size = grab.hit, size_of(grab.hit.body)
@@ -192,7 +193,7 @@ class Hands:
         self._pins[hit.body.name, name] = hit.place
 
     def _pin_at(self, ray: Ray, hit: Hit | None) -> tuple[str, str] | None:
-        """The pin that a ray meets, if it is not far behind what is hit."""
+        """The pin that a ray meets, if it is not far behind the surface that is hit."""
         if not self._pins:
             return None
         along, beside = ray.distances(np.array(list(self._pins.values())))

@@ -18,7 +18,8 @@ import numpy as np
 from phyxel.body.holds import OpenPath
 from phyxel.region import Vector
 from phyxel.scene import Scene
-from phyxel.scene.body_tables import EventPart, HoldPart, KeyPart
+from phyxel.scene.body_tables import HoldPart, KeyPart
+from phyxel.scene.event_tables import EventPart
 from phyxel.scene.performance import Performance
 from phyxel.scene.tables import Triple
 from phyxel.world import World
@@ -111,7 +112,7 @@ class Journal:
         for part in (*table["body"], *table.get("collider", [])):
             if "file" in part:
                 part["file"] = str((self._scene.folder / Path(part["file"]).expanduser()).resolve())
-        return f"{_heading(self._scene.name, len(events))}\n{_document(table)}"
+        return f"{_heading(self._scene.name, len(events))}\n{document(table)}"
 
 
 def _only_rate(events: list[EventPart]) -> int | None:
@@ -140,7 +141,7 @@ def _heading(name: str, count: int) -> str:
 # TOML as a person would write it: short tables and lists on one line
 
 
-def _document(table: Mapping[str, Any]) -> str:
+def document(table: Mapping[str, Any]) -> str:
     """A TOML document of a table whose own tables and lists of tables stand under headings."""
     lines, below = [], []
     for key, value in table.items():

@@ -1,118 +1,45 @@
-"""A world that runs while pages look at it and lay hands on it: one thread owns it, and hears of pages by a queue."""
+"""The thread that owns a live world, and the queue by which it hears of pages."""
 
 from __future__ import annotations
 
-import base64
-import gc
 import queue
 import threading
 import time
-import traceback
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
 
-from phyxel import device as dev
-from phyxel.body import Body
-from phyxel.body.checks import CHOICES
-from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.material.material import PRESETS
-from phyxel.material.membrane import MEMBRANES
 from phyxel.scene import Scene
-from phyxel.scene.body_tables import MaterialPart, MeltPart, SolidifyPart
-from phyxel.scene.performance import Performance
-from phyxel.view import commands as do
-from phyxel.view.about import UNITS, about_bodies, part_of
-from phyxel.view.changes import with_content, with_material, with_model
-from phyxel.view.hands import Hands
-from phyxel.view.journal import Journal
-from phyxel.view.messages import Snapshot
-from phyxel.view.pace import PERIOD, Pace, rate_for
-from phyxel.view.snapshots import Snapshots
+from phyxel.view.commands import Asked, Command, coalesced
+from phyxel.view.live_world import Audience, LiveWorld
 from phyxel.world import World
 
-NUMBERS_EVERY, NUMBERS_SHARE = 0.1, 0.05
-"""Wall time between two messages with numbers [s], and what share of it they may take: volumes are costly to find."""
 LISTENS = 0.05
 """Wall time for which a world that stands still waits for commands [s]."""
 MOST_WAITING = 5000
 """Commands; of pages that send more than the world can hear, some are lost."""
-PLAIN: dict[str, Any] = {"field": None, "mode": "surface", "plane": None, "surface": "auto"}
-"""What is shown of bodies at first, in the words of `Snapshots.show`."""
-SMOOTHING = 0.1
-"""Share of the newest in what is told of milliseconds."""
-
-
-class Audience(Protocol):
-    """What carries words and pictures to the pages; asked from any thread."""
-
-    sending: float
-    """[ms] that making and sending a frame takes"""
-
-    @property
-    def pages(self) -> Sequence[int]: ...
-
-    def publish(self, snapshot: Snapshot, heard: dict[int, int]) -> None: ...
-
-    def tell(self, message: dict[str, Any], page: int | None = None) -> None: ...
-
-
-@dataclass
-class Play:
-    """A scene being played, with all that belongs to this playing of it."""
-
-    performance: Performance
-    journal: Journal
-    hands: Hands
-    sight: Snapshots
-    camera: dict[str, Any]
-    """the first"""
-    volume: float
-    """of all bodies at first [m³]"""
-
-    @staticmethod
-    def of(scene: Scene, device: str | None) -> Play:
-        performance = scene.performance(device)
-        journal, world = Journal(scene), performance.world
-        volume = sum(body.diagnostics()["volume"] for body in world.bodies)
-        sight = Snapshots(performance)
-        return Play(performance, journal, Hands(performance, journal), sight, sight.camera(), volume)
 
 
 class Live:
     """The live world of a scene. `start` and `stop` it; `joined`, `ask` and `gone` may be called from any thread."""
 
     def __init__(self, scene: Scene, hub: Audience, device: str | None = None) -> None:
-        self._opened = self._scene = scene
-        """as it was opened, and with what panels changed since: what reset and restart go back to"""
-        self._hub, self._device = hub, device
-        self._waiting: queue.SimpleQueue[tuple[int, do.Command | str]] = queue.SimpleQueue()
+        self.live_world = LiveWorld(scene, hub, device)
+        self._waiting: queue.SimpleQueue[Asked] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="phyxel-world", daemon=True)
         self._stopping = threading.Event()
-        self._play: Play | None = None
-        self._blown: str | None = None
-        """why the world has stopped"""
-        self._paused, self._speed = False, 1.0
-        self._watched = False
-        """whether there was ever a page: nobody should miss the beginning"""
-        self._shown = dict(PLAIN)
-        self._pace = Pace()
-        self._heard: dict[int, int] = {}
-        """number of the last command heard, by page"""
-        self._frame = 0
-        self._changed = True
-        """whether there is something new to be seen"""
-        self._took: dict[str, float] = {"physics": 0.0, "surface": 0.0, "encoding": 0.0}
-        """[ms]"""
-        self._numbers_due = 0.0
-        """when pages are told numbers next"""
 
     @property
     def world(self) -> World | None:
-        """What is played now; nothing while the first is being built. Its thread goes on with it."""
-        return None if self._play is None else self._play.performance.world
+        """The world that is played now; none while the first is being built. Its thread goes on with it."""
+        return self.live_world.world
 
-    # For other threads
+    @property
+    def running(self) -> bool:
+        """Whether its thread has begun and not ended."""
+        return self._thread.is_alive()
+
+    @property
+    def waiting(self) -> int:
+        """Commands that are still to be heard."""
+        return self._waiting.qsize()
 
     def start(self) -> None:
         """Build the world and let it run, in a thread of its own."""
@@ -128,10 +55,10 @@ class Live:
         """A page was opened."""
         self._waiting.put((page, "joined"))
 
-    def ask(self, page: int, command: do.Command) -> None:
+    def ask(self, page: int, command: Command) -> None:
         """A page asks for something."""
-        if self._waiting.qsize() > MOST_WAITING:
-            self._notice("too many commands are waiting; this one is lost", page)
+        if self.waiting > MOST_WAITING:
+            self.live_world.notice("too many commands are waiting; this one is lost", page)
         else:
             self._waiting.put((page, command))
 
@@ -139,369 +66,22 @@ class Live:
         """A page was closed."""
         self._waiting.put((page, "gone"))
 
-    # The thread
-
     def _run(self) -> None:
-        self._build(self._opened)
+        live = self.live_world
+        live.build(live.opened)
         while not self._stopping.is_set():
-            self._hear()
-            if self._play is not None:
-                self._go_on(self._play)
-            if self._runs:
-                time.sleep(self._pace.pause())
+            for page, asked in coalesced(self._heard()):
+                live.obey(page, asked)
+            live.go_on()
+            if live.runs:
+                time.sleep(live.pace.pause())
 
-    @property
-    def _runs(self) -> bool:
-        return self._play is not None and self._watched and not self._paused and self._blown is None
-
-    def _go_on(self, play: Play) -> None:
-        """One update."""
-        if self._runs:
-            self._guarded(self._advance, play)
-        else:
-            self._pace.rest()
-        if self._changed and self._blown is None:
-            self._guarded(self._show_all, play)
-        began = self._pace.clock()
-        if began > self._numbers_due and self._blown is None:
-            self._guarded(self._tell_numbers, play)
-            took = self._pace.clock() - began
-            self._numbers_due = began + max(NUMBERS_EVERY, took / NUMBERS_SHARE)
-
-    def _guarded(self, stage: Any, play: Play) -> None:
-        """Do a stage of an update. What goes wrong there is the end of this world, but not of its pages."""
+    def _heard(self) -> list[Asked]:
+        """All that pages have asked for since the last update; a world that stands still waits a little for it."""
+        heard = []
         try:
-            stage(play)
-        except Exception as error:
-            if not isinstance(error, PhyxelError):
-                traceback.print_exc()
-            self._blown = str(error) or type(error).__name__
-            self._hub.tell({"kind": "blown", "text": self._blown})
-
-    def _advance(self, play: Play) -> None:
-        world, pace = play.performance.world, self._pace
-        began, start = pace.clock(), world.time
-        for _ in range(pace.ticks(world.rate or 60, self._speed)):
-            self._tick(play)
-            if not pace.ticked():
-                break
-        pace.lived(world.time - start)
-        self._note("physics", began)
-
-    def _tick(self, play: Play) -> None:
-        play.hands.follow()
-        play.performance.world.tick()
-        self._changed = True
-
-    def _show_all(self, play: Play) -> None:
-        """Let surfaces follow, and show them to the pages."""
-        self._changed = False
-        world, began = play.performance.world, self._pace.clock()
-        for body in world.bodies:
-            _ = body.surface
-        world.synchronize()
-        play.hands.correct()
-        self._note("surface", began)
-        began = self._pace.clock()
-        self._frame += 1
-        snapshot = play.sight.snapshot(self._frame, play.hands.pins, play.hands.grabs)
-        self._note("encoding", began)
-        self._hub.publish(snapshot, dict(self._heard))
-
-    def _note(self, stage: str, began: float) -> None:
-        spent = 1e3 * (self._pace.clock() - began)
-        self._took[stage] += SMOOTHING * (spent - self._took[stage])
-
-    # What pages hear
-
-    def _notice(self, text: str, page: int | None = None, level: str = "error") -> None:
-        self._hub.tell({"kind": "notice", "level": level, "text": text}, page)
-
-    def _tell_scene(self, page: int | None = None) -> None:
-        """All about the scene, to one page or all."""
-        play = self._play
-        if play is None:
-            return
-        scene, plane = play.performance.scene, self._shown["plane"]
-        message = {
-            "kind": "scene",
-            "mode": "live",
-            "name": scene.name,
-            "title": scene.content.title,
-            "bodies": about_bodies(play.performance.world),
-            "gravity": play.performance.world.gravity.tolist(),
-            "paused": self._paused,
-            "speed": self._speed,
-            "shown": {**self._shown, "plane": plane and {"normal": plane[0], "place": plane[1]}},
-            "recording": False,
-            "camera": play.camera,
-            "models": list(CHOICES["model"]),
-            "fields": play.sight.fields(),
-            "units": {name: list(entry) for name, entry in UNITS.items()},
-        }
-        self._hub.tell(message, page)
-
-    def _tell_numbers(self, play: Play) -> None:
-        world = play.performance.world
-        parts = [body.diagnostics() for body in world.bodies]
-        sums = {name: sum(part[name] for part in parts) for name in ("kinetic", "elastic", "potential", "volume")}
-        sums["volume"] = sums["volume"] / play.volume if play.volume else 1.0
-        self._hub.tell(
-            {
-                "kind": "numbers",
-                "time": world.time,
-                "pace": self._pace.pace,
-                "updates": self._pace.updates,
-                "milliseconds": {**self._took, "sending": self._hub.sending},
-                "surfels": sum(len(body.surfels) for body in world.bodies),
-                "pages": len(self._hub.pages),
-                **sums,
-            }
-        )
-
-    # What pages ask for
-
-    def _hear(self) -> None:
-        """Do all that pages have asked for since, between two ticks; wait a little if there is nothing else to do."""
-        waiting = []
-        try:
-            waiting.append(self._waiting.get(not self._runs, LISTENS))
+            heard.append(self._waiting.get(not self.live_world.runs, LISTENS))
             while True:
-                waiting.append(self._waiting.get_nowait())
+                heard.append(self._waiting.get_nowait())
         except queue.Empty:
-            pass
-        for page, asked in coalesced(waiting):
-            self._obey(page, asked)
-
-    def _obey(self, page: int, asked: do.Command | str) -> None:
-        """Do what was asked, or tell the page why not."""
-        name = asked if isinstance(asked, str) else asked.do
-        self._watched = True
-        try:
-            getattr(self, f"_do_{name}", self._refuse)(page, asked)
-        except PhyxelError as error:
-            self._notice(str(error), page)
-        except Exception as error:
-            traceback.print_exc()
-            self._notice(f"{name}: {type(error).__name__}: {error}", page)
-        if isinstance(asked, do.Command):
-            self._heard[page] = max(asked.n, self._heard.get(page, 0))
-        self._changed = True
-
-    def _refuse(self, page: int, asked: do.Command | str) -> None:
-        raise PhyxelError(f"{getattr(asked, 'do', asked)}: a live world cannot do this")
-
-    @property
-    def _playing(self) -> Play:
-        """What is played, unless it has come to an end."""
-        if self._play is None or self._blown is not None:
-            raise PhyxelError("the world has stopped; restart or reset it")
-        return self._play
-
-    def _do_joined(self, page: int, asked: str) -> None:
-        try:
-            self._tell_scene(page)
-        finally:  # a broken world may be beyond description
-            if self._blown is not None:
-                self._hub.tell({"kind": "blown", "text": self._blown}, page)
-
-    def _do_gone(self, page: int, asked: str) -> None:
-        self._heard.pop(page, None)
-        if self._play is not None and self._blown is None:
-            self._play.hands.gone(page)
-
-    # Hands
-
-    def _do_grab(self, page: int, asked: do.Grab) -> None:
-        self._hub.tell(self._playing.hands.grab(page, asked), page)
-
-    def _do_pull(self, page: int, asked: do.Pull) -> None:
-        self._playing.hands.pull(page, asked)
-
-    def _do_let_go(self, page: int, asked: do.LetGo) -> None:
-        self._playing.hands.let_go(page, asked.pin)
-
-    def _do_pin(self, page: int, asked: do.Pin) -> None:
-        self._playing.hands.pin(asked)
-
-    def _do_unpin(self, page: int, asked: do.Plain) -> None:
-        self._playing.hands.unpin()
-
-    def _do_push(self, page: int, asked: do.PushAway) -> None:
-        self._playing.hands.push(page, asked)
-
-    def _do_stop_push(self, page: int, asked: do.Plain) -> None:
-        self._playing.hands.stop_push(page)
-
-    def _do_cut(self, page: int, asked: do.Cut) -> None:
-        self._playing.hands.cut(asked)
-        self._tell_scene()
-
-    def _do_drop(self, page: int, asked: do.Drop) -> None:
-        self._playing.hands.drop(asked.body)
-
-    # Time
-
-    def _do_pause(self, page: int, asked: do.Switch) -> None:
-        self._paused = asked.on
-        self._tell_scene()
-
-    def _do_step(self, page: int, asked: do.Plain) -> None:
-        """As much as one update would bring, and stand still."""
-        play = self._playing
-        if not self._paused:
-            self._paused = True
-            self._tell_scene()
-        for _ in range(max(round((play.performance.world.rate or 60) * self._speed * PERIOD), 1)):
-            if self._blown is None:
-                self._guarded(self._tick, play)
-
-    def _do_speed(self, page: int, asked: do.Speed) -> None:
-        self._speed = asked.factor
-        self._choose_rate(self._playing)
-        self._tell_scene()
-
-    def _choose_rate(self, play: Play) -> None:
-        world = play.performance.world
-        if (rate := rate_for(world, self._speed)) != world.rate:
-            play.hands.happen(rate=rate)
-
-    # What bodies are made of
-
-    def _do_material(self, page: int, asked: do.Numbers) -> None:
-        self._remake(asked.body, part_of(asked.numbers))
-
-    def _do_preset(self, page: int, asked: do.Preset) -> None:
-        if asked.name not in (*PRESETS, *MEMBRANES):
-            raise PhyxelError(f'preset "{asked.name}": not known{did_you_mean(asked.name, (*PRESETS, *MEMBRANES))}')
-        self._remake(asked.body, MaterialPart(preset=asked.name))
-
-    def _remake(self, name: str, material: MaterialPart) -> None:
-        """Let a body, all pieces of it, be of another material, also after a restart."""
-        play = self._playing
-        for body in self._pieces(play, name):
-            play.hands.happen(body=body.name, material=material)
-        self._scene = with_material(self._scene, name, material)
-        self._choose_rate(play)
-        self._tell_scene()
-
-    def _do_melt(self, page: int, asked: do.Heat) -> None:
-        self._heat(asked.body, melt=MeltPart())
-
-    def _do_solidify(self, page: int, asked: do.Heat) -> None:
-        self._heat(asked.body, solidify=SolidifyPart())
-
-    def _heat(self, name: str, **what: Any) -> None:
-        play = self._playing
-        for body in self._pieces(play, name):
-            play.hands.happen(body=body.name, **what)
-        self._choose_rate(play)
-        self._tell_scene()
-
-    def _pieces(self, play: Play, name: str) -> list[Body]:
-        pieces = [body for body in play.performance.world.bodies if name in (body.whole, body.name)]
-        if not pieces:
-            raise PhyxelError(f'no body is named "{name}"{did_you_mean(name, play.performance.names)}')
-        return pieces
-
-    def _do_gravity(self, page: int, asked: do.Gravity) -> None:
-        self._playing.hands.happen(gravity=asked.value)
-        self._scene = with_content(self._scene, gravity=asked.value)
-        self._tell_scene()
-
-    # Other worlds
-
-    def _do_restart(self, page: int, asked: do.Plain) -> None:
-        self._build(self._scene, page)
-
-    def _do_reset(self, page: int, asked: do.Plain) -> None:
-        if self._build(self._opened, page):
-            self._scene = self._opened
-
-    def _do_model(self, page: int, asked: do.Model) -> None:
-        other = with_model(self._scene, asked.body, asked.model, asked.nodes)
-        if self._build(other, page):
-            self._scene = other
-
-    def _build(self, scene: Scene, page: int | None = None) -> bool:
-        """Play a scene from its start; whether that can be. If not, what is played goes on."""
-        self._hub.tell({"kind": "busy", "text": f"building {scene.name} ..."})
-        try:
-            play = Play.of(scene, self._device)
-            self._choose_rate(play)
-            self._look(play.sight)
-        except Exception as error:
-            if not isinstance(error, PhyxelError):
-                traceback.print_exc()
-            if self._play is None:
-                self._blown = str(error)
-                self._hub.tell({"kind": "blown", "text": self._blown})
-            else:
-                self._notice(str(error) or type(error).__name__, page)
-            return False
-        finally:
-            self._hub.tell({"kind": "ready"})
-        self._play, self._blown, self._changed = play, None, True
-        gc.collect()  # a world and its bodies know each other: without this, old ones would pile up
-        dev.trim_memory()
-        self._pace.rest()
-        self._tell_scene()
-        return True
-
-    # What is seen
-
-    def _do_show(self, page: int, asked: do.Show) -> None:
-        self._show(asked.model_dump(include={"field", "mode", "surface"}, exclude_none=True))
-
-    def _do_slice(self, page: int, asked: do.Slice) -> None:
-        self._show({"plane": (asked.normal, asked.place)})
-
-    def _show(self, other: dict[str, Any]) -> None:
-        shown = self._shown | other
-        self._playing.sight.show(**shown)
-        self._shown = shown
-        self._tell_scene()
-
-    def _look(self, sight: Snapshots) -> None:
-        """See the same of another world, as far as there is that to be seen."""
-        try:
-            sight.show(**self._shown)
-        except PhyxelError:
-            self._shown = dict(PLAIN)
-
-    def _do_save(self, page: int, asked: do.Plain) -> None:
-        play = self._playing
-        text = play.journal.toml(play.performance)
-        content = base64.b64encode(text.encode()).decode()
-        name = f"{play.performance.scene.name}-live.toml"
-        self._hub.tell({"kind": "file", "name": name, "type": "application/toml", "base64": content}, page)
-
-
-Asked = tuple[int, "do.Command | str"]
-
-
-def coalesced(waiting: Iterable[Asked]) -> list[Asked]:
-    """The same commands, but one for many of a kind that a page sent in a row, such as where the pointer went."""
-    kept: list[Asked] = []
-    last: dict[int, int] = {}
-    """where the last of each page is"""
-    for page, asked in waiting:
-        if page in last and (both := _merged(kept[last[page]][1], asked)) is not None:
-            kept[last[page]] = page, both
-        else:
-            last[page] = len(kept)
-            kept.append((page, asked))
-    return kept
-
-
-def _merged(one: do.Command | str, other: do.Command | str) -> do.Command | None:
-    """One command that does what two in a row do, if there is one."""
-    if isinstance(one, do.Numbers) and isinstance(other, do.Numbers) and one.body == other.body:
-        return other.model_copy(update={"numbers": one.numbers | other.numbers})
-    if isinstance(one, do.Show) and isinstance(other, do.Show):
-        return other.model_copy(update={k: v for k, v in one if getattr(other, k) is None})
-    if isinstance(other, do.Pull | do.PushAway | do.Speed | do.Gravity | do.Slice) and type(one) is type(other):
-        return other
-    if isinstance(one, do.Plain) and isinstance(other, do.Plain) and one.do == other.do in ("restart", "reset"):
-        return other
-    return None
+            return heard

@@ -24,6 +24,7 @@ ALIGNED = 16
 DIGITS = 10
 """Of the largest offset."""
 LENGTH = struct.Struct("<I")
+"""Of the head of a message [bytes]."""
 Place = tuple[int, int]
 
 

@@ -18,12 +18,13 @@ from phyxel.solid.solid import CLOSING
 from phyxel.units import length_text
 
 CLOUDS = (".ply", ".obj", ".stl", ".xyz")
+"""Endings of files that hold points or meshes."""
 SMALLEST, LARGEST = 0.01, 10.0
-"""[m]: what is not between has other units than metres, or is no thing for hands"""
+"""Extents [m]: a file beyond them has other units than metres, or is no thing for hands."""
 USUAL = 1.0
-"""[m]"""
-NODES = 800
-MOST_PARTICLES = 10_000
+"""Extent that such a file is given [m]."""
+NODES, MOST_PARTICLES = 800, 10_000
+"""Nodes of a solid, and particles of a surface at most."""
 DENSITY = 1000.0
 """[kg/m³]"""
 STIFFNESS = 60.0

@@ -7,17 +7,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from phyxel.movers.field_body import LONGEST_STEP
 from phyxel.world import World
 
 PERIOD = 1 / 60
 """Wall time of an update [s]."""
 LONGEST_DEBT = 3.0
-"""Updates' worth of time that may be caught up with after a hiccup; what was missed beyond that is not lived."""
+"""Updates' worth of time that may be caught up with after a hiccup; time missed beyond that is not lived."""
 WINDOW = 1.0
 """Wall time over which pace and updates are counted [s]."""
-SUBSTEPS = 8
-"""Explicit substeps that a tick should have at most: pages hear of the world between ticks only."""
 FINEST = 10
 """Ticks in a sixtieth of a second at most, at full speed."""
 FOR_TICKS = 0.5
@@ -90,7 +87,7 @@ class Pace:
 
     @property
     def pace(self) -> float:
-        """World time lived over what was asked for of late: 1 if the machine keeps up."""
+        """World time lived over the time asked for, of late: 1 if the machine keeps up."""
         asked = sum(entry[2] for entry in self._history)
         return min(sum(entry[1] for entry in self._history) / asked, 1.0) if asked > 0 else 1.0
 
@@ -106,8 +103,6 @@ def rate_for(world: World, speed: float) -> int:
     """Ticks in a second of world time: sixty; more where a tick would have too many substeps, and in slow motion, so
     that every update has one. Always a multiple of sixty: runs at sixty frames a second take the same steps."""
     finer = math.ceil(1 / speed - 1e-9)
-    if world.company.bodies:
-        finer = max(finer, math.ceil(1 / 60 / LONGEST_STEP))  # as many steps as they take anyway
-    if world.phyxels.bodies and world.phyxels.integrator == "leapfrog":
-        finer = max(finer, min(math.ceil(1 / 60 / world.phyxels.model.stable_step() / SUBSTEPS), FINEST))
+    for mover in world.movers:
+        finer = max(finer, min(math.ceil(1 / 60 / mover.longest_tick()), FINEST))
     return 60 * finer

@@ -8,7 +8,6 @@ import threading
 import time
 from bisect import bisect_right
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from phyxel.view.frames import RunFrames, frames_of
 from phyxel.view.hub import Hub
 from phyxel.view.messages import Snapshot
 from phyxel.view.recorder import RECORDED, Shown, changing_bytes
+from phyxel.view.snapshots import told_camera
 
 TICK = 1 / 60
 """[s] between two looks at the clock"""
@@ -34,8 +34,8 @@ NUMBERS_EVERY = 0.1
 """[s]"""
 MOST_SAID = 3
 """broken frames of which a new page is told"""
-PLOTTED = ("kinetic", "elastic", "potential", "volume")
-STAGES = ("physics", "surface")
+PLOTTED, STAGES = ("kinetic", "elastic", "potential", "volume"), ("physics", "surface")
+"""Sums and stages of a run's log that pages are told."""
 
 
 class Playback:
@@ -190,7 +190,7 @@ class Log:
         lost = sorted(set(rows) - set(numbers))
         first = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
         self.missing = f"{len(lost)} of {len(rows)} frames are not there: {first}" if lost else ""
-        """what is to be said of frames that the run had and that have not been kept"""
+        """words about frames that the run had and that have not been kept"""
 
     @property
     def duration(self) -> float:
@@ -255,18 +255,12 @@ class Reader:
 
 def camera_for(scene: Scene, snapshot: Snapshot) -> dict[str, Any]:
     """Eye and target [m] and field of view [degrees]: as the scene has them, else such that all is seen."""
-    from phyxel.render.stage import framing
-
     seen = [part.about for part in snapshot.parts if not part.about["collider"]]
     lower = np.min([about["lower"] for about in seen], axis=0)
     upper = np.max([about["upper"] for about in seen], axis=0)
     if snapshot.about["ground"] is not None:
         lower[1] = min(lower[1], snapshot.about["ground"])
-    wish = scene.content.camera
-    framed = framing(lower, upper, wish, scene.content.output)
-    chosen = replace(framed, eye=wish.eye or framed.eye, target=wish.target or framed.target)
-    eye, target = (np.asarray(one, float).tolist() for one in (chosen.eye, chosen.target))
-    return {"eye": eye, "target": target, "fov": wish.fov}
+    return told_camera(lower, upper, scene.content.camera, scene.content.output)
 
 
 def about_run(scene: Scene, camera: dict[str, Any], duration: float) -> dict[str, Any]:

@@ -64,8 +64,8 @@ class Hit:
 
     @property
     def spot(self) -> dict[str, Any]:
-        """How a scene names it: by its number in the cloud, else by where it is (of what has melted) or was (on what a
-        crack laid open)."""
+        """How a scene names the surfel: by its number in the cloud; on a body that has melted by its place now, on the
+        face of a crack by its place at birth."""
         if self.body.has_melted:
             return {"near": tuple(self.place.tolist())}
         if self.surfel < len(self.body.cloud):

@@ -17,7 +17,7 @@ SHORTEST = 1 / 30.5
 
 @dataclass(frozen=True)
 class Room:
-    """How much is kept."""
+    """How much is kept [s] and [bytes]."""
 
     seconds: float
     bytes: int
@@ -25,9 +25,8 @@ class Room:
 
 TOLD = 500
 """[bytes] that a message takes, about"""
-ROLLING = Room(10.0, 48_000_000)
-RECORDED = Room(60.0, 200_000_000)
-
+ROLLING, RECORDED = Room(10.0, 48_000_000), Room(60.0, 200_000_000)
+"""Kept of the last seconds, and of a recording."""
 
 Shown = tuple[float, "Snapshot | dict[str, Any]"]
 """time [s], and what was shown or told then"""

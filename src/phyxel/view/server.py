@@ -31,14 +31,14 @@ from websockets.protocol import State
 from phyxel.errors import PhyxelError
 from phyxel.view.commands import Command, Plain, Seen, Switch, parse
 from phyxel.view.hub import Hub, Page
-from phyxel.view.saved import saved_html
-from phyxel.view.template import content_type, inline_hashes, live_page, page_files
+from phyxel.view.page_files import content_type, inline_hashes, live_page, page_files, saved_html
 
 LOCAL = "127.0.0.1"
-PORT = 8765
-"""tried first; the next free one of so many after it is taken"""
-PORTS = 64
+"""reachable from this machine alone"""
+PORT, PORTS = 8765, 64
+"""tried first; and so many after it, of which the first free one is taken"""
 MOST_PAGES = 16
+"""at once"""
 LARGEST_MESSAGE = 65_536
 """[bytes] that a page may send at once"""
 BUFFERED = 65_536

@@ -14,10 +14,10 @@ from phyxel.body import Body
 from phyxel.body.inside import Plane
 from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.points.frames import tangents
 from phyxel.render.inside.lattice import reference_box
 from phyxel.render.inside.panes import Pane, PaneCut
 from phyxel.render.tiles import SPLIT_FROM
+from phyxel.rotation import tangents
 from phyxel.surface.blended import BURIED
 from phyxel.surface.clipping import Ellipses, within
 from phyxel.surface.discs import Discs
@@ -112,7 +112,7 @@ def follow_owners(
 
 
 class BodySlice:
-    """A body cut along a plane of the reference shape it has now; what is where the normal points to is taken away."""
+    """A body cut along a plane of the reference shape it has now; the part where the normal points to is taken away."""
 
     def __init__(self, body: Body, plane: Plane, device: wp.Device) -> None:
         self._body, self._device = body, device
@@ -127,7 +127,7 @@ class BodySlice:
         self.vertices: Floats = np.zeros((0, 3))
         """[m], shape (v, 3)"""
         self.normals: Floats = np.zeros((0, 3))
-        """toward what was taken away, shape (v, 3)"""
+        """toward the part that was taken away, shape (v, 3)"""
 
     def look(self, quantity: Quantity) -> None:
         """See how things are now."""

@@ -15,8 +15,10 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.render.inside.lattice import shape_of
 from phyxel.render.inside.legend import Legend, Limits
-from phyxel.render.stage import framing, visible_box
-from phyxel.scene.body_tables import CameraPart, OutputPart
+from phyxel.render.stage import visible_box
+from phyxel.run.stage import scene_camera
+from phyxel.scene.event_tables import CameraPart, OutputPart
+from phyxel.scene.scene_file import SceneFile
 from phyxel.view.figures import ColliderFigure, Figure, shows
 from phyxel.view.messages import DrawnThing, Snapshot
 from phyxel.view.slices import BodySlice
@@ -25,26 +27,25 @@ from phyxel.world import World
 
 Floats = NDArray[np.floating]
 
-SURFACES = ("auto", "surfels", "mesh", "splats", "nodes")
-MODES = ("surface", "slice")
+SURFACES, MODES = ("auto", "surfels", "mesh", "splats", "nodes"), ("surface", "slice")
+"""What bodies can be drawn as, and how a field is shown."""
 FORGOTTEN = 0.005
-"""Share by which limits of the colours come nearer to what is seen in each update: after a blow one sees again what is
-left of it within some seconds."""
+"""Share by which limits of the colours come nearer to the values seen in each update: some seconds after a blow small
+values are told apart again."""
 ON_SHEETS = ("speed",)
 """Fields that particle surfaces have."""
 
 
 class Snapshots:
-    """Looks at a world, or at the world of a performance, from the simulation's thread.
+    """Looks at a world, maybe that of a scene with this content, from the simulation's thread.
 
     `show` says what is seen: `surface` is what bodies are drawn as, "auto" for what they came as: splats, a mesh or
     surfels; `field` a quantity by which they are coloured, in `mode` "surface" on their surface, in "slice" on a plane
     of the reference shape, a normal and a point: what lies where the normal points to is cut away.
     """
 
-    def __init__(self, of: Any) -> None:
-        self.world: World = getattr(of, "world", of)
-        self._content = None if of is self.world else of.scene.content
+    def __init__(self, world: World, content: SceneFile | None = None) -> None:
+        self.world, self._content = world, content
         self.field: str | None = None
         self.mode, self.surface = "surface", "auto"
         self.plane: Plane | None = None
@@ -99,9 +100,7 @@ class Snapshots:
         """The first camera: as the scene asks for, else one that sees the bodies and the ground under them."""
         told = self._content
         camera, output = (CameraPart(), OutputPart()) if told is None else (told.camera, told.output)
-        framed = framing(*visible_box(self.world), camera, output)
-        eye, target = camera.eye or framed.eye, camera.target or framed.target
-        return {"eye": [float(x) for x in eye], "target": [float(x) for x in target], "fov": camera.fov}
+        return told_camera(*visible_box(self.world), camera, output)
 
     # What is seen
 
@@ -131,17 +130,17 @@ class Snapshots:
         return Snapshot(about, (*parts, *self._collider_parts()))
 
     def _legend(self, values: Sequence[Floats | None]) -> Legend | None:
-        """The scale of the field, around what is seen of it now and a little while ago."""
+        """The scale of the field, around its values now and a little while ago."""
         if self._limits is None:
             return None
         seen = [known for known in values if known is not None]
         if self.field == "distance":  # which is 0 all over the surface: the scale reaches as deep as nodes lie
-            seen += [-body.reach for body in self.world.bodies]
+            seen += [-body.nodes.reach for body in self.world.bodies]
         self._limits.see(np.concatenate(seen or [np.zeros(0)]), FORGOTTEN)
         return self._limits.legend()
 
     def kind(self, body: Body) -> str:
-        """What a body is drawn as: what is asked for, if it can be."""
+        """What a body is drawn as: as asked for, if it can be."""
         if self._is_cut(body):
             return "surfels"
         able = shows(body)
@@ -152,7 +151,7 @@ class Snapshots:
         return wished
 
     def _is_cut(self, body: Body) -> bool:
-        return self.field is not None and self.mode == "slice" and body.sheet is None
+        return self.field is not None and self.mode == "slice" and body.kind.has_inside
 
     def _quantity(self) -> Quantity:
         assert self.field is not None
@@ -203,4 +202,11 @@ class Snapshots:
 
 
 def _has(body: Body, field: str) -> bool:
-    return body.sheet is None or field in ON_SHEETS
+    return body.kind.has_inside or field in ON_SHEETS
+
+
+def told_camera(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> dict[str, Any]:
+    """Eye and target [m] and field of view [degrees] for pages: as the scene has them, else such that a box is seen."""
+    chosen = scene_camera(lower, upper, camera, output)
+    eye, target = (np.asarray(one, float).tolist() for one in (chosen.eye, chosen.target))
+    return {"eye": eye, "target": target, "fov": camera.fov}

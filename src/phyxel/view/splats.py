@@ -73,7 +73,8 @@ def encode_splats(
     unit: float,
     records: wp.array2d(dtype=wp.uint32),
 ):
-    """Σ ω_i (x_i − J_i X_i) + J X and J Σ Jᵀ with J = Σ ω_i J_i; what is a surfel is where that is."""
+    """Σ ω_i (x_i − J_i X_i) + J X and J Σ Jᵀ with J = Σ ω_i J_i (physics 8.1); a splat on the surface is where its
+    surfel is."""
     i = first + wp.tid()
     J = wp.mat33()
     x = wp.vec3()
@@ -100,10 +101,10 @@ class SplatEncoder:
     """Encodes the splats of a body that keeps its shape again and again."""
 
     def __init__(self, body: Body, device: wp.Device) -> None:
-        given = body.placed_splats()
+        given = body.appearance.placed_splats()
         assert given is not None and body.cloud.splats is not None
         self._body, self._device, self._count = body, device, len(given)
-        follower = Follower(body, body.placed(body.cloud.splats.positions))
+        follower = Follower(body, body.shape.placement.placed(body.cloud.splats.positions))
         axes = given.rotations * given.scales[:, None, :]
         self._unit = float(np.median(given.scales.max(axis=1)))
         """what covariances are counted in [m]"""

@@ -1,4 +1,4 @@
-"""Fields on what is shown of a body, live."""
+"""Fields on the surface that is shown of a body, live."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Gauge:
 
     def _at_vertices(self) -> Probe:
         assert self.body.cloud.mesh is not None
-        return self.body.probe(self.body.placed(self.body.cloud.mesh.vertices))
+        return self.body.probe(self.body.shape.placement.placed(self.body.cloud.mesh.vertices))
 
     def _at_discs(self, discs: Discs) -> Probe:
         places = at_rest(self.body, discs)

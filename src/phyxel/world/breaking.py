@@ -1,4 +1,4 @@
-"""Bodies that fall apart: what hangs together no longer becomes bodies of their own.
+"""Bodies that fall apart: what hangs together no longer becomes bodies of their own (physics 12.9).
 
 The heaviest part keeps the body and its name, the others are called bear-2, bear-3, ... Nothing moves: each takes its
 own nodes with all they have, so mass, momenta and energy are what they were.
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.body.fragments import deal_out_holds, homes_of_points, narrow, piece_of
-from phyxel.cracks.cracks import Cracks
+from phyxel.body.fragments import Thrown, crumble, deal_out_holds, homes_of_points, narrow, piece_of
+from phyxel.cracks.crack import Cracks
 from phyxel.state import State, unprefixed
 
 if TYPE_CHECKING:
@@ -60,22 +60,29 @@ class Break:
 
 def break_apart(world: World) -> bool:
     """Make bodies of all parts of bodies that hang together no longer; whether there were any."""
-    looked_at = [_look_at(world, body) for body in list(world.bodies) if body.may_have_parted()]
+    looked_at = [_look_at(world, body) for body in list(world.bodies) if _may_have_parted(body)]
     return any(looked_at)
 
 
+def _may_have_parted(body: Body) -> bool:
+    """Whether the cracks of a body have changed since this was last asked."""
+    if not body.kind.can("crack"):
+        return False
+    now = 0 if body.fracture is None else body.fracture.cracks.revision
+    before, body.parted_at = body.parted_at, now
+    return now != before and not body.reshaped
+
+
 def _look_at(world: World, body: Body) -> bool:
-    mover = world.mover_of(body)
-    label = mover.parts_of(body)
+    label, crumbs = world.mover_of(body).parts(body)
     if label.max() == 0:
         return False
     assert body.fracture is not None
     weight = np.bincount(label, body.masses)
-    rank = np.argsort(np.argsort(-weight, kind="stable"), kind="stable")
-    nodes = rank[label].astype(np.int64)
-    crumbs = mover.crumbs_of(body, _chosen(nodes, len(weight)))
+    order = np.argsort(-weight, kind="stable")
+    nodes = np.argsort(order, kind="stable")[label].astype(np.int64)
     cracks = {name: np.array(array) for name, array in body.fracture.cracks.state().items()}
-    divide(world, Break(body.name, world.past_events, nodes, nodes[homes_of_points(body)], crumbs, cracks))
+    divide(world, Break(body.name, world.past_events, nodes, nodes[homes_of_points(body)], crumbs[order], cracks))
     return True
 
 
@@ -85,7 +92,8 @@ def divide(world: World, what: Break) -> None:
     assert body.fracture is not None
     mover, cracks = world.mover_of(body), Cracks.restored(body.fracture.cracks.grid, what.cracks)
     nodes, points = (_chosen(of, len(what.crumbs)) for of in (what.nodes, what.points))
-    thrown = [(k, body.positions[nodes[k]], *mover.momenta_of(body, nodes[k])) for k in np.flatnonzero(what.crumbs)]
+    nodal, places = body.nodal, body.positions
+    thrown = {k: Thrown(places[nodes[k]], *nodal.momenta(nodes[k])) for k in np.flatnonzero(what.crumbs)}
     names = {one.name for one in world.bodies}
     fresh = (name for k in range(2, 10**6) if (name := f"{body.whole}-{k}") not in names)
     others = [piece_of(body, next(fresh), *chosen, cracks) for chosen in zip(nodes[1:], points[1:], strict=True)]
@@ -97,9 +105,9 @@ def divide(world: World, what: Break) -> None:
         piece._force = force * (piece.masses.sum() / mass)
     whole = np.flatnonzero(~what.crumbs)
     mover.divide(body, [pieces[k] for k in whole], [nodes[k] for k in whole])
-    for k, *motion in thrown:
-        pieces[k].crumble()
-        world.company.add_crumb(pieces[k], *motion)
+    for k, start in thrown.items():
+        crumble(pieces[k], start)
+        world.mover_for(pieces[k].kind).add(pieces[k])
     world.bodies.extend(others)
     world.breaks.append(what)
     world.revision += 1

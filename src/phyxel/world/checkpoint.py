@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from phyxel.body.protocols import Change
 from phyxel.errors import CheckpointError
 from phyxel.files import whole_file
 from phyxel.state import State, prefixed, unprefixed
@@ -87,7 +88,7 @@ def _break_apart(world: World, content: State, path: str | os.PathLike[str]) -> 
         body = next(body for body in world.bodies if body.name == one.name)
         assert body.fracture is not None
         body.fracture.restore(one.cracks)
-        world.mover_of(body).cut(body)
+        world.changed(Change.CRACK, body)
         divide(world, one)
 
 

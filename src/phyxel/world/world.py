@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.body import Body
+from phyxel.body.protocols import Change
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError
 from phyxel.fields import ForceField
 from phyxel.material import Mixture
-from phyxel.movers.field_bodies import FieldBodies
+from phyxel.models.kind import KINDS, ModelKind
+from phyxel.movers import kinds as _kinds  # noqa: F401  fills the table of models
 from phyxel.movers.mover import Mover, Piece
-from phyxel.movers.phyxel_bodies import PhyxelBodies
-from phyxel.movers.sheet_bodies import SheetBodies
 from phyxel.region import Vector, as_vector
 from phyxel.world import checkpoint
 from phyxel.world.breaking import Break, break_apart
@@ -58,13 +58,8 @@ class World:
         self.rate = rate
         self.revision = 0
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
-        self.phyxels = PhyxelBodies(self)
-        """the mover of all phyxel bodies"""
-        self.company = FieldBodies(self)
-        """the mover of Galerkin, modal and rigid ones"""
-        self.membranes = SheetBodies(self)
-        """the mover of all particle surfaces"""
-        self._movers: list[Mover] = [self.phyxels, self.company, self.membranes]
+        self._movers: dict[Callable[[Any], Any], Mover] = {}
+        """by what makes them"""
         self._events: list[tuple[float, Callable[[World], None]]] = []
         self.past_events = 0
         """how many events have happened"""
@@ -134,19 +129,23 @@ class World:
         self._surroundings_changed()
 
     def _add_body(self, body: Body) -> None:
-        if body._world is not None:
+        if body.world is not None:
             raise PhyxelError(f"{body.name}: this body is in a world already")
         names = {other.name for other in self.bodies}
         if body.name in names:
             body.name = next(name for k in range(2, 10**6) if (name := f"{body.name}-{k}") not in names)
         body.whole = body.name
-        body._world = self
+        body.world = self
         self.bodies.append(body)
-        mover = mover_for(body, self)
-        if mover not in self._movers:
-            self._movers.append(mover)
+        self.mover_for(body.kind).add(body)
         for field in self.fields:
             field.meet(body)
+
+    def mover_for(self, kind: ModelKind) -> Mover:
+        """What moves the bodies of a model, made when the first of them comes."""
+        if kind.mover not in self._movers:
+            self._movers[kind.mover] = kind.mover(self)
+        return self._movers[kind.mover]
 
     @property
     def acting(self) -> list[ForceField]:
@@ -155,12 +154,13 @@ class World:
 
     def mover_of(self, body: Body) -> Mover:
         """What moves a body of this world."""
-        return next(mover for mover in self._movers if body in mover.bodies)
+        return self._movers[body.kind.mover]
 
     @property
     def movers(self) -> list[Mover]:
-        """All that move bodies of this world."""
-        return [mover for mover in self._movers if mover.bodies]
+        """All that move bodies of this world, in the order of the table of models."""
+        order = dict.fromkeys(kind.mover for kind in KINDS.values())
+        return [self._movers[make] for make in order if make in self._movers and self._movers[make].bodies]
 
     def at(self, time: float, action: Callable[[World], None]) -> None:
         """Call `action(world)` when the clock reaches `time` [s]."""
@@ -170,10 +170,10 @@ class World:
         pending = sorted(self._events[self.past_events :], key=lambda event: event[0])
         self._events[self.past_events :] = pending
 
-    def material_changed(self, body: Body, before: Mixture) -> None:
-        """A body got another material."""
-        self.mover_of(body).material_changed(body, before)
-        self.revision += 1
+    def changed(self, change: Change, body: Body, before: Mixture | None = None) -> None:
+        """Something has happened to a body: tell what moves it. `before` is what it was made of until then."""
+        self.mover_of(body).changed(change, body, before)
+        self.revision += change is Change.MATERIAL
 
     # Stepping
 
@@ -260,9 +260,7 @@ class World:
     def integrator(self) -> str:
         """ "leapfrog" or "implicit": what moves the phyxel bodies; Galerkin and modal ones take implicit steps; or
         "exact", if there are only particle surfaces."""
-        if self.phyxels.bodies:
-            return self.phyxels.integrator
-        return "exact" if self.membranes.bodies and not self.company.bodies else "implicit"
+        return next((mover.integrator for mover in self.movers), "implicit")
 
     @property
     def steps(self) -> int:
@@ -290,7 +288,8 @@ class World:
 
     def field(self, body: Body, name: str) -> Floats:
         """What one body's nodes have, in its units: "u", "v", "gradient" of u, "plastic" strain, "swell"."""
-        return self.mover_of(body).field(body, name)
+        found: Floats = getattr(self.mover_of(body).nodal(body), name)
+        return found
 
     def pieces(self) -> list[Piece]:
         """What hangs together, the heaviest first: the nodes of each body that a piece has a part of. Bodies that have
@@ -311,14 +310,6 @@ class World:
     def restore(self, path: str | os.PathLike[str], note: str = "") -> None:
         """Go to the state that `save` wrote, in a world built from the same scene."""
         checkpoint.restore(self, path, note)
-
-
-def mover_for(body: Body, world: World) -> Mover:
-    """What moves a body that comes into a world, by its model."""
-    movers: dict[str, PhyxelBodies | SheetBodies] = {"phyxel": world.phyxels, "particles": world.membranes}
-    mover = movers.get(body.model, world.company)
-    mover.add(body)
-    return mover
 
 
 def settle(world: World, tolerance: float = 1e-6) -> None:

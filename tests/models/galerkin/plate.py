@@ -7,7 +7,8 @@ import numpy as np
 from phyxel import device as dev
 from phyxel.mls.shape_functions import ShapeFunctions
 from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.space import Space
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature
 
@@ -44,4 +45,4 @@ def plate(x: np.ndarray, y: np.ndarray, z: np.ndarray, each: int = 3) -> Space:
     )
     at_nodes = shape.at(nodes)
     fabric = Fabric(sampled, "linear", cover, shape.at(where), at_nodes, at_nodes)
-    return Space(fabric, Placing(np.zeros(3), 1.0, np.eye(3)), nodes, None, device)
+    return Space.whole(Layout(fabric, Placing(np.zeros(3), 1.0, np.eye(3)), nodes, None, device))

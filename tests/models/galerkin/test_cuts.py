@@ -5,13 +5,14 @@ import pytest
 
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
+from phyxel.material import Mixture
 from phyxel.models.galerkin.model import GalerkinModel
 from phyxel.models.galerkin.space import Space
 from tests.models.field_models import SOFT, at_rest, end_of_bar, even, model_of, space_of
 
 
 def fracture_of(space: Space) -> Fracture:
-    return Fracture(space._skin.min(axis=0), space._skin.max(axis=0))
+    return Fracture(space.layout.skin.min(axis=0), space.layout.skin.max(axis=0))
 
 
 def behind(fracture: Fracture, X: np.ndarray, owner: np.ndarray, space: Space, index: np.ndarray) -> int:
@@ -36,12 +37,12 @@ def test_nothing_is_felt_through_a_crack():
     fracture.cut(slit)
     fracture.cut(Crack.disc(fracture.grid, (-4.0, 0.2, 0.1), (1.0, 0.0, -0.3), 1.3))
     space = whole.cut(fracture.cracks.sees)
-    assert space._cut_off.sum() > 100
-    felt = np.flatnonzero((space.values.data != 0) & space._cut_off[space._point])[::3]
-    assert behind(fracture, space.points, space._point[felt], space, space.values.indices[felt]) == 0
+    assert space.functions.cut_off.sum() > 100
+    felt = np.flatnonzero((space.values.data != 0) & space.functions.cut_off[space.functions.lists.point])[::3]
+    assert behind(fracture, space.points, space.functions.lists.point[felt], space, space.values.indices[felt]) == 0
     skin = space.at_skin
     reached = np.flatnonzero(skin.phi.numpy())[::29]
-    assert behind(fracture, space._skin, skin.owner[reached], space, skin.index.numpy()[reached]) == 0
+    assert behind(fracture, space.layout.skin, skin.owner[reached], space, skin.index.numpy()[reached]) == 0
     field = np.column_stack([np.ones(len(space)), space.nodes])
     np.testing.assert_allclose(
         space.values @ field, np.column_stack([np.ones(len(space.points)), space.points]), atol=1e-9
@@ -86,6 +87,7 @@ def momenta(model: GalerkinModel) -> np.ndarray:
     return np.concatenate(model.momenta())
 
 
+@pytest.mark.slow
 def test_cuts_keep_what_nature_keeps():
     """A strained, flying, spinning, vibrating bar is cut again and again, through and through in the end, and moves on
     in between: mass to 1e-12, both momenta to 1e-9, and no cut adds energy (rounding: 1e-12)."""
@@ -97,7 +99,7 @@ def test_cuts_keep_what_nature_keeps():
     model.u = 0.2 * np.roll(wave, 1, axis=1)
     fracture = fracture_of(space)
     model.cracks = fracture.cracks.sees
-    mass = model._mass.sum()
+    mass = model.state()["mass"].sum()
     random = np.random.default_rng(3)
     for k in range(12):
         at, normal = random.uniform(X.min(axis=0), X.max(axis=0)), random.normal(size=3)
@@ -108,7 +110,7 @@ def test_cuts_keep_what_nature_keeps():
         before, energy = momenta(model), sum(model.energies())
         assert model.crack()
         scale = np.repeat([np.abs(part).max() for part in np.split(before, 2)], 3)
-        assert model._mass.sum() == pytest.approx(mass, rel=1e-12)
+        assert model.state()["mass"].sum() == pytest.approx(mass, rel=1e-12)
         assert (np.abs(momenta(model) - before) < 1e-9 * scale).all()
         assert sum(model.energies()) <= energy * (1 + 1e-12)
         model.step(2e-3, even(model, 0, 0, 0), [], None)
@@ -162,7 +164,7 @@ def test_pieces_move_as_the_whole_did():
         nodes = np.flatnonzero(label == part)
         own = model.space.part(nodes, np.flatnonzero(label[homes] == part))
         piece = model.part(own, nodes, np.zeros(0, int), np.zeros((0, 3)))
-        piece.set_material(type(model._mixture).even(SOFT, len(nodes)), np.eye(3))
+        piece.set_material(Mixture.even(SOFT, len(nodes)), np.eye(3))
         points += len(own.points)
         energies += piece.energies()
         total += momenta(piece)

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from phyxel.errors import PhyxelError
-from phyxel.material import Mixture
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.law import LawRow
 from phyxel.models.protocol import Goal, Hold
@@ -36,7 +34,7 @@ def test_force_and_tangent_are_derivatives(lag: float):
     and not: to 1e-7."""
     forces = forces_of("bar", 251, lag=lag)
     random = np.random.default_rng(0)
-    u, p = (random.normal(size=(len(forces._space), 3)) for _ in range(2))
+    u, p = (random.normal(size=(len(space_of("bar", 251)[0]), 3)) for _ in range(2))
     u, h = 0.05 * u, 1e-5
     (up, up_force), (down, down_force) = forces.at(u + h * p), forces.at(u - h * p)
     _, force = forces.at(u)
@@ -70,7 +68,7 @@ def patch_error(name: str, nodes: int) -> float:
     return float(np.abs(model.space.values @ model.u - model.space.points @ H.T).max())
 
 
-@pytest.mark.parametrize(("name", "nodes"), [("box", 343), ("bear", 600)])
+@pytest.mark.parametrize(("name", "nodes"), [("box", 343), pytest.param("bear", 600, marks=pytest.mark.slow)])
 def test_patch(name: str, nodes: int):
     """A uniform large deformation of the surface goes on inside, to 1e-8 of a spacing: the uniform stress it makes
     pushes nothing. The solve is to 1e-10."""
@@ -153,17 +151,11 @@ def test_state_goes_on_with_the_same_bits():
     push, goals = even(first, 2, -9.81, 0), [at_rest(root)[1]]
     for _ in range(8):
         first.step(0.01, push, goals, floor)
-    assert np.abs(first._forces.plastic).max() > 0
-    assert first._footing.touching
+    assert np.abs(first.state()["plastic"]).max() > 0
+    assert first.state()["pressure"].any()
     second.restore(first.state())
     for _ in range(3):
         for model in models:
             model.step(0.01, push, goals, floor)
     for name, value in first.state().items():
         np.testing.assert_array_equal(value, second.state()[name], err_msg=name)
-
-
-def test_melts_are_refused():
-    model = model_of("bar", 251)
-    with pytest.raises(PhyxelError, match='model = "phyxel" melts'):
-        model.set_material(Mixture.even(SOFT.but(viscosity=10.0), len(model.space)), np.eye(3))

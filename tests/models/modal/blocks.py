@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,12 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.touch import Feel, Touch
 from phyxel.material import Material, Mixture
-from phyxel.mls.consistent import consistent_gradients, vanishing_fields
+from phyxel.mls.corrected_gradients import consistent_gradients, vanishing_fields
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
 from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.space import Placing, Space
+from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.space import Space
 from phyxel.models.modal.model import ModalModel
 from phyxel.models.protocol import Goal, Hold
 from phyxel.solid.nodes import Nodes
@@ -37,7 +39,7 @@ def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") 
     covers = np.full(len(X), 2.0001 * h.max())
     shapes = ShapeFunctions(X, covers, basis)
     volumes = np.einsum("i,j,k->ijk", *weights).ravel()
-    share = np.bincount(nearest(places, X, 1)[1][:, 0], volumes, len(X))
+    share = np.bincount(nearest(places, X, 1)[1][:, 0], volumes, len(X)).astype(np.float64)
     none = np.zeros(len(X))
     grid = Nodes(X, share, none, np.full(len(X), h.max()), none.astype(np.int8), Quadrature(places, volumes))
     at_points, at_skin = shapes.at(places), shapes.at(skin)
@@ -46,7 +48,7 @@ def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") 
     )
     fabric = Fabric(grid, basis, covers, at_points.with_gradients(gradients), shapes.at(X), at_skin)
     unit, device = float(h.mean()), dev.pick("cpu")
-    return Space(fabric, Placing(np.zeros(3), unit, np.eye(3)), skin / unit, None, device), unit
+    return Space.whole(Layout(fabric, Placing(np.zeros(3), unit, np.eye(3)), skin / unit, None, device)), unit
 
 
 def modal(
@@ -62,7 +64,7 @@ def modal(
     skin = np.flatnonzero((np.isclose(X, X.min(axis=0)) | np.isclose(X, X.max(axis=0))).any(axis=1))
     still = np.zeros_like(X) if velocities is None else velocities
     model = ModalModel(space, unit, still, skin, space.device, modes)
-    numbers = {"young": 1e5, "poisson": 0.3, "density": 1000.0} | material
+    numbers: dict[str, Any] = {"young": 1e5, "poisson": 0.3, "density": 1000.0} | material
     model.set_material(Mixture.even(Material(**numbers), len(X)), np.eye(3))
     model.set_holds(holds)
     return model

@@ -45,7 +45,7 @@ def row(count):
 
 def masses(model):
     """[kg], shape (n,)"""
-    return model._mixture.number("density") * model._mixture.number("thickness") * model.sheet.areas * UNIT**2
+    return model.mixture.number("density") * model.mixture.number("thickness") * model.sheet.areas * UNIT**2
 
 
 def test_any_step_leads_where_the_closed_form_does():
@@ -80,8 +80,8 @@ def test_any_step_leads_where_the_closed_form_does():
 
 def total_energy(model, force):
     """Kinetic and elastic energy less the work of an even force [J], each particle's its own, and their size."""
-    u, v, (rest, steeper) = model.u, model.v, model._rests()
-    stiffness = model._mixture.number("foundation") * model.sheet.areas * UNIT**2 * steeper
+    u, v, (rest, steeper) = model.u, model.v, model.rests()
+    stiffness = model.mixture.number("foundation") * model.sheet.areas * UNIT**2 * steeper
     parts = [
         0.5 * masses(model) * (v**2).sum(axis=1),
         0.5 * stiffness * ((u - rest) ** 2).sum(axis=1),
@@ -248,6 +248,7 @@ def walls(*colliders):
     return lambda start, end: (table.write(colliders, np.zeros((1, 3)), (start, end), end), table)[1]
 
 
+@pytest.mark.slow
 def test_what_lies_on_a_slope_sticks_below_the_angle_of_friction_and_slides_beyond():
     """On ground of friction 0.5, with gravity aslant: within the cone nothing moves, beyond it slides with
     g (sin − μ cos), exactly as forces are even."""

@@ -7,6 +7,8 @@ import pytest
 import warp as wp
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
+from tests.physics.matter import displace
 
 
 def bouncing(nodes: int = 200, **options) -> tuple[px.World, px.Body]:
@@ -20,7 +22,7 @@ def bouncing(nodes: int = 200, **options) -> tuple[px.World, px.Body]:
 def test_a_step_allocates_nothing(monkeypatch):
     world, _ = bouncing(material=px.Material(young=1e5, damping=1e-3))
     world.advance(0.05)
-    model, step = world.phyxels.model, world.phyxels.model.stable_step()
+    model, step = phyxels_of(world).model, phyxels_of(world).model.stable_step()
     for _ in range(3):  # programs are recorded once they have run often
         model.step(step, 37)
 
@@ -47,10 +49,9 @@ def test_the_computed_step_is_stable_and_twice_its_limit_is_not(damping, drag):
         world, body = bouncing(material=material)
         world.colliders.clear()
         world.gravity = np.zeros(3)
-        model = world.phyxels.model
+        model = phyxels_of(world).model
         shake = 0.01 * np.random.default_rng(0).normal(size=(len(model), 3))
-        model.u.assign(shake.astype(np.float32))
-        model._forces_known = False
+        displace(model, shake)
         start = body.diagnostics()["elastic"]
         step = factor * model.stable_step()
         for _ in range(20):
@@ -73,13 +74,13 @@ def test_bodies_share_arrays_and_do_not_feel_each_other():
     world = px.World(device="cpu")
     for body in together:
         world.add(body)
-    assert len(world.phyxels.model) == sum(len(body.reference) for body in together)
-    step = world.phyxels.model.stable_step()
+    assert len(phyxels_of(world).model) == sum(len(body.reference) for body in together)
+    step = phyxels_of(world).model.stable_step()
     for single, _ in alone:
-        single.phyxels._write_surroundings()
-        single.phyxels.model.step(step, 50)
-    world.phyxels._write_surroundings()
-    world.phyxels.model.step(step, 50)
+        phyxels_of(single).write_surroundings()
+        phyxels_of(single).model.step(step, 50)
+    phyxels_of(world).write_surroundings()
+    phyxels_of(world).model.step(step, 50)
     for (_, expected), body in zip(alone, together, strict=True):
         assert np.array_equal(expected.positions, body.positions)
 
@@ -91,11 +92,10 @@ def test_the_grain_turns_with_the_body():
         body = px.Body(px.load("bar", points=200), material=px.Material.wood(), nodes=200, rotate=angles)
         world = px.World(gravity=(0, 0, 0), device="cpu")
         world.add(body)
-        u = 0.01 * np.random.default_rng(0).normal(size=(len(world.phyxels.model), 3)) @ body.rotation.T
-        world.phyxels.model.u.assign(u.astype(np.float32))
-        world.phyxels.model._forces_known = False
-        world.phyxels.model.ensure_forces()
-        forces.append(world.phyxels.model.now.force.numpy() @ body.rotation)
+        u = 0.01 * np.random.default_rng(0).normal(size=(len(phyxels_of(world).model), 3)) @ body.shape.rotation.T
+        displace(phyxels_of(world).model, u)
+        phyxels_of(world).model.ensure_forces()
+        forces.append(phyxels_of(world).model.now.force.numpy() @ body.shape.rotation)
     assert np.abs(forces[1] - forces[0]).max() < 1e-4 * np.abs(forces[0]).max()
 
 
@@ -105,11 +105,10 @@ def test_wood_is_stiffer_along_its_grain():
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     compliance = np.linalg.inv(body.material.elasticity)
-    arms, energies = body.part().positions, []
+    arms, energies = (body.birth - body.centre) / body.unit, []
     for axis in range(3):
         strain = 1e-3 * compliance[:3, axis] / compliance[axis, axis]
-        world.phyxels.model.u.assign((arms * strain).astype(np.float32))
-        world.phyxels.model._forces_known = False
+        displace(phyxels_of(world).model, arms * strain)
         energies.append(2 * body.diagnostics()["elastic"] / 1e-6 / 0.125)
     assert energies == pytest.approx([1.1e10, 8.0e8, 4.5e8], rel=0.01)
 
@@ -129,7 +128,7 @@ def test_the_rest_frequency_is_the_largest_eigenvalue(poisson):
     body = px.Body(px.load("box", points=300), material=px.Material(young=1e6, poisson=poisson), nodes=64)
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
-    model = world.phyxels.model
+    model = phyxels_of(world).model
     found = model.vibration.at_rest()
     columns = []
     for k in range(3 * len(model)):

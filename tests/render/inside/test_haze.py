@@ -5,10 +5,9 @@ import pytest
 import warp as wp
 
 from phyxel.device import pick
-from phyxel.render.camera import Camera
+from phyxel.render.camera import Camera, make_view
 from phyxel.render.inside.haze import HazeLayer, Puffs, laid_over
 from phyxel.render.tiles import make_grid, pixel_count
-from phyxel.render.view import make_view
 
 DEVICE = pick("cpu")
 CAMERA = Camera(eye=(0.0, 0.0, 6.0), target=(0.0, 0.0, 0.0), fov=16.0, width=64, height=64)

@@ -1,5 +1,8 @@
 """Pictures of what is inside bodies, by their numbers."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -207,3 +210,30 @@ def test_pieces_share_the_lattice_of_what_they_were():
     assert sorted(volumes) == pytest.approx([cap, np.pi / 6 - cap], rel=0.01)
     (_, high), (low, _) = sorted(ends)
     assert high < 0.1 + spacing / 2 and low > 0.1 - spacing / 2
+
+
+@pytest.fixture(scope="module")
+def asked() -> px.World:
+    asked = px.World()
+    asked.add(px.Body(px.load("sphere", points=2000), nodes=60, model="galerkin", name="ball"))
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        (lambda X: np.where(X[:, 1] > 0, np.nan, X[:, 0]), "gave nan at .* in ball; give a finite number"),
+        (lambda X: np.full(len(X), -np.inf), "gave -inf"),
+        (lambda body, X, time: X[:, 0], "a function of 3 arguments; give f"),
+    ],
+)
+def test_fields_that_say_nothing(asked: px.World, field: Callable[..., Any], said: str) -> None:
+    with pytest.raises(px.PhyxelError, match=said):
+        px.stage(asked, px.Inside(field, "slice")).draw(asked)
+
+
+def test_a_range_of_words_and_an_empty_world() -> None:
+    with pytest.raises(px.PhyxelError, match="range = low: give two different numbers"):
+        px.Inside("stress", range="low")  # type: ignore[arg-type]
+    with pytest.raises(px.PhyxelError, match="no body to look at"):
+        px.stage(px.World(), px.Inside("stress"))

@@ -1,13 +1,20 @@
-"""How fields of a body go over to another space on the same points, as a crack cuts it (physics §12).
+"""How fields of a body go over to another space on the same points, as a crack cuts it (physics 12.8).
 
 Velocities become the nearest field of the new space in the sense of ∫ρ|v' − v|²: that keeps their momentum, as even
 fields are in both spaces, and is a projection, so that kinetic energy does not grow. Displacements become the one with
 the nearest strain, ∫|∇u' − ∇u|², which is a projection too, in about the norm of elastic energy; how parts lie that
 nothing joins any more, and what no gradient tells, ∫ρ|u' − u|² does.
+
+Held points stay where they are, and so does the middle of mass; a body that nothing holds keeps its momenta: the rigid
+motion that is missing is added. Elastic and kinetic energy together do not grow. Should the elastic energy grow, the
+strain about the nearest rigid motion is scaled down till it does not, or a held body goes along its elastic forces;
+energy above the old sum is then taken from vibration, and from the spin if that is not enough.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +22,13 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
+
+from phyxel.models.galerkin.forces import PointForces
+from phyxel.models.galerkin.held import Held
+from phyxel.models.galerkin.inertia import Inertia, PointMaterials
+from phyxel.models.galerkin.rigid_motion import PartedMotion, rigid_part
+from phyxel.models.galerkin.space import Space
+from phyxel.models.protocol import Goal
 
 Floats = NDArray[np.float64]
 
@@ -28,11 +42,16 @@ FAINT = 1e-3
 DEPENDENT = 1e-9
 """Share of the largest below which a condition is no other than those before."""
 TRIES = 6
+"""Times that strain is taken away, at most."""
+TINY = 1e-9
+"""Share of the strain that is taken away beyond what must be."""
+SPARE = 0.2
+"""Share by which more energy is aimed to be taken away than must be."""
 
 
 @dataclass(frozen=True)
 class KeptSums:
-    """What a field has to keep: sums Aᵀu of its coefficients, with columns A (n, r)."""
+    """Sums Aᵀu of its coefficients that a field has to keep, with columns A (n, r)."""
 
     basis: Floats
     """orthonormal columns that span those of A, shape (n, k)"""
@@ -70,60 +89,95 @@ def _solved(matrix: csr_array, raised: float, loads: Floats) -> Floats:
     return np.asarray(splu(whole).solve(loads), np.float64)
 
 
-def rigid_part(x: Floats, X: Floats, weight: Floats) -> Floats:
-    """Where the rigid motion nearest to x (n, 3) takes X (n, 3), with weights (n,), shape (n, 3)."""
-    x_mean, X_mean = (weight @ one / weight.sum() for one in (x, X))
-    U, _, Vt = np.linalg.svd((weight[:, None] * (x - x_mean)).T @ (X - X_mean))
-    flip = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))])
-    return x_mean + (X - X_mean) @ ((U * flip) @ Vt).T
+@dataclass(frozen=True)
+class Departure:
+    """Motion of a body in the space that it leaves."""
+
+    u: Floats
+    v: Floats
+    elastic: float
+    """energy [Pa], in the body's lengths"""
+    kinetic: float
+    gradient: Floats
+    """∇u at the points, shape (q, 3, 3)"""
+    weighed: Sequence[Floats]
+    """∫ ρ φ_I of u and of v, with φ of the new space, shape (n, 3) each"""
+    momenta: tuple[Floats, Floats]
+    middle: Floats
+    """of mass, shape (3,)"""
+    held: Sequence[Floats]
+    """u and v of held points"""
 
 
-class PartedMotion:
-    """Velocities (n, 3) at x (n, 3) with a mass matrix, parted into rigid motion and the rest."""
+def crossed(
+    left: Departure,
+    space: Space,
+    forces: PointForces,
+    materials: PointMaterials,
+    inertia: Inertia,
+    held: Held,
+    goals: Sequence[Goal] | None,
+    respond: Callable[[Floats, Floats], Floats] | None,
+) -> tuple[Floats, Floats]:
+    """u and v (n, 3) in another space, whose `forces` and `inertia` these are; held points are at `goals`, or stay.
+    `respond` tells about how far a body at u gives way to a force, if that is known."""
+    mass, weight, nodes = inertia.mass, inertia.weight, space.nodes
+    share = FAINT / materials.density.mean()
+    strained = forces.spread(space.weights[:, None, None] * left.gradient)
+    kept = KeptSums.of(np.hstack([held.basis, weight[:, None] / weight.sum()]))
+    there = held.pull @ left.held[0] if goals is None else held.aims(goals)
+    aims = np.vstack([there, left.middle - weight @ nodes / weight.sum()])
+    stretching = csr_array(inertia.slopes + share * mass)
+    u = kept.imposed(stretching, strained + share * left.weighed[0], left.u, aims)
+    if held.holds:
+        u, elastic = _eased(u, left.elastic, kept, forces, respond)
+    else:
+        u, elastic = _calmed(u, left.elastic, nodes, weight, forces)
+    v = KeptSums.of(held.basis).imposed(mass, left.weighed[1], left.v, held.pull @ left.held[1])
+    moved = PartedMotion(mass, nodes + u, v)
+    if not held.holds:
+        moved.with_momenta(*left.momenta)
+    moved.with_at_most(left.kinetic + left.elastic - elastic, bool(held.holds))
+    return u, moved.v
 
-    def __init__(self, mass: csr_array, x: Floats, v: Floats) -> None:
-        self._mass, self._x = mass, x
-        weight = np.asarray(mass.sum(axis=0)).reshape(-1)
-        self._total, self._middle = weight.sum(), weight @ x / weight.sum()
-        arm = x - self._middle
-        self._turning = np.stack([np.cross(axis, arm) for axis in np.eye(3)])
-        self._inertia = np.array([self._spin_of(field) for field in self._turning]).T
-        self.v = v
 
-    def _spin_of(self, v: Floats) -> Floats:
-        return np.asarray(np.cross(self._x - self._middle, self._mass @ v).sum(axis=0))
+def _calmed(u: Floats, most: float, nodes: Floats, weight: Floats, forces: PointForces) -> tuple[Floats, float]:
+    """Take strain away, about the nearest rigid motion, till elastic energy is not above `most`: u and that energy."""
+    energy = forces.energy(u)
+    for _ in range(TRIES):
+        if energy <= most:
+            break
+        x = nodes + u
+        rigid = rigid_part(x, nodes, weight)
+        less = rigid + (1 - TINY) * math.sqrt(most / energy) * (x - rigid) - nodes
+        left = forces.energy(less)
+        if left > energy:
+            break
+        u, energy = less, left
+    return u, energy
 
-    @property
-    def momenta(self) -> tuple[Floats, Floats]:
-        """Momentum, and angular momentum about the middle of mass."""
-        return (self._mass @ self.v).sum(axis=0), self._spin_of(self.v)
 
-    @property
-    def energy(self) -> float:
-        return 0.5 * float(np.vdot(self.v, self._mass @ self.v))
-
-    def with_momenta(self, momentum: Floats, spin: Floats) -> None:
-        """Add the rigid motion that makes the momenta these."""
-        now, turned = self.momenta
-        amounts = np.linalg.solve(self._inertia, spin - turned)
-        self.v = self.v + (momentum - now) / self._total + np.einsum("k,kna->na", amounts, self._turning)
-
-    def with_at_most(self, energy: float, held: bool = False) -> None:
-        """Take away what is above some energy: of vibration first, then of all motion about the middle of mass; of all
-        motion at once in a body that is held."""
-        if self.energy <= energy:
-            return
-        if held:
-            self.v = np.sqrt(max(energy, 0.0) / max(self.energy, 1e-300)) * self.v
-            return
-        momentum, spin = self.momenta
-        drift = momentum / self._total
-        turning = np.einsum("k,kna->na", np.linalg.solve(self._inertia, spin), self._turning)
-        still = 0.5 * float(momentum @ drift)
-        rigid = still + 0.5 * float(spin @ np.linalg.solve(self._inertia, spin))
-        vibration = self.v - drift - turning
-        if rigid <= energy:
-            left = np.sqrt((energy - rigid) / max(self.energy - rigid, 1e-300))
-            self.v = drift + turning + min(left, 1.0) * vibration
-        else:
-            self.v = drift + np.sqrt(max(energy - still, 0.0) / max(rigid - still, 1e-300)) * turning
+def _eased(
+    u: Floats,
+    most: float,
+    kept: KeptSums,
+    forces: PointForces,
+    respond: Callable[[Floats, Floats], Floats] | None,
+) -> tuple[Floats, float]:
+    """Go along elastic forces, with all kept sums, till elastic energy is not above `most`: u and that energy."""
+    energy = forces.energy(u)
+    for _ in range(TRIES):
+        if energy <= most or respond is None:
+            break
+        forces.begin(u, 0.0)
+        force = kept.free(forces.at(u)[1])
+        way = kept.free(respond(u, force))
+        gain = max(float(np.vdot(force, way)), 1e-300)
+        length = min(1.0, (1 + SPARE) * (energy - most) / gain)
+        for _ in range(TRIES):
+            left = forces.energy(u + length * way)
+            if left < energy:
+                u, energy = u + length * way, left
+                break
+            length /= 4
+    return u, energy

@@ -12,9 +12,9 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from phyxel.mls.consistent import consistent_gradients, vanishing_fields
-from phyxel.mls.mended import mended
-from phyxel.mls.shape_functions import Basis, ShapeValues
+from phyxel.mls.corrected_gradients import consistent_gradients, mended, vanishing_fields
+from phyxel.mls.shape_functions import Basis
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature
 from phyxel.solid.solid import Solid

@@ -1,4 +1,5 @@
-"""How a Galerkin body stands on colliders: stiff springs at points of its surface, in the same solve as the rest.
+"""How a Galerkin body stands on colliders (physics 10.7): stiff springs at points of its surface, in the same solve as
+the rest.
 
 At a point the springs hold ½ k d² for the depth d, and, for the way s along the collider since where it stuck, what
 Coulomb allows: ½ k s² while k s ≤ μN, then μN(s − μN/2k), N being the pressure as last found. Where the body sticks it
@@ -12,13 +13,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel.contact.touch import Feel, Touch
+from phyxel.models.coulomb import RESTING
 
 Floats = NDArray[np.float64]
 
 NOTICED = 0.02
 """Change of pressure, over the largest, from which on friction is found anew."""
-RESTING = 2.0
-"""Speeds of approach below this many times what the pushes of a step make are no impact."""
 GRADES = 8
 """Steps of a normal's components that a preconditioner tells apart."""
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Elastic energy of a Galerkin body, its force and its tangent, by sums over the quadrature points (physics §3, §10):
+"""Elastic energy of a Galerkin body, its force and its tangent, by sums over the quadrature points (physics 3, 10.3):
 
     U(u) = Σ_q w_q W(J_q),   J_q = I + Σ_I u_I ⊗ ∇φ_I(q),   F_I = −Σ_q w_q P(J_q) ∇φ_I(q)
 
@@ -49,7 +49,7 @@ def find_gradients(
     u: wp.array(dtype=wp.vec3d),
     gradient: wp.array(dtype=wp.mat33d),
 ):
-    """Σ_I u_I ⊗ ∇φ_I, and I as often as `identity` says."""
+    """Σ_I u_I ⊗ ∇φ_I (G04 eq. 17), and I as often as `identity` says."""
     q = first + wp.tid()
     total = identity * wp.identity(n=3, dtype=wp.float64)
     for entry in range(start[q], start[q + 1]):
@@ -83,7 +83,7 @@ def find_step_law(
     plastic: wp.array(dtype=wp.mat33d),
     step: StepLaw,
 ):
-    """The law of a step that starts at J; b = `lag`."""
+    """The law of a step that starts at J, with its damping (physics 10.3); b = `lag`."""
     q = first + wp.tid()
     row = step.law[q]
     b = lag[row]
@@ -104,7 +104,7 @@ def find_stresses(
     stress: wp.array(dtype=wp.mat33d),
     energy: wp.array(dtype=wp.float64),
 ):
-    """w P(J) and w W(J)"""
+    """w P(J) and w W(J) (physics 3.2, 3.3)"""
     q = first + wp.tid()
     C = step.C[step.law[q]]
     stress[q] = step.scale[q] * first_stress(J[q], step.plastic[q], step.swell[q], C, step.k_v[q], step.k_b[q])
@@ -113,7 +113,7 @@ def find_stresses(
 
 @wp.kernel
 def find_stress_changes(first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d), change: wp.array(dtype=wp.mat33d)):
-    """w δP for the change δJ that stands in `change`."""
+    """w δP for the change δJ that stands in `change` (physics 3.4)."""
     q = first + wp.tid()
     C = step.C[step.law[q]]
     change[q] = step.scale[q] * first_stress_change(
@@ -143,7 +143,7 @@ def gather(
     stress: wp.array(dtype=wp.mat33d),
     total: wp.array(dtype=wp.vec3d),
 ):
-    """Σ_q P_q ∇φ_I(q) of each node."""
+    """Σ_q P_q ∇φ_I(q) of each node (physics 10.3)."""
     I = first + wp.tid()
     sum = wp.vec3d()
     for entry in range(start_of_node[I], start_of_node[I + 1]):
@@ -162,7 +162,7 @@ def flow(
     J: wp.array(dtype=wp.mat33d),
     plastic: wp.array(dtype=wp.mat33d),
 ):
-    """Plastic flow of each point over a step of dt [s] (M04 §4.1)."""
+    """Plastic flow of each point over a step of dt [s] (M04 §4.1, physics 6.1)."""
     q = first + wp.tid()
     row = law[q]
     share = wp.float64(1.0) - wp.exp(-creep[row] * dt[0])
@@ -180,7 +180,7 @@ def find_cauchy(
     plastic: wp.array(dtype=wp.mat33d),
     cauchy: wp.array(dtype=wp.mat33d),
 ):
-    """P(J) Jᵀ/|J| of each point, without damping."""
+    """P(J) Jᵀ/|J| of each point, without damping (physics 12.2)."""
     q = first + wp.tid()
     row = law[q]
     P = first_stress(J[q], plastic[q], wp.float64(1.0), stiffness[row], k_v[row], k_b[row])
@@ -199,7 +199,7 @@ def find_energies(
     plastic: wp.array(dtype=wp.mat33d),
     energy: wp.array(dtype=wp.float64),
 ):
-    """w W(J) of each point, without damping."""
+    """w W(J) of each point, without damping (physics 3.2)."""
     q = first + wp.tid()
     row = law[q]
     energy[q] = weight[q] * energy_density(J[q], plastic[q], wp.float64(1.0), stiffness[row], k_v[row], k_b[row])
@@ -263,7 +263,7 @@ class PointForces:
         at_nodes = space.at_nodes
         same = space.pairs.start is self._space.pairs.start and len(at_nodes.index) <= len(self._at_nodes[1])
         self._space = space
-        if same:  # what is recorded stays as it is
+        if same:  # recorded launches stay as they are
             wp.copy(self._dphi, space.pairs.dphi)
             for mine, its in zip(self._at_nodes, (at_nodes.start, at_nodes.index, at_nodes.dphi), strict=True):
                 wp.copy(mine, its, count=len(its))
@@ -341,8 +341,8 @@ class PointForces:
         self._programs[name].run()
         return self._total.pull()
 
-    def begin(self, u: Floats, lag: Floats) -> None:
-        """A step starts at u (n, 3), with b = β/Δt of each law."""
+    def begin(self, u: Floats, lag: Floats | float) -> None:
+        """A step starts at u (n, 3), with b = β/Δt of each law, or of all."""
         self._lag.host[:] = lag
         self._lag.push()
         self._run("begin", u)

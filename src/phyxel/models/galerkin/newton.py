@@ -1,4 +1,4 @@
-"""Minima of an energy over fields, by Newton's method with conjugate gradients that need not be exact."""
+"""Minima of an energy over fields, by Newton's method with inexact conjugate gradients (physics 10.4)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Effort:
 
 def descend(potential: Potential, u: Floats, enough: float, most: int, near: float = 0.0) -> tuple[Floats, Effort]:
     """A u of least energy, from u on: till no more than `enough` of the energy is to be gained, or nothing has further
-    to go than `near`. After `most` iterations it is what it is."""
+    to go than `near`. At most `most` iterations are made."""
     effort = Effort()
     value, residual = potential.at(u)
     while True:

@@ -1,14 +1,15 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""What preconditions the system of a step: the system at rest, inverted once, turned with each node.
+"""What preconditions the system of a step (physics 10.6): the system at rest, inverted once, turned with each node.
 
     H ≈ R (A + K₀ + c V Vᵀ) Rᵀ + Gᵀ G
 
-A is the inertia, K₀ the stiffness at rest, R the rotation of each node; the stiff springs c V Vᵀ stand for what is held
+A is the inertia, K₀ the stiffness at rest, R the rotation of each node; the stiff springs c V Vᵀ stand for held points
 (V: orthonormal, shape (n, r)) and the rows G for contacts, which come and go: Woodbury's formula adds them.
 """
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +21,10 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from phyxel import device as dev
 from phyxel.device import Launch, Program, Shared
+from phyxel.models.galerkin.assembly import blocks, stiffness_from
+from phyxel.models.galerkin.inertia import Inertia, PointMaterials
+from phyxel.models.galerkin.space import Space
+from phyxel.state import State, prefixed
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -28,14 +33,22 @@ vec12d = wp.types.vector(12, wp.float64)
 
 MOST_INVERTED = 3000
 """Unknowns up to which the inverse is kept as a matrix (72 MB, twice); beyond, blocks of single nodes have to do."""
+OFTEN = 1.3
+"""Factor by which the step may change before the system at rest is inverted anew."""
+TURNED = 0.2
+"""Change of a rotation (Frobenius) from which on it counts."""
+FRESH = 4
+"""Iterations of conjugate gradients that a step takes with a system at rest that has all cracks."""
+SETUP, MANY = 4.0, 80.0
+"""What it takes to invert that system anew, in such iterations: so many, and the square of nodes over MANY."""
 STIFFER = 1e3
-"""Springs that stand for what is held, over the largest stiffness of a node."""
+"""Springs that stand for held points, over the largest stiffness of a node."""
 NOTHING = 1e-10
-"""Spacings by which what is held may be lifted in any way."""
+"""Spacings by which held points may be moved by any field at all."""
 BLOCK = 256
 """Rows of a matrix that are mirrored at a time."""
 ROUNDING = 1e-10
-"""Share by which the diagonal is raised: what nothing holds at all would have no inverse."""
+"""Share by which the diagonal is raised: a body that nothing holds would have no inverse at rest."""
 
 
 @wp.kernel
@@ -97,6 +110,7 @@ class RestSystem:
         count = inertia.shape[0]
         self._turn = Shared(count, wp.mat33d, device)
         self._residual, self._found = Shared(count, wp.vec3d, device), Shared(count, wp.vec3d, device)
+        self._lifts: Floats | None = None
         self._grip: tuple[Floats, Floats] | None = None
         self._gripped = b""
         turned = wp.zeros(count, dtype=wp.vec3d, device=device)
@@ -118,7 +132,7 @@ class RestSystem:
     def hold(self, held: Floats) -> None:
         """Something else is held, V (n, r), but not much else: the inverse stays."""
         self._held = held
-        self.__dict__.pop("_lift", None)
+        self._lifts = None
         self._grip, self._gripped = None, b""
 
     def turn(self, rotations: Floats) -> None:
@@ -195,10 +209,11 @@ class RestSystem:
         """The field with Vᵀ u = amounts (r, 3) that costs least at rest, shape (n, 3)."""
         if np.abs(amounts).max(initial=0) < NOTHING:
             return self._held @ amounts
-        found = (self._lift @ amounts.reshape(-1)).reshape(-1, 3)
+        if self._lifts is None:
+            self._lifts = self._lift()
+        found = (self._lifts @ amounts.reshape(-1)).reshape(-1, 3)
         return found + self._held @ (amounts - self._held.T @ found)
 
-    @cached_property
     def _lift(self) -> Floats:
         """H₀⁻¹ V (Vᵀ H₀⁻¹ V)⁻¹, shape (3n, 3r)."""
         count, held = self._held.shape
@@ -213,6 +228,96 @@ class RestSystem:
     def _free(self, fields: Floats) -> Floats:
         flat = fields.reshape(len(fields), -1)
         return (flat - self._held @ (self._held.T @ flat)).reshape(fields.shape)
+
+
+class Preconditioner:
+    """The system at rest, inverted for steps of about one length; and anew for another length, material or hold, or
+    once cuts have cost more iterations than that takes."""
+
+    def __init__(self, space: Space) -> None:
+        self.dt = math.nan
+        """length of the steps [s]"""
+        self.system: RestSystem | None = None
+        self._space = space
+        """that of K₀"""
+        self._stiffness: bsr_array | None = None
+        """K₀ there, for laws that are scaled as `_scales` (k,) says"""
+        self._scales = np.zeros(0)
+        self._owed = 0
+        """iterations that steps have taken for cracks that are not in the system at rest"""
+        self.turns: Floats = np.tile(np.eye(3), (len(space), 1, 1))
+        """R of the nodes, shape (n, 3, 3)"""
+
+    def forget(self) -> None:
+        """Laws or holds are others from now on."""
+        self.system = self._stiffness = None
+
+    def forget_before(self, space: Space) -> None:
+        """Do not go on with a system of a space that has been cut since."""
+        if self._space.functions is not space.functions:
+            self.system = None
+
+    def hold(self, held: Floats) -> None:
+        """Something else is held, V (n, r), but not much else."""
+        if self.system is not None:
+            self.system.hold(held)
+
+    def count(self, space: Space, iterations: int) -> None:
+        """A step has taken so many iterations."""
+        if self._space.functions is not space.functions:
+            self._owed += max(iterations - FRESH, 0)
+
+    def tuned_to(
+        self, dt: float, space: Space, materials: PointMaterials, inertia: Inertia, held: Floats, turns: Floats
+    ) -> RestSystem:
+        """The system for steps of about dt, with rotations (n, 3, 3) of the nodes."""
+        if not (dt == self.dt or 1 / OFTEN < dt / self.dt < OFTEN):
+            self.dt, self.system = dt, None
+        system = self.system
+        if system is None or self._owed > SETUP + (len(space) / MANY) ** 2:
+            system = self._invert(space, materials, inertia, held)
+        if np.square(turns - self.turns).sum(axis=(1, 2)).max() > TURNED**2:
+            self.turns = turns
+            system.turn(turns)
+        return system
+
+    def _invert(self, space: Space, materials: PointMaterials, inertia: Inertia, held: Floats) -> RestSystem:
+        """The system of a space as it is now, with springs for held points, V (n, r)."""
+        lag = 1 + materials.damping / self.dt
+        scales = lag / lag[0]
+        if self._stiffness is None or not np.array_equal(scales, self._scales):
+            self._stiffness = space.stiffness(materials.scaled(scales), materials.which)
+        elif self._space.functions is not space.functions:
+            between = self._space.functions, space.functions
+            rows = materials.scaled(scales)
+            self._stiffness = stiffness_from(*between, self._stiffness, rows, materials.which)
+        self._scales, self._space, self._mass, self._owed = scales, space, inertia.mass, 0
+        self.system = RestSystem(inertia.over(self.dt), lag[0] * self._stiffness, held, space.device)
+        self.system.turn(self.turns)
+        return self.system
+
+    def state(self, space: Space, mass: csr_array, held: Floats) -> State:
+        """How it was tuned: that decides the last bits of a step. `space`, `mass` and `held` are those of now."""
+        if self.system is not None:
+            space, mass, held = self._space, self._mass, self.system.springs
+        kept = {
+            "turns": self.turns.copy(), "tuned": np.array(self.dt), "owed": np.array(self._owed),
+            "tuned_mass": mass.data, "tuned_held": held,
+        }  # fmt: skip
+        if self.system is not None and self._stiffness is not None:
+            kept["stiffness"] = self._stiffness.data
+        return kept | prefixed("tuned.", space.state())
+
+    def restore(self, state: State, space: Space, materials: PointMaterials, inertia: Inertia) -> None:
+        """Take over what `state` gave, with the space and inertia that it was tuned in."""
+        self.turns, self.dt = state["turns"].copy(), float(state["tuned"])
+        self.system = None
+        if "stiffness" in state:
+            lag = 1 + materials.damping / self.dt
+            self._scales, self._space = lag / lag[0], space
+            self._stiffness = blocks(space.functions.lists, state["stiffness"])
+            self._invert(space, materials, inertia, state["tuned_held"])
+        self._owed = int(state["owed"])
 
 
 def _inverted(inertia: csr_array, stiffness: bsr_array, held: Floats) -> Floats:

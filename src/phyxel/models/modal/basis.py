@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.mls.shape_functions import ShapeValues
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.space import Space
 from phyxel.models.modal.modes import Clamp, Modes
 from phyxel.models.modal.warping import (
@@ -27,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 def curls(at: ShapeValues, shapes: Floats) -> Floats:
-    """½∇×u of fields (n, 3, l) at points, shape (m, 3, l)."""
+    """½∇×u (G05 eq. 6) of fields (n, 3, l) at points, shape (m, 3, l)."""
     n, _, l = shapes.shape
     m = len(at.condition)
     dx, dy, dz = ((gradient @ shapes.reshape(n, 3 * l)).reshape(m, 3, l) for gradient in at.gradients)
@@ -118,44 +116,3 @@ class Basis:
             self._frame.push()
         self._show.run()
         return self._sums.pull().reshape(-1, self._padded).sum(axis=0)[: len(self)]
-
-
-@dataclass(frozen=True)
-class OscillatorStep:
-    """What a time step does to oscillators z̈ + 2γ ż + λ z = f under an even f: the exact solution,
-
-    z ← z + s ż + g (f − λ z),   ż ← e ż + s (f − λ z).
-    """
-
-    s: Floats
-    g: Floats
-    e: Floats
-
-
-RESOLVED = 1.0
-"""ω Δt up to which a mode's swing is followed; from π on it only goes to where the forces balance, in one go."""
-
-
-def pace(values: Floats, drag: float, damping: float, dt: float, calm: bool = False) -> OscillatorStep:
-    """The pace of modes with ω² = `values` and Rayleigh's damping, γ = ½(α + βω²). What a step cannot resolve is damped
-    further, up to critically: no response is then ever negative. `calm` damps all modes so."""
-    omega = np.sqrt(values)
-    share = 1.0 if calm else np.clip((omega * dt - RESOLVED) / (np.pi - RESOLVED), 0.0, 1.0)
-    gamma = np.maximum(0.5 * (drag + damping * values), share * omega)
-    root = np.sqrt((gamma**2 - values).astype(complex))
-    slow, fast = np.exp((root - gamma) * dt), np.exp(-(root + gamma) * dt)
-    even = np.abs(root * dt) < 1e-4
-    s = np.where(even, dt * np.exp(-gamma * dt), ((slow - fast) / np.where(even, 1.0, 2 * root)).real)
-    c = (0.5 * (slow + fast)).real
-    short = (values + gamma**2) * dt**2 < 1e-5
-    series = 0.5 * dt**2 * (1 - 2 / 3 * gamma * dt - (values - 4 * gamma**2) * dt**2 / 12)
-    g = np.where(short, series, (1 - c - gamma * s) / np.where(values > 0, values, 1.0))
-    return OscillatorStep(s, g, c - gamma * s)
-
-
-def rigid_pace(drag: float, dt: float) -> OscillatorStep:
-    """That of a motion nothing pulls back."""
-    if drag * dt < 1e-6:
-        return OscillatorStep(np.array(dt), np.array(0.5 * dt**2), np.array(1 - drag * dt))
-    s = -np.expm1(-drag * dt) / drag
-    return OscillatorStep(np.array(s), np.array((dt - s) / drag), np.exp(-drag * dt))

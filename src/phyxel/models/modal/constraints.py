@@ -1,6 +1,5 @@
-# mypy: disable-error-code="valid-type,no-untyped-def"
-"""Points of a modal body that are held or touch something: how they move with its coordinates, and the impulses that
-put them where they must be.
+"""Points of a modal body that are held or touch something (physics 11.5): how they move with its coordinates, and the
+impulses that put them where they must be.
 
 A body's coordinates are its middle c, its turn Q and the amplitudes z: x = c + Q (X + u(z) − ȳ(z)), ȳ the middle of the
 warped shape. Vibration turns the frame back by I⁻¹ ∫ρ y × u̇, so that it has no angular momentum of its own: in terms of
@@ -9,47 +8,36 @@ warped shape. Vibration turns the frame back by I⁻¹ ∫ρ y × u̇, so that i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import warp as wp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
 
-from phyxel import device as dev
+from phyxel.contact.touch import Feel, Touch
+from phyxel.models.coulomb import NEAR, RESTING, SINGULAR, sweep
 from phyxel.models.modal.basis import Basis
+from phyxel.models.modal.field import ModalField
+from phyxel.models.modal.frame import FramePose
 from phyxel.models.modal.modes import UNFELT
-from phyxel.models.modal.warping import cross_matrix, warp, warp_derivative
-
-wp.set_module_options(dev.KERNEL_OPTIONS)
+from phyxel.models.modal.warping import warp, warp_derivative
+from phyxel.models.oscillators import OscillatorStep
+from phyxel.models.protocol import Goal, Hold
+from phyxel.rotation import axes_about, cross_matrix, rotation_by, rotation_vector
 
 Floats = NDArray[np.float64]
 
-SINGULAR = 1e-6
-"""What of the most movable row one must have to be moved."""
-SWEEPS = wp.constant(200)
-"""of Gauss and Seidel's method over the points of contact, at most"""
-STILL = wp.constant(wp.float64(1e-5))
-"""Change of impulses, as a share of the largest, at which it ends."""
-
-
-@dataclass(frozen=True)
-class FramePose:
-    """Where the frame of a body is, and how it goes with z. A clamped body's has no inverse mass and does not."""
-
-    c: Floats
-    """the body's middle, shape (3,)"""
-    Q: Floats
-    middle: Floats
-    """ȳ, shape (3,)"""
-    inverse_mass: float
-    inverse_inertia: Floats
-    """in the world's axes, 3 × 3"""
-    drift: Floats
-    """∂ȳ/∂z, shape (3, l)"""
-    spin: Floats
-    """I⁻¹ ∫ρ y × ∂u/∂z, in the body's axes, shape (3, l)"""
+CONTACTS = 60
+"""Most points that touch something at a time."""
+ROUNDS = 5
+"""of corrections to where held points are"""
+EXACT = 1e-7
+SHALLOW = 1e-4
+"""Errors of held points, and depths of others [spacings], that need not be corrected."""
+TURN = 0.5
+"""Most that a node is turned in one correction [rad]."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +140,51 @@ class PointPatch:
         return Rows(np.zeros((3, 3)), np.eye(3), pose.Q @ (turned - pose.spin))
 
 
+@dataclass
+class Grip:
+    """A hold that is not part of the clamped base."""
+
+    hold: Hold
+    chosen: NDArray[np.int64]
+    """those of its points that are followed"""
+    turned: Floats
+    """the body's rotation there when it was taken, 3 × 3"""
+    patch: PointPatch
+
+
+class TouchingPoints:
+    """Points that touch something in a step of dt [s]."""
+
+    def __init__(self, touch: Touch, patch: PointPatch, before: Floats, predicted: Floats, dt: float) -> None:
+        self.touch, self.patch = touch, patch
+        self._predicted = predicted
+        self._stuck = before + dt * touch.velocity
+        self._approach = np.einsum("ka,ka->k", (predicted - before) / dt - touch.velocity, touch.normal)
+        self._axes = axes_about(touch.normal)
+        """normal and two tangents, shape (k, 3, 3)"""
+
+    def rows(self, z: Floats, pose: FramePose) -> Rows:
+        """Of the points, along their axes."""
+        self.patch.see(z)
+        self.patch.follow()
+        return self.patch.rows(pose).along(self._axes)
+
+    def gaps(self, pose: FramePose) -> Floats:
+        """Gap of each point, and how far it has slipped in the step, shape (3k,)."""
+        places = self.patch.places(pose)
+        result = np.einsum("kab,kb->ka", self._axes, places - self._stuck)
+        result[:, 0] = self.touch.gap + np.einsum("ka,ka->k", places - self._predicted, self.touch.normal)
+        return result.ravel()
+
+    def velocities(self, slow: float) -> Floats:
+        """What they are to have at the end along their axes, shape (3k,): the collider's, and what bounces back of an
+        approach that is not `slow`."""
+        wanted = np.einsum("kab,kb->ka", self._axes, self.touch.velocity)
+        bounces = self._approach < -slow
+        wanted[:, 0] -= np.where(bounces, self.touch.restitution * self._approach, 0.0)
+        return wanted.ravel()
+
+
 @dataclass(frozen=True)
 class Cone:
     """What impulses of contact may be: three numbers a point, along the normal and two tangents."""
@@ -159,7 +192,7 @@ class Cone:
     friction: Floats
     """Coulomb's coefficient, shape (k,)"""
     total: Floats
-    """what has acted so far, shape (3k,)"""
+    """impulses that have acted so far, shape (3k,)"""
 
 
 def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
@@ -177,10 +210,7 @@ def solve(W: Floats, b: Floats, held: int, cone: Cone) -> Floats:
         reduced = W[rest, rest] - W[rest, :held] @ back
         gap = b[rest] - W[rest, :held] @ first
         total = cone.total.copy()
-        # NumPy's arrays as they are: to make Warp's of them takes longer than the sweeps.
-        inputs = [reduced.ravel(), gap, np.asarray(cone.friction, np.float64), total]
-        least = SINGULAR * reduced.diagonal().max()
-        wp.launch(sweep_contacts, 1, inputs=[0, len(cone.friction), least, *inputs], device="cpu")
+        sweep(reduced, gap, cone.friction, total, SINGULAR * reduced.diagonal().max())
         delta[rest] = total - cone.total
     delta[:held] = -first - back @ delta[rest]
     return delta
@@ -195,63 +225,140 @@ def _factor(W: Floats) -> Callable[[Floats], Floats]:
     return lambda b: cho_solve(factor, b, check_finite=False)
 
 
-@wp.func_native("""
-    const double* row = W.data + (size_t)i * size;
-    for (int j = 0; j < size; ++j) gap.data[j] += change * row[j];
-""")
-def _add_row(W: wp.array(dtype=wp.float64), i: int, size: int, change: wp.float64, gap: wp.array(dtype=wp.float64)):
-    """gap += W e_i change; a loop that the compiler makes vectors of."""
+@dataclass(frozen=True)
+class Touchable:
+    """Points of a body that may touch something."""
+
+    X: Floats
+    """shape (c, 3)"""
+    values: csr_array
+    """φ_I there, shape (c, n)"""
+
+    def places(self, field: ModalField, pose: FramePose) -> Floats:
+        """x of the points, shape (c, 3)."""
+        return np.asarray(pose.c + (self.values @ (field.space.nodes + field.basis.u) - pose.middle) @ pose.Q.T)
 
 
-@wp.kernel
-def sweep_contacts(
-    first: int,
-    count: int,
-    least: wp.float64,
-    W: wp.array(dtype=wp.float64),
-    gap: wp.array(dtype=wp.float64),
-    friction: wp.array(dtype=wp.float64),
-    total: wp.array(dtype=wp.float64),
-):
-    """Gauss and Seidel's method with projection on the cones, point by point, until nothing changes; one thread.
+class StepConstraints:
+    """Held points and points that may touch something, in a step of a body (G05 eq. 13, physics 11.5)."""
 
-    `gap` = W total + b is kept up to date: points that do not touch cost nothing. Those that can hardly move, by less
-    than `least`, are left alone.
-    """
-    none = wp.float64(0.0)
-    size = 3 * count
-    for _ in range(SWEEPS):
-        moved = none
-        largest = none
-        for i in range(count):
-            n = 3 * i
-            weight = W[n * size + n]
-            if weight > least:
-                before = total[n]
-                total[n] = wp.max(none, before - gap[n] / weight)
-                if total[n] != before:
-                    moved = wp.max(moved, wp.abs(total[n] - before))
-                    _add_row(W, n, size, total[n] - before, gap)
-                largest = wp.max(largest, total[n])
-                most = friction[i] * total[n]
-                if most > none or total[n + 1] != none or total[n + 2] != none:
-                    slack = wp.max(W[(n + 1) * size + n + 1], W[(n + 2) * size + n + 2])
-                    slack = wp.max(slack, least)
-                    t1 = total[n + 1] - gap[n + 1] / slack
-                    t2 = total[n + 2] - gap[n + 2] / slack
-                    length = wp.sqrt(t1 * t1 + t2 * t2)
-                    if length > most:
-                        t1 *= most / length
-                        t2 *= most / length
-                    moved = wp.max(moved, wp.max(wp.abs(t1 - total[n + 1]), wp.abs(t2 - total[n + 2])))
-                    d1 = t1 - total[n + 1]
-                    d2 = t2 - total[n + 2]
-                    total[n + 1] = t1
-                    total[n + 2] = t2
-                    _add_row(W, n + 1, size, d1, gap)
-                    _add_row(W, n + 2, size, d2, gap)
-        if moved <= STILL * largest:
-            break
+    def __init__(
+        self, field: ModalField, goals: list[tuple[Grip, Goal]], touchable: Touchable, feel: Feel | None, dt: float
+    ) -> None:
+        """As a step of dt [s] begins: every grip is to be at its goal at the end, and points out of colliders."""
+        self._field, self._goals, self._touchable, self._feel, self._dt = field, goals, touchable, feel, dt
+        pose = field.pose(False)
+        self._before = [self._places(grip, pose) for grip, _ in goals]
+        self._here = None if feel is None else touchable.places(field, pose)
+
+    def _places(self, grip: Grip, pose: FramePose) -> tuple[Floats, Floats]:
+        """Where the points of a hold are, and how far the body has turned there."""
+        grip.patch.see(self._field.motion.z)
+        return grip.patch.places(pose), grip.patch.rotation(pose)
+
+    def impose(self, modes: OscillatorStep, rigid: OscillatorStep, calm: bool) -> None:
+        """Held points to their goals, others out of colliders; then, unless the body is to be `calm`, their
+        velocities."""
+        field, goals, dt = self._field, self._goals, self._dt
+        contacts = self._touching()
+        if not goals and contacts is None:
+            return
+        total = np.zeros(0 if contacts is None else 3 * len(contacts.touch.gap))
+        friction = np.zeros(0) if contacts is None else contacts.touch.friction
+        place, speed = Response(float(rigid.g) / dt, modes.g / dt), Response(float(rigid.s) / dt, modes.s / dt)
+        for left in reversed(range(ROUNDS)):
+            pose = field.pose()
+            rows, error = self._held_rows(pose)
+            held = len(error)
+            fine = np.abs(error).max(initial=0.0) < EXACT
+            if contacts is not None:
+                rows.append(contacts.rows(field.motion.z, pose))
+                error = np.concatenate([error, contacts.gaps(pose)])
+                fine = fine and bool(total.any()) and error[held::3].min() > -SHALLOW
+            joined = Rows.joined(rows)
+            if fine or not left:
+                break
+            delta = solve(joined.matrix(pose, place), error, held, Cone(friction, total))
+            delta *= self._share(place.modes * (joined.z.T @ delta))
+            total = total + delta[held:]
+            self._kick(joined, delta, pose, place, speed)
+        if not calm:
+            wanted = [*self._held_velocities(pose)]
+            if contacts is not None:
+                wanted.append(contacts.velocities(RESTING * dt * longest(field.push)))
+            self._match_velocities(joined, np.concatenate(wanted), pose, held, Cone(friction, total))
+
+    def _held_rows(self, pose: FramePose) -> tuple[list[Rows], Floats]:
+        """Rows of held points, and how far these are from their goals."""
+        rows, errors = [], [np.zeros(0)]
+        for grip, goal in self._goals:
+            patch = grip.patch
+            patch.see(self._field.motion.z)
+            patch.follow()
+            rows.append(patch.rows(pose))
+            errors.append((patch.places(pose) - patch.X - goal.displacements[grip.chosen]).ravel())
+            if grip.hold.turns:
+                rows.append(patch.rotation_rows(pose))
+                errors.append(rotation_vector(patch.rotation(pose) @ (goal.rotation @ grip.turned).T))
+        return rows, np.concatenate(errors)
+
+    def _share(self, shift: Floats) -> float:
+        """How much of a change of z to make at once: rows are those of the present rotations, and hold near them."""
+        return min(1.0, TURN / max(longest(self._field.basis.rows[:, 3:] @ shift), 1e-30))
+
+    def _kick(self, rows: Rows, impulses: Floats, pose: FramePose, place: Response | None, speed: Response) -> None:
+        """What impulses along rows do to where the body is and how it moves."""
+        motion, free = self._field.motion, self._field.frame is not None
+        move, torque, force = rows.move.T @ impulses, rows.turn.T @ impulses, rows.z.T @ impulses
+        motion.rate = motion.rate + speed.modes * force
+        if free:
+            motion.v = motion.v + speed.rigid * pose.inverse_mass * move
+            motion.L = motion.L + speed.rigid * torque
+        if place is None:
+            return
+        shift = place.modes * force
+        motion.z = motion.z + shift
+        if free:
+            motion.c = motion.c + place.rigid * pose.inverse_mass * move
+            turned = rotation_by(place.rigid * pose.inverse_inertia @ torque)
+            motion.Q = turned @ motion.Q @ rotation_by(-pose.spin @ shift)
+            self._field.lay()
+
+    def _held_velocities(self, pose: FramePose) -> Iterator[Floats]:
+        """How fast held points went in this step, row by row."""
+        for (grip, _), (places, rotation) in zip(self._goals, self._before, strict=True):
+            yield (grip.patch.places(pose) - places).ravel() / self._dt
+            if grip.hold.turns:
+                yield rotation_vector(grip.patch.rotation(pose) @ rotation.T) / self._dt
+
+    def _match_velocities(self, rows: Rows, wanted: Floats, pose: FramePose, held: int, cone: Cone) -> None:
+        """Give rows the velocities that are wanted: all that are held, and of points of contact those that press."""
+        pressing = np.flatnonzero(cone.total[::3] > 0)
+        contacts = (3 * pressing[:, None] + np.arange(3)).ravel()
+        chosen = np.concatenate([np.arange(held), held + contacts])
+        rows, wanted, motion = rows[chosen], wanted[chosen], self._field.motion
+        now = rows.move @ motion.v + rows.turn @ (pose.inverse_inertia @ motion.L) + rows.z @ motion.rate
+        response = Response(1.0, 1 / (1 + np.maximum(self._field.values, 0.0) * self._dt**2))
+        cone = Cone(cone.friction[pressing], cone.total[contacts])
+        self._kick(rows, solve(rows.matrix(pose, response), now - wanted, held, cone), pose, None, response)
+
+    def _touching(self) -> TouchingPoints | None:
+        """The points that touch something at the end of the step, or nearly do; the deepest, well spread."""
+        if self._feel is None or self._here is None:
+            return None
+        self._field.lay()
+        places = self._touchable.places(self._field, self._field.pose(False))
+        touch = self._feel(places)
+        gap = touch.gap
+        near = np.flatnonzero(gap < NEAR)
+        if not len(near) or gap[near].min() > 0:
+            return None
+        near = near[spread(places[near], CONTACTS, int(np.argmin(gap[near])))]
+        some = Touch(
+            gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution"))
+        )
+        patch = PointPatch(self._touchable.X[near], self._touchable.values[near].toarray(), None, self._field.basis)
+        return TouchingPoints(some, patch, self._here[near], places[near], self._dt)
 
 
 def spread(points: Floats, count: int, first: int) -> NDArray[np.int64]:
@@ -264,3 +371,8 @@ def spread(points: Floats, count: int, first: int) -> NDArray[np.int64]:
         distance = np.minimum(distance, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
         chosen.append(int(np.argmax(distance)))
     return np.sort(np.array(chosen))
+
+
+def longest(vectors: Floats) -> float:
+    """The length of the longest of vectors (m, 3)."""
+    return float(np.sqrt((vectors**2).sum(axis=1).max()))

@@ -1,5 +1,5 @@
-"""The frame of a free modal body: its middle c and its turn Q carry the momentum and the angular momentum of the whole,
-so that its modes need not, and a spin of many turns bends nothing."""
+"""The frame of a free modal body (physics 11.4): its middle c and its turn Q carry the momentum and the angular
+momentum of the whole, so that its modes need not, and a spin of many turns bends nothing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.models.modal.basis import Basis
-from phyxel.models.modal.constraints import FramePose
 from phyxel.models.modal.modes import ModalMatrices
-from phyxel.models.modal.warping import cross, cross_matrix, turn_by, warp_derivative
+from phyxel.models.modal.warping import warp_derivative
+from phyxel.rotation import cross, cross_matrix, nearest_rotation, rotation_by
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +32,24 @@ class ModalMotion:
     @staticmethod
     def none() -> ModalMotion:
         return ModalMotion(np.zeros(0), np.zeros(0), np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
+
+
+@dataclass(frozen=True)
+class FramePose:
+    """Where the frame of a body is, and how it goes with z. A clamped body's has no inverse mass and does not."""
+
+    c: Floats
+    """the body's middle, shape (3,)"""
+    Q: Floats
+    middle: Floats
+    """ȳ, shape (3,)"""
+    inverse_mass: float
+    inverse_inertia: Floats
+    """in the world's axes, 3 × 3"""
+    drift: Floats
+    """∂ȳ/∂z, shape (3, l)"""
+    spin: Floats
+    """I⁻¹ ∫ρ y × ∂u/∂z, in the body's axes, shape (3, l)"""
 
 
 class FloatingFrame:
@@ -66,9 +84,7 @@ class FloatingFrame:
         motion = ModalMotion.none()
         motion.c, motion.v, motion.L = middle, self.lumps @ v, cross(weighed, v).sum(axis=0)
         if Q is None:
-            left, _, right = np.linalg.svd(weighed.T @ self.rest)
-            left[:, 2] *= np.sign(np.linalg.det(left @ right))
-            Q = left @ right
+            Q = nearest_rotation(weighed.T @ self.rest)
         motion.Q = Q
         spin = np.linalg.solve(inertia, motion.L)
         rate = (v - motion.v - np.cross(spin, x - middle)) @ Q
@@ -82,9 +98,9 @@ class FloatingFrame:
         own = cross(mean, self.y - before).sum(axis=0) / dt
         spin = inverse @ (motion.Q.T @ motion.L - own)
         for _ in range(6):
-            half = motion.Q @ turn_by(0.5 * dt * spin)
+            half = motion.Q @ rotation_by(0.5 * dt * spin)
             spin = inverse @ (half.T @ motion.L - own)
-        return motion.Q @ turn_by(dt * spin)
+        return motion.Q @ rotation_by(dt * spin)
 
     def whirl(self, motion: ModalMotion, slowest: float) -> Floats:
         """Forces −ω × (ω × M y) − ω̇ × M y on the coefficients, in the frame's axes, shape (n, 3).

@@ -1,4 +1,4 @@
-"""Eigenmodes of a body (G05): the lowest solutions of K x = ω² M x.
+"""Eigenmodes of a body (G05; physics 11.1): the lowest solutions of K x = ω² M x.
 
 Everything here is in the body's own scales: stiffness in units of its first material's, density in units of its first.
 So a body that only becomes stiffer keeps its modes; its frequencies go with √(modulus / density).
@@ -20,13 +20,12 @@ from phyxel import cache
 from phyxel.material import Mixture
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
-from phyxel.models.protocol import check_solid
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
 VERSION = 1
-"""Of what is remembered: to be raised when modes come out differently."""
+"""Of modes on disk: to be raised when modes come out differently."""
 MOST_MODES = 256
 DENSE = 6000
 """Unknowns up to which a dense factor is sooner made than a sparse one: every node meets a hundred others."""
@@ -60,7 +59,6 @@ class ModalMatrices:
     @staticmethod
     def of(space: Space, mixture: Mixture, rotation: Floats) -> ModalMatrices:
         """A body made of a mixture whose axes are turned by `rotation`."""
-        check_solid("modal", mixture.materials)
         rows = [LawRow.of(material, rotation) for material in mixture.materials]
         modulus = float(rows[0].stiffness[0, 0] + rows[0].k_v)
         density = mixture.materials[0].density

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Modal warping (G05; Choi and Ko 2005): modes bend along arcs instead of growing along straight lines.
+"""Modal warping (G05; physics 11.3; Choi and Ko 2005): modes bend along arcs instead of growing along straight lines.
 
 The linear field of the amplitudes z gives each node p = Ψ z and w = ½∇×(Ψ z) = W z. Its warped coefficient is what p
 becomes when it grows from zero while its frame turns to w at an even pace,
@@ -12,13 +12,12 @@ Rows of Ψ and W are stored in single precision (so much less to read) and summe
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.rotation import cross, cross_matrix, factors
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -73,7 +72,7 @@ def _project_some(
 
 @wp.func
 def rotation(w: wp.vec3d):
-    """R(w) = exp [w]×"""
+    """R(w) = exp [w]× (physics 11.3)"""
     angle = wp.length(w)
     if angle < wp.float64(1e-12):
         return wp.identity(n=3, dtype=wp.float64)
@@ -82,7 +81,7 @@ def rotation(w: wp.vec3d):
 
 @wp.func
 def warped(w: wp.vec3d, p: wp.vec3d):
-    """R̃(w) p"""
+    """R̃(w) p (physics 11.3)"""
     square = wp.dot(w, w)
     angle = wp.sqrt(square)
     a = wp.float64(0.5) - square / wp.float64(24.0)
@@ -104,7 +103,7 @@ def warp_nodes(
     linear: wp.array(dtype=vec6d),
     u: wp.array(dtype=wp.vec3d),
 ):
-    """p, w and u = R̃(w) p of each node."""
+    """p, w (G05 eq. 7) and u = R̃(w) p of each node (physics 11.3)."""
     i = first + wp.tid()
     field = _linear_field(rows, z, i, l)
     linear[i] = field
@@ -119,7 +118,7 @@ def clamp_nodes(
     u: wp.array(dtype=wp.vec3d),
     excess: wp.array(dtype=wp.vec3d),
 ):
-    """What of the warped coefficients would move clamped points, which the modes themselves do not."""
+    """What of the warped coefficients would move clamped points, which the modes themselves do not (physics 11.1)."""
     b = first + wp.tid()
     count = nodes.shape[0]
     total = wp.vec3d()
@@ -135,7 +134,7 @@ def take_off(
     excess: wp.array(dtype=wp.vec3d),
     u: wp.array(dtype=wp.vec3d),
 ):
-    """u without it."""
+    """u without what `clamp_nodes` found."""
     b = first + wp.tid()
     u[nodes[b]] -= excess[b]
 
@@ -151,7 +150,7 @@ def place_nodes(
     coefficients: wp.array(dtype=wp.vec3),
     turned: wp.array(dtype=wp.vec3d),
 ):
-    """Coefficients Q (X + u) − X of a body in its frame Q, and forces turned back to the modes: Rᵀ Qᵀ f."""
+    """Coefficients Q (X + u) − X of a body in its frame Q, and forces turned back, Rᵀ Qᵀ f (G05 eq. 10)."""
     i = first + wp.tid()
     Q = frame[0]
     coefficients[i] = wp.vec3(Q * (X[i] + u[i]) - X[i])
@@ -168,7 +167,7 @@ def project_forces(
     force: wp.array(dtype=wp.vec3d),
     result: wp.array(dtype=wp.float64),
 ):
-    """Ψᵀ f, summed over CHUNK nodes at a time, shape (chunks, l)."""
+    """Ψᵀ f (G05 eq. 10), summed over CHUNK nodes at a time, shape (chunks, l)."""
     t = first + wp.tid()
     groups = l // LANES
     chunk = t // groups
@@ -179,76 +178,17 @@ def project_forces(
 # ---- The same on the host, for a few nodes, and its derivative ----
 
 
-def _factors(w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """a = (1 − cos θ)/θ², b = (θ − sin θ)/θ³ and a′/θ, b′/θ of θ = |w|, each (m, 1)."""
-    square = np.einsum("ma,ma->m", w, w)[:, None]
-    near = square < 0.0025
-    t2 = np.where(near, 1.0, square)
-    t = np.sqrt(t2)
-    sine, versed = np.sin(t), 2 * np.sin(0.5 * t) ** 2
-    a = np.where(near, 1 / 2 - square / 24 + square**2 / 720, versed / t2)
-    b = np.where(near, 1 / 6 - square / 120 + square**2 / 5040, (t - sine) / (t2 * t))
-    slope_a = np.where(near, -1 / 12 + square / 180 - square**2 / 6720, sine / (t2 * t) - 2 * versed / t2**2)
-    slope_b = np.where(near, -1 / 60 + square / 1260 - square**2 / 60480, versed / t2**2 - 3 * (t - sine) / (t2**2 * t))
-    return a, b, slope_a, slope_b
-
-
-def cross(a: Floats, b: Floats) -> Floats:
-    """a × b of vectors (m, 3): NumPy's takes five times as long for a few hundred."""
-    return a[:, [1, 2, 0]] * b[:, [2, 0, 1]] - a[:, [2, 0, 1]] * b[:, [1, 2, 0]]
-
-
-def cross_matrix(w: Floats) -> Floats:
-    """[w]× of vectors (..., 3), shape (..., 3, 3)."""
-    result = np.zeros((*w.shape, 3))
-    result[..., 0, 1], result[..., 0, 2], result[..., 1, 2] = -w[..., 2], w[..., 1], -w[..., 0]
-    result[..., 1, 0], result[..., 2, 0], result[..., 2, 1] = w[..., 2], -w[..., 1], w[..., 0]
-    return result
-
-
-def turn(w: Floats) -> Floats:
-    """R(w) of vectors (m, 3), shape (m, 3, 3)."""
-    a, b, _, _ = _factors(w)
-    square = np.einsum("ma,ma->m", w, w)[:, None]
-    W = cross_matrix(w)
-    # sin θ/θ = 1 − b θ²
-    return np.eye(3) + (1 - b * square)[:, :, None] * W + a[:, :, None] * (W @ W)
-
-
-def turn_by(w: Floats) -> Floats:
-    """R(w) of one vector (3,), 3 × 3."""
-    x, y, z = w.tolist()
-    angle = math.sqrt(x * x + y * y + z * z)
-    W = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    if angle < 1e-6:
-        return np.eye(3) + W + 0.5 * (W @ W)
-    return np.eye(3) + (math.sin(angle) / angle) * W + (2 * (math.sin(0.5 * angle) / angle) ** 2) * (W @ W)
-
-
-def turned_by(R: Floats) -> Floats:
-    """w of one rotation R(w), |w| ≤ π, shape (3,)."""
-    axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    sine, cosine = float(np.linalg.norm(axial)), 0.5 * (float(np.trace(R)) - 1)
-    if sine > 1e-6:
-        return axial * (np.arctan2(sine, cosine) / sine)
-    if cosine > 0:
-        return axial
-    symmetric = 0.5 * (R + np.eye(3))  # half a turn: a aᵀ
-    k = int(np.argmax(symmetric.diagonal()))
-    return np.pi * symmetric[k] / np.sqrt(symmetric[k, k])
-
-
 def warp(linear: Floats) -> Floats:
     """u = R̃(w) p of p and w (m, 6), shape (m, 3)."""
     p, w = linear[:, :3], linear[:, 3:]
-    a, b, _, _ = _factors(w)
+    a, b, _, _ = factors(w)
     c = cross(w, p)
     return p + a * c + b * cross(w, c)
 
 
 def unwarp(u: Floats, w: Floats) -> Floats:
     """p = R̃(w)⁻¹ u, shape (m, 3)."""
-    a, b, _, _ = _factors(w)
+    a, b, _, _ = factors(w)
     W = cross_matrix(w)
     matrices = np.eye(3) + a[:, :, None] * W + b[:, :, None] * (W @ W)
     return np.asarray(np.linalg.solve(matrices, u[:, :, None])[:, :, 0], np.float64)
@@ -257,7 +197,7 @@ def unwarp(u: Floats, w: Floats) -> Floats:
 def warp_derivative(linear: Floats) -> Floats:
     """∂u/∂(p, w), shape (m, 3, 6)."""
     p, w = linear[:, :3], linear[:, 3:]
-    a, b, slope_a, slope_b = _factors(w)
+    a, b, slope_a, slope_b = factors(w)
     c = cross(w, p)
     cc = cross(w, c)
     result = np.empty((len(p), 3, 6))

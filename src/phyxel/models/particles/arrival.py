@@ -13,16 +13,17 @@ from phyxel import device as dev
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-TINY = 1.0e-9
-"""Share of H below which βB is lost in it; β is then as well none."""
+LEAST_AHEAD = 1.0e-9
+"""Share of H below which βB is lost in it: β may as well be 0."""
 
 
 @wp.struct
 class Arrival:
-    """What links and a filling add to: a force P held over the step leads to x + A P and v + B P.
+    """Where particles get without the force P of links and a filling; P held over the step leads to x + A P and v + B P
+    (physics 13.3).
 
-    They take P of where they will be, at y = x' + βv' (β adds damping), so that y = (x + βv) + H P(y), H = A + βB.
-    β has the sign of B, which is negative where a particle rings more than half a time within the step. What is held
+    P is that of where the surface will be, at y = x' + βv' (β adds damping), so that y = (x + βv) + H P(y), H = A + βB.
+    β has the sign of B, which is negative where a particle rings more than half a time within the step. A held particle
     has A = B = H = 0 and is at x whatever pulls. Each array has shape (n,)."""
 
     x: wp.array(dtype=wp.vec3d)
@@ -45,18 +46,23 @@ class Arrival:
 
 
 @wp.func
+def look_ahead(A: wp.float64, B: wp.float64, H: wp.float64) -> wp.float64:
+    """β = (H − A)/B [s]: how far beyond the end of the step links look."""
+    if wp.float64(LEAST_AHEAD) * H < H - A:
+        return (H - A) / B
+    return wp.float64(0.0)
+
+
+@wp.func
 def ahead(arrival: Arrival, i: int) -> wp.vec3d:
-    """x + βv: where without P the particle is seen by what pulls at it."""
-    added = arrival.H[i] - arrival.A[i]
-    if added > wp.float64(TINY) * arrival.H[i]:
-        return arrival.x[i] + (added / arrival.B[i]) * arrival.v[i]
-    return arrival.x[i]
+    """x + βv: where links and a filling see the particle without P."""
+    return arrival.x[i] + look_ahead(arrival.A[i], arrival.B[i], arrival.H[i]) * arrival.v[i]
 
 
 @wp.func
 def halfway(arrival: Arrival, i: int) -> wp.vec3d:
-    """Where a force that is even over the step has its arm: x − (A/B) v, in the middle of free flight. With x' and v'
-    as above, Σ m x' × v' − Σ m x × v = Σ mB (x − (A/B) v) × P."""
+    """The arm of a force that is even over the step (physics 13.5): x − (A/B) v, in the middle of free flight. With x'
+    and v' as above, Σ m x' × v' − Σ m x × v = Σ mB (x − (A/B) v) × P."""
     if arrival.B[i] > wp.float64(0.0):
         return arrival.x[i] - (arrival.A[i] / arrival.B[i]) * arrival.v[i]
     return ahead(arrival, i)
@@ -70,7 +76,8 @@ def depth(arrival: Arrival, i: int, y: wp.vec3d) -> wp.float64:
 
 @wp.func
 def kept_out(arrival: Arrival, i: int, y: wp.vec3d, held: wp.float64) -> wp.vec3d:
-    """y, not in the collider that a particle lies on, and nearer to its spot there by as much as friction holds."""
+    """y, not in the collider that a particle lies on, and nearer to its spot there by as much as friction holds
+    (physics 13.3)."""
     deep = depth(arrival, i, y)
     if deep <= wp.float64(0.0):
         return y

@@ -1,6 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Links push nothing about as a whole: an end of their iterations that is not quite the solution is moved and turned
-rigidly, piece by piece, until all forces P = (y − y_free)/H of a piece cancel, and all their torques.
+"""Links push nothing about as a whole (physics 13.5): an end of their iterations that is not quite the solution is
+moved and turned rigidly, piece by piece, until all forces P = (y − y_free)/H of a piece cancel, and all their torques.
 
 Links do not resist that: y + s + θ × r, r = y − c, changes P by (s + θ × r)/H. With c the middle of 1/H the forces
 cancel for s = −ΣP/Σ(1/H). Arms z are those in the middle of the step, not at y, which is seen ahead, or spin would
@@ -25,13 +25,14 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 MOST_TURN = 0.1
 """[rad], of one step: beyond, the turn would stretch links."""
-THIN = 1.0e-9
-"""Added to the moments of inertia, as a share: what lies in a line has none about it."""
+LEAST_INERTIA = 1.0e-9
+"""Added to the moments of inertia, as a share of them: particles in a line have none about it."""
 
 
 @wp.struct
 class HangingPieces:
-    """What hangs together: particles by piece, in chunks; partial sums of these; and what is to be done with each."""
+    """Pieces of a sheet that hang together: their particles in chunks, sums over each chunk, and how each piece
+    moves."""
 
     order: wp.array(dtype=wp.int32)
     """particles, piece by piece, shape (n,)"""
@@ -65,7 +66,7 @@ def sum_chunks(
     inertia: wp.array(dtype=wp.float64),
     p: HangingPieces,
 ):
-    """Partial sums, infinite weight if anything is held."""
+    """Sums over each chunk, of infinite weight if a particle is held (physics 13.5)."""
     c = first + wp.tid()
     weight = wp.float64(0.0)
     place = wp.vec3d()
@@ -94,7 +95,7 @@ def sum_chunks(
 
 @wp.kernel
 def find_shifts(first: int, p: HangingPieces):
-    """s, θ and c of each piece; what is held anywhere stays."""
+    """s, θ and c of each piece (physics 13.5); a piece with a held particle stays."""
     k = first + wp.tid()
     weight = wp.float64(0.0)
     place = wp.vec3d()
@@ -120,15 +121,16 @@ def find_shifts(first: int, p: HangingPieces):
     p.shift[k] = shift
     spread -= wp.outer(middle, arm)
     size = wp.trace(spread)
-    if size > wp.float64(THIN) * weight * wp.dot(middle, middle):
+    if size > wp.float64(LEAST_INERTIA) * weight * wp.dot(middle, middle):
         one = wp.identity(n=3, dtype=wp.float64)
-        turn = -wp.inverse((wp.float64(1.0) + wp.float64(THIN)) * size * one - spread) * (torque + wp.cross(arm, shift))
+        grown = wp.float64(1.0) + wp.float64(LEAST_INERTIA)
+        turn = -wp.inverse(grown * size * one - spread) * (torque + wp.cross(arm, shift))
         p.turn[k] = wp.min(wp.float64(1.0), wp.float64(MOST_TURN) / wp.length(turn)) * turn
 
 
 @wp.kernel
 def balance(first: int, inertia: wp.array(dtype=wp.float64), p: HangingPieces, y: wp.array(dtype=wp.vec3d)):
-    """y + s + θ × (y − c)."""
+    """y + s + θ × (y − c) (physics 13.5)."""
     i = first + wp.tid()
     k = p.of[i]
     if not wp.isinf(inertia[i]):

@@ -1,13 +1,14 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Coarser and coarser pictures of a surface: what pulls at one end is felt at the other within a few iterations.
+"""Coarser and coarser pictures of a surface: what pulls at one end is felt at the other within a few iterations
+(physics 13.4).
 
 Each level has a smooth hat function per cell of the level below, Q (rows sum to 1). A force r on the particles moves
 them by Σ_l Q_l D_l⁻¹ Q_lᵀ r: a sum over all levels of Jacobi steps, each with a diagonal that majorizes its links,
 D_l = Σ_i Q_iJ/H_i + Σ_e k_e |c_eJ| Σ_K |c_eK| with c of the hats (C Q_l). The mean of such steps majorizes as well
 (Bramble, Pasciak and Xu 1990).
 
-Hats end at particles that are held: they move the others only, and links to what is held count as if each tied its
-other end to a place, as 1/H does.
+Hats end at held particles: they move the others only, and links to held particles count as if each tied its other end
+to a place, as 1/H does.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
 from phyxel import device as dev
+from phyxel.models.particles.chebyshev import Plan, goes_on
 from phyxel.models.particles.links import gathered
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
 
-CELL = 4.0
-"""Side of a cell of a level, in those of the level below."""
-HAT = 1.4
-"""Radius of a hat, in sides of a cell."""
-FEWEST = 200
-"""Particles of a sheet below which it has no levels but its own: so few are quickly through."""
-LAST = 12
-"""Hats of the coarsest level, about."""
+CELL_RATIO = 4.0
+"""Side of a cell of a level, in those of the level below (particles: in units, which are about their spacing)."""
+HAT_RADIUS = 1.4
+"""In sides of a cell: neighbouring hats overlap, so that moves are smooth."""
+FEWEST_PARTICLES = 200
+"""Of a sheet that has levels above its own: fewer are quickly through."""
+FEWEST_HATS = 12
+"""Of a level that has another above it."""
 
 
 @wp.struct
@@ -52,14 +54,14 @@ class Level:
     D: wp.array(dtype=wp.float64)
     """of the links [N/m]"""
     inertia: wp.array(dtype=wp.float64)
-    """Σ Q/H [N/m], with links to what hats do not move"""
+    """Σ Q/H [N/m], with links to held particles"""
     force: wp.array(dtype=wp.vec4)
     move: wp.array(dtype=wp.vec4)
 
 
 @wp.kernel
 def gather_inertia(first: int, below: wp.array(dtype=wp.float64), level: Level):
-    """Σ Q/H."""
+    """Σ Q/H (physics 13.4)."""
     J = first + wp.tid()
     total = wp.float64(0.0)
     for slot in range(level.up[J], level.up[J + 1]):
@@ -68,10 +70,10 @@ def gather_inertia(first: int, below: wp.array(dtype=wp.float64), level: Level):
 
 
 @wp.kernel
-def gather_force(first: int, step: int, plan: wp.array(dtype=wp.float64), below: wp.array(dtype=wp.vec4), level: Level):
-    """Qᵀ r."""
+def gather_force(first: int, step: int, plan: Plan, below: wp.array(dtype=wp.vec4), level: Level):
+    """Qᵀ r, and how far it moves each hat (physics 13.4)."""
     J = first + wp.tid()
-    if wp.float64(step) >= plan[0]:
+    if not goes_on(plan, step):
         return
     total = gathered(level.up[J], level.up[J + 1], level.up_from, level.up_share, below)
     level.force[J] = total
@@ -85,10 +87,10 @@ def moved(level: Level, i: int) -> wp.vec4:
 
 
 @wp.kernel
-def add_moves(first: int, step: int, plan: wp.array(dtype=wp.float64), above: Level, level: Level):
-    """What coarser hats add."""
+def add_moves(first: int, step: int, plan: Plan, above: Level, level: Level):
+    """What coarser hats add (physics 13.4)."""
     J = first + wp.tid()
-    if wp.float64(step) < plan[0]:
+    if goes_on(plan, step):
         level.move[J] += moved(above, J)
 
 
@@ -99,19 +101,19 @@ class Coarse:
         self._device = device
         self._hats: list[csr_array] = []
         self.levels: list[Any] = []
-        points, cell, n = X, CELL, len(X)
-        while len(points) >= (LAST if self._hats else FEWEST):
+        points, cell, n = X, CELL_RATIO, len(X)
+        while len(points) >= (FEWEST_HATS if self._hats else FEWEST_PARTICLES):
             hats, points = _hats(points, cell)
             if hats.shape[1] == hats.shape[0]:  # cells of one entry each: the cloud is much sparser than its unit says
-                cell *= CELL
+                cell *= CELL_RATIO
                 continue
             self.levels.append(self._level(hats))
             self._hats.append(hats if not self._hats else self._hats[-1] @ hats)
-            cell *= CELL
+            cell *= CELL_RATIO
         self._none = self._level(csr_array((n, 0)))
 
     def _level(self, hats: csr_array) -> Any:
-        """Room for what is found on a level."""
+        """A level of these hats, with room for its numbers."""
         level: Any = Level()
         count = hats.shape[1]
         for name, lists in (("down", hats.tocsr()), ("up", hats.T.tocsr())):
@@ -144,7 +146,7 @@ class Coarse:
             inertia = level.inertia
         return launches
 
-    def moves(self, step: int, plan: wp.array, force: wp.array) -> list[dev.Launch]:
+    def moves(self, step: int, plan: Any, force: wp.array) -> list[dev.Launch]:
         """Once an iteration: where forces on the particles take the hats of the lowest level."""
         launches = []
         for level in self.levels:
@@ -160,7 +162,7 @@ def _hats(points: Floats, cell: float) -> tuple[csr_array, Floats]:
     middles."""
     _, which, count = np.unique(np.floor(points / cell), axis=0, return_inverse=True, return_counts=True)
     middles = np.stack([np.bincount(which.ravel(), axis) for axis in points.T], axis=1) / count[:, None]
-    tree, radius = cKDTree(middles), HAT * cell
+    tree, radius = cKDTree(middles), HAT_RADIUS * cell
     near = cKDTree(points).sparse_distance_matrix(tree, radius, output_type="ndarray")
     share = (1 - (near["v"] / radius) ** 2) ** 2
     far, nearest = tree.query(points)

@@ -1,4 +1,5 @@
-"""Links of a particle surface: linear elements e = Σ_a c_a x_a over two to four particles, of energy ½k(|e| − r)²."""
+"""Links of a particle surface (physics 13.2): linear elements e = Σ_a c_a x_a over two to four particles, of energy
+½k(|e| − r)²."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ class Elements:
 
     def stiffness(self, mixture: Mixture, unit: float) -> Floats:
         """k [N/m] of each, from the data sheets of its particles' membranes (`thickness`, `young`, `weft`, `shear`,
-        `bending`, `poisson`), averaged over the element; `unit` is the body unit [m]. Shape (E,).
+        `bending`, `poisson`), averaged over the element (physics 13.2); `unit` is the body unit [m]. Shape (E,).
 
         A weave stretches along warp and weft as `young` and `weft` say, though its diagonals, which carry the shear G,
         resist, too: with C₁₂ = Gh of theirs, C₁₁ follows from C₁₁ − C₁₂²/C₂₂ = Eh, C₂₂/C₁₁ = E₂/E₁, and the threads

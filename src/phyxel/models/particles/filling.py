@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The pressure of what a closed surface encloses, p = bulk (amount − V/V₀), of where the surface will be.
+"""The pressure of what a closed surface encloses, p = bulk (amount − V/V₀), of where the surface will be (physics
+13.6).
 
 A pressure moves each particle by H_i p a_i (a_i = ∂V/∂x_i, its vector of area), and so the volume by p Σ H_i |a_i|².
 Areas and V are taken where all leads if the filling presses with f as in the last step, so that at rest they are those
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError
-from phyxel.models.particles.arrival import TINY, Arrival
+from phyxel.models.particles.arrival import Arrival, look_ahead
 from phyxel.models.reductions import CHUNK
 from phyxel.solid.mesh import open_edges
 
@@ -34,8 +35,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
 
-HALVINGS = wp.constant(50)
-"""of a pressure, to find it to all its digits"""
+PRESSURE_HALVINGS = wp.constant(50)
+"""Of a pressure, to find it to all its digits."""
 Volumes: Any = wp.types.vector(length=6, dtype=wp.float64)
 BULK, PER_VOLUME, AMOUNT = range(3)
 """Entries of the filling's numbers: bulk [Pa] times the unit [m], 1/V₀ [1/units³], and how much there is."""
@@ -69,7 +70,7 @@ def find_areas(
     x: wp.array(dtype=wp.vec3d),
     area: wp.array(dtype=wp.vec3d),
 ):
-    """a_i = ∂V/∂x_i = Σ x_j × x_k / 6 over the faces (i, j, k) around i, seen from i."""
+    """a_i = ∂V/∂x_i = Σ x_j × x_k / 6 over the faces (i, j, k) around i, seen from i (physics 13.6)."""
     i = first + wp.tid()
     total = wp.vec3d()
     for f in range(start[i], start[i + 1]):
@@ -100,17 +101,14 @@ def find_ways(
     way: wp.array(dtype=wp.vec3d),
 ):
     """e = βv − H f, how far from x a particle is seen without the filling, and d = H along, how much further a pressure
-    of 1 leads it.
+    of 1 leads it (physics 13.6).
 
     β is that of links, but no more than A/|B|: if a particle swings many times within a step, v leads far beyond where
     it ever gets, and the volume there says nothing."""
     i = first + wp.tid()
     A = arrival.A[i]
     H = wp.min(arrival.H[i], wp.float64(2.0) * A)
-    e = (H - A) * P[i] - A * pressed[i]
-    if wp.float64(TINY) * H < H - A:
-        e += ((H - A) / arrival.B[i]) * arrival.v[i]
-    unpressed[i] = e
+    unpressed[i] = (H - A) * P[i] - A * pressed[i] + look_ahead(A, arrival.B[i], H) * arrival.v[i]
     way[i] = H * along[i]
 
 
@@ -125,9 +123,9 @@ def find_volumes(
     way: wp.array(dtype=wp.vec3d),
     volume: wp.array(dtype=Volumes),
 ):
-    """What a particle adds to V(x + e + p d) as a polynomial of p: its four numbers, and before them the two of what it
-    is for small e and d, V + Σ a·(e + p d). With a(z) the areas of a surface z, V(x + z) = V(x) + Σ a(x)·z + x·a(z) +
-    z·a(z)/3."""
+    """What a particle adds to V(x + e + p d) as a polynomial of p (physics 13.6): its four numbers, and before them the
+    two of what it is for small e and d, V + Σ a·(e + p d). With a(z) the areas of a surface z, V(x + z) = V(x) + Σ
+    a(x)·z + x·a(z) + z·a(z)/3."""
     i = first + wp.tid()
     e = unpressed[i]
     d = way[i]
@@ -183,8 +181,8 @@ def find_pressure(
     partial: wp.array(dtype=Volumes),
     pressure: wp.array(dtype=wp.float64),
 ):
-    """p times the unit, so that p a_i is a force in N/unit; one thread. Where that of the linear volume would lead too
-    far, it is less, found by halving."""
+    """p times the unit, so that p a_i is a force in N/unit (physics 13.6); one thread. Where that of the linear volume
+    would lead too far, it is less, found by halving."""
     v = Volumes()
     for chunk in range(partial.shape[0]):
         v += partial[chunk]
@@ -194,7 +192,7 @@ def find_pressure(
     if excess(filling, v, p) * p > wp.float64(0.0):
         low = wp.float64(0.0)
         high = p
-        for _ in range(HALVINGS):
+        for _ in range(PRESSURE_HALVINGS):
             p = wp.float64(0.5) * (low + high)
             if excess(filling, v, p) * high > wp.float64(0.0):
                 high = p
@@ -220,7 +218,7 @@ def press(
 
 
 class EnclosedGas:
-    """What is in a closed surface of points X (n, 3) and faces (m, 3) [units]; `unit` in m. Of one without links, with
+    """The gas in a closed surface of points X (n, 3) and faces (m, 3) [units]; `unit` in m. Of one without links, with
     the normals (n, 3) of its points."""
 
     def __init__(
@@ -254,7 +252,7 @@ class EnclosedGas:
             unit_normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
             self._normal = wp.array(unit_normals, dtype=wp.vec3d, device=device)
         self._along = self._area if normals is None else wp.zeros(n, dtype=wp.vec3d, device=device)
-        """what is pressed"""
+        """areas that are pressed"""
         self._unpressed, self._way = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
         self._volumes = wp.zeros(n, dtype=Volumes, device=device)
         self._partial = wp.zeros(-(-n // CHUNK), dtype=Volumes, device=device)
@@ -268,7 +266,7 @@ class EnclosedGas:
         self._numbers.push()
 
     def launches(self, arrival: Arrival, P: wp.array, pressed: wp.array) -> list[dev.Launch]:
-        """Find p and add what it does to `arrival`. `pressed` holds its forces p a_i, (n,) of vec3d [N/unit], in the
+        """Find p and add its forces to `arrival`. `pressed` holds its forces p a_i, (n,) of vec3d [N/unit], in the
         step before and then in this one."""
         n, chunks, area, along = len(self._x), len(self._partial), self._area, self._along
         unpressed, way = self._unpressed, self._way
@@ -289,7 +287,7 @@ class EnclosedGas:
         return float(self._pressure.numpy()[0]) / self._unit
 
     def energy(self, x: Floats) -> float:
-        """½ bulk V₀ (amount − V/V₀)² at positions x (n, 3) [units] [J]."""
+        """½ bulk V₀ (amount − V/V₀)² at positions x (n, 3) [units] [J] (physics 13.6)."""
         bulk, _, amount = self._numbers.host
         lack = amount - enclosed(x, self._faces) / self._volume
         return 0.5 * bulk * lack**2 * self._volume * self._unit**2

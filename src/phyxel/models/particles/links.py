@@ -1,8 +1,8 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Links as they lie in memory, and what they pull with: so that eight particles, or eight elements, go abreast.
+"""Links as they lie in memory, so that eight particles, or eight elements, go abreast, and their pull (physics 13.2).
 
 Positions are subtracted in double: what they have in common is lost exactly there. Springs go on so, as they may be
-stiff; what bending pulls with, as all that iterations only correct, needs no more than single precision.
+stiff; the pull of bending, as all that iterations only correct, needs no more than single precision.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Bends:
     rest: wp.array(dtype=float)
     k: wp.array(dtype=float)
     f: wp.array(dtype=wp.vec4)
-    """what it pulls with, k (1 − r/|e|) e"""
+    """its pull k (1 − r/|e|) e"""
     first: wp.array(dtype=wp.int32)
     """where the list of elements of a particle begins, shape (particles + 1,)"""
     element: wp.array(dtype=wp.int32)
@@ -89,7 +89,7 @@ def gathered(
 
 @wp.func
 def spring_pull(k: wp.float64, rest: wp.float64, e: wp.vec3d) -> wp.vec3d:
-    """k (1 − r/|e|) e; a spring of no length pulls nowhere."""
+    """k (1 − r/|e|) e (physics 13.2); a spring of no length pulls nowhere."""
     length = wp.length(e)
     if length == wp.float64(0.0):
         return wp.vec3d()
@@ -108,7 +108,7 @@ def bend_pull(k: float, rest: float, e: wp.vec3) -> wp.vec4:
 
 @wp.func
 def springs_of(springs: LinkSprings, i: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
-    """Pull of all springs of a particle; `alone` (0, 1): each softer by what its ends give."""
+    """Pull of all springs of a particle (physics 13.2); `alone` (0, 1): each softer by what its ends give."""
     P = wp.vec3d()
     block = i // ABREAST
     for row in range(springs.first[block], springs.first[block + 1]):
@@ -132,8 +132,8 @@ def springs_of(springs: LinkSprings, i: int, alone: int, give: wp.array(dtype=fl
         y_[lane] = own[3 * lane + 1];
         z[lane] = own[3 * lane + 2];
     }
-    for (int row = first.data[block]; row < first.data[block + 1]; ++row) {
-        const int* there = other.data + 8 * (size_t)row;
+    for (int row = springs.first.data[block]; row < springs.first.data[block + 1]; ++row) {
+        const int* there = springs.other.data + 8 * (size_t)row;
         Eight ex, ey, ez;
         for (int lane = 0; lane < 8; ++lane) {
             const double* place = at + 3 * (size_t)there[lane];
@@ -146,14 +146,15 @@ def springs_of(springs: LinkSprings, i: int, alone: int, give: wp.array(dtype=fl
         ez -= z;
         Eight square = ex * ex + ey * ey + ez * ez;
         square = __builtin_elementwise_max(square, (Eight)1e-300);  // no length: pulls nowhere
-        Floats single = *(const Floats*)(k.data + 8 * (size_t)row);
+        Floats single = *(const Floats*)(springs.k.data + 8 * (size_t)row);
         if (alone) {
             Floats far;
             for (int lane = 0; lane < 8; ++lane) far[lane] = give.data[there[lane]];
             single /= 1.0f + single * (far + *(const Floats*)(give.data + 8 * (size_t)block));
         }
         Eight stiff = __builtin_convertvector(single, Eight);
-        Eight share = stiff - stiff * *(const Eight*)(rest.data + 8 * (size_t)row) / __builtin_elementwise_sqrt(square);
+        Eight length = *(const Eight*)(springs.rest.data + 8 * (size_t)row);
+        Eight share = stiff - stiff * length / __builtin_elementwise_sqrt(square);
         P[0] += share * ex;
         P[1] += share * ey;
         P[2] += share * ez;
@@ -163,14 +164,7 @@ def springs_of(springs: LinkSprings, i: int, alone: int, give: wp.array(dtype=fl
     return total;
 """)
 def springs_abreast(
-    block: int,
-    alone: int,
-    give: wp.array(dtype=float),
-    first: wp.array(dtype=wp.int32),
-    other: wp.array(dtype=wp.int32),
-    rest: wp.array(dtype=wp.float64),
-    k: wp.array(dtype=float),
-    y: wp.array(dtype=wp.vec3d),
+    springs: LinkSprings, block: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)
 ) -> mat38d:
     """`springs_of` eight particles, one in each column. On the CPU only."""
 
@@ -200,7 +194,7 @@ def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3:
 
 @wp.func
 def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
-    """f of one element of more than two particles; `alone` (0, 1): softer by what its particles give."""
+    """f of one element of more than two particles (physics 13.2); `alone` (0, 1): softer by what its particles give."""
     given = float(0.0)
     for a in range(4):
         slot = corner_of(bends, b, a)
@@ -214,8 +208,8 @@ def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: w
     typedef double Eight __attribute__((ext_vector_type(8), aligned(8)));
     typedef float Floats __attribute__((ext_vector_type(8), aligned(4)));
     const double* at = (const double*)y.data;
-    const int* corners = corner.data + 32 * (size_t)block;
-    const Floats* weights = (const Floats*)(weight.data + 32 * (size_t)block);
+    const int* corners = bends.corner.data + 32 * (size_t)block;
+    const Floats* weights = (const Floats*)(bends.weight.data + 32 * (size_t)block);
     Floats e[3] = {};
     Eight base[3], tip[3];
     for (int a = 0; a < 4; ++a) {
@@ -230,7 +224,7 @@ def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: w
     }
     Floats square = e[0] * e[0] + e[1] * e[1] + e[2] * e[2];
     square = __builtin_elementwise_max(square, (Floats)1e-36f);  // no length: pulls nowhere
-    Floats stiff = *(const Floats*)(k.data + 8 * (size_t)block);
+    Floats stiff = *(const Floats*)(bends.k.data + 8 * (size_t)block);
     if (alone) {
         Floats given = {};
         for (int a = 0; a < 4; ++a)
@@ -238,24 +232,15 @@ def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: w
                 given[lane] += __builtin_fabsf(weights[a][lane]) * give.data[corners[8 * a + lane]];
         stiff /= 1.0f + stiff * given;
     }
-    Floats share = stiff - stiff * *(const Floats*)(rest.data + 8 * (size_t)block) / __builtin_elementwise_sqrt(square);
+    Floats length = *(const Floats*)(bends.rest.data + 8 * (size_t)block);
+    Floats share = stiff - stiff * length / __builtin_elementwise_sqrt(square);
     for (int axis = 0; axis < 3; ++axis) e[axis] *= share;
-    float* out = (float*)(f.data + 8 * (size_t)block);
+    float* out = (float*)(bends.f.data + 8 * (size_t)block);
     for (int lane = 0; lane < 8; ++lane)
         for (int axis = 0; axis < 3; ++axis) out[4 * lane + axis] = e[axis][lane];
 #endif
 """)
-def bends_abreast(
-    block: int,
-    alone: int,
-    give: wp.array(dtype=float),
-    corner: wp.array(dtype=wp.int32),
-    weight: wp.array(dtype=float),
-    rest: wp.array(dtype=float),
-    k: wp.array(dtype=float),
-    y: wp.array(dtype=wp.vec3d),
-    f: wp.array(dtype=wp.vec4),
-):
+def bends_abreast(bends: Bends, block: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
     """`bend_one` of eight. On the CPU only."""
 
 

@@ -4,7 +4,8 @@ solution, so that no step is too long.
     m ü + c u̇ + K (u − u₀) = F + P,   m = density · thickness · area,  c = drag · m,  K = foundation · area
 
 A step finds where the particles get without their links (`Arrival`), adds the pressure of a filling and the pull P of
-links, both of where the surface will be at its end, and puts what has come into colliders on their surface.
+links, both of where the surface will be at its end, and puts particles that have come into colliders on their surface
+(physics 13).
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from phyxel.models.particles.flight import (
     find_rests,
     land,
     land_among,
+    laws_of,
     lean,
-    no_stuff,
     show,
     touch_down,
 )
@@ -46,6 +47,7 @@ SETTLING_STEP, LINKED_SETTLING_STEP = 1 / 30, 1 / 240
 """[s]; with links as long as a step otherwise is, or what a longer one cannot resolve of them would come to rest
 elsewhere"""
 SETTLING_STEPS = 5000
+"""After which a surface is said not to come to rest."""
 LEANING = 0.5
 """Longest step, over the time √(ρhl/p) in which a pressure takes a particle about half its way to its neighbours."""
 NARROWEST = 0.3
@@ -55,7 +57,7 @@ NARROWEST = 0.3
 class ParticleModel:
     """Moves one surface. Lengths are in body units about the body's origin, axes are the world's, all in double."""
 
-    _mixture: Mixture
+    mixture: Mixture
 
     def __init__(self, sheet: Sheet, unit: float, velocities: Floats, device: wp.Device) -> None:
         """`unit` is the body unit [m], `velocities` (n, 3) are those at the start [units/s]."""
@@ -84,7 +86,8 @@ class ParticleModel:
         p.pull = self._vectors(self._tension is not None)
         p.pressed, p.peak, p.pace = (self._vectors(False) for _ in range(3))
         self._particles = p
-        self._stuff, self._plastic = no_stuff(0, device), False
+        self._laws = p.laws = laws_of(0, device)
+        self._plastic = False
         self._program: dev.Program | None = None
         self._met: Any = None
 
@@ -98,12 +101,12 @@ class ParticleModel:
                 setattr(self._particles, name, self._vectors(True))
                 self._program = None
 
-    # What it is made of, what holds it and what acts on it
+    # Material, holds, forces
 
     def set_material(self, mixture: Mixture) -> None:
         """What each particle is made of (membranes); motion goes on from where it is."""
-        self._mixture = mixture
-        self._write_stuff(calm=False)
+        self.mixture = mixture
+        self._write_laws(calm=False)
         self._particles.kind.assign(mixture.which.astype(np.int32))
         self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
         self._particles.mass.assign(self._mass)
@@ -112,10 +115,10 @@ class ParticleModel:
         if self._tension is not None:
             self._tension.set_stiffness(self.sheet.elements.stiffness(mixture, self.unit))
 
-    def _write_stuff(self, calm: bool) -> None:
+    def _write_laws(self, calm: bool) -> None:
         """`calm`: damped so that it goes straight to rest, critically where a settling step cannot follow the swing or
         an overshoot would leave a dent, else not at all."""
-        materials: Any = self._mixture.materials
+        materials: Any = self.mixture.materials
         stiffness = np.array([one.foundation / (one.density * one.thickness) for one in materials])
         drag = np.array([one.drag for one in materials])
         plasticity = np.array([one.plasticity for one in materials])
@@ -131,10 +134,11 @@ class ParticleModel:
             "clearance": np.array([one.thickness for one in materials]) / (2 * self.unit),
         }
         plastic = bool(((plasticity > 0) & (stiffness > 0)).any())
-        if len(self._stuff.pace) != len(materials) or plastic != self._plastic:
-            self._stuff, self._plastic, self._program = no_stuff(len(materials), self.device), plastic, None
+        if len(self._laws.pace) != len(materials) or plastic != self._plastic:
+            self._laws = self._particles.laws = laws_of(len(materials), self.device)
+            self._plastic, self._program = plastic, None
         for name, values in columns.items():
-            getattr(self._stuff, name).assign(values)
+            getattr(self._laws, name).assign(values)
         self._clock.host[0] = 0.0  # the next step is to find its paces
 
     def set_holds(self, nodes: NDArray[np.integer]) -> None:
@@ -153,7 +157,7 @@ class ParticleModel:
         self._force.push()
 
     def set_filling(self, bulk: float, amount: float = 1.0) -> None:
-        """What is enclosed presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: nothing is."""
+        """The filling presses with p = bulk (amount − V/V₀) [Pa] from now on; bulk = 0: there is none."""
         if self._filling is None and bulk > 0:
             sheet, linked = self.sheet, self._tension is not None
             self._filling = EnclosedGas(sheet.X, sheet.faces, self.unit, self.device, None if linked else sheet.normals)
@@ -186,7 +190,7 @@ class ParticleModel:
         return LEANING / np.sqrt(sharpest) if sharpest > 0 else np.inf
 
     def step(self, dt: float, goals: Floats | None = None, colliders: ColliderTable | None = None) -> None:
-        """Go on by dt [s], with what is held displaced by `goals` (k, 3) [units] at the end, and out of colliders.
+        """Go on by dt [s], with held particles displaced by `goals` (k, 3) [units] at the end, and out of colliders.
 
         The table, in double for one body of this unit, is to be written for the end of the step, with the motion over
         it: `write(colliders, origin[None], (end - dt, end), end)`."""
@@ -204,34 +208,31 @@ class ParticleModel:
         self._program.run()
 
     def _find_paces(self) -> None:
-        count = len(self._stuff.pace)
-        dev.launch(find_paces, count, [self._stuff, self._clock.array], self.device, split=False)
+        count = len(self._laws.pace)
+        dev.launch(find_paces, count, [self._laws, self._clock.array], self.device, split=False)
         if self._plastic:
-            inputs = [self._stuff, self._particles, self._clock.array]
-            dev.launch(find_dented_paces, self._count, inputs, self.device)
+            dev.launch(find_dented_paces, self._count, [self._clock.array, self._particles], self.device)
 
     def _capture(self, table: Any) -> None:
-        stuff, p, n, clock, arrival = self._stuff, self._particles, self._count, self._clock.array, self._arrival
+        clock, p, n, arrival = self._clock.array, self._particles, self._count, self._arrival
         press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
         lain = bool(table.count) and self._tension is not None
         set_walls(arrival, n if lain else 0, self.device)
         pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
         if lain:
-            contact = [
-                dev.Launch(one, n, [stuff, p, clock, table, arrival], 0.5 * table.count) for one in (touch_down, lean)
-            ]
+            contact = [dev.Launch(one, n, [clock, p, table, arrival], 0.5 * table.count) for one in (touch_down, lean)]
             pull = [*contact, *pull]
         if self._plastic:
-            way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [stuff, p, clock, arrival], 1.0)
+            way = dev.Launch(arrive_dented if press or pull else arrive_plastic, n, [clock, p, arrival], 1.0)
         else:
-            way = dev.Launch(arrive, n, [stuff, p, clock, arrival], 0.1)
+            way = dev.Launch(arrive, n, [clock, p, arrival], 0.1)
         if table.count:
-            end = dev.Launch(land_among, n, [stuff, p, clock, table, arrival], 0.5 * table.count)
+            end = dev.Launch(land_among, n, [clock, p, table, arrival], 0.5 * table.count)
         else:
-            end = dev.Launch(land, n, [stuff, p, clock, arrival], 0.1)
+            end = dev.Launch(land, n, [clock, p, arrival], 0.1)
         launches = [*self._drawing(table), way, *press, *pull, end]
         if not (press or pull or table.count or self._plastic):  # nothing is left to do where they arrive
-            launches = [dev.Launch(arrive, n, [stuff, p, clock, self._arrived_at_once()], 0.1)]
+            launches = [dev.Launch(arrive, n, [clock, p, self._arrived_at_once()], 0.1)]
         self._program = dev.Program(launches, self.device)
         self._met = table
         self._find_paces()
@@ -261,7 +262,7 @@ class ParticleModel:
 
         Whenever the surface as a whole gets slower it is stopped: it has passed its equilibrium. If nothing has gone
         farther than the tolerance from stop to stop, that is it."""
-        self._write_stuff(calm=True)
+        self._write_laws(calm=True)
         v = self._particles.v
         v.zero_()
         last, before = 0.0, self.u
@@ -278,7 +279,7 @@ class ParticleModel:
                 last = kinetic
         finally:
             v.zero_()
-            self._write_stuff(calm=False)
+            self._write_laws(calm=False)
         raise PhyxelError(
             "the surface does not come to rest; hold it somewhere, or give it a foundation to rest on. If it lies on "
             "something, less may do: px.settle(world, tolerance=1e-3)"
@@ -288,7 +289,7 @@ class ParticleModel:
         """Be at rest in the present shape."""
         self._particles.v.zero_()
 
-    # What it is like
+    # Measures
 
     @property
     def u(self) -> Floats:
@@ -303,14 +304,14 @@ class ParticleModel:
     @property
     def rest(self) -> Floats:
         """u₀: displacements of the places they are pulled to, which plasticity moves [units], shape (n, 3)."""
-        return self._rests()[0]
+        return self.rests()[0]
 
-    def _rests(self) -> tuple[Floats, Floats]:
+    def rests(self) -> tuple[Floats, Floats]:
         """u₀ (n, 3), and how many times stiffer the pull to it is than the foundation, (n,)."""
         if not self._plastic:
             return np.zeros((self._count, 3)), np.ones(self._count)
         rest, steeper = self._vectors(True), wp.zeros(self._count, dtype=wp.float64, device=self.device)
-        dev.launch(find_rests, self._count, [self._stuff, self._particles, rest, steeper], self.device)
+        dev.launch(find_rests, self._count, [self._particles, rest, steeper], self.device)
         return rest.numpy(), steeper.numpy()
 
     def shown(self) -> tuple[wp.array, Floats]:
@@ -335,8 +336,8 @@ class ParticleModel:
         """Elastic (of foundation, links and filling) and kinetic energy [J]."""
         p = self._particles
         u, v = p.u.numpy(), p.v.numpy()
-        rest, steeper = self._rests()
-        foundation = self._mixture.number("foundation") * self.sheet.areas * self.unit**2 * steeper
+        rest, steeper = self.rests()
+        foundation = self.mixture.number("foundation") * self.sheet.areas * self.unit**2 * steeper
         elastic = 0.5 * foundation @ ((u - rest) ** 2).sum(axis=1) * self.unit**2
         if self._tension is not None:
             elastic += self._tension.energy(p.u) * self.unit**2
@@ -359,7 +360,7 @@ class ParticleModel:
         if self.sheet.closed:
             assert self.sheet.faces is not None
             return abs(enclosed(self.sheet.X + self.u, self.sheet.faces)) * self.unit**3
-        return float(self._mixture.number("thickness") @ self.sheet.areas) * self.unit**2
+        return float(self.mixture.number("thickness") @ self.sheet.areas) * self.unit**2
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a checkpoint must keep."""

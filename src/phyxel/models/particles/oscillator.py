@@ -6,7 +6,7 @@
 b is where a unit velocity leads without forces, h = ḃ the velocity that is left of it, and a = ∫ b where a unit f leads
 from rest. With s = d/2, D = s² − w, C = cosh √D t and S = sinh √D t / √D (cos and sin for D < 0):
 
-    b = e^(−st) S,   h = e^(−st) (C − sS),   w a = 1 − e^(−st) (C + sS)        (W96; physics.md §13)
+    b = e^(−st) S,   h = e^(−st) (C − sS),   w a = 1 − e^(−st) (C + sS)        (W96, physics 13.1)
 
 None of the three is worked out in this way as it stands: a is small where t is, w may be 0, e^(−st) and C may be beyond
 what a number holds, and the roots may be equal.
@@ -35,7 +35,8 @@ def faded(r: wp.float64, t: wp.float64) -> wp.float64:
 
 @wp.func
 def response(d: wp.float64, w: wp.float64, t: wp.float64) -> wp.vec3d:
-    """(a [s²], b [s], h) of damping d = c/m [1/s] and stiffness w = K/m [1/s²], both 0 or more, after t [s]."""
+    """(a [s²], b [s], h) of damping d = c/m [1/s] and stiffness w = K/m [1/s²], both 0 or more, after t [s] (W96,
+    physics 13.1)."""
     one = wp.float64(1.0)
     s = wp.float64(0.5) * d
     omega = wp.sqrt(w)

@@ -1,4 +1,4 @@
-"""What never changes of a particle surface: where its points belong, the area of each, and what is linked."""
+"""A particle surface at rest: where its points belong, the area of each, and their links."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from phyxel.solid.mesh import open_edges
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
 
-NEAREST = 8
+LINKED_NEIGHBOURS = 8
 """Neighbours that each point of a bare cloud is linked to."""
 AREA_RINGS = range(5, 13)
 """Numbers of nearest neighbours that the area of a bare point is measured by."""
 RIM = 2.5
 """Angle [rad] in which a point of a bare cloud has none of its nearest if the surface ends there: less than the π of a
 straight rim, more than the gaps within."""
-SHORTEST = 1e-6
-"""Length [units] or area [units²] below which what a mesh holds is no edge or face."""
+LEAST_EDGE = 1e-6
+"""Length [units] below which two points of a mesh have no edge between them; its square is the least area of a face
+[units²]."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Sheet:
             faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
         areas = _scattered_areas(X) if faces is None else _areas(X, faces, quads)
         if links is None:
-            links = "weave" if quads is not None else "edges" if faces is not None else NEAREST
+            links = "weave" if quads is not None else "edges" if faces is not None else LINKED_NEIGHBOURS
         if links == "none":
             elements = Elements.none()
         elif links == "weave":
@@ -104,7 +105,7 @@ def _areas(X: Floats, faces: Ints, quads: Ints | None) -> Floats:
         corners, size = quads, _face_areas(X, quads[:, [0, 1, 2]]) + _face_areas(X, quads[:, [0, 2, 3]])
     shared = np.repeat(size / corners.shape[1], corners.shape[1])
     areas: Floats = np.bincount(corners.ravel(), shared, len(X)).astype(np.float64)
-    alone = int((areas < SHORTEST**2).sum())
+    alone = int((areas < LEAST_EDGE**2).sum())
     if alone:
         raise PhyxelError(f"{alone} of {len(X)} points belong to no face (or to faces without area); remove them")
     return areas
@@ -144,7 +145,7 @@ def _edges(corners: Ints) -> tuple[Ints, Ints]:
 
 def _springs(kind: int, X: Floats, pairs: Ints, shape: Floats, aspect: Floats | None = None) -> Elements:
     """Springs between two particles each, without those that have no length."""
-    long = _length(X[pairs[:, 0]] - X[pairs[:, 1]]) > SHORTEST
+    long = _length(X[pairs[:, 0]] - X[pairs[:, 1]]) > LEAST_EDGE
     aspect = None if aspect is None else aspect[long]
     return Elements.of(kind, X, pairs[long], np.array([1.0, -1.0]), shape[long], aspect)
 
@@ -153,18 +154,19 @@ def _springs(kind: int, X: Floats, pairs: Ints, shape: Floats, aspect: Floats | 
 
 
 def _edged(X: Floats, faces: Ints) -> Elements:
-    """Springs along the edges of triangles, k = Eh Σ_T area(T)/length² (Van Gelder 1998), and bending across them."""
+    """Springs along the edges of triangles, k = Eh Σ_T area(T)/length² (Van Gelder 1998), and bending across them
+    (physics 13.2)."""
     edges, which = _edges(faces)
     beside = np.bincount(which.ravel(), np.repeat(_face_areas(X, faces), 3), len(edges))
     square = ((X[edges[:, 0]] - X[edges[:, 1]]) ** 2).sum(axis=1)
-    springs = _springs(SPRING, X, edges, beside / np.maximum(square, SHORTEST**2))
+    springs = _springs(SPRING, X, edges, beside / np.maximum(square, LEAST_EDGE**2))
     return Elements.joined([springs, _hinges(X, faces, which, len(edges))])
 
 
 def _hinges(X: Floats, faces: Ints, which: Ints, count: int) -> Elements:
-    """Bending across the edges between two triangles: |e| = length · angle for c of the cotangents beside the edge
-    (Bergou et al. 2006), which is zero for whatever is flat, and k = D/(A₁ + A₂). Equilateral triangles then bend as a
-    plate of rigidity D and of Poisson's ratio 1/3 (Seung and Nelson 1988)."""
+    """Bending across the edges between two triangles (physics 13.2): |e| = length · angle for c of the cotangents
+    beside the edge (Bergou et al. 2006), which is zero for whatever is flat, and k = D/(A₁ + A₂). Equilateral triangles
+    then bend as a plate of rigidity D and of Poisson's ratio 1/3 (Seung and Nelson 1988)."""
     order = np.argsort(which.ravel(), kind="stable")
     sides = np.bincount(which.ravel(), minlength=count)
     starts = np.concatenate([[0], np.cumsum(sides)[:-1]])[sides == 2]
@@ -172,7 +174,7 @@ def _hinges(X: Floats, faces: Ints, which: Ints, count: int) -> Elements:
     a, b, c = (faces[first // 3, (first + k) % 3] for k in range(3))
     d = faces[second // 3, (second + 2) % 3]
     area = _face_areas(X, np.stack([a, b, c], axis=1)), _face_areas(X, np.stack([a, b, d], axis=1))
-    sound = (area[0] > SHORTEST**2) & (area[1] > SHORTEST**2) & (c != d)
+    sound = (area[0] > LEAST_EDGE**2) & (area[1] > LEAST_EDGE**2) & (c != d)
     a, b, c, d = (corner[sound] for corner in (a, b, c, d))
     left, right = area[0][sound], area[1][sound]
 
@@ -190,7 +192,7 @@ def _hinges(X: Floats, faces: Ints, which: Ints, count: int) -> Elements:
 
 
 def _woven(X: Floats, areas: Floats, quads: Ints, warp: Floats) -> Elements:
-    """Threads along the edges of quads, diagonals for the shear, and bending along the threads.
+    """Threads along the edges of quads, diagonals for the shear, and bending along the threads (physics 13.2).
 
     A thread's spring has the stiffness of half of each quad beside it, k = Eh Σ ½area/length²; the two diagonals of a
     quad k = Gh length²/2area, which resists shear as the quad would."""
@@ -199,14 +201,14 @@ def _woven(X: Floats, areas: Floats, quads: Ints, warp: Floats) -> Elements:
     size = _face_areas(X, quads[:, [0, 1, 2]]) + _face_areas(X, quads[:, [0, 2, 3]])
     beside = np.bincount(which.ravel(), np.repeat(0.5 * size, 4), len(edges))
     number = np.bincount(which.ravel(), minlength=len(edges))
-    square = np.maximum(((X[edges[:, 0]] - X[edges[:, 1]]) ** 2).sum(axis=1), SHORTEST**2)
-    aspect = (square * number / (2 * np.maximum(beside, SHORTEST**2))) ** 2
+    square = np.maximum(((X[edges[:, 0]] - X[edges[:, 1]]) ** 2).sum(axis=1), LEAST_EDGE**2)
+    aspect = (square * number / (2 * np.maximum(beside, LEAST_EDGE**2))) ** 2
     diagonals = np.concatenate([quads[:, [0, 2]], quads[:, [1, 3]]])
     across = ((X[diagonals[:, 0]] - X[diagonals[:, 1]]) ** 2).sum(axis=1)
     parts = [
         _springs(WARP, X, edges[family == WARP], (beside / square)[family == WARP], aspect[family == WARP]),
         _springs(WEFT, X, edges[family == WEFT], (beside / square)[family == WEFT], aspect[family == WEFT]),
-        _springs(DIAGONAL, X, diagonals, across / (2 * np.maximum(np.tile(size, 2), SHORTEST**2))),
+        _springs(DIAGONAL, X, diagonals, across / (2 * np.maximum(np.tile(size, 2), LEAST_EDGE**2))),
     ]
     rows, thread = _rows(edges, which, family)
     for kind, of in ((BEND_WARP, WARP), (BEND_WEFT, WEFT)):
@@ -257,10 +259,10 @@ def _rows(edges: Ints, which: Ints, family: Ints) -> tuple[Ints, Ints]:
 
 
 def _bends(kind: int, X: Floats, areas: Floats, rows: Ints) -> Elements:
-    """What resists bending of rows of three: e = l₁l₂ times the curvature of a curve through them, so that
-    ½k|e|² = ½D κ² area with k = D area/(l₁l₂)²."""
+    """What resists bending of rows of three (physics 13.2): e = l₁l₂ times the curvature of a curve through them, so
+    that ½k|e|² = ½D κ² area with k = D area/(l₁l₂)²."""
     before, after = _length(X[rows[:, 1]] - X[rows[:, 0]]), _length(X[rows[:, 2]] - X[rows[:, 1]])
-    sound = np.minimum(before, after) > SHORTEST
+    sound = np.minimum(before, after) > LEAST_EDGE
     rows, before, after = rows[sound], before[sound], after[sound]
     both = before + after
     weight = np.stack([2 * after / both, np.full(len(rows), -2.0), 2 * before / both], axis=1)
@@ -271,12 +273,13 @@ def _bends(kind: int, X: Floats, areas: Floats, rows: Ints) -> Elements:
 
 
 def _nearest(X: Floats, areas: Floats, number: int) -> Elements:
-    """Springs between each point and its nearest: Σ k length² = 3Eh area makes an even network of springs as stiff as
-    the sheet (E = Σ k length²/3 per area, Poisson's ratio 1/3). Each point shares its area out among its springs."""
+    """Springs between each point and its nearest (physics 13.2): Σ k length² = 3Eh area makes an even network of
+    springs as stiff as the sheet (E = Σ k length²/3 per area, Poisson's ratio 1/3). Each point shares its area out
+    among its springs."""
     _, found = cKDTree(X).query(X, min(number + 1, len(X)))
     own = np.broadcast_to(np.arange(len(X))[:, None], found.shape)
     apart = found != own
     pairs = np.unique(np.sort(np.stack([own[apart], found[apart]], axis=1), axis=1), axis=0)
     share = areas / np.maximum(np.bincount(pairs.ravel(), minlength=len(X)), 1)
-    square = np.maximum(((X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2).sum(axis=1), SHORTEST**2)
+    square = np.maximum(((X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2).sum(axis=1), LEAST_EDGE**2)
     return _springs(SPRING, X, pairs, 3 * share[pairs].sum(axis=1) / square)

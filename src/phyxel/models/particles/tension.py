@@ -1,5 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Forces of the links of a particle surface, implicit: P of where the links will be at the end of the step.
+"""Forces of the links of a particle surface, implicit: P of where the links will be at the end of the step
+(physics 13.3).
 
     y = y_free + H P(y),    P_i = −Σ_e c_ei k_e (1 − r_e/|e|) e
 
@@ -33,6 +34,16 @@ from phyxel import device as dev
 from phyxel.mls.neighbours import curve_order
 from phyxel.models.particles.arrival import Arrival, ahead, depth, halfway, kept_out
 from phyxel.models.particles.balance import Balance
+from phyxel.models.particles.chebyshev import (
+    FEWEST_ITERATIONS,
+    HELD,
+    KEPT,
+    Plan,
+    bends_at,
+    goes_on,
+    plan_iterations,
+    plan_of,
+)
 from phyxel.models.particles.coarse import Coarse, Level, moved
 from phyxel.models.particles.links import (
     ABREAST,
@@ -51,25 +62,14 @@ from phyxel.models.reductions import CHUNK
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-ALONE, FEWEST = 160, 12
-"""Iterations of a step, of both cycles together: of a sheet that is its only level, and the fewest of others."""
+ITERATIONS_ALONE = 160
+"""Of a step, of both cycles together, of a sheet that is its only level."""
 IN_AIR, BORNE = (32, 2.0e6), (64, 2.0e7)
-"""The most of these, and how many ends of elements they may visit if they are more than the fewest: of sheets in the
-air, and of those that colliders may bear, which hats hardly move. Much longer cycles would make what buckles jump: the
-energy is a saddle there."""
-CROSSED = 1.15
-"""Iterations of a cycle, with hats, over √(H D), at most: enough to take over the last P, so that equilibria are
-right."""
-REACH = 1.5
-"""What a cycle of m iterations can do: curvatures down to REACH/m² are solved for evenly, those below less and less."""
-DIGITS = 21.4
-"""−log of the share of the error at which the iterations end, 5e-10; ½ log 2 less for each cycle."""
-SOFT = 0.5
-"""H D of bending below which a sheet of several levels finds it once a cycle: two cycles leave (H D)² of its error."""
-STRETCH = 64
+"""The most iterations of other sheets, and how many ends of elements they may visit if they are more than the fewest:
+of sheets in the air, and of those that colliders may bear, which hats hardly move. Much longer cycles would make what
+buckles jump: the energy is a saddle there."""
+SORTED_TOGETHER = 64
 """Particles along a curve that may change their order."""
-LATE = 0.5
-"""Share of the error from which on nothing is taken over from the step before; below half of that all is."""
 
 
 @wp.struct
@@ -85,13 +85,13 @@ class Solve:
     arm: wp.array(dtype=wp.vec3d)
     """where forces act to turn the sheet"""
     rest: wp.array(dtype=wp.vec4)
-    """(y_free − y)/H + P(y): what is still to be balanced"""
+    """(y_free − y)/H + P(y): the force that is still to be balanced"""
     inertia: wp.array(dtype=wp.float64)
     """1/H; infinite if it is held"""
     ease: wp.array(dtype=float)
-    """how far a force moves it: 1/(1/H + D), with what it lies on; 0 if it is held"""
+    """how far a force moves it: 1/(1/H + D), with the collider it lies on; 0 if it is held"""
     grounded: wp.array(dtype=wp.float64)
-    """1/H with what it lies on and links to what is held, where hats end; 0 if it is held itself"""
+    """1/H with the collider it lies on and links to held particles, where hats end; 0 if it is held itself"""
     held: wp.array(dtype=wp.float64)
     """how far friction holds a particle back: μ times as far as the collider pushes it out"""
     bearing: wp.array(dtype=wp.float64)
@@ -108,13 +108,7 @@ class Solve:
     give: wp.array(dtype=float)
     """H Σ_e |c_ei|: by how much, at most, it gives way to all its elements together; an element alone is as much softer
     as its particles give"""
-    highest: wp.array(dtype=wp.vec3d)
-    """of each chunk: largest H D, largest H D of bending, and 1 if anything is held"""
-    factors: wp.array2d(dtype=float)
-    """what the last change and the new one are multiplied by, shape (iterations of a cycle, 2)"""
-    plan: wp.array(dtype=wp.float64)
-    """iterations of a cycle that are needed; share of the last P to start from; 1 if bending is soft; 1 if anything is
-    held"""
+    plan: Plan
 
 
 @wp.func
@@ -127,7 +121,7 @@ def foothold(arrival: Arrival, i: int, s: Solve) -> wp.float64:
 
 @wp.kernel
 def look_ahead(first: int, arrival: Arrival, s: Solve):
-    """y_free, 1/H, and that with what bears it."""
+    """y_free, 1/H, and that with the collider that bears it (physics 13.3)."""
     i = first + wp.tid()
     particle = s.who[i]
     s.free[i] = s.X[i] + ahead(arrival, particle)
@@ -153,59 +147,16 @@ def find_stiffest(first: int, n: int, s: Solve):
             highest = wp.max(highest, wp.vec3d(H * stiffness, H * wp.float64(s.D_bend[i]), wp.float64(0.0)))
         else:
             highest[2] = wp.float64(1.0)
-    s.highest[c] = highest
-
-
-@wp.func
-def cosh_times(m: wp.float64, cosh: wp.float64) -> wp.float64:
-    """T_m(cosh x) = cosh(m x), bounded."""
-    x = wp.log(cosh + wp.sqrt(wp.max(cosh * cosh - wp.float64(1.0), wp.float64(0.0))))
-    return wp.cosh(wp.min(m * x, wp.float64(300.0)))
-
-
-@wp.kernel
-def plan_iterations(first: int, most: int, levels: wp.float64, s: Solve):
-    """Chebyshev's factors for curvatures in [low, 1], how many iterations are enough, and where to start."""
-    found = wp.vec3d()
-    for c in range(s.highest.shape[0]):
-        found = wp.max(found, s.highest[c])
-    one = wp.float64(1.0)
-    lowest = one / (levels * (one + found[0]))
-    longest = wp.float64(most)
-    if levels > one:
-        enough = wp.max(wp.ceil(wp.float64(CROSSED) * wp.sqrt(found[0])), wp.float64(FEWEST // 2))
-        longest = wp.min(longest, enough)
-    low = wp.clamp(lowest, wp.float64(REACH) / (longest * longest), wp.float64(0.9))
-    middle = wp.float64(0.5) * (one + low)
-    half = wp.float64(0.5) * (one - low)
-    sigma = middle / half
-    needed = wp.float64(0.5) * wp.float64(DIGITS) / wp.log(sigma + wp.sqrt(sigma * sigma - one))
-    m = wp.min(wp.ceil(needed), longest)
-    root = cosh_times(m, wp.max((middle - lowest) / half, one)) / cosh_times(m, sigma)
-    left = root * root
-    s.plan[0] = m
-    s.plan[1] = wp.clamp(wp.float64(2.0) - left * wp.float64(2.0) / wp.float64(LATE), wp.float64(0.0), one)
-    s.plan[2] = wp.float64(0.0)
-    if levels > one and found[1] < wp.float64(SOFT):
-        s.plan[2] = one
-    s.plan[3] = found[2]
-    rho = one / sigma
-    s.factors[0, 0] = 0.0
-    s.factors[0, 1] = float(one / middle)
-    for j in range(1, most):
-        after = one / (wp.float64(2.0) * sigma - rho)
-        s.factors[j, 0] = float(after * rho)
-        s.factors[j, 1] = float(wp.float64(2.0) * after / half)
-        rho = after
+    s.plan.highest[c] = highest
 
 
 @wp.kernel
 def find_ties(first: int, springs: LinkSprings, bends: Bends, s: Solve):
-    """How firmly each particle is tied to what is held [N/m]: ½Σ_e k(Σ_a c_a x_a)² of such links is
-    at most ½Σ_i x_i² Σ_e k |c_ei| Σ_a |c_ea| over what they move."""
+    """How firmly each particle is tied to held ones [N/m] (physics 13.4): ½Σ_e k(Σ_a c_a x_a)² of such links is at most
+    ½Σ_i x_i² Σ_e k |c_ei| Σ_a |c_ea| over their free particles."""
     i = first + wp.tid()
     s.grounded[i] = s.bearing[i]
-    if s.plan[3] == wp.float64(0.0):
+    if s.plan.numbers[HELD] == wp.float64(0.0):
         return
     if s.ease[i] == 0.0:
         s.grounded[i] = wp.float64(0.0)
@@ -233,8 +184,8 @@ def find_ties(first: int, springs: LinkSprings, bends: Bends, s: Solve):
 
 @wp.func
 def begin(s: Solve, bends: Bends, i: int, P: wp.vec3d, alone: wp.vec3d):
-    """y of P as it was and of elements that are alone."""
-    kept = s.plan[1]
+    """y of P as it was and of elements that are alone (physics 13.3)."""
+    kept = s.plan.numbers[KEPT]
     start = kept * P + (wp.float64(1.0) - kept) * (alone + in_double(bent(bends, i)))
     s.y[i] = s.free[i] + start / s.inertia[i]
 
@@ -250,7 +201,7 @@ def start(first: int, n: int, springs: LinkSprings, bends: Bends, P: wp.array(dt
 def start_abreast(first: int, n: int, springs: LinkSprings, bends: Bends, P: wp.array(dtype=wp.vec3d), s: Solve):
     """The same of eight particles at once, on the CPU."""
     block = first + wp.tid()
-    alone = springs_abreast(block, 1, s.give, springs.first, springs.other, springs.rest, springs.k, s.free)
+    alone = springs_abreast(springs, block, 1, s.give, s.free)
     for lane in range(wp.min(ABREAST, n - block * ABREAST)):
         i = block * ABREAST + lane
         begin(s, bends, i, P[s.who[i]], wp.vec3d(alone[0, lane], alone[1, lane], alone[2, lane]))
@@ -260,7 +211,7 @@ def start_abreast(first: int, n: int, springs: LinkSprings, bends: Bends, P: wp.
 def bend(first: int, step: int, alone: int, y: wp.array(dtype=wp.vec3d), bends: Bends, s: Solve):
     """f of all elements of more than two particles, as if each were alone at the start."""
     b = first + wp.tid()
-    if wp.float64(step) < s.plan[0] and (step == 0 or s.plan[2] == wp.float64(0.0)):
+    if goes_on(s.plan, step) and bends_at(s.plan, step):
         bend_one(bends, b, alone, s.give, y)
 
 
@@ -268,13 +219,14 @@ def bend(first: int, step: int, alone: int, y: wp.array(dtype=wp.vec3d), bends: 
 def bend_abreast(first: int, step: int, alone: int, y: wp.array(dtype=wp.vec3d), bends: Bends, s: Solve):
     """The same of eight at once, on the CPU."""
     block = first + wp.tid()
-    if wp.float64(step) < s.plan[0] and (step == 0 or s.plan[2] == wp.float64(0.0)):
-        bends_abreast(block, alone, s.give, bends.corner, bends.weight, bends.rest, bends.k, y, bends.f)
+    if goes_on(s.plan, step) and bends_at(s.plan, step):
+        bends_abreast(bends, block, alone, s.give, y)
 
 
 @wp.kernel
 def find_grip(first: int, arrival: Arrival, s: Solve):
-    """What friction can hold where y is now. It stays so for a cycle: then this too has an energy that gets less."""
+    """What friction can hold where y is now (physics 13.3). It stays so for a cycle: then this too has an energy that
+    gets less."""
     i = first + wp.tid()
     particle = s.who[i]
     s.held[i] = arrival.grip[particle] * wp.max(depth(arrival, particle, s.y[i]), wp.float64(0.0))
@@ -282,7 +234,7 @@ def find_grip(first: int, arrival: Arrival, s: Solve):
 
 @wp.kernel
 def find_borne(first: int, arrival: Arrival, s: Solve):
-    """Forces of what a collider bears need not cancel: as if it were held."""
+    """Forces on particles that a collider bears need not cancel (physics 13.5): as if they were held."""
     i = first + wp.tid()
     s.bearing[i] = s.inertia[i]
     if depth(arrival, s.who[i], s.y[i]) > wp.float64(0.0):
@@ -291,22 +243,22 @@ def find_borne(first: int, arrival: Arrival, s: Solve):
 
 @wp.func
 def put_rest(step: int, arrival: Arrival, bends: Bends, s: Solve, i: int, P: wp.vec3d):
-    """(y_free − y)/H + P(y), with what a collider bears; of springs P is known."""
+    """(y_free − y)/H + P(y), with the force of a collider (physics 13.3); of springs P is known."""
     y = s.y[i]
     rest = s.inertia[i] * (s.free[i] - y) + P
     borne = s.bearing[i] - s.inertia[i]
     if borne > wp.float64(0.0):
         rest += borne * (kept_out(arrival, s.who[i], y, s.held[i]) - y)
-    if step == 0 or s.plan[2] == wp.float64(0.0):
+    if bends_at(s.plan, step):
         s.bent[i] = bent(bends, i)
     s.rest[i] = s.bent[i] + wp.vec4(float(rest[0]), float(rest[1]), float(rest[2]), 0.0)
 
 
 @wp.kernel
 def find_rest(first: int, step: int, arrival: Arrival, springs: LinkSprings, bends: Bends, s: Solve):
-    """What is still to be balanced; nothing for what is held."""
+    """The force that is still to be balanced; 0 of held particles."""
     i = first + wp.tid()
-    if wp.float64(step) < s.plan[0] and s.ease[i] > 0.0:
+    if goes_on(s.plan, step) and s.ease[i] > 0.0:
         put_rest(step, arrival, bends, s, i, springs_of(springs, i, 0, s.give, s.y))
 
 
@@ -314,9 +266,9 @@ def find_rest(first: int, step: int, arrival: Arrival, springs: LinkSprings, ben
 def find_rest_abreast(first: int, step: int, arrival: Arrival, springs: LinkSprings, bends: Bends, s: Solve):
     """The same of eight particles at once, on the CPU."""
     block = first + wp.tid()
-    if wp.float64(step) >= s.plan[0]:
+    if not goes_on(s.plan, step):
         return
-    P = springs_abreast(block, 0, s.give, springs.first, springs.other, springs.rest, springs.k, s.y)
+    P = springs_abreast(springs, block, 0, s.give, s.y)
     for lane in range(ABREAST):
         i = block * ABREAST + lane
         if s.ease[i] > 0.0:
@@ -325,12 +277,12 @@ def find_rest_abreast(first: int, step: int, arrival: Arrival, springs: LinkSpri
 
 @wp.kernel
 def iterate(first: int, step: int, abreast: int, levels: float, coarse: Level, s: Solve):
-    """One iteration: y + factors · (last change, mean change of all levels), of `abreast` particles."""
+    """One iteration (physics 13.3): y + factors · (last change, mean change of all levels), of `abreast` particles."""
     block = first + wp.tid()
-    if wp.float64(step) >= s.plan[0]:
+    if not goes_on(s.plan, step):
         return
-    last = s.factors[step, 0]
-    new = s.factors[step, 1] / levels
+    last = s.plan.factors[step, 0]
+    new = s.plan.factors[step, 1] / levels
     for i in range(block * abreast, (block + 1) * abreast):
         if s.ease[i] > 0.0:
             way = last * s.way[i] + new * (s.ease[i] * s.rest[i] + moved(coarse, i))
@@ -346,7 +298,7 @@ def in_double(a: wp.vec4) -> wp.vec3d:
 
 @wp.kernel
 def take_pull(first: int, s: Solve, P: wp.array(dtype=wp.vec3d)):
-    """P = (y − y_free)/H."""
+    """P = (y − y_free)/H (physics 13.3)."""
     i = first + wp.tid()
     if wp.isinf(s.inertia[i]):
         P[s.who[i]] = wp.vec3d()
@@ -360,7 +312,7 @@ class Tension:
     def __init__(self, sheet: Sheet, device: wp.Device) -> None:
         n = len(sheet.X)
         self._n, self._device = n, device
-        self._abreast = 1 if device.is_cuda else int(ABREAST)
+        self.abreast = 1 if device.is_cuda else int(ABREAST)
         order = _order(sheet)
         rank = np.empty(n, np.int32)
         rank[order] = np.arange(n)
@@ -379,7 +331,7 @@ class Tension:
         self._solve.crowd.assign(np.pad(crowd, (0, len(self._solve.crowd) - n)))
 
     def _room(self, X: NDArray[np.float64]) -> Any:
-        """For what a step works on. What fills the last eight up is held."""
+        """Room for the numbers of a step. Entries that fill the last eight up are held."""
         n, full = self._n, -(-self._n // int(ABREAST)) * int(ABREAST)
         s: Any = Solve()
         s.who = wp.array(self._order, dtype=wp.int32, device=self._device)
@@ -393,17 +345,15 @@ class Tension:
             setattr(s, name, wp.zeros(full, dtype=dtype, device=self._device))
         s.inertia = wp.full(full, np.inf, dtype=wp.float64, device=self._device)
         self._chunks = -(-n // CHUNK)
-        s.highest = wp.zeros(self._chunks, dtype=wp.vec3d, device=self._device)
-        s.factors = wp.zeros((ALONE // 2, 2), dtype=float, device=self._device)
-        s.plan = wp.zeros(4, dtype=wp.float64, device=self._device)
+        s.plan = plan_of(self._chunks, ITERATIONS_ALONE // 2, self._device)
         return s
 
     def iterations(self, borne: bool) -> int:
         """Most iterations of a step: even, fewer for large sheets."""
         if not self._coarse.levels:
-            return ALONE
+            return ITERATIONS_ALONE
         most, work = BORNE if borne else IN_AIR
-        return 2 * int(np.clip(work / self._ends, FEWEST, most) / 2)
+        return 2 * int(np.clip(work / self._ends, FEWEST_ITERATIONS, most) / 2)
 
     def set_stiffness(self, k: NDArray[np.float64]) -> None:
         """k [N/m] of each element, shape (E,): what `Elements.stiffness` gives. Programs need not be captured anew."""
@@ -429,11 +379,11 @@ class Tension:
         n, s, springs, bends = self._n, self._solve, self._listed.springs, self._listed.bends
         coarse, levels = self._coarse, float(len(self._coarse.levels) + 1)
         lain = len(arrival.wall)
-        most, abreast = self.iterations(lain > 0) // 2, self._abreast
+        most, abreast = self.iterations(lain > 0) // 2, self.abreast
         launches = [
             dev.Launch(look_ahead, n, [arrival, s], 0.05),
             dev.Launch(find_stiffest, self._chunks, [n, s], 0.05 * CHUNK),
-            dev.Launch(plan_iterations, 1, [most, levels, s]),
+            dev.Launch(plan_iterations, 1, [most, levels, s.plan]),
             self._bend(0, True),
             self._by_particle(start, start_abreast, [n, springs, bends, P, s]),
             dev.Launch(find_ties, n if coarse.levels else 0, [springs, bends, s], 0.2),
@@ -452,17 +402,17 @@ class Tension:
         return [*launches, dev.Launch(take_pull, n, [s, P], 0.05)]
 
     def _bend(self, step: int, alone: bool) -> dev.Launch:
-        s, count, abreast = self._solve, self._listed.bend_count, self._abreast
+        s, count, abreast = self._solve, self._listed.bend_count, self.abreast
         inputs = [step, int(alone), s.free if alone else s.y, self._listed.bends, s]
         return dev.Launch(bend if abreast == 1 else bend_abreast, -(-count // abreast), inputs, 0.03 * abreast)
 
     def _by_particle(self, alone: wp.Kernel, abreast: wp.Kernel, inputs: list[Any]) -> dev.Launch:
         """A kernel for each particle, or one that takes several."""
-        kernel = alone if self._abreast == 1 else abreast
-        return dev.Launch(kernel, -(-self._n // self._abreast), inputs, 0.15 * self._abreast)
+        kernel = alone if self.abreast == 1 else abreast
+        return dev.Launch(kernel, -(-self._n // self.abreast), inputs, 0.15 * self.abreast)
 
     def energy(self, u: wp.array) -> float:
-        """Σ ½k(|e| − r)² of displacements u, (n,) of vec3d [N/m units²: times unit² it is J]."""
+        """Σ ½k(|e| − r)² of displacements u, (n,) of vec3d [N/m units²: times unit² it is J] (physics 13.2)."""
         x = self._solve.X.numpy() + u.numpy()[self._order]
         longer = np.linalg.norm(self._links @ x, axis=1) - self._elements.rest
         return float(0.5 * self._k @ longer**2)
@@ -474,4 +424,4 @@ def _order(sheet: Sheet) -> NDArray[np.int64]:
     order = curve_order(sheet.X)
     pairs = sheet.elements.index[sheet.elements.index[:, 2] < 0, :2]
     links = np.bincount(pairs.ravel(), minlength=len(order))[order]
-    return order[np.lexsort((links, np.arange(len(order)) // STRETCH))]
+    return order[np.lexsort((links, np.arange(len(order)) // SORTED_TOGETHER))]

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""What draws a surface onto colliders, straight to the nearest point of their solid."""
+"""Wraps: a surface is drawn onto colliders, straight to the nearest point of their solid (physics 13.8)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.contact.distances import signed_distance
+from phyxel.contact.table import distance_out_of
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -24,18 +24,15 @@ def draw_to_colliders(
     given: wp.array(dtype=wp.vec3d),
     force: wp.array(dtype=wp.vec3d),
 ):
-    """F_i = given_i − Σ_k p_k area_i n_k over the colliders k outside of which X + u lies; n is their outward normal
-    there. On the surface it still draws, or what touches it would let go and be caught again and again; inside it does
-    not. `pressure` is that of each collider, (k), in the unit of force over that of area."""
+    """F_i = given_i − Σ_k p_k area_i n_k over the colliders k outside of which X + u lies (physics 13.8); n is their
+    outward normal there. On the surface it still draws, or particles there would let go and be caught again and again;
+    inside it does not. `pressure` is that of each collider, (k), in the unit of force over that of area."""
     i = first + wp.tid()
     x = X[i] + u[i]
     total = given[i]
     for k in range(colliders.count):
         if pressure[k] > wp.float64(0.0):
-            arm = colliders.place[k] + x
-            distance, outward = signed_distance(
-                colliders.kind[k], colliders.turn[k] * arm, colliders.size[k], colliders.layout[k], colliders.values
-            )
+            distance, outward = distance_out_of(colliders, k, colliders.place[k] + x)
             if distance > wp.float64(0.0):
-                total -= (pressure[k] * area[i]) * (wp.transpose(colliders.turn[k]) * outward)
+                total -= (pressure[k] * area[i]) * outward
     force[i] = total

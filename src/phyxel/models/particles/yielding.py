@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""The way of a particle that may yield within a step, however long that is."""
+"""The way of a particle that may yield within a step, however long that is (physics 13.7)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.models.particles.arrival import Arrival
-from phyxel.models.particles.dents import dent_of
-from phyxel.models.particles.flight import ParticleLaws, Particles, arrive_held, arrive_with, remember
+from phyxel.models.particles.flight import Particles, arrive_held, dent_of, led_by, remember
 from phyxel.models.particles.oscillator import response
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -18,9 +17,10 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 SWINGS = wp.constant(16)
 """Quarters of a swing from the start of a step on in which it is seen whether a particle yields; after them it goes
 along the line, which is always safe, and swings less than before."""
-HALVINGS = wp.constant(40)
-"""of a quarter, to find when it yields or turns back"""
+TIME_HALVINGS = wp.constant(40)
+"""Of a quarter of a swing, to find when a particle yields or turns back to 1e-12 of it."""
 QUARTER = wp.constant(wp.float64(math.pi / 2))
+"""Of a swing [rad]."""
 
 
 @wp.struct
@@ -37,7 +37,7 @@ class Flight:
 
 @wp.struct
 class Restoring:
-    """What acts on it, per mass: f − w (u − rest) − d v."""
+    """The forces of a motion, per mass: f − w (u − rest) − d v."""
 
     f: wp.vec3d
     rest: wp.vec3d
@@ -47,7 +47,7 @@ class Restoring:
 
 @wp.func
 def flown(flight: Flight, pull: Restoring, pace: wp.vec3d):
-    """A motion that goes on for the time of `pace`."""
+    """A motion that goes on for the time of `pace` (physics 13.1)."""
     a, b, h = pace[0], pace[1], pace[2]
     w = pull.w
     push = pull.f - w * (flight.u - pull.rest)
@@ -84,7 +84,7 @@ def turning(flight: Flight, pull: Restoring, t: wp.float64):
     """When it is farthest out, if that is before t."""
     low = wp.float64(0.0)
     high = t
-    for _ in range(HALVINGS):
+    for _ in range(TIME_HALVINGS):
         middle = wp.float64(0.5) * (low + high)
         if recedes(flight, go_on(flight, pull, middle)):
             low = middle
@@ -100,7 +100,7 @@ def crossing(flight: Flight, pull: Restoring, reach: wp.float64, t: wp.float64):
     if wp.dot(flight.u, flight.v) > low and wp.length(flight.u) >= reach * (wp.float64(1.0) - wp.float64(1.0e-12)):
         return low  # as in most steps of a load that grows
     high = t
-    for _ in range(HALVINGS):
+    for _ in range(TIME_HALVINGS):
         middle = wp.float64(0.5) * (low + high)
         if wp.length(go_on(flight, pull, middle).u) <= reach:
             low = middle
@@ -111,7 +111,7 @@ def crossing(flight: Flight, pull: Restoring, reach: wp.float64, t: wp.float64):
 
 @wp.func
 def fly(start: Flight, peak: wp.vec3d, virgin: Restoring, plasticity: wp.float64, limit: wp.float64, dt: wp.float64):
-    """The motion over dt [s] and the peak after it, of a particle that may yield.
+    """The motion over dt [s] and the peak after it, of a particle that may yield (physics 13.7).
 
     It does so from the moment on that it gets beyond its peak to that when it turns back, both found by halving: then
     no step can be so long that it swings back along a way that it should have lost energy on."""
@@ -163,55 +163,58 @@ def taking_off(p: Particles, i: int) -> Flight:
 
 
 @wp.func
-def line_to_dent(stuff: ParticleLaws, p: Particles, i: int) -> Restoring:
-    """What pulls at it below its peak."""
+def line_to_dent(p: Particles, i: int) -> Restoring:
+    """The pull on a particle below its peak."""
     k = p.kind[i]
-    rest, steeper = dent_of(p.peak[i], stuff.plasticity[k], stuff.limit[k])
+    rest, steeper = dent_of(p.peak[i], p.laws.plasticity[k], p.laws.limit[k])
     line = Restoring()
     line.f = p.force[i] / p.mass[i]
     line.rest = rest
-    line.w = steeper * stuff.stiffness[k]
-    line.d = stuff.drag[k]
+    line.w = steeper * p.laws.stiffness[k]
+    line.d = p.laws.drag[k]
     return line
 
 
+@wp.func
+def arrive_at(p: Particles, i: int, end: Flight, arrival: Arrival):
+    """The end of a flight, and how far a force leads on it."""
+    A, B, H = led_by(end.a, end.b, p.mass[i], p.laws.ahead[p.kind[i]])
+    arrival.x[i] = end.u
+    arrival.v[i] = end.v
+    arrival.A[i] = A
+    arrival.B[i] = B
+    arrival.H[i] = H
+
+
 @wp.kernel
-def arrive_plastic(first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The exact step of particles that keep dents and have nothing between them."""
+def arrive_plastic(first: int, clock: wp.array(dtype=wp.float64), p: Particles, arrival: Arrival):
+    """The exact step of particles that keep dents and have nothing between them (physics 13.1, 13.7)."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
         arrive_held(p, i, clock[0], arrival)
         return
     k = p.kind[i]
-    dt = clock[0]
     start = taking_off(p, i)
-    line = line_to_dent(stuff, p, i)
+    line = line_to_dent(p, i)
     end = flown(start, line, p.pace[i])
-    reach = wp.max(wp.length(p.peak[i]), stuff.limit[k])
-    if line.w > wp.float64(0.0) and stuff.plasticity[k] > wp.float64(0.0) and may_yield(start, line, reach):
+    plasticity, limit = p.laws.plasticity[k], p.laws.limit[k]
+    reach = wp.max(wp.length(p.peak[i]), limit)
+    if line.w > wp.float64(0.0) and plasticity > wp.float64(0.0) and may_yield(start, line, reach):
         virgin = line
         virgin.rest = wp.vec3d()
-        virgin.w = stuff.stiffness[k]
-        end, peak = fly(start, p.peak[i], virgin, stuff.plasticity[k], stuff.limit[k], dt)
-        remember(stuff, p, i, peak, dt)
-    arrival.x[i] = end.u
-    arrival.v[i] = end.v
-    arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], dt, arrival)
+        virgin.w = p.laws.stiffness[k]
+        end, peak = fly(start, p.peak[i], virgin, plasticity, limit, clock[0])
+        remember(p, i, peak, clock[0])
+    arrive_at(p, i, end, arrival)
 
 
 @wp.kernel
-def arrive_dented(first: int, stuff: ParticleLaws, p: Particles, clock: wp.array(dtype=wp.float64), arrival: Arrival):
-    """The same with links or a filling, of which nobody knows yet how they pull: along the line to the dent, where no
-    energy comes from. How far they went, and so whether they yielded, is seen when they land; beyond the peak the line
-    is too steep, so that a held load makes its dent within |e|/(|e| − kept) steps or so rather than one."""
+def arrive_dented(first: int, clock: wp.array(dtype=wp.float64), p: Particles, arrival: Arrival):
+    """The same with links or a filling, whose pull is not known yet: along the line to the dent, where no
+    energy comes from. How far particles went, and so whether they yielded, is seen when they land; beyond the peak the
+    line is too steep, so that a held load makes its dent within |e|/(|e| − kept) steps or so rather than one."""
     i = first + wp.tid()
     if p.hold[i] >= 0:
         arrive_held(p, i, clock[0], arrival)
         return
-    k = p.kind[i]
-    start = taking_off(p, i)
-    line = line_to_dent(stuff, p, i)
-    end = flown(start, line, p.pace[i])
-    arrival.x[i] = end.u
-    arrival.v[i] = end.v
-    arrive_with(i, end.a, end.b, p.mass[i], stuff.damping[k], clock[0], arrival)
+    arrive_at(p, i, flown(taking_off(p, i), line_to_dent(p, i), p.pace[i]), arrival)

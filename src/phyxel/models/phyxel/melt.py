@@ -28,8 +28,7 @@ from phyxel import device as dev
 from phyxel.contact.table import distance_to
 from phyxel.device import Launch, Program, Shared, as_struct, packed
 from phyxel.mls.moments import weighing
-from phyxel.mls.moving import MovingLists
-from phyxel.mls.neighbours import PairList, find_pairs
+from phyxel.mls.neighbours import MovingLists, PairList, find_pairs
 from phyxel.models.phyxel.reference_shape import absorb
 from phyxel.models.reductions import CHUNK
 

@@ -1,4 +1,5 @@
-"""Crumbs: pieces of a broken body that are too small to bend. They fall, spin, meet colliders and are met by others.
+"""Crumbs (physics 12.10): pieces of a broken body that are too small to bend. They fall, spin, meet colliders and are
+met by others.
 
     m v̇ = Σ f,   L̇ = Σ r × f,   L = I ω,   I = ∫ρ (|r|² − r rᵀ)
 
@@ -15,16 +16,15 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.spatial.transform import Rotation
 
 from phyxel.contact.touch import Feel
 from phyxel.material import Mixture
-from phyxel.mls.shape_functions import ShapeValues
-from phyxel.models.field_contact import NEAR, along_axes, axes_of, scattered, solved
-from phyxel.models.galerkin.footing import RESTING
-from phyxel.models.modal.basis import rigid_pace
-from phyxel.models.modal.warping import cross_matrix, turn_by
+from phyxel.mls.shape_values import ShapeValues
+from phyxel.models.coulomb import NEAR, RESTING, along_axes, from_axes, solved
+from phyxel.models.field_contact import scattered
+from phyxel.models.oscillators import rigid_pace
 from phyxel.models.protocol import Goal, Hold
+from phyxel.rotation import axes_about, cross_matrix, rotation_by, spun_on
 
 Floats = NDArray[np.float64]
 
@@ -85,18 +85,26 @@ class RigidSpace:
 
 
 class RigidModel:
-    """Moves one crumb (`lone.LoneModel`, `lone.Tangible`). `velocities` (n, 3) [1/s] are those of its nodes; it has
-    their momentum and angular momentum. What is held of it takes all of it along, without a turn."""
+    """Moves one crumb (`protocol.FieldModel`, `protocol.Tangible`). `velocities` (n, 3) [1/s] are those of its nodes;
+    it has their momentum and angular momentum, or starts as if `thrown` (see `_throw`). Held points take all of it
+    along, without a turn."""
 
-    def __init__(self, space: RigidSpace, unit: float, velocities: Floats, device: wp.Device) -> None:
-        self.space, self.device = space, device
+    def __init__(
+        self,
+        space: RigidSpace,
+        unit: float,
+        velocities: Floats,
+        device: wp.Device,
+        thrown: tuple[Floats, Floats, Floats] | None = None,
+    ) -> None:
+        self.space, self.device, self._thrown = space, device, thrown
         self._unit, self._velocities = unit, np.asarray(velocities, np.float64)
         self._c, self._R = np.zeros(3), np.eye(3)
         self._v, self._L, self._a = np.zeros(3), np.zeros(3), np.zeros(3)
         self._mass, self._middle = 0.0, np.zeros(3)
         self._holds: Sequence[Hold] = ()
         self._grip: Floats = np.zeros((6, 6))
-        """JᵀJ of what of it lies on colliders"""
+        """JᵀJ of points that lie on colliders"""
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of; it goes on as fast as before."""
@@ -116,11 +124,13 @@ class RigidModel:
             self._c = self._middle.copy()
             self._v = self._masses @ v / self._mass
             self._L = np.cross(arm, self._masses[:, None] * v).sum(axis=0)
+            if self._thrown is not None:
+                self._throw(*self._thrown)
         else:
             self._c = self._c + self._R @ (self._middle - before)
             self._L = self._R @ self._inertia @ self._R.T @ spin
 
-    def throw(self, x: Floats, momentum: Floats, spin: Floats) -> None:
+    def _throw(self, x: Floats, momentum: Floats, spin: Floats) -> None:
         """Start where nodes are at x (n, 3), as nearly as a rigid motion gets them there, with this momentum [kg m/s]
         and angular momentum about where the body counts from [kg m²/s]."""
         self._c = self._masses @ x / self._mass
@@ -131,7 +141,7 @@ class RigidModel:
         self._L = spin / self._unit**3 - self._mass * np.cross(self._c, self._v)
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
-        """What is held from now on."""
+        """Points are held so from now on."""
         self._holds = holds
 
     # Motion
@@ -145,7 +155,7 @@ class RigidModel:
         return np.asarray(R @ np.linalg.solve(self._inertia, R.T @ self._L))
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
-        """Go on by dt [s] under accelerations `push` (n, 3) [1/s²] of the nodes, and out of what is felt."""
+        """Go on by dt [s] under accelerations `push` (n, 3) [1/s²] of the nodes, and out of colliders."""
         before, self._grip = self.u, np.zeros((6, 6))
         if self._holds:
             self._follow(goals, dt)
@@ -165,8 +175,8 @@ class RigidModel:
         """Where the spin takes it, by the midpoint rule: L stays."""
         half = R
         for _ in range(4):
-            half = turn_by(0.5 * dt * self._spun(half)) @ R
-        return np.asarray(Rotation.from_matrix(turn_by(dt * self._spun(half)) @ R).as_matrix())
+            half = rotation_by(0.5 * dt * self._spun(half)) @ R
+        return spun_on(R, dt * self._spun(half))
 
     def _follow(self, goals: Sequence[Goal], dt: float) -> None:
         there = np.concatenate(
@@ -177,14 +187,14 @@ class RigidModel:
         self._c, self._v, self._L = self._c + way, way / dt, np.zeros(3)
 
     def _touch(self, feel: Feel, before: Floats, old: Floats, slow: float, dt: float) -> None:
-        """Impulses of colliders, within the step as those of other bodies (`encounters`); depths go at once."""
+        """Impulses of colliders, within the step as those of other bodies (`field_contact`); depths go at once."""
         rows = self.space.felt.values
         x = rows @ (self.space.nodes + before + dt * self.v)
         touch = feel(x)
         near = np.flatnonzero(touch.gap < NEAR)
         if not len(near) or touch.gap.min() > 0:
             return
-        rows, axes = csr_array(rows[near]), axes_of(touch.normal[near])
+        rows, axes = csr_array(rows[near]), axes_about(touch.normal[near])
         way = np.einsum("kab,kb->ka", axes, dt * (rows @ self.v - touch.velocity[near]))
         gap = touch.gap[near]
         start = gap - way[:, 0]
@@ -199,16 +209,14 @@ class RigidModel:
         goal = np.zeros_like(goal)
         goal[:, 0] = gap + (W @ impulses.reshape(-1))[::3]
         shifts = solved(W, goal, np.zeros(len(near)))
-        back = np.swapaxes(axes, 1, 2)
-        pushes, moves = ((back @ part[:, :, None])[:, :, 0] for part in (impulses, shifts))
-        self.push(rows, pushes, moves, before, dt)
+        self.push(rows, from_axes(axes, impulses), from_axes(axes, shifts), before, dt)
         pressed = impulses[:, 0] > 0
         sticks = pressed & (np.linalg.norm(impulses[:, 1:], axis=1) < touch.friction[near] * impulses[:, 0])
         kept = np.where(sticks[:, None], True, pressed[:, None] & np.array([True, False, False]))
         J = (axes @ self._rows_of(rows).reshape(-1, 3, 6))[kept]
         self._grip = J.T @ J
 
-    # What others do to it
+    # Contact with other bodies
 
     def _rows_of(self, rows: csr_array) -> Floats:
         """How points move with (v, ω), shape (3k, 6)."""
@@ -252,7 +260,7 @@ class RigidModel:
         spin = self._spin + change[3:]
         self._v = self._v + change[:3]
         self._c = start + dt * (self._v + shift[:3])
-        self._R = np.asarray(Rotation.from_matrix(turn_by(dt * (spin + shift[3:])) @ R).as_matrix())
+        self._R = spun_on(R, dt * (spin + shift[3:]))
         self._L = self._R @ self._inertia @ self._R.T @ spin
         if not self._grip.any() and not self._holds:
             self._L = total - self._mass * np.cross(self._c, self._v)
@@ -282,7 +290,7 @@ class RigidModel:
         """Stop: a crumb rests where it is."""
         self._v, self._L = np.zeros(3), np.zeros(3)
 
-    # What it is like
+    # Quantities
 
     @property
     def u(self) -> Floats:

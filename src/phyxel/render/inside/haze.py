@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call,empty-body"
-"""Translucent things: Gaussian puffs, sorted by depth and laid over each other front to back (G04 §5.2).
+"""Translucent things: Gaussian puffs, sorted by depth and laid over each other front to back (G04 §5.2, physics 14.3).
 
 A puff at x with axes A (3 × 3) is the density exp(−|A⁻¹(y − x)|²/2). On the screen it is a Gaussian of covariance
 Σ = T Tᵀ, T the projected axes [pixels], widened by a third of a pixel so that none falls between pixels. What a puff
@@ -24,6 +24,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.device import launch
+from phyxel.render.camera import View
 from phyxel.render.rows import ROW_OPTIONS
 from phyxel.render.tiles import (
     SPLIT_FROM,
@@ -34,11 +35,11 @@ from phyxel.render.tiles import (
     launch_over,
     past_pixel,
     pixel_count,
+    pixel_rect,
     place_of,
     tiles_touched,
     untiled,
 )
-from phyxel.render.view import View
 
 wp.set_module_options(ROW_OPTIONS)
 
@@ -52,6 +53,7 @@ LOW_PASS = wp.constant(0.3)
 REACH = wp.constant(6.0)
 """q at which a puff ends."""
 PEAK = wp.constant(1.0 / (2.0 * math.pi * (1.0 - 4.0 * math.exp(-3.0))))
+"""Factor of e^−q/2 − e^−3 in τ, so that the integral over the screen is the weight."""
 
 
 class Puffs(NamedTuple):
@@ -92,7 +94,7 @@ def find_depths(
     depths: wp.array(dtype=float),
     order: wp.array(dtype=int),
 ):
-    """How far before the eye each is; what is not finite counts as behind it."""
+    """How far before the eye each puff is; one that is not finite counts as behind it."""
     i = first + wp.tid()
     depth = wp.dot(positions[i] - view.eye, view.forward)
     depths[i] = wp.where(wp.isfinite(depth), depth, -1.0)
@@ -113,7 +115,7 @@ def project_puffs(
     rects: wp.array(dtype=wp.vec4i),
     counts: wp.array(dtype=int),
 ):
-    """Put the puffs on the screen, the nearest first."""
+    """Put the puffs on the screen, the nearest first: place, Σ⁻¹ and the largest τ of each (physics 14.3)."""
     i = first + wp.tid()
     j = order[i]
     rects[i] = wp.vec4i(0, 0, 0, 0)
@@ -137,16 +139,13 @@ def project_puffs(
     y = view.center[1] - view.focal * up
     wide = wp.sqrt(REACH * xx)
     tall = wp.sqrt(REACH * yy)
-    left = wp.max(int(wp.ceil(wp.clamp(x - wide - 0.5, -1.0, 1.0e6))), 0)
-    end_x = wp.min(int(wp.floor(wp.clamp(x + wide - 0.5, -1.0, 1.0e6))) + 1, grid.width)
-    top = wp.max(int(wp.ceil(wp.clamp(y - tall - 0.5, -1.0, 1.0e6))), 0)
-    end_y = wp.min(int(wp.floor(wp.clamp(y + tall - 0.5, -1.0, 1.0e6))) + 1, grid.height)
+    rect = pixel_rect(grid, x - wide - 0.5, y - tall - 0.5, x + wide - 0.5, y + tall - 0.5)
     slant = wp.sqrt(1.0 + right * right + up * up)
     thick = weights[j] * per_depth * per_depth * slant * PEAK / wp.sqrt(det)
-    if not (left < end_x and top < end_y and thick < 1.0e18):
+    if not (rect[0] < rect[2] and rect[1] < rect[3] and thick < 1.0e18):
         return
-    rects[i] = wp.vec4i(left, top, end_x, end_y)
-    counts[i] = tiles_touched(rects[i])
+    rects[i] = rect
+    counts[i] = tiles_touched(rect)
     at = _NUMBERS * i
     # Form: -q/2 as a power of two.
     half = -0.5 * 1.442695041 / det
@@ -234,7 +233,8 @@ def blend_tile(
     front: wp.array(dtype=float),
     haze: wp.array(dtype=float),
 ):
-    """Light of the puffs of a tile and what they let through, in its 256 pixels from p on, or in pixel p on CUDA."""
+    """Light of the puffs of a tile and what they let through, e^−Στ (physics 14.3), in its 256 pixels from p on, or in
+    pixel p on CUDA."""
 
 
 @wp.kernel
@@ -257,7 +257,7 @@ def blend_puffs(
 
 
 class HazeLayer:
-    """Puffs before what is solid, kept tile after tile."""
+    """Puffs before solid surfaces, kept tile after tile."""
 
     def __init__(self, grid: Any, device: wp.Device) -> None:
         self.device, self.grid = device, grid
@@ -270,7 +270,7 @@ class HazeLayer:
 
     def draw(self, puffs: Puffs, view: Any, front: wp.array) -> NDArray[np.float32]:
         """Linear light of the puffs and the share of light from behind that they let through, (height, width, 4).
-        `front` is one over the depth [1/m] of what is solid, in the layout of a `DiscLayer`, 0 for nothing."""
+        `front` is one over the depth [1/m] of solid surfaces, in the layout of a `DiscLayer`, 0 for nothing."""
         puffs = puffs.on(self.device)
         count, split = len(puffs.positions), len(puffs.positions) > SPLIT_FROM // 2
         self._depths, self._order = grown(self._depths, 2 * count), grown(self._order, 2 * count)

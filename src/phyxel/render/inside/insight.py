@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -13,19 +13,17 @@ from phyxel.body import Body
 from phyxel.body.inside import Inside
 from phyxel.body.quantities import quantity
 from phyxel.material.look import LOOKS
+from phyxel.render.camera import make_view
 from phyxel.render.cast import Actor
 from phyxel.render.inside.haze import HazeLayer, Puffs, laid_over
 from phyxel.render.inside.lattice import FieldLattice, LatticeValues, inverses, shape_of
 from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.inside.panes import Pane, PaneCut, Panes
-from phyxel.render.inside.pen import over
+from phyxel.render.inside.pen import PLASTER, over
+from phyxel.render.shot import Shot
 from phyxel.render.splat import averaged
-from phyxel.render.view import make_view
 from phyxel.surface.clipping import Ellipses, within
 from phyxel.world import World
-
-if TYPE_CHECKING:
-    from phyxel.render.stage import Stage
 
 Floats = NDArray[np.floating]
 Pixels = NDArray[np.uint8]
@@ -55,16 +53,15 @@ SHEET = (0.25, 0.9)
 """Optical depth of iso-surfaces from the lowest to the highest on the scale."""
 ACROSS, OVERLAP = 2.0, 0.3
 """Radii of a surfel within which a slice may cut it, and by which one may stand out before a slice."""
-PLASTER = (0.80, 0.79, 0.77)
-"""Of what is left of a body that is cut."""
 MATTE = list(LOOKS).index("matte")
+"""Row of the table of looks: gloss would be mistaken for values."""
 
 
 class Insight:
     """Draws what is inside the bodies of a world."""
 
-    def __init__(self, stage: Stage, inside: Inside) -> None:
-        self.inside, self._stage = inside, stage
+    def __init__(self, shot: Shot, inside: Inside) -> None:
+        self.inside, self._shot = inside, shot
         self._quantity = quantity(inside.field)
         self._limits = Limits(self._quantity, inside.range)
         self._lattices: dict[Body, tuple[object, FieldLattice]] = {}
@@ -77,7 +74,7 @@ class Insight:
     # What there is to be seen
 
     def watch(self, world: World) -> list[LatticeValues]:
-        """Look at what there is now, and widen the scale of colours to it."""
+        """Look at the bodies as they are now, and widen the scale of colours to their values."""
         sights = [lattice.look(self._quantity) for lattice in self._lattices_in(world)]
         for sight in sights:
             self._limits.see(sight.values[sight.lattice.inside])
@@ -88,7 +85,7 @@ class Insight:
             body.needs_solid("to be seen inside")
         volumes = [float(body.volumes.sum()) for body in world.bodies]
         total, self._size = sum(volumes), self._size or float(np.cbrt(max(volumes)))
-        camera = self._stage.camera
+        camera = self._shot.camera
         places = float(np.clip(camera.width * camera.height / PIXELS_PER_PLACE, *PLACES))
 
         def lattice(body: Body) -> FieldLattice:
@@ -140,7 +137,7 @@ class Insight:
             halves.append(self._half(sight, cut, left, world))
             films.append(self._film(sight.lattice.body, world, FILM_SHADE, left < 0))
         picture = self._solid(world, halves, fine, [self._actor(sight, world) for sight in sights])
-        grid, front = self._stage.renderer.solid
+        grid, front = self._shot.renderer.solid
         panes = self._placed_panes(world, cuts, grid, fine)
         narrow = max(float(np.abs(half.axis_a.numpy()).max(initial=0)) for half in halves)
         front = panes.painted_on(picture, front, legend, OVERLAP * narrow)
@@ -175,17 +172,17 @@ class Insight:
             self._placed(x, world),
             np.concatenate([pane.triangles + start for pane, start in zip(panes, starts, strict=True)]),
             np.stack([values, distances, np.repeat(np.arange(len(panes)), [len(pane.X) for pane in panes])], axis=1),
-            self._stage.seen_from.scaled(fine),
+            self._shot.seen_from.scaled(fine),
             grid,
-            self._stage.renderer.device,
+            self._shot.renderer.device,
         )
 
     def _side(self, pane: Pane, sight: LatticeValues, world: World) -> float:
         """1 or -1: on which side of a pane, bent as it is, the eye is."""
         near = np.argsort(np.abs(sight.lattice.X @ pane.normal - pane.place))[: max(len(sight.x) // 50, 8)]
         normals = np.swapaxes(inverses(sight.J[near]), 1, 2) @ pane.normal
-        to_eye = np.asarray(self._stage.seen_from.eye) - self._placed(sight.x[near], world)
-        return float(np.sign(np.sum(to_eye * (normals @ self._stage.turn(world).T)))) or 1.0
+        to_eye = np.asarray(self._shot.seen_from.eye) - self._placed(sight.x[near], world)
+        return float(np.sign(np.sum(to_eye * (normals @ self._shot.turn(world).T)))) or 1.0
 
     def _iso(self, world: World, sights: Sequence[LatticeValues], legend: Legend, fine: int) -> Pixels:
         bodies = [sight.lattice.body for sight in sights]
@@ -205,11 +202,11 @@ class Insight:
         normal = slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
         area = h * h / np.maximum(np.abs(normal).sum(axis=1), 1.0)
         flat = SPREAD * h * (np.eye(3) - normal[:, :, None] * normal[:, None, :])
-        turned = np.einsum("nba,nb->na", inverses(J), normal) @ self._stage.turn(world).T
+        turned = np.einsum("nba,nb->na", inverses(J), normal) @ self._shot.turn(world).T
         stretch = np.abs(np.linalg.det(J)) * np.linalg.norm(turned, axis=1)  # of areas, by Nanson
         color = self.inside.brightness * _lit(legend, np.array(level), turned)
         thick = SHEET[0] + (SHEET[1] - SHEET[0]) * float(legend.share(np.array(level)))
-        return Puffs(self._placed(x, world), self._stage.turn(world) @ J @ flat, thick * area * stretch, color)
+        return Puffs(self._placed(x, world), self._shot.turn(world) @ J @ flat, thick * area * stretch, color)
 
     def _fog(self, world: World, sights: Sequence[LatticeValues], legend: Legend, fine: int) -> Pixels:
         puffs = [self._film(sight.lattice.body, world, FILM_COLOR) for sight in sights]
@@ -225,7 +222,7 @@ class Insight:
         share = np.clip((values - clear) / (dense - clear), 0, 1)
         kept = share > 1e-3
         owner, offset = owner[kept], offset[kept]
-        J, turn = sight.J[owner], self._stage.turn(world)
+        J, turn = sight.J[owner], self._shot.turn(world)
         x = sight.x[owner] + np.einsum("nab,nb->na", J, offset)
         extinction = DENSE / self._size * share[kept]
         weights = extinction * volume[kept] * np.abs(np.linalg.det(sight.J))[owner]
@@ -239,13 +236,13 @@ class Insight:
 
     def _film(self, body: Body, world: World, color: Sequence[float], which: Any = slice(None)) -> Puffs:
         """A body's surface as thin glass."""
-        surface, turn = body.surface, self._stage.turn(world)
+        surface, turn = body.surface, self._shot.turn(world)
         a, b = (axis.numpy()[which] for axis in (surface.axis_a, surface.axis_b))
         axes = FILM_SPREAD * np.stack([a, b, np.zeros_like(a)], axis=2)
         normal = np.cross(a, b)
         area = np.maximum(np.linalg.norm(normal, axis=1), 1e-300)
         x = self._placed(surface.positions[which], world)
-        to_eye = np.asarray(self._stage.seen_from.eye) - x
+        to_eye = np.asarray(self._shot.seen_from.eye) - x
         facing = np.abs(np.sum(normal @ turn.T * to_eye, axis=1)) / (area * np.linalg.norm(to_eye, axis=1))
         thick = FILM * np.minimum(1, facing / EDGE_ON)
         colors = np.broadcast_to(np.asarray(color) ** 2.2, a.shape)
@@ -254,19 +251,19 @@ class Insight:
     # Layers
 
     def _solid(self, world: World, actors: Sequence[Actor], fine: int, unseen: Sequence[Actor] = ()) -> Pixels:
-        return self._stage.drawn(world, actors, fine, unseen, average=False)
+        return self._shot.drawn(world, actors, fine, unseen, average=False)
 
     def _glowing(self, world: World, sights: Sequence[LatticeValues], puffs: Puffs, fine: int) -> Pixels:
         """Puffs among the colliders, over the shadows of the bodies they are in."""
         picture = self._solid(world, [], fine, [self._actor(sight, world) for sight in sights])
-        return self._through(picture, puffs, self._stage.renderer.solid[1], fine)
+        return self._through(picture, puffs, self._shot.renderer.solid[1], fine)
 
     def _through(self, picture: Pixels, puffs: Puffs, front: wp.array, fine: int) -> Pixels:
         """A picture seen through puffs."""
-        grid, device = self._stage.renderer.solid[0], self._stage.renderer.device
+        grid, device = self._shot.renderer.solid[0], self._shot.renderer.device
         if self._haze is None or (self._haze.grid.width, self._haze.grid.height) != (grid.width, grid.height):
             self._haze = HazeLayer(grid, device)
-        return laid_over(picture, self._haze.draw(puffs, make_view(self._stage.seen_from.scaled(fine)), front))
+        return laid_over(picture, self._haze.draw(puffs, make_view(self._shot.seen_from.scaled(fine)), front))
 
     def _with_bar(self, picture: Pixels, legend: Legend) -> Pixels:
         height, width = picture.shape[:2]
@@ -283,14 +280,14 @@ class Insight:
     # Small things
 
     def _actor(self, sight: LatticeValues, world: World) -> Actor:
-        return self._stage.actor(sight.lattice.body, world)._replace(row=MATTE)
+        return self._shot.actor(sight.lattice.body, world)._replace(row=MATTE)
 
     def _vectors(self, values: Floats) -> wp.array:
-        return wp.array(np.asarray(values, np.float32), dtype=wp.vec3, device=self._stage.renderer.device)
+        return wp.array(np.asarray(values, np.float32), dtype=wp.vec3, device=self._shot.renderer.device)
 
     def _placed(self, x: Floats, world: World) -> Floats:
         """Positions (n, 3) of the world [m] as the camera counts them."""
-        return (x - self._stage.base) @ self._stage.turn(world).T
+        return (x - self._shot.base) @ self._shot.turn(world).T
 
 
 def _crossings(sight: LatticeValues, level: float, axis: int) -> tuple[NDArray[Any], NDArray[Any], Floats]:

@@ -45,9 +45,8 @@ def reference_box(body: Body) -> tuple[Floats, Floats]:
 
 def shape_of(body: Body) -> tuple[int, ...]:
     """What is another whenever the reference shape of a body is, or what carries its places."""
-    pool = body._in_world("picture").phyxels.pool
     cracks = 0 if body.fracture is None else body.fracture.cracks.revision
-    return len(body.birth), cracks, pool.absorptions if body.reshaped else -1
+    return len(body.birth), cracks, body.anchor.absorbed if body.reshaped else -1
 
 
 def uncracked(body: Body, one: Floats, other: Floats) -> NDArray[np.bool_]:

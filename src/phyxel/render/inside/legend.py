@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from phyxel.body.quantities import Quantity
 from phyxel.render.inside.pen import INK, Pen
-from phyxel.render.light import Color
+from phyxel.render.shade import Color
 from phyxel.units import decimals, unit_for
 
 Floats = NDArray[np.floating]
@@ -29,11 +29,13 @@ PATH = np.array(
 )
 """Control points of the colours: lightness, chroma and hue [degrees] in Oklab, dark violet to yellow."""
 SHADES = 512
+"""Colours of a scale: finer than display bytes."""
 TYPICAL = (0.5, 99.5)
 """Percentiles of the values between which a scale reaches of itself: a singular corner does not darken all else."""
 ROOM = 120
 """Kept free for the bar at the right of a picture of 1280 × 720 [pixels]."""
 PALE: Color = (0.90, 0.91, 0.93)
+"""Display colour of words before the dark."""
 
 
 @cache
@@ -101,12 +103,12 @@ class Legend:
 
     @property
     def unit(self) -> tuple[str, float]:
-        """That the marks are written in, and what is in one."""
+        """The unit that the marks are written in, and how many SI units it has."""
         return unit_for(max(abs(self.low), abs(self.high)), self.quantity.unit)
 
     @property
     def labels(self) -> tuple[str, list[str]]:
-        """The title with its unit, and what is written at each mark."""
+        """The title with its unit, and the text at each mark."""
         unit, worth = self.unit
         places = decimals(self.step / worth, 1)
         texts = [f"{tick / worth:z.{places}f}" for tick in self.ticks]
@@ -141,7 +143,7 @@ def round_step(value: float) -> float:
 
 
 class Limits:
-    """Round limits around what was seen so far. Unless they may forget, they only ever widen: colours jump as little as
+    """Round limits around the values seen so far. Unless they may forget, they only widen: colours jump as little as
     they can."""
 
     def __init__(self, quantity: Quantity, given: tuple[float, float] | None = None) -> None:

@@ -14,7 +14,6 @@ from phyxel.body import Body
 from phyxel.body.inside import Plane
 from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.points.frames import tangents
 from phyxel.render.camera import Camera
 from phyxel.render.inside.lattice import reference_box, signed_distance, uncracked
 from phyxel.render.inside.legend import Legend
@@ -30,6 +29,7 @@ from phyxel.render.tiles import (
     tiles_touched,
     untiled,
 )
+from phyxel.rotation import tangents
 
 wp.set_module_options(KERNEL_OPTIONS)
 
@@ -94,8 +94,8 @@ def _whole(body: Body, X: Floats, distance: Floats) -> NDArray[np.bool_]:
 
 
 class PaneCut(NamedTuple):
-    """How panes part a body: what lies before all of them, toward the eye, is taken away. Of panes behind each other
-    one would hide the next: then all is taken away but them."""
+    """How panes part a body: the part before all of them, toward the eye, is taken away. Of panes behind each other
+    one would hide the next: then all of the body is taken away but the panes."""
 
     panes: list[Pane]
     sides: list[float]
@@ -108,15 +108,15 @@ class PaneCut(NamedTuple):
         return bool((np.abs(np.triu(normals @ normals.T, 1)) > PARALLEL).any())
 
     def left(self, X: Floats) -> NDArray[np.float64]:
-        """How far (n, 3) reference positions [m] are behind the foremost pane [m], below 0 for what is taken away,
-        shape (n,)."""
+        """How far (n, 3) reference positions [m] are behind the foremost pane [m], below 0 where the body is taken
+        away, shape (n,)."""
         if self.stacked:
             return np.full(len(X), -np.inf)
         depths = [(pane.place - X @ pane.normal) * side for pane, side in zip(self.panes, self.sides, strict=True)]
         return np.asarray(np.max(depths, axis=0), np.float64)
 
     def distance(self, pane: Pane) -> Floats:
-        """Of a pane's corners from the edge of what is seen of it [m], negative within, shape (m,)."""
+        """How far a pane's corners are from the edge of its visible part [m], negative within, shape (m,)."""
         beyond = [
             (other.place - pane.X @ other.normal) * side
             for other, side in zip(self.panes, self.sides, strict=True)
@@ -255,11 +255,11 @@ class Panes:
         return SeenPanes(near, value, distance, np.rint(which))
 
     def painted_on(self, picture: NDArray[np.uint8], front: wp.array, legend: Legend, overlap: float) -> wp.array:
-        """Paint them on a picture whose pixels are one over `front` [m] away, but for what lies more than `overlap` [m]
-        behind that. Returns `front` with all before them left out: their colours are to be read."""
+        """Paint the panes on a picture whose pixels are one over `front` [m] away, but for parts more than `overlap`
+        [m] behind that. Returns `front` with all before panes left out: their colours are to be read."""
         solid = front.numpy()
         before = solid.copy()
-        # First what is inside the solid, wholly; then over it all with soft edges, for another pane may be behind them.
+        # First the parts inside the solid, wholly; then all with soft edges over them: another pane may be behind.
         for farthest in (0.0, np.inf):
             seen = self.seen(farthest)
             near = seen.near.numpy()

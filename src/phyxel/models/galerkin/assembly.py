@@ -1,0 +1,310 @@
+# mypy: disable-error-code="valid-type,no-untyped-def"
+"""Integrals over a body by its quadrature (G04 §4.1, physics 10.2): the two matrices of small motion,
+
+    M_IJ = ∫ ρ φ_I φ_J,   K_IJ = ∫ B_Iᵀ C B_J,
+
+and ∫ ∇φ_I · ∇φ_J; what a cut changes of them is found from the points whose functions it has changed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import bsr_array, csr_array
+
+from phyxel import device as dev
+from phyxel.mls.shape_values import entries_of
+from phyxel.models.galerkin.point_functions import Lists, PointFunctions, PointLists
+from phyxel.models.law import VOIGT, LawRow, hooke
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.integer]
+mat66d = wp.types.matrix((6, 6), wp.float64)
+
+ROOM = 4_000_000
+"""Numbers of whole rows of a matrix that are summed up at a time: 32 MB."""
+
+
+def square(lists: PointLists, entries: Floats) -> csr_array:
+    """A matrix of nodes that meet, shape (n, n), by its entries."""
+    count = len(lists.nodes)
+    matrix = csr_array((count, count))
+    matrix.indptr, matrix.indices = lists.neighbours  # by reference: whose lists are the same can be told
+    matrix.data = entries
+    return matrix
+
+
+def blocks(lists: PointLists, entries: Floats) -> bsr_array:
+    """A matrix of nodes that meet by its 3 × 3 blocks, shape (3n, 3n)."""
+    start, index = lists.neighbours
+    return bsr_array((entries, index, start), shape=(3 * len(lists.nodes), 3 * len(lists.nodes)))
+
+
+@wp.kernel
+def assemble_products(
+    first: int,
+    rows: wp.array(dtype=wp.int32),
+    start_of_node: wp.array(dtype=wp.int32),
+    pair: wp.array(dtype=wp.int32),
+    point: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    phi: wp.array(dtype=wp.float64),
+    dphi: wp.array(dtype=wp.vec3d),
+    weight: wp.array(dtype=wp.float64),
+    density: wp.array(dtype=wp.float64),
+    mass: wp.array2d(dtype=wp.float64),
+    slopes: wp.array2d(dtype=wp.float64),
+):
+    """The rows of M and of the products of gradients that belong to a node: Σ_q w ρ φ_I φ_J and Σ_q w ∇φ_I · ∇φ_J
+    (G04 eq. 19, physics 10.2)."""
+    k = first + wp.tid()
+    I = rows[k]
+    for entry in range(start_of_node[I], start_of_node[I + 1]):
+        q = point[entry]
+        share = weight[q] * density[q] * phi[pair[entry]]
+        slope = weight[q] * dphi[pair[entry]]
+        for other in range(start[q], start[q + 1]):
+            J = node[other]
+            mass[k, J] += share * phi[other]
+            slopes[k, J] += wp.dot(slope, dphi[other])
+
+
+def products(functions: PointFunctions, density: Floats) -> tuple[csr_array, csr_array]:
+    """M_IJ = ∫ ρ φ_I φ_J and ∫ ∇φ_I · ∇φ_J for densities (q,) at the points, shape (n, n) each."""
+    start, index = functions.lists.neighbours
+    both = np.zeros((2, len(index)))
+    count = len(functions.lists.nodes)
+    rows = np.arange(count, dtype=np.int32)
+    for some in np.array_split(rows, 1 + count * count // ROOM):
+        starts, entries = entries_of(start, some)
+        owner = np.repeat(np.arange(len(some)), np.diff(starts))
+        for part, found in zip(both, _whole_rows(functions, density, some), strict=True):
+            part[entries] = found[owner, index[entries]]
+    return square(functions.lists, both[0]), square(functions.lists, both[1])
+
+
+def _whole_rows(functions: PointFunctions, density: Floats, rows: NDArray[np.int32]) -> list[Floats]:
+    """Some rows of these two matrices, shape (k, n) each."""
+    pairs, device = functions.pairs, functions.lists.device
+    sums = [wp.zeros((len(rows), len(functions.lists.nodes)), dtype=wp.float64, device=device) for _ in range(2)]
+    dev.launch(
+        assemble_products,
+        len(rows),
+        [
+            wp.array(rows, dtype=wp.int32, device=device),
+            pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, pairs.phi, pairs.dphi,
+            wp.array(functions.lists.weights, dtype=wp.float64, device=device),
+            wp.array(density, dtype=wp.float64, device=device),
+            *sums,
+        ],
+        device,
+    )  # fmt: skip
+    return [part.numpy() for part in sums]
+
+
+@wp.func
+def _strain(g: wp.vec3d, a: int):
+    """sym(e_a gᵀ)"""
+    e = wp.vec3d()
+    e[a] = wp.float64(0.5)
+    return wp.outer(e, g) + wp.outer(g, e)
+
+
+@wp.kernel
+def assemble_stiffness(
+    first: int,
+    start_of_node: wp.array(dtype=wp.int32),
+    pair: wp.array(dtype=wp.int32),
+    point: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    weight: wp.array(dtype=wp.float64),
+    law: wp.array(dtype=wp.int32),
+    laws: wp.array(dtype=mat66d),
+    row_start: wp.array(dtype=wp.int32),
+    column: wp.array(dtype=wp.int32),
+    block: wp.array(dtype=wp.mat33d),
+):
+    """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d
+    (physics 10.2).
+
+    All lists ascend: a pointer that walks along the row finds the column of each J.
+    """
+    I = first + wp.tid()
+    for entry in range(start_of_node[I], start_of_node[I + 1]):
+        q = point[entry]
+        g = weight[q] * dphi[pair[entry]]
+        C = laws[law[q]]
+        # σ of the strain that a unit of u_a at node I makes, for a = x, y, z
+        sx = hooke(C, _strain(g, 0))
+        sy = hooke(C, _strain(g, 1))
+        sz = hooke(C, _strain(g, 2))
+        at = row_start[I]
+        for other in range(start[q], start[q + 1]):
+            J = node[other]
+            while column[at] < J:
+                at += 1
+            h = dphi[other]
+            block[at] += wp.matrix_from_rows(sx * h, sy * h, sz * h)
+
+
+def stiffness(functions: PointFunctions, rows: Sequence[LawRow], which: Indices) -> bsr_array:
+    """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
+    lists, pairs = functions.lists, functions.pairs
+    start, index = lists.neighbours
+    entries = wp.zeros(len(index), dtype=wp.mat33d, device=lists.device)
+
+    def on_device(array: NDArray[np.generic], dtype: object) -> wp.array:
+        return wp.array(array, dtype=dtype, device=lists.device)
+
+    dev.launch(
+        assemble_stiffness,
+        len(lists.nodes),
+        [
+            pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, pairs.dphi,
+            on_device(lists.weights, wp.float64),
+            on_device(np.asarray(which, np.int32), wp.int32),
+            on_device(np.array([row.at_rest for row in rows]), mat66d),
+            on_device(start, wp.int32),
+            on_device(index, wp.int32),
+            entries,
+        ],
+        lists.device,
+    )  # fmt: skip
+    return blocks(lists, entries.numpy())
+
+
+@wp.kernel
+def find_swelling(
+    first: int,
+    start: wp.array(dtype=wp.int32),
+    node: wp.array(dtype=wp.int32),
+    dphi: wp.array(dtype=wp.vec3d),
+    u: wp.array(dtype=wp.vec3d),
+    ratio: wp.array(dtype=wp.float64),
+):
+    """|J| at each point, J = I + Σ_I u_I ⊗ ∇φ_I (G04 eq. 17, physics 10.3)."""
+    i = first + wp.tid()
+    J = wp.identity(n=3, dtype=wp.float64)
+    for entry in range(start[i], start[i + 1]):
+        J += wp.outer(u[node[entry]], dphi[entry])
+    ratio[i] = wp.determinant(J)
+
+
+def volume(functions: PointFunctions, u: Floats) -> float:
+    """∫ |I + ∇u| of a field with coefficients u (n, 3)."""
+    pairs, weights, device = functions.pairs, functions.lists.weights, functions.lists.device
+    ratio = wp.empty(len(weights), dtype=wp.float64, device=device)
+    moved = wp.array(u, dtype=wp.vec3d, device=device)
+    dev.launch(find_swelling, len(ratio), [pairs.start, pairs.node, pairs.dphi, moved, ratio], device)
+    return float(weights @ ratio.numpy())
+
+
+# What a cut changes
+
+_PLACE = np.zeros((3, 3), int)
+for _number, (_a, _b) in enumerate(VOIGT):
+    _PLACE[_a, _b] = _PLACE[_b, _a] = _number
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Points at which functions differ before and after a cut: once with the new functions, and once with the old ones,
+    which count negative."""
+
+    points: Indices
+    """shape (2k,)"""
+    nodes: Indices
+    """those that are felt there, ascending, shape (m,)"""
+    functions: Floats
+    """φ and ∇φ, shape (4, 2k, m)"""
+    weights: Floats
+    """volumes, those of the old functions negative, shape (2k,)"""
+
+    @staticmethod
+    def between(before: PointFunctions, now: PointFunctions) -> Difference:
+        """Of functions `now` and `before` a cut, or several."""
+        rows, count = now.changed_from(before), len(now.lists.nodes)
+        entries = entries_of(now.lists.start, rows)[1]
+        nodes = np.flatnonzero(np.bincount(now.lists.index[entries], minlength=count))
+        rank = np.zeros(count, int)
+        rank[nodes] = np.arange(len(nodes))
+        functions = np.zeros((4, 2 * len(rows), len(nodes)))
+        for one, first in ((now, 0), (before, len(rows))):
+            starts, entries = entries_of(one.lists.start, rows)
+            owner = first + np.repeat(np.arange(len(rows)), np.diff(starts))
+            place = owner * len(nodes) + rank[one.lists.index[entries]]
+            for part, values in zip(functions, (one.phi[entries], *one.dphi[entries].T), strict=True):
+                part.reshape(-1)[place] = values
+        volumes = now.lists.weights[rows]
+        return Difference(np.tile(rows, 2), nodes, functions, np.concatenate([volumes, -volumes]))
+
+    def mass(self, density: Floats) -> Floats:
+        """Of ∫ ρ φ_I φ_J for densities (q,) at all points, shape (m, m)."""
+        phi = self.functions[0]
+        return np.asarray(phi.T @ ((self.weights * density[self.points])[:, None] * phi))
+
+    def slopes(self) -> Floats:
+        """Of ∫ ∇φ_I · ∇φ_J, shape (m, m)."""
+        flat = self.functions[1:].reshape(3 * len(self.points), len(self.nodes))
+        return np.asarray(flat.T @ (np.tile(self.weights, 3)[:, None] * flat))
+
+    def stiffness(self, laws: Sequence[Floats], which: Indices) -> Floats:
+        """Of ∫ φ_I,c C_acbd φ_J,d for laws C, 6 × 6, of which that of each of all points is `which`; shape
+        (m, m, 3, 3)."""
+        count, law = len(self.nodes), np.asarray(which)[self.points]
+        total = np.zeros((9, count * count))
+        for number in np.unique(law):
+            own = law == number
+            slopes = self.functions[1:, own].transpose(1, 0, 2).reshape(own.sum(), 3 * count)
+            sums = (slopes.T @ (self.weights[own, None] * slopes)).reshape(3, count, 3, count)
+            C = laws[number][_PLACE[:, :, None, None], _PLACE]  # (a, c, b, d)
+            total += C.transpose(0, 2, 1, 3).reshape(9, 9) @ sums.transpose(0, 2, 1, 3).reshape(9, count * count)
+        return np.ascontiguousarray(total.reshape(3, 3, count, count).transpose(2, 3, 0, 1))
+
+    def added(self, change: Floats, entries: Floats, known: Lists, lists: Lists) -> Floats:
+        """The entries of a matrix, of which those before are given with their lists, with the change (m, m, ...)."""
+        start, index = lists
+        if known[1] is index:
+            result = entries.copy()
+        else:
+            result = np.zeros((len(index), *entries.shape[1:]))
+            result[np.searchsorted(_keys(*lists), _keys(*known))] = entries
+        local = np.full(len(start) - 1, -1)
+        local[self.nodes] = np.arange(len(self.nodes))
+        starts, places = entries_of(start, self.nodes)
+        row, column = np.repeat(np.arange(len(self.nodes)), np.diff(starts)), local[index[places]]
+        met = column >= 0
+        result[places[met]] += change[row[met], column[met]]
+        return result
+
+
+def _keys(start: NDArray[np.int32], index: NDArray[np.int32]) -> NDArray[np.int64]:
+    rows = np.repeat(np.arange(len(start) - 1, dtype=np.int64), np.diff(start))
+    return rows * (len(start) - 1) + index
+
+
+def products_from(
+    before: PointFunctions, functions: PointFunctions, density: Floats, known: tuple[csr_array, csr_array]
+) -> tuple[csr_array, csr_array]:
+    """`products` where they are `known` for the functions before a cut."""
+    change, lists = Difference.between(before, functions), (before.lists.neighbours, functions.lists.neighbours)
+    mass = change.added(change.mass(density), known[0].data, *lists)
+    return square(functions.lists, mass), square(functions.lists, change.added(change.slopes(), known[1].data, *lists))
+
+
+def stiffness_from(
+    before: PointFunctions, functions: PointFunctions, known: bsr_array, rows: Sequence[LawRow], which: Indices
+) -> bsr_array:
+    """`stiffness` where it is `known` for the functions before a cut."""
+    change, lists = Difference.between(before, functions), (before.lists.neighbours, functions.lists.neighbours)
+    added = change.stiffness([row.at_rest for row in rows], which)
+    return blocks(functions.lists, change.added(added, known.data, *lists))

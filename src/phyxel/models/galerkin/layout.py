@@ -1,0 +1,146 @@
+"""Nodes and quadrature of a body in its own coordinates, and the shape functions it has where no crack is near: all of
+a `Space` that cracks do not change. A piece of a body has its own part of the body's fabric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from phyxel.mls.neighbours import nearest
+from phyxel.mls.shape_functions import ShapeFunctions
+from phyxel.mls.shape_values import ShapeValues
+from phyxel.mls.visibility import Sees
+from phyxel.models.galerkin.fabric import Fabric
+from phyxel.models.galerkin.point_functions import PointFunctions, PointLists
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Placing:
+    """How a cloud's coordinates lie to a body's: X = (x − middle) turnᵀ / length."""
+
+    middle: Floats
+    """what the body counts from, in the cloud's coordinates, shape (3,)"""
+    length: float
+    """the body's unit, in the cloud's"""
+    turn: Floats
+    """the cloud's axes in the body's, 3 × 3"""
+
+    def cloud(self, X: NDArray[np.floating]) -> Floats:
+        """Positions (m, 3) of the body in the cloud's coordinates."""
+        return self.middle + self.length * (np.asarray(X, np.float64).reshape(-1, 3) @ self.turn)
+
+    def body(self, x: Floats) -> Floats:
+        """Positions (m, 3) of the cloud in the body's coordinates."""
+        return (x - self.middle) @ self.turn.T / self.length
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """Which part of a fabric is that of a piece."""
+
+    nodes: NDArray[np.int64]
+    """shape (n,)"""
+    points: NDArray[np.int64]
+    """those of the quadrature, shape (q,)"""
+    skin: NDArray[np.int64]
+    """surfels, shape (m,)"""
+
+    def same_as(self, other: Own) -> bool:
+        return all(np.array_equal(part, getattr(other, name)) for name, part in vars(self).items())
+
+
+class Layout:
+    """Nodes, points and functions of a body or a piece of it, without cracks."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        placing: Placing,
+        skin: Floats,
+        sees: Sees | None,
+        device: wp.Device,
+        own: Own | None = None,
+    ) -> None:
+        """`skin` (m, 3) are the positions of all surfels, `sees` is that of the cloud's coordinates; a piece of a body
+        has its `own` part of the fabric."""
+        self.device, self.placing = device, placing
+        self._fabric, self._all_skin, self._sees = fabric, skin, sees
+        self.own = own or Own(*(np.arange(len(x)) for x in (fabric.covers, fabric.at_points.condition, skin)))
+        nodes, quadrature = fabric.nodes.positions[self.own.nodes], fabric.nodes.quadrature
+        points = quadrature.points[self.own.points]
+        self.skin: Floats = skin[self.own.skin]
+        """of the surfels, shape (m, 3)"""
+        self.nodes: Floats = placing.body(nodes)
+        """X_I, shape (n, 3)"""
+        self.points: Floats = placing.body(points)
+        """where integrals look, shape (q, 3)"""
+        self.weights: Floats = quadrature.weights[self.own.points] / placing.length**3
+        """the volume each stands for, shape (q,)"""
+        # In the cloud's coordinates: of two that are as near it is the one whose volume has the point, however it lies.
+        self.owner: NDArray[np.int64] = nearest(points, nodes, 1)[1][:, 0]
+        """the node nearest to each point, shape (q,)"""
+        found = self._part_of(fabric.at_points, self.own.points)
+        values = found.values
+        lists = PointLists(self.points, self.weights, self.nodes, values.indptr, values.indices, device)
+        self.functions = PointFunctions.whole(lists, values.data, found.dphi.numpy())
+        self.at_nodes: ShapeValues = self._part_of(fabric.at_nodes, self.own.nodes)
+        """φ and ∇φ at the nodes: a node's coefficient is not its displacement"""
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def part(self, own: Own) -> Layout:
+        """Another part of the same fabric."""
+        return Layout(self._fabric, self.placing, self._all_skin, self._sees, self.device, own)
+
+    def at_skin(self) -> ShapeValues:
+        """φ and ∇φ at the surfels."""
+        return self._part_of(self._fabric.at_skin, self.own.skin)
+
+    @cached_property
+    def around(self) -> csr_array:
+        """The nodes that each node knows, shape (n, n)."""
+        return self.at_nodes.values.astype(bool)
+
+    @cached_property
+    def _shape(self) -> ShapeFunctions:
+        fabric = self._fabric
+        return ShapeFunctions(fabric.nodes.positions, fabric.covers, fabric.basis, self._sees, self.device)
+
+    def at(self, X: Floats) -> ShapeValues:
+        """φ and ∇φ at (m, 3) positions."""
+        return self._part_of(self._shape.at(self.placing.cloud(X)))
+
+    def on(self, X: Floats, owner: NDArray[np.integer], index: NDArray[np.integer], wider: float = 1.0) -> ShapeValues:
+        """φ and ∇φ at (m, 3) positions from given nodes: pairs (p,), (p,) of a position and a node, ascending; with
+        covers so many times as wide."""
+        shape = self._shape if wider == 1 else self._shape.with_covers(wider * self._fabric.covers)
+        found = self._turned(shape.on(self.placing.cloud(X), owner, self.own.nodes[index]))
+        return found.with_nodes(index, len(self))
+
+    def reach_to(self, X: Floats, index: NDArray[np.integer]) -> Floats:
+        """How far positions (p, 3) lie from nodes (p,), in covers of these, shape (p,)."""
+        nodes = self.own.nodes[index]
+        away = self.placing.cloud(X) - self._fabric.nodes.positions[nodes]
+        return np.asarray(np.abs(away).max(axis=1) / self._fabric.covers[nodes], np.float64)
+
+    def _part_of(self, found: ShapeValues, rows: NDArray[np.integer] | None = None) -> ShapeValues:
+        """Some rows of values of the fabric as far as its own nodes go; where others are missing they are not known."""
+        found = self._turned(found if rows is None else found.rows(rows))
+        if len(self) == len(self._fabric.covers):
+            return found
+        place = np.full(len(self._fabric.covers), -1)
+        place[self.own.nodes] = np.arange(len(self))
+        return found.only(place, len(self))
+
+    def _turned(self, found: ShapeValues) -> ShapeValues:
+        slope = self.placing.length * found.dphi.numpy()
+        turn = self.placing.turn
+        return found.with_gradients(slope if np.array_equal(turn, np.eye(3)) else slope @ turn.T)

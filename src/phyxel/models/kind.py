@@ -1,0 +1,99 @@
+"""What a model of motion is: one row of a table that bodies, scenes, panels, messages and docs read.
+
+The rows stand in `movers/kinds.py`, where models and movers meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.material import Material
+
+Deed = Literal["melt", "yield", "crack"]
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """A model: what it is, can and takes."""
+
+    name: str
+    """as `model=` says it"""
+    summary: str
+    """what it is for, in a few words"""
+    mover: Callable[[Any], Any]
+    """makes the mover of a world's bodies of this kind; kinds with the same one are moved together"""
+    nodes: Literal["inside", "to the surface", "points"]
+    """how nodes lie: in the solid, in it and on its surface, or one for each point of a cloud without an inside"""
+    carried_by: Literal["neighbours", "shape functions", "ring"]
+    """what carries surfels and probes"""
+    integrators: tuple[str, ...]
+    """words for how it steps in time, that of its own choice first"""
+    make: Callable[[Any, Any], Any] | None = None
+    """the model of one body on a device, for movers that have a model for each body"""
+    space: Callable[[Any, Any], Any] | None = None
+    """the displacement fields that one body can have, on a device"""
+    material: type[Material] = Material
+    """what it is made of"""
+    usual: Callable[[], Material] = Material.rubber
+    """that unless it is told"""
+    options: frozenset[str] = frozenset()
+    """options of `Body` that not every model takes"""
+    cannot: Mapping[Deed, str] = field(default_factory=dict)
+    """what its bodies never do, and why"""
+    crumbs: str = ""
+    """the model of pieces of its bodies that are too small or too flat to bend"""
+    meets: frozenset[str] = frozenset()
+    """models whose bodies its bodies touch"""
+    private: bool = False
+    """whether users cannot ask for it"""
+
+    @property
+    def has_inside(self) -> bool:
+        """Whether its bodies are solids, not thin surfaces."""
+        return self.nodes != "points"
+
+    def can(self, deed: Deed) -> bool:
+        """Whether its bodies can do this."""
+        return deed not in self.cannot
+
+    def refusal(self, deed: Deed, asked: str = "") -> str:
+        """That its bodies cannot do this, and whose can, in words; `asked` is what would make them."""
+        able = named(kind for kind in public_kinds() if kind.can(deed) and kind.has_inside == self.has_inside)
+        asked = f" ({asked})" if asked else ""
+        does = f"; {' and '.join(able)} {'do' if len(able) > 1 else 'does'}" if able else ""
+        return f'model = "{self.name}" cannot {deed}{asked}, {self.cannot[deed]}{does}'
+
+    def refuse(self, deed: Deed, asked: str = "") -> None:
+        """Refuse what its bodies cannot do."""
+        if not self.can(deed):
+            raise PhyxelError(self.refusal(deed, asked))
+
+
+KINDS: dict[str, ModelKind] = {}
+"""all models by their name, in the order in which they are told of"""
+
+
+def register(*kinds: ModelKind) -> None:
+    """Put rows into the table."""
+    KINDS.update({kind.name: kind for kind in kinds})
+
+
+def public_kinds() -> list[ModelKind]:
+    """The models that users can ask for."""
+    return [kind for kind in KINDS.values() if not kind.private]
+
+
+def named(kinds: Iterable[ModelKind]) -> list[str]:
+    """Their names, in quotation marks."""
+    return [f'"{kind.name}"' for kind in kinds]
+
+
+def checked_name(model: str) -> str:
+    """The name of a model, if users can ask for it."""
+    known = [kind.name for kind in public_kinds()]
+    if model not in known:
+        raise ValueError(f"not known; there is {', '.join(named(public_kinds()))}{did_you_mean(model, known)}")
+    return model

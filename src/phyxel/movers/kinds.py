@@ -1,0 +1,101 @@
+"""The table of models: one row says all that others need to know of one."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from phyxel.body import Body
+from phyxel.body.birth import field_space, rigid_space
+from phyxel.material import Membrane
+from phyxel.models.galerkin.model import GalerkinModel
+from phyxel.models.kind import ModelKind, register
+from phyxel.models.modal.model import ModalModel
+from phyxel.models.rigid.model import RigidModel
+from phyxel.movers.field_bodies import FieldBodies
+from phyxel.movers.phyxel_bodies import PhyxelBodies
+from phyxel.movers.sheet_bodies import SheetBodies
+
+
+def _galerkin(body: Body, device: wp.Device) -> GalerkinModel:
+    return GalerkinModel(body.space, body.unit, body.start_velocities / body.unit, body.outermost, device)
+
+
+def _modal(body: Body, device: wp.Device) -> ModalModel:
+    return ModalModel(body.space, body.unit, body.start_velocities / body.unit, body.outermost, device, body.modes)
+
+
+def _rigid(body: Body, device: wp.Device) -> RigidModel:
+    thrown = body.thrown
+    start = None if thrown is None else ((thrown.positions - body.origin) / body.unit, thrown.momentum, thrown.spin)
+    return RigidModel(body.space, body.unit, body.start_velocities / body.unit, device, start)
+
+
+register(
+    ModelKind(
+        name="phyxel",
+        summary="does everything: dents, melts, cracks, meets other bodies",
+        mover=PhyxelBodies,
+        nodes="inside",
+        carried_by="neighbours",
+        integrators=("leapfrog", "implicit"),
+        space=field_space,
+        options=frozenset({"support", "refine", "surface"}),
+        crumbs="rigid",
+        meets=frozenset({"phyxel"}),
+    ),
+    ModelKind(
+        name="galerkin",
+        summary="accurate: stress and strain at every point",
+        mover=FieldBodies,
+        make=_galerkin,
+        nodes="to the surface",
+        carried_by="shape functions",
+        integrators=("implicit",),
+        space=field_space,
+        options=frozenset({"basis", "refine", "surface"}),
+        cannot={"melt": "its nodes keep their neighbours"},
+        crumbs="rigid",
+        meets=frozenset({"galerkin", "rigid"}),
+    ),
+    ModelKind(
+        name="modal",
+        summary="in real time: the softest modes of vibration, bent as far as you like",
+        mover=FieldBodies,
+        make=_modal,
+        nodes="to the surface",
+        carried_by="shape functions",
+        integrators=("implicit",),
+        space=field_space,
+        options=frozenset({"basis", "modes", "refine", "surface"}),
+        cannot={
+            "melt": "its modes are those of one shape",
+            "yield": "its modes are those of an elastic body",
+            "crack": "its modes are those of a whole body",
+        },
+    ),
+    ModelKind(
+        name="particles",
+        summary="a thin surface: skin, membranes, shells, cloth; any step is stable",
+        mover=SheetBodies,
+        nodes="points",
+        carried_by="ring",
+        integrators=("exact",),
+        material=Membrane,
+        usual=Membrane.latex,
+        options=frozenset({"links", "warp"}),
+        cannot={"melt": "it has no inside", "crack": "it has no inside"},
+    ),
+    ModelKind(
+        name="rigid",
+        summary="a crumb: too small or too flat to bend",
+        mover=FieldBodies,
+        make=_rigid,
+        nodes="to the surface",
+        carried_by="shape functions",
+        integrators=("implicit",),
+        space=rigid_space,
+        cannot=dict.fromkeys(("melt", "yield", "crack"), "it is too small"),
+        meets=frozenset({"galerkin", "rigid"}),
+        private=True,
+    ),
+)

@@ -1,0 +1,95 @@
+"""What the phyxel model takes of a body, and what a body reads of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel.body import Body
+from phyxel.body.fragments import reach_beside_cracks
+from phyxel.body.protocols import momenta_of
+from phyxel.models.phyxel.matter import PhyxelPart
+
+if TYPE_CHECKING:
+    from phyxel.movers.phyxel_bodies import PhyxelBodies
+
+Floats = NDArray[np.float64]
+Measured = NDArray[np.floating]
+
+
+def part_of(body: Body) -> PhyxelPart:
+    """What the model takes of a body, in units of its mean node spacing about its origin."""
+    return PhyxelPart(
+        positions=(body.birth - body.centre) / body.unit,
+        velocities=body.start_velocities / body.unit,
+        volumes=body.volumes / body.unit**3,
+        reach=reach_beside_cracks(body),
+        unit=body.unit,
+        support=body.support,
+        sees=body.sees,
+    )
+
+
+def measured_of(body: Body, energy: Measured, volume_ratio: Measured, gravity: Floats) -> dict[str, Any]:
+    """What `Body.diagnostics` promises, of a body whose nodes have these elastic energies [J over unit³] and volumes
+    over those at rest, (n,) each."""
+    x, v, m = body.positions, body.velocities, body.masses
+    return {
+        "mass": float(m.sum()),
+        "momentum": m @ v,
+        "angular_momentum": np.cross(x, m[:, None] * v).sum(axis=0),
+        "kinetic": float(0.5 * m @ (v * v).sum(axis=1)),
+        "elastic": float(energy.sum() * body.unit**3),
+        "potential": float(-(m @ x) @ gravity),
+        "volume": float(body.volumes @ volume_ratio),
+    }
+
+
+class PhyxelNodes:
+    """What the nodes of a phyxel body have now (`body.protocols.Nodal`)."""
+
+    def __init__(self, mover: PhyxelBodies, body: Body) -> None:
+        self._mover, self._body = mover, body
+
+    @property
+    def unmoved(self) -> bool:
+        return not self._mover.is_made
+
+    def _own(self, array: wp.array) -> Floats:
+        return array.numpy()[self._mover.nodes_of(self._body)].astype(np.float64)
+
+    @property
+    def X(self) -> Floats:
+        return self._own(self._mover.model.matter.X)
+
+    @property
+    def past(self) -> Floats:
+        return self._own(self._mover.model.matter.past)
+
+    @property
+    def u(self) -> Floats:
+        # A scene that is being built asks already: no reason to make the model yet.
+        return np.zeros(self._body.birth.shape) if self.unmoved else self._own(self._mover.model.u)
+
+    @property
+    def v(self) -> Floats:
+        return self._own(self._mover.model.v)
+
+    @property
+    def gradient(self) -> Floats:
+        self._mover.model.ensure_forces()
+        return self._own(self._mover.model.now.gradient)
+
+    @property
+    def plastic(self) -> Floats:
+        return self._own(self._mover.model.now.plastic)
+
+    @property
+    def stress(self) -> Floats:
+        return self._mover.model.stress()[self._mover.nodes_of(self._body)].astype(np.float64)
+
+    def momenta(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        return momenta_of(self._body, nodes)

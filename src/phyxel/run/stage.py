@@ -1,0 +1,30 @@
+"""The camera and the stage that a scene asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phyxel.render.camera import Camera
+from phyxel.render.stage import Stage, backdrop_for, framed, visible_box
+from phyxel.scene.event_tables import CameraPart, OutputPart
+from phyxel.world import World
+
+Floats = NDArray[np.floating]
+
+
+def scene_camera(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> Camera:
+    """Eye and target as the scene has them, else the nearest camera that sees a box [m]; on a turntable, from all
+    sides."""
+    size, turns = (output.width, output.height), range(0, 360, 15) if camera.turntable else [0]
+    nearest = framed(lower, upper, camera.direction, size, camera.fov, output.inside, turns)
+    return replace(nearest, eye=camera.eye or nearest.eye, target=camera.target or nearest.target)
+
+
+def scene_stage(world: World, camera: CameraPart, output: OutputPart) -> Stage:
+    """A stage with the camera of a scene, which sees the bodies and the ground under them unless it is told."""
+    chosen = scene_camera(*visible_box(world), camera, output)
+    background = output.background or backdrop_for(output.inside)
+    return Stage(chosen, background, world.device.alias, camera.turntable, output.inside)
