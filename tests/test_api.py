@@ -38,10 +38,9 @@ SURFELS = ("carried", "colors", "layers", "normals", "positions")
 MADE_FOR_USERS = ("Frame", "Handle", "Scene", "Vibrations")
 """Classes whose objects users are given: how they are made may change."""
 INSIDE = {
-    "Body": "be_born_again birth birth_places centre check_cut check_material check_melts crumble depth_in_whole "
-    "follow_ramp forget_space has_side held in_units is_brittle kind may_have_parted motion needs_solid "
-    "no_solid nodal once origin outermost painted part placed placed_cloud placed_splats places ring rotation "
-    "sees sees_in_solid skin skin_deformation solid_distance space start_velocities surfels unit",
+    "Body": "birth birth_places centre check_cut check_material check_melts follow_ramp held in_world is_brittle kind "
+    "motion needs_solid no_solid nodal once origin outermost placed_cloud places ring sees skin skin_deformation "
+    "solid_distance space start_velocities surfels unit",
     "Bone": "moves",
     "Channel": "over",
     "Collider": "box extent grid label middle moves near_wall rotation see_through shows signature sizes wall",

@@ -10,28 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 WITHOUT: set[str] = {
-    "models/particles/arrival.py",
-    "models/particles/balance.py",
-    "models/particles/coarse.py",
-    "models/particles/filling.py",
-    "models/particles/links.py",
-    "models/particles/tension.py",
-    "models/particles/wrapping.py",
-    "models/particles/yielding.py",
-    "models/phyxel/conjugate.py",
-    "models/phyxel/contact/candidates.py",
-    "models/phyxel/contact/impulses.py",
-    "models/phyxel/contact/patches.py",
-    "models/phyxel/contact/springs.py",
-    "models/phyxel/cuts.py",
-    "models/phyxel/leapfrog.py",
     "models/reductions.py",
 }
 """Files of models/ with kernels that name no equation."""
-ODD: set[str] = {
-    "models/particles/oscillator.py",
-    "models/phyxel/cuts.py",
-}
+ODD: set[str] = set()
 """Files that name sections otherwise than `physics 4.2`."""
 
 

@@ -304,7 +304,7 @@ class Push(ForceField):
 
     def acceleration(self, body: Body, positions: Floats, velocities: Floats, time: float) -> Floats:
         paint = self._paint[_key(body)]
-        bodies = body._in_world(self.label).bodies
+        bodies = body.in_world(self.label).bodies
         pieces = [one for one in bodies if _key(one) == _key(body) and self.acts_on(one)]
         total = sum(float(paint.on(piece) @ piece.masses) for piece in pieces)
         return np.outer(paint.on(body) / total, self._force)

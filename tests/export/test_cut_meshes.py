@@ -39,7 +39,7 @@ def test_a_mesh_opens_along_a_crack(comes_as, tmp_path):
     body.fracture = SimpleNamespace(cracks=cracks)
     closed = mesh_of(body)
     assert len(closed.faces) > len(whole.faces)
-    model = phyxels_of(body._world).model
+    model = phyxels_of(body.world).model
     model.ensure_forces()
     model.u.assign(np.where(cracks[0].values(X)[0][:, None] > 0, SHIFT / body.born.unit, 0).astype(np.float32))
     model.now.gradient.zero_()

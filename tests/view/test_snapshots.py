@@ -144,7 +144,7 @@ def test_splats_are_those_that_files_have(tmp_path):
     path.write_bytes(ply(written()))
     body = px.Body(px.load(path, up="z"), nodes=200, material=SOFT, **PLACED)
     deform(body, STRETCH, SHIFT)
-    (part,) = Snapshots(body._world).snapshot(0).parts
+    (part,) = Snapshots(body.world).snapshot(0).parts
     assert part.kind == "splats"
     rows = np.frombuffer(part.blobs["records"].data, [("x", "<f4", 3), ("c", "<f2", 6), ("rgba", "u1", 4)])
     columns = splat_columns(body)

@@ -130,8 +130,8 @@ class Body(BodyCore):
         fracture, crack = self.check_cut(at, normal, radius, ahead)
         fracture.cut(crack)
         self.fracture = fracture
-        if self._world is not None:
-            self._world.changed(Change.CRACK, self)
+        if self.world is not None:
+            self.world.changed(Change.CRACK, self)
 
     def check_cut(
         self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None
@@ -177,13 +177,13 @@ class Body(BodyCore):
     def _become_of(self, substance: Substance) -> None:
         before = self.mixture
         self._consist_of(substance)
-        if self._world is not None:
-            self._world.changed(Change.MATERIAL, self, before)
+        if self.world is not None:
+            self.world.changed(Change.MATERIAL, self, before)
 
     def melt(self, where: Where | None = None, viscosity: float | None = None) -> None:
         """Let the body, or part of it, flow. `viscosity` [Pa s]: honey has 10; without it, one with which a body of
         this size takes some seconds to spread."""
-        self._in_world("melt")
+        self.in_world("melt")
         self.check_melts()
         chosen = self._chosen(where)
         self._become_of(self.substance.melted(chosen, viscosity, self._height))
@@ -204,7 +204,7 @@ class Body(BodyCore):
 
     def solidify(self, where: Where | None = None, material: Material | None = None) -> None:
         """Let what has melted be solid again, in the shape it has now: as it was, or of another material."""
-        self._in_world("solidify")
+        self.in_world("solidify")
         molten = self._chosen(where) & self.substance.is_molten
         if not molten.any():
             raise PhyxelError(f"{self.name}: solidify: nothing here has melted")
@@ -246,7 +246,7 @@ class Body(BodyCore):
 
     @property
     def _now(self) -> float:
-        return 0.0 if self._world is None else self._world.time
+        return 0.0 if self.world is None else self.world.time
 
     @property
     def force(self) -> Floats:
@@ -256,8 +256,8 @@ class Body(BodyCore):
     @force.setter
     def force(self, force: Vector) -> None:
         self._force = as_vector(f"{self.name}: force", force)
-        if self._world is not None:
-            self._world.changed(Change.FORCE, self)
+        if self.world is not None:
+            self.world.changed(Change.FORCE, self)
 
     def fix(self, where: Where) -> Handle:
         """Hold nodes where they are."""
@@ -318,7 +318,7 @@ class Body(BodyCore):
 
     def release(self, handle: Handle) -> None:
         """Let go of what `fix` or `drag` held, also where it has parted from this body since."""
-        pieces = [self] if self._world is None else [one for one in self._world.bodies if one.whole == self.whole]
+        pieces = [self] if self.world is None else [one for one in self.world.bodies if one.whole == self.whole]
         held = [(piece, own) for piece in pieces for own in piece.handles if own.grip is handle.grip]
         if not held:
             raise PhyxelError(f"{self.name}: this handle is not held; it was released before or is another body's")
@@ -329,7 +329,7 @@ class Body(BodyCore):
     def lift(self, by: Vector) -> None:
         """Put the body elsewhere, by so much [m], as it is: its shape stays, it is at rest, and what held it lets go.
         Bodies that have melted are counted from one place, and go together."""
-        way, world = as_vector(f"{self.name}: lift", by), self._in_world("lift")
+        way, world = as_vector(f"{self.name}: lift", by), self.in_world("lift")
         together = [one for one in world.bodies if one.anchor is self.anchor]
         for body in together:
             body.handles.clear()
@@ -340,8 +340,8 @@ class Body(BodyCore):
         world.revision += 1
 
     def _holds_changed(self) -> None:
-        if self._world is not None:
-            self._world.changed(Change.HOLDS, self)
+        if self.world is not None:
+            self.world.changed(Change.HOLDS, self)
 
     # What a user reads
 
@@ -358,7 +358,7 @@ class Body(BodyCore):
     @property
     def surface(self) -> Surfels:
         """The surfels, where the body is now."""
-        return self.appearance.carried(self._in_world("surface"))
+        return self.appearance.carried(self.in_world("surface"))
 
     def displacement_at(self, X: NDArray[np.floating]) -> Floats:
         """Displacement [m] of (m, 3) reference positions [m] in or near the body, shape (m, 3)."""
@@ -377,9 +377,9 @@ class Body(BodyCore):
 
     def probe(self, X: NDArray[np.floating]) -> Probe:
         """(m, 3) reference positions [m] to be asked again and again, which is faster than to name them each time."""
-        return self._in_world("probe").mover_of(self).probe(self, np.asarray(X, np.float64).reshape(-1, 3))
+        return self.in_world("probe").mover_of(self).probe(self, np.asarray(X, np.float64).reshape(-1, 3))
 
     def diagnostics(self) -> dict[str, Any]:
         """Mass [kg], momentum [kg m/s], angular_momentum about the world's origin [kg m²/s], kinetic, elastic and
         potential energy [J], volume [m³]."""
-        return self._in_world("diagnostics").mover_of(self).diagnostics([self])[0]
+        return self.in_world("diagnostics").mover_of(self).diagnostics([self])[0]

@@ -65,7 +65,8 @@ class BodyCore:
         self.fracture: Fracture | None = None
         """its cracks and the rules by which they run; none if it cannot crack"""
         self.handles: list[Handle] = []
-        self._world: BodyWorld | None = None
+        self.world: BodyWorld | None = None
+        """that it is in"""
         self._space: Any = None
         self.whole = self.name
         """the name of the body that it was once part of, or its own"""
@@ -172,7 +173,7 @@ class BodyCore:
             make = self.kind.space
             if make is None:
                 raise self.no_solid("space")
-            self._space = make(self, self._in_world("space").device)
+            self._space = make(self, self.in_world("space").device)
         return self._space
 
     @space.setter
@@ -184,7 +185,7 @@ class BodyCore:
         """How the particles of a surface carry what is seen of it."""
         assert self.sheet is not None
         faces = self.cloud.faces if self.cloud.quads is None else self.cloud.quads
-        device = self._in_world("ring").device
+        device = self.in_world("ring").device
         X, normals = self.sheet.X, self.sheet.normals
         return self.once(("ring", str(device)), lambda: Ring.around(X, normals, faces, device))
 
@@ -231,13 +232,13 @@ class BodyCore:
     def motion(self) -> Motion:
         """What its surfels follow."""
         me = cast("Body", self)
-        return self._in_world("motion").mover_of(me).motion(me)
+        return self.in_world("motion").mover_of(me).motion(me)
 
     @property
     def nodal(self) -> Nodal:
         """What its nodes have now, in its units."""
         me = cast("Body", self)
-        return AtBirth(me) if self._world is None else self._world.mover_of(me).nodal(me)
+        return AtBirth(me) if self.world is None else self.world.mover_of(me).nodal(me)
 
     @property
     def masses(self) -> Floats:
@@ -253,12 +254,12 @@ class BodyCore:
     @property
     def velocities(self) -> Floats:
         """v [m/s], shape (n, 3)"""
-        return self.start_velocities.copy() if self._world is None else self.unit * self.nodal.v
+        return self.start_velocities.copy() if self.world is None else self.unit * self.nodal.v
 
     @property
     def surfels(self) -> Surfels:
         """The surfels, where they were last carried."""
-        return self.appearance.last_carried(self._in_world("surface"))
+        return self.appearance.last_carried(self.in_world("surface"))
 
     @property
     def skin(self) -> PressedSkin:
@@ -286,7 +287,8 @@ class BodyCore:
             f"inside; {' and '.join(solids)} make it a solid"
         )
 
-    def _in_world(self, what: str) -> BodyWorld:
-        if self._world is None:
+    def in_world(self, what: str) -> BodyWorld:
+        """The world it is in; `what` is asked for needs one."""
+        if self.world is None:
             raise PhyxelError(f"{self.name}: {what} needs a world; call world.add(body) first")
-        return self._world
+        return self.world

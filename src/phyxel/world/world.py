@@ -129,13 +129,13 @@ class World:
         self._surroundings_changed()
 
     def _add_body(self, body: Body) -> None:
-        if body._world is not None:
+        if body.world is not None:
             raise PhyxelError(f"{body.name}: this body is in a world already")
         names = {other.name for other in self.bodies}
         if body.name in names:
             body.name = next(name for k in range(2, 10**6) if (name := f"{body.name}-{k}") not in names)
         body.whole = body.name
-        body._world = self
+        body.world = self
         self.bodies.append(body)
         self.mover_for(body.kind).add(body)
         for field in self.fields:

@@ -80,7 +80,7 @@ def test_any_step_leads_where_the_closed_form_does():
 
 def total_energy(model, force):
     """Kinetic and elastic energy less the work of an even force [J], each particle's its own, and their size."""
-    u, v, (rest, steeper) = model.u, model.v, model._rests()
+    u, v, (rest, steeper) = model.u, model.v, model.rests()
     stiffness = model.mixture.number("foundation") * model.sheet.areas * UNIT**2 * steeper
     parts = [
         0.5 * masses(model) * (v**2).sum(axis=1),

@@ -192,7 +192,7 @@ def pulled(sheet, k, x, compliance, abreast=8):
     n = len(sheet.X)
     tension, arrival, P = Tension(sheet, CPU), no_arrival(n, CPU), wp.zeros(n, dtype=wp.vec3d, device=CPU)
     tension.set_stiffness(k)
-    tension._abreast = abreast
+    tension.abreast = abreast
     arrival.x.assign(x)
     arrival.A.assign(compliance)
     arrival.H.assign(compliance)

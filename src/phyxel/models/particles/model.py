@@ -310,9 +310,9 @@ class ParticleModel:
     @property
     def rest(self) -> Floats:
         """u₀: displacements of the places they are pulled to, which plasticity moves [units], shape (n, 3)."""
-        return self._rests()[0]
+        return self.rests()[0]
 
-    def _rests(self) -> tuple[Floats, Floats]:
+    def rests(self) -> tuple[Floats, Floats]:
         """u₀ (n, 3), and how many times stiffer the pull to it is than the foundation, (n,)."""
         if not self._plastic:
             return np.zeros((self._count, 3)), np.ones(self._count)
@@ -342,7 +342,7 @@ class ParticleModel:
         """Elastic (of foundation, links and filling) and kinetic energy [J]."""
         p = self._particles
         u, v = p.u.numpy(), p.v.numpy()
-        rest, steeper = self._rests()
+        rest, steeper = self.rests()
         foundation = self.mixture.number("foundation") * self.sheet.areas * self.unit**2 * steeper
         elastic = 0.5 * foundation @ ((u - rest) ** 2).sum(axis=1) * self.unit**2
         if self._tension is not None:

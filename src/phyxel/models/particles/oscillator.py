@@ -6,7 +6,7 @@
 b is where a unit velocity leads without forces, h = ḃ the velocity that is left of it, and a = ∫ b where a unit f leads
 from rest. With s = d/2, D = s² − w, C = cosh √D t and S = sinh √D t / √D (cos and sin for D < 0):
 
-    b = e^(−st) S,   h = e^(−st) (C − sS),   w a = 1 − e^(−st) (C + sS)        (W96; physics.md §13)
+    b = e^(−st) S,   h = e^(−st) (C − sS),   w a = 1 − e^(−st) (C + sS)        (W96, physics 13.1)
 
 None of the three is worked out in this way as it stands: a is small where t is, w may be 0, e^(−st) and C may be beyond
 what a number holds, and the roots may be equal.

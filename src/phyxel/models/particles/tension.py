@@ -312,7 +312,7 @@ class Tension:
     def __init__(self, sheet: Sheet, device: wp.Device) -> None:
         n = len(sheet.X)
         self._n, self._device = n, device
-        self._abreast = 1 if device.is_cuda else int(ABREAST)
+        self.abreast = 1 if device.is_cuda else int(ABREAST)
         order = _order(sheet)
         rank = np.empty(n, np.int32)
         rank[order] = np.arange(n)
@@ -379,7 +379,7 @@ class Tension:
         n, s, springs, bends = self._n, self._solve, self._listed.springs, self._listed.bends
         coarse, levels = self._coarse, float(len(self._coarse.levels) + 1)
         lain = len(arrival.wall)
-        most, abreast = self.iterations(lain > 0) // 2, self._abreast
+        most, abreast = self.iterations(lain > 0) // 2, self.abreast
         launches = [
             dev.Launch(look_ahead, n, [arrival, s], 0.05),
             dev.Launch(find_stiffest, self._chunks, [n, s], 0.05 * CHUNK),
@@ -402,14 +402,14 @@ class Tension:
         return [*launches, dev.Launch(take_pull, n, [s, P], 0.05)]
 
     def _bend(self, step: int, alone: bool) -> dev.Launch:
-        s, count, abreast = self._solve, self._listed.bend_count, self._abreast
+        s, count, abreast = self._solve, self._listed.bend_count, self.abreast
         inputs = [step, int(alone), s.free if alone else s.y, self._listed.bends, s]
         return dev.Launch(bend if abreast == 1 else bend_abreast, -(-count // abreast), inputs, 0.03 * abreast)
 
     def _by_particle(self, alone: wp.Kernel, abreast: wp.Kernel, inputs: list[Any]) -> dev.Launch:
         """A kernel for each particle, or one that takes several."""
-        kernel = alone if self._abreast == 1 else abreast
-        return dev.Launch(kernel, -(-self._n // self._abreast), inputs, 0.15 * self._abreast)
+        kernel = alone if self.abreast == 1 else abreast
+        return dev.Launch(kernel, -(-self._n // self.abreast), inputs, 0.15 * self.abreast)
 
     def energy(self, u: wp.array) -> float:
         """Σ ½k(|e| − r)² of displacements u, (n,) of vec3d [N/m units²: times unit² it is J] (physics 13.2)."""

@@ -82,12 +82,11 @@ class StepArrays:
 
 
 @wp.func
-def filtered(i: int, r: Any, outside: Any, met: Any):
-    """What of a residual or direction of phyxel i is free to move (Baraff and Witkin 1998, physics 5.5)."""
-    if outside.hold[i] >= 0:
+def filtered(r: Any, held: int, contact: int, n: Any):
+    """What of a residual or direction of a phyxel is free to move (Baraff and Witkin 1998, physics 5.5)."""
+    if held >= 0:
         return r * r.dtype(0.0)
-    if met.contact[i] > 0:
-        n = met.normal[i]
+    if contact > 0:
         return r - wp.dot(r, n) * n
     return r
 
@@ -173,14 +172,6 @@ def move_rigidly(first: int, matter: Any, step: Any):
     step.spin[b] = step.inverse_inertia[b] * torque
 
 
-@wp.func
-def preconditioned(i: int, matter: Any, step: Any):
-    """P⁻¹ r: by the phyxel's own block, and by the body as a whole."""
-    b = matter.body[i]
-    arm = matter.X[i] + step.ahead[i] - step.middle[b]
-    return step.inverse_block[i] * step.r[i] + step.drift[b] + wp.cross(step.spin[b], arm)
-
-
 @wp.kernel
 def restart(first: int, step: Any):
     """δ = 0, p = z."""
@@ -190,12 +181,12 @@ def restart(first: int, step: Any):
 
 
 @wp.func
-def sum_of(chunks: int, step: Any):
+def sum_of(partial: wp.array(dtype=wp.float64), chunks: int):
     """The partial sums of all chunks, in their order."""
     total = wp.float64(0.0)
     c = int(0)
     while c < chunks:
-        total += step.partial[c]
+        total += partial[c]
         c += 1
     return total
 
@@ -203,7 +194,7 @@ def sum_of(chunks: int, step: Any):
 @wp.kernel
 def keep_first(first: int, chunks: int, step: Any):
     """r·z at the start."""
-    step.solver[RZ] = sum_of(chunks, step)
+    step.solver[RZ] = sum_of(step.partial, chunks)
     step.solver[INDEFINITE] = wp.float64(0.0)
 
 
@@ -218,7 +209,7 @@ def apply_system(first: int, n: int, matter: Any, outside: Any, met: Any, step: 
         b = matter.body[i]
         stays = matter.mass[i] * (matter.mass.dtype(1.0) + matter.drag[i] * step.dt[0]) + met.rub[i]
         whole = stays * step.p[i] - (step.dt[0] + matter.damping[i]) * step.dt[0] * step.Ap[i] + step.coupling[i]
-        Ap = filtered(i, whole, outside, met)
+        Ap = filtered(whole, outside.hold[i], met.contact[i], met.normal[i])
         step.Ap[i] = Ap
         total += step.worth[b] * wp.float64(wp.dot(step.p[i], Ap))
         i += 1
@@ -228,7 +219,7 @@ def apply_system(first: int, n: int, matter: Any, outside: Any, met: Any, step: 
 @wp.kernel
 def choose_length(first: int, chunks: int, step: Any):
     """How far to go along p; not at all once a direction of negative curvature is met (physics 5.5)."""
-    total = sum_of(chunks, step)
+    total = sum_of(step.partial, chunks)
     zero = wp.float64(0.0)
     if total <= zero and step.solver[RZ] > zero:
         step.solver[INDEFINITE] = wp.float64(1.0)
@@ -246,15 +237,17 @@ def go_along(first: int, step: Any):
 
 @wp.kernel
 def precondition(first: int, n: int, matter: Any, outside: Any, met: Any, step: Any):
-    """z = P⁻¹ r; partial sums of r·z (physics 5.5)."""
+    """z = P⁻¹ r, by the phyxel's own block and by the body as a whole; partial sums of r·z (physics 5.5)."""
     c = first + wp.tid()
     total = wp.float64(0.0)
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        pulled = preconditioned(i, matter, step)
-        step.z[i] = filtered(i, pulled, outside, met)
-        total += step.worth[matter.body[i]] * wp.float64(wp.dot(step.r[i], step.z[i]))
+        b = matter.body[i]
+        arm = matter.X[i] + step.ahead[i] - step.middle[b]
+        pulled = step.inverse_block[i] * step.r[i] + step.drift[b] + wp.cross(step.spin[b], arm)
+        step.z[i] = filtered(pulled, outside.hold[i], met.contact[i], met.normal[i])
+        total += step.worth[b] * wp.float64(wp.dot(step.r[i], step.z[i]))
         i += 1
     step.partial[c] = total
 
@@ -262,7 +255,7 @@ def precondition(first: int, n: int, matter: Any, outside: Any, met: Any, step: 
 @wp.kernel
 def choose_turn(first: int, chunks: int, step: Any):
     """β, the share of the old direction in the new."""
-    total = sum_of(chunks, step)
+    total = sum_of(step.partial, chunks)
     step.solver[BETA] = wp.where(step.solver[RZ] > wp.float64(0.0), total / step.solver[RZ], wp.float64(0.0))
     step.solver[RZ] = total
 

@@ -54,7 +54,7 @@ ROUNDED = 1e-10
 
 @wp.kernel
 def find_overload(
-    first: int, n: int, matter: Any, now: Any, strength: wp.array(dtype=Any), largest: wp.array(dtype=wp.float64)
+    first: int, n: int, law: Any, now: Any, strength: wp.array(dtype=Any), largest: wp.array(dtype=wp.float64)
 ):
     """Largest principal Cauchy stress over the strength (Rankine) among the CHUNK phyxels of each chunk
     (G04 §4.3, physics 12.2)."""
@@ -63,7 +63,7 @@ def find_overload(
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        _low, high = extreme_eigenvalues(cauchy_stress(i, matter, now))
+        _low, high = extreme_eigenvalues(cauchy_stress(i, law, now))
         found = wp.max(found, wp.float64(high / strength[i]))
         i += 1
     largest[c] = found
@@ -74,7 +74,7 @@ def overload(model: PhyxelModel, strength: wp.array) -> float:
     model.ensure_forces()
     n = len(model)
     largest = wp.zeros((n + CHUNK - 1) // CHUNK, dtype=wp.float64, device=model.device)
-    inputs = [n, as_struct(model.matter), as_struct(model.now), strength, largest]
+    inputs = [n, as_struct(model.matter.laws), as_struct(model.now), strength, largest]
     dev.launch(find_overload, len(largest), inputs, model.device)
     return float(largest.numpy().max())
 

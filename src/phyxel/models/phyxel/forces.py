@@ -8,7 +8,8 @@
 
 c_i = β E v_i / tr A_i penalises what the linear fit cannot see (hourglass modes): energy ½ Σ_i c_i Σ_j w_ij |e_ij|²,
 e_ij = u_j − u_i − ∇u_i X_ij. It vanishes for every affine field. All of it is written in displacements. Kernels take
-the structs of `Matter` and `PhyxelState` as `matter` and `now`.
+`Matter`, its neighbours, its laws and `PhyxelState` as structs. Functions that they call take none: a struct that is
+handed on is copied, which costs 8 % of a pass.
 """
 
 from __future__ import annotations
@@ -44,15 +45,6 @@ def deformation(gradient: Any):
 
 
 @wp.func
-def fit_sums(i: int, matter: Any, y: wp.array(dtype=Any)):
-    """Sums over the neighbours of phyxel i from which the gradient of y is fitted (M04 §3.3, physics 2.2)."""
-    return sum_fit(
-        i, matter.near.start[i], matter.near.count[i], matter.near.stride, matter.near.index, matter.near.weight,
-        matter.X, y,
-    )  # fmt: skip
-
-
-@wp.func
 def fitted_gradient(sums: Any, A_inverse: Any):
     """∇y = Σ w (y_j − y_i) X_ijᵀ A⁻¹ from the sums of a fit (physics 2.2)."""
     B = wp.matrix_from_rows(
@@ -80,34 +72,24 @@ def packed_load(Q: Any, c: Any):
     )
 
 
-@wp.func
-def stress_at(i: int, matter: Any, now: Any, J: Any):
-    """∂W/∂J of phyxel i [Pa] (physics 3.3)."""
-    row = matter.laws.of[i]
-    return first_stress(
-        J, now.plastic[i], now.swell[i], matter.laws.stiffness[row], matter.laws.k_v[row], matter.laws.k_b[row]
-    )
-
-
-@wp.func
-def stress_change_at(i: int, matter: Any, now: Any, J: Any, dJ: Any):
-    """Change of ∂W/∂J of phyxel i along dJ [Pa] (physics 3.4)."""
-    row = matter.laws.of[i]
-    return first_stress_change(
-        J, now.plastic[i], now.swell[i], dJ, matter.laws.stiffness[row], matter.laws.k_v[row], matter.laws.k_b[row]
-    )
-
-
 @wp.kernel
 def make_stress(
-    first: int, matter: Any, now: Any, u: wp.array(dtype=Any), load: wp.array(dtype=Any), own: wp.array(dtype=Any)
+    first: int,
+    matter: Any,
+    near: Any,
+    law: Any,
+    now: Any,
+    u: wp.array(dtype=Any),
+    load: wp.array(dtype=Any),
+    own: wp.array(dtype=Any),
 ):
     """Pass 1: ∇u, Q and own of each phyxel (M04 eq. 8 to 15, physics 4.2)."""
     i = first + wp.tid()
-    sums = fit_sums(i, matter, u)
+    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, u)
     A_inverse = matter.moments.inverse[i]
     grad = fitted_gradient(sums, A_inverse)
-    P = stress_at(i, matter, now, deformation(grad))
+    row = law.of[i]
+    P = first_stress(deformation(grad), now.plastic[i], now.swell[i], law.stiffness[row], law.k_v[row], law.k_b[row])
     c = matter.hourglass[i]
     Q = grad * c - P * A_inverse * matter.volume[i]
     now.gradient[i] = grad
@@ -119,6 +101,8 @@ def make_stress(
 def make_damped_stress(
     first: int,
     matter: Any,
+    near: Any,
+    law: Any,
     now: Any,
     u: wp.array(dtype=Any),
     y: wp.array(dtype=Any),
@@ -127,14 +111,17 @@ def make_damped_stress(
 ):
     """Pass 1 with Rayleigh's −βK v: y = u + βv, so that the stress is P(∇u) + ∂P·(∇y − ∇u) (physics 5.7)."""
     i = first + wp.tid()
-    sums = fit_sums(i, matter, u)
-    sums_y = fit_sums(i, matter, y)
+    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, u)
+    sums_y = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, y)
     A_inverse = matter.moments.inverse[i]
     grad = fitted_gradient(sums, A_inverse)
     grad_y = fitted_gradient(sums_y, A_inverse)
     J = deformation(grad)
-    P = stress_at(i, matter, now, J)
-    P += stress_change_at(i, matter, now, J, grad_y - grad)
+    row = law.of[i]
+    P = first_stress(J, now.plastic[i], now.swell[i], law.stiffness[row], law.k_v[row], law.k_b[row])
+    P += first_stress_change(
+        J, now.plastic[i], now.swell[i], grad_y - grad, law.stiffness[row], law.k_v[row], law.k_b[row]
+    )
     c = matter.hourglass[i]
     Q = grad_y * c - P * A_inverse * matter.volume[i]
     now.gradient[i] = grad
@@ -144,17 +131,25 @@ def make_damped_stress(
 
 @wp.kernel
 def make_stress_change(
-    first: int, matter: Any, now: Any, p: wp.array(dtype=Any), load: wp.array(dtype=Any), own: wp.array(dtype=Any)
+    first: int,
+    matter: Any,
+    near: Any,
+    law: Any,
+    now: Any,
+    p: wp.array(dtype=Any),
+    load: wp.array(dtype=Any),
+    own: wp.array(dtype=Any),
 ):
     """Pass 1 of the tangent product −K p: the change of Q and own along p, at the ∇u of the last pass 1
     (physics 4.4)."""
     i = first + wp.tid()
-    sums = fit_sums(i, matter, p)
+    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, p)
     A_inverse = matter.moments.inverse[i]
     dJ = fitted_gradient(sums, A_inverse)
     J = deformation(now.gradient[i])
     c = matter.hourglass[i]
-    dP = stress_change_at(i, matter, now, J, dJ)
+    row = law.of[i]
+    dP = first_stress_change(J, now.plastic[i], now.swell[i], dJ, law.stiffness[row], law.k_v[row], law.k_b[row])
     Q = dJ * c - dP * A_inverse * matter.volume[i]
     load[i] = packed_load(Q, c)
     own[i] = c * fitted_sum(sums) - Q * matter.moments.lever[i]
@@ -162,18 +157,24 @@ def make_stress_change(
 
 @wp.kernel
 def make_positive_stress_change(
-    first: int, matter: Any, now: Any, p: wp.array(dtype=Any), load: wp.array(dtype=Any), own: wp.array(dtype=Any)
+    first: int,
+    matter: Any,
+    near: Any,
+    law: Any,
+    now: Any,
+    p: wp.array(dtype=Any),
+    load: wp.array(dtype=Any),
+    own: wp.array(dtype=Any),
 ):
     """Pass 1 of the product with a positive part of the tangent: for solves where K itself is not (physics 5.5)."""
     i = first + wp.tid()
-    sums = fit_sums(i, matter, p)
+    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, p)
     A_inverse = matter.moments.inverse[i]
     dJ = fitted_gradient(sums, A_inverse)
     J = deformation(now.gradient[i])
     c = matter.hourglass[i]
-    row = matter.laws.of[i]
-    C = matter.laws.stiffness[row]
-    dP = positive_stress_change(J, now.plastic[i], now.swell[i], dJ, C, matter.laws.k_v[row], matter.laws.k_b[row])
+    row = law.of[i]
+    dP = positive_stress_change(J, now.plastic[i], now.swell[i], dJ, law.stiffness[row], law.k_v[row], law.k_b[row])
     Q = dJ * c - dP * A_inverse * matter.volume[i]
     load[i] = packed_load(Q, c)
     own[i] = c * fitted_sum(sums) - Q * matter.moments.lever[i]
@@ -183,6 +184,7 @@ def make_positive_stress_change(
 def gather_forces(
     first: int,
     matter: Any,
+    near: Any,
     y: wp.array(dtype=Any),
     load: wp.array(dtype=Any),
     own: wp.array(dtype=Any),
@@ -190,58 +192,60 @@ def gather_forces(
 ):
     """Pass 2: what the neighbours lay on each phyxel (M04 eq. 18, 19 with hourglass control, physics 4.3)."""
     i = first + wp.tid()
-    force[i] = own[i] + sum_load(
-        i, matter.near.start[i], matter.near.count[i], matter.near.stride, matter.near.index, matter.near.weight_back,
-        matter.X, y, load,
-    )  # fmt: skip
+    entry, count = near.start[i], near.count[i]
+    force[i] = own[i] + sum_load(i, entry, count, near.stride, near.index, near.weight_back, matter.X, y, load)
 
 
 @wp.kernel
-def measure_energy(first: int, matter: Any, now: Any, u: wp.array(dtype=Any), energy: wp.array(dtype=Any)):
+def measure_energy(
+    first: int, matter: Any, near: Any, law: Any, now: Any, u: wp.array(dtype=Any), energy: wp.array(dtype=Any)
+):
     """Elastic energy of each phyxel, the hourglass part included (physics 3.2, 4.1)."""
     i = first + wp.tid()
     Xi = matter.X[i]
     ui = u[i]
     grad = now.gradient[i]
     missed = matter.hourglass[i] * Xi.dtype(0.0)
-    entry = matter.near.start[i]
-    end = entry + matter.near.count[i] * matter.near.stride
+    entry = near.start[i]
+    end = entry + near.count[i] * near.stride
     while entry < end:
-        j = matter.near.index[entry]
-        missed += matter.near.weight[entry] * wp.length_sq(u[j] - ui - grad * (matter.X[j] - Xi))
-        entry += matter.near.stride
-    row = matter.laws.of[i]
-    C = matter.laws.stiffness[row]
-    W = energy_density(deformation(grad), now.plastic[i], now.swell[i], C, matter.laws.k_v[row], matter.laws.k_b[row])
+        j = near.index[entry]
+        missed += near.weight[entry] * wp.length_sq(u[j] - ui - grad * (matter.X[j] - Xi))
+        entry += near.stride
+    row = law.of[i]
+    C = law.stiffness[row]
+    W = energy_density(deformation(grad), now.plastic[i], now.swell[i], C, law.k_v[row], law.k_b[row])
     energy[i] = matter.volume[i] * W + Xi.dtype(0.5) * matter.hourglass[i] * missed
 
 
 @wp.func
-def cauchy_stress(i: int, matter: Any, now: Any):
+def cauchy_stress(i: int, law: Any, now: Any):
     """(∂W/∂J) Jᵀ/|J| of phyxel i [Pa] (physics 3.3)."""
     J = deformation(now.gradient[i])
-    return stress_at(i, matter, now, J) * wp.transpose(J) / wp.determinant(J)
+    row = law.of[i]
+    P = first_stress(J, now.plastic[i], now.swell[i], law.stiffness[row], law.k_v[row], law.k_b[row])
+    return P * wp.transpose(J) / wp.determinant(J)
 
 
 @wp.kernel
-def measure_stress(first: int, matter: Any, now: Any, stress: wp.array(dtype=Any)):
+def measure_stress(first: int, law: Any, now: Any, stress: wp.array(dtype=Any)):
     """Cauchy stress of each phyxel [Pa]."""
     i = first + wp.tid()
-    stress[i] = cauchy_stress(i, matter, now)
+    stress[i] = cauchy_stress(i, law, now)
 
 
 @wp.kernel
-def measure_stiffening(first: int, n: int, matter: Any, now: Any, largest: wp.array(dtype=wp.float64)):
+def measure_stiffening(first: int, n: int, matter: Any, law: Any, now: Any, largest: wp.array(dtype=wp.float64)):
     """Largest stiffening among the CHUNK phyxels of each chunk; not a number if any is none (physics 3.5)."""
     c = first + wp.tid()
     found = wp.float64(0.0)
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        row = matter.laws.of[i]
+        row = law.of[i]
         J = deformation(now.gradient[i])
-        k_v, k_b = matter.laws.k_v[row], matter.laws.k_b[row]
-        C, C_norm = matter.laws.stiffness[row], matter.laws.shear_norm[row]
+        k_v, k_b = law.k_v[row], law.k_b[row]
+        C, C_norm = law.stiffness[row], law.shear_norm[row]
         value = wp.float64(stiffening(J, now.plastic[i], now.swell[i], C, C_norm, k_v, k_b))
         if wp.isnan(value):
             found = value
@@ -253,17 +257,17 @@ def measure_stiffening(first: int, n: int, matter: Any, now: Any, largest: wp.ar
 
 
 @wp.kernel
-def flow(first: int, matter: Any, now: Any, step: wp.array(dtype=Any), slot: int):
+def flow(first: int, law: Any, now: Any, step: wp.array(dtype=Any), slot: int):
     """Flow of each phyxel's stored strain over a step of `step[slot]` [s] (M04 §4.1, §4.2; physics 6.1, 7.2)."""
     i = first + wp.tid()
-    row = matter.laws.of[i]
+    row = law.of[i]
     J = deformation(now.gradient[i])
-    share = step.dtype(1.0) - wp.exp(-matter.laws.creep[row] * step[slot])
-    if matter.laws.fluid[row] > step.dtype(0.0):
+    share = step.dtype(1.0) - wp.exp(-law.creep[row] * step[slot])
+    if law.fluid[row] > step.dtype(0.0):
         now.plastic[i] = molten(J, now.plastic[i], share)
         now.swell[i] = molten_swell(J, now.swell[i], share)
     else:
-        limit, most = matter.laws.yield_strain[row], matter.laws.max_strain[row]
+        limit, most = law.yield_strain[row], law.max_strain[row]
         now.plastic[i] = flowed(J, now.plastic[i], limit, share, most)
 
 
@@ -287,10 +291,12 @@ class Forces:
         )
 
     def _launch(self, kernel: wp.Kernel, *inputs: Any) -> Launch:
-        return Launch(kernel, len(self.matter.X), [as_struct(self.matter), as_struct(self.now), *inputs])
+        matter, now = self.matter, self.now
+        structs = [as_struct(arrays) for arrays in (matter, matter.near, matter.laws, now)]
+        return Launch(kernel, len(matter.X), [*structs, *inputs])
 
     def _passes(self, kernel: wp.Kernel, fields: list[wp.array], force: wp.array) -> list[Launch]:
-        gathered = [as_struct(self.matter), fields[-1], self.load, self.own, force]
+        gathered = [as_struct(self.matter), as_struct(self.matter.near), fields[-1], self.load, self.own, force]
         return [
             self._launch(kernel, *fields, self.load, self.own),
             Launch(gather_forces, len(self.matter.X), gathered),
@@ -318,13 +324,15 @@ class Forces:
 
     def stress(self, stress: wp.array) -> Launch:
         """Cauchy stress per phyxel [Pa] at the gradient of the last force."""
-        return self._launch(measure_stress, stress)
+        return Launch(measure_stress, len(self.matter.X), [as_struct(self.matter.laws), as_struct(self.now), stress])
 
     def stiffening(self, largest: wp.array) -> Launch:
         """Largest stiffening of each chunk at the gradient of the last force."""
-        inputs = [len(self.matter.X), as_struct(self.matter), as_struct(self.now), largest]
+        structs = [as_struct(arrays) for arrays in (self.matter, self.matter.laws, self.now)]
+        inputs = [len(self.matter.X), *structs, largest]
         return Launch(measure_stiffening, len(largest), inputs, work=CHUNK // 4)
 
     def flow(self, step: wp.array, slot: int) -> Launch:
         """Flow of stored strain over `step[slot]` [s] at the gradient of the last force."""
-        return self._launch(flow, step, slot)
+        inputs = [as_struct(self.matter.laws), as_struct(self.now), step, slot]
+        return Launch(flow, len(self.matter.X), inputs)

@@ -93,9 +93,15 @@ def find_residual(first: int, matter: Any, now: Any, outside: Any, met: Any, ste
     """The momentum that is missing, whole (`rest`) and where it is free to act (`r`) (physics 5.4)."""
     i = first + wp.tid()
     b = matter.body[i]
-    pushed = now.force[i] + matter.mass[i] * push_on(i, b, outside) - matter.drag[i] * matter.mass[i] * now.v[i]
+    pushed = (
+        now.force[i]
+        + matter.mass[i] * push_on(i, b, outside.acceleration, outside.extra)
+        - matter.drag[i] * matter.mass[i] * now.v[i]
+    )
     met.rest[i] = matter.mass[i] * (step.v_old[i] - now.v[i]) + step.dt[0] * pushed
-    step.r[i] = filtered(i, met.rest[i] - met.rub[i] * (now.v[i] - met.wall[i]), outside, met)
+    step.r[i] = filtered(
+        met.rest[i] - met.rub[i] * (now.v[i] - met.wall[i]), outside.hold[i], met.contact[i], met.normal[i]
+    )
 
 
 @wp.kernel
@@ -114,7 +120,7 @@ def sum_merit(first: int, n: int, matter: Any, now: Any, outside: Any, met: Any,
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        beyond = now.v[i] - step.v_old[i] - step.dt[0] * push_on(i, matter.body[i], outside)
+        beyond = now.v[i] - step.v_old[i] - step.dt[0] * push_on(i, matter.body[i], outside.acceleration, outside.extra)
         sliding = now.v[i] - met.wall[i]
         along = sliding - wp.dot(sliding, met.normal[i]) * met.normal[i]
         m = matter.mass[i]

@@ -23,11 +23,11 @@ KICK, DRIFT, EXTRA_DRAG, PER_OMEGA_SQUARED = range(4)
 
 
 @wp.func
-def push_on(i: int, b: int, outside: Any):
+def push_on(i: int, b: int, acceleration: wp.array(dtype=Any), extra: wp.array(dtype=Any)):
     """Acceleration of phyxel i of body b: what pushes the whole body, and what fields add."""
-    if outside.extra.shape[0] > 0:
-        return outside.acceleration[b] + outside.extra[i]
-    return outside.acceleration[b]
+    if extra.shape[0] > 0:
+        return acceleration[b] + extra[i]
+    return acceleration[b]
 
 
 @wp.kernel
@@ -52,7 +52,7 @@ def move(
     kick = clock[KICK]
     one = type(kick)(1.0)
     slowing = type(kick)(0.5) * kick * (matter.drag[i] + clock[EXTRA_DRAG])
-    pushed = now.force[i] / matter.mass[i] + push_on(i, b, outside)
+    pushed = now.force[i] / matter.mass[i] + push_on(i, b, outside.acceleration, outside.extra)
     vi = ((one - slowing) * now.v[i] + kick * pushed) / (one + slowing)
     ui = now.u[i] + clock[DRIFT] * vi
     follow = one

@@ -183,7 +183,7 @@ def take_presses(
     unit = nodes.unit[nodes.body[k]]
     pushed = gathered(k, nodes, contacts) / (unit * unit)
     met.rest[k] = met.rest[k] + pushed
-    r[k] = r[k] + filtered(k, pushed, outside, met)
+    r[k] = r[k] + filtered(pushed, outside.hold[k], met.contact[k], met.normal[k])
 
 
 @wp.kernel
