@@ -48,6 +48,9 @@ SETTLING_STEP, LINKED_SETTLING_STEP = 1 / 30, 1 / 240
 elsewhere"""
 SETTLING_STEPS = 5000
 """After which a surface is said not to come to rest."""
+STEPS_TO_REST = 1000
+"""In which particles without links are at rest, unless a step throws one to and fro: a pull leads through the edge of a
+collider, where it is put out of another face, and back. From then on steps are half as long."""
 LEANING = 0.5
 """Longest step, over the time √(ρhl/p) in which a pressure takes a particle about half its way to its neighbours."""
 NARROWEST = 0.3
@@ -267,8 +270,11 @@ class ParticleModel:
         v.zero_()
         last, before = 0.0, self.u
         try:
-            for _ in range(SETTLING_STEPS):
-                self.step(min(self._settling_step, self.leans_within()), goals, colliders)
+            for taken in range(SETTLING_STEPS):
+                longest = self._settling_step
+                if self._tension is None:
+                    longest /= 2 ** (taken // STEPS_TO_REST)
+                self.step(min(longest, self.leans_within()), goals, colliders)
                 kinetic = self.energies()[1]
                 if kinetic <= last:
                     v.zero_()
