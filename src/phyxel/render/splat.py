@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from phyxel.device import pick
 from phyxel.material.look import LOOKS, Look
-from phyxel.render.backdrop import NO_GROUND, Background
 from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera, make_view
 from phyxel.render.cast import Vectors, make_surfels
-from phyxel.render.compose import Canvas
+from phyxel.render.compose import NO_GROUND, Background, Canvas
 from phyxel.render.shade import Light, light_direction, make_studio
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map
 from phyxel.render.stuff import marks as whole_body

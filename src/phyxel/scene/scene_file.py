@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, ValidationError
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.scene.body_tables import BodyPart
 from phyxel.scene.event_tables import KINDS, AnyFieldPart, CameraPart, EventPart, OutputPart
-from phyxel.scene.rehearsal import whole_of
 from phyxel.scene.tables import ColliderPart, Rate, Table, Triple
+from phyxel.scene.things import whole_of
 from phyxel.scene.verbs import TO_BODY, TO_WORLD, given
 
 

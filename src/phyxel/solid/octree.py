@@ -323,11 +323,7 @@ class OctantParts:
 
     def __getitem__(self, chosen: Mask | Integers) -> OctantParts:
         return OctantParts(
-            self.owner[chosen],
-            self.centres[chosen],
-            self.sides[chosen],
-            self.distance[chosen],
-            self.gradient[chosen],
+            self.owner[chosen], self.centres[chosen], self.sides[chosen], self.distance[chosen], self.gradient[chosen]
         )
 
 

@@ -45,9 +45,7 @@ class Surfels:
         surfels and nodes, whatever their colours."""
         self._carried: Any = (
             Carried(
-                DiscShape.at_birth(rest),
-                once("carriers", lambda: Carriers.found(rest.positions, nodes, sees)),
-                device,
+                DiscShape.at_birth(rest), once("carriers", lambda: Carriers.found(rest.positions, nodes, sees)), device
             )
             if values is None
             else Woven(DiscShape.at_birth(rest), nodes, values, device, once)

@@ -21,8 +21,7 @@ from phyxel.scene.event_tables import CameraPart, OutputPart
 from phyxel.scene.scene_file import SceneFile
 from phyxel.view.figures import ColliderFigure, Figure, shows
 from phyxel.view.messages import DrawnThing, Snapshot
-from phyxel.view.slices import BodySlice
-from phyxel.view.values import Gauge, carried_discs, legend_about
+from phyxel.view.slices import BodySlice, Gauge, carried_discs, legend_about
 from phyxel.world import World
 
 Floats = NDArray[np.floating]
