@@ -1,4 +1,4 @@
-"""Meshes for others: what came in goes out, vertex by vertex and face by face; points get one, and cracks open in it."""
+"""Meshes for others: what came in goes out, vertices and faces; points get one, which opens along cracks."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from phyxel import device as dev
 from phyxel.body import Body
 from phyxel.mls.carry import Carriers
 from phyxel.mls.neighbours import nearest
+from phyxel.rotation import Floats
 from phyxel.surface.walls import keep_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.float64]
 
 
 @wp.func

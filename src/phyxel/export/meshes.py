@@ -20,12 +20,11 @@ from phyxel.export.clouds import VERTEX, byte_colors, columns_of, ply_header
 from phyxel.export.follow import Follower, kept_out, parting_of
 from phyxel.files import whole_file
 from phyxel.mls.neighbours import mean_spacing, nearest
-from phyxel.surface.clipping import Field
+from phyxel.surface.clipping import Field, Floats
 from phyxel.surface.implicit_skin import ImplicitSkin
 from phyxel.surface.isosurface import field_normals, isosurface
 from phyxel.surface.parted import OFFSET
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 

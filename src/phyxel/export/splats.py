@@ -20,11 +20,11 @@ from phyxel.export.clouds import bodies_of, columns_of, ply_header
 from phyxel.export.follow import Follower, keeps_its_shape, principal_axes, rotations_of
 from phyxel.files import whole_file
 from phyxel.points.splats import CENTRE, COLOR, OPACITY, QUATERNION, SH_0, SIZES, Splats
+from phyxel.rotation import Floats
 from phyxel.world import Frame
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-Floats = NDArray[np.float64]
 
 HARMONICS = 15
 """of degree 1, 2 and 3"""

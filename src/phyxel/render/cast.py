@@ -8,16 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.errors import PhyxelError
+from phyxel.region import Floats
 from phyxel.render.tiles import SPLIT_FROM, grown
 
 wp.set_module_options(KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
-Vectors = NDArray[np.floating] | Any
+Vectors = Floats | Any
 """(N, 3) numbers, or a Warp array of N vec3 (which mypy cannot name)."""
 
 

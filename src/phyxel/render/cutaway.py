@@ -36,11 +36,9 @@ from phyxel.rotation import tangents
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind
 from phyxel.solid.solid import Solid
-from phyxel.surface.discs import disc_radii
+from phyxel.surface.discs import Floats, disc_radii
 from phyxel.surface.implicit_skin import even_directions
 from phyxel.units import decimals, length_text, length_unit
-
-Floats = NDArray[np.floating]
 
 SMOOTH = 2
 """Surfels are drawn at so many times the size, then averaged."""

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
+from phyxel.region import Floats
 from phyxel.render.camera import Camera
 from phyxel.render.inside.pen import INK, Pen, layer_of, over
 from phyxel.solid.solid import Solid
 from phyxel.units import decimals, length_unit
-
-Floats = NDArray[np.floating]
 
 WIDTH, HEIGHT = 1280, 960
 """[pixels]"""

@@ -21,11 +21,9 @@ from phyxel.render.cast import Actor, Cast
 from phyxel.render.splat import Renderer, averaged
 from phyxel.render.stuff import SHEET, UNDER
 from phyxel.rotation import tangents
-from phyxel.surface.discs import Discs
+from phyxel.surface.discs import Discs, Floats
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World
-
-Floats = NDArray[np.floating]
 
 COLLIDER_COLOR = (0.60, 0.61, 0.63)
 """Display color."""

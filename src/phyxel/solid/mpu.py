@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import z_order
+from phyxel.region import Floats
 from phyxel.solid.patches import Patch, Points, b_spline, cell_value, fit_cells
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
 
 BALL = 0.75
 """Radius of a cell's ball over the cell's diagonal."""

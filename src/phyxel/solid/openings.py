@@ -15,10 +15,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from phyxel.points.normals import Neighbourhoods
+from phyxel.region import Floats
 from phyxel.rotation import tangents
 from phyxel.solid.winding import Soup
-
-Floats = NDArray[np.floating]
 
 LOPSIDED = 0.3
 """How far the middle of a point's neighbours lies from it, over their reach, on the rim of an opening (0.42 there)."""

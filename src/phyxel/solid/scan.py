@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.errors import SolidError
 from phyxel.mls.neighbours import nearest
-from phyxel.points.cloud import PointCloud
+from phyxel.points.cloud import Floats, PointCloud
 from phyxel.points.normals import (
     Neighbourhoods,
     areas_of,
@@ -26,8 +26,6 @@ from phyxel.points.normals import (
 from phyxel.rotation import tangents
 from phyxel.solid.openings import close_openings
 from phyxel.solid.winding import Soup
-
-Floats = NDArray[np.floating]
 
 THICK = 0.03
 """Share of a neighbourhood's spread that lies across it, above which it is no sheet. Curvature alone stays below."""

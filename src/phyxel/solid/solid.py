@@ -22,10 +22,9 @@ from phyxel.solid.closest import FittedSurface
 from phyxel.solid.mesh import MeshSurface, open_edges, welded
 from phyxel.solid.mpu import DEEPEST
 from phyxel.solid.nodes import Nodes, sample_nodes
-from phyxel.solid.octree import Region
+from phyxel.solid.octree import Floats, Region
 from phyxel.solid.scan import IF_A_SHEET, Findings, Scan, read_scan
 
-Floats = NDArray[np.float64]
 Numbers = NDArray[np.floating]
 
 TOLERANCE = 3e-4

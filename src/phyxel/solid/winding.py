@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.device import as_vectors
+from phyxel.region import Floats
 from phyxel.rotation import tangents
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 
 @wp.func_native("return mesh_query_winding_number(mesh, x, 2.0f);")

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.carry import Carriers
-from phyxel.surface.discs import Discs, DiscShape
+from phyxel.surface.discs import Discs, DiscShape, Floats
 from phyxel.surface.motion import Motion
 from phyxel.surface.walls import FAR, clearance_at, kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
 
 WORTH_SPLITTING = 3000
 """Nodes whose motion takes longer to describe than it takes to wake a second thread."""

@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 
 from phyxel.cracks.crack import Crack
 from phyxel.rotation import tangents
-from phyxel.surface.clipping import Ellipses, Field, reaching_across, shrunk, split, within
+from phyxel.surface.clipping import Ellipses, Field, Floats, reaching_across, shrunk, split, within
 from phyxel.surface.discs import OVERLAP, DiscShape, Rest
-
-Floats = NDArray[np.float64]
 
 WAYS = np.array([way for way in itertools.product((-1, 0, 1), repeat=3) if way > (0, 0, 0)], float)
 WAYS /= np.linalg.norm(WAYS, axis=1, keepdims=True)

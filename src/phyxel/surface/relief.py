@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.distances import GRID
 from phyxel.contact.mold import Mold
+from phyxel.region import Floats
 from phyxel.surface.walls import Walls, from_collider
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
 
 NEARS = wp.constant(0.9)
 """Distance from a wall, in node spacings, beyond which it is none of a surfel's business."""

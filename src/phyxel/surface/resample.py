@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import grid_for
+from phyxel.region import Floats
 from phyxel.rotation import tangents
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
 
 AROUND = 2.0
 """Radius in which a surfel's neighbours are counted, over the spacing it should have."""

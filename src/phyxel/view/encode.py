@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.render.tiles import SPLIT_FROM, grown
-from phyxel.surface.discs import Discs
+from phyxel.surface.discs import Discs, Floats
 
 wp.set_module_options(KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
 
 FULL = wp.constant(65535.0)
 """Steps along a side of the box, and on the legend."""

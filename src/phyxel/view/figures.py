@@ -22,14 +22,13 @@ from phyxel.export.follow import Follower, keeps_its_shape
 from phyxel.export.meshes import mesh_of
 from phyxel.render.shot import collider_discs
 from phyxel.render.tiles import SPLIT_FROM
-from phyxel.surface.discs import Discs
+from phyxel.surface.discs import Discs, Floats
 from phyxel.view.encode import Encoded, Encoder
 from phyxel.view.messages import Blob, DrawnThing
 from phyxel.view.slices import BodySlice
 
 wp.set_module_options(KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
 
 WORDS = 7
 """32-bit words of a record."""

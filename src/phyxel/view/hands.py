@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError
 from phyxel.region import Vector
+from phyxel.rotation import Floats
 from phyxel.scene.body_tables import CutPart, HoldPart
 from phyxel.scene.event_tables import EventPart, PushPart
 from phyxel.scene.performance import Performance
@@ -24,8 +24,6 @@ from phyxel.surface.discs import Discs
 from phyxel.view import commands as do
 from phyxel.view.journal import Journal, Trail
 from phyxel.world import World
-
-Floats = NDArray[np.float64]
 
 NEAR_MISS = 0.01
 """Angle by which a ray may miss all surfels [rad]: a dozen pixels of a usual window."""

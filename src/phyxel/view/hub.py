@@ -11,15 +11,9 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from phyxel.view.messages import Snapshot
-
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from phyxel.view.messages import Snapshot

@@ -25,15 +25,13 @@ from phyxel.rotation import tangents
 from phyxel.run.redraw import scene_of
 from phyxel.run.run import rows_of
 from phyxel.scene import Scene
-from phyxel.surface.discs import Discs, disc_radii
+from phyxel.surface.discs import Discs, Floats, disc_radii
 from phyxel.view.commands import Command, Plain, Seek, Speed, Switch
 from phyxel.view.encode import Encoder
 from phyxel.view.figures import ColliderFigure, kept
 from phyxel.view.hub import RECORDED, Hub, Shown, changing_bytes
 from phyxel.view.messages import Blob, DrawnThing, Snapshot
 from phyxel.view.snapshots import Snapshots, told_camera
-
-Floats = NDArray[np.floating]
 
 
 class RunFrames(Protocol):

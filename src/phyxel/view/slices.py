@@ -16,7 +16,7 @@ from phyxel.body.inside import Plane
 from phyxel.body.probes import CarriedProbe, Probe
 from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.render.inside.lattice import reference_box, shape_of
+from phyxel.render.inside.lattice import Floats, reference_box, shape_of
 from phyxel.render.inside.legend import Legend
 from phyxel.render.inside.panes import Pane, PaneCut
 from phyxel.render.tiles import SPLIT_FROM
@@ -26,7 +26,9 @@ from phyxel.surface.carried import Carried
 from phyxel.surface.clipping import Ellipses, within
 from phyxel.surface.discs import Discs
 
-Floats = NDArray[np.floating]
+wp.set_module_options(KERNEL_OPTIONS)
+
+Indices = NDArray[np.integer]
 
 QUICK = 0.010
 """Time in which a field should be known [s]: one that takes n times as long is found anew in every n-th update."""
@@ -114,10 +116,6 @@ class Gauge:
             return CarriedProbe(self.body, places, discs.carriers)
         return self.body.probe(places)
 
-
-wp.set_module_options(KERNEL_OPTIONS)
-
-Indices = NDArray[np.integer]
 
 CELLS = 72
 """Along the longer side of a slice."""

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.body.inside import Plane
 from phyxel.body.quantities import QUANTITIES, Quantity, quantity
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.render.inside.lattice import shape_of
+from phyxel.render.inside.lattice import Floats, shape_of
 from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.stage import visible_box
 from phyxel.run.stage import scene_camera
@@ -23,8 +22,6 @@ from phyxel.view.figures import ColliderFigure, Figure, shows
 from phyxel.view.messages import DrawnThing, Snapshot
 from phyxel.view.slices import BodySlice, Gauge, carried_discs, legend_about
 from phyxel.world import World
-
-Floats = NDArray[np.floating]
 
 SURFACES, MODES = ("auto", "surfels", "mesh", "splats", "nodes"), ("surface", "slice")
 """What bodies can be drawn as, and how a field is shown."""

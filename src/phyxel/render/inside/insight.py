@@ -16,7 +16,7 @@ from phyxel.material.look import LOOKS
 from phyxel.render.camera import make_view
 from phyxel.render.cast import Actor
 from phyxel.render.inside.haze import HazeLayer, Puffs, laid_over
-from phyxel.render.inside.lattice import FieldLattice, LatticeValues, inverses, shape_of
+from phyxel.render.inside.lattice import FieldLattice, Floats, LatticeValues, inverses, shape_of
 from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.inside.panes import Pane, PaneCut, Panes
 from phyxel.render.inside.pen import PLASTER, over
@@ -25,7 +25,6 @@ from phyxel.render.splat import averaged
 from phyxel.surface.clipping import Ellipses, within
 from phyxel.world import World
 
-Floats = NDArray[np.floating]
 Pixels = NDArray[np.uint8]
 
 PIXELS_PER_PLACE, PLACES = 20, (4_000, 40_000)

@@ -15,7 +15,7 @@ from phyxel.body.inside import Plane
 from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.render.camera import Camera
-from phyxel.render.inside.lattice import reference_box, signed_distance, uncracked
+from phyxel.render.inside.lattice import Floats, reference_box, signed_distance, uncracked
 from phyxel.render.inside.legend import Legend
 from phyxel.render.inside.pen import INK, layer_of, over
 from phyxel.render.tiles import (
@@ -33,7 +33,6 @@ from phyxel.rotation import tangents
 
 wp.set_module_options(KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
 
 CELLS = 200
 """Along the longer side of a slice."""
