@@ -43,11 +43,8 @@ def melt(setting: BenchSetting) -> Iterator[Result]:
     world.advance(0.05)
     absorbed, before = phyxels_of(world).melting.absorptions, world.steps
     milliseconds = _advancing(world)
-    often = {
-        "steps_between_absorptions": round(
-            (world.steps - before) / max(phyxels_of(world).melting.absorptions - absorbed, 1), 1
-        )
-    }
+    between = (world.steps - before) / max(phyxels_of(world).melting.absorptions - absorbed, 1)
+    often = {"steps_between_absorptions": round(between, 1)}
     yield Result("melt-2000", 1e3 / milliseconds, "steps/s", smaller_is_better=False, details=_details(world) | often)
 
 

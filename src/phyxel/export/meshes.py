@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.body import Body
 from phyxel.cracks.crack import Crack
+from phyxel.cracks.front import unit
 from phyxel.errors import PhyxelError
 from phyxel.export.clouds import VERTEX, byte_colors, columns_of, ply_header
 from phyxel.export.follow import Follower, kept_out, parting_of
@@ -268,7 +269,7 @@ def _skin_mesh(body: Body) -> BodyMesh:
     J = skin.follower.deformation(body)
     vertices = kept_out(body, skin.follower.positions(body, J))
     cofactor = np.stack([np.cross(J[:, k - 2], J[:, k - 1]) for k in range(3)], axis=1)
-    normals = _unit(np.einsum("mab,mb->ma", cofactor, skin.normals))
+    normals = unit(np.einsum("mab,mb->ma", cofactor, skin.normals))
     if skin.uv is None:
         return BodyMesh(vertices, normals, skin.colors, skin.faces)
     corners = np.arange(3 * len(skin.faces)).reshape(-1, 3)
@@ -301,7 +302,7 @@ def _mesh_at_birth(body: Body) -> Triangles:
         cell = COARSENESS * float(np.median(mean_spacing(cloud.positions, 6)))
         lower, upper = solid.lower - 2 * cell, solid.upper + 2 * cell
         vertices, faces = isosurface(solid.distance, lower, upper, cell, near=cloud.positions)
-    normals = _unit(np.asarray(solid.gradient(vertices), np.float64)) @ body.shape.rotation.T
+    normals = unit(np.asarray(solid.gradient(vertices), np.float64)) @ body.shape.rotation.T
     rest = body.appearance.whole_surface.rest
     points = (body.shape.placement.placed(vertices) - body.born.centre) / body.born.unit
     colors = np.asarray(rest.colors, np.float64)[nearest(points, rest.positions, 1)[1][:, 0]]
@@ -351,10 +352,6 @@ def surface_field(body: Body) -> tuple[Field, float]:
     return field, min(COARSENESS * spacing, COARSEST * unit)
 
 
-def _unit(vectors: Floats) -> Floats:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
-
-
 def _obj(mesh: BodyMesh, name: str) -> bytes:
     faces, uv_faces = mesh.polygons
     lines = [f"# {name}, written by phyxel, metres, y up"]
@@ -379,10 +376,6 @@ def _ply(mesh: BodyMesh, _name: str) -> bytes:
     corners, _ = mesh.polygons
     faces = np.empty(len(corners), [("count", "u1"), ("corners", "<i4", corners.shape[1])])
     faces["count"], faces["corners"] = corners.shape[1], corners
-    header = ply_header(
-        [
-            ("vertex", len(vertices), columns_of(VERTEX)),
-            ("face", len(faces), ["property list uchar int vertex_indices"]),
-        ]
-    )
+    lists = ("face", len(faces), ["property list uchar int vertex_indices"])
+    header = ply_header([("vertex", len(vertices), columns_of(VERTEX)), lists])
     return header + vertices.tobytes() + faces.tobytes()

@@ -48,22 +48,12 @@ def harmonics_at(d: wp.vec3d):
     f3 = wp.float64(1.44530572132027702)  # √(105/16π)
     c20 = wp.float64(0.31539156525252001)  # √(5/16π)
     return Harmonics(
-        -c1 * y,
-        c1 * z,
-        -c1 * x,
-        c2 * x * y,
-        -c2 * y * z,
-        c20 * (two * zz - xx - yy),
-        -c2 * x * z,
-        c2 / two * (xx - yy),
-        -c3 * y * (three * xx - yy),
-        two * f3 * x * y * z,
-        -d3 * y * (four * zz - xx - yy),
+        -c1 * y, c1 * z, -c1 * x,
+        c2 * x * y, -c2 * y * z, c20 * (two * zz - xx - yy), -c2 * x * z, c2 / two * (xx - yy),
+        -c3 * y * (three * xx - yy), two * f3 * x * y * z, -d3 * y * (four * zz - xx - yy),
         e3 * z * (two * zz - three * xx - three * yy),
-        -d3 * x * (four * zz - xx - yy),
-        f3 * z * (xx - yy),
-        -c3 * x * (xx - three * yy),
-    )
+        -d3 * x * (four * zz - xx - yy), f3 * z * (xx - yy), -c3 * x * (xx - three * yy),
+    )  # fmt: skip
 
 
 @wp.kernel

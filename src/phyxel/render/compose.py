@@ -333,22 +333,9 @@ def compose_pixels(
         edges = int(0)
         if x < grid.width:
             edges = _compose_row(
-                x,
-                y,
-                p,
-                lanes,
-                grid.width,
-                view,
-                backdrop,
-                ground,
-                light,
-                darkness,
-                shadowed,
-                coverage,
-                colors,
-                codes,
-                picture,
-            )
+                x, y, p, lanes, grid.width, view, backdrop,
+                ground, light, darkness, shadowed, coverage, colors, codes, picture,
+            )  # fmt: skip
         while edges != 0 and x < grid.width:
             if edges & 1 == 1:
                 q = pixel_of(grid, x, y)

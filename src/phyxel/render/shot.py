@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -17,9 +18,8 @@ from phyxel.contact.table import measured
 from phyxel.device import as_vectors
 from phyxel.material.look import LOOKS
 from phyxel.render.camera import Camera
-from phyxel.render.cast import Actor, Cast
+from phyxel.render.cast import SHEET, UNDER, Actor, Cast
 from phyxel.render.splat import Renderer, averaged
-from phyxel.render.stuff import SHEET, UNDER
 from phyxel.rotation import tangents
 from phyxel.surface.discs import Discs, Floats
 from phyxel.surface.surfels import Surfels
@@ -132,20 +132,10 @@ class Shot:
         supersample: int,
         unseen: Sequence[Actor] = (),
     ) -> NDArray[np.uint8]:
-        positions, axes_a, axes_b, colors, marks = self._cast.gathered([*actors, *unseen])
-        return self.renderer.render(
-            positions,
-            axes_a,
-            axes_b,
-            colors,
-            self.seen_from.scaled(supersample),
-            ground=ground,
-            background=self._background,
-            look=tuple(LOOKS.values()),
-            marks=marks,
-            size=size,
-            seen=sum(len(actor.position) for actor in actors),
-        )
+        x, a, b, colors, marks = self._cast.gathered([*actors, *unseen])
+        camera, seen = self.seen_from.scaled(supersample), sum(len(actor.position) for actor in actors)
+        how: dict[str, Any] = {"background": self._background, "look": tuple(LOOKS.values()), "marks": marks}
+        return self.renderer.render(x, a, b, colors, camera, ground=ground, size=size, seen=seen, **how)
 
     def _body(self, surface: Surfels, turn: Floats, row: int) -> Actor:
         place = turn @ (surface.origin - self.base)

@@ -13,12 +13,11 @@ from phyxel.device import pick
 from phyxel.material.look import LOOKS, Look
 from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera, make_view
-from phyxel.render.cast import Vectors, make_surfels
+from phyxel.render.cast import Vectors, make_surfels, stuff_table
+from phyxel.render.cast import marks as whole_body
 from phyxel.render.compose import NO_GROUND, Background, Canvas
 from phyxel.render.shade import Light, light_direction, make_studio
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map
-from phyxel.render.stuff import marks as whole_body
-from phyxel.render.stuff import stuff_table
 from phyxel.render.tiles import make_grid
 
 STUDIO_LIGHT, MATTE = Light(), LOOKS["matte"]
@@ -66,7 +65,7 @@ class Renderer:
 
         ground: height y of a ground plane [m] that takes shadows. background: "studio", a display color, or None for
         transparent. look: one for all, or a table of looks and `marks` (N,) that say which each surfel has
-        (`stuff.marks`), and whether it is part of a sheet. size: of a thing [m], by which shadows soften, light sinks
+        (`cast.marks`), and whether it is part of a sheet. size: of a thing [m], by which shadows soften, light sinks
         in and crevices are dim; if left out, that of all together. supersample: draw at so many times the size and
         average, for stills. seen: so many of the surfels are seen, the others only cast shadows.
         """

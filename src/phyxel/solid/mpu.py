@@ -137,15 +137,8 @@ class _Fitter:
         patches, spare = (wp.zeros(3 * n, dtype=Patch, device=device) for _ in range(2))
         count, combined, held = (wp.zeros(n, dtype=int, device=device) for _ in range(3))
         worst = wp.zeros(n, dtype=float, device=device)
-        dev.launch(
-            fit_cells,
-            n,
-            [
-                self._points, as_vectors(centres, device), FEWEST_IN_BALL, radii, patches, spare, count, combined, held,
-                worst,
-            ],
-            device,
-        )  # fmt: skip
+        cells = [as_vectors(centres, device), FEWEST_IN_BALL, radii]
+        dev.launch(fit_cells, n, [self._points, *cells, patches, spare, count, combined, held, worst], device)
         misfit = worst.numpy() > self.tolerance
         split = misfit & (held.numpy() >= SPLITTABLE) & (level < self.depth)
         return _Level(level, keys, centres, radii.numpy(), patches.numpy(), count.numpy(), combined.numpy(), ~split)
@@ -162,23 +155,11 @@ def build_tree(positions: Floats, normals: Floats, tolerance: float, depth: int,
     """Fit a surface given by points with outward normals, in units of its size about the middle of its bounding box."""
     levels = _crowned(_Fitter(positions, normals, tolerance, depth, device).levels())
     reach = np.concatenate(_reaches(levels))
-    keys, centres, number, leaf, patch_count, combined = (
-        np.concatenate(parts)
-        for parts in zip(
-            *(
-                (
-                    level.keys,
-                    level.centres,
-                    np.full(len(level.keys), level.level),
-                    level.leaf,
-                    level.patch_count,
-                    level.combined,
-                )
-                for level in levels
-            ),
-            strict=True,
-        )
+    keys, centres, leaf, patch_count, combined = (
+        np.concatenate([getattr(level, name) for level in levels])
+        for name in ("keys", "centres", "leaf", "patch_count", "combined")
     )
+    number = np.repeat([level.level for level in levels], [len(level.keys) for level in levels])
     shift = (3 * (depth - number)).astype(np.uint64)
     begin, end = keys << shift, (keys + np.uint64(1)) << shift
     order = np.lexsort((number, begin))

@@ -189,20 +189,9 @@ class Carried(Discs):
         count, walls = end_node - first_node, [motion.walls.table, motion.walls.body]
         if len(self._motion) != count:
             self._motion = wp.empty(count, dtype=wp.mat44, device=self._device)
-        dev.launch(
-            describe_motion,
-            count,
-            [first_node, motion.X, motion.u, motion.gradient, *walls, self._motion],
-            self._device,
-            split=count > WORTH_SPLITTING,
-        )
-        dev.launch(
-            follow_nodes,
-            len(self),
-            [
-                self._carriers, self._nodes, self._shares, self._points, self._axis_a, self._axis_b, self._motion,
-                *walls, motion.unit, self.position, self.axis_a, self.axis_b, self.normal,
-            ],
-            self._device,
-            split=len(self) > MANY,
-        )  # fmt: skip
+        inputs = [first_node, motion.X, motion.u, motion.gradient, *walls, self._motion]
+        dev.launch(describe_motion, count, inputs, self._device, split=count > WORTH_SPLITTING)
+        shape = [self._carriers, self._nodes, self._shares, self._points, self._axis_a, self._axis_b]
+        placed = [self.position, self.axis_a, self.axis_b, self.normal]
+        inputs = [*shape, self._motion, *walls, motion.unit, *placed]
+        dev.launch(follow_nodes, len(self), inputs, self._device, split=len(self) > MANY)

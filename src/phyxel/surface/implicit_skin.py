@@ -24,8 +24,7 @@ from phyxel.contact.table import table_type
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import grid_for
 from phyxel.surface.discs import Discs, Floats
-from phyxel.surface.relief import NEARS, wall_at
-from phyxel.surface.walls import Walls
+from phyxel.surface.walls import NEARS, Walls, wall_at
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

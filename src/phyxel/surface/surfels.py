@@ -21,7 +21,7 @@ from phyxel.surface.implicit_skin import ImplicitSkin
 from phyxel.surface.motion import Motion
 from phyxel.surface.parted import Parted
 from phyxel.surface.pieces import Pieces
-from phyxel.surface.table import longest_axis, unit_vectors
+from phyxel.surface.resample import longest_axis, unit_vectors
 from phyxel.surface.woven import Woven
 
 

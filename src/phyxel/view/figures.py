@@ -145,14 +145,8 @@ class SplatEncoder:
         fixed = nodes - np.einsum("nab,nb->na", J, (body.birth - body.born.centre) / body.born.unit)
         self._fixed.assign(fixed.astype(np.float32))
         self._deformation.assign(J.astype(np.float32))
-        motion = [self._fixed, self._deformation, carried.position, body.unit]
-        launch(
-            encode_splats,
-            self._count,
-            [self._clump, *motion, self._records],
-            self._device,
-            self._count > SPLIT_FROM // 16,
-        )
+        inputs = [self._clump, self._fixed, self._deformation, carried.position, body.unit, self._records]
+        launch(encode_splats, self._count, inputs, self._device, self._count > SPLIT_FROM // 16)
         words = self._records.numpy()
         x = words[:, :3].view("<f4")
         lower = x.min(axis=0)
@@ -297,13 +291,8 @@ class ColliderFigure:
         encoder = Encoder(device)
         encoded = encoder.encode(skin)
         self._blobs = {"records": kept(encoded.records), "colors": kept(encoder.colors(skin.color))}
-        self._about = encoded.about() | {
-            "look": collider.look,
-            "sheet": False,
-            "valued": False,
-            "collider": True,
-            "opened": collider.see_through,
-        }
+        plain = {"look": collider.look, "sheet": False, "valued": False, "collider": True}
+        self._about = encoded.about() | plain | {"opened": collider.see_through}
 
     def part(self, name: str, time: float) -> DrawnThing:
         """Where it is at a time [s]."""

@@ -387,15 +387,10 @@ def camera_for(scene: Scene, snapshot: Snapshot) -> dict[str, Any]:
 def about_run(scene: Scene, camera: dict[str, Any], duration: float) -> dict[str, Any]:
     """What pages are told of a run."""
     shown = {"field": "none", "mode": "surface", "plane": None, "surface": None}
-    told: dict[str, Any] = {
-        "kind": "scene",
-        "mode": "run",
-        "name": scene.name,
-        "title": scene.content.title,
-        "camera": camera,
-    }
-    told |= {"bodies": [], "models": [], "fields": [], "gravity": list(scene.content.gravity), "units": {}}
-    return told | {"shown": shown, "paused": False, "speed": 1.0, "duration": duration, "fps": scene.fps}
+    told: dict[str, Any] = {"kind": "scene", "mode": "run", "name": scene.name, "title": scene.content.title}
+    told |= {"camera": camera, "bodies": [], "models": [], "fields": [], "gravity": list(scene.content.gravity)}
+    told |= {"units": {}, "shown": shown, "paused": False, "speed": 1.0}
+    return told | {"duration": duration, "fps": scene.fps}
 
 
 def recording_of(folder: Path, device: str | None = None) -> tuple[dict[str, Any], list[Shown]]:

@@ -39,14 +39,9 @@ SHADES = 64
 def legend_about(legend: Legend) -> dict[str, Any]:
     """A scale of colours as pages are told of it."""
     colors = legend.colors(np.linspace(legend.low, legend.high, SHADES))
-    return {
-        "title": legend.quantity.title,
-        "unit": legend.unit[0],
-        "low": legend.low,
-        "high": legend.high,
-        "colors": np.rint(255 * colors).astype(int).tolist(),
-        "ticks": [[float(value), text] for value, text in zip(legend.ticks, legend.labels[1], strict=True)],
-    }
+    ticks = [[float(value), text] for value, text in zip(legend.ticks, legend.labels[1], strict=True)]
+    about = {"title": legend.quantity.title, "unit": legend.unit[0], "low": legend.low, "high": legend.high}
+    return about | {"colors": np.rint(255 * colors).astype(int).tolist(), "ticks": ticks}
 
 
 def at_rest(body: Body, discs: Any) -> NDArray[np.float64]:
@@ -152,14 +147,8 @@ class Trimmed(NamedTuple):
         def edge(inner: Indices, outer: Indices) -> Indices:
             return count * (inner + 1) + outer
 
-        keys = np.concatenate(
-            [
-                whole,
-                np.stack([a, edge(a, b), edge(a, c)], axis=1),
-                np.stack([edge(q, p), q, r], axis=1),
-                np.stack([edge(q, p), r, edge(r, p)], axis=1),
-            ]
-        )
+        cut = ([a, edge(a, b), edge(a, c)], [edge(q, p), q, r], [edge(q, p), r, edge(r, p)])
+        keys = np.concatenate([whole, *(np.stack(corners, axis=1) for corners in cut)])
         places, faces = np.unique(keys, return_inverse=True)
         corner = places < count
         inner = np.where(corner, places, places // count - 1)

@@ -86,11 +86,8 @@ class Snapshots:
 
     def fields(self) -> list[dict[str, str]]:
         """Fields that some body has, for pages."""
-        return [
-            {"name": name, "title": one.title, "unit": one.unit}
-            for name, one in QUANTITIES.items()
-            if any(_has(body, name) for body in self.world.bodies)
-        ]
+        there = {name: one for name, one in QUANTITIES.items() if any(_has(body, name) for body in self.world.bodies)}
+        return [{"name": name, "title": one.title, "unit": one.unit} for name, one in there.items()]
 
     def camera(self) -> dict[str, Any]:
         """The first camera: as the scene asks for, else one that sees the bodies and the ground under them."""
@@ -113,16 +110,15 @@ class Snapshots:
         legend = self._legend([*values.values(), *(one.values for one in slices.values())])
         range = (0.0, 1.0) if legend is None else (legend.low, legend.high)
         parts = [part for body in bodies for part in self._parts(body, values[body], slices.get(body), range)]
-        about = {
+        plane = max(slices.values(), key=lambda one: len(one.values)).outline() if slices else None
+        about: dict[str, Any] = {
             "frame": frame,
             "time": self.world.time,
             "ground": self._ground(),
             "size": self._extent(),
-            "legend": None if legend is None else legend_about(legend),
-            "plane": max(slices.values(), key=lambda one: len(one.values)).outline() if slices else None,
-            "pins": [list(pin) for pin in pins],
-            "grabs": list(grabs),
         }
+        about |= {"legend": None if legend is None else legend_about(legend), "plane": plane}
+        about |= {"pins": [list(pin) for pin in pins], "grabs": list(grabs)}
         return Snapshot(about, (*parts, *self._collider_parts()))
 
     def _legend(self, values: Sequence[Floats | None]) -> Legend | None:

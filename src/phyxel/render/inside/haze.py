@@ -75,14 +75,12 @@ class Puffs(NamedTuple):
     def on(self, device: wp.Device) -> Puffs:
         """As Warp arrays in single precision."""
         kinds = (wp.vec3, wp.mat33, wp.float32, wp.vec3)
-        return Puffs(
-            *(
-                array
-                if isinstance(array, wp.array)
-                else wp.array(np.ascontiguousarray(array, np.float32), dtype=kind, device=device)
-                for array, kind in zip(self, kinds, strict=True)
-            )
-        )
+
+        def moved(array: Any, kind: Any) -> wp.array:
+            there = isinstance(array, wp.array)
+            return array if there else wp.array(np.ascontiguousarray(array, np.float32), dtype=kind, device=device)
+
+        return Puffs(*map(moved, self, kinds))
 
 
 @wp.kernel

@@ -150,12 +150,9 @@ class Insight:
         beside = np.abs(left) < ACROSS * discs.longest
         parted = within(discs.some(beside), lambda x: cut.left(sight.traced(x)[0]))
         discs = discs.some((left > 0) & ~beside).joined(parted)
-        return self._actor(sight, world)._replace(
-            position=self._vectors(discs.points - surface.origin),
-            axis_a=self._vectors(discs.axis_a),
-            axis_b=self._vectors(discs.axis_b),
-            color=self._vectors(np.broadcast_to(PLASTER, discs.points.shape)),
-        )
+        plaster = np.broadcast_to(PLASTER, discs.points.shape)
+        x, a, b, color = map(self._vectors, (discs.points - surface.origin, discs.axis_a, discs.axis_b, plaster))
+        return self._actor(sight, world)._replace(position=x, axis_a=a, axis_b=b, color=color)
 
     def _cut(self, sight: LatticeValues, world: World) -> PaneCut:
         panes = self._panes_of(sight.lattice.body)
