@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from phyxel.bench.registry import BenchSetting, Result, median_seconds
+from phyxel.bench.registry import BenchSetting, Result, advance_seconds, median_seconds
 from phyxel.bench.scenes import timed_command
 from phyxel.body import Body
 from phyxel.cracks.fracture import Fracture, Samples
@@ -200,10 +200,7 @@ def _cracked(world: World, body: Body) -> tuple[float, float] | None:
         return changed
 
     fracture.grow = timed  # type: ignore[method-assign]
-    start = time.perf_counter()
-    world.advance(CRACK_STEP)
-    world.synchronize()
-    whole = time.perf_counter() - start
+    whole = advance_seconds(world, CRACK_STEP)
     fracture.grow = grow  # type: ignore[method-assign]
     return (whole, levels[0]) if fracture.cracks.revision != before else None
 

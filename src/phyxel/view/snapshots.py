@@ -111,13 +111,8 @@ class Snapshots:
         range = (0.0, 1.0) if legend is None else (legend.low, legend.high)
         parts = [part for body in bodies for part in self._parts(body, values[body], slices.get(body), range)]
         plane = max(slices.values(), key=lambda one: len(one.values)).outline() if slices else None
-        about: dict[str, Any] = {
-            "frame": frame,
-            "time": self.world.time,
-            "ground": self._ground(),
-            "size": self._extent(),
-        }
-        about |= {"legend": None if legend is None else legend_about(legend), "plane": plane}
+        about: dict[str, Any] = {"frame": frame, "time": self.world.time, "ground": self._ground()}
+        about |= {"size": self._extent(), "legend": None if legend is None else legend_about(legend), "plane": plane}
         about |= {"pins": [list(pin) for pin in pins], "grabs": list(grabs)}
         return Snapshot(about, (*parts, *self._collider_parts()))
 
