@@ -136,13 +136,8 @@ class PointCloud:
 
     def _refuse_wrong_arrays(self) -> None:
         n = len(self.positions)
-        for what, array, width in (
-            ("positions", self.positions, 3),
-            ("normals", self.normals, 3),
-            ("faces", self.faces, 3),
-            ("quads", self.quads, 4),
-        ):
-            if array is None:
+        for what, width in (("positions", 3), ("normals", 3), ("faces", 3), ("quads", 4)):
+            if (array := getattr(self, what)) is None:
                 continue
             is_index = what in ("faces", "quads")
             if not np.issubdtype(array.dtype, np.integer if is_index else np.number):

@@ -276,7 +276,6 @@ def _geodesic(parts: int) -> tuple[Floats, Indices]:
 def _made(
     name: str, x: Floats, colors: Floats, faces: Indices | None = None, quads: Indices | None = None
 ) -> PointCloud:
-    """A cloud with its normals."""
     colors = np.clip(colors, 0, 1).astype(np.float32)
     return completed(PointCloud(x, colors=colors, faces=faces, quads=quads, name=name).checked())
 

@@ -72,7 +72,8 @@ class Renderer:
         looks = (look,) if isinstance(look, Look) else tuple(look)
         marks = whole_body(0, len(positions)) if marks is None else marks
         surfels = make_surfels(positions, axes_a, axes_b, colors, marks, self.device)
-        table = self._table_of(looks)
+        if looks != self._looks:
+            self._looks, self._table = looks, stuff_table(looks, self.device)
         camera = camera.scaled(supersample)
         layer, canvas = self._buffers_for(camera)
         low, high = bounds_of(surfels.positions, self.device)
@@ -81,11 +82,11 @@ class Renderer:
         place = place_map(low, high, level, light_direction(light), self._shadows.texels, size)
         cut = NO_GROUND if ground is None else level
         studio = make_studio(light, size, cut)
-        self._shadows.draw(surfels, table, place)
+        self._shadows.draw(surfels, self._table, place)
         if ground is not None:
             self._shadows.light_up(place)
         drawn = surfels if seen is None else type(surfels)(*(array[:seen] for array in surfels))
-        layer.draw(drawn, table, make_view(camera), studio, place, self._shadows, cut)
+        layer.draw(drawn, self._table, make_view(camera), studio, place, self._shadows, cut)
         canvas.compose(layer, camera, background, ground, place, self._shadows)
         picture = canvas.bytes()
         return picture if supersample == 1 else averaged(picture, supersample)
@@ -95,11 +96,6 @@ class Renderer:
         """The last picture's grid, and one over the depth [1/m] of the surface in its pixels, 0 for none."""
         assert self._buffers is not None
         return self._buffers[0].grid, self._buffers[0].front
-
-    def _table_of(self, looks: tuple[Look, ...]) -> wp.array:
-        if looks != self._looks:
-            self._looks, self._table = looks, stuff_table(looks, self.device)
-        return self._table
 
     def _buffers_for(self, camera: Camera) -> tuple[DiscLayer, Canvas]:
         size = (camera.width, camera.height)

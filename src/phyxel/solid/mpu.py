@@ -185,10 +185,8 @@ def _crowned(levels: list[_Level]) -> list[_Level]:
         n, nothing = len(keys), np.zeros(len(keys), np.int32)
         bare = np.zeros(3 * n, below.patches.dtype)
         split = np.zeros(n, bool)
-        levels = [
-            _Level(below.level - 1, keys, below.centres[first], np.zeros(n), bare, nothing, nothing, split),
-            *levels,
-        ]
+        crown = _Level(below.level - 1, keys, below.centres[first], np.zeros(n), bare, nothing, nothing, split)
+        levels = [crown, *levels]
     return levels
 
 

@@ -133,10 +133,7 @@ class Carried(Discs):
         self._carriers = carriers.nodes.shape[1]
         self._nodes = wp.array(carriers.nodes.reshape(-1), dtype=wp.int32, device=device)
         self._shares = wp.array(carriers.shares.reshape(-1), dtype=float, device=device)
-        self._points, self._axis_a, self._axis_b = (
-            wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device)
-            for field in (shape.points, shape.axis_a, shape.axis_b)
-        )
+        self._points, self._axis_a, self._axis_b = (dev.as_vectors(field, device) for field in shape[:3])
         self._motion = wp.empty(0, dtype=wp.mat44, device=device)
         """what each node does to the points around it"""
 

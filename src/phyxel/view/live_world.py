@@ -185,7 +185,6 @@ class LiveWorld:
         self._hub.tell({"kind": "notice", "level": level, "text": text}, page)
 
     def _tell_scene(self, page: int | None = None) -> None:
-        """All about the scene, to one page or all."""
         play = self.play
         if play is None:
             return

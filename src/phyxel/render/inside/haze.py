@@ -304,6 +304,5 @@ def light_of_bytes() -> NDArray[np.float32]:
 def _bytes_of_light() -> NDArray[np.uint8]:
     """Display byte for light in steps of 1/4095."""
     light = np.linspace(0, 1, 4096)
-    return np.rint(255 * np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)).astype(
-        np.uint8
-    )
+    display = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    return np.rint(255 * display).astype(np.uint8)

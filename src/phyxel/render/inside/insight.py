@@ -255,7 +255,6 @@ class Insight:
         return self._through(picture, puffs, self._shot.renderer.solid[1], fine)
 
     def _through(self, picture: Pixels, puffs: Puffs, front: wp.array, fine: int) -> Pixels:
-        """A picture seen through puffs."""
         grid, device = self._shot.renderer.solid[0], self._shot.renderer.device
         if self._haze is None or (self._haze.grid.width, self._haze.grid.height) != (grid.width, grid.height):
             self._haze = HazeLayer(grid, device)

@@ -62,8 +62,8 @@ class Pane:
         u, v = np.meshgrid(*sides, indexing="ij")
         X = self.place * self.normal + u[..., None] * across[0] + v[..., None] * across[1]
         distance = signed_distance(body, X.reshape(-1, 3)).reshape(u.shape)
-        touched = _least_of_corners(distance) < 0
-        quads = np.argwhere(touched)
+        of_corners = [distance[:-1, :-1], distance[1:, :-1], distance[:-1, 1:], distance[1:, 1:]]
+        quads = np.argwhere(np.min(of_corners, axis=0) < 0)
         number = np.full(u.shape, -1)
         used = np.zeros(u.shape, bool)
         for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -122,10 +122,6 @@ class PaneCut(NamedTuple):
             if other is not pane and not self.stacked
         ]
         return np.max([pane.distance, *beyond], axis=0)
-
-
-def _least_of_corners(field: Floats) -> Floats:
-    return np.min([field[:-1, :-1], field[1:, :-1], field[:-1, 1:], field[1:, 1:]], axis=0)
 
 
 class SeenPanes(NamedTuple):
