@@ -27,6 +27,8 @@ PLY_TYPES = {
     "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint",
 }  # fmt: skip
 """By NumPy's kind and bytes."""
+HEADER = '<?xml version="1.0"?>\n<VTKFile type="{}" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n'
+TYPES = {"f4": "Float32", "f8": "Float64", "u1": "UInt8", "i4": "Int32"}
 
 
 def ply(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
@@ -71,10 +73,6 @@ def ply_header(elements: Sequence[tuple[str, int, Sequence[str]]]) -> bytes:
     for name, count, properties in elements:
         lines += [f"element {name} {count}", *properties]
     return ("\n".join([*lines, "end_header"]) + "\n").encode()
-
-
-HEADER = '<?xml version="1.0"?>\n<VTKFile type="{}" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n'
-TYPES = {"f4": "Float32", "f8": "Float64", "u1": "UInt8", "i4": "Int32"}
 
 
 def vtk(thing: Frame | Body, path: str | os.PathLike[str]) -> None:

@@ -19,6 +19,12 @@ from phyxel.surface.walls import keep_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+REACH = 2.0
+"""How far from the nearest node a deformation is believed [spacings]; points farther off are held stiffly."""
+
+FLATTEST = 1e-6
+"""Added to the moments of nodes, over their trace, so that they have an inverse."""
+
 
 @wp.func
 def without_reflection(turn: wp.mat33d):
@@ -63,13 +69,6 @@ def principal_axes(matrices: Floats) -> tuple[Floats, Floats]:
     axes, sizes = wp.zeros_like(given), wp.zeros(len(given), dtype=wp.vec3d, device=device)
     dev.launch(find_axes, len(given), [given, axes, sizes], device)
     return axes.numpy(), sizes.numpy()
-
-
-REACH = 2.0
-"""How far from the nearest node a deformation is believed [spacings]; points farther off are held stiffly."""
-
-FLATTEST = 1e-6
-"""Added to the moments of nodes, over their trace, so that they have an inverse."""
 
 
 def keeps_its_shape(body: Body) -> bool:

@@ -27,6 +27,14 @@ from phyxel.surface.isosurface import field_normals, isosurface
 from phyxel.surface.parted import OFFSET
 
 Integers = NDArray[np.int64]
+COARSENESS = 1.5
+"""Cells of the mesh of a cloud, over the spacing of its points: not twice as many vertices as points."""
+COARSEST = 0.3
+"""Cells of a mesh over the spacing of the nodes, at most."""
+HEARD = 8
+"""Surfels that say how far a place is from the surface."""
+SPOKEN_FOR = 0.7
+"""How far from the nearest surfel they are asked, in spacings of the nodes: the skin may be that far from them."""
 
 
 @dataclass(frozen=True)
@@ -158,16 +166,6 @@ def cut(mesh: Triangles, values: Floats, chosen: NDArray[np.bool_]) -> Triangles
         uv = np.concatenate([uv[kept], *cut_uv])
     x, n, color = (np.concatenate([field, more, more]) for field, more in zip(mesh.fields, new, strict=True))
     return Triangles(x, n, color, np.concatenate([mesh.faces[kept], *parts]), uv)
-
-
-COARSENESS = 1.5
-"""Cells of the mesh of a cloud, over the spacing of its points: not twice as many vertices as points."""
-COARSEST = 0.3
-"""Cells of a mesh over the spacing of the nodes, at most."""
-HEARD = 8
-"""Surfels that say how far a place is from the surface."""
-SPOKEN_FOR = 0.7
-"""How far from the nearest surfel they are asked, in spacings of the nodes: the skin may be that far from them."""
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,24 @@ from phyxel.world import Frame
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-
 HARMONICS = 15
 """of degree 1, 2 and 3"""
 DIRECTIONS = 24
 """At which functions are compared; spread well, the least-squares problem is nearly orthogonal."""
 Harmonics = wp.types.vector(length=HARMONICS, dtype=wp.float64)
+Columns = dict[str, NDArray]
+
+NORMAL = ("nx", "ny", "nz")
+OPAQUE = 4.6
+"""Logit of the opacity of a splat made of a surfel: 0.99."""
+WITHIN = 0.5
+"""Standard deviation of such a splat over the half axis of its surfel: neighbours cover each other's edges."""
+THICKNESS = 0.05
+"""Standard deviation across the surface over the mean one along it."""
+THINNEST = 1e-30
+"""[m]: a size that still has a logarithm"""
+
+_followers: WeakKeyDictionary[Body, Follower] = WeakKeyDictionary()
 
 
 @wp.func
@@ -124,21 +136,6 @@ def _directions(count: int) -> Floats:
     z = 1 - (2 * k + 1) / count
     radius, angle = np.sqrt(1 - z * z), k * np.pi * (3 - np.sqrt(5))
     return np.stack([radius * np.cos(angle), radius * np.sin(angle), z], axis=1)
-
-
-Columns = dict[str, NDArray]
-
-NORMAL = ("nx", "ny", "nz")
-OPAQUE = 4.6
-"""Logit of the opacity of a splat made of a surfel: 0.99."""
-WITHIN = 0.5
-"""Standard deviation of such a splat over the half axis of its surfel: neighbours cover each other's edges."""
-THICKNESS = 0.05
-"""Standard deviation across the surface over the mean one along it."""
-THINNEST = 1e-30
-"""[m]: a size that still has a logarithm"""
-
-_followers: WeakKeyDictionary[Body, Follower] = WeakKeyDictionary()
 
 
 def splats(thing: Frame | Body, path: str | os.PathLike[str]) -> None:

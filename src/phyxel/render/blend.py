@@ -32,6 +32,7 @@ wp.set_module_options(ROW_OPTIONS)
 
 AROUND = 20
 """Places looked at around a pixel for what takes its soft light away."""
+_SCRATCH = wp.constant(SCRATCH)
 
 
 def _spiral() -> str:
@@ -177,9 +178,6 @@ def light_row(
 ):
     """Light pixels p, p + 1, ... from their slots s, s + 1, ...: the mean light of the surfels' bodies, and what a
     surface with their mean normal mirrors. Only pixels that are covered get a color that means something."""
-
-
-_SCRATCH = wp.constant(SCRATCH)
 
 
 @wp.kernel

@@ -27,6 +27,8 @@ wp.set_module_options(KERNEL_OPTIONS)
 UNDER, SHEET = 64, 128
 """Added to the row of a collider on which sheets lie, and of a sheet, which is seen from both sides."""
 _UNDER, _SHEET = wp.constant(UNDER), wp.constant(SHEET)
+Vectors = Floats | Any
+"""(N, 3) numbers, or a Warp array of N vec3 (which mypy cannot name)."""
 
 
 @wp.struct
@@ -93,10 +95,6 @@ def speck(mark: int) -> float:
     mixed = mixed * wp.uint32(0x27D4EB2D)
     mixed = mixed ^ (mixed >> wp.uint32(15))
     return float(mixed & wp.uint32(65535)) / 32767.5 - 1.0
-
-
-Vectors = Floats | Any
-"""(N, 3) numbers, or a Warp array of N vec3 (which mypy cannot name)."""
 
 
 class DrawnSurfels(NamedTuple):

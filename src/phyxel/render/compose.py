@@ -29,6 +29,9 @@ ROOMS: dict[str, tuple[Color, Color, Color]] = {
     "dark": ((0.155, 0.165, 0.19), (0.075, 0.08, 0.095), (0.115, 0.12, 0.135)),
 }
 """Display colors of the background at the top and at the bottom, and of the floor."""
+CODES = 8192
+"""Steps of light for which display bytes are kept: the darkest byte still has two."""
+_CODES = wp.constant(CODES)
 
 
 @wp.struct
@@ -123,11 +126,6 @@ def backdrop_color(backdrop: Backdrop, y: int, hit: wp.vec3, light: wp.vec3) -> 
     color = color + presence * (wp.cw_mul(backdrop.floor, light) - color)
     alpha = wp.max(backdrop.opacity, presence * (1.0 - wp.max(light)))
     return wp.vec4(color[0], color[1], color[2], alpha)
-
-
-CODES = 8192
-"""Steps of light for which display bytes are kept: the darkest byte still has two."""
-_CODES = wp.constant(CODES)
 
 
 def srgb_codes(device: wp.Device) -> wp.array:

@@ -59,6 +59,26 @@ LINE_OPACITY = 0.4
 """Of the thin lines between bands."""
 BAR_LEFT, BAR_WIDTH, BAR_HEIGHT = WIDTH - 130, 30, 520
 """Of the scale [pixels]."""
+SMOOTH = 2
+"""Surfels are drawn at so many times the size, then averaged."""
+FEWEST_SURFELS = 60_000
+"""Surfels of the whole surface below which more are put between them."""
+ALIKE = 16
+"""Neighbouring surfels that share a normal, where more were put between those given."""
+BALL = 0.2
+"""Radius of a node's ball, over the spacing of nodes."""
+BALL_SURFELS, MOST_BALL_SURFELS = 400, 600_000
+"""Surfels of a ball, and of all balls at most: many nodes have small balls, which need few surfels."""
+SHEET = 0.35
+"""Spacings before the cut up to which nodes are drawn: farther ones would seem to be off their places in it."""
+KINDS: dict[Kind, tuple[str, Color]] = {
+    Kind.INTERIOR: ("interior", (0.17, 0.36, 0.85)),
+    Kind.INTERIOR_BOUNDARY: ("interior boundary", (0.05, 0.62, 0.56)),
+    Kind.EXTERIOR_BOUNDARY: ("exterior boundary, on the surface", (0.97, 0.96, 0.93)),
+}
+"""What nodes are called, and their display colors."""
+MARGIN = 36
+"""Of words from the edge [pixels]."""
 
 
 @dataclass(frozen=True)
@@ -276,28 +296,6 @@ def draw_scale(pen: Pen, scale: DistanceBands) -> None:
     pen.text(BAR_LEFT - 12, 0.5 * (top + BAR_HEIGHT + surface), "inside", 16, "rm", soft=True)
     pen.text(BAR_LEFT + BAR_WIDTH / 2, top - 52, "distance to", 18, "mm")
     pen.text(BAR_LEFT + BAR_WIDTH / 2, top - 29, f"the surface [{scale.unit}]", 18, "mm")
-
-
-SMOOTH = 2
-"""Surfels are drawn at so many times the size, then averaged."""
-FEWEST_SURFELS = 60_000
-"""Surfels of the whole surface below which more are put between them."""
-ALIKE = 16
-"""Neighbouring surfels that share a normal, where more were put between those given."""
-BALL = 0.2
-"""Radius of a node's ball, over the spacing of nodes."""
-BALL_SURFELS, MOST_BALL_SURFELS = 400, 600_000
-"""Surfels of a ball, and of all balls at most: many nodes have small balls, which need few surfels."""
-SHEET = 0.35
-"""Spacings before the cut up to which nodes are drawn: farther ones would seem to be off their places in it."""
-KINDS: dict[Kind, tuple[str, Color]] = {
-    Kind.INTERIOR: ("interior", (0.17, 0.36, 0.85)),
-    Kind.INTERIOR_BOUNDARY: ("interior boundary", (0.05, 0.62, 0.56)),
-    Kind.EXTERIOR_BOUNDARY: ("exterior boundary, on the surface", (0.97, 0.96, 0.93)),
-}
-"""What nodes are called, and their display colors."""
-MARGIN = 36
-"""Of words from the edge [pixels]."""
 
 
 def draw(solid: Solid, nodes: Nodes, device: str | wp.Device | None = None) -> NDArray[np.uint8]:

@@ -31,6 +31,8 @@ ALONG = 100
 """Discs along the longest side."""
 LAYERS = 4
 """Fewest layers of seeds across a thin side, so that both its faces get discs."""
+ROWS = {name: row for row, name in enumerate(LOOKS)}
+"""Of the table of looks."""
 
 
 def collider_discs(collider: Collider, device: wp.Device) -> Discs:
@@ -57,10 +59,6 @@ def _seeds(lower: Floats, upper: Floats, spacing: float) -> Floats:
         width = (high - low) / steps
         axes.append(low + width * (np.arange(-1, steps + 1) + 0.5))
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-
-
-ROWS = {name: row for row, name in enumerate(LOOKS)}
-"""Of the table of looks."""
 
 
 class Shot:

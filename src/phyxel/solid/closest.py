@@ -24,7 +24,6 @@ from phyxel.solid.winding import Soup, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-
 SLIDES = 3
 """How often a foot point slides at most."""
 ASKED_AHEAD = 0.05

@@ -20,7 +20,6 @@ from phyxel.solid.winding import by_neighbourhood
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-
 FAR = wp.constant(3.5)
 """Distance from which the grid alone answers, in its cells: nearer, it would round the ridges of the distance."""
 FINEST = 1 / 64

@@ -26,7 +26,6 @@ from phyxel.solid.patches import Patch, Points, b_spline, cell_value, fit_cells
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-
 BALL = 0.75
 """Radius of a cell's ball over the cell's diagonal."""
 FEWEST_IN_BALL = 12

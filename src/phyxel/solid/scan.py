@@ -34,6 +34,34 @@ SIZES = (32, 64, 128, 256)
 PASSES = 2
 AT_ONCE = 2**22
 """Numbers in one working array, so that memory stays small."""
+Mask = NDArray[np.bool_]
+
+FEWEST_DISTINCT = 50
+"""Distinct points below which no surface can be told."""
+STRAY = 4.0
+"""A point is an outlier if its neighbours are so many times farther than theirs are from them, or than is usual while
+they make no sheet."""
+STRAY_NEAREST = 3.5
+"""The same for the nearest one alone, of a point that is also a little lonelier than its neighbours."""
+SPECK = 0.02
+"""Share of the points below which a piece apart from the others is dirt if it is no sheet."""
+SHEET_SPREAD = 0.05
+"""Share of a neighbourhood's spread that may lie across it for it to be a sheet."""
+MOST_STRAY = 0.3
+"""Share of points that may be dirt."""
+CONSISTENT = 0.002
+"""Share of neighbouring pairs whose given normals may disagree in sign without their signs being doubted."""
+WIDEST_AREA = 9.0
+"""The most a point's area counts, in medians."""
+ASKED_BESIDE = 0.5
+"""How far beside a point the winding number is asked, in spacings."""
+MOST_PROBED = 50_000
+"""Points whose sides are looked at, at most."""
+VOTES = 9
+"""Of them, how many decide on a point."""
+ENCLOSED = 0.8
+"""Least mean winding number just inside a closed surface."""
+IF_A_SHEET = 'If it is a sheet, such as cloth, skin or a thin shell: a body of model = "particles" needs no inside'
 
 
 def without_noise(x: Floats, spread: Floats) -> Floats:
@@ -100,36 +128,6 @@ def _on_height_field(own: Floats, around: Floats, weight: Floats, reach: Floats)
     u, v, w = (np.einsum("nd,nd->n", off, axis) for axis in (a, b, normal))
     wanted = np.einsum("ni,ni->n", height, np.stack([np.ones_like(u), u, v, u * u, u * v, v * v], axis=1))
     return own + ((wanted - w) * reach)[:, None] * normal
-
-
-Mask = NDArray[np.bool_]
-
-FEWEST_DISTINCT = 50
-"""Distinct points below which no surface can be told."""
-STRAY = 4.0
-"""A point is an outlier if its neighbours are so many times farther than theirs are from them, or than is usual while
-they make no sheet."""
-STRAY_NEAREST = 3.5
-"""The same for the nearest one alone, of a point that is also a little lonelier than its neighbours."""
-SPECK = 0.02
-"""Share of the points below which a piece apart from the others is dirt if it is no sheet."""
-SHEET_SPREAD = 0.05
-"""Share of a neighbourhood's spread that may lie across it for it to be a sheet."""
-MOST_STRAY = 0.3
-"""Share of points that may be dirt."""
-CONSISTENT = 0.002
-"""Share of neighbouring pairs whose given normals may disagree in sign without their signs being doubted."""
-WIDEST_AREA = 9.0
-"""The most a point's area counts, in medians."""
-ASKED_BESIDE = 0.5
-"""How far beside a point the winding number is asked, in spacings."""
-MOST_PROBED = 50_000
-"""Points whose sides are looked at, at most."""
-VOTES = 9
-"""Of them, how many decide on a point."""
-ENCLOSED = 0.8
-"""Least mean winding number just inside a closed surface."""
-IF_A_SHEET = 'If it is a sheet, such as cloth, skin or a thin shell: a body of model = "particles" needs no inside'
 
 
 @dataclass(frozen=True)

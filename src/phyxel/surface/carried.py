@@ -17,7 +17,6 @@ from phyxel.surface.walls import FAR, clearance_at, kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-
 WORTH_SPLITTING = 3000
 """Nodes whose motion takes longer to describe than it takes to wake a second thread."""
 MANY = 12_000

@@ -28,7 +28,6 @@ from phyxel.surface.walls import NEARS, Walls, wall_at
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-
 BLOBBINESS = -0.7
 """B: nearer to zero is smoother. Here the skin over a flat layer of phyxels waves by 3 % of their spacing."""
 RADIUS = 0.78

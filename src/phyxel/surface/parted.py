@@ -39,6 +39,17 @@ SEAM = 1e-9
 """How far beside a triangle a column may come down, over its size: rounding must not leave a gap."""
 ON = 1e-3
 """How far from ψ1 = 0 a place on it may be, over the spacing."""
+OFFSET = 1e-3
+"""How far a face lies on its own side of its crack, over the spacing of surfels: enough to say which side that is."""
+LEAST = 1e-3
+"""Radius of what stays of a disc whose centre is on a crack, over what it was."""
+KNOWN = 64
+"""Cracks whose faces are remembered."""
+SLACK = 1.5
+"""Longest half axis of a part over the radius it is judged by when it is stretched: parts may be slim."""
+_LONG = np.array([9.0, 12.0, 16.0, 21.0, 28.0, 40.0])[:, None, None]
+WAVES = 2 * np.pi * np.random.default_rng(4).normal(size=(len(_LONG), 3, 3)) / _LONG
+"""Sets of three wave vectors, times the spacing of surfels: the grain of what has broken."""
 
 
 def face_of(crack: Crack, inside: Field, spacing: float) -> tuple[Ellipses, Floats]:
@@ -113,19 +124,6 @@ def columns_near(corners: Floats, spacing: float) -> tuple[NDArray[np.int64], ND
     return which, row[which] + number // wide[which], column[which] + number % wide[which]
 
 
-OFFSET = 1e-3
-"""How far a face lies on its own side of its crack, over the spacing of surfels: enough to say which side that is."""
-LEAST = 1e-3
-"""Radius of what stays of a disc whose centre is on a crack, over what it was."""
-KNOWN = 64
-"""Cracks whose faces are remembered."""
-SLACK = 1.5
-"""Longest half axis of a part over the radius it is judged by when it is stretched: parts may be slim."""
-_LONG = np.array([9.0, 12.0, 16.0, 21.0, 28.0, 40.0])[:, None, None]
-WAVES = 2 * np.pi * np.random.default_rng(4).normal(size=(len(_LONG), 3, 3)) / _LONG
-"""Sets of three wave vectors, times the spacing of surfels: the grain of what has broken."""
-
-
 @dataclass(frozen=True)
 class Parted:
     """Discs of a cracked body at rest. The first m are the surfels it came with, at their places: those that were cut
@@ -195,7 +193,7 @@ class Whole:
         return dealt_out(self, cracks, rough, piece)
 
     def face_of(self, crack: Crack) -> tuple[Ellipses, Floats]:
-        """See `faces.face_of`."""
+        """What `face_of` finds of it, remembered."""
         known = _digest([crack])
         found = self._faces.pop(known, None) or face_of(crack, self.inside, self.spacing)
         self._faces[known] = found

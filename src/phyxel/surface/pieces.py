@@ -25,7 +25,6 @@ from phyxel.surface.walls import kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-
 LONGEST = wp.constant(2.0)
 """Half axis over the radius at birth above which a surfel is shown in pieces."""
 SLIMMEST = wp.constant(0.125)

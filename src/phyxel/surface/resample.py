@@ -26,6 +26,14 @@ DETAIL, SKIN, CONTACT = 0, 1, 2
 """L_D, L_I and L_C: what a surfel lies on."""
 LOOSE = 1.25
 """How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
+AROUND = 2.0
+"""Radius in which a surfel's neighbours are counted, over the spacing it should have."""
+FEWEST, EVENLY, MOST = 8, 13, 24
+"""min, evenly spread, and max number of neighbours."""
+AT_ONCE = 3
+"""Most new surfels by one in a round."""
+PUSH = 0.25
+"""Way that repulsion moves a surfel, over its spacing, if all its neighbours are on one side."""
 
 
 @dataclass(frozen=True)
@@ -112,16 +120,6 @@ def longest_axis(sheet: DiscShape | SurfelTable) -> Singles:
 def unit_vectors(vectors: Floats) -> Singles:
     """Vectors (m, 3) of length one."""
     return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype(np.float32)
-
-
-AROUND = 2.0
-"""Radius in which a surfel's neighbours are counted, over the spacing it should have."""
-FEWEST, EVENLY, MOST = 8, 13, 24
-"""min, evenly spread, and max number of neighbours."""
-AT_ONCE = 3
-"""Most new surfels by one in a round."""
-PUSH = 0.25
-"""Way that repulsion moves a surfel, over its spacing, if all its neighbours are on one side."""
 
 
 @wp.kernel

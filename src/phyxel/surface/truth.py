@@ -17,7 +17,6 @@ from phyxel.region import Floats
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-
 HEARD = 2.5
 """How far around a surfel zombies are heard, over its spacing."""
 

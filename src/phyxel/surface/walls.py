@@ -24,6 +24,9 @@ DEEPEST = wp.constant(1.0)
 FAR = wp.constant(1.5)
 """How many times its distance from a point a node must be clear of colliders for the point not to be in one; more than
 1 since the distances of molds are kept on grids."""
+NEARS = wp.constant(0.9)
+"""Distance from a wall, in node spacings, beyond which it is none of a surfel's business."""
+NOWHERE = wp.constant(-1.0e6)
 
 
 @dataclass(frozen=True)
@@ -89,11 +92,6 @@ def keep_out(
     if wp.length_sq(y - x) > 0.0:
         position[s] = unit * y
         touches[s] = mark
-
-
-NEARS = wp.constant(0.9)
-"""Distance from a wall, in node spacings, beyond which it is none of a surfel's business."""
-NOWHERE = wp.constant(-1.0e6)
 
 
 @wp.func

@@ -29,7 +29,6 @@ from phyxel.surface.walls import FAR, Walls, clearance_at, kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-
 ABREAST = wp.constant(4)
 """Surfels that a CPU thread moves at once."""
 WARP = 32

@@ -21,7 +21,6 @@ from phyxel.surface.discs import Discs, Floats
 
 wp.set_module_options(KERNEL_OPTIONS)
 
-
 FULL = wp.constant(65535.0)
 """Steps along a side of the box, and on the legend."""
 CHUNKS = 256

@@ -29,11 +29,14 @@ from phyxel.view.slices import BodySlice
 
 wp.set_module_options(KERNEL_OPTIONS)
 
-
 WORDS = 7
 """32-bit words of a record."""
 LARGEST = wp.constant(6.0e4)
 """A covariance that 16 bits can still hold."""
+Range = tuple[float, float]
+
+DOT = 0.3
+"""Radius of a node's dot, over the spacing of the nodes."""
 
 
 @wp.struct
@@ -154,12 +157,6 @@ class SplatEncoder:
         lower = body.origin + lower
         about = {"count": self._count, "lower": lower.tolist(), "upper": (lower + x.max(axis=0)).tolist()}
         return words.tobytes(), about | {"unit": self._unit, "finest": self._reach}
-
-
-Range = tuple[float, float]
-
-DOT = 0.3
-"""Radius of a node's dot, over the spacing of the nodes."""
 
 
 def kept(data: bytes) -> Blob:

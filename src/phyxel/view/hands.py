@@ -27,6 +27,19 @@ from phyxel.world import World
 
 NEAR_MISS = 0.01
 """Angle by which a ray may miss all surfels [rad]: a dozen pixels of a usual window."""
+FASTEST_BY_SOUND, FASTEST_BY_SIZE = 0.5, 15.0
+"""Speed at which a hand pulls at most, over that of sound in a bar of the body, √(E/ρ), and in sizes a second: nodes
+jerked faster are crushed before the rest of the body has heard of it."""
+LAG = 0.03
+"""Time in which a hand gets 63 % of the way to the pointer [s]."""
+CORRECTED = 6.0
+"""Rate at which a hand at rest makes up for what its hold is off the surfel that was taken [1/s]."""
+FARTHEST_OFF = 0.15
+"""How much of that it makes up for at most, in sizes."""
+PUSH = 3.0
+"""A push over the weight of the body, unless it is told."""
+STROKES = 25
+"""Rays along the stroke of a cut."""
 
 
 @dataclass(frozen=True)
@@ -136,21 +149,6 @@ def _missed(discs: Discs, ray: Ray) -> list[tuple[float, tuple[int, Floats, floa
     if not len(angle) or angle[best] > NEAR_MISS:
         return []
     return [(float(angle[best]), (best, discs.positions[best], float(along[best])))]
-
-
-FASTEST_BY_SOUND, FASTEST_BY_SIZE = 0.5, 15.0
-"""Speed at which a hand pulls at most, over that of sound in a bar of the body, √(E/ρ), and in sizes a second: nodes
-jerked faster are crushed before the rest of the body has heard of it."""
-LAG = 0.03
-"""Time in which a hand gets 63 % of the way to the pointer [s]."""
-CORRECTED = 6.0
-"""Rate at which a hand at rest makes up for what its hold is off the surfel that was taken [1/s]."""
-FARTHEST_OFF = 0.15
-"""How much of that it makes up for at most, in sizes."""
-PUSH = 3.0
-"""A push over the weight of the body, unless it is told."""
-STROKES = 25
-"""Rays along the stroke of a cut."""
 
 
 def size_of(body: Body) -> float:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 SHORTEST = 1 / 30.5
 """[s] between two kept snapshots; a hair less than 1/30, so that every second of 60 a second is kept"""
+MOST_UNSEEN = 2
+"""frames on their way to a page that says which it has drawn"""
+MOST_MESSAGES = 256
+"""waiting for one page: it does not read if there are more"""
+REPLACED = ("numbers", "scene")
+"""messages that say all anew: the newest is enough"""
 
 
 @dataclass(frozen=True)
@@ -99,14 +105,6 @@ class Recorder:
 def changing_bytes(snapshot: Snapshot) -> int:
     """How much of a snapshot is its own: blobs with a key are shared by many."""
     return sum(len(blob.data) for part in snapshot.parts for blob in part.blobs.values() if blob.key is None)
-
-
-MOST_UNSEEN = 2
-"""frames on their way to a page that says which it has drawn"""
-MOST_MESSAGES = 256
-"""waiting for one page: it does not read if there are more"""
-REPLACED = ("numbers", "scene")
-"""messages that say all anew: the newest is enough"""
 
 
 class Page:

@@ -33,6 +33,19 @@ from phyxel.view.hub import RECORDED, Hub, Shown, changing_bytes
 from phyxel.view.messages import Blob, DrawnThing, Snapshot
 from phyxel.view.snapshots import Snapshots, told_camera
 
+TICK = 1 / 60
+"""[s] between two looks at the clock"""
+AHEAD = 8
+"""frames that are read before they are shown"""
+PER_SECOND = 30
+"""frames of a run that is saved"""
+NUMBERS_EVERY = 0.1
+"""[s]"""
+MOST_SAID = 3
+"""broken frames of which a new page is told"""
+PLOTTED, STAGES = ("kinetic", "elastic", "potential", "volume"), ("physics", "surface")
+"""Sums and stages of a run's log that pages are told."""
+
 
 class RunFrames(Protocol):
     """Frames of a run."""
@@ -143,20 +156,6 @@ class StateFrames:
     def _restored(self, number: int) -> Snapshot:
         self._sight.world.restore(self._files[number], note=self._scene.fingerprint())
         return self._sight.snapshot(number, [], [])
-
-
-TICK = 1 / 60
-"""[s] between two looks at the clock"""
-AHEAD = 8
-"""frames that are read before they are shown"""
-PER_SECOND = 30
-"""frames of a run that is saved"""
-NUMBERS_EVERY = 0.1
-"""[s]"""
-MOST_SAID = 3
-"""broken frames of which a new page is told"""
-PLOTTED, STAGES = ("kinetic", "elastic", "potential", "volume"), ("physics", "surface")
-"""Sums and stages of a run's log that pages are told."""
 
 
 class Playback:

@@ -34,6 +34,10 @@ QUICK = 0.010
 """Time in which a field should be known [s]: one that takes n times as long is found anew in every n-th update."""
 SHADES = 64
 """Colours of a legend."""
+CELLS = 72
+"""Along the longer side of a slice."""
+
+coefficients = wp.types.vector(6, wp.float32)
 
 
 def legend_about(legend: Legend) -> dict[str, Any]:
@@ -110,12 +114,6 @@ class Gauge:
         if isinstance(discs, Carried):
             return CarriedProbe(self.body, places, discs.carriers)
         return self.body.probe(places)
-
-
-CELLS = 72
-"""Along the longer side of a slice."""
-
-coefficients = wp.types.vector(6, wp.float32)
 
 
 class Trimmed(NamedTuple):

@@ -43,7 +43,6 @@ from phyxel.render.tiles import (
 
 wp.set_module_options(ROW_OPTIONS)
 
-
 NUMBERS = 12
 """kept of a puff on the screen: place (2), form (3), nearness, depth of its middle, color (3), two to fill up"""
 _NUMBERS = wp.constant(NUMBERS)

@@ -33,7 +33,6 @@ from phyxel.rotation import tangents
 
 wp.set_module_options(KERNEL_OPTIONS)
 
-
 CELLS = 200
 """Along the longer side of a slice."""
 LINE_OPACITY, LINE_WIDTH = 0.45, 0.6
