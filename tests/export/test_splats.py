@@ -5,9 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import phyxel as px
-from phyxel.export.decompose import principal_axes, rotations_of
-from phyxel.export.follow import REACH, Follower
-from phyxel.export.harmonics import basis, turned
+from phyxel.export.follow import REACH, Follower, principal_axes, rotations_of
+from phyxel.export.splats import basis, turned
 from phyxel.points.ply import read_ply
 from phyxel.points.splats import Splats, rotation_matrices
 from tests.export.bodies import PLACED, SHIFT, STRETCH, deform

@@ -9,7 +9,7 @@ import phyxel as px
 from phyxel.bench.mold import paper_scene
 from phyxel.contact.table import measured
 from phyxel.mls.neighbours import mean_spacing
-from phyxel.render.collider_discs import collider_discs
+from phyxel.render.shot import collider_discs
 from tests.physics.fluid import euler_number, filled_volume
 
 

@@ -12,11 +12,10 @@ from phyxel.device import launch
 from phyxel.errors import PhyxelError
 from phyxel.material.look import LOOKS, Look, look_named
 from phyxel.render.camera import Camera
-from phyxel.render.cast import Actor, Cast, make_surfels
+from phyxel.render.cast import Actor, Cast, LookArrays, make_surfels, marks, stuff_table
 from phyxel.render.shade import Light, light_direction, scattered
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map
 from phyxel.render.splat import Renderer
-from phyxel.render.stuff import LookArrays, marks, stuff_table
 from tests.render.scenes import sphere
 
 CAMERA = Camera(eye=(0, 0, 5), target=(0, 0, 0), fov=35, width=160, height=120)

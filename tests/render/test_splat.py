@@ -15,9 +15,9 @@ from phyxel.errors import PhyxelError
 from phyxel.material.look import LOOKS
 from phyxel.render import tiles
 from phyxel.render.camera import Camera
+from phyxel.render.cast import SHEET, marks
 from phyxel.render.shade import Light
 from phyxel.render.splat import Renderer
-from phyxel.render.stuff import SHEET, marks
 from phyxel.surface.discs import Rest
 from phyxel.surface.motion import Motion
 from phyxel.surface.ring import Ring

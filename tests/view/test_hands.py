@@ -7,10 +7,9 @@ from phyxel.errors import PhyxelError
 from phyxel.scene import Scene
 from phyxel.scene.event_tables import MeltPart
 from phyxel.view import commands as do
-from phyxel.view.hands import Hands, size_of
+from phyxel.view.hands import Hands, Ray, aimed_at, size_of, through
 from phyxel.view.journal import Journal
 from phyxel.view.pace import rate_for
-from phyxel.view.rays import Ray, aimed_at, through
 
 GROUND = '[[collider]]\nkind = "ground"\n'
 

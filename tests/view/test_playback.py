@@ -10,10 +10,9 @@ import phyxel as px
 from phyxel.run.run import Run, rows_of
 from phyxel.scene import Scene
 from phyxel.view.commands import parse
-from phyxel.view.frames import frames_of
 from phyxel.view.hub import Hub
 from phyxel.view.messages import read
-from phyxel.view.playback import Log, Playback, recording_of
+from phyxel.view.playback import Log, Playback, frames_of, recording_of
 from tests.view.records import decoded
 from tests.view.waiting import wait_for
 

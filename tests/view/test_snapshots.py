@@ -11,8 +11,8 @@ from phyxel.export.meshes import mesh_of
 from phyxel.export.splats import _table, splat_columns
 from phyxel.points.splats import CENTRE, QUATERNION, SIZES, rotation_matrices
 from phyxel.view.messages import DrawnThing
+from phyxel.view.slices import at_rest
 from phyxel.view.snapshots import Snapshots
-from phyxel.view.values import at_rest
 from tests.export.bodies import PLACED, SHIFT, STRETCH, deform, write_cube
 from tests.points.test_splats import ply
 from tests.points.test_splats import splat_columns as written

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phyxel.bench.peers import PeerResult, available, run_peer
-from phyxel.bench.registry import BenchSetting, Result
+from phyxel.bench.registry import BenchSetting, Result, advance_seconds
 from phyxel.body import Body
 from phyxel.material import Material
 from phyxel.points.load import load
@@ -90,10 +89,7 @@ def _ours(nodes: int, young: float, seconds: float, setting: BenchSetting) -> di
     world.advance(1 / FPS)  # untimed, as for the peers: compiles, captures, touches the memory
     wall, tips, before = 0.0, [], world.steps
     for _ in range(max(1, round(seconds * FPS))):
-        start = time.perf_counter()
-        world.advance(1 / FPS)
-        world.synchronize()
-        wall += time.perf_counter() - start
+        wall += advance_seconds(world, 1 / FPS)
         tips.append(float(body.displacement_at(end_face)[:, 1].mean()))
     steps = world.steps - before
     simulated = len(tips) / FPS

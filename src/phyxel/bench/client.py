@@ -75,10 +75,6 @@ class Client:
             sizes.append(self.update()[1])
         return {"updates": len(sizes) / (time.perf_counter() - start), "bytes": statistics.median(sizes)}
 
-    def answered(self) -> float:
-        """Median time from a pull to the update that has heard it [s]."""
-        return statistics.median(self.pulled())
-
     def pulled(self) -> list[float]:
         """Pull the body, and let go; the time until each pull was heard [s]."""
         self._acknowledges = True
@@ -132,7 +128,7 @@ def main(what: str, address: str, seconds: float) -> None:
         if what == "play":
             found = client.played(seconds)
         else:
-            found = {**client.counted(seconds), "answer": client.answered(), "numbers": client.numbers}
+            found = client.counted(seconds) | {"answer": statistics.median(client.pulled()), "numbers": client.numbers}
         print(json.dumps(found))
 
 

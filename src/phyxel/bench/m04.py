@@ -4,13 +4,12 @@ rendering at 640 × 480."""
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from phyxel.bench.registry import BenchSetting, Result, median_seconds
+from phyxel.bench.registry import BenchSetting, Result, advance_seconds, median_seconds
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.material import Material
@@ -83,11 +82,9 @@ def _physics(world: World) -> float:
     for _ in range(FRAMES):
         frame = EVALUATIONS * (1 - 1e-9) * phyxels_of(world).model.stable_step()
         before = world.steps
-        start = time.perf_counter()
-        world.advance(frame)
-        world.synchronize()
+        took = advance_seconds(world, frame)
         # The world keeps the size of its steps, so a frame may take one more or fewer.
-        seconds.append((time.perf_counter() - start) * EVALUATIONS / (world.steps - before))
+        seconds.append(took * EVALUATIONS / (world.steps - before))
     return statistics.median(seconds)
 
 

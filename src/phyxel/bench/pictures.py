@@ -44,12 +44,8 @@ def picture(setting: BenchSetting) -> Iterator[Result]:
         before = resident_bytes()
         draw = partial(renderer.render, x, axes_a, axes_b, shades, camera, ground=float(lower[1]), look=LOOKS["gummy"])
         milliseconds = 1e3 * median_seconds(draw, PICTURES)
-        details = {
-            "model": "bear" if scan is None else "igea",
-            "surfels": len(cloud),
-            "target": target,
-            "megabytes": round((resident_bytes() - before) / 1e6),
-        }
+        details = {"model": "bear" if scan is None else "igea", "surfels": len(cloud), "target": target}
+        details |= {"megabytes": round((resident_bytes() - before) / 1e6)}
         yield Result(f"picture-134k-{name}", milliseconds, "ms", details=details)
 
 

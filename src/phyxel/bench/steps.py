@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from phyxel.bench.registry import BenchSetting, Result, resident_bytes
+from phyxel.bench.registry import BenchSetting, Result, advance_seconds, resident_bytes
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.device import pick
@@ -43,11 +43,8 @@ def melt(setting: BenchSetting) -> Iterator[Result]:
     world.advance(0.05)
     absorbed, before = phyxels_of(world).melting.absorptions, world.steps
     milliseconds = _advancing(world)
-    often = {
-        "steps_between_absorptions": round(
-            (world.steps - before) / max(phyxels_of(world).melting.absorptions - absorbed, 1), 1
-        )
-    }
+    between = (world.steps - before) / max(phyxels_of(world).melting.absorptions - absorbed, 1)
+    often = {"steps_between_absorptions": round(between, 1)}
     yield Result("melt-2000", 1e3 / milliseconds, "steps/s", smaller_is_better=False, details=_details(world) | often)
 
 
@@ -67,10 +64,8 @@ def _advancing(world: World) -> float:
     """Median milliseconds a step of `World.advance`, in sixtieths of a second."""
     seconds = []
     for _ in range(15):
-        start, before = time.perf_counter(), world.steps
-        world.advance(1 / 60)
-        world.synchronize()
-        seconds.append((time.perf_counter() - start) / (world.steps - before))
+        before = world.steps
+        seconds.append(advance_seconds(world, 1 / 60) / (world.steps - before))
     return 1e3 * statistics.median(seconds)
 
 

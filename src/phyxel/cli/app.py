@@ -300,17 +300,9 @@ def sample(
 
     with console.status("starting") as status:
         taken = take(
-            model,
-            nodes,
-            picture,
-            points=points,
-            units=units,
-            up=up,
-            opacity=opacity,
-            closing=closing,
-            device=device,
+            model, nodes, picture, points=points, units=units, up=up, opacity=opacity, closing=closing, device=device,
             report=lambda stage: status.update(escape(stage)),
-        )
+        )  # fmt: skip
     table = Table(show_header=False, box=None)
     for what, found in rows_of(taken):
         table.add_row(what, escape(found))

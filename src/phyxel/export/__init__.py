@@ -1,9 +1,8 @@
 """Files for others."""
 
-from phyxel.export.clouds import ply
+from phyxel.export.clouds import ply, vtk, vtk_series
 from phyxel.export.meshes import mesh
 from phyxel.export.splats import splats
 from phyxel.export.usd import join_usd, usd
-from phyxel.export.vtk import vtk, vtk_series
 
 __all__ = ["join_usd", "mesh", "ply", "splats", "usd", "vtk", "vtk_series"]

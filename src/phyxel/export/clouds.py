@@ -1,17 +1,21 @@
-"""Surfels as binary PLY: positions, normals, colours."""
+"""Surfels as files: binary PLY with positions, normals, colours; and VTK's XML PolyData for ParaView, a file for each
+frame and an index with the times."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.errors import PhyxelError
-from phyxel.files import whole_file
+from phyxel.export.follow import at_surfels
+from phyxel.files import check_suffix, whole_file
 from phyxel.world import Frame
 
 VERTEX = np.dtype(
@@ -23,6 +27,8 @@ PLY_TYPES = {
     "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint",
 }  # fmt: skip
 """By NumPy's kind and bytes."""
+HEADER = '<?xml version="1.0"?>\n<VTKFile type="{}" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n'
+TYPES = {"f4": "Float32", "f8": "Float64", "u1": "UInt8", "i4": "Int32"}
 
 
 def ply(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
@@ -67,3 +73,74 @@ def ply_header(elements: Sequence[tuple[str, int, Sequence[str]]]) -> bytes:
     for name, count, properties in elements:
         lines += [f"element {name} {count}", *properties]
     return ("\n".join([*lines, "end_header"]) + "\n").encode()
+
+
+def vtk(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
+    """Write the surfels of a frame's bodies, or of one body, as .vtp: vertices [m] with `normals`, `colors`, `velocity`
+    [m/s] and `body`, the number of the body in the frame. A frame says its time [s]."""
+    check_suffix(path, [".vtp"])
+    bodies = bodies_of(thing)
+    data = _Appended()
+    count = sum(len(body.surface) for body in bodies)
+
+    def of_all(columns: list[NDArray], kind: str) -> NDArray:
+        return np.concatenate(columns).astype(kind)
+
+    numbers = [np.full(len(body.surface), k) for k, body in enumerate(bodies)]
+    lines = ["<PolyData>"]
+    if isinstance(thing, Frame):
+        time = data.array("TimeValue", np.array([thing.time], "<f8"), "NumberOfTuples")
+        lines += ["<FieldData>", time, "</FieldData>"]
+    lines += [
+        f'<Piece NumberOfPoints="{count}" NumberOfVerts="{count}" NumberOfLines="0" NumberOfStrips="0" '
+        'NumberOfPolys="0">',
+        '<PointData Scalars="colors" Vectors="velocity" Normals="normals">',
+        data.array("normals", of_all([body.surface.normals for body in bodies], "<f4")),
+        data.array("colors", of_all([byte_colors(body.surface.colors) for body in bodies], "u1")),
+        data.array("velocity", of_all([at_surfels(body, body.velocities) for body in bodies], "<f4")),
+        data.array("body", of_all(numbers, "<i4")),
+        "</PointData>",
+        "<Points>",
+        data.array("Points", of_all([body.surface.positions for body in bodies], "<f4")),
+        "</Points>",
+        "<Verts>",
+        data.array("connectivity", np.arange(count, dtype="<i4")),
+        data.array("offsets", np.arange(1, count + 1, dtype="<i4")),
+        "</Verts>",
+        "</Piece>",
+        "</PolyData>",
+    ]
+    with whole_file(path) as file:
+        file.write((HEADER.format("PolyData") + "\n".join(lines) + '\n<AppendedData encoding="raw">\n_').encode())
+        for block in data.blocks:
+            file.write(block)
+        file.write(b"\n</AppendedData>\n</VTKFile>\n")
+
+
+class _Appended:
+    """Arrays that stand after the XML, each after its length in bytes."""
+
+    def __init__(self) -> None:
+        self.blocks: list[bytes] = []
+        self._offset = 0
+
+    def array(self, name: str, values: NDArray, count_as: str | None = None) -> str:
+        """Append an array (n,) or (n, k); the XML that names it."""
+        content = np.ascontiguousarray(values).tobytes()
+        self.blocks.append(np.array(len(content), "<u8").tobytes() + content)
+        offset, self._offset = self._offset, self._offset + 8 + len(content)
+        shape = f'{count_as}="{len(values)}" ' if count_as else ""
+        shape += f'NumberOfComponents="{values.shape[1]}" ' if values.ndim == 2 else ""
+        kind = TYPES[values.dtype.str[1:]]
+        return f'<DataArray type="{kind}" Name="{name}" {shape}format="appended" offset="{offset}"/>'
+
+
+def vtk_series(files: Mapping[float, str | os.PathLike[str]], path: str | os.PathLike[str]) -> None:
+    """Write a .pvd index of .vtp files, by their time [s]: one thing that moves, for ParaView."""
+    folder = Path(path).absolute().parent
+    lines = ["<Collection>"]
+    for time, file in files.items():
+        name = Path(os.path.relpath(Path(file).absolute(), folder)).as_posix()
+        lines.append(f'<DataSet timestep="{time:.9g}" part="0" file={quoteattr(name)}/>')
+    with whole_file(path) as out:
+        out.write((HEADER.format("Collection") + "\n".join([*lines, "</Collection>", "</VTKFile>", ""])).encode())

@@ -37,12 +37,8 @@ class BuiltInShape:
         """Gradient of the distance by central differences in double, (N, 3); error of order 1e-9."""
         x = np.asarray(positions, np.float64)
         step = 1e-5 * float(np.max(np.subtract(self.upper, self.lower)))
-        parts = []
-        for axis in range(3):
-            shift = np.zeros(3)
-            shift[axis] = step
-            parts.append((self.distance(x + shift) - self.distance(x - shift)) / (2 * step))
-        return np.stack(parts, axis=1)
+        rises = [self.distance(x + shift) - self.distance(x - shift) for shift in step * np.eye(3)]
+        return np.stack(rises, axis=1) / (2 * step)
 
 
 @dataclass(frozen=True)
@@ -140,13 +136,8 @@ class PointCloud:
 
     def _refuse_wrong_arrays(self) -> None:
         n = len(self.positions)
-        for what, array, width in (
-            ("positions", self.positions, 3),
-            ("normals", self.normals, 3),
-            ("faces", self.faces, 3),
-            ("quads", self.quads, 4),
-        ):
-            if array is None:
+        for what, width in (("positions", 3), ("normals", 3), ("faces", 3), ("quads", 4)):
+            if (array := getattr(self, what)) is None:
                 continue
             is_index = what in ("faces", "quads")
             if not np.issubdtype(array.dtype, np.integer if is_index else np.number):

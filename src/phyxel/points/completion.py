@@ -49,7 +49,6 @@ def _looks_inward(x: Floats, faces: Indices, areas: Floats) -> bool:
 
 
 def _turned_round(corners: Indices) -> Indices:
-    """Faces seen from the other side."""
     return np.ascontiguousarray(corners[:, ::-1])
 
 

@@ -150,14 +150,12 @@ def points_on(mesh: Mesh, fewest: int, name: str) -> PointCloud:
 
 
 def _with_points(cloud: PointCloud, points: int | None) -> PointCloud:
-    """The cloud with exactly so many points."""
     if points is None or points == len(cloud):
         return cloud
     return _thinned(cloud, points) if points < len(cloud) else _densified(cloud, points)
 
 
 def _thinned(cloud: PointCloud, points: int) -> PointCloud:
-    """An evenly spread part of the points."""
     return cloud.part(spread_subset(cloud.positions, points))
 
 

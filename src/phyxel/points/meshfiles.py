@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from phyxel.errors import LoadError
 from phyxel.points.cloud import Floats, Indices, PointCloud
 from phyxel.points.ply import CUT_OFF, Column, Ragged, file_bytes, is_number, numbers, positions_within, read_ply
-from phyxel.points.splats import COMPRESSED, STANDARD, Splats, has_splats, splats_of
+from phyxel.points.splats import COMPRESSED, STANDARD, has_splats, splats_of
 
 UNIT_TOLERANCE = 1e-2
 """how far from 1 the length of a normal may be in a text file, where few digits are written"""
@@ -41,7 +41,8 @@ def ply_cloud(path: Path) -> PointCloud:
     content = read_ply(path)
     vertex = content.get("vertex", {})
     if has_splats(vertex):
-        return _splat_cloud(splats_of(vertex, path.name), path.name)
+        splats = splats_of(vertex, path.name)  # all of them, opaque or not; their normals have either sign
+        return PointCloud(splats.positions, splats.normals, splats.colors, name=path.name, splats=splats)
     positions = _columns(vertex, "x y z")
     if positions is None:
         found = ", ".join(vertex) or "no vertex element"
@@ -51,21 +52,9 @@ def ply_cloud(path: Path) -> PointCloud:
     vertex_uv = _columns(vertex, "s t", "u v", "texture_u texture_v")
     if uv is None and vertex_uv is not None and faces is not None:
         uv, uv_faces = vertex_uv.astype(np.float32), faces
-    return PointCloud(
-        positions.astype(np.float64),
-        normals=_columns(vertex, "nx ny nz"),
-        colors=None if colors is None else unit_colors(colors, path.name),
-        faces=faces,
-        quads=quads,
-        uv=uv,
-        uv_faces=uv_faces,
-        name=path.name,
-    )
-
-
-def _splat_cloud(splats: Splats, name: str) -> PointCloud:
-    """All splats as points, opaque or not; their normals have either sign."""
-    return PointCloud(splats.positions, splats.normals, splats.colors, name=name, splats=splats)
+    x, normals = positions.astype(np.float64), _columns(vertex, "nx ny nz")
+    colors = None if colors is None else unit_colors(colors, path.name)
+    return PointCloud(x, normals, colors, faces, quads, uv, uv_faces, path.name)
 
 
 def _columns(element: dict[str, Column], *name_sets: str) -> NDArray | None:
@@ -144,17 +133,9 @@ def obj_cloud(path: Path) -> PointCloud:
     vertices = lines.table("v", 3)
     faces, uv_faces, normal_faces, quads = lines.faces()
     colors = unit_colors(vertices[:, 3:6], path.name) if vertices.shape[1] >= 6 else None
-    normals = lines.table("vn", 3)[:, :3]
-    return PointCloud(
-        vertices[:, :3],
-        normals=_obj_normals(normals, faces, normal_faces, len(vertices)),
-        colors=colors,
-        faces=faces,
-        quads=quads,
-        uv=None if uv_faces is None else lines.table("vt", 2)[:, :2].astype(np.float32),
-        uv_faces=uv_faces,
-        name=path.name,
-    )
+    normals = _obj_normals(lines.table("vn", 3)[:, :3], faces, normal_faces, len(vertices))
+    uv = None if uv_faces is None else lines.table("vt", 2)[:, :2].astype(np.float32)
+    return PointCloud(vertices[:, :3], normals, colors, faces, quads, uv, uv_faces, path.name)
 
 
 class _ObjLines:

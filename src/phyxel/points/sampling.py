@@ -55,13 +55,8 @@ def sample_shape(shape: BuiltInShape, points: int, seed: int = 1) -> PointCloud:
         for _ in range(SWEEPS_PER_SEARCH):
             x, normals = push_apart(shape, x, normals, neighbours, spacing)
     x = settle(shape, x, normals)
-    return PointCloud(
-        positions=x,
-        normals=unit(shape.gradient(x)).astype(np.float32),
-        colors=np.clip(shape.color(x), 0, 1).astype(np.float32),
-        name=shape.name,
-        shape=shape,
-    )
+    normals, colors = unit(shape.gradient(x)), np.clip(shape.color(x), 0, 1)
+    return PointCloud(x, normals.astype(np.float32), colors.astype(np.float32), name=shape.name, shape=shape)
 
 
 def draw_in_band(shape: BuiltInShape, count: int, rng: np.random.Generator) -> Floats:

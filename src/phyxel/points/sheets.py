@@ -108,14 +108,8 @@ def forehead(points: int) -> PointCloud:
     width, height = 2 * SKIN_HALF_WIDTH, SKIN_BELOW + SKIN_ABOVE
     columns = max(2, round((points * width / height) ** 0.5))
     rows = max(2, round(points / columns))
-    t, s = (
-        part.ravel()
-        for part in np.meshgrid(
-            np.linspace(-SKIN_BELOW, SKIN_ABOVE, rows),
-            np.linspace(-SKIN_HALF_WIDTH, SKIN_HALF_WIDTH, columns),
-            indexing="ij",
-        )
-    )
+    up, aside = np.linspace(-SKIN_BELOW, SKIN_ABOVE, rows), np.linspace(-SKIN_HALF_WIDTH, SKIN_HALF_WIDTH, columns)
+    t, s = (part.ravel() for part in np.meshgrid(up, aside, indexing="ij"))
     radius = BONE_RADIUS + skin_relief(s, t)
     around, up = s / BONE_RADIUS, t / BONE_RADIUS
     outward = np.stack([np.cos(up) * np.sin(around), np.sin(up), np.cos(up) * np.cos(around)], axis=1)
@@ -282,7 +276,6 @@ def _geodesic(parts: int) -> tuple[Floats, Indices]:
 def _made(
     name: str, x: Floats, colors: Floats, faces: Indices | None = None, quads: Indices | None = None
 ) -> PointCloud:
-    """A cloud with its normals."""
     colors = np.clip(colors, 0, 1).astype(np.float32)
     return completed(PointCloud(x, colors=colors, faces=faces, quads=quads, name=name).checked())
 

@@ -18,9 +18,9 @@ import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS
 from phyxel.render.camera import View, linear_from_srgb
+from phyxel.render.cast import LookArrays, has_two_sides, lies_under, row_of, speck
 from phyxel.render.shade import Studio, body_light
 from phyxel.render.shadow import GroundMap
-from phyxel.render.stuff import LookArrays, has_two_sides, lies_under, row_of, speck
 from phyxel.render.tiles import TileGrid, pixel_rect, tiles_touched
 
 wp.set_module_options(KERNEL_OPTIONS)

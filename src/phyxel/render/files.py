@@ -47,13 +47,8 @@ def encode(pngs: Sequence[Path], path: str | Path, fps: float, crf: int = 18) ->
     """
     if not pngs:
         raise PhyxelError(f"{path}: no frames to encode; render at least one picture first")
-    with whole_file(path) as file:
-        _write(pngs, file.name, fps, crf)
-
-
-def _write(pngs: Sequence[Path], path: str, fps: float, crf: int) -> None:
-    first = _even_picture(pngs[0])
-    with av.open(path, "w", format="mp4", options={"movflags": "+faststart"}) as container:
+    first, options = _even_picture(pngs[0]), {"movflags": "+faststart"}
+    with whole_file(path) as file, av.open(file.name, "w", format="mp4", options=options) as container:
         stream = container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1001))
         stream.height, stream.width = first.shape[:2]
         stream.pix_fmt = "yuv420p"

@@ -19,11 +19,11 @@ from phyxel.device import as_vectors
 from phyxel.render.camera import Camera
 from phyxel.render.files import encode, save_png
 from phyxel.render.shot import Shot
+from phyxel.rotation import Floats
 from phyxel.surface.motion import Motion
 from phyxel.surface.surfels import Surfels
 from phyxel.surface.walls import Walls
 
-Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 Report = Callable[[str, float], None]
 

@@ -11,8 +11,8 @@ import numpy as np
 import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS
+from phyxel.render.cast import LookArrays
 from phyxel.render.shadow import GroundMap, shadow_place
-from phyxel.render.stuff import LookArrays
 
 wp.set_module_options(KERNEL_OPTIONS)
 

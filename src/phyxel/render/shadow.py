@@ -15,8 +15,7 @@ import warp as wp
 
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.render.camera import linear_from_srgb
-from phyxel.render.cast import DrawnSurfels
-from phyxel.render.stuff import LookArrays, has_two_sides, row_of
+from phyxel.render.cast import DrawnSurfels, LookArrays, has_two_sides, row_of
 from phyxel.render.tiles import (
     SPLIT_FROM,
     TileGrid,

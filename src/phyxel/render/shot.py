@@ -5,26 +5,60 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.contact.colliders import Collider, Ground
+from phyxel.contact.mold import Mold
+from phyxel.contact.table import measured
+from phyxel.device import as_vectors
 from phyxel.material.look import LOOKS
 from phyxel.render.camera import Camera
-from phyxel.render.cast import Actor, Cast
-from phyxel.render.collider_discs import collider_discs
+from phyxel.render.cast import SHEET, UNDER, Actor, Cast
 from phyxel.render.splat import Renderer, averaged
-from phyxel.render.stuff import SHEET, UNDER
-from phyxel.surface.discs import Discs
+from phyxel.rotation import tangents
+from phyxel.surface.discs import Discs, Floats
 from phyxel.surface.surfels import Surfels
 from phyxel.world import World
 
-Floats = NDArray[np.floating]
-
+COLLIDER_COLOR = (0.60, 0.61, 0.63)
+"""Display color."""
+ALONG = 100
+"""Discs along the longest side."""
+LAYERS = 4
+"""Fewest layers of seeds across a thin side, so that both its faces get discs."""
 ROWS = {name: row for row, name in enumerate(LOOKS)}
 """Of the table of looks."""
+
+
+def collider_discs(collider: Collider, device: wp.Device) -> Discs:
+    """A collider's surfels in its own frame: seeds on a grid, those next to the surface moved onto it."""
+    lower, upper = collider.box
+    spacing = float((upper - lower).max()) / ALONG
+    seeds = _seeds(lower, upper, spacing)
+    distances, normals = measured(collider, seeds, device)
+    near = np.abs(distances) < 0.6 * spacing
+    points, normals = (seeds - distances[:, None] * normals)[near], normals[near]
+    if isinstance(collider, Mold):
+        shown = collider.shows(points)
+        points, normals = points[shown], normals[shown]
+    a, b = tangents(normals)
+    fields = (points, spacing * a, spacing * b, normals, np.broadcast_to(COLLIDER_COLOR, points.shape))
+    x, axis_a, axis_b, normal, color = (as_vectors(field, device) for field in fields)
+    return Discs(x, axis_a, axis_b, normal, color, np.zeros(3))
+
+
+def _seeds(lower: Floats, upper: Floats, spacing: float) -> Floats:
+    axes = []
+    for low, high in zip(lower, upper, strict=True):
+        steps = max(LAYERS, int(np.ceil((high - low) / spacing)))
+        width = (high - low) / steps
+        axes.append(low + width * (np.arange(-1, steps + 1) + 0.5))
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
 class Shot:
@@ -96,20 +130,10 @@ class Shot:
         supersample: int,
         unseen: Sequence[Actor] = (),
     ) -> NDArray[np.uint8]:
-        positions, axes_a, axes_b, colors, marks = self._cast.gathered([*actors, *unseen])
-        return self.renderer.render(
-            positions,
-            axes_a,
-            axes_b,
-            colors,
-            self.seen_from.scaled(supersample),
-            ground=ground,
-            background=self._background,
-            look=tuple(LOOKS.values()),
-            marks=marks,
-            size=size,
-            seen=sum(len(actor.position) for actor in actors),
-        )
+        x, a, b, colors, marks = self._cast.gathered([*actors, *unseen])
+        camera, seen = self.seen_from.scaled(supersample), sum(len(actor.position) for actor in actors)
+        how: dict[str, Any] = {"background": self._background, "look": tuple(LOOKS.values()), "marks": marks}
+        return self.renderer.render(x, a, b, colors, camera, ground=ground, size=size, seen=seen, **how)
 
     def _body(self, surface: Surfels, turn: Floats, row: int) -> Actor:
         place = turn @ (surface.origin - self.base)

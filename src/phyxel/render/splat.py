@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from phyxel.device import pick
 from phyxel.material.look import LOOKS, Look
-from phyxel.render.backdrop import NO_GROUND, Background
 from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera, make_view
-from phyxel.render.cast import Vectors, make_surfels
-from phyxel.render.compose import Canvas
+from phyxel.render.cast import Vectors, make_surfels, stuff_table
+from phyxel.render.cast import marks as whole_body
+from phyxel.render.compose import NO_GROUND, Background, Canvas
 from phyxel.render.shade import Light, light_direction, make_studio
 from phyxel.render.shadow import ShadowMap, bounds_of, place_map
-from phyxel.render.stuff import marks as whole_body
-from phyxel.render.stuff import stuff_table
 from phyxel.render.tiles import make_grid
 
 STUDIO_LIGHT, MATTE = Light(), LOOKS["matte"]
@@ -67,14 +65,15 @@ class Renderer:
 
         ground: height y of a ground plane [m] that takes shadows. background: "studio", a display color, or None for
         transparent. look: one for all, or a table of looks and `marks` (N,) that say which each surfel has
-        (`stuff.marks`), and whether it is part of a sheet. size: of a thing [m], by which shadows soften, light sinks
+        (`cast.marks`), and whether it is part of a sheet. size: of a thing [m], by which shadows soften, light sinks
         in and crevices are dim; if left out, that of all together. supersample: draw at so many times the size and
         average, for stills. seen: so many of the surfels are seen, the others only cast shadows.
         """
         looks = (look,) if isinstance(look, Look) else tuple(look)
         marks = whole_body(0, len(positions)) if marks is None else marks
         surfels = make_surfels(positions, axes_a, axes_b, colors, marks, self.device)
-        table = self._table_of(looks)
+        if looks != self._looks:
+            self._looks, self._table = looks, stuff_table(looks, self.device)
         camera = camera.scaled(supersample)
         layer, canvas = self._buffers_for(camera)
         low, high = bounds_of(surfels.positions, self.device)
@@ -83,11 +82,11 @@ class Renderer:
         place = place_map(low, high, level, light_direction(light), self._shadows.texels, size)
         cut = NO_GROUND if ground is None else level
         studio = make_studio(light, size, cut)
-        self._shadows.draw(surfels, table, place)
+        self._shadows.draw(surfels, self._table, place)
         if ground is not None:
             self._shadows.light_up(place)
         drawn = surfels if seen is None else type(surfels)(*(array[:seen] for array in surfels))
-        layer.draw(drawn, table, make_view(camera), studio, place, self._shadows, cut)
+        layer.draw(drawn, self._table, make_view(camera), studio, place, self._shadows, cut)
         canvas.compose(layer, camera, background, ground, place, self._shadows)
         picture = canvas.bytes()
         return picture if supersample == 1 else averaged(picture, supersample)
@@ -97,11 +96,6 @@ class Renderer:
         """The last picture's grid, and one over the depth [1/m] of the surface in its pixels, 0 for none."""
         assert self._buffers is not None
         return self._buffers[0].grid, self._buffers[0].front
-
-    def _table_of(self, looks: tuple[Look, ...]) -> wp.array:
-        if looks != self._looks:
-            self._looks, self._table = looks, stuff_table(looks, self.device)
-        return self._table
 
     def _buffers_for(self, camera: Camera) -> tuple[DiscLayer, Canvas]:
         size = (camera.width, camera.height)

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from phyxel.body.inside import Inside
 from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError
+from phyxel.region import Floats
 from phyxel.render.camera import Camera
 from phyxel.render.inside.insight import Insight
 from phyxel.render.inside.legend import ROOM, bar_scale
 from phyxel.render.shot import Shot, about_vertical
 from phyxel.world import World
-
-Floats = NDArray[np.floating]
 
 LARGE = 2.0
 """Reach of a collider over the size of the bodies, above which the camera need not see all of it."""

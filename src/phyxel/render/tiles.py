@@ -182,14 +182,11 @@ class TileLists:
         if count:
             wp.utils.array_scan(self._counts[:count], self._ends[:count], inclusive=True)
             pairs = int(self._ends[count - 1 : count].numpy()[0])
-            self._reserve(pairs)
+            # Room for the pairs and as much again, which the sort needs as scratch.
+            self._tiles, self.items = grown(self._tiles, 2 * pairs), grown(self.items, 2 * pairs)
             inputs = [rects, self._ends, self.tiles_x, self._tiles, self.items]
             launch(list_tiles, count, inputs, self.device, count > SPLIT_FROM)
         if pairs:
             wp.utils.radix_sort_pairs(self._tiles, self.items, pairs, end_bit=self.tile_count.bit_length())
         inputs = [self._tiles, pairs, self.tile_count, self.starts]
         launch(find_starts, pairs + 1, inputs, self.device, pairs > SPLIT_FROM)
-
-    def _reserve(self, pairs: int) -> None:
-        """Room for the pairs and as much again, which the sort needs as scratch."""
-        self._tiles, self.items = grown(self._tiles, 2 * pairs), grown(self.items, 2 * pairs)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from phyxel.region import Floats
 from phyxel.render.camera import Camera
 from phyxel.render.stage import Stage, backdrop_for, framed, visible_box
 from phyxel.scene.event_tables import CameraPart, OutputPart
 from phyxel.world import World
-
-Floats = NDArray[np.floating]
 
 
 def scene_camera(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> Camera:

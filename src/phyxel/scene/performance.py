@@ -6,9 +6,8 @@ from pathlib import Path
 
 from phyxel.body.holds import OpenPath
 from phyxel.scene.event_tables import EventPart
-from phyxel.scene.rehearsal import Stand
 from phyxel.scene.scene_file import SceneFile, blaming
-from phyxel.scene.things import Things
+from phyxel.scene.things import Stand, Things
 from phyxel.scene.verbs import TO_BODY, TO_WORLD, given, rehearse
 from phyxel.world import World
 

@@ -101,8 +101,9 @@ class Scene:
 
     def with_output(self, **changes: Any) -> Scene:
         """The same scene with other keys of [output]; None takes one away."""
-        output = {**self.content.output.model_dump(), **changes}
-        content = {**self.content.model_dump(exclude_none=True), "output": _without_none(output)}
+        output = self.content.output.model_dump() | changes
+        given = {key: value for key, value in output.items() if value is not None}
+        content = self.content.model_dump(exclude_none=True) | {"output": given}
         return Scene(validated(content, self._shown), self.name, self.folder, self.source, self._shown)
 
     def fingerprint(self) -> str:
@@ -130,10 +131,6 @@ class Scene:
         part = self.content.body[index].model_copy(update={"name": names[index]})
         alone = self.content.model_copy(update={"body": [part], "collider": [], "field": [], "event": []})
         return Scene(alone, self.name, self.folder, self.source, self._shown).world(device).bodies[0]
-
-
-def _without_none(table: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in table.items() if value is not None}
 
 
 def _with_file(part: BodyPart, file: Path, name: str) -> BodyPart:

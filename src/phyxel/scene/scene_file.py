@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, ValidationError
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.scene.body_tables import BodyPart
 from phyxel.scene.event_tables import KINDS, AnyFieldPart, CameraPart, EventPart, OutputPart
-from phyxel.scene.rehearsal import whole_of
 from phyxel.scene.tables import ColliderPart, Rate, Table, Triple
+from phyxel.scene.things import whole_of
 from phyxel.scene.verbs import TO_BODY, TO_WORLD, given
 
 
@@ -137,11 +137,7 @@ def _part_in(annotation: Any) -> Any:
     """The table type inside list[...] or ... | None."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return (
-        next(found for inner in annotation.__args__ if (found := _part_in(inner)) is not None)
-        if hasattr(annotation, "__args__")
-        else None
-    )
+    return next(filter(None, map(_part_in, getattr(annotation, "__args__", ()))), None)
 
 
 def _names(given: list[str | None], bases: list[str]) -> list[str]:

@@ -51,16 +51,13 @@ class SourcePart(Table):
             raise ValueError('give either shape = "bear" or file = "scan.ply"')
         return self
 
-    def _built_in(self) -> PointCloud:
-        known = [*SHAPES, *SURFACES]
-        if self.shape not in known:
-            raise SceneError(f'shape = "{self.shape}": no built-in shape{did_you_mean(str(self.shape), known)}')
-        return load(self.shape, points=self.points)
-
     def cloud(self, folder: Path) -> PointCloud:
         """The points; files are looked for beside the scene file."""
         if self.file is None:
-            return self._built_in()
+            shape, known = str(self.shape), [*SHAPES, *SURFACES]
+            if shape not in known:
+                raise SceneError(f'shape = "{shape}": no built-in shape{did_you_mean(shape, known)}')
+            return load(shape, points=self.points)
         path = folder / Path(self.file).expanduser()
         if not path.exists():
             raise SceneError(f'file = "{self.file}": no such file; looked for {path}')
@@ -108,7 +105,6 @@ class PlacedPart(Table):
 
     @property
     def _keyframes(self) -> list[Any] | None:
-        """What colliders take for a path."""
         if self.path is None:
             return None
         return [(key.at, key.to) if key.rotate is None else (key.at, key.to, key.rotate) for key in self.path]

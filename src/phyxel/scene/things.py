@@ -1,13 +1,19 @@
-"""What a scene that is being played has, by the names that the scene uses."""
+"""What a scene that is being played has, by the names that the scene uses, and how it stands at a time, as far as that
+decides which events can happen then."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from phyxel.body import Body
 from phyxel.body.holds import Handle
 from phyxel.body.skeleton import Skeleton
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.fields import ForceField
+from phyxel.material import Material
 from phyxel.scene.event_tables import AnyFieldPart, EventPart
 from phyxel.world import World
 
@@ -51,3 +57,65 @@ class Things:
         """Forget the handles of holds that have let go."""
         held = {handle.grip for body in self.world.bodies for handle in body.handles}
         self.handles = {key: handle for key, handle in self.handles.items() if handle.grip in held}
+
+
+class Subject(NamedTuple):
+    """The body that an event is to happen to."""
+
+    name: str
+    body: Body
+    """or, of a piece that is still to break off, the whole"""
+    known: bool
+    """whether its nodes will be there, and where they are now"""
+
+
+@dataclass
+class Stand:
+    """How things stand at a time of a things. The verbs of events change it as they would change the world."""
+
+    things: Things
+    materials: dict[str, Material]
+    """of each body"""
+    melted: set[str]
+    """bodies that are, or were once, molten"""
+    brittle: set[str]
+    """bodies that can fall apart"""
+    held: set[tuple[str, str]]
+    """names of body and hold"""
+    removable: set[str]
+    """colliders and fields"""
+
+    @staticmethod
+    def of(things: Things) -> Stand:
+        """How they stand now."""
+        bodies = things.world.bodies
+        return Stand(
+            things,
+            {body.name: body.material for body in bodies},
+            {body.name for body in bodies if body.has_melted or body.material.viscosity is not None},
+            {body.name for body in bodies if body.fracture is not None},
+            set(things.handles),
+            {*things.colliders, *things.fields},
+        )
+
+    def subject(self, event: EventPart) -> Subject:
+        """The body that an event is to happen to, or a `SceneError`."""
+        name, body = self.things.named(event)
+        return Subject(name, body or self.whole(name), body is not None and name not in self.melted)
+
+    def whole(self, name: str) -> Body:
+        """The body that a piece of this name would come of."""
+        bodies = {body.name: body for body in self.things.world.bodies}
+        whole = whole_of(name, bodies)
+        if whole is None:
+            raise SceneError(f'body = "{name}": no such body{did_you_mean(name, bodies)}')
+        if whole not in self.brittle:
+            raise SceneError(f'body = "{name}": {whole} never falls apart: it has no strength and is not cut before')
+        return bodies[whole]
+
+
+def whole_of(name: str, bodies: Iterable[str]) -> str | None:
+    """The one of some bodies of which a piece may have this name: bear-2, bear-3, ... come of bear."""
+    whole, dash, number = name.rpartition("-")
+    numbered = dash and number.isdecimal() and number == str(int(number)) and int(number) > 1
+    return whole if numbered and whole in bodies else None

@@ -14,9 +14,8 @@ from phyxel.movers.surroundings import refuse_overlap
 from phyxel.region import as_vector, select
 from phyxel.scene.body_tables import CutPart, HoldPart, MaterialPart
 from phyxel.scene.event_tables import AnyFieldPart, EventPart, MeltPart, SolidifyPart
-from phyxel.scene.rehearsal import Stand, Subject
 from phyxel.scene.tables import Triple
-from phyxel.scene.things import Things
+from phyxel.scene.things import Stand, Subject, Things
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,15 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.device import as_vectors
+from phyxel.region import Floats
 from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, MeasuredSurface, guided, laid_guide
 from phyxel.solid.mpu import Tree, build_tree, implicit_value
 from phyxel.solid.winding import Soup, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 SLIDES = 3
 """How often a foot point slides at most."""

@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.device import as_vectors
+from phyxel.region import Floats
 from phyxel.solid.winding import by_neighbourhood
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 FAR = wp.constant(3.5)
 """Distance from which the grid alone answers, in its cells: nearer, it would round the ridges of the distance."""

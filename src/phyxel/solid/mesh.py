@@ -13,13 +13,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.points.cloud import Mesh
+from phyxel.points.cloud import Floats, Mesh
 from phyxel.solid.distance_grid import FAR, FINEST, DistanceGrid, MeasuredSurface, guided, laid_guide
 from phyxel.solid.winding import Soup, winding_number
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
 Faces = NDArray[np.integer]
 
 ON_SURFACE = wp.constant(1.0e-6)

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import z_order
+from phyxel.region import Floats
 from phyxel.solid.patches import Patch, Points, b_spline, cell_value, fit_cells
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 BALL = 0.75
 """Radius of a cell's ball over the cell's diagonal."""
@@ -137,15 +136,8 @@ class _Fitter:
         patches, spare = (wp.zeros(3 * n, dtype=Patch, device=device) for _ in range(2))
         count, combined, held = (wp.zeros(n, dtype=int, device=device) for _ in range(3))
         worst = wp.zeros(n, dtype=float, device=device)
-        dev.launch(
-            fit_cells,
-            n,
-            [
-                self._points, as_vectors(centres, device), FEWEST_IN_BALL, radii, patches, spare, count, combined, held,
-                worst,
-            ],
-            device,
-        )  # fmt: skip
+        cells = [as_vectors(centres, device), FEWEST_IN_BALL, radii]
+        dev.launch(fit_cells, n, [self._points, *cells, patches, spare, count, combined, held, worst], device)
         misfit = worst.numpy() > self.tolerance
         split = misfit & (held.numpy() >= SPLITTABLE) & (level < self.depth)
         return _Level(level, keys, centres, radii.numpy(), patches.numpy(), count.numpy(), combined.numpy(), ~split)
@@ -162,23 +154,11 @@ def build_tree(positions: Floats, normals: Floats, tolerance: float, depth: int,
     """Fit a surface given by points with outward normals, in units of its size about the middle of its bounding box."""
     levels = _crowned(_Fitter(positions, normals, tolerance, depth, device).levels())
     reach = np.concatenate(_reaches(levels))
-    keys, centres, number, leaf, patch_count, combined = (
-        np.concatenate(parts)
-        for parts in zip(
-            *(
-                (
-                    level.keys,
-                    level.centres,
-                    np.full(len(level.keys), level.level),
-                    level.leaf,
-                    level.patch_count,
-                    level.combined,
-                )
-                for level in levels
-            ),
-            strict=True,
-        )
+    keys, centres, leaf, patch_count, combined = (
+        np.concatenate([getattr(level, name) for level in levels])
+        for name in ("keys", "centres", "leaf", "patch_count", "combined")
     )
+    number = np.repeat([level.level for level in levels], [len(level.keys) for level in levels])
     shift = (3 * (depth - number)).astype(np.uint64)
     begin, end = keys << shift, (keys + np.uint64(1)) << shift
     order = np.lexsort((number, begin))
@@ -204,10 +184,8 @@ def _crowned(levels: list[_Level]) -> list[_Level]:
         n, nothing = len(keys), np.zeros(len(keys), np.int32)
         bare = np.zeros(3 * n, below.patches.dtype)
         split = np.zeros(n, bool)
-        levels = [
-            _Level(below.level - 1, keys, below.centres[first], np.zeros(n), bare, nothing, nothing, split),
-            *levels,
-        ]
+        crown = _Level(below.level - 1, keys, below.centres[first], np.zeros(n), bare, nothing, nothing, split)
+        levels = [crown, *levels]
     return levels
 
 

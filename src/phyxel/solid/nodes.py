@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,12 +163,8 @@ def _with_clear(placed: Placed, more: Placed, gap: float, own_gap: float) -> Pla
         more = more[nearest(more.positions, placed.positions, 1)[0][:, 0] >= gap * more.sides]
     if len(more):
         more = more[_thinned(more.positions, own_gap * more.sides)]
-    return Placed(
-        placed.octants,
-        np.concatenate([placed.positions, more.positions]),
-        np.concatenate([placed.owner, more.owner]),
-        np.concatenate([placed.on_surface, more.on_surface]),
-    )
+    pairs: Any = ((placed.positions, more.positions), (placed.owner, more.owner), (placed.on_surface, more.on_surface))
+    return Placed(placed.octants, *(np.concatenate(pair) for pair in pairs))
 
 
 def _thinned(positions: Floats, gap: Floats) -> Mask:

@@ -8,7 +8,7 @@ of them nothing would be decided, so the tree has a lattice of roots in place of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Protocol
 
@@ -323,11 +323,7 @@ class OctantParts:
 
     def __getitem__(self, chosen: Mask | Integers) -> OctantParts:
         return OctantParts(
-            self.owner[chosen],
-            self.centres[chosen],
-            self.sides[chosen],
-            self.distance[chosen],
-            self.gradient[chosen],
+            self.owner[chosen], self.centres[chosen], self.sides[chosen], self.distance[chosen], self.gradient[chosen]
         )
 
 
@@ -379,13 +375,8 @@ def _parts(solid: SolidShape, tree: Octree) -> OctantParts:
     again = halves.doubtful
     whole, split = halves[~again], halves[again]
     quarters = _halved(solid, split.owner, split.centres, split.sides)
-    return OctantParts(
-        np.concatenate([whole.owner, quarters.owner]),
-        np.concatenate([whole.centres, quarters.centres]),
-        np.concatenate([whole.sides, quarters.sides]),
-        np.concatenate([whole.distance, quarters.distance]),
-        np.concatenate([whole.gradient, quarters.gradient]),
-    )
+    pairs = ((getattr(whole, field.name), getattr(quarters, field.name)) for field in fields(OctantParts))
+    return OctantParts(*(np.concatenate(pair) for pair in pairs))
 
 
 def _halved(solid: SolidShape, owner: Integers, centres: Floats, sides: Floats) -> OctantParts:

@@ -7,6 +7,7 @@ fastened to the rim like a soap film that bulges a little. Points are laid on th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from phyxel.points.normals import Neighbourhoods
+from phyxel.region import Floats
 from phyxel.rotation import tangents
 from phyxel.solid.winding import Soup
-
-Floats = NDArray[np.floating]
 
 LOPSIDED = 0.3
 """How far the middle of a point's neighbours lies from it, over their reach, on the rim of an opening (0.42 there)."""
@@ -48,8 +48,7 @@ class Closing:
         return len(self.positions)
 
 
-@dataclass(frozen=True)
-class _Front:
+class _Front(NamedTuple):
     """Places to look for the skin at."""
 
     positions: Floats
@@ -58,15 +57,11 @@ class _Front:
     spacing: Floats
 
     def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> _Front:
-        return _Front(self.positions[which], self.normals[which], self.spacing[which])
+        return _Front(*(part[which] for part in self))
 
     @staticmethod
     def joined(fronts: list[_Front]) -> _Front:
-        return _Front(
-            np.concatenate([front.positions for front in fronts]),
-            np.concatenate([front.normals for front in fronts]),
-            np.concatenate([front.spacing for front in fronts]),
-        )
+        return _Front(*(np.concatenate(parts) for parts in zip(*fronts, strict=True)))
 
 
 def close_openings(positions: Floats, normals: Floats, areas: Floats, near: Neighbourhoods, soup: Soup) -> Closing:

@@ -18,14 +18,14 @@ from phyxel.mls.shape_functions import Basis, ShapeFunctions
 from phyxel.points.cloud import BuiltInShape, Mesh, PointCloud
 from phyxel.points.completion import with_unit_normals
 from phyxel.points.load import points_on
+from phyxel.points.sampling import unit
 from phyxel.solid.closest import FittedSurface
 from phyxel.solid.mesh import MeshSurface, open_edges, welded
 from phyxel.solid.mpu import DEEPEST
 from phyxel.solid.nodes import Nodes, sample_nodes
-from phyxel.solid.octree import Region
+from phyxel.solid.octree import Floats, Region
 from phyxel.solid.scan import IF_A_SHEET, Findings, Scan, read_scan
 
-Floats = NDArray[np.float64]
 Numbers = NDArray[np.floating]
 
 TOLERANCE = 3e-4
@@ -239,7 +239,7 @@ class ShapeSurface:
 
     def direction(self, points: Numbers) -> Numbers:
         """Unit directions in which the distance grows (N, 3)."""
-        return _unit(self._shape.gradient(points))
+        return unit(self._shape.gradient(points))
 
     def closest(self, points: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Nearest points (N, 3), directions there (N, 3), signed distances of the given points (N,)."""
@@ -248,7 +248,7 @@ class ShapeSurface:
             slope = self._shape.gradient(y)
             steep = np.maximum((slope * slope).sum(axis=1), 0.25)
             y -= (self._shape.distance(y) / steep)[:, None] * slope
-        return y, _unit(self._shape.gradient(y)), self._shape.distance(points)
+        return y, unit(self._shape.gradient(y)), self._shape.distance(points)
 
 
 def stays_inside(
@@ -301,10 +301,6 @@ def volume_of(distance: Callable[[Floats], Floats], lower: Floats, upper: Floats
     parts = (centres[cut][:, None] + offsets).reshape(-1, 3)
     share = np.clip(0.5 - distance(parts) * CELL_PARTS / np.cbrt(cell.prod()), 0.0, 1.0)
     return float(cell.prod() * (((depth < 0) & ~cut).sum() + share.sum() / CELL_PARTS**3))
-
-
-def _unit(vectors: Numbers) -> Numbers:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 def _is_closed(mesh: Mesh) -> bool:

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.device import as_vectors
+from phyxel.region import Floats
 from phyxel.rotation import tangents
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 
 @wp.func_native("return mesh_query_winding_number(mesh, x, 2.0f);")
@@ -46,11 +45,8 @@ class Soup:
 
     def __init__(self, corners: Floats, faces: NDArray[np.integer], device: wp.Device) -> None:
         self._device = device
-        self.mesh = wp.Mesh(
-            points=as_vectors(corners, device),
-            indices=wp.array(faces.reshape(-1).astype(np.int32), dtype=wp.int32, device=device),
-            support_winding_number=True,
-        )
+        indices = wp.array(faces.reshape(-1).astype(np.int32), dtype=wp.int32, device=device)
+        self.mesh = wp.Mesh(as_vectors(corners, device), indices, support_winding_number=True)
 
     @staticmethod
     def of_points(positions: Floats, normals: Floats, areas: Floats, device: wp.Device) -> Soup:

@@ -33,11 +33,23 @@ from phyxel.state import unprefixed
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import OVERLAP, Discs, DiscShape
 from phyxel.surface.implicit_skin import LOST, WET, ImplicitSkin
-from phyxel.surface.relief import NEARS, cast, closest_wall
-from phyxel.surface.resample import Crowd, beside, parents, pushed, too_many
-from phyxel.surface.table import CONTACT, DETAIL, SKIN, SurfelTable, dressed, laid, longest_axis, unit_vectors
+from phyxel.surface.resample import (
+    CONTACT,
+    DETAIL,
+    SKIN,
+    Crowd,
+    SurfelTable,
+    beside,
+    dressed,
+    laid,
+    longest_axis,
+    parents,
+    pushed,
+    too_many,
+    unit_vectors,
+)
 from phyxel.surface.truth import HEARD, Truth
-from phyxel.surface.walls import Walls, keep_out
+from phyxel.surface.walls import NEARS, Walls, cast, closest_wall, keep_out
 
 Floats = NDArray[np.float32]
 

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.mls.carry import Carriers
-from phyxel.surface.discs import Discs, DiscShape
+from phyxel.surface.discs import Discs, DiscShape, Floats
 from phyxel.surface.motion import Motion
 from phyxel.surface.walls import FAR, clearance_at, kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 WORTH_SPLITTING = 3000
 """Nodes whose motion takes longer to describe than it takes to wake a second thread."""
@@ -134,10 +132,7 @@ class Carried(Discs):
         self._carriers = carriers.nodes.shape[1]
         self._nodes = wp.array(carriers.nodes.reshape(-1), dtype=wp.int32, device=device)
         self._shares = wp.array(carriers.shares.reshape(-1), dtype=float, device=device)
-        self._points, self._axis_a, self._axis_b = (
-            wp.array(np.asarray(field, np.float32), dtype=wp.vec3, device=device)
-            for field in (shape.points, shape.axis_a, shape.axis_b)
-        )
+        self._points, self._axis_a, self._axis_b = (dev.as_vectors(field, device) for field in shape[:3])
         self._motion = wp.empty(0, dtype=wp.mat44, device=device)
         """what each node does to the points around it"""
 
@@ -190,20 +185,9 @@ class Carried(Discs):
         count, walls = end_node - first_node, [motion.walls.table, motion.walls.body]
         if len(self._motion) != count:
             self._motion = wp.empty(count, dtype=wp.mat44, device=self._device)
-        dev.launch(
-            describe_motion,
-            count,
-            [first_node, motion.X, motion.u, motion.gradient, *walls, self._motion],
-            self._device,
-            split=count > WORTH_SPLITTING,
-        )
-        dev.launch(
-            follow_nodes,
-            len(self),
-            [
-                self._carriers, self._nodes, self._shares, self._points, self._axis_a, self._axis_b, self._motion,
-                *walls, motion.unit, self.position, self.axis_a, self.axis_b, self.normal,
-            ],
-            self._device,
-            split=len(self) > MANY,
-        )  # fmt: skip
+        inputs = [first_node, motion.X, motion.u, motion.gradient, *walls, self._motion]
+        dev.launch(describe_motion, count, inputs, self._device, split=count > WORTH_SPLITTING)
+        shape = [self._carriers, self._nodes, self._shares, self._points, self._axis_a, self._axis_b]
+        placed = [self.position, self.axis_a, self.axis_b, self.normal]
+        inputs = [*shape, self._motion, *walls, motion.unit, *placed]
+        dev.launch(follow_nodes, len(self), inputs, self._device, split=len(self) > MANY)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from phyxel.mls.neighbours import nearest
 from phyxel.points.normals import areas_of
+from phyxel.rotation import Floats
 from phyxel.state import State
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

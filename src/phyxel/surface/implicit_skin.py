@@ -23,13 +23,10 @@ from phyxel import device as dev
 from phyxel.contact.table import table_type
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import grid_for
-from phyxel.surface.discs import Discs
-from phyxel.surface.relief import NEARS, wall_at
-from phyxel.surface.walls import Walls
+from phyxel.surface.discs import Discs, Floats
+from phyxel.surface.walls import NEARS, Walls, wall_at
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 BLOBBINESS = -0.7
 """B: nearer to zero is smoother. Here the skin over a flat layer of phyxels waves by 3 % of their spacing."""

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.errors import PhyxelError
+from phyxel.rotation import Floats
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Field = Callable[[Floats], NDArray[np.floating]]
 

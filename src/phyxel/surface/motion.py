@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
+from phyxel.rotation import Floats
 from phyxel.surface.implicit_skin import ImplicitSkin
 from phyxel.surface.walls import Walls
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

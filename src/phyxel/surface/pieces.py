@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.cache import Once, anew
 from phyxel.mls.neighbours import nearest
-from phyxel.surface.discs import Discs, Rest
+from phyxel.surface.discs import Discs, Floats, Rest
 from phyxel.surface.walls import kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 LONGEST = wp.constant(2.0)
 """Half axis over the radius at birth above which a surfel is shown in pieces."""

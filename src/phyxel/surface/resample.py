@@ -1,9 +1,10 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Surfels put where there are too few, taken away where there are too many, and spread evenly (M04 §5.2.4,
-physics 8.7)."""
+"""Surfels as rows of a table on the host: put where there are too few, taken away where there are too many, and spread
+evenly (M04 §5.2.4, physics 8.7)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,18 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import grid_for
+from phyxel.region import Floats
 from phyxel.rotation import tangents
+from phyxel.surface.discs import OVERLAP, DiscShape
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
+Singles = NDArray[np.float32]
 
+DETAIL, SKIN, CONTACT = 0, 1, 2
+"""L_D, L_I and L_C: what a surfel lies on."""
+LOOSE = 1.25
+"""How much farther apart surfels may be than they should: √(13/8), where 8 are around one in place of 13."""
 AROUND = 2.0
 """Radius in which a surfel's neighbours are counted, over the spacing it should have."""
 FEWEST, EVENLY, MOST = 8, 13, 24
@@ -27,6 +34,92 @@ AT_ONCE = 3
 """Most new surfels by one in a round."""
 PUSH = 0.25
 """Way that repulsion moves a surfel, over its spacing, if all its neighbours are on one side."""
+
+
+@dataclass(frozen=True)
+class SurfelTable:
+    """Surfels that are shown, in node spacings, each array of m rows."""
+
+    points: Singles
+    normals: Singles
+    axis_a: Singles
+    axis_b: Singles
+    colors: Singles
+    spacing: Singles
+    """how far apart they should be, shape (m,)"""
+    source: NDArray[np.int32]
+    """the zombie it is, −1 for a new one, shape (m,)"""
+    layer: NDArray[np.int32]
+    """DETAIL, SKIN or CONTACT: where it is kept, shape (m,)"""
+    row: NDArray[np.int32]
+    """which of those shown until now it is, −1 for none, shape (m,)"""
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @staticmethod
+    def of(shape: DiscShape, spacing: Singles, source: NDArray[np.int32], layer: NDArray[np.int32]) -> SurfelTable:
+        """Shape as they are carried."""
+        points, axis_a, axis_b, colors = (np.asarray(values, np.float32) for values in shape)
+        itself = np.arange(len(points), dtype=np.int32)
+        return SurfelTable(
+            points, unit_vectors(np.cross(axis_a, axis_b)), axis_a, axis_b, colors, spacing, source, layer, itself
+        )
+
+    @property
+    def shape(self) -> DiscShape:
+        return DiscShape(self.points, self.axis_a, self.axis_b, self.colors)
+
+    def part(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> SurfelTable:
+        """Some of them."""
+        return SurfelTable(*(getattr(self, field.name)[kept] for field in fields(self)))
+
+    def but(self, some: NDArray[np.integer], **values: NDArray[Any]) -> SurfelTable:
+        """With other values for some of them."""
+        changed = {name: getattr(self, name).copy() for name in values}
+        for name, array in changed.items():
+            array[some] = values[name]
+        return replace(self, **changed)
+
+    def joined(self, more: SurfelTable) -> SurfelTable:
+        """These, then others."""
+        pairs = ((getattr(self, field.name), getattr(more, field.name)) for field in fields(self))
+        return SurfelTable(*(np.concatenate(pair) for pair in pairs))
+
+
+def dressed(sheet: SurfelTable) -> SurfelTable:
+    """New surfels with discs that cover their surroundings."""
+    new = np.flatnonzero(sheet.source < 0)
+    radius = (OVERLAP * LOOSE * sheet.spacing[new])[:, None]
+    a, b = tangents(sheet.normals[new])
+    axis_a, axis_b = sheet.axis_a.copy(), sheet.axis_b.copy()
+    axis_a[new], axis_b[new] = radius * a, radius * b
+    return replace(sheet, axis_a=axis_a, axis_b=axis_b)
+
+
+def laid(sheet: SurfelTable, which: NDArray[np.integer]) -> SurfelTable:
+    """Shape of some surfels, (k,), laid flat to their normals."""
+    n = sheet.normals[which]
+    axes = []
+    for axis in (sheet.axis_a, sheet.axis_b):
+        turned = axis.copy()
+        turned[which] -= np.einsum("ma,ma->m", axis[which], n)[:, None] * n
+        axes.append(turned)
+    return replace(sheet, axis_a=axes[0], axis_b=axes[1])
+
+
+def longest_axis(sheet: DiscShape | SurfelTable) -> Singles:
+    """Longest half axis of each disc: the larger singular value of [a b], shape (m,)."""
+    aa, bb, ab = (
+        np.einsum("ma,ma->m", x, y)
+        for x, y in ((sheet.axis_a, sheet.axis_a), (sheet.axis_b, sheet.axis_b), (sheet.axis_a, sheet.axis_b))
+    )
+    return np.sqrt(0.5 * (aa + bb) + np.sqrt(0.25 * (aa - bb) ** 2 + ab * ab)).astype(np.float32)
+
+
+def unit_vectors(vectors: Floats) -> Singles:
+    """Vectors (m, 3) of length one."""
+    return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype(np.float32)
 
 
 @wp.kernel
@@ -88,7 +181,7 @@ class Crowd:
 
     def around(
         self, points: Floats, normals: Floats, spacing: Floats, some: NDArray[np.integer] | None = None
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    ) -> tuple[NDArray[np.int32], Singles]:
         """Neighbours of each surfel, or of some (k,), and the way (k, 3) along the surface that leads away from them,
         in its spacings; `spacing` (m,) is how far apart they should be."""
         device = self._device
@@ -132,7 +225,7 @@ def parents(count: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(count)), np.clip(FEWEST - count, 0, AT_ONCE))
 
 
-def beside(points: Floats, normals: Floats, spacing: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
+def beside(points: Floats, normals: Floats, spacing: Floats, rng: np.random.Generator) -> Singles:
     """A place in the tangent plane of each of (m, 3) surfels, one spacing away."""
     a, b = tangents(normals)
     angle = rng.uniform(0, 2 * np.pi, len(points))
@@ -140,7 +233,7 @@ def beside(points: Floats, normals: Floats, spacing: Floats, rng: np.random.Gene
     return (points + spacing[:, None] * way).astype(np.float32)
 
 
-def pushed(points: Floats, push: Floats, spacing: Floats) -> NDArray[np.float32]:
+def pushed(points: Floats, push: Floats, spacing: Floats) -> Singles:
     """Surfels a little farther from those around them."""
     length = np.linalg.norm(push, axis=1, keepdims=True)
     return (points + PUSH * spacing[:, None] * push / np.maximum(length, 1.0)).astype(np.float32)

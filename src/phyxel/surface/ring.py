@@ -26,9 +26,8 @@ from scipy.sparse import csr_array
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_values import ShapeValues
 from phyxel.rotation import tangents
-from phyxel.surface.discs import disc_radii
+from phyxel.surface.discs import Floats, disc_radii
 
-Floats = NDArray[np.floating]
 Indices = NDArray[np.integer]
 
 AROUND = 8

@@ -16,15 +16,13 @@ from phyxel.mls.visibility import Sees
 from phyxel.state import unprefixed
 from phyxel.surface.blended import Blended
 from phyxel.surface.carried import Carried
-from phyxel.surface.discs import Discs, DiscShape, Rest
+from phyxel.surface.discs import Discs, DiscShape, Floats, Rest
 from phyxel.surface.implicit_skin import ImplicitSkin
 from phyxel.surface.motion import Motion
 from phyxel.surface.parted import Parted
 from phyxel.surface.pieces import Pieces
-from phyxel.surface.table import longest_axis, unit_vectors
+from phyxel.surface.resample import longest_axis, unit_vectors
 from phyxel.surface.woven import Woven
-
-Floats = NDArray[np.floating]
 
 
 class Surfels:
@@ -45,9 +43,7 @@ class Surfels:
         surfels and nodes, whatever their colours."""
         self._carried: Any = (
             Carried(
-                DiscShape.at_birth(rest),
-                once("carriers", lambda: Carriers.found(rest.positions, nodes, sees)),
-                device,
+                DiscShape.at_birth(rest), once("carriers", lambda: Carriers.found(rest.positions, nodes, sees)), device
             )
             if values is None
             else Woven(DiscShape.at_birth(rest), nodes, values, device, once)

@@ -17,12 +17,11 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from phyxel.errors import PhyxelError
 from phyxel.mls.neighbours import mean_spacing, nearest
-from phyxel.points.cloud import BuiltInShape, PointCloud
+from phyxel.points.cloud import BuiltInShape, Floats, PointCloud
 from phyxel.points.sampling import SAME_FACE, project, settle, unit
 from phyxel.surface.hull import summed
 from phyxel.surface.isosurface import isosurface
 
-Floats = NDArray[np.floating]
 Indices = NDArray[np.int64]
 
 FINENESS = 0.6

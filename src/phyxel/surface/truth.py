@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import grid_for
+from phyxel.region import Floats
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 HEARD = 2.5
 """How far around a surfel zombies are heard, over its spacing."""

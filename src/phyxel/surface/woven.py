@@ -23,13 +23,11 @@ from phyxel.contact.table import table_type
 from phyxel.device import as_vectors
 from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.mls.shape_values import ShapeValues
-from phyxel.surface.discs import Discs, DiscShape
+from phyxel.surface.discs import Discs, DiscShape, Floats
 from phyxel.surface.motion import Motion
 from phyxel.surface.walls import FAR, Walls, clearance_at, kept_out
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 ABREAST = wp.constant(4)
 """Surfels that a CPU thread moves at once."""

@@ -147,7 +147,7 @@ class Gravity(Command):
 
 
 class Show(Command):
-    """What is seen of the bodies, in the words of `Sight.show`."""
+    """What is seen of the bodies, in the words of `Snapshots.show`."""
 
     do: Literal["show"]
     field: Name | None = None

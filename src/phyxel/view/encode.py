@@ -14,15 +14,12 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.render.tiles import SPLIT_FROM, grown
-from phyxel.surface.discs import Discs
+from phyxel.surface.discs import Discs, Floats
 
 wp.set_module_options(KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 FULL = wp.constant(65535.0)
 """Steps along a side of the box, and on the legend."""
@@ -229,12 +226,8 @@ class Encoded:
 
     def about(self) -> dict[str, Any]:
         """For pages."""
-        return {
-            "count": len(self.records) // 16,
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "finest": self.finest,
-        }
+        box = {"lower": self.lower.tolist(), "upper": self.upper.tolist()}
+        return {"count": len(self.records) // 16, **box, "finest": self.finest}
 
 
 class Encoder:
@@ -278,11 +271,8 @@ class Encoder:
         bounds = [self._lower, self._upper, self._longest]
         launch(bound_surfels, CHUNKS, [discs.position, discs.axis_a, discs.axis_b, *bounds], self._device, split)
         lower, upper, longest = (array.numpy() for array in bounds)
-        return (
-            lower.min(axis=0).astype(np.float64),
-            upper.max(axis=0).astype(np.float64),
-            max(float(longest.max()), 1e-30),
-        )
+        lower, upper = lower.min(axis=0).astype(np.float64), upper.max(axis=0).astype(np.float64)
+        return lower, upper, max(float(longest.max()), 1e-30)
 
     def _read(self, count: int) -> bytes:
         if self._device.is_cuda:

@@ -164,7 +164,6 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 
 def _written(value: Any) -> str:
-    """A value as TOML."""
     if isinstance(value, Mapping):
         return f"{{ {', '.join(_lines(value))} }}" if value else "{}"
     if isinstance(value, list | tuple):

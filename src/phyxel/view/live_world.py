@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,6 +33,16 @@ PLAIN: dict[str, Any] = {"field": None, "mode": "surface", "plane": None, "surfa
 """What is shown of bodies at first, in the words of `Snapshots.show`."""
 SMOOTHING = 0.1
 """Share of the newest in the milliseconds that are told."""
+BY_HAND: dict[str, Callable[[Hands, int, Any], None]] = {
+    "pull": Hands.pull,
+    "let_go": lambda hands, page, asked: hands.let_go(page, asked.pin),
+    "pin": lambda hands, page, asked: hands.pin(asked),
+    "unpin": lambda hands, page, asked: hands.unpin(),
+    "push": Hands.push,
+    "stop_push": lambda hands, page, asked: hands.stop_push(page),
+    "drop": lambda hands, page, asked: hands.drop(asked.body),
+}
+"""Commands that only hands hear of."""
 
 
 class Audience(Protocol):
@@ -175,7 +185,6 @@ class LiveWorld:
         self._hub.tell({"kind": "notice", "level": level, "text": text}, page)
 
     def _tell_scene(self, page: int | None = None) -> None:
-        """All about the scene, to one page or all."""
         play = self.play
         if play is None:
             return
@@ -203,18 +212,10 @@ class LiveWorld:
         parts = [body.diagnostics() for body in world.bodies]
         sums = {name: sum(part[name] for part in parts) for name in ("kinetic", "elastic", "potential", "volume")}
         sums["volume"] = sums["volume"] / play.volume if play.volume else 1.0
-        self._hub.tell(
-            {
-                "kind": "numbers",
-                "time": world.time,
-                "pace": self.pace.pace,
-                "updates": self.pace.updates,
-                "milliseconds": {**self._took, "sending": self._hub.sending},
-                "surfels": sum(len(body.surfels) for body in world.bodies),
-                "pages": len(self._hub.pages),
-                **sums,
-            }
-        )
+        told = {"kind": "numbers", "time": world.time, "pace": self.pace.pace, "updates": self.pace.updates}
+        told |= {"milliseconds": {**self._took, "sending": self._hub.sending}}
+        told |= {"surfels": sum(len(body.surfels) for body in world.bodies), "pages": len(self._hub.pages)}
+        self._hub.tell(told | sums)
 
     # What pages ask for
 
@@ -223,7 +224,10 @@ class LiveWorld:
         name = asked if isinstance(asked, str) else asked.do
         self._watched = True
         try:
-            getattr(self, f"_do_{name}", self._refuse)(page, asked)
+            if name in BY_HAND:
+                BY_HAND[name](self._playing.hands, page, asked)
+            else:
+                getattr(self, f"_do_{name}", self._refuse)(page, asked)
         except PhyxelError as error:
             self.notice(str(error), page)
         except Exception as error:
@@ -260,30 +264,9 @@ class LiveWorld:
     def _do_grab(self, page: int, asked: do.Grab) -> None:
         self._hub.tell(self._playing.hands.grab(page, asked), page)
 
-    def _do_pull(self, page: int, asked: do.Pull) -> None:
-        self._playing.hands.pull(page, asked)
-
-    def _do_let_go(self, page: int, asked: do.LetGo) -> None:
-        self._playing.hands.let_go(page, asked.pin)
-
-    def _do_pin(self, page: int, asked: do.Pin) -> None:
-        self._playing.hands.pin(asked)
-
-    def _do_unpin(self, page: int, asked: do.Plain) -> None:
-        self._playing.hands.unpin()
-
-    def _do_push(self, page: int, asked: do.PushAway) -> None:
-        self._playing.hands.push(page, asked)
-
-    def _do_stop_push(self, page: int, asked: do.Plain) -> None:
-        self._playing.hands.stop_push(page)
-
     def _do_cut(self, page: int, asked: do.Cut) -> None:
         self._playing.hands.cut(asked)
         self._tell_scene()
-
-    def _do_drop(self, page: int, asked: do.Drop) -> None:
-        self._playing.hands.drop(asked.body)
 
     # Time
 

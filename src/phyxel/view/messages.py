@@ -25,7 +25,6 @@ DIGITS = 10
 """Of the largest offset."""
 LENGTH = struct.Struct("<I")
 """Of the head of a message [bytes]."""
-Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def _part(part: dict[str, Any], message: bytes, kept: dict[str, bytes]) -> Drawn
     return DrawnThing(part["name"], part["kind"], part["about"], blobs)
 
 
-def _cut(message: bytes, place: Place) -> bytes:
+def _cut(message: bytes, place: tuple[int, int]) -> bytes:
     offset, length = place
     if not (offset >= 0 and length >= 0 and offset + length <= len(message)):
         raise ValueError(f"a blob reaches from {offset} to {offset + length}")

@@ -13,8 +13,7 @@ from importlib import resources
 from typing import Any
 
 from phyxel.errors import PhyxelError
-from phyxel.view.hub import json_text
-from phyxel.view.recorder import Shown
+from phyxel.view.hub import Shown, json_text
 
 PAGE = "phyxel/"
 """what names of the page's modules begin with"""

@@ -280,7 +280,6 @@ class Server:
         await connection.close(1008, "too many messages that make no sense")
 
     def _hear(self, page: Page, message: str | bytes) -> None:
-        """Do what a page asks for."""
         if isinstance(message, bytes):
             raise PhyxelError("a command is text, not bytes")
         command = parse(message)

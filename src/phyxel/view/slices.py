@@ -1,9 +1,10 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
-"""Bodies cut open: half of the surfels, and the cut itself as a mesh. Both are made once for a plane of the reference
-shape and then only follow the body."""
+"""Fields shown on a body, live: on its surface, and where it is cut open. Half of the surfels and the cut itself, a
+mesh, are made once for a plane of the reference shape and then only follow the body."""
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,26 +13,107 @@ from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.body.inside import Plane
+from phyxel.body.probes import CarriedProbe, Probe
 from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
-from phyxel.render.inside.lattice import reference_box
+from phyxel.render.inside.lattice import Floats, reference_box, shape_of
+from phyxel.render.inside.legend import Legend
 from phyxel.render.inside.panes import Pane, PaneCut
 from phyxel.render.tiles import SPLIT_FROM
 from phyxel.rotation import tangents
 from phyxel.surface.blended import BURIED
+from phyxel.surface.carried import Carried
 from phyxel.surface.clipping import Ellipses, within
 from phyxel.surface.discs import Discs
-from phyxel.view.values import at_rest, carried_discs
 
 wp.set_module_options(KERNEL_OPTIONS)
 
-Floats = NDArray[np.floating]
 Indices = NDArray[np.integer]
 
+QUICK = 0.010
+"""Time in which a field should be known [s]: one that takes n times as long is found anew in every n-th update."""
+SHADES = 64
+"""Colours of a legend."""
 CELLS = 72
 """Along the longer side of a slice."""
 
 coefficients = wp.types.vector(6, wp.float32)
+
+
+def legend_about(legend: Legend) -> dict[str, Any]:
+    """A scale of colours as pages are told of it."""
+    colors = legend.colors(np.linspace(legend.low, legend.high, SHADES))
+    ticks = [[float(value), text] for value, text in zip(legend.ticks, legend.labels[1], strict=True)]
+    about = {"title": legend.quantity.title, "unit": legend.unit[0], "low": legend.low, "high": legend.high}
+    return about | {"colors": np.rint(255 * colors).astype(int).tolist(), "ticks": ticks}
+
+
+def at_rest(body: Body, discs: Any) -> NDArray[np.float64]:
+    """Where surfels that are carried are in the reference shape [m], shape (m, 3)."""
+    return body.centre + body.unit * np.asarray(discs.shape.points, np.float64)
+
+
+def carried_discs(body: Body) -> Any:
+    """The surfels that are shown, before some are left out, split or merged."""
+    surface = body.surface
+    return surface.carried if surface.blend is None else surface.blend.shown
+
+
+class Gauge:
+    """A quantity where a body is seen."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self._probes: dict[str, tuple[object, Probe]] = {}
+        self._known: dict[str, tuple[object, Floats]] = {}
+        self._rests = 0
+        """updates until it is found anew"""
+
+    def values(self, quantity: Quantity, kind: str) -> Floats:
+        """At the surfels, vertices or nodes that are shown as `kind`, (m,)."""
+        if kind == "nodes":
+            return self._found(quantity, kind, (shape_of(self.body),), self._at_nodes)
+        discs = carried_discs(self.body)
+        of = (shape_of(self.body), discs)
+        if kind == "mesh" and self.body.cloud.faces is None:
+            return self._found(quantity, "vertices", of, self._at_vertices)
+        values = self._found(quantity, "surfels", of, lambda: self._at_discs(discs))
+        return values if kind == "mesh" else values[self._shown()]
+
+    def _shown(self) -> NDArray[np.integer]:
+        """Which of those that are carried each surfel that is shown is, or is a piece of."""
+        surface = self.body.surface
+        if surface.blend is not None:
+            return np.flatnonzero(surface.blend.layer.numpy() != BURIED)
+        return surface.owners
+
+    def _found(self, quantity: Quantity, name: str, of: tuple[object, ...], probe: Any) -> Floats:
+        now = (quantity, *of)
+        known = self._known.get(name)
+        if known is not None and known[0] == now and self._rests > 0:
+            self._rests -= 1
+            return known[1]
+        begun = time.perf_counter()
+        # What carries the surfels of a body that flows changes all the time.
+        if name not in self._probes or self._probes[name][0] != of or self.body.surface.blend is not None:
+            self._probes[name] = of, probe()
+        values = np.asarray(quantity.at(self._probes[name][1]), np.float64)
+        self._known[name] = now, values
+        self._rests = int((time.perf_counter() - begun) / QUICK)
+        return values
+
+    def _at_nodes(self) -> Probe:
+        return self.body.probe(self.body.reference)
+
+    def _at_vertices(self) -> Probe:
+        assert self.body.cloud.mesh is not None
+        return self.body.probe(self.body.shape.placement.placed(self.body.cloud.mesh.vertices))
+
+    def _at_discs(self, discs: Discs) -> Probe:
+        places = at_rest(self.body, discs)
+        if isinstance(discs, Carried):
+            return CarriedProbe(self.body, places, discs.carriers)
+        return self.body.probe(places)
 
 
 class Trimmed(NamedTuple):
@@ -63,14 +145,8 @@ class Trimmed(NamedTuple):
         def edge(inner: Indices, outer: Indices) -> Indices:
             return count * (inner + 1) + outer
 
-        keys = np.concatenate(
-            [
-                whole,
-                np.stack([a, edge(a, b), edge(a, c)], axis=1),
-                np.stack([edge(q, p), q, r], axis=1),
-                np.stack([edge(q, p), r, edge(r, p)], axis=1),
-            ]
-        )
+        cut = ([a, edge(a, b), edge(a, c)], [edge(q, p), q, r], [edge(q, p), r, edge(r, p)])
+        keys = np.concatenate([whole, *(np.stack(corners, axis=1) for corners in cut)])
         places, faces = np.unique(keys, return_inverse=True)
         corner = places < count
         inner = np.where(corner, places, places // count - 1)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.body.inside import Plane
 from phyxel.body.quantities import QUANTITIES, Quantity, quantity
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
-from phyxel.render.inside.lattice import shape_of
+from phyxel.render.inside.lattice import Floats, shape_of
 from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.stage import visible_box
 from phyxel.run.stage import scene_camera
@@ -21,11 +20,8 @@ from phyxel.scene.event_tables import CameraPart, OutputPart
 from phyxel.scene.scene_file import SceneFile
 from phyxel.view.figures import ColliderFigure, Figure, shows
 from phyxel.view.messages import DrawnThing, Snapshot
-from phyxel.view.slices import BodySlice
-from phyxel.view.values import Gauge, carried_discs, legend_about
+from phyxel.view.slices import BodySlice, Gauge, carried_discs, legend_about
 from phyxel.world import World
-
-Floats = NDArray[np.floating]
 
 SURFACES, MODES = ("auto", "surfels", "mesh", "splats", "nodes"), ("surface", "slice")
 """What bodies can be drawn as, and how a field is shown."""
@@ -90,11 +86,8 @@ class Snapshots:
 
     def fields(self) -> list[dict[str, str]]:
         """Fields that some body has, for pages."""
-        return [
-            {"name": name, "title": one.title, "unit": one.unit}
-            for name, one in QUANTITIES.items()
-            if any(_has(body, name) for body in self.world.bodies)
-        ]
+        there = {name: one for name, one in QUANTITIES.items() if any(_has(body, name) for body in self.world.bodies)}
+        return [{"name": name, "title": one.title, "unit": one.unit} for name, one in there.items()]
 
     def camera(self) -> dict[str, Any]:
         """The first camera: as the scene asks for, else one that sees the bodies and the ground under them."""
@@ -117,16 +110,10 @@ class Snapshots:
         legend = self._legend([*values.values(), *(one.values for one in slices.values())])
         range = (0.0, 1.0) if legend is None else (legend.low, legend.high)
         parts = [part for body in bodies for part in self._parts(body, values[body], slices.get(body), range)]
-        about = {
-            "frame": frame,
-            "time": self.world.time,
-            "ground": self._ground(),
-            "size": self._extent(),
-            "legend": None if legend is None else legend_about(legend),
-            "plane": max(slices.values(), key=lambda one: len(one.values)).outline() if slices else None,
-            "pins": [list(pin) for pin in pins],
-            "grabs": list(grabs),
-        }
+        plane = max(slices.values(), key=lambda one: len(one.values)).outline() if slices else None
+        about: dict[str, Any] = {"frame": frame, "time": self.world.time, "ground": self._ground()}
+        about |= {"size": self._extent(), "legend": None if legend is None else legend_about(legend), "plane": plane}
+        about |= {"pins": [list(pin) for pin in pins], "grabs": list(grabs)}
         return Snapshot(about, (*parts, *self._collider_parts()))
 
     def _legend(self, values: Sequence[Floats | None]) -> Legend | None:

@@ -43,8 +43,6 @@ from phyxel.render.tiles import (
 
 wp.set_module_options(ROW_OPTIONS)
 
-Floats = NDArray[np.floating]
-
 NUMBERS = 12
 """kept of a puff on the screen: place (2), form (3), nearness, depth of its middle, color (3), two to fill up"""
 _NUMBERS = wp.constant(NUMBERS)
@@ -76,14 +74,12 @@ class Puffs(NamedTuple):
     def on(self, device: wp.Device) -> Puffs:
         """As Warp arrays in single precision."""
         kinds = (wp.vec3, wp.mat33, wp.float32, wp.vec3)
-        return Puffs(
-            *(
-                array
-                if isinstance(array, wp.array)
-                else wp.array(np.ascontiguousarray(array, np.float32), dtype=kind, device=device)
-                for array, kind in zip(self, kinds, strict=True)
-            )
-        )
+
+        def moved(array: Any, kind: Any) -> wp.array:
+            there = isinstance(array, wp.array)
+            return array if there else wp.array(np.ascontiguousarray(array, np.float32), dtype=kind, device=device)
+
+        return Puffs(*map(moved, self, kinds))
 
 
 @wp.kernel
@@ -307,6 +303,5 @@ def light_of_bytes() -> NDArray[np.float32]:
 def _bytes_of_light() -> NDArray[np.uint8]:
     """Display byte for light in steps of 1/4095."""
     light = np.linspace(0, 1, 4096)
-    return np.rint(255 * np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)).astype(
-        np.uint8
-    )
+    display = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    return np.rint(255 * display).astype(np.uint8)

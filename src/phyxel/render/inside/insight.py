@@ -16,7 +16,7 @@ from phyxel.material.look import LOOKS
 from phyxel.render.camera import make_view
 from phyxel.render.cast import Actor
 from phyxel.render.inside.haze import HazeLayer, Puffs, laid_over
-from phyxel.render.inside.lattice import FieldLattice, LatticeValues, inverses, shape_of
+from phyxel.render.inside.lattice import FieldLattice, Floats, LatticeValues, inverses, shape_of
 from phyxel.render.inside.legend import Legend, Limits
 from phyxel.render.inside.panes import Pane, PaneCut, Panes
 from phyxel.render.inside.pen import PLASTER, over
@@ -25,7 +25,6 @@ from phyxel.render.splat import averaged
 from phyxel.surface.clipping import Ellipses, within
 from phyxel.world import World
 
-Floats = NDArray[np.floating]
 Pixels = NDArray[np.uint8]
 
 PIXELS_PER_PLACE, PLACES = 20, (4_000, 40_000)
@@ -151,12 +150,9 @@ class Insight:
         beside = np.abs(left) < ACROSS * discs.longest
         parted = within(discs.some(beside), lambda x: cut.left(sight.traced(x)[0]))
         discs = discs.some((left > 0) & ~beside).joined(parted)
-        return self._actor(sight, world)._replace(
-            position=self._vectors(discs.points - surface.origin),
-            axis_a=self._vectors(discs.axis_a),
-            axis_b=self._vectors(discs.axis_b),
-            color=self._vectors(np.broadcast_to(PLASTER, discs.points.shape)),
-        )
+        plaster = np.broadcast_to(PLASTER, discs.points.shape)
+        x, a, b, color = map(self._vectors, (discs.points - surface.origin, discs.axis_a, discs.axis_b, plaster))
+        return self._actor(sight, world)._replace(position=x, axis_a=a, axis_b=b, color=color)
 
     def _cut(self, sight: LatticeValues, world: World) -> PaneCut:
         panes = self._panes_of(sight.lattice.body)
@@ -259,7 +255,6 @@ class Insight:
         return self._through(picture, puffs, self._shot.renderer.solid[1], fine)
 
     def _through(self, picture: Pixels, puffs: Puffs, front: wp.array, fine: int) -> Pixels:
-        """A picture seen through puffs."""
         grid, device = self._shot.renderer.solid[0], self._shot.renderer.device
         if self._haze is None or (self._haze.grid.width, self._haze.grid.height) != (grid.width, grid.height):
             self._haze = HazeLayer(grid, device)

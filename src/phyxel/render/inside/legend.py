@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phyxel.body.quantities import Quantity
+from phyxel.region import Floats
 from phyxel.render.inside.pen import INK, Pen
 from phyxel.render.shade import Color
 from phyxel.units import decimals, unit_for
-
-Floats = NDArray[np.floating]
 
 PATH = np.array(
     [

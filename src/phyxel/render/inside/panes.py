@@ -15,7 +15,7 @@ from phyxel.body.inside import Plane
 from phyxel.body.quantities import Quantity
 from phyxel.device import KERNEL_OPTIONS, launch
 from phyxel.render.camera import Camera
-from phyxel.render.inside.lattice import reference_box, signed_distance, uncracked
+from phyxel.render.inside.lattice import Floats, reference_box, signed_distance, uncracked
 from phyxel.render.inside.legend import Legend
 from phyxel.render.inside.pen import INK, layer_of, over
 from phyxel.render.tiles import (
@@ -32,8 +32,6 @@ from phyxel.render.tiles import (
 from phyxel.rotation import tangents
 
 wp.set_module_options(KERNEL_OPTIONS)
-
-Floats = NDArray[np.floating]
 
 CELLS = 200
 """Along the longer side of a slice."""
@@ -63,8 +61,8 @@ class Pane:
         u, v = np.meshgrid(*sides, indexing="ij")
         X = self.place * self.normal + u[..., None] * across[0] + v[..., None] * across[1]
         distance = signed_distance(body, X.reshape(-1, 3)).reshape(u.shape)
-        touched = _least_of_corners(distance) < 0
-        quads = np.argwhere(touched)
+        of_corners = [distance[:-1, :-1], distance[1:, :-1], distance[:-1, 1:], distance[1:, 1:]]
+        quads = np.argwhere(np.min(of_corners, axis=0) < 0)
         number = np.full(u.shape, -1)
         used = np.zeros(u.shape, bool)
         for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -123,10 +121,6 @@ class PaneCut(NamedTuple):
             if other is not pane and not self.stacked
         ]
         return np.max([pane.distance, *beyond], axis=0)
-
-
-def _least_of_corners(field: Floats) -> Floats:
-    return np.min([field[:-1, :-1], field[1:, :-1], field[:-1, 1:], field[1:, 1:]], axis=0)
 
 
 class SeenPanes(NamedTuple):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import unicodedata
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from phyxel.region import Floats
 from phyxel.render.shade import Color
-
-Floats = NDArray[np.floating]
 
 INK: Color = (0.13, 0.15, 0.19)
 """Display color of words and lines."""

@@ -2,8 +2,7 @@
 
 import pytest
 
-from phyxel.view.hub import Hub
-from phyxel.view.recorder import Recorder, Room
+from phyxel.view.hub import Hub, Recorder, Room
 from tests.view.idle import SCENE, snapshot
 
 

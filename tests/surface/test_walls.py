@@ -7,8 +7,7 @@ import warp as wp
 import phyxel as px
 from phyxel import device as dev
 from phyxel.contact.table import ColliderTable
-from phyxel.surface.relief import closest_wall
-from phyxel.surface.walls import Walls
+from phyxel.surface.walls import Walls, closest_wall
 
 CPU = dev.pick("cpu")
 
