@@ -155,10 +155,7 @@ class Cracks:
         self.revision += 1
 
     def sees(
-        self,
-        one: NDArray[np.floating],
-        other: NDArray[np.floating],
-        within: tuple[Floats, Floats] | None = None,
+        self, one: NDArray[np.floating], other: NDArray[np.floating], within: tuple[Floats, Floats] | None = None
     ) -> NDArray[np.bool_]:
         """Whether the straight ways between places (n, 3) and (n, 3) cross no crack, (n,); or none in a box.
 

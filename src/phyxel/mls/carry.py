@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from phyxel import device as dev
+from phyxel.device import float32s, vec3s
 from phyxel.mls.neighbours import grid_for, nearest
 from phyxel.mls.visibility import Sees, seen_pairs
 
@@ -41,9 +42,9 @@ _Indices = wp.types.vector(CARRIERS + 1, wp.int32)
 def find_nearest(
     first: int,
     grid: wp.uint64,
-    places: wp.array(dtype=wp.vec3),
+    places: vec3s,
     around: float,
-    points: wp.array(dtype=wp.vec3),
+    points: vec3s,
     nodes: wp.array2d(dtype=wp.int32),
     shares: wp.array2d(dtype=float),
 ):
@@ -87,11 +88,11 @@ def find_nearest(
 @wp.kernel
 def find_farthest(
     first: int,
-    places: wp.array(dtype=wp.vec3),
-    points: wp.array(dtype=wp.vec3),
+    places: vec3s,
+    points: vec3s,
     nodes: wp.array2d(dtype=wp.int32),
     shares: wp.array2d(dtype=float),
-    farthest: wp.array(dtype=float),
+    farthest: float32s,
 ):
     """Distance of each point to the farthest node with a share; infinite if there is none."""
     s = first + wp.tid()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from phyxel import device as dev
+from phyxel.device import float32s, float64s, int32s, vec3s
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -117,20 +118,13 @@ class PairList:
 
 
 @wp.func
-def _touches(i: int, j: int, X: wp.array(dtype=wp.vec3), support: wp.array(dtype=float)):
+def _touches(i: int, j: int, X: vec3s, support: float32s):
     reach = wp.max(support[i], support[j])
     return j != i and wp.length_sq(X[j] - X[i]) < reach * reach
 
 
 @wp.kernel
-def count_neighbours(
-    first: int,
-    grid: wp.uint64,
-    X: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=float),
-    farthest: float,
-    count: wp.array(dtype=int),
-):
+def count_neighbours(first: int, grid: wp.uint64, X: vec3s, support: float32s, farthest: float, count: int32s):
     """Length of each node's list."""
     i = first + wp.tid()
     found = int(0)
@@ -144,11 +138,11 @@ def count_neighbours(
 def list_neighbours(
     first: int,
     grid: wp.uint64,
-    X: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=float),
+    X: vec3s,
+    support: float32s,
     farthest: float,
     start: wp.array(dtype=wp.int64),
-    index: wp.array(dtype=int),
+    index: int32s,
 ):
     """The lists themselves (physics 2.3)."""
     i = first + wp.tid()
@@ -239,7 +233,7 @@ class Neighbourhood:
 
 
 @wp.kernel
-def take_places(first: int, nodes: wp.array(dtype=wp.int32), X: wp.array(dtype=Any), places: wp.array(dtype=wp.vec3)):
+def take_places(first: int, nodes: int32s, X: wp.array(dtype=Any), places: vec3s):
     """Where the moving nodes are, in single precision for the grid."""
     q = first + wp.tid()
     x = X[nodes[q]]
@@ -250,16 +244,16 @@ def take_places(first: int, nodes: wp.array(dtype=wp.int32), X: wp.array(dtype=A
 def list_again(
     first: int,
     grid: wp.uint64,
-    nodes: wp.array(dtype=wp.int32),
-    places: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=wp.float64),
+    nodes: int32s,
+    places: vec3s,
+    support: float64s,
     farthest: float,
     room: int,
-    start: wp.array(dtype=wp.int32),
+    start: int32s,
     stride: int,
-    index: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    wanted: wp.array(dtype=wp.int32),
+    index: int32s,
+    count: int32s,
+    wanted: int32s,
 ):
     """The list of each moving node (physics 7.3): the nodes nearer than the larger of the two supports, as far as there
     is room."""

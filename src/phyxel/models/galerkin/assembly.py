@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csr_array
 
 from phyxel import device as dev
+from phyxel.device import float64s, int32s, mat33ds, vec3ds
 from phyxel.mls.shape_values import entries_of
 from phyxel.models.galerkin.point_functions import Lists, PointFunctions, PointLists
 from phyxel.models.law import VOIGT, LawRow, hooke
@@ -49,16 +50,16 @@ def blocks(lists: PointLists, entries: Floats) -> bsr_array:
 @wp.kernel
 def assemble_products(
     first: int,
-    rows: wp.array(dtype=wp.int32),
-    start_of_node: wp.array(dtype=wp.int32),
-    pair: wp.array(dtype=wp.int32),
-    point: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    phi: wp.array(dtype=wp.float64),
-    dphi: wp.array(dtype=wp.vec3d),
-    weight: wp.array(dtype=wp.float64),
-    density: wp.array(dtype=wp.float64),
+    rows: int32s,
+    start_of_node: int32s,
+    pair: int32s,
+    point: int32s,
+    start: int32s,
+    node: int32s,
+    phi: float64s,
+    dphi: vec3ds,
+    weight: float64s,
+    density: float64s,
     mass: wp.array2d(dtype=wp.float64),
     slopes: wp.array2d(dtype=wp.float64),
 ):
@@ -120,18 +121,18 @@ def _strain(g: wp.vec3d, a: int):
 @wp.kernel
 def assemble_stiffness(
     first: int,
-    start_of_node: wp.array(dtype=wp.int32),
-    pair: wp.array(dtype=wp.int32),
-    point: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    weight: wp.array(dtype=wp.float64),
-    law: wp.array(dtype=wp.int32),
+    start_of_node: int32s,
+    pair: int32s,
+    point: int32s,
+    start: int32s,
+    node: int32s,
+    dphi: vec3ds,
+    weight: float64s,
+    law: int32s,
     laws: wp.array(dtype=mat66d),
-    row_start: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    block: wp.array(dtype=wp.mat33d),
+    row_start: int32s,
+    column: int32s,
+    block: mat33ds,
 ):
     """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d
     (physics 10.2).
@@ -183,14 +184,7 @@ def stiffness(functions: PointFunctions, rows: Sequence[LawRow], which: Indices)
 
 
 @wp.kernel
-def find_swelling(
-    first: int,
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    u: wp.array(dtype=wp.vec3d),
-    ratio: wp.array(dtype=wp.float64),
-):
+def find_swelling(first: int, start: int32s, node: int32s, dphi: vec3ds, u: vec3ds, ratio: float64s):
     """|J| at each point, J = I + Σ_I u_I ⊗ ∇φ_I (G04 eq. 17, physics 10.3)."""
     i = first + wp.tid()
     J = wp.identity(n=3, dtype=wp.float64)

@@ -158,11 +158,7 @@ def _calmed(u: Floats, most: float, nodes: Floats, weight: Floats, forces: Point
 
 
 def _eased(
-    u: Floats,
-    most: float,
-    kept: KeptSums,
-    forces: PointForces,
-    respond: Callable[[Floats, Floats], Floats] | None,
+    u: Floats, most: float, kept: KeptSums, forces: PointForces, respond: Callable[[Floats, Floats], Floats] | None
 ) -> tuple[Floats, float]:
     """Go along elastic forces, with all kept sums, till elastic energy is not above `most`: u and that energy."""
     energy = forces.energy(u)

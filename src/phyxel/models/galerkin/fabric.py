@@ -81,12 +81,5 @@ class Fabric:
     def restored(state: State, basis: Basis, device: wp.Device) -> Fabric:
         """From what `state` gave."""
         nodes = Fabric.nodes_of(state)
-        values = (
-            ShapeValues.restored(
-                unprefixed(f"{place}.", state),
-                len(nodes),
-                device,
-            )
-            for place in PLACES
-        )
+        values = (ShapeValues.restored(unprefixed(f"{place}.", state), len(nodes), device) for place in PLACES)
         return Fabric(nodes, basis, state["covers"], *values)

@@ -17,7 +17,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared
+from phyxel.device import Launch, Program, Shared, float64s, int32s, mat33ds, vec3ds
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import (
     LawRow,
@@ -41,13 +41,7 @@ LEAST_VOLUME = wp.constant(0.1)
 
 @wp.kernel
 def find_gradients(
-    first: int,
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    identity: wp.float64,
-    u: wp.array(dtype=wp.vec3d),
-    gradient: wp.array(dtype=wp.mat33d),
+    first: int, start: int32s, node: int32s, dphi: vec3ds, identity: wp.float64, u: vec3ds, gradient: mat33ds
 ):
     """Σ_I u_I ⊗ ∇φ_I (G04 eq. 17), and I as often as `identity` says."""
     q = first + wp.tid()
@@ -63,24 +57,24 @@ class StepLaw:
 
     C: wp.array(dtype=mat66d)
     """C' of each law [Pa]"""
-    law: wp.array(dtype=wp.int32)
-    scale: wp.array(dtype=wp.float64)
+    law: int32s
+    scale: float64s
     """w (1 + b)"""
-    k_v: wp.array(dtype=wp.float64)
-    k_b: wp.array(dtype=wp.float64)
-    plastic: wp.array(dtype=wp.mat33d)
-    swell: wp.array(dtype=wp.float64)
+    k_v: float64s
+    k_b: float64s
+    plastic: mat33ds
+    swell: float64s
 
 
 @wp.kernel
 def find_step_law(
     first: int,
-    lag: wp.array(dtype=wp.float64),
-    k_v: wp.array(dtype=wp.float64),
-    k_b: wp.array(dtype=wp.float64),
-    weight: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    plastic: wp.array(dtype=wp.mat33d),
+    lag: float64s,
+    k_v: float64s,
+    k_b: float64s,
+    weight: float64s,
+    J: mat33ds,
+    plastic: mat33ds,
     step: StepLaw,
 ):
     """The law of a step that starts at J, with its damping (physics 10.3); b = `lag`."""
@@ -97,13 +91,7 @@ def find_step_law(
 
 
 @wp.kernel
-def find_stresses(
-    first: int,
-    step: StepLaw,
-    J: wp.array(dtype=wp.mat33d),
-    stress: wp.array(dtype=wp.mat33d),
-    energy: wp.array(dtype=wp.float64),
-):
+def find_stresses(first: int, step: StepLaw, J: mat33ds, stress: mat33ds, energy: float64s):
     """w P(J) and w W(J) (physics 3.2, 3.3)"""
     q = first + wp.tid()
     C = step.C[step.law[q]]
@@ -112,7 +100,7 @@ def find_stresses(
 
 
 @wp.kernel
-def find_stress_changes(first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d), change: wp.array(dtype=wp.mat33d)):
+def find_stress_changes(first: int, step: StepLaw, J: mat33ds, change: mat33ds):
     """w δP for the change δJ that stands in `change` (physics 3.4)."""
     q = first + wp.tid()
     C = step.C[step.law[q]]
@@ -122,9 +110,7 @@ def find_stress_changes(first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d),
 
 
 @wp.kernel
-def find_positive_stress_changes(
-    first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d), change: wp.array(dtype=wp.mat33d)
-):
+def find_positive_stress_changes(first: int, step: StepLaw, J: mat33ds, change: mat33ds):
     """The same by the positive part of the tangent."""
     q = first + wp.tid()
     C = step.C[step.law[q]]
@@ -135,13 +121,7 @@ def find_positive_stress_changes(
 
 @wp.kernel
 def gather(
-    first: int,
-    start_of_node: wp.array(dtype=wp.int32),
-    pair: wp.array(dtype=wp.int32),
-    point: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    stress: wp.array(dtype=wp.mat33d),
-    total: wp.array(dtype=wp.vec3d),
+    first: int, start_of_node: int32s, pair: int32s, point: int32s, dphi: vec3ds, stress: mat33ds, total: vec3ds
 ):
     """Σ_q P_q ∇φ_I(q) of each node (physics 10.3)."""
     I = first + wp.tid()
@@ -154,13 +134,13 @@ def gather(
 @wp.kernel
 def flow(
     first: int,
-    law: wp.array(dtype=wp.int32),
-    yield_strain: wp.array(dtype=wp.float64),
-    creep: wp.array(dtype=wp.float64),
-    max_strain: wp.array(dtype=wp.float64),
-    dt: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    plastic: wp.array(dtype=wp.mat33d),
+    law: int32s,
+    yield_strain: float64s,
+    creep: float64s,
+    max_strain: float64s,
+    dt: float64s,
+    J: mat33ds,
+    plastic: mat33ds,
 ):
     """Plastic flow of each point over a step of dt [s] (M04 §4.1, physics 6.1)."""
     q = first + wp.tid()
@@ -172,13 +152,13 @@ def flow(
 @wp.kernel
 def find_cauchy(
     first: int,
-    law: wp.array(dtype=wp.int32),
+    law: int32s,
     stiffness: wp.array(dtype=mat66d),
-    k_v: wp.array(dtype=wp.float64),
-    k_b: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    plastic: wp.array(dtype=wp.mat33d),
-    cauchy: wp.array(dtype=wp.mat33d),
+    k_v: float64s,
+    k_b: float64s,
+    J: mat33ds,
+    plastic: mat33ds,
+    cauchy: mat33ds,
 ):
     """P(J) Jᵀ/|J| of each point, without damping (physics 12.2)."""
     q = first + wp.tid()
@@ -190,14 +170,14 @@ def find_cauchy(
 @wp.kernel
 def find_energies(
     first: int,
-    law: wp.array(dtype=wp.int32),
+    law: int32s,
     stiffness: wp.array(dtype=mat66d),
-    k_v: wp.array(dtype=wp.float64),
-    k_b: wp.array(dtype=wp.float64),
-    weight: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    plastic: wp.array(dtype=wp.mat33d),
-    energy: wp.array(dtype=wp.float64),
+    k_v: float64s,
+    k_b: float64s,
+    weight: float64s,
+    J: mat33ds,
+    plastic: mat33ds,
+    energy: float64s,
 ):
     """w W(J) of each point, without damping (physics 3.2)."""
     q = first + wp.tid()
@@ -206,14 +186,7 @@ def find_energies(
 
 
 @wp.kernel
-def find_turns(
-    first: int,
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    u: wp.array(dtype=wp.vec3d),
-    turn: wp.array(dtype=wp.mat33d),
-):
+def find_turns(first: int, start: int32s, node: int32s, dphi: vec3ds, u: vec3ds, turn: mat33ds):
     """R of the polar decomposition of J at each node."""
     I = first + wp.tid()
     J = wp.identity(n=3, dtype=wp.float64)
@@ -323,9 +296,7 @@ class PointForces:
                 Launch(find_positive_stress_changes, points, [step, self._J, self._change]),
                 gathered(self._change),
             ],
-            "cauchy": [
-                Launch(find_cauchy, points, [*elastic, self._J, self._plastic, self._stress]),
-            ],
+            "cauchy": [Launch(find_cauchy, points, [*elastic, self._J, self._plastic, self._stress])],
             "energy": [
                 gradients(1.0, self._J),
                 Launch(find_energies, points, [*elastic, self._weight, self._J, self._plastic, self._energy.array]),

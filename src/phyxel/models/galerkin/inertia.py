@@ -67,9 +67,7 @@ class Inertia:
 
     @staticmethod
     def of(
-        materials: PointMaterials,
-        functions: PointFunctions,
-        before: tuple[PointFunctions, Inertia] | None = None,
+        materials: PointMaterials, functions: PointFunctions, before: tuple[PointFunctions, Inertia] | None = None
     ) -> Inertia:
         """With functions that were cut from others `before`, if those of these are known."""
         if before is None:

@@ -45,11 +45,7 @@ class Space:
     """Shape functions of a body, at its quadrature points and anywhere."""
 
     def __init__(
-        self,
-        layout: Layout,
-        functions: PointFunctions,
-        at_nodes: ShapeValues,
-        cracks: Cracked | None = None,
+        self, layout: Layout, functions: PointFunctions, at_nodes: ShapeValues, cracks: Cracked | None = None
     ) -> None:
         self.layout, self.cracks = layout, cracks
         self.device: wp.Device = layout.device

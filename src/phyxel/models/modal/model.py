@@ -28,15 +28,7 @@ from phyxel.models.galerkin.assembly import volume
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import hooke_stress
 from phyxel.models.modal.basis import Basis, curls, turning
-from phyxel.models.modal.constraints import (
-    SHALLOW,
-    Grip,
-    PointPatch,
-    StepConstraints,
-    Touchable,
-    longest,
-    spread,
-)
+from phyxel.models.modal.constraints import SHALLOW, Grip, PointPatch, StepConstraints, Touchable, longest, spread
 from phyxel.models.modal.field import ModalField
 from phyxel.models.modal.frame import FloatingFrame, ModalMotion
 from phyxel.models.modal.modes import ModalMatrices, Modes, Progress

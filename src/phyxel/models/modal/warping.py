@@ -17,6 +17,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.device import float32s, float64s, int32s, mat33ds, vec3ds, vec3s
 from phyxel.rotation import cross, cross_matrix, factors
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -43,7 +44,7 @@ SMALL = wp.constant(wp.float64(1e-3))
     }
     return total;
 """)
-def _linear_field(rows: wp.array(dtype=wp.float32), z: wp.array(dtype=wp.float64), i: int, l: int) -> vec6d:
+def _linear_field(rows: float32s, z: float64s, i: int, l: int) -> vec6d:
     """p and w of a node: 6 × l rows times z. Eight sums side by side, which the compiler will not make of one."""
 
 
@@ -57,16 +58,7 @@ def _linear_field(rows: wp.array(dtype=wp.float32), z: wp.array(dtype=wp.float64
     }
     for (int j = 0; j < 16; ++j) result.data[at + j] = sum[j];
 """)
-def _project_some(
-    rows: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.vec3d),
-    begin: int,
-    end: int,
-    l: int,
-    k: int,
-    at: int,
-    result: wp.array(dtype=wp.float64),
-):
+def _project_some(rows: float32s, force: vec3ds, begin: int, end: int, l: int, k: int, at: int, result: float64s):
     """Σ Ψᵀ f over some nodes, for LANES modes from k on."""
 
 
@@ -95,14 +87,7 @@ def warped(w: wp.vec3d, p: wp.vec3d):
 
 
 @wp.kernel
-def warp_nodes(
-    first: int,
-    l: int,
-    rows: wp.array(dtype=wp.float32),
-    z: wp.array(dtype=wp.float64),
-    linear: wp.array(dtype=vec6d),
-    u: wp.array(dtype=wp.vec3d),
-):
+def warp_nodes(first: int, l: int, rows: float32s, z: float64s, linear: wp.array(dtype=vec6d), u: vec3ds):
     """p, w (G05 eq. 7) and u = R̃(w) p of each node (physics 11.3)."""
     i = first + wp.tid()
     field = _linear_field(rows, z, i, l)
@@ -111,13 +96,7 @@ def warp_nodes(
 
 
 @wp.kernel
-def clamp_nodes(
-    first: int,
-    nodes: wp.array(dtype=wp.int32),
-    held: wp.array(dtype=wp.float64),
-    u: wp.array(dtype=wp.vec3d),
-    excess: wp.array(dtype=wp.vec3d),
-):
+def clamp_nodes(first: int, nodes: int32s, held: float64s, u: vec3ds, excess: vec3ds):
     """What of the warped coefficients would move clamped points, which the modes themselves do not (physics 11.1)."""
     b = first + wp.tid()
     count = nodes.shape[0]
@@ -128,12 +107,7 @@ def clamp_nodes(
 
 
 @wp.kernel
-def take_off(
-    first: int,
-    nodes: wp.array(dtype=wp.int32),
-    excess: wp.array(dtype=wp.vec3d),
-    u: wp.array(dtype=wp.vec3d),
-):
+def take_off(first: int, nodes: int32s, excess: vec3ds, u: vec3ds):
     """u without what `clamp_nodes` found."""
     b = first + wp.tid()
     u[nodes[b]] -= excess[b]
@@ -142,13 +116,13 @@ def take_off(
 @wp.kernel
 def place_nodes(
     first: int,
-    X: wp.array(dtype=wp.vec3d),
+    X: vec3ds,
     linear: wp.array(dtype=vec6d),
-    u: wp.array(dtype=wp.vec3d),
-    frame: wp.array(dtype=wp.mat33d),
-    force: wp.array(dtype=wp.vec3d),
-    coefficients: wp.array(dtype=wp.vec3),
-    turned: wp.array(dtype=wp.vec3d),
+    u: vec3ds,
+    frame: mat33ds,
+    force: vec3ds,
+    coefficients: vec3s,
+    turned: vec3ds,
 ):
     """Coefficients Q (X + u) − X of a body in its frame Q, and forces turned back, Rᵀ Qᵀ f (G05 eq. 10)."""
     i = first + wp.tid()
@@ -159,14 +133,7 @@ def place_nodes(
 
 
 @wp.kernel
-def project_forces(
-    first: int,
-    count: int,
-    l: int,
-    rows: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.vec3d),
-    result: wp.array(dtype=wp.float64),
-):
+def project_forces(first: int, count: int, l: int, rows: float32s, force: vec3ds, result: float64s):
     """Ψᵀ f (G05 eq. 10), summed over CHUNK nodes at a time, shape (chunks, l)."""
     t = first + wp.tid()
     groups = l // LANES
