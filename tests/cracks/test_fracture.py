@@ -11,13 +11,13 @@ from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import (
     BIRTH_RADIUS,
     BRANCHING,
-    GAIN,
-    LIMIT,
+    BRANCHING_WITHIN,
     LONGEST_WAY,
-    NEAR,
     OFF_SKIN,
-    RUNNING,
+    RUNNING_LOAD,
     SECONDARY,
+    SPEED_GAIN,
+    TOP_SPEED,
     Fracture,
     Samples,
     largest_principal,
@@ -118,7 +118,9 @@ def test_further_cracks_need_more():
             fracture.cut(Crack.plane(fracture.grid, (-2.5, 0, 0), (1, 0, 0)))
             samples = pulled(np.zeros((3, 3)))
             away = np.abs(samples.points[:, 0] + 2.5)
-            samples.stress[away < NEAR if near else away > NEAR] = along((0, 1, 0), share * threshold * 1e6)
+            samples.stress[away < BRANCHING_WITHIN if near else away > BRANCHING_WITHIN] = along(
+                (0, 1, 0), share * threshold * 1e6
+            )
             samples.stress[:] *= (
                 1 - 1e-3 * np.abs(samples.points - [-1 if near else 2, 0, 0]).sum(axis=1)[:, None, None]
             )
@@ -133,15 +135,16 @@ def test_further_cracks_need_more():
 
 
 def test_the_front_runs_as_its_law_says():
-    """A slit across an even pull σ runs at LIMIT·GAIN·(σ/(RUNNING·S) − 1) of the speed of shear waves, if above 0."""
-    for load in (0.9 * RUNNING, 1.2 * RUNNING, 3.0):
+    """A slit across an even pull σ runs at TOP_SPEED·SPEED_GAIN·(σ/(RUNNING_LOAD·S) − 1) of the speed of shear waves,
+    if above 0."""
+    for load in (0.9 * RUNNING_LOAD, 1.2 * RUNNING_LOAD, 3.0):
         fracture = Fracture(LOWER, UPPER)
         fracture.cut(Crack.slit(fracture.grid, (0, 1.0, 0), (1, 0, 0), (0, -1, 0)))
         samples = pulled(along((1, 0, 0), load * 1e6))
         fracture.grow(samples, 0.02)
-        speed = LIMIT * WAVES * np.clip(GAIN * (load / RUNNING - 1), 0, 1)
+        speed = TOP_SPEED * WAVES * np.clip(SPEED_GAIN * (load / RUNNING_LOAD - 1), 0, 1)
         assert fracture.cracks[0].front.points[:, 1] == pytest.approx(1.0 - 0.02 * speed, abs=1e-9)
-    assert fracture.longest_step(samples) == pytest.approx(LONGEST_WAY / (LIMIT * WAVES))
+    assert fracture.longest_step(samples) == pytest.approx(LONGEST_WAY / (TOP_SPEED * WAVES))
 
 
 def test_a_slanted_crack_turns_across_the_pull():

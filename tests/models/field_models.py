@@ -54,7 +54,7 @@ def end_of_bar(model: GalerkinModel, side: int) -> np.ndarray:
     """A few points of the end face at low (-1) or high (1) x, as many as one layer of nodes has, (k, 3)."""
     X = model.space.nodes
     layer = X[np.abs(X[:, 0] - (side * np.abs(X[:, 0]).max())) < 0.3].copy()
-    layer[:, 0] = side * 0.5 / model._unit
+    layer[:, 0] = side * 0.5 / model.unit
     return layer
 
 
@@ -65,7 +65,7 @@ def at_rest(points: np.ndarray) -> tuple[Hold, Goal]:
 
 def even(model: GalerkinModel, *acceleration: float) -> np.ndarray:
     """An acceleration [m/s²] of all nodes."""
-    return np.tile(np.array(acceleration) / model._unit, (len(model.space), 1))
+    return np.tile(np.array(acceleration) / model.unit, (len(model.space), 1))
 
 
 def ground(height: float, friction: float = 0.5, restitution: float = 0.0) -> Feel:

@@ -93,27 +93,25 @@ def test_the_legs_of_a_bear_do_not_feel_each_other():
     """The bear's feet (z > 0.105 m, y < 0.08 m) have 5 cm of air between them, less than a support of 9 cm."""
     bear = px.Body(px.load("bear", points=100), nodes=800)
     feet = (bear.reference[:, 2] > 0.105) & (bear.reference[:, 1] < 0.08)
-    part = bear.part()
 
     def across(sees):
-        _, pairs = choose_supports(part.positions, part.support, dev.pick("cpu"), sees)
+        _, pairs = choose_supports(bear.shape.in_units(bear.birth), bear.support, dev.pick("cpu"), sees)
         owner = np.repeat(np.arange(len(feet)), pairs.count)
         other = np.sign(bear.reference[owner, 0]) != np.sign(bear.reference[pairs.index, 0])
         return int((other & feet[owner] & feet[pairs.index]).sum())
 
     assert across(None) > 0
-    assert across(part.sees) == 0
+    assert across(bear.sees) == 0
 
 
 def test_surfels_of_one_leg_are_carried_by_that_leg():
     """A point of the left foot's inner side has the right foot's nodes among its nearest, and no share in them."""
     bear = px.Body(px.load("bear", points=3000), nodes=800)
-    part = bear.part()
     points = (bear.cloud.positions - bear.centre) / bear.unit
     x, y, z = bear.cloud.positions.T
     inner = (z > 0.115) & (y < 0.06) & (np.abs(x) < 0.05)
-    for sees, shared in ((None, True), (part.sees, False)):
-        carriers = Carriers.found(points[inner], part.positions, sees)
+    for sees, shared in ((None, True), (bear.sees, False)):
+        carriers = Carriers.found(points[inner], bear.shape.in_units(bear.birth), sees)
         foreign = np.sign(bear.reference[carriers.nodes, 0]) != np.sign(points[inner, :1])
         foreign &= ((bear.reference[:, 2] > 0.105) & (bear.reference[:, 1] < 0.08))[carriers.nodes]
         assert (carriers.shares[foreign] > 1e-6).any() == shared

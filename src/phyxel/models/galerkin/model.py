@@ -70,7 +70,8 @@ class GalerkinModel:
         faces: Floats | None = None,
     ) -> None:
         self.space, self.device = space, device
-        self._unit = unit
+        self.unit = unit
+        """mean node spacing [m]"""
         self.u: Floats = np.zeros((len(space), 3))
         self.v: Floats = np.array(velocities, np.float64).reshape(-1, 3)
         self._forces = PointForces(space)
@@ -95,7 +96,7 @@ class GalerkinModel:
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
         self._mixture, self._rotation = mixture, np.asarray(rotation, np.float64)
-        self._materials = PointMaterials.of(mixture, self._rotation, self.space.owner, self._unit)
+        self._materials = PointMaterials.of(mixture, self._rotation, self.space.owner, self.unit)
         self._inertia = Inertia.of(self._materials, self.space.functions)
         self._forces.set_laws(self._materials.rows, self._materials.which)
         of = np.concatenate([self._contact, nearest(self._faces, self.space.nodes, 1)[1][:, 0]])
@@ -127,7 +128,7 @@ class GalerkinModel:
 
     def _go_over(self, space: Space) -> None:
         """Go on in a space with other cracks: fields as `crossing` has them, permanent strain where it was."""
-        elastic, kinetic = (energy / self._unit**3 for energy in self.energies())
+        elastic, kinetic = (energy / self.unit**3 for energy in self.energies())
         gradient = self._forces.J - np.eye(3)
         weight, fields = (space.weights * self._materials.density)[:, None], (self.u, self.v)
         weighed = [space.values.T @ (weight * (self.space.values @ field)) for field in fields]
@@ -166,7 +167,7 @@ class GalerkinModel:
     ) -> GalerkinModel:
         """A model of a piece of the body that has these nodes (k,), and its own space; where it is. Its
         body gives it material and holds."""
-        piece = GalerkinModel(space, self._unit, self.v[nodes], contact, self.device, faces)
+        piece = GalerkinModel(space, self.unit, self.v[nodes], contact, self.device, faces)
         piece.u = self.u[nodes].copy()
         piece._forces.plastic = self._forces.plastic[self.space.points_of(space)]
         piece._preconditioner.turns = self._preconditioner.turns[nodes].copy()
@@ -276,7 +277,7 @@ class GalerkinModel:
 
     def work(self, before: Floats) -> float:
         """What the pushes of the last step have done since u was `before` (n, 3) [J]."""
-        return float(np.vdot(self._inertia.mass @ self._push, self.u - before)) * self._unit**3
+        return float(np.vdot(self._inertia.mass @ self._push, self.u - before)) * self.unit**3
 
     def calm(self, energy: float) -> float:
         """Take some energy of vibration away, as far as there is any; how much that was [J]. Momenta stay."""
@@ -284,7 +285,7 @@ class GalerkinModel:
         rigid = PartedMotion(mass, x, np.zeros_like(x))
         rigid.with_momenta(*self._parted_motion().momenta)
         vibration = self.v - rigid.v
-        there = 0.5 * float(np.vdot(vibration, mass @ vibration)) * self._unit**3
+        there = 0.5 * float(np.vdot(vibration, mass @ vibration)) * self.unit**3
         taken = min(energy, there)
         self.v = rigid.v + math.sqrt(1 - taken / max(there, 1e-300)) * vibration
         return taken
@@ -389,8 +390,8 @@ class GalerkinModel:
     def energies(self) -> tuple[float, float]:
         """Elastic and kinetic energy [J]."""
         return (
-            self._forces.energy(self.u) * self._unit**3,
-            0.5 * float(np.vdot(self.v, self._inertia.mass @ self.v)) * self._unit**3,
+            self._forces.energy(self.u) * self.unit**3,
+            0.5 * float(np.vdot(self.v, self._inertia.mass @ self.v)) * self.unit**3,
         )
 
     def momenta(self, nodes: NDArray[np.integer] | slice = slice(None)) -> tuple[Floats, Floats]:
@@ -398,7 +399,7 @@ class GalerkinModel:
         nodes have of them."""
         carried = (self._inertia.mass @ self.v)[nodes]
         turning = np.cross((self.space.nodes + self.u)[nodes], carried).sum(axis=0)
-        return carried.sum(axis=0) * self._unit**2, turning * self._unit**3
+        return carried.sum(axis=0) * self.unit**2, turning * self.unit**3
 
     def middle(self) -> Floats:
         """The middle of mass, shape (3,)."""
@@ -408,7 +409,7 @@ class GalerkinModel:
     def volume(self) -> float:
         """∫ |J| [m³]."""
         self._forces.at(self.u)
-        return float(self.space.weights @ np.linalg.det(self._forces.J)) * self._unit**3
+        return float(self.space.weights @ np.linalg.det(self._forces.J)) * self.unit**3
 
     def state(self) -> State:
         """All that a checkpoint must keep. How the preconditioner was tuned goes with it: it decides the last bits."""
