@@ -19,6 +19,7 @@ from scipy.spatial import cKDTree
 
 from phyxel import device as dev
 from phyxel.device import float32s, float64s, int32s, vec3s
+from phyxel.mls.shape_values import places_among
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -97,11 +98,9 @@ class PairList:
 
     def taken(self, order: NDArray[np.integer]) -> PairList:
         """The lists of some nodes, (m,), in another order; neighbours that are not among them are left out."""
-        place = np.full(len(self.count), -1)
-        place[order] = np.arange(len(order))
         owner = np.repeat(np.arange(len(order)), self.count[order])
         rank = np.arange(len(owner)) - np.repeat(np.cumsum(self.count[order]) - self.count[order], self.count[order])
-        index = place[self.index[self.start[order][owner] + rank]]
+        index = places_among(order, len(self.count))[self.index[self.start[order][owner] + rank]]
         kept = index >= 0
         return PairList(np.bincount(owner[kept], minlength=len(order)).astype(np.int32), index[kept].astype(np.int32))
 

@@ -34,6 +34,13 @@ def entries_of(start: NDArray[np.int32], points: NDArray[np.integer]) -> tuple[N
     return starts, np.repeat(start[points] - starts[:-1], count) + np.arange(starts[-1])
 
 
+def places_among(chosen: NDArray[np.integer], count: int) -> NDArray[np.int64]:
+    """Where each of `count` things is among those chosen, (k,), or −1; shape (count,)."""
+    place = np.full(count, -1)
+    place[chosen] = np.arange(len(chosen))
+    return place
+
+
 @dataclass(frozen=True)
 class ShapeValues:
     """φ and ∇φ at m points: sparse matrices on the host, and the same numbers as arrays on the device.

@@ -23,9 +23,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
 
+from phyxel.models.galerkin.assembly import Inertia, PointMaterials
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.held import Held
-from phyxel.models.galerkin.inertia import Inertia, PointMaterials
 from phyxel.models.galerkin.rigid_motion import PartedMotion, rigid_part
 from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Goal

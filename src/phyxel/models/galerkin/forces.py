@@ -69,9 +69,7 @@ class StepLaw:
 
 
 @wp.kernel
-def find_step_law(
-    first: int, laws: Any, lag: float64s, weight: float64s, J: mat33ds, plastic: mat33ds, step: StepLaw
-):
+def find_step_law(first: int, laws: Any, lag: float64s, weight: float64s, J: mat33ds, plastic: mat33ds, step: StepLaw):
     """The law of a step that starts at J, with its damping (physics 10.3); b = `lag`."""
     q = first + wp.tid()
     row = step.law[q]
@@ -169,7 +167,7 @@ class PointForces:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._dphi = wp.clone(space.pairs.dphi)
+        self._dphi = wp.clone(space.functions.pairs.dphi)
         self._at_nodes = [wp.clone(array) for array in _lists(space.at_nodes)]
         points, nodes, device = len(space.points), len(space), space.device
         self._u = Shared(nodes, wp.vec3d, device)
@@ -203,16 +201,16 @@ class PointForces:
         same = space.functions.lists is self._space.functions.lists and len(lists[1]) <= len(self._at_nodes[1])
         self._space = space
         if same:  # recorded launches stay as they are
-            wp.copy(self._dphi, space.pairs.dphi)
+            wp.copy(self._dphi, space.functions.pairs.dphi)
             for mine, its in zip(self._at_nodes, lists, strict=True):
                 wp.copy(mine, its, count=len(its))
         else:
-            self._dphi = wp.clone(space.pairs.dphi)
+            self._dphi = wp.clone(space.functions.pairs.dphi)
             self._at_nodes = [wp.clone(array) for array in lists]
             self._record()
 
     def _launches(self) -> dict[str, list[Launch]]:
-        space, pairs, laws = self._space, self._space.pairs, as_struct(self._laws)
+        space, pairs, laws = self._space, self._space.functions.pairs, as_struct(self._laws)
         points, nodes = len(space.points), len(space)
         # A phyxel has some 40 neighbours, and so has a point; a node has many points.
         work = max(1.0, len(pairs.point) / nodes / 40)

@@ -24,19 +24,17 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_values import ShapeValues
-from phyxel.models.galerkin.assembly import square
+from phyxel.models.galerkin.assembly import Inertia, PointMaterials, square
 from phyxel.models.galerkin.crossing import Departure, crossed
 from phyxel.models.galerkin.cuts import Cracked
 from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.held import Held
-from phyxel.models.galerkin.inertia import Inertia, PointMaterials
-from phyxel.models.galerkin.newton import Effort
 from phyxel.models.galerkin.point_functions import Extent
 from phyxel.models.galerkin.preconditioner import Preconditioner, RestSystem
 from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
-from phyxel.models.galerkin.step_energy import StepEnergy
+from phyxel.models.galerkin.step_energy import Effort, StepEnergy
 from phyxel.models.law import LawRow
 from phyxel.models.protocol import Floats, Goal, Hold
 from phyxel.state import State, prefixed, unprefixed

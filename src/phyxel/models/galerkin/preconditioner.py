@@ -21,8 +21,7 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from phyxel import device as dev
 from phyxel.device import Launch, Program, Shared, mat33ds, vec3ds
-from phyxel.models.galerkin.assembly import blocks, stiffness_from
-from phyxel.models.galerkin.inertia import Inertia, PointMaterials
+from phyxel.models.galerkin.assembly import Inertia, PointMaterials, blocks, stiffness_from
 from phyxel.models.galerkin.space import Space
 from phyxel.state import State, prefixed
 

@@ -18,11 +18,9 @@ from scipy.sparse import csr_array
 
 from phyxel.contact.touch import Feel, Touch
 from phyxel.models.coulomb import NEAR, RESTING, SINGULAR, sweep
-from phyxel.models.modal.basis import Basis
-from phyxel.models.modal.field import ModalField
-from phyxel.models.modal.frame import FramePose
+from phyxel.models.modal.field import FramePose, ModalField
 from phyxel.models.modal.modes import UNFELT
-from phyxel.models.modal.warping import warp, warp_derivative
+from phyxel.models.modal.warping import Basis, warp, warp_derivative
 from phyxel.models.oscillators import OscillatorStep
 from phyxel.models.protocol import Goal, Hold
 from phyxel.rotation import axes_about, cross_matrix, rotation_by, rotation_vector

@@ -27,13 +27,10 @@ from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.assembly import volume
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import hooke_stress
-from phyxel.models.modal.basis import Basis, curls, turning
 from phyxel.models.modal.constraints import SHALLOW, Grip, PointPatch, StepConstraints, Touchable, longest, spread
-from phyxel.models.modal.field import ModalField
-from phyxel.models.modal.frame import FloatingFrame, ModalMotion
-from phyxel.models.modal.modes import ModalMatrices, Modes, Progress
-from phyxel.models.modal.shapes import ModalShapes
-from phyxel.models.modal.warping import unwarp, warp_derivative
+from phyxel.models.modal.field import FloatingFrame, ModalField, ModalMotion
+from phyxel.models.modal.modes import ModalMatrices, ModalShapes, Modes, Progress, curls, turning
+from phyxel.models.modal.warping import Basis, unwarp, warp_derivative
 from phyxel.models.protocol import Goal, Hold
 from phyxel.rotation import rotation_vectors, rotations_by
 from phyxel.state import State

@@ -7,7 +7,8 @@ becomes when it grows from zero while its frame turns to w at an even pace,
     u = R̃(w) p,   R̃(w) = ∫₀¹ R(s w) ds = I + (1 − cos|w|)/|w|² [w]× + (|w| − sin|w|)/|w|³ [w]×²
 
 with R(w) = exp [w]×. Where all of w comes from a rotation, p = w × X, this is R(w) X − X: exactly that rotation.
-Rows of Ψ and W are stored in single precision (so much less to read) and summed in double.
+Rows of Ψ and W are stored in single precision (so much less to read) and summed in double. The `Basis` of a body makes
+the field of its amplitudes on the device.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import float32s, float64s, int32s, mat33ds, vec3ds, vec3s
+from phyxel.device import Launch, Program, Shared, float32s, float64s, int32s, mat33ds, vec3ds, vec3s
+from phyxel.models.galerkin.space import Space
+from phyxel.models.modal.modes import Clamp, Modes
 from phyxel.rotation import cross, cross_matrix, factors
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -140,6 +143,82 @@ def project_forces(first: int, count: int, l: int, rows: float32s, force: vec3ds
     chunk = t // groups
     k = LANES * (t - chunk * groups)
     _project_some(rows, force, chunk * CHUNK, wp.min((chunk + 1) * CHUNK, count), l, k, chunk * l + k, result)
+
+
+class Basis:
+    """Modes, and the shapes that handles brought, with the field u of their amplitudes z."""
+
+    def __init__(self, space: Space, modes: Modes, clamp: Clamp | None, coefficients: wp.array) -> None:
+        device, n, l = coefficients.device, len(space), len(modes.values)
+        self.shapes: Floats = modes.shapes
+        """[Ψ; W], shape (n, 6, l)"""
+        self.values, self.clamp = modes.values, clamp
+        padded = -(-max(l, 1) // LANES) * LANES
+        stored = np.zeros((n, 6, padded), np.float32)
+        stored[:, :, :l] = modes.shapes
+        self.rows: Floats = stored[:, :, :l].astype(np.float64)
+        """the same as the device has them"""
+        self._z = Shared(padded, wp.float64, device)
+        self._linear = Shared(n, vec6d, device)
+        self._u = Shared(n, wp.vec3d, device)
+        self._frame = Shared(1, wp.mat33d, device)
+        self._force = Shared(n, wp.vec3d, device)
+        chunks = -(-n // CHUNK)
+        self._sums = Shared(chunks * padded, wp.float64, device)
+        self._padded = padded
+        rows = wp.array(stored.reshape(-1), dtype=wp.float32, device=device)
+        # One thread is soonest done: waking another takes as long as all of it.
+        lay = [Launch(warp_nodes, n, [padded, rows, self._z.array, self._linear.array, self._u.array], 0.1)]
+        if clamp is not None:
+            nodes = wp.array(clamp.nodes.astype(np.int32), dtype=wp.int32, device=device)
+            held = wp.array(clamp.held.reshape(-1), dtype=wp.float64, device=device)
+            excess = wp.zeros(len(nodes), dtype=wp.vec3d, device=device)
+            lay.append(Launch(clamp_nodes, len(nodes), [nodes, held, self._u.array, excess], 0.1))
+            lay.append(Launch(take_off, len(nodes), [nodes, excess, self._u.array], 0.1))
+        X = wp.array(space.nodes, dtype=wp.vec3d, device=device)
+        turned = wp.zeros(n, dtype=wp.vec3d, device=device)
+        place = [X, self._linear.array, self._u.array, self._frame.array, self._force.array, coefficients, turned]
+        project = [n, padded, rows, turned, self._sums.array]
+        self._lay = Program(lay, device)
+        self._show = Program(
+            [
+                Launch(place_nodes, n, place, 0.1),
+                Launch(project_forces, chunks * (padded // LANES), project, 0.5),
+            ],
+            device,
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def lay(self, z: Floats) -> None:
+        """Make the field of amplitudes z (l,)."""
+        self._z.host[: len(z)] = z
+        self._z.push()
+        self._lay.run()
+
+    @property
+    def u(self) -> Floats:
+        """Warped coefficients, clamped where the body is, shape (n, 3)."""
+        return self._u.pull()
+
+    @property
+    def linear(self) -> Floats:
+        """p = Ψ z and w = W z, shape (n, 6)."""
+        return self._linear.pull()
+
+    def load(self, force: Floats) -> None:
+        """Forces (n, 3) on the coefficients from now on."""
+        self._force.host[:] = force if self.clamp is None else self.clamp.without(force)
+        self._force.push()
+
+    def show(self, Q: Floats) -> Floats:
+        """Leave the field's coefficients, turned by Q, on the device, and give the forces on the modes, shape (l,)."""
+        if not np.array_equal(self._frame.host[0], Q):
+            self._frame.host[0] = Q
+            self._frame.push()
+        self._show.run()
+        return self._sums.pull().reshape(-1, self._padded).sum(axis=0)[: len(self)]
 
 
 # ---- The same on the host, for a few nodes, and its derivative ----
