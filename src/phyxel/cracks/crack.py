@@ -3,9 +3,8 @@ a front (G04 §4.3.2, physics 12)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +14,7 @@ from phyxel.cracks.grid import Floats, LevelGrid, vectors
 from phyxel.cracks.sight import CrackSight
 from phyxel.cracks.sweeping import run_crack
 from phyxel.errors import PhyxelError
+from phyxel.state import State, prefixed, unprefixed
 
 STEEPEST = np.radians(70)
 """How far a front turns at most in one step."""
@@ -119,15 +119,14 @@ class Crack:
         """Triangles (k, 3, 3) of its surface; their normals look to where ψ1 > 0."""
         return _sheet(self.grid, self.psi1, self.psi2, self.sight.cut)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """What a checkpoint keeps, as arrays."""
-        front = {f"front_{name}": value for name, value in self.front.state().items()}
-        return {"psi1": self.psi1, "psi2": self.psi2, **front}
+        return {"psi1": self.psi1, "psi2": self.psi2} | prefixed("front_", self.front.state())
 
     @staticmethod
-    def restored(grid: LevelGrid, state: Mapping[str, Any]) -> Crack:
+    def restored(grid: LevelGrid, state: State) -> Crack:
         """From `state()`."""
-        front = Front.restored({name: state[f"front_{name}"] for name in Front.__dataclass_fields__})
+        front = Front.restored(unprefixed("front_", state))
         return Crack(grid, np.array(state["psi1"]), np.array(state["psi2"]), front)
 
 
@@ -171,20 +170,18 @@ class Cracks:
             crack.sight.look(one, other, seen, within)
         return seen
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """What a checkpoint keeps, as arrays by name: `0_psi1`, `0_psi2`, `0_front_points`, ... of each crack."""
-        parts = {f"{i}_{name}": value for i, crack in enumerate(self) for name, value in crack.state().items()}
-        return {"revision": np.array(self.revision), "count": np.array(len(self)), **parts}
+        state = {"revision": np.array(self.revision), "count": np.array(len(self))}
+        for i, crack in enumerate(self):
+            state |= prefixed(f"{i}_", crack.state())
+        return state
 
     @staticmethod
-    def restored(grid: LevelGrid, state: Mapping[str, Any]) -> Cracks:
+    def restored(grid: LevelGrid, state: State) -> Cracks:
         """From `state()`."""
-        groups: list[dict[str, Any]] = [{} for _ in range(int(state["count"]))]
-        for key, value in state.items():
-            number, _, name = key.partition("_")
-            if number.isdigit():
-                groups[int(number)][name] = value
-        cracks = Cracks(grid, [Crack.restored(grid, group) for group in groups])
+        every = [Crack.restored(grid, unprefixed(f"{i}_", state)) for i in range(int(state["count"]))]
+        cracks = Cracks(grid, every)
         cracks.revision = int(state["revision"])
         return cracks
 

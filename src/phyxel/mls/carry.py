@@ -118,10 +118,8 @@ class Nearby:
         """Distance of (m, 3) points to the farthest of the nodes that carry them, (m,); infinite where none does."""
         x = wp.array(np.asarray(points, np.float32), dtype=wp.vec3, device=self._device)
         nodes = wp.array(carriers.nodes, dtype=wp.int32, device=self._device)
-        shares, found = (
-            wp.array(carriers.shares, dtype=float, device=self._device),
-            wp.empty(len(x), dtype=float, device=self._device),
-        )
+        shares = wp.array(carriers.shares, dtype=float, device=self._device)
+        found = wp.empty(len(x), dtype=float, device=self._device)
         dev.launch(find_farthest, len(x), [self._places, x, nodes, shares, found], self._device)
         return found.numpy()
 
@@ -131,10 +129,8 @@ class Nearby:
         if len(points) == 0:
             return Carriers(np.zeros(each, np.int32), np.zeros(each, np.float32))
         x = wp.array(np.asarray(points, np.float32), dtype=wp.vec3, device=self._device)
-        nodes, shares = (
-            wp.empty(each, dtype=wp.int32, device=self._device),
-            wp.empty(each, dtype=float, device=self._device),
-        )
+        nodes = wp.empty(each, dtype=wp.int32, device=self._device)
+        shares = wp.empty(each, dtype=float, device=self._device)
         dev.launch(find_nearest, len(x), [self._grid.id, self._places, self._around, x, nodes, shares], self._device)
         return Carriers(nodes.numpy(), shares.numpy())
 

@@ -154,21 +154,21 @@ def stiffness(functions: PointFunctions, rows: Sequence[LawRow], which: Indices)
 
 
 @wp.kernel
-def find_swelling(first: int, pairs: Pairs, u: vec3ds, ratio: float64s):
+def find_swelling(first: int, start: int32s, node: int32s, dphi: vec3ds, u: vec3ds, ratio: float64s):
     """|J| at each point, J = I + Σ_I u_I ⊗ ∇φ_I (G04 eq. 17, physics 10.3)."""
     i = first + wp.tid()
     J = wp.identity(n=3, dtype=wp.float64)
-    for entry in range(pairs.start[i], pairs.start[i + 1]):
-        J += wp.outer(u[pairs.node[entry]], pairs.dphi[entry])
+    for entry in range(start[i], start[i + 1]):
+        J += wp.outer(u[node[entry]], dphi[entry])
     ratio[i] = wp.determinant(J)
 
 
 def volume(functions: PointFunctions, u: Floats) -> float:
     """∫ |I + ∇u| of a field with coefficients u (n, 3)."""
-    weights, device = functions.lists.weights, functions.lists.device
+    pairs, weights, device = functions.pairs, functions.lists.weights, functions.lists.device
     ratio = wp.empty(len(weights), dtype=wp.float64, device=device)
     moved = wp.array(u, dtype=wp.vec3d, device=device)
-    dev.launch(find_swelling, len(ratio), [functions.pairs, moved, ratio], device)
+    dev.launch(find_swelling, len(ratio), [pairs.start, pairs.node, pairs.dphi, moved, ratio], device)
     return float(weights @ ratio.numpy())
 
 

@@ -198,10 +198,7 @@ class RestSystem:
 
     def _lift(self) -> Floats:
         """H₀⁻¹ V (Vᵀ H₀⁻¹ V)⁻¹, shape (3n, 3r)."""
-        count, held = self._held.shape
-        spread = np.zeros((3 * count, 3 * held))
-        for a in range(3):
-            spread[a::3, a::3] = self._held
+        spread: Floats = np.kron(self._held, np.eye(3)).astype(np.float64, copy=False)
         if not self._whole:
             return spread
         response = self._inverse @ spread

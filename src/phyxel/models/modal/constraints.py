@@ -352,9 +352,7 @@ class StepConstraints:
         if not len(near) or gap[near].min() > 0:
             return None
         near = near[spread(places[near], CONTACTS, int(np.argmin(gap[near])))]
-        some = Touch(
-            gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution"))
-        )
+        some = Touch(**{name: part[near] for name, part in vars(touch).items()})
         patch = PointPatch(self._touchable.X[near], self._touchable.values[near].toarray(), None, self._field.basis)
         return TouchingPoints(some, patch, self._here[near], places[near], self._dt)
 

@@ -79,24 +79,10 @@ class ModalMatrices:
             lambda: (space.mass(densities[which]), csr_array(space.stiffness(scaled, which))),
         )
         share = mass.sum(axis=1) / mass.sum()
-        return ModalMatrices(
-            mass,
-            stiffness,
-            density,
-            modulus,
-            float(mixture.number("drag") @ share),
-            float(mixture.number("damping") @ share),
-            (
-                space.nodes,
-                space.weights,
-                space.values.indices,
-                space.values.data,
-                space.functions.dphi,
-                laws,
-                densities,
-                which,
-            ),
-        )
+        drag, damping = (float(mixture.number(name) @ share) for name in ("drag", "damping"))
+        points = space.weights, space.values.indices, space.values.data, space.functions.dphi
+        content = space.nodes, *points, laws, densities, which
+        return ModalMatrices(mass, stiffness, density, modulus, drag, damping, content)
 
     def __len__(self) -> int:
         return int(self.mass.shape[0])
@@ -250,8 +236,7 @@ def rigid_shapes(matter: ModalMatrices) -> Floats:
     """The six rigid motions of a body, M-orthonormal, shape (n, 3, 6)."""
     X = matter.content[0]
     shapes = np.zeros((len(matter), 3, 6))
-    for axis in range(3):
-        unit = np.eye(3)[axis]
+    for axis, unit in enumerate(np.eye(3)):
         shapes[:, axis, axis] = 1.0
         shapes[:, :, 3 + axis] = np.cross(unit, X)
     return orthonormal(matter, shapes, [])
