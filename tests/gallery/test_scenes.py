@@ -275,7 +275,7 @@ def linear_volume(world: px.World, body: px.Body) -> float:
     space, p = model.space, model.linear
     point = np.repeat(np.arange(len(space.points)), np.diff(space.values.indptr))
     J = np.tile(np.eye(3), (len(space.points), 1, 1))
-    np.add.at(J, point, p[space.values.indices][:, :, None] * space.gradients[:, None, :])
+    np.add.at(J, point, p[space.values.indices][:, :, None] * space.functions.dphi[:, None, :])
     return float(space.weights @ np.linalg.det(J)) / float(space.weights.sum())
 
 

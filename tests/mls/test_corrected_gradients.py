@@ -7,8 +7,7 @@ from scipy.spatial import cKDTree
 import phyxel as px
 from phyxel import device as dev
 from phyxel.mls.corrected_gradients import mended
-from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.layout import Fabric, Layout, Placing
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
 from phyxel.solid.solid import Solid
@@ -52,16 +51,16 @@ def test_what_vanishes_on_the_surface_has_no_mean_gradient(box):
     plain = box.at(box.points).dphi.numpy()
     assert within.sum() > 60
     assert np.abs(sums(box, plain)[within]).max() > 1e-4
-    assert np.abs(sums(box, box.gradients)[within]).max() < 1e-12
-    assert np.abs(box.gradients - plain).max() < 0.01
+    assert np.abs(sums(box, box.functions.dphi)[within]).max() < 1e-12
+    assert np.abs(box.functions.dphi - plain).max() < 0.01
 
 
 def test_linear_fields_keep_their_gradients(box):
     """Σ_I ∇φ_I = 0 and Σ_I X_I ∇φ_I = 1 at every point: what moves is the share of each node, not their sum."""
     owner, node = owners(box), box.values.indices
     total, first = np.zeros((len(box.points), 3)), np.zeros((len(box.points), 3, 3))
-    np.add.at(total, owner, box.gradients)
-    np.add.at(first, owner, box.nodes[node][:, :, None] * box.gradients[:, None, :])
+    np.add.at(total, owner, box.functions.dphi)
+    np.add.at(first, owner, box.nodes[node][:, :, None] * box.functions.dphi[:, None, :])
     assert np.abs(total).max() < 1e-12
     assert np.abs(first - np.eye(3)).max() < 1e-11
 

@@ -11,8 +11,7 @@ from phyxel import device as dev
 from phyxel.contact.touch import Feel, Touch
 from phyxel.material import Material, Mixture
 from phyxel.mls.shape_functions import Basis
-from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.layout import Fabric, Layout, Placing
 from phyxel.models.galerkin.model import GalerkinModel
 from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Goal, Hold

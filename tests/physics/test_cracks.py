@@ -45,7 +45,7 @@ def stress_intensity(a: float, fine: float) -> tuple[float, float]:
     K.setdiag(K.diagonal() + 1e-9 * K.diagonal().mean())  # rigid motion costs next to nothing, and has no load
     u = np.zeros((n, 3))
     u.reshape(-1)[free] = splu(K).solve(load.reshape(-1)[free])
-    terms = np.einsum("pi,pk->pik", u[space.values.indices], space.gradients).reshape(-1, 9)
+    terms = np.einsum("pi,pk->pik", u[space.values.indices], space.functions.dphi).reshape(-1, 9)
     gradient = np.stack([np.bincount(space.functions.lists.point, term) for term in terms.T], axis=1).reshape(-1, 3, 3)
     strain = 0.5 * (gradient + np.swapaxes(gradient, 1, 2))
     lame, shear = ELASTIC.lame

@@ -59,7 +59,7 @@ def errors(basis: str, count: int) -> tuple[float, float, float]:
     fit = np.linalg.lstsq(rigid(space.points) * root[:, None], missed.reshape(-1) * root, rcond=None)[0]
     missed -= (rigid(space.points) @ fit).reshape(-1, 3)
     owner = np.repeat(np.arange(len(space.points)), np.diff(space.values.indptr))
-    terms = np.einsum("pa,pk->pak", u[space.values.indices], space.gradients).reshape(-1, 9)
+    terms = np.einsum("pa,pk->pak", u[space.values.indices], space.functions.dphi).reshape(-1, 9)
     gradient = np.stack([np.bincount(owner, term) for term in terms.T], axis=1).reshape(-1, 3, 3)
     wrong = 0.5 * (gradient + np.swapaxes(gradient, 1, 2)) - np.cos(phase)[:, None, None] * strain
     energy = 2 * shear * (wrong**2).sum(axis=(1, 2)) + lame * np.trace(wrong, axis1=1, axis2=2) ** 2

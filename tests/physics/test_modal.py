@@ -122,7 +122,7 @@ def sum_of_modes(model) -> np.ndarray:
 
 def linear_volume(space: Space, p: np.ndarray) -> float:
     values = space.values
-    J = np.eye(3) + np.add.reduceat(p[values.indices, :, None] * space.gradients[:, None, :], values.indptr[:-1])
+    J = np.eye(3) + np.add.reduceat(p[values.indices, :, None] * space.functions.dphi[:, None, :], values.indptr[:-1])
     return float(space.weights @ np.linalg.det(J))
 
 

@@ -21,8 +21,7 @@ from phyxel.body.placement import Placement
 from phyxel.cache import Kept, Once, digest, remembered
 from phyxel.errors import PhyxelError
 from phyxel.mls.shape_functions import Basis
-from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.layout import Fabric, Layout, Placing
 from phyxel.models.galerkin.space import Space
 from phyxel.models.kind import ModelKind
 from phyxel.models.particles.sheet import Sheet

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from phyxel.errors import PhyxelError
 from phyxel.material import Material
-from phyxel.models.modal.basis import curls
-from phyxel.models.modal.modes import MOST_MODES, Clamp, Compliance, ModalMatrices, Progress, eigenmodes
+from phyxel.models.modal.modes import MOST_MODES, Clamp, Compliance, ModalMatrices, Progress, curls, eigenmodes
 from phyxel.models.modal.warping import warp
 
 if TYPE_CHECKING:

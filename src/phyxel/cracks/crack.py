@@ -3,8 +3,8 @@ a front (G04 §4.3.2, physics 12)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +13,16 @@ from phyxel.cracks.front import Front, unit
 from phyxel.cracks.grid import Floats, LevelGrid, vectors
 from phyxel.cracks.sight import CrackSight
 from phyxel.cracks.sweeping import run_crack
-from phyxel.cracks.triangles import sheet
 from phyxel.errors import PhyxelError
+from phyxel.state import State, prefixed, unprefixed
 
 STEEPEST = np.radians(70)
 """How far a front turns at most in one step."""
+CORNERS = np.array([[(c >> 2) & 1, (c >> 1) & 1, c & 1] for c in range(8)])
+"""of a cell, shape (8, 3)"""
+TETRAHEDRA = np.array([np.cumsum([0, *order]) for order in permutations((4, 2, 1))])
+"""Corners of the six tetrahedra of Kuhn in a cell, shape (6, 4): from its first corner to its last, one axis after the
+other."""
 
 
 class Crack:
@@ -112,17 +117,16 @@ class Crack:
 
     def sheet(self) -> Floats:
         """Triangles (k, 3, 3) of its surface; their normals look to where ψ1 > 0."""
-        return sheet(self.grid, self.psi1, self.psi2, self.sight.cut)
+        return _sheet(self.grid, self.psi1, self.psi2, self.sight.cut)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """What a checkpoint keeps, as arrays."""
-        front = {f"front_{name}": value for name, value in self.front.state().items()}
-        return {"psi1": self.psi1, "psi2": self.psi2, **front}
+        return {"psi1": self.psi1, "psi2": self.psi2} | prefixed("front_", self.front.state())
 
     @staticmethod
-    def restored(grid: LevelGrid, state: Mapping[str, Any]) -> Crack:
+    def restored(grid: LevelGrid, state: State) -> Crack:
         """From `state()`."""
-        front = Front.restored({name: state[f"front_{name}"] for name in Front.__dataclass_fields__})
+        front = Front.restored(unprefixed("front_", state))
         return Crack(grid, np.array(state["psi1"]), np.array(state["psi2"]), front)
 
 
@@ -155,10 +159,7 @@ class Cracks:
         self.revision += 1
 
     def sees(
-        self,
-        one: NDArray[np.floating],
-        other: NDArray[np.floating],
-        within: tuple[Floats, Floats] | None = None,
+        self, one: NDArray[np.floating], other: NDArray[np.floating], within: tuple[Floats, Floats] | None = None
     ) -> NDArray[np.bool_]:
         """Whether the straight ways between places (n, 3) and (n, 3) cross no crack, (n,); or none in a box.
 
@@ -169,20 +170,18 @@ class Cracks:
             crack.sight.look(one, other, seen, within)
         return seen
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """What a checkpoint keeps, as arrays by name: `0_psi1`, `0_psi2`, `0_front_points`, ... of each crack."""
-        parts = {f"{i}_{name}": value for i, crack in enumerate(self) for name, value in crack.state().items()}
-        return {"revision": np.array(self.revision), "count": np.array(len(self)), **parts}
+        state = {"revision": np.array(self.revision), "count": np.array(len(self))}
+        for i, crack in enumerate(self):
+            state |= prefixed(f"{i}_", crack.state())
+        return state
 
     @staticmethod
-    def restored(grid: LevelGrid, state: Mapping[str, Any]) -> Cracks:
+    def restored(grid: LevelGrid, state: State) -> Cracks:
         """From `state()`."""
-        groups: list[dict[str, Any]] = [{} for _ in range(int(state["count"]))]
-        for key, value in state.items():
-            number, _, name = key.partition("_")
-            if number.isdigit():
-                groups[int(number)][name] = value
-        cracks = Cracks(grid, [Crack.restored(grid, group) for group in groups])
+        every = [Crack.restored(grid, unprefixed(f"{i}_", state)) for i in range(int(state["count"]))]
+        cracks = Cracks(grid, every)
         cracks.revision = int(state["revision"])
         return cracks
 
@@ -199,3 +198,65 @@ def _direction(name: str, value: ArrayLike) -> Floats:
     if not np.linalg.norm(direction) > 0:
         raise PhyxelError(f"crack: {name} = {value!r}: give a direction, not zero")
     return unit(direction)
+
+
+# The surface as triangles
+
+
+def _sheet(grid: LevelGrid, psi1: Floats, psi2: Floats, cut: NDArray[np.int8]) -> Floats:
+    """Triangles (k, 3, 3) of ψ1 = 0 in the cells that are `cut`, by marching tetrahedra, clipped to ψ2 < 0
+    (physics 8.10); their normals look to where ψ1 > 0."""
+    cells = np.argwhere(cut)
+    corners = cells[:, None] + CORNERS
+    i, j, k = np.moveaxis(corners, -1, 0)
+    places = (grid.origin + grid.spacing * corners)[:, TETRAHEDRA].reshape(-1, 4, 3)
+    # Places carry ψ2 as a fourth coordinate: it is linear in a tetrahedron, as they are.
+    behind = psi2[i, j, k][:, TETRAHEDRA].reshape(-1, 4, 1)
+    triangles = _zero_of(np.concatenate([places, behind], axis=2), psi1[i, j, k][:, TETRAHEDRA].reshape(-1, 4))
+    return _clipped(triangles)[..., :3]
+
+
+def _zero_of(places: Floats, values: Floats) -> Floats:
+    """Triangles (k, 3, d) in tetrahedra (m, 4, d) where values (m, 4) are zero; their normals look to larger values."""
+    above = values >= 0
+    count = above.sum(axis=1)
+    order = np.argsort(~above, axis=1, kind="stable")  # those above first: then three cases are left
+    places = np.take_along_axis(places, order[..., None], axis=1)
+    values = np.take_along_axis(values, order, axis=1)
+    upward = places[:, 0, :3] - places[:, 3, :3]
+
+    def crossing(rows: NDArray[np.bool_], one: int, other: int) -> Floats:
+        p, q = values[rows, one][:, None], values[rows, other][:, None]
+        return (p * places[rows, other] - q * places[rows, one]) / (p - q)
+
+    tip, pair, three = count == 1, count == 2, count == 3
+    first = np.stack([crossing(tip, 0, 1), crossing(tip, 0, 2), crossing(tip, 0, 3)], axis=1)
+    quad = [crossing(pair, 0, 2), crossing(pair, 1, 2), crossing(pair, 1, 3), crossing(pair, 0, 3)]
+    halves = [np.stack([quad[0], quad[m], quad[m + 1]], axis=1) for m in (1, 2)]
+    last = np.stack([crossing(three, 0, 3), crossing(three, 1, 3), crossing(three, 2, 3)], axis=1)
+    triangles = np.concatenate([first, *halves, last])
+    upward = np.concatenate([upward[tip], upward[pair], upward[pair], upward[three]])
+    edges = triangles[:, 1:, :3] - triangles[:, :1, :3]
+    downward = np.sum(np.cross(edges[:, 0], edges[:, 1]) * upward, axis=1) < 0
+    triangles[downward] = triangles[downward][:, ::-1]
+    return triangles
+
+
+def _clipped(triangles: Floats) -> Floats:
+    """The parts of triangles (k, 3, 4) whose last coordinate is below 0, turned as they are."""
+    inside = triangles[..., 3] < 0
+    count = inside.sum(axis=1)
+    # Turn each one until its odd corner is the first.
+    odd = np.where(count == 1, np.argmax(inside, axis=1), np.argmin(inside, axis=1))
+    turned = np.take_along_axis(triangles, ((odd[:, None] + np.arange(3)) % 3)[..., None], axis=1)
+
+    def crossing(rows: NDArray[np.bool_], one: int, other: int) -> Floats:
+        p, q = turned[rows, one], turned[rows, other]
+        return (p[:, 3:] * q - q[:, 3:] * p) / (p[:, 3:] - q[:, 3:])
+
+    one, two = count == 1, count == 2
+    small = np.stack([turned[one, 0], crossing(one, 0, 1), crossing(one, 0, 2)], axis=1)
+    start, end = crossing(two, 0, 1), crossing(two, 0, 2)
+    first = np.stack([start, turned[two, 1], turned[two, 2]], axis=1)
+    second = np.stack([start, turned[two, 2], end], axis=1)
+    return np.concatenate([triangles[count == 3], small, first, second])

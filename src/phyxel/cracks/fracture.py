@@ -7,11 +7,10 @@ over about a node spacing, smoothed along the front, keep it a clean curve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +20,7 @@ from scipy.spatial import cKDTree
 from phyxel.cracks.crack import STEEPEST, Crack, Cracks
 from phyxel.cracks.front import Front, unit
 from phyxel.cracks.grid import LEVEL_SPACING, Floats, LevelGrid
+from phyxel.state import State
 
 BIRTH_RADIUS = 1.0
 """Of a new crack, in node spacings."""
@@ -79,12 +79,9 @@ class Samples:
     held: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     """places that something has hold of, shape (k, 3)"""
 
+    @cached_property
     def load(self) -> Floats:
         """Largest principal stress over strength, shape (q,): above 1 it cracks (Rankine, physics 12.2)."""
-        return self._load
-
-    @cached_property
-    def _load(self) -> Floats:
         return largest_principal(self.stress) / self.strength
 
 
@@ -168,11 +165,11 @@ class Fracture:
             return np.inf
         return float(LONGEST_WAY / (TOP_SPEED * np.max(samples.speed)))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """What a checkpoint keeps, as arrays."""
         return self.cracks.state()
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Take the cracks from `state()` of a fracture of the same body."""
         self.cracks, self._done = Cracks.restored(self.grid, state), set()
 
@@ -198,7 +195,7 @@ class Fracture:
     def _overloaded(self, samples: Samples) -> int | None:
         """The sample whose stress exceeds the threshold there by most, if any does. Beside cracks single samples are
         noisy: in a body that has some the mean around it has to exceed the threshold, too."""
-        load = samples.load()
+        load = samples.load
         if not len(self.cracks):
             return int(np.argmax(load)) if load.max(initial=0) > 1 else None
         some = np.flatnonzero(load > SECONDARY)

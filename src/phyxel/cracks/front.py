@@ -6,15 +6,15 @@ step. At each point the tangent t, the way ahead f in the crack's plane and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.cracks.grid import Floats, LevelGrid
 from phyxel.rotation import axes_about
+from phyxel.state import State
 
 Indices = NDArray[np.int32]
 
@@ -158,12 +158,12 @@ class Front:
             pieces.append(_sampled(piece, lengths[part], gap) if odd[part].any() else piece)
         return _joined(pieces)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """All of it as arrays."""
         return dict(vars(self))
 
     @staticmethod
-    def restored(state: Mapping[str, Any]) -> Front:
+    def restored(state: State) -> Front:
         """From `state()`."""
         return Front(*(np.array(state[name]) for name in Front.__dataclass_fields__))
 

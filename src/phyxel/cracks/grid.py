@@ -14,6 +14,7 @@ import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
 from phyxel import device as dev
+from phyxel.device import float64s
 from phyxel.errors import PhyxelError
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -116,7 +117,7 @@ def cell_of(lattice: DeviceGrid, X: wp.vec3d):
 
 
 @wp.func
-def between(values: wp.array(dtype=wp.float64), lattice: DeviceGrid, corner: wp.vec3i, place: wp.vec3d):
+def between(values: float64s, lattice: DeviceGrid, corner: wp.vec3i, place: wp.vec3d):
     """Trilinear value in a cell."""
     one = wp.float64(1.0)
     row = lattice.count[2]
@@ -133,7 +134,7 @@ def between(values: wp.array(dtype=wp.float64), lattice: DeviceGrid, corner: wp.
 
 
 @wp.func
-def value_at(values: wp.array(dtype=wp.float64), lattice: DeviceGrid, X: wp.vec3d):
+def value_at(values: float64s, lattice: DeviceGrid, X: wp.vec3d):
     """Trilinear value at a place."""
     corner, place = cell_of(lattice, X)
     return between(values, lattice, corner, place)

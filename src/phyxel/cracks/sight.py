@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.cracks.grid import DeviceGrid, Floats, LevelGrid, at, between, cell_of, on_cpu, value_at, within
+from phyxel.device import bools, float64s, int8s, vec3ds
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -23,13 +24,7 @@ which differs from way to way and must not let them see both sides."""
 
 @wp.kernel
 def read_levels(
-    first: int,
-    X: wp.array(dtype=wp.vec3d),
-    psi1: wp.array(dtype=wp.float64),
-    psi2: wp.array(dtype=wp.float64),
-    lattice: DeviceGrid,
-    out1: wp.array(dtype=wp.float64),
-    out2: wp.array(dtype=wp.float64),
+    first: int, X: vec3ds, psi1: float64s, psi2: float64s, lattice: DeviceGrid, out1: float64s, out2: float64s
 ):
     """ψ1 and ψ2 at places, trilinear."""
     i = first + wp.tid()
@@ -39,13 +34,7 @@ def read_levels(
 
 
 @wp.kernel
-def read_slopes(
-    first: int,
-    X: wp.array(dtype=wp.vec3d),
-    psi: wp.array(dtype=wp.float64),
-    lattice: DeviceGrid,
-    out: wp.array(dtype=wp.vec3d),
-):
+def read_slopes(first: int, X: vec3ds, psi: float64s, lattice: DeviceGrid, out: vec3ds):
     """∇ψ at places, by central differences over a cell."""
     i = first + wp.tid()
     slope = wp.vec3d()
@@ -60,13 +49,7 @@ def read_slopes(
 
 @wp.kernel
 def mark_cut_cells(
-    first: int,
-    psi1: wp.array(dtype=wp.float64),
-    psi2: wp.array(dtype=wp.float64),
-    lattice: DeviceGrid,
-    low: wp.vec3i,
-    high: wp.vec3i,
-    cut: wp.array(dtype=wp.int8),
+    first: int, psi1: float64s, psi2: float64s, lattice: DeviceGrid, low: wp.vec3i, high: wp.vec3i, cut: int8s
 ):
     """Which cells from `low` to `high` may hold a part of the crack: ψ1 has both signs at their corners, and ψ2 is
     somewhere below 0. A cell is known by the number of its lowest corner."""
@@ -95,15 +78,15 @@ def swapped(a: wp.vec3d, b: wp.vec3d):
 @wp.kernel
 def see(
     first: int,
-    one: wp.array(dtype=wp.vec3d),
-    other: wp.array(dtype=wp.vec3d),
-    psi1: wp.array(dtype=wp.float64),
-    psi2: wp.array(dtype=wp.float64),
-    near: wp.array(dtype=wp.int8),
+    one: vec3ds,
+    other: vec3ds,
+    psi1: float64s,
+    psi2: float64s,
+    near: int8s,
     lattice: DeviceGrid,
     lower: wp.vec3d,
     upper: wp.vec3d,
-    seen: wp.array(dtype=wp.bool),
+    seen: bools,
 ):
     """Whether the straight way crosses no ψ1 = 0 where ψ2 < 0 (G04 §4.3.1). Ways that are not seen already stay so.
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.cracks.front import Front
 from phyxel.cracks.grid import DeviceGrid, Floats, LevelGrid, at, on_cpu, within
+from phyxel.device import float64s, int32s, vec3ds
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -39,14 +40,14 @@ def grid_point(lattice: DeviceGrid, i: int, j: int, k: int):
 @wp.kernel
 def sweep_nearest(
     first: int,
-    points: wp.array(dtype=wp.vec3d),
-    after: wp.array(dtype=wp.int32),
+    points: vec3ds,
+    after: int32s,
     lattice: DeviceGrid,
     low: wp.vec3i,
     high: wp.vec3i,
     band: wp.float64,
-    nearest: wp.array(dtype=wp.int32),
-    far: wp.array(dtype=wp.float64),
+    nearest: int32s,
+    far: float64s,
 ):
     """The front's segment nearest to each grid point from `low` to `high` (both included) within a band, and the square
     of its distance (physics 12.4): segments are laid into the cells they pass, then handed on from neighbour to
@@ -116,18 +117,18 @@ def sweep_nearest(
 @wp.kernel
 def run_levels(
     first: int,
-    points: wp.array(dtype=wp.vec3d),
-    before: wp.array(dtype=wp.int32),
-    after: wp.array(dtype=wp.int32),
-    directions: wp.array(dtype=wp.vec3d),
-    normals: wp.array(dtype=wp.vec3d),
-    ways: wp.array(dtype=wp.float64),
-    nearest: wp.array(dtype=wp.int32),
+    points: vec3ds,
+    before: int32s,
+    after: int32s,
+    directions: vec3ds,
+    normals: vec3ds,
+    ways: float64s,
+    nearest: int32s,
     lattice: DeviceGrid,
     low: wp.vec3i,
     high: wp.vec3i,
-    psi1: wp.array(dtype=wp.float64),
-    psi2: wp.array(dtype=wp.float64),
+    psi1: float64s,
+    psi2: float64s,
 ):
     """ψ1 = r·n and ψ2 = r·v̂ − Δt|v| ahead of the front, r the way from it (G04 §4.3.2).
 

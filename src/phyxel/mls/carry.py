@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from phyxel import device as dev
+from phyxel.device import float32s, vec3s
 from phyxel.mls.neighbours import grid_for, nearest
 from phyxel.mls.visibility import Sees, seen_pairs
 
@@ -41,9 +42,9 @@ _Indices = wp.types.vector(CARRIERS + 1, wp.int32)
 def find_nearest(
     first: int,
     grid: wp.uint64,
-    places: wp.array(dtype=wp.vec3),
+    places: vec3s,
     around: float,
-    points: wp.array(dtype=wp.vec3),
+    points: vec3s,
     nodes: wp.array2d(dtype=wp.int32),
     shares: wp.array2d(dtype=float),
 ):
@@ -87,11 +88,11 @@ def find_nearest(
 @wp.kernel
 def find_farthest(
     first: int,
-    places: wp.array(dtype=wp.vec3),
-    points: wp.array(dtype=wp.vec3),
+    places: vec3s,
+    points: vec3s,
     nodes: wp.array2d(dtype=wp.int32),
     shares: wp.array2d(dtype=float),
-    farthest: wp.array(dtype=float),
+    farthest: float32s,
 ):
     """Distance of each point to the farthest node with a share; infinite if there is none."""
     s = first + wp.tid()
@@ -117,10 +118,8 @@ class Nearby:
         """Distance of (m, 3) points to the farthest of the nodes that carry them, (m,); infinite where none does."""
         x = wp.array(np.asarray(points, np.float32), dtype=wp.vec3, device=self._device)
         nodes = wp.array(carriers.nodes, dtype=wp.int32, device=self._device)
-        shares, found = (
-            wp.array(carriers.shares, dtype=float, device=self._device),
-            wp.empty(len(x), dtype=float, device=self._device),
-        )
+        shares = wp.array(carriers.shares, dtype=float, device=self._device)
+        found = wp.empty(len(x), dtype=float, device=self._device)
         dev.launch(find_farthest, len(x), [self._places, x, nodes, shares, found], self._device)
         return found.numpy()
 
@@ -130,10 +129,8 @@ class Nearby:
         if len(points) == 0:
             return Carriers(np.zeros(each, np.int32), np.zeros(each, np.float32))
         x = wp.array(np.asarray(points, np.float32), dtype=wp.vec3, device=self._device)
-        nodes, shares = (
-            wp.empty(each, dtype=wp.int32, device=self._device),
-            wp.empty(each, dtype=float, device=self._device),
-        )
+        nodes = wp.empty(each, dtype=wp.int32, device=self._device)
+        shares = wp.empty(each, dtype=float, device=self._device)
         dev.launch(find_nearest, len(x), [self._grid.id, self._places, self._around, x, nodes, shares], self._device)
         return Carriers(nodes.numpy(), shares.numpy())
 

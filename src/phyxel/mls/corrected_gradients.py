@@ -29,7 +29,7 @@ from scipy.sparse.linalg import splu
 from scipy.spatial import cKDTree
 
 from phyxel.mls.shape_functions import Basis
-from phyxel.mls.shape_values import ShapeValues
+from phyxel.mls.shape_values import ShapeValues, places_among
 
 Floats = NDArray[np.float64]
 
@@ -222,11 +222,9 @@ class _SurfelMeans:
 
     def only(self, rows: NDArray[np.integer]) -> _SurfelMeans:
         """Some of the surfels."""
-        place = np.full(self._shape[0], -1)
-        place[rows] = np.arange(len(rows))
-        kept = place[self._row] >= 0
-        row = place[self._row[kept]]
-        return _SurfelMeans(len(rows), row, self._column[kept], self._arm[kept], self._rho, self._shape[1])
+        place = places_among(rows, self._shape[0])[self._row]
+        kept = place >= 0
+        return _SurfelMeans(len(rows), place[kept], self._column[kept], self._arm[kept], self._rho, self._shape[1])
 
     def _matrix(self, entries: Floats) -> csr_array:
         return csr_array((entries, (self._row, self._column)), self._shape)

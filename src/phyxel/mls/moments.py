@@ -17,6 +17,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.device import float64s, int32s
 from phyxel.mls.neighbours import Neighbourhood, PairList, find_pairs, mean_spacing
 from phyxel.mls.visibility import Sees
 
@@ -43,13 +44,13 @@ def in_double(x: Any):
 @wp.kernel
 def weigh_pairs(
     first: int,
-    nodes: wp.array(dtype=wp.int32),
+    nodes: int32s,
     X: wp.array(dtype=Any),
-    support: wp.array(dtype=wp.float64),
-    start: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
+    support: float64s,
+    start: int32s,
+    count: int32s,
     stride: int,
-    index: wp.array(dtype=wp.int32),
+    index: int32s,
     weight_forth: wp.array(dtype=Any),
     weight_back: wp.array(dtype=Any),
 ):
@@ -83,18 +84,18 @@ def extreme_eigenvalues(A: Any):
 @wp.kernel
 def sum_moments(
     first: int,
-    nodes: wp.array(dtype=wp.int32),
+    nodes: int32s,
     X: wp.array(dtype=Any),
-    start: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
+    start: int32s,
+    count: int32s,
     stride: int,
-    index: wp.array(dtype=wp.int32),
+    index: int32s,
     weight_forth: wp.array(dtype=Any),
     thinnest: wp.float64,
     inverse: wp.array(dtype=Any),
     lever: wp.array(dtype=Any),
     trace: wp.array(dtype=Any),
-    ratio: wp.array(dtype=wp.float64),
+    ratio: float64s,
 ):
     """A_i⁻¹ (zero where A_i is too thin), lever_i = Σ_j w_ij X_ij, tr A_i and the ratio of A_i's eigenvalues (M04 §3.3,
     physics 2.2)."""

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from phyxel import device as dev
+from phyxel.device import float32s, float64s, int32s, vec3s
+from phyxel.mls.shape_values import places_among
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -96,11 +98,9 @@ class PairList:
 
     def taken(self, order: NDArray[np.integer]) -> PairList:
         """The lists of some nodes, (m,), in another order; neighbours that are not among them are left out."""
-        place = np.full(len(self.count), -1)
-        place[order] = np.arange(len(order))
         owner = np.repeat(np.arange(len(order)), self.count[order])
         rank = np.arange(len(owner)) - np.repeat(np.cumsum(self.count[order]) - self.count[order], self.count[order])
-        index = place[self.index[self.start[order][owner] + rank]]
+        index = places_among(order, len(self.count))[self.index[self.start[order][owner] + rank]]
         kept = index >= 0
         return PairList(np.bincount(owner[kept], minlength=len(order)).astype(np.int32), index[kept].astype(np.int32))
 
@@ -117,20 +117,13 @@ class PairList:
 
 
 @wp.func
-def _touches(i: int, j: int, X: wp.array(dtype=wp.vec3), support: wp.array(dtype=float)):
+def _touches(i: int, j: int, X: vec3s, support: float32s):
     reach = wp.max(support[i], support[j])
     return j != i and wp.length_sq(X[j] - X[i]) < reach * reach
 
 
 @wp.kernel
-def count_neighbours(
-    first: int,
-    grid: wp.uint64,
-    X: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=float),
-    farthest: float,
-    count: wp.array(dtype=int),
-):
+def count_neighbours(first: int, grid: wp.uint64, X: vec3s, support: float32s, farthest: float, count: int32s):
     """Length of each node's list."""
     i = first + wp.tid()
     found = int(0)
@@ -144,11 +137,11 @@ def count_neighbours(
 def list_neighbours(
     first: int,
     grid: wp.uint64,
-    X: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=float),
+    X: vec3s,
+    support: float32s,
     farthest: float,
     start: wp.array(dtype=wp.int64),
-    index: wp.array(dtype=int),
+    index: int32s,
 ):
     """The lists themselves (physics 2.3)."""
     i = first + wp.tid()
@@ -239,7 +232,7 @@ class Neighbourhood:
 
 
 @wp.kernel
-def take_places(first: int, nodes: wp.array(dtype=wp.int32), X: wp.array(dtype=Any), places: wp.array(dtype=wp.vec3)):
+def take_places(first: int, nodes: int32s, X: wp.array(dtype=Any), places: vec3s):
     """Where the moving nodes are, in single precision for the grid."""
     q = first + wp.tid()
     x = X[nodes[q]]
@@ -250,16 +243,16 @@ def take_places(first: int, nodes: wp.array(dtype=wp.int32), X: wp.array(dtype=A
 def list_again(
     first: int,
     grid: wp.uint64,
-    nodes: wp.array(dtype=wp.int32),
-    places: wp.array(dtype=wp.vec3),
-    support: wp.array(dtype=wp.float64),
+    nodes: int32s,
+    places: vec3s,
+    support: float64s,
     farthest: float,
     room: int,
-    start: wp.array(dtype=wp.int32),
+    start: int32s,
     stride: int,
-    index: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    wanted: wp.array(dtype=wp.int32),
+    index: int32s,
+    count: int32s,
+    wanted: int32s,
 ):
     """The list of each moving node (physics 7.3): the nodes nearer than the larger of the two supports, as far as there
     is room."""

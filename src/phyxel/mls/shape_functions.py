@@ -25,6 +25,7 @@ import warp as wp
 from numpy.typing import ArrayLike, NDArray
 
 from phyxel import device as dev
+from phyxel.device import float64s, int32s, vec3ds
 from phyxel.errors import SolidError, did_you_mean
 from phyxel.mls.shape_values import ShapeValues, owners_of, starts_of
 from phyxel.mls.visibility import Sees, seen_pairs
@@ -47,19 +48,12 @@ SINGULAR = 1e-13
 
 
 @wp.func
-def _covers(I: int, x: wp.vec3d, X: wp.array(dtype=wp.vec3d), cover: wp.array(dtype=wp.float64)):
+def _covers(I: int, x: wp.vec3d, X: vec3ds, cover: float64s):
     return wp.max(wp.abs(X[I] - x)) < cover[I]
 
 
 @wp.kernel
-def count_covers(
-    first: int,
-    cubes: wp.uint64,
-    x: wp.array(dtype=wp.vec3d),
-    X: wp.array(dtype=wp.vec3d),
-    cover: wp.array(dtype=wp.float64),
-    count: wp.array(dtype=wp.int32),
-):
+def count_covers(first: int, cubes: wp.uint64, x: vec3ds, X: vec3ds, cover: float64s, count: int32s):
     """How many nodes cover each point: |x − X_I|∞ < d_I (physics 2.5)."""
     i = first + wp.tid()
     at = wp.vec3(x[i])
@@ -73,7 +67,7 @@ def count_covers(
 
 
 @wp.func
-def sort_entries(index: wp.array(dtype=wp.int32), first: int, end: int):
+def sort_entries(index: int32s, first: int, end: int):
     """Shell's sort of index[first : end]: a few hundred entries at most, and no room for more."""
     gap = int(121)
     while gap > 0:
@@ -88,15 +82,7 @@ def sort_entries(index: wp.array(dtype=wp.int32), first: int, end: int):
 
 
 @wp.kernel
-def list_covers(
-    first: int,
-    cubes: wp.uint64,
-    x: wp.array(dtype=wp.vec3d),
-    X: wp.array(dtype=wp.vec3d),
-    cover: wp.array(dtype=wp.float64),
-    start: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
-):
+def list_covers(first: int, cubes: wp.uint64, x: vec3ds, X: vec3ds, cover: float64s, start: int32s, index: int32s):
     """Those nodes, in ascending order: the same sums whatever tree found them."""
     i = first + wp.tid()
     at = wp.vec3(x[i])
@@ -186,14 +172,14 @@ def inverse_of(A: Any):
 @wp.kernel
 def invert_moments(
     first: int,
-    x: wp.array(dtype=wp.vec3d),
-    X: wp.array(dtype=wp.vec3d),
-    cover: wp.array(dtype=wp.float64),
-    start: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
-    unit: wp.array(dtype=wp.float64),
+    x: vec3ds,
+    X: vec3ds,
+    cover: float64s,
+    start: int32s,
+    index: int32s,
+    unit: float64s,
     inverse: wp.array(dtype=Any),
-    condition: wp.array(dtype=wp.float64),
+    condition: float64s,
 ):
     """The mean cover d̄ at each point, A⁻¹ with A = Σ w_I p_I p_Iᵀ and p_I = p((X_I − x)/d̄), and cond(A) (G04 eq. 4,
     physics 2.4).
@@ -231,16 +217,16 @@ def invert_moments(
 @wp.kernel
 def fill_shape_functions(
     first: int,
-    x: wp.array(dtype=wp.vec3d),
-    X: wp.array(dtype=wp.vec3d),
-    cover: wp.array(dtype=wp.float64),
-    start: wp.array(dtype=wp.int32),
-    index: wp.array(dtype=wp.int32),
-    unit: wp.array(dtype=wp.float64),
+    x: vec3ds,
+    X: vec3ds,
+    cover: float64s,
+    start: int32s,
+    index: int32s,
+    unit: float64s,
     inverse: wp.array(dtype=Any),
     per_length: wp.float64,
-    phi: wp.array(dtype=wp.float64),
-    dphi: wp.array(dtype=wp.vec3d),
+    phi: float64s,
+    dphi: vec3ds,
 ):
     """φ_I = w_I p_Iᵀ a and φ_I,k = w_I,k p_Iᵀ a + w_I p_Iᵀ b_k of every pair (G04 eq. 6 and 9, physics 2.4),
     the gradients times `per_length`."""

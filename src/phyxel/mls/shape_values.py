@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -32,6 +33,13 @@ def entries_of(start: NDArray[np.int32], points: NDArray[np.integer]) -> tuple[N
     count = (start[1:] - start[:-1])[points]
     starts = starts_of(count)
     return starts, np.repeat(start[points] - starts[:-1], count) + np.arange(starts[-1])
+
+
+def places_among(chosen: NDArray[np.integer], count: int) -> NDArray[np.int64]:
+    """Where each of `count` things is among those chosen, (k,), or −1; shape (count,)."""
+    place = np.full(count, -1)
+    place[chosen] = np.arange(len(chosen))
+    return place
 
 
 @dataclass(frozen=True)
@@ -63,15 +71,9 @@ class ShapeValues:
         pattern = abs(values) + sum(abs(part) for part in gradients)
         pattern.sort_indices()
         owner = np.repeat(np.arange(len(self.condition)), np.diff(pattern.indptr))
-        entries = [np.asarray(part[owner, pattern.indices]).reshape(-1) for part in (values, *gradients)]
-        device = self.start.device
-        return replace(
-            self,
-            start=wp.array(pattern.indptr.astype(np.int32), dtype=wp.int32, device=device),
-            index=wp.array(pattern.indices.astype(np.int32), dtype=wp.int32, device=device),
-            phi=wp.array(entries[0], dtype=wp.float64, device=device),
-            dphi=wp.array(np.stack(entries[1:], axis=1), dtype=wp.vec3d, device=device),
-        )
+        phi, *slopes = (np.asarray(part[owner, pattern.indices]).reshape(-1) for part in (values, *gradients))
+        lists = {"start": pattern.indptr.astype(np.int32), "index": pattern.indices.astype(np.int32)}
+        return self._others(**lists, phi=phi, dphi=np.stack(slopes, axis=1), condition=self.condition)
 
     def with_rows(self, points: NDArray[np.integer], other: ShapeValues) -> ShapeValues:
         """Others at some of the points, (k,)."""
@@ -114,20 +116,17 @@ class ShapeValues:
         """At these points, and then at those of another, for the same nodes."""
         one, two = self.state(), other.state()
         two["start"] = one["start"][-1] + two["start"][1:]
-        joined = {name: np.concatenate([one[name], two[name]]) for name in one}
-        return ShapeValues.restored(joined, self.node_count, self.start.device)
+        return self._others(**{name: np.concatenate([one[name], two[name]]) for name in one})
 
     def rows(self, points: NDArray[np.integer]) -> ShapeValues:
         """Those of some of the points, (k,)."""
-        device = self.start.device
-        starts, pairs = entries_of(self.start.numpy(), points)
-        kinds = {"index": wp.int32, "phi": wp.float64, "dphi": wp.vec3d}
-        chosen = {
-            name: wp.array(getattr(self, name).numpy()[pairs], dtype=kind, device=device)
-            for name, kind in kinds.items()
-        }
-        start = wp.array(starts, dtype=wp.int32, device=device)
-        return ShapeValues(start, **chosen, condition=self.condition[points], node_count=self.node_count)
+        start, pairs = entries_of(self.start.numpy(), points)
+        chosen = {name: getattr(self, name).numpy()[pairs] for name in ("index", "phi", "dphi")}
+        return self._others(start=start, **chosen, condition=self.condition[points])
+
+    def _others(self, **state: NDArray[Any]) -> ShapeValues:
+        """For the same nodes."""
+        return ShapeValues.restored(state, self.node_count, self.start.device)
 
     def state(self) -> State:
         """All numbers, by name."""

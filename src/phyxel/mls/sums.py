@@ -11,6 +11,7 @@ from __future__ import annotations
 import warp as wp
 
 from phyxel import device as dev
+from phyxel.device import float32s, float64s, int32s, vec3ds, vec3s
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -101,50 +102,26 @@ _LOAD = (
 """
 )
 
-_mat34 = wp.types.matrix((3, 4), wp.float32)
-_mat34d = wp.types.matrix((3, 4), wp.float64)
+_mat34, _mat34d = wp.types.matrix((3, 4), wp.float32), wp.types.matrix((3, 4), wp.float64)
+_mat34s, _mat34ds = wp.array(dtype=_mat34), wp.array(dtype=_mat34d)
 
 
 @wp.func_native(_FIT.replace("REAL", "float"))
-def sum_fit(
-    i: int,
-    start: int,
-    count: int,
-    stride: int,
-    index: wp.array(dtype=wp.int32),
-    weight: wp.array(dtype=wp.float32),
-    X: wp.array(dtype=wp.vec3f),
-    y: wp.array(dtype=wp.vec3f),
-) -> _mat34:
+def sum_fit(i: int, start: int, count: int, stride: int, index: int32s, weight: float32s, X: vec3s, y: vec3s) -> _mat34:
     """[Σ w_ij (y_j − y_i) X_ijᵀ | Σ w_ij (y_j − y_i)] (physics 2.2, 4.1): three columns for the gradient's fit, one for
     the hourglass."""
 
 
 @wp.func_native(_FIT.replace("REAL", "double"))
 def sum_fit(  # noqa: F811
-    i: int,
-    start: int,
-    count: int,
-    stride: int,
-    index: wp.array(dtype=wp.int32),
-    weight: wp.array(dtype=wp.float64),
-    X: wp.array(dtype=wp.vec3d),
-    y: wp.array(dtype=wp.vec3d),
+    i: int, start: int, count: int, stride: int, index: int32s, weight: float64s, X: vec3ds, y: vec3ds
 ) -> _mat34d:
     """The same in double."""
 
 
 @wp.func_native(_LOAD.replace("REAL", "float"))
 def sum_load(
-    i: int,
-    start: int,
-    count: int,
-    stride: int,
-    index: wp.array(dtype=wp.int32),
-    weight: wp.array(dtype=wp.float32),
-    X: wp.array(dtype=wp.vec3f),
-    y: wp.array(dtype=wp.vec3f),
-    load: wp.array(dtype=_mat34),
+    i: int, start: int, count: int, stride: int, index: int32s, weight: float32s, X: vec3s, y: vec3s, load: _mat34s
 ) -> wp.vec3f:
     """Σ w_ji [c_j (y_j − y_i) − Q_j X_ij] (physics 4.3): what the neighbours lay on node i. A load is Qᵀ with c behind
     its first row: a column of Q and its fourth number are one register."""
@@ -152,14 +129,6 @@ def sum_load(
 
 @wp.func_native(_LOAD.replace("REAL", "double"))
 def sum_load(  # noqa: F811
-    i: int,
-    start: int,
-    count: int,
-    stride: int,
-    index: wp.array(dtype=wp.int32),
-    weight: wp.array(dtype=wp.float64),
-    X: wp.array(dtype=wp.vec3d),
-    y: wp.array(dtype=wp.vec3d),
-    load: wp.array(dtype=_mat34d),
+    i: int, start: int, count: int, stride: int, index: int32s, weight: float64s, X: vec3ds, y: vec3ds, load: _mat34ds
 ) -> wp.vec3d:
     """The same in double."""

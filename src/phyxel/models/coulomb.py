@@ -12,6 +12,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.device import float64s
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -61,19 +62,13 @@ def sweep(W: Floats, gap: Floats, friction: Floats, total: Floats, least: float)
     const double* row = W.data + (size_t)i * size;
     for (int j = 0; j < size; ++j) gap.data[j] += change * row[j];
 """)
-def _add_row(W: wp.array(dtype=wp.float64), i: int, size: int, change: wp.float64, gap: wp.array(dtype=wp.float64)):
+def _add_row(W: float64s, i: int, size: int, change: wp.float64, gap: float64s):
     """gap += W e_i change; a loop that the compiler makes vectors of."""
 
 
 @wp.kernel
 def sweep_contacts(
-    first: int,
-    count: int,
-    least: wp.float64,
-    W: wp.array(dtype=wp.float64),
-    gap: wp.array(dtype=wp.float64),
-    friction: wp.array(dtype=wp.float64),
-    total: wp.array(dtype=wp.float64),
+    first: int, count: int, least: wp.float64, W: float64s, gap: float64s, friction: float64s, total: float64s
 ):
     """Gauss and Seidel's method with projection on the cones of friction, point by point, until nothing changes
     (physics 15.9); one thread.

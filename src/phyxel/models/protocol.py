@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from phyxel.contact.touch import Feel
 from phyxel.material import Mixture
 from phyxel.mls.shape_values import ShapeValues
+from phyxel.state import State
 
 Floats = NDArray[np.float64]
 
@@ -104,11 +105,34 @@ class FieldModel(Protocol):
     def volume(self) -> float:
         """∫ |J| [m³]."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """All that a checkpoint must keep."""
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Take over what `state` gave."""
+
+
+class FieldValues:
+    """What most models give alike at points, whose φ and ∇φ are `at` them."""
+
+    def shown(self: FieldModel) -> tuple[wp.array, Floats]:
+        """Coefficients about their mean, on the device in single precision, and that mean."""
+        u = self.u
+        mean = u.mean(axis=0)
+        return wp.array((u - mean).astype(np.float32), dtype=wp.vec3, device=self.space.device), mean
+
+    def displacement(self: FieldModel, at: ShapeValues) -> Floats:
+        """u at points, shape (m, 3)."""
+        return np.asarray(at.values @ self.u)
+
+    def gradient(self: FieldModel, at: ShapeValues) -> Floats:
+        """∇u at points, (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
+        u = self.u
+        return np.stack([part @ u for part in at.gradients], axis=2)
+
+    def plastic(self, at: ShapeValues) -> Floats:
+        """None: shape (m, 3, 3)."""
+        return np.zeros((len(at.condition), 3, 3))
 
 
 @runtime_checkable
@@ -131,20 +155,8 @@ class BrittleModel(FieldModel, Protocol):
         """Those of `FieldModel`, or of some nodes."""
 
 
-class Tangible(Protocol):
-    """A model whose body others can touch."""
-
-    @property
-    def space(self) -> Any:
-        """What has `nodes`, which coefficients of positions are those of u on top of, shape (n, 3)."""
-
-    @property
-    def u(self) -> Floats:
-        """Coefficients of the displacement, shape (n, 3)."""
-
-    @property
-    def v(self) -> Floats:
-        """Coefficients of the velocity [1/s], shape (n, 3)."""
+class Tangible(FieldModel, Protocol):
+    """A model whose body others can touch: coefficients of positions are those of u on top of its space's nodes."""
 
     @property
     def margin(self) -> float:
@@ -160,9 +172,6 @@ class Tangible(Protocol):
     def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
         """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
         the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
-
-    def energies(self) -> tuple[float, float]:
-        """Elastic and kinetic energy [J]."""
 
     def work(self, before: Floats) -> float:
         """What the pushes of the last step have done since u was `before` (n, 3) [J]."""

@@ -58,7 +58,7 @@ class GalerkinCracks:
             return
         samples = self._samples()
         before = [crack.front for crack in fracture.cracks]
-        if samples.load().max() > fracture.least and fracture.grow(samples, dt):
+        if samples.load.max() > fracture.least and fracture.grow(samples, dt):
             self.follow(before)
             self._beside_fronts = True
             self.longest = fracture.longest_step(samples)

@@ -106,7 +106,7 @@ class PhyxelCracks:
             samples = Samples(
                 body.birth_places, stress[own], J[own], body.strength, shear_speeds(body), held_places(body)
             )
-            if samples.load().max() > body.fracture.least:
+            if samples.load.max() > body.fracture.least:
                 grown |= body.fracture.grow(samples, self._since)
         return grown
 

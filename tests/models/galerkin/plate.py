@@ -6,8 +6,7 @@ import numpy as np
 
 from phyxel import device as dev
 from phyxel.mls.shape_functions import ShapeFunctions
-from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.layout import Fabric, Layout, Placing
 from phyxel.models.galerkin.space import Space
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.quadrature import Quadrature

@@ -80,10 +80,10 @@ def test_patch(name: str, nodes: int):
 def test_patch_needs_consistent_gradients():
     """The same with plain gradients is off by about 1e-3."""
     space, _, _ = space_of("box", 343)
-    kept = space.pairs.dphi.numpy().copy()
-    space.pairs.dphi.assign(space.at(space.points).dphi.numpy())
+    kept = space.functions.pairs.dphi.numpy().copy()
+    space.functions.pairs.dphi.assign(space.at(space.points).dphi.numpy())
     error = patch_error("box", 343)
-    space.pairs.dphi.assign(kept)
+    space.functions.pairs.dphi.assign(kept)
     print(f"plain: error {error:.1e} spacings")
     assert error > 1e-4
 

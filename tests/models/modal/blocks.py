@@ -14,8 +14,7 @@ from phyxel.material import Material, Mixture
 from phyxel.mls.corrected_gradients import consistent_gradients, vanishing_fields
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
-from phyxel.models.galerkin.fabric import Fabric
-from phyxel.models.galerkin.layout import Layout, Placing
+from phyxel.models.galerkin.layout import Fabric, Layout, Placing
 from phyxel.models.galerkin.space import Space
 from phyxel.models.modal.model import ModalModel
 from phyxel.models.protocol import Goal, Hold

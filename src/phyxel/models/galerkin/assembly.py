@@ -3,13 +3,16 @@
 
     M_IJ = ∫ ρ φ_I φ_J,   K_IJ = ∫ B_Iᵀ C B_J,
 
-and ∫ ∇φ_I · ∇φ_J; what a cut changes of them is found from the points whose functions it has changed alone.
+and ∫ ∇φ_I · ∇φ_J, of what a body is made of at its points; what a cut changes of them is found from the points whose
+functions it has changed alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import warp as wp
@@ -17,8 +20,10 @@ from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csr_array
 
 from phyxel import device as dev
-from phyxel.mls.shape_values import entries_of
-from phyxel.models.galerkin.point_functions import Lists, PointFunctions, PointLists
+from phyxel.device import float64s, int32s, mat33ds, vec3ds
+from phyxel.material import Mixture
+from phyxel.mls.shape_values import entries_of, owners_of, places_among
+from phyxel.models.galerkin.point_functions import Lists, Pairs, PointFunctions, PointLists
 from phyxel.models.law import VOIGT, LawRow, hooke
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -49,16 +54,10 @@ def blocks(lists: PointLists, entries: Floats) -> bsr_array:
 @wp.kernel
 def assemble_products(
     first: int,
-    rows: wp.array(dtype=wp.int32),
-    start_of_node: wp.array(dtype=wp.int32),
-    pair: wp.array(dtype=wp.int32),
-    point: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    phi: wp.array(dtype=wp.float64),
-    dphi: wp.array(dtype=wp.vec3d),
-    weight: wp.array(dtype=wp.float64),
-    density: wp.array(dtype=wp.float64),
+    rows: int32s,
+    pairs: Pairs,
+    weight: float64s,
+    density: float64s,
     mass: wp.array2d(dtype=wp.float64),
     slopes: wp.array2d(dtype=wp.float64),
 ):
@@ -66,14 +65,14 @@ def assemble_products(
     (G04 eq. 19, physics 10.2)."""
     k = first + wp.tid()
     I = rows[k]
-    for entry in range(start_of_node[I], start_of_node[I + 1]):
-        q = point[entry]
-        share = weight[q] * density[q] * phi[pair[entry]]
-        slope = weight[q] * dphi[pair[entry]]
-        for other in range(start[q], start[q + 1]):
-            J = node[other]
-            mass[k, J] += share * phi[other]
-            slopes[k, J] += wp.dot(slope, dphi[other])
+    for entry in range(pairs.start_of_node[I], pairs.start_of_node[I + 1]):
+        q = pairs.point[entry]
+        share = weight[q] * density[q] * pairs.phi[pairs.pair[entry]]
+        slope = weight[q] * pairs.dphi[pairs.pair[entry]]
+        for other in range(pairs.start[q], pairs.start[q + 1]):
+            J = pairs.node[other]
+            mass[k, J] += share * pairs.phi[other]
+            slopes[k, J] += wp.dot(slope, pairs.dphi[other])
 
 
 def products(functions: PointFunctions, density: Floats) -> tuple[csr_array, csr_array]:
@@ -92,20 +91,11 @@ def products(functions: PointFunctions, density: Floats) -> tuple[csr_array, csr
 
 def _whole_rows(functions: PointFunctions, density: Floats, rows: NDArray[np.int32]) -> list[Floats]:
     """Some rows of these two matrices, shape (k, n) each."""
-    pairs, device = functions.pairs, functions.lists.device
+    device = functions.lists.device
     sums = [wp.zeros((len(rows), len(functions.lists.nodes)), dtype=wp.float64, device=device) for _ in range(2)]
-    dev.launch(
-        assemble_products,
-        len(rows),
-        [
-            wp.array(rows, dtype=wp.int32, device=device),
-            pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, pairs.phi, pairs.dphi,
-            wp.array(functions.lists.weights, dtype=wp.float64, device=device),
-            wp.array(density, dtype=wp.float64, device=device),
-            *sums,
-        ],
-        device,
-    )  # fmt: skip
+    numbers = wp.array(rows, dtype=wp.int32, device=device)
+    scales = [wp.array(part, dtype=wp.float64, device=device) for part in (functions.lists.weights, density)]
+    dev.launch(assemble_products, len(rows), [numbers, functions.pairs, *scales, *sums], device)
     return [part.numpy() for part in sums]
 
 
@@ -120,18 +110,13 @@ def _strain(g: wp.vec3d, a: int):
 @wp.kernel
 def assemble_stiffness(
     first: int,
-    start_of_node: wp.array(dtype=wp.int32),
-    pair: wp.array(dtype=wp.int32),
-    point: wp.array(dtype=wp.int32),
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    weight: wp.array(dtype=wp.float64),
-    law: wp.array(dtype=wp.int32),
+    pairs: Pairs,
+    weight: float64s,
+    law: int32s,
     laws: wp.array(dtype=mat66d),
-    row_start: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    block: wp.array(dtype=wp.mat33d),
+    row_start: int32s,
+    column: int32s,
+    block: mat33ds,
 ):
     """The row of K that belongs to a node: K_IJ = Σ_q w (∇φ_I · C · ∇φ_J), (K_IJ)_ab = Σ_cd φ_I,c C_acbd φ_J,d
     (physics 10.2).
@@ -139,58 +124,37 @@ def assemble_stiffness(
     All lists ascend: a pointer that walks along the row finds the column of each J.
     """
     I = first + wp.tid()
-    for entry in range(start_of_node[I], start_of_node[I + 1]):
-        q = point[entry]
-        g = weight[q] * dphi[pair[entry]]
+    for entry in range(pairs.start_of_node[I], pairs.start_of_node[I + 1]):
+        q = pairs.point[entry]
+        g = weight[q] * pairs.dphi[pairs.pair[entry]]
         C = laws[law[q]]
         # σ of the strain that a unit of u_a at node I makes, for a = x, y, z
         sx = hooke(C, _strain(g, 0))
         sy = hooke(C, _strain(g, 1))
         sz = hooke(C, _strain(g, 2))
         at = row_start[I]
-        for other in range(start[q], start[q + 1]):
-            J = node[other]
+        for other in range(pairs.start[q], pairs.start[q + 1]):
+            J = pairs.node[other]
             while column[at] < J:
                 at += 1
-            h = dphi[other]
+            h = pairs.dphi[other]
             block[at] += wp.matrix_from_rows(sx * h, sy * h, sz * h)
 
 
 def stiffness(functions: PointFunctions, rows: Sequence[LawRow], which: Indices) -> bsr_array:
     """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
-    lists, pairs = functions.lists, functions.pairs
-    start, index = lists.neighbours
-    entries = wp.zeros(len(index), dtype=wp.mat33d, device=lists.device)
-
-    def on_device(array: NDArray[np.generic], dtype: object) -> wp.array:
-        return wp.array(array, dtype=dtype, device=lists.device)
-
-    dev.launch(
-        assemble_stiffness,
-        len(lists.nodes),
-        [
-            pairs.start_of_node, pairs.pair, pairs.point, pairs.start, pairs.node, pairs.dphi,
-            on_device(lists.weights, wp.float64),
-            on_device(np.asarray(which, np.int32), wp.int32),
-            on_device(np.array([row.at_rest for row in rows]), mat66d),
-            on_device(start, wp.int32),
-            on_device(index, wp.int32),
-            entries,
-        ],
-        lists.device,
-    )  # fmt: skip
+    lists, device = functions.lists, functions.lists.device
+    weights = wp.array(lists.weights, dtype=wp.float64, device=device)
+    law, start, index = (wp.array(part, dtype=wp.int32, device=device) for part in (which, *lists.neighbours))
+    laws = wp.array(np.array([row.at_rest for row in rows]), dtype=mat66d, device=device)
+    entries = wp.zeros(len(index), dtype=wp.mat33d, device=device)
+    inputs = [functions.pairs, weights, law, laws, start, index, entries]
+    dev.launch(assemble_stiffness, len(lists.nodes), inputs, device)
     return blocks(lists, entries.numpy())
 
 
 @wp.kernel
-def find_swelling(
-    first: int,
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    u: wp.array(dtype=wp.vec3d),
-    ratio: wp.array(dtype=wp.float64),
-):
+def find_swelling(first: int, start: int32s, node: int32s, dphi: vec3ds, u: vec3ds, ratio: float64s):
     """|J| at each point, J = I + Σ_I u_I ⊗ ∇φ_I (G04 eq. 17, physics 10.3)."""
     i = first + wp.tid()
     J = wp.identity(n=3, dtype=wp.float64)
@@ -235,8 +199,7 @@ class Difference:
         rows, count = now.changed_from(before), len(now.lists.nodes)
         entries = entries_of(now.lists.start, rows)[1]
         nodes = np.flatnonzero(np.bincount(now.lists.index[entries], minlength=count))
-        rank = np.zeros(count, int)
-        rank[nodes] = np.arange(len(nodes))
+        rank = places_among(nodes, count)
         functions = np.zeros((4, 2 * len(rows), len(nodes)))
         for one, first in ((now, 0), (before, len(rows))):
             starts, entries = entries_of(one.lists.start, rows)
@@ -278,10 +241,8 @@ class Difference:
         else:
             result = np.zeros((len(index), *entries.shape[1:]))
             result[np.searchsorted(_keys(*lists), _keys(*known))] = entries
-        local = np.full(len(start) - 1, -1)
-        local[self.nodes] = np.arange(len(self.nodes))
         starts, places = entries_of(start, self.nodes)
-        row, column = np.repeat(np.arange(len(self.nodes)), np.diff(starts)), local[index[places]]
+        row, column = owners_of(starts), places_among(self.nodes, len(start) - 1)[index[places]]
         met = column >= 0
         result[places[met]] += change[row[met], column[met]]
         return result
@@ -308,3 +269,82 @@ def stiffness_from(
     change, lists = Difference.between(before, functions), (before.lists.neighbours, functions.lists.neighbours)
     added = change.stiffness([row.at_rest for row in rows], which)
     return blocks(functions.lists, change.added(added, known.data, *lists))
+
+
+# Materials and inertia
+
+
+@dataclass(frozen=True, eq=False)
+class PointMaterials:
+    """A point has the law of the node nearest to it."""
+
+    rows: list[LawRow]
+    """one of each of k materials"""
+    which: NDArray[np.integer]
+    """law of each point, shape (q,)"""
+    damping: Floats
+    """Rayleigh's β [s], shape (k,)"""
+    density: Floats
+    """ρ unit², shape (q,)"""
+    resistance: Floats
+    """Rayleigh's α times that, shape (q,)"""
+
+    @staticmethod
+    def of(mixture: Mixture, rotation: Floats, owner: NDArray[np.integer], unit: float) -> PointMaterials:
+        """Of points whose nodes are `owner` (q,), with the material's axes turned by `rotation`."""
+        density = unit**2 * mixture.number("density")[owner]
+        return PointMaterials(
+            [LawRow.of(material, rotation) for material in mixture.materials],
+            mixture.which[owner],
+            np.array([material.damping for material in mixture.materials]),
+            density,
+            density * mixture.number("drag")[owner],
+        )
+
+    @cached_property
+    def hardness(self) -> Floats:
+        """The largest modulus [Pa] of each law, shape (k,)."""
+        return np.array([row.stiffness.max() + row.k_v for row in self.rows])
+
+    def scaled(self, scales: Floats) -> list[LawRow]:
+        """The laws, (k,) times as stiff."""
+        return [
+            replace(row, stiffness=more * row.stiffness, k_v=more * row.k_v)
+            for row, more in zip(self.rows, scales, strict=True)
+        ]
+
+
+class Inertia:
+    """M, ∫ ∇φ_I · ∇φ_J and αM of a space, shape (n, n) each."""
+
+    def __init__(self, mass: csr_array, slopes: csr_array, drag: csr_array) -> None:
+        self.mass, self.slopes, self.drag = mass, slopes, drag
+        self._last = math.nan, mass
+
+    @staticmethod
+    def of(
+        materials: PointMaterials, functions: PointFunctions, before: tuple[PointFunctions, Inertia] | None = None
+    ) -> Inertia:
+        """With functions that were cut from others `before`, if those of these are known."""
+        if before is None:
+            mass, slopes = products(functions, materials.density)
+        else:
+            known = before[1].mass, before[1].slopes
+            mass, slopes = products_from(before[0], functions, materials.density, known)
+        resistance = materials.resistance
+        return Inertia(mass, slopes, products(functions, resistance)[0] if resistance.any() else 0 * mass)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Mass of each coefficient, shape (n,)."""
+        return np.asarray(self.mass.sum(axis=0)).reshape(-1)
+
+    def over(self, dt: float) -> csr_array:
+        """A = M/Δt² + αM/Δt (physics 10.4)"""
+        if dt != self._last[0]:
+            self._last = dt, csr_array(self.mass / dt**2 + self.drag / dt)
+        return self._last[1]
+
+    def resisting(self, dt: float) -> csr_array:
+        """M + αM Δt"""
+        return csr_array(self.mass + dt * self.drag)

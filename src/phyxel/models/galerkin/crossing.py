@@ -23,9 +23,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
 
+from phyxel.models.galerkin.assembly import Inertia, PointMaterials
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.held import Held
-from phyxel.models.galerkin.inertia import Inertia, PointMaterials
 from phyxel.models.galerkin.rigid_motion import PartedMotion, rigid_part
 from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Goal
@@ -158,11 +158,7 @@ def _calmed(u: Floats, most: float, nodes: Floats, weight: Floats, forces: Point
 
 
 def _eased(
-    u: Floats,
-    most: float,
-    kept: KeptSums,
-    forces: PointForces,
-    respond: Callable[[Floats, Floats], Floats] | None,
+    u: Floats, most: float, kept: KeptSums, forces: PointForces, respond: Callable[[Floats, Floats], Floats] | None
 ) -> tuple[Floats, float]:
     """Go along elastic forces, with all kept sums, till elastic energy is not above `most`: u and that energy."""
     energy = forces.energy(u)

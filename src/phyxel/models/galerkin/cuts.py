@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_values import ShapeValues, entries_of
+from phyxel.mls.shape_values import ShapeValues, entries_of, places_among
 from phyxel.models.galerkin.layout import Layout
 from phyxel.models.galerkin.point_functions import Extent, PointFunctions
 from phyxel.state import State
@@ -49,10 +49,7 @@ def cut_values(layout: Layout, whole: ShapeValues, X: Floats, sees: Cracked) -> 
     away = X[owner] - layout.nodes[index]
     seen = sees(X[owner], layout.nodes[index]) | ~away.any(axis=1)
     changed = np.union1d(owner[~seen], np.flatnonzero(~np.isfinite(whole.condition)))
-    rank = np.full(len(X), -1)
-    rank[changed] = np.arange(len(changed))
-    kept = seen & (rank[owner] >= 0)
-    return whole.with_rows(changed, rebuilt(layout, X[changed], rank[owner[kept]], index[kept], sees))
+    return whole.with_rows(changed, rebuilt(layout, X[changed], *_of(changed, owner[seen], index[seen], len(X)), sees))
 
 
 def rebuilt(
@@ -92,20 +89,15 @@ def rebuilt(
 
 def _of(places: Indices, owner: Indices, index: Indices, count: int) -> tuple[Indices, Indices]:
     """The pairs of some places, counted from 0."""
-    rank = np.full(count, -1)
-    rank[places] = np.arange(len(places))
-    kept = rank[owner] >= 0
-    return rank[owner[kept]], index[kept]
+    place = places_among(places, count)[owner]
+    return place[place >= 0], index[place >= 0]
 
 
 def _without(
     gone: NDArray[np.bool_], places: Indices, owner: Indices, index: Indices, reach: Floats
 ) -> tuple[Indices, Indices, Indices, Floats]:
-    left = np.flatnonzero(~gone)
-    rank = np.full(len(gone), -1)
-    rank[left] = np.arange(len(left))
-    kept = ~gone[owner]
-    return places[left], rank[owner[kept]], index[kept], reach[kept]
+    left, kept = np.flatnonzero(~gone), ~gone[owner]
+    return places[left], places_among(left, len(gone))[owner[kept]], index[kept], reach[kept]
 
 
 def _seen_around(layout: Layout, X: Floats, owner: Indices, index: Indices, sees: Cracked) -> tuple[Indices, Indices]:
@@ -124,9 +116,8 @@ def alone(values: ShapeValues) -> ShapeValues:
     lost = np.flatnonzero(~np.isfinite(values.condition))
     if len(lost) == 0:
         return values
-    start = np.arange(len(lost) + 1)
     lonely = {
-        "start": start, "index": lost, "phi": np.ones(len(lost)), "dphi": np.zeros((len(lost), 3)),
+        "start": np.arange(len(lost) + 1), "index": lost, "phi": np.ones(len(lost)), "dphi": np.zeros((len(lost), 3)),
         "condition": np.full(len(lost), np.inf),
     }  # fmt: skip
     return values.with_rows(lost, ShapeValues.restored(lonely, values.node_count, values.start.device))
@@ -153,10 +144,9 @@ def continued(
         return values
     home = _homes(X[lost], functions, sees)
     at_home = at_nodes.rows(home)
-    away = np.repeat(X[lost] - functions.lists.nodes[home], np.diff(at_home.start.numpy()), axis=0)
+    away = (X[lost] - functions.lists.nodes[home])[at_home.owner]
     rise = np.einsum("pa,pa->p", at_home.dphi.numpy(), away)
-    there = at_home.with_values(at_home.phi.numpy() + rise)
-    return values.with_rows(lost, there)
+    return values.with_rows(lost, at_home.with_values(at_home.phi.numpy() + rise))
 
 
 def _homes(X: Floats, functions: PointFunctions, sees: Cracked | None) -> Indices:

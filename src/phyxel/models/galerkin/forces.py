@@ -11,13 +11,15 @@ energy, leaves rigid motion alone and only ever takes energy away. With b = β/�
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared
+from phyxel.device import Launch, Program, Shared, as_struct, float64s, int32s, mat33ds, vec3ds
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import (
     LawRow,
@@ -41,13 +43,7 @@ LEAST_VOLUME = wp.constant(0.1)
 
 @wp.kernel
 def find_gradients(
-    first: int,
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    identity: wp.float64,
-    u: wp.array(dtype=wp.vec3d),
-    gradient: wp.array(dtype=wp.mat33d),
+    first: int, start: int32s, node: int32s, dphi: vec3ds, identity: wp.float64, u: vec3ds, gradient: mat33ds
 ):
     """Σ_I u_I ⊗ ∇φ_I (G04 eq. 17), and I as often as `identity` says."""
     q = first + wp.tid()
@@ -63,26 +59,17 @@ class StepLaw:
 
     C: wp.array(dtype=mat66d)
     """C' of each law [Pa]"""
-    law: wp.array(dtype=wp.int32)
-    scale: wp.array(dtype=wp.float64)
+    law: int32s
+    scale: float64s
     """w (1 + b)"""
-    k_v: wp.array(dtype=wp.float64)
-    k_b: wp.array(dtype=wp.float64)
-    plastic: wp.array(dtype=wp.mat33d)
-    swell: wp.array(dtype=wp.float64)
+    k_v: float64s
+    k_b: float64s
+    plastic: mat33ds
+    swell: float64s
 
 
 @wp.kernel
-def find_step_law(
-    first: int,
-    lag: wp.array(dtype=wp.float64),
-    k_v: wp.array(dtype=wp.float64),
-    k_b: wp.array(dtype=wp.float64),
-    weight: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    plastic: wp.array(dtype=wp.mat33d),
-    step: StepLaw,
-):
+def find_step_law(first: int, laws: Any, lag: float64s, weight: float64s, J: mat33ds, plastic: mat33ds, step: StepLaw):
     """The law of a step that starts at J, with its damping (physics 10.3); b = `lag`."""
     q = first + wp.tid()
     row = step.law[q]
@@ -92,18 +79,12 @@ def find_step_law(
     step.plastic[q] = (plastic[q] + b * green_strain(J[q])) / more
     step.swell[q] = wp.float64(1.0) / volume
     step.scale[q] = weight[q] * more
-    step.k_v[q] = k_v[row] * volume * volume
-    step.k_b[q] = k_b[row] / more
+    step.k_v[q] = laws.k_v[row] * volume * volume
+    step.k_b[q] = laws.k_b[row] / more
 
 
 @wp.kernel
-def find_stresses(
-    first: int,
-    step: StepLaw,
-    J: wp.array(dtype=wp.mat33d),
-    stress: wp.array(dtype=wp.mat33d),
-    energy: wp.array(dtype=wp.float64),
-):
+def find_stresses(first: int, step: StepLaw, J: mat33ds, stress: mat33ds, energy: float64s):
     """w P(J) and w W(J) (physics 3.2, 3.3)"""
     q = first + wp.tid()
     C = step.C[step.law[q]]
@@ -112,7 +93,7 @@ def find_stresses(
 
 
 @wp.kernel
-def find_stress_changes(first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d), change: wp.array(dtype=wp.mat33d)):
+def find_stress_changes(first: int, step: StepLaw, J: mat33ds, change: mat33ds):
     """w δP for the change δJ that stands in `change` (physics 3.4)."""
     q = first + wp.tid()
     C = step.C[step.law[q]]
@@ -122,9 +103,7 @@ def find_stress_changes(first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d),
 
 
 @wp.kernel
-def find_positive_stress_changes(
-    first: int, step: StepLaw, J: wp.array(dtype=wp.mat33d), change: wp.array(dtype=wp.mat33d)
-):
+def find_positive_stress_changes(first: int, step: StepLaw, J: mat33ds, change: mat33ds):
     """The same by the positive part of the tangent."""
     q = first + wp.tid()
     C = step.C[step.law[q]]
@@ -135,13 +114,7 @@ def find_positive_stress_changes(
 
 @wp.kernel
 def gather(
-    first: int,
-    start_of_node: wp.array(dtype=wp.int32),
-    pair: wp.array(dtype=wp.int32),
-    point: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    stress: wp.array(dtype=wp.mat33d),
-    total: wp.array(dtype=wp.vec3d),
+    first: int, start_of_node: int32s, pair: int32s, point: int32s, dphi: vec3ds, stress: mat33ds, total: vec3ds
 ):
     """Σ_q P_q ∇φ_I(q) of each node (physics 10.3)."""
     I = first + wp.tid()
@@ -152,68 +125,34 @@ def gather(
 
 
 @wp.kernel
-def flow(
-    first: int,
-    law: wp.array(dtype=wp.int32),
-    yield_strain: wp.array(dtype=wp.float64),
-    creep: wp.array(dtype=wp.float64),
-    max_strain: wp.array(dtype=wp.float64),
-    dt: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    plastic: wp.array(dtype=wp.mat33d),
-):
+def flow(first: int, laws: Any, dt: float64s, J: mat33ds, plastic: mat33ds):
     """Plastic flow of each point over a step of dt [s] (M04 §4.1, physics 6.1)."""
     q = first + wp.tid()
-    row = law[q]
-    share = wp.float64(1.0) - wp.exp(-creep[row] * dt[0])
-    plastic[q] = flowed(J[q], plastic[q], yield_strain[row], share, max_strain[row])
+    row = laws.of[q]
+    share = wp.float64(1.0) - wp.exp(-laws.creep[row] * dt[0])
+    plastic[q] = flowed(J[q], plastic[q], laws.yield_strain[row], share, laws.max_strain[row])
 
 
 @wp.kernel
-def find_cauchy(
-    first: int,
-    law: wp.array(dtype=wp.int32),
-    stiffness: wp.array(dtype=mat66d),
-    k_v: wp.array(dtype=wp.float64),
-    k_b: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    plastic: wp.array(dtype=wp.mat33d),
-    cauchy: wp.array(dtype=wp.mat33d),
-):
+def find_cauchy(first: int, laws: Any, J: mat33ds, plastic: mat33ds, cauchy: mat33ds):
     """P(J) Jᵀ/|J| of each point, without damping (physics 12.2)."""
     q = first + wp.tid()
-    row = law[q]
-    P = first_stress(J[q], plastic[q], wp.float64(1.0), stiffness[row], k_v[row], k_b[row])
+    row = laws.of[q]
+    P = first_stress(J[q], plastic[q], wp.float64(1.0), laws.stiffness[row], laws.k_v[row], laws.k_b[row])
     cauchy[q] = P * wp.transpose(J[q]) / wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))
 
 
 @wp.kernel
-def find_energies(
-    first: int,
-    law: wp.array(dtype=wp.int32),
-    stiffness: wp.array(dtype=mat66d),
-    k_v: wp.array(dtype=wp.float64),
-    k_b: wp.array(dtype=wp.float64),
-    weight: wp.array(dtype=wp.float64),
-    J: wp.array(dtype=wp.mat33d),
-    plastic: wp.array(dtype=wp.mat33d),
-    energy: wp.array(dtype=wp.float64),
-):
+def find_energies(first: int, laws: Any, weight: float64s, J: mat33ds, plastic: mat33ds, energy: float64s):
     """w W(J) of each point, without damping (physics 3.2)."""
     q = first + wp.tid()
-    row = law[q]
-    energy[q] = weight[q] * energy_density(J[q], plastic[q], wp.float64(1.0), stiffness[row], k_v[row], k_b[row])
+    row = laws.of[q]
+    density = energy_density(J[q], plastic[q], wp.float64(1.0), laws.stiffness[row], laws.k_v[row], laws.k_b[row])
+    energy[q] = weight[q] * density
 
 
 @wp.kernel
-def find_turns(
-    first: int,
-    start: wp.array(dtype=wp.int32),
-    node: wp.array(dtype=wp.int32),
-    dphi: wp.array(dtype=wp.vec3d),
-    u: wp.array(dtype=wp.vec3d),
-    turn: wp.array(dtype=wp.mat33d),
-):
+def find_turns(first: int, start: int32s, node: int32s, dphi: vec3ds, u: vec3ds, turn: mat33ds):
     """R of the polar decomposition of J at each node."""
     I = first + wp.tid()
     J = wp.identity(n=3, dtype=wp.float64)
@@ -228,10 +167,8 @@ class PointForces:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._dphi = wp.clone(space.pairs.dphi)
-        self._at_nodes = [
-            wp.clone(array) for array in (space.at_nodes.start, space.at_nodes.index, space.at_nodes.dphi)
-        ]
+        self._dphi = wp.clone(space.functions.pairs.dphi)
+        self._at_nodes = [wp.clone(array) for array in _lists(space.at_nodes)]
         points, nodes, device = len(space.points), len(space), space.device
         self._u = Shared(nodes, wp.vec3d, device)
         self._total = Shared(nodes, wp.vec3d, device)
@@ -260,33 +197,29 @@ class PointForces:
 
     def follow(self, space: Space) -> None:
         """Go on with other functions at the same points and nodes."""
-        at_nodes = space.at_nodes
-        same = space.pairs.start is self._space.pairs.start and len(at_nodes.index) <= len(self._at_nodes[1])
+        lists = _lists(space.at_nodes)
+        same = space.functions.lists is self._space.functions.lists and len(lists[1]) <= len(self._at_nodes[1])
         self._space = space
         if same:  # recorded launches stay as they are
-            wp.copy(self._dphi, space.pairs.dphi)
-            for mine, its in zip(self._at_nodes, (at_nodes.start, at_nodes.index, at_nodes.dphi), strict=True):
+            wp.copy(self._dphi, space.functions.pairs.dphi)
+            for mine, its in zip(self._at_nodes, lists, strict=True):
                 wp.copy(mine, its, count=len(its))
         else:
-            self._dphi = wp.clone(space.pairs.dphi)
-            self._at_nodes = [wp.clone(array) for array in (at_nodes.start, at_nodes.index, at_nodes.dphi)]
+            self._dphi = wp.clone(space.functions.pairs.dphi)
+            self._at_nodes = [wp.clone(array) for array in lists]
             self._record()
 
-    def _step_law(self) -> StepLaw:
-        points, device = len(self._space.points), self._space.device
-        step = StepLaw()
-        step.C, step.law = self._laws.stiffness, self._laws.of
-        for name in ("scale", "k_v", "k_b", "swell"):
-            setattr(step, name, wp.zeros(points, dtype=wp.float64, device=device))
-        step.plastic = wp.zeros(points, dtype=wp.mat33d, device=device)
-        return step
-
     def _launches(self) -> dict[str, list[Launch]]:
-        space, laws, pairs = self._space, self._laws, self._space.pairs
+        space, pairs, laws = self._space, self._space.functions.pairs, as_struct(self._laws)
         points, nodes = len(space.points), len(space)
         # A phyxel has some 40 neighbours, and so has a point; a node has many points.
         work = max(1.0, len(pairs.point) / nodes / 40)
-        step = self._step_law()
+        step = StepLaw()
+        step.C, step.law = laws.stiffness, laws.of
+        step.scale, step.k_v, step.k_b, step.swell = (
+            wp.zeros(points, dtype=wp.float64, device=space.device) for _ in range(4)
+        )
+        step.plastic = wp.zeros(points, dtype=wp.mat33d, device=space.device)
 
         def gradients(identity: float, into: wp.array) -> Launch:
             around = [pairs.start, pairs.node, self._dphi]
@@ -296,42 +229,23 @@ class PointForces:
             around = [pairs.start_of_node, pairs.pair, pairs.point, self._dphi]
             return Launch(gather, nodes, [*around, stress, self._total.array], work)
 
-        elastic = [laws.of, laws.stiffness, laws.k_v, laws.k_b]
-        yields = [laws.of, laws.yield_strain, laws.creep, laws.max_strain, self._dt.array]
-        change = gradients(0.0, self._change)
+        now = [self._J, self._plastic]
+        find_J, change = gradients(1.0, self._J), gradients(0.0, self._change)
+        step_law = Launch(find_step_law, points, [laws, self._lag.array, self._weight, *now, step])
+        stresses = Launch(find_stresses, points, [step, self._J, self._stress, self._energy.array])
+        changes, positive = (
+            Launch(kernel, points, [step, self._J, self._change])
+            for kernel in (find_stress_changes, find_positive_stress_changes)
+        )
         return {
-            "begin": [
-                gradients(1.0, self._J),
-                Launch(
-                    find_step_law,
-                    points,
-                    [self._lag.array, laws.k_v, laws.k_b, self._weight, self._J, self._plastic, step],
-                ),
-            ],
-            "force": [
-                gradients(1.0, self._J),
-                Launch(find_stresses, points, [step, self._J, self._stress, self._energy.array]),
-                gathered(self._stress),
-            ],
-            "tangent": [
-                change,
-                Launch(find_stress_changes, points, [step, self._J, self._change]),
-                gathered(self._change),
-            ],
-            "positive tangent": [
-                change,
-                Launch(find_positive_stress_changes, points, [step, self._J, self._change]),
-                gathered(self._change),
-            ],
-            "cauchy": [
-                Launch(find_cauchy, points, [*elastic, self._J, self._plastic, self._stress]),
-            ],
-            "energy": [
-                gradients(1.0, self._J),
-                Launch(find_energies, points, [*elastic, self._weight, self._J, self._plastic, self._energy.array]),
-            ],
+            "begin": [find_J, step_law],
+            "force": [find_J, stresses, gathered(self._stress)],
+            "tangent": [change, changes, gathered(self._change)],
+            "positive tangent": [change, positive, gathered(self._change)],
+            "cauchy": [Launch(find_cauchy, points, [laws, *now, self._stress])],
+            "energy": [find_J, Launch(find_energies, points, [laws, self._weight, *now, self._energy.array])],
             "spread": [gathered(self._stress)],
-            "flow": [Launch(flow, points, [*yields, self._J, self._plastic])],
+            "flow": [Launch(flow, points, [laws, self._dt.array, *now])],
             "turns": [Launch(find_turns, nodes, [*self._at_nodes, self._u.array, self._turn.array])],
         }
 
@@ -396,3 +310,7 @@ class PointForces:
     @plastic.setter
     def plastic(self, strain: Floats) -> None:
         self._plastic.assign(strain)
+
+
+def _lists(values: ShapeValues) -> tuple[wp.array, wp.array, wp.array]:
+    return values.start, values.index, values.dphi

@@ -1,5 +1,7 @@
-"""Nodes and quadrature of a body in its own coordinates, and the shape functions it has where no crack is near: all of
-a `Space` that cracks do not change. A piece of a body has its own part of the body's fabric."""
+"""Nodes and quadrature of a body and the shape functions it has where no crack is near: all of a `Space` that cracks do
+not change. The fabric is that of a solid, in the cloud's coordinates [m]: to make it of a scan takes many seconds, but
+it depends on the points and some numbers alone, and is remembered on disk. The layout is that of a body in its own
+coordinates; a piece of a body has its own part of the body's fabric."""
 
 from __future__ import annotations
 
@@ -11,14 +13,73 @@ import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from phyxel.mls.corrected_gradients import consistent_gradients, mended, vanishing_fields
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_functions import ShapeFunctions
-from phyxel.mls.shape_values import ShapeValues
+from phyxel.mls.shape_functions import Basis, ShapeFunctions
+from phyxel.mls.shape_values import ShapeValues, places_among
 from phyxel.mls.visibility import Sees
-from phyxel.models.galerkin.fabric import Fabric
 from phyxel.models.galerkin.point_functions import PointFunctions, PointLists
+from phyxel.solid.nodes import Nodes
+from phyxel.solid.quadrature import Quadrature
+from phyxel.solid.solid import Solid
+from phyxel.state import State, prefixed, unprefixed
 
 Floats = NDArray[np.float64]
+
+PLACES = ("points", "nodes", "skin")
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """Nodes of a solid and their shape functions."""
+
+    nodes: Nodes
+    basis: Basis
+    covers: Floats
+    """half sides of the nodes' covers [m], shape (n,)"""
+    at_points: ShapeValues
+    """at the quadrature points, with gradients consistent with the quadrature"""
+    at_nodes: ShapeValues
+    at_skin: ShapeValues
+
+    @staticmethod
+    def woven(solid: Solid, nodes: Nodes, basis: Basis, device: wp.Device) -> Fabric:
+        """Of a solid with these nodes."""
+        shape, points, weights = solid.shape_functions(nodes, basis), nodes.quadrature.points, nodes.quadrature.weights
+        at_skin, at_points = shape.at(solid.skin.positions), shape.at(points)
+        plain, vanishing = at_points.dphi.numpy(), vanishing_fields(at_skin.values)
+        gradients = consistent_gradients(plain, at_points.values, points, weights, nodes.positions, vanishing, basis)
+        at_points = at_points.with_gradients(gradients)
+        assert solid.skin.normals is not None
+        at_skin = mended(at_skin, solid.skin.positions, solid.skin.normals, nodes.spacing)
+        made = Fabric(nodes, basis, shape.covers, at_points, shape.at(nodes.positions), at_skin)
+        return Fabric.restored(made.state(), basis, device)  # the same bits as one that was remembered
+
+    def state(self) -> State:
+        """All of it, as arrays."""
+        nodes, quadrature = self.nodes, self.nodes.quadrature
+        kept: State = {
+            "positions": nodes.positions, "volumes": nodes.volumes, "reach": nodes.reach,
+            "octants": nodes.octants, "kinds": nodes.kinds, "covers": self.covers,
+            "quadrature": quadrature.points, "weights": quadrature.weights,
+        }  # fmt: skip
+        for place in PLACES:
+            kept |= prefixed(f"{place}.", getattr(self, f"at_{place}").state())
+        # By far the largest, and only half axes of surfels need it.
+        return kept | {"skin.dphi": kept["skin.dphi"].astype(np.float32)}
+
+    @staticmethod
+    def nodes_of(state: State) -> Nodes:
+        """The nodes in what `state` gave."""
+        kept = {name: state[name] for name in ("positions", "volumes", "reach", "octants", "kinds")}
+        return Nodes(**kept, quadrature=Quadrature(state["quadrature"], state["weights"]))
+
+    @staticmethod
+    def restored(state: State, basis: Basis, device: wp.Device) -> Fabric:
+        """From what `state` gave."""
+        nodes = Fabric.nodes_of(state)
+        values = (ShapeValues.restored(unprefixed(f"{place}.", state), len(nodes), device) for place in PLACES)
+        return Fabric(nodes, basis, state["covers"], *values)
 
 
 @dataclass(frozen=True)
@@ -136,9 +197,7 @@ class Layout:
         found = self._turned(found if rows is None else found.rows(rows))
         if len(self) == len(self._fabric.covers):
             return found
-        place = np.full(len(self._fabric.covers), -1)
-        place[self.own.nodes] = np.arange(len(self))
-        return found.only(place, len(self))
+        return found.only(places_among(self.own.nodes, len(self._fabric.covers)), len(self))
 
     def _turned(self, found: ShapeValues) -> ShapeValues:
         slope = self.placing.length * found.dphi.numpy()

@@ -24,21 +24,19 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_values import ShapeValues
-from phyxel.models.galerkin.assembly import square
+from phyxel.models.galerkin.assembly import Inertia, PointMaterials, square
 from phyxel.models.galerkin.crossing import Departure, crossed
 from phyxel.models.galerkin.cuts import Cracked
 from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.held import Held
-from phyxel.models.galerkin.inertia import Inertia, PointMaterials
-from phyxel.models.galerkin.newton import Effort
 from phyxel.models.galerkin.point_functions import Extent
 from phyxel.models.galerkin.preconditioner import Preconditioner, RestSystem
 from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
-from phyxel.models.galerkin.step_energy import StepEnergy
+from phyxel.models.galerkin.step_energy import Effort, StepEnergy
 from phyxel.models.law import LawRow
-from phyxel.models.protocol import Floats, Goal, Hold
+from phyxel.models.protocol import FieldValues, Floats, Goal, Hold
 from phyxel.state import State, prefixed, unprefixed
 
 CONTACT = 100.0
@@ -53,7 +51,7 @@ FLOWED = 1e9
 """[s]: all that can flow has flowed."""
 
 
-class GalerkinModel:
+class GalerkinModel(FieldValues):
     """Moves one body by its Galerkin space (`protocol.FieldModel`, `protocol.Tangible`).
 
     `unit` [m] is the body's length; `velocities` (n, 3) [1/s] are coefficients. Nodes `contact` (c,) can touch
@@ -354,19 +352,6 @@ class GalerkinModel:
 
     # Quantities
 
-    def shown(self) -> tuple[wp.array, Floats]:
-        """Coefficients about their mean, on the device in single precision, and that mean."""
-        mean = self.u.mean(axis=0)
-        return wp.array((self.u - mean).astype(np.float32), dtype=wp.vec3, device=self.device), mean
-
-    def displacement(self, at: ShapeValues) -> Floats:
-        """u at points, shape (m, 3)."""
-        return at.values @ self.u
-
-    def gradient(self, at: ShapeValues) -> Floats:
-        """∇u at points, (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
-        return np.stack([part @ self.u for part in at.gradients], axis=2)
-
     def stress(self, at: ShapeValues, material: Mixture, which: NDArray[np.integer]) -> Floats:
         """Cauchy stress [Pa] at points whose laws are `which` of the mixture's, shape (m, 3, 3)."""
         J, stored = np.eye(3) + self.gradient(at), self.plastic(at)
@@ -417,15 +402,9 @@ class GalerkinModel:
         return (
             prefixed("space.", self.space.state())
             | self._preconditioner.state(self.space, inertia.mass, self._held.basis)
-            | {
-                "u": self.u.copy(),
-                "v": self.v.copy(),
-                "plastic": self._forces.plastic,
-                "anchor": footing.anchor.copy(),
-                "pressure": footing.pressure.copy(),
-                "mass": inertia.mass.data,
-                "slopes": inertia.slopes.data,
-            }
+            | {"u": self.u.copy(), "v": self.v.copy(), "plastic": self._forces.plastic}
+            | {"anchor": footing.anchor.copy(), "pressure": footing.pressure.copy()}
+            | {"mass": inertia.mass.data, "slopes": inertia.slopes.data}
             | ({} if self._borne is None else {"borne": self._borne})
         )
 

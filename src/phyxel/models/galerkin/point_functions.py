@@ -1,3 +1,4 @@
+# mypy: disable-error-code="valid-type"
 """Shape functions of a body at the points of its quadrature (physics 10.1), and what cracks have changed of them
 (physics 12.8). A pair that a crack has parted keeps its place, with φ = 0: lists grow only where a point has to look
 further."""
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from phyxel.device import float64s, int32s, vec3ds
 from phyxel.mls.shape_values import entries_of
 from phyxel.state import State
 
@@ -24,24 +26,24 @@ Lists = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Where the lists of nodes that meet each node start, and the lists, ascending."""
 
 
-@dataclass(frozen=True)
+@wp.struct
 class Pairs:
     """Which points and nodes meet, in both orders, on the device."""
 
-    start: wp.array
-    """of each point's list, shape (q + 1,), int32"""
-    node: wp.array
-    """shape (pairs,), int32"""
-    start_of_node: wp.array
-    """of each node's list, shape (n + 1,), int32"""
-    pair: wp.array
-    """that list: numbers of pairs, by ascending point, shape (pairs,), int32"""
-    point: wp.array
-    """the point of each entry of that list, shape (pairs,), int32"""
-    phi: wp.array
-    """shape (pairs,), float64"""
-    dphi: wp.array
-    """∇φ, shape (pairs,) of vec3d"""
+    start: int32s
+    """of each point's list, shape (q + 1,)"""
+    node: int32s
+    """shape (pairs,)"""
+    start_of_node: int32s
+    """of each node's list, shape (n + 1,)"""
+    pair: int32s
+    """that list: numbers of pairs, by ascending point, shape (pairs,)"""
+    point: int32s
+    """the point of each entry of that list, shape (pairs,)"""
+    phi: float64s
+    """shape (pairs,)"""
+    dphi: vec3ds
+    """∇φ, shape (pairs,)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +148,11 @@ class PointFunctions:
     @cached_property
     def pairs(self) -> Pairs:
         """Points and nodes that meet."""
-        kinds = ((self.phi, wp.float64), (self.dphi, wp.vec3d))
-        device = self.lists.device
-        return Pairs(
-            *self.lists.on_device, *(wp.array(part, dtype=kind, device=device, copy=False) for part, kind in kinds)
-        )
+        pairs, device = Pairs(), self.lists.device
+        pairs.start, pairs.node, pairs.start_of_node, pairs.pair, pairs.point = self.lists.on_device
+        pairs.phi = wp.array(self.phi, dtype=wp.float64, device=device, copy=False)
+        pairs.dphi = wp.array(self.dphi, dtype=wp.vec3d, device=device, copy=False)
+        return pairs
 
     @cached_property
     def felt(self) -> NDArray[np.int64]:

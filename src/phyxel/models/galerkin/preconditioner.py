@@ -20,9 +20,8 @@ from scipy.sparse import bsr_array, csc_array, csr_array, kron
 from scipy.sparse.linalg import SuperLU, splu
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared
-from phyxel.models.galerkin.assembly import blocks, stiffness_from
-from phyxel.models.galerkin.inertia import Inertia, PointMaterials
+from phyxel.device import Launch, Program, Shared, mat33ds, vec3ds
+from phyxel.models.galerkin.assembly import Inertia, PointMaterials, blocks, stiffness_from
 from phyxel.models.galerkin.space import Space
 from phyxel.state import State, prefixed
 
@@ -52,25 +51,14 @@ ROUNDING = 1e-10
 
 
 @wp.kernel
-def turn_back(
-    first: int,
-    turn: wp.array(dtype=wp.mat33d),
-    residual: wp.array(dtype=wp.vec3d),
-    turned: wp.array(dtype=wp.vec3d),
-):
+def turn_back(first: int, turn: mat33ds, residual: vec3ds, turned: vec3ds):
     """Rᵀ r"""
     I = first + wp.tid()
     turned[I] = wp.transpose(turn[I]) * residual[I]
 
 
 @wp.kernel
-def solve_whole(
-    first: int,
-    inverse: wp.array2d(dtype=vec12d),
-    turn: wp.array(dtype=wp.mat33d),
-    turned: wp.array(dtype=wp.vec3d),
-    found: wp.array(dtype=wp.vec3d),
-):
+def solve_whole(first: int, inverse: wp.array2d(dtype=vec12d), turn: mat33ds, turned: vec3ds, found: vec3ds):
     """R H₀⁻¹ of what was turned back, for four nodes at a time: twelve sums side by side keep vector units busy."""
     group = first + wp.tid()
     a = vec12d()
@@ -89,13 +77,7 @@ def solve_whole(
 
 
 @wp.kernel
-def solve_blocks(
-    first: int,
-    inverse: wp.array(dtype=wp.mat33d),
-    turn: wp.array(dtype=wp.mat33d),
-    turned: wp.array(dtype=wp.vec3d),
-    found: wp.array(dtype=wp.vec3d),
-):
+def solve_blocks(first: int, inverse: mat33ds, turn: mat33ds, turned: vec3ds, found: vec3ds):
     """The same with the inverse of each node's block."""
     I = first + wp.tid()
     found[I] = turn[I] * (inverse[I] * turned[I])
@@ -216,10 +198,7 @@ class RestSystem:
 
     def _lift(self) -> Floats:
         """H₀⁻¹ V (Vᵀ H₀⁻¹ V)⁻¹, shape (3n, 3r)."""
-        count, held = self._held.shape
-        spread = np.zeros((3 * count, 3 * held))
-        for a in range(3):
-            spread[a::3, a::3] = self._held
+        spread: Floats = np.kron(self._held, np.eye(3)).astype(np.float64, copy=False)
         if not self._whole:
             return spread
         response = self._inverse @ spread

@@ -10,6 +10,8 @@ Lengths are in units of the body's mean node spacing, about the middle of its re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
 
 import numpy as np
 import warp as wp
@@ -21,11 +23,11 @@ from scipy.spatial import cKDTree
 
 from phyxel.cache import Kept, Once
 from phyxel.mls.neighbours import nearest
-from phyxel.mls.shape_values import ShapeValues
+from phyxel.mls.shape_values import ShapeValues, places_among
 from phyxel.models.galerkin import assembly
 from phyxel.models.galerkin.cuts import Cracked, alone, continued, cut_points, cut_values, struck, with_orphans_led
 from phyxel.models.galerkin.layout import Layout, Own
-from phyxel.models.galerkin.point_functions import Extent, Pairs, PointFunctions, strongest
+from phyxel.models.galerkin.point_functions import Extent, PointFunctions, strongest
 from phyxel.models.law import LawRow
 from phyxel.state import State
 
@@ -45,11 +47,7 @@ class Space:
     """Shape functions of a body, at its quadrature points and anywhere."""
 
     def __init__(
-        self,
-        layout: Layout,
-        functions: PointFunctions,
-        at_nodes: ShapeValues,
-        cracks: Cracked | None = None,
+        self, layout: Layout, functions: PointFunctions, at_nodes: ShapeValues, cracks: Cracked | None = None
     ) -> None:
         self.layout, self.cracks = layout, cracks
         self.device: wp.Device = layout.device
@@ -60,7 +58,6 @@ class Space:
         """φ and ∇φ at the nodes: a node's coefficient is not its displacement"""
         self.once: Once = Kept(MATERIALS)
         """keeps what follows from it and a material"""
-        self._kept = Kept()
 
     @staticmethod
     def whole(layout: Layout) -> Space:
@@ -75,22 +72,9 @@ class Space:
         """φ_I at the points, shape (q, n)."""
         return self.functions.values
 
-    @property
-    def gradients(self) -> Floats:
-        """∇φ_I of the entries of `values`, shape (pairs, 3)."""
-        return self.functions.dphi
-
-    @property
-    def pairs(self) -> Pairs:
-        """Points and nodes that meet."""
-        return self.functions.pairs
-
-    @property
+    @cached_property
     def at_skin(self) -> ShapeValues:
         """φ and ∇φ at the surfels."""
-        return self._kept("skin", self._made_at_skin)
-
-    def _made_at_skin(self) -> ShapeValues:
         whole = self.layout.at_skin()
         return whole if self.cracks is None else self._cut(whole, self.layout.skin)
 
@@ -112,15 +96,15 @@ class Space:
 
     def prepare(self) -> Space:
         """This space, with all found that bodies which share it need."""
-        _ = self.at_skin, self.pairs, self.functions.lists.neighbours
+        _ = self.at_skin, self.functions.pairs, self.functions.lists.neighbours
         return self
 
     # Cracks
 
     def looked_at(self, sees: Cracked) -> Space:
         """The same space, of which others say what cracks leave free."""
-        new = Space(self.layout, self.functions, self.at_nodes, sees)
-        new.once, new._kept = self.once, self._kept
+        new = copy(self)
+        new.cracks = sees
         return new
 
     def cut(self, sees: Cracked, boxes: Sequence[Extent] | None = None) -> Space:
@@ -189,9 +173,7 @@ class Space:
         points = np.flatnonzero(chosen[strongest(self.values)])
         own = Own(whole.nodes[nodes], whole.points[points], whole.skin[skin])
         piece = Space.whole(self.layout.part(own))
-        place = np.full(len(self), -1)
-        place[nodes] = np.arange(len(nodes))
-        rows = np.flatnonzero(self.functions.cut_off[points])
+        place, rows = places_among(nodes, len(self)), np.flatnonzero(self.functions.cut_off[points])
         return piece.restored(self.functions.state(points[rows], rows, place) | vars(own), self.cracks)
 
     def points_of(self, piece: Space) -> NDArray[np.int64]:

@@ -18,11 +18,9 @@ from scipy.sparse import csr_array
 
 from phyxel.contact.touch import Feel, Touch
 from phyxel.models.coulomb import NEAR, RESTING, SINGULAR, sweep
-from phyxel.models.modal.basis import Basis
-from phyxel.models.modal.field import ModalField
-from phyxel.models.modal.frame import FramePose
+from phyxel.models.modal.field import FramePose, ModalField
 from phyxel.models.modal.modes import UNFELT
-from phyxel.models.modal.warping import warp, warp_derivative
+from phyxel.models.modal.warping import Basis, warp, warp_derivative
 from phyxel.models.oscillators import OscillatorStep
 from phyxel.models.protocol import Goal, Hold
 from phyxel.rotation import axes_about, cross_matrix, rotation_by, rotation_vector
@@ -354,9 +352,7 @@ class StepConstraints:
         if not len(near) or gap[near].min() > 0:
             return None
         near = near[spread(places[near], CONTACTS, int(np.argmin(gap[near])))]
-        some = Touch(
-            gap[near], *(getattr(touch, name)[near] for name in ("normal", "velocity", "friction", "restitution"))
-        )
+        some = Touch(**{name: part[near] for name, part in vars(touch).items()})
         patch = PointPatch(self._touchable.X[near], self._touchable.values[near].toarray(), None, self._field.basis)
         return TouchingPoints(some, patch, self._here[near], places[near], self._dt)
 

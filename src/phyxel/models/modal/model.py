@@ -27,22 +27,11 @@ from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.assembly import volume
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import hooke_stress
-from phyxel.models.modal.basis import Basis, curls, turning
-from phyxel.models.modal.constraints import (
-    SHALLOW,
-    Grip,
-    PointPatch,
-    StepConstraints,
-    Touchable,
-    longest,
-    spread,
-)
-from phyxel.models.modal.field import ModalField
-from phyxel.models.modal.frame import FloatingFrame, ModalMotion
-from phyxel.models.modal.modes import ModalMatrices, Modes, Progress
-from phyxel.models.modal.shapes import ModalShapes
-from phyxel.models.modal.warping import unwarp, warp_derivative
-from phyxel.models.protocol import Goal, Hold
+from phyxel.models.modal.constraints import SHALLOW, Grip, PointPatch, StepConstraints, Touchable, longest, spread
+from phyxel.models.modal.field import FloatingFrame, ModalField, ModalMotion
+from phyxel.models.modal.modes import ModalMatrices, ModalShapes, Modes, Progress, curls, turning
+from phyxel.models.modal.warping import Basis, unwarp, warp_derivative
+from phyxel.models.protocol import FieldValues, Goal, Hold
 from phyxel.rotation import rotation_vectors, rotations_by
 from phyxel.state import State
 
@@ -53,7 +42,7 @@ POINTS = 12
 SETTLING_STEPS = 3000
 
 
-class ModalModel:
+class ModalModel(FieldValues):
     """One body that moves by its modes (`protocol.FieldModel`). Lengths in units of its mean node spacing."""
 
     _matter: ModalMatrices
@@ -291,19 +280,6 @@ class ModalModel:
     def shown(self) -> tuple[wp.array, Floats]:
         """Coefficients of the displacement on the device, and the even part that they are without."""
         return self.coefficients, self._ready().offset
-
-    def plastic(self, at: ShapeValues) -> Floats:
-        """None: shape (m, 3, 3)."""
-        return np.zeros((len(at.condition), 3, 3))
-
-    def displacement(self, at: ShapeValues) -> Floats:
-        """u at points, shape (m, 3)."""
-        return at.values @ self.u
-
-    def gradient(self, at: ShapeValues) -> Floats:
-        """∇u at points, (∇u)_ab = ∂u_a/∂X_b, shape (m, 3, 3)."""
-        u = self.u
-        return np.stack([gradient @ u for gradient in at.gradients], axis=2)
 
     def stress(self, at: ShapeValues, material: Mixture, which: NDArray[np.integer]) -> Floats:
         """Cauchy stress [Pa] at points whose laws are `which` of the mixture's, shape (m, 3, 3): that of the linear

@@ -1,4 +1,4 @@
-"""Eigenmodes of a body (G05; physics 11.1): the lowest solutions of K x = ω² M x.
+"""Eigenmodes of a body (G05; physics 11.1), the lowest solutions of K x = ω² M x, and what pulls at points make of it.
 
 Everything here is in the body's own scales: stiffness in units of its first material's, density in units of its first.
 So a body that only becomes stiffer keeps its modes; its frequencies go with √(modulus / density).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,11 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from phyxel import cache
 from phyxel.material import Mixture
+from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
+from phyxel.models.protocol import Hold
+from phyxel.rotation import cross_matrix
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
@@ -75,24 +79,10 @@ class ModalMatrices:
             lambda: (space.mass(densities[which]), csr_array(space.stiffness(scaled, which))),
         )
         share = mass.sum(axis=1) / mass.sum()
-        return ModalMatrices(
-            mass,
-            stiffness,
-            density,
-            modulus,
-            float(mixture.number("drag") @ share),
-            float(mixture.number("damping") @ share),
-            (
-                space.nodes,
-                space.weights,
-                space.values.indices,
-                space.values.data,
-                space.gradients,
-                laws,
-                densities,
-                which,
-            ),
-        )
+        drag, damping = (float(mixture.number(name) @ share) for name in ("drag", "damping"))
+        points = space.weights, space.values.indices, space.values.data, space.functions.dphi
+        content = space.nodes, *points, laws, densities, which
+        return ModalMatrices(mass, stiffness, density, modulus, drag, damping, content)
 
     def __len__(self) -> int:
         return int(self.mass.shape[0])
@@ -246,8 +236,7 @@ def rigid_shapes(matter: ModalMatrices) -> Floats:
     """The six rigid motions of a body, M-orthonormal, shape (n, 3, 6)."""
     X = matter.content[0]
     shapes = np.zeros((len(matter), 3, 6))
-    for axis in range(3):
-        unit = np.eye(3)[axis]
+    for axis, unit in enumerate(np.eye(3)):
         shapes[:, axis, axis] = 1.0
         shapes[:, :, 3 + axis] = np.cross(unit, X)
     return orthonormal(matter, shapes, [])
@@ -280,3 +269,78 @@ def diagonal(matter: ModalMatrices, shapes: Floats) -> Modes:
     size = np.abs(flat)
     first = np.argmax(size > 0.999 * size.max(axis=0), axis=0)  # the first of the largest: its sign is to be positive
     return Modes(turned * np.sign(flat[first, np.arange(m)]), values)
+
+
+def curls(at: ShapeValues, shapes: Floats) -> Floats:
+    """½∇×u (G05 eq. 6) of fields (n, 3, l) at points, shape (m, 3, l)."""
+    n, _, l = shapes.shape
+    m = len(at.condition)
+    dx, dy, dz = ((gradient @ shapes.reshape(n, 3 * l)).reshape(m, 3, l) for gradient in at.gradients)
+    return 0.5 * np.stack([dy[:, 2] - dz[:, 1], dz[:, 0] - dx[:, 2], dx[:, 1] - dy[:, 0]], axis=1)
+
+
+def turning(space: Space, shapes: Floats) -> Floats:
+    """[Ψ; W] of shapes Ψ (n, 3, l) that turn the body as they bend it: W = ½∇×Ψ, shape (n, 6, l)."""
+    return np.concatenate([shapes, curls(space.at_nodes, shapes)], axis=1)
+
+
+def straight(shapes: Floats) -> Floats:
+    """[Ψ; 0] of shapes that turn nothing, shape (n, 6, l)."""
+    return np.concatenate([shapes, np.zeros_like(shapes)], axis=1)
+
+
+class ModalShapes:
+    """Those of a body that some holds clamp, if they keep it from turning, or that is free; found when asked for."""
+
+    def __init__(
+        self, space: Space, matter: ModalMatrices, holds: Sequence[Hold], count: int, progress: Progress | None
+    ) -> None:
+        """With `count` modes; `progress` hears how far these are found."""
+        points = np.concatenate([hold.points for hold in holds]) if holds else np.zeros((0, 3))
+        held = pins(points)
+        self.base: list[Hold] = list(holds) if held else []
+        """holds that clamp it"""
+        self.clamp = Clamp(space, points) if held else None
+        self._space, self._matter, self._count, self._progress = space, matter, count, progress
+        self._responses: dict[bytes, Floats] = {}
+
+    @cached_property
+    def _compliance(self) -> Compliance:
+        return Compliance(self._matter, self.clamp)
+
+    @cached_property
+    def modes(self) -> Modes:
+        """The body's own modes."""
+        return eigenmodes(self._matter, self.clamp, self._count, lambda: self._compliance, self._progress)
+
+    def joined(self, pulls: Sequence[tuple[Floats, bool]], present: Floats) -> Modes:
+        """Modes of a body that can move by its own modes, by what pulls at points (k, 3) make of it, and by shapes
+        `present` (n, 6, 2) that it has now and goes to: so nothing jumps.
+
+        A pull at a few points bends the body by its modes; the rest of its shape is local, and turns nothing. If it
+        did, the sharp peak under a single point would roll up.
+        """
+        matter = self._matter
+        shapes = [turning(self._space, self.modes.shapes)]
+        rigid = [straight(rigid_shapes(matter))] if self.clamp is None else []
+        for points, turns in pulls:
+            shapes.append(straight(orthonormal(matter, self._response(points, turns), [*rigid, *shapes])))
+        shapes.append(orthonormal(matter, present, shapes))
+        return diagonal(matter, np.concatenate(shapes, axis=2))
+
+    def _response(self, points: Floats, turns: bool) -> Floats:
+        """The static shapes that unit forces at points (k, 3) make, and unit torques at the first if that is to turn,
+        shape (n, 3, m)."""
+        at = self._space.at(points)
+        forces = np.einsum("ci,ab->iacb", at.values.toarray(), np.eye(3)).reshape(len(self._space), 3, -1)
+        if turns:
+            gradients = np.stack([part[[0]].toarray()[0] for part in at.gradients], axis=1)
+            forces = np.concatenate([forces, 0.5 * cross_matrix(gradients)], axis=2)
+        if self.clamp is None:  # a free body's frame takes the rest, next to which its bending would be lost
+            rigid = rigid_shapes(self._matter)
+            amounts = np.tensordot(rigid, forces, ([0, 1], [0, 1]))
+            forces = forces - self._matter.weighed(rigid) @ amounts
+        key = forces.tobytes()
+        if key not in self._responses:
+            self._responses[key] = self._compliance.response(forces)
+        return self._responses[key]

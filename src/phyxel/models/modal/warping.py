@@ -7,7 +7,8 @@ becomes when it grows from zero while its frame turns to w at an even pace,
     u = R̃(w) p,   R̃(w) = ∫₀¹ R(s w) ds = I + (1 − cos|w|)/|w|² [w]× + (|w| − sin|w|)/|w|³ [w]×²
 
 with R(w) = exp [w]×. Where all of w comes from a rotation, p = w × X, this is R(w) X − X: exactly that rotation.
-Rows of Ψ and W are stored in single precision (so much less to read) and summed in double.
+Rows of Ψ and W are stored in single precision (so much less to read) and summed in double. The `Basis` of a body makes
+the field of its amplitudes on the device.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.device import Launch, Program, Shared, float32s, float64s, int32s, mat33ds, vec3ds, vec3s
+from phyxel.models.galerkin.space import Space
+from phyxel.models.modal.modes import Clamp, Modes
 from phyxel.rotation import cross, cross_matrix, factors
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -43,7 +47,7 @@ SMALL = wp.constant(wp.float64(1e-3))
     }
     return total;
 """)
-def _linear_field(rows: wp.array(dtype=wp.float32), z: wp.array(dtype=wp.float64), i: int, l: int) -> vec6d:
+def _linear_field(rows: float32s, z: float64s, i: int, l: int) -> vec6d:
     """p and w of a node: 6 × l rows times z. Eight sums side by side, which the compiler will not make of one."""
 
 
@@ -57,16 +61,7 @@ def _linear_field(rows: wp.array(dtype=wp.float32), z: wp.array(dtype=wp.float64
     }
     for (int j = 0; j < 16; ++j) result.data[at + j] = sum[j];
 """)
-def _project_some(
-    rows: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.vec3d),
-    begin: int,
-    end: int,
-    l: int,
-    k: int,
-    at: int,
-    result: wp.array(dtype=wp.float64),
-):
+def _project_some(rows: float32s, force: vec3ds, begin: int, end: int, l: int, k: int, at: int, result: float64s):
     """Σ Ψᵀ f over some nodes, for LANES modes from k on."""
 
 
@@ -95,14 +90,7 @@ def warped(w: wp.vec3d, p: wp.vec3d):
 
 
 @wp.kernel
-def warp_nodes(
-    first: int,
-    l: int,
-    rows: wp.array(dtype=wp.float32),
-    z: wp.array(dtype=wp.float64),
-    linear: wp.array(dtype=vec6d),
-    u: wp.array(dtype=wp.vec3d),
-):
+def warp_nodes(first: int, l: int, rows: float32s, z: float64s, linear: wp.array(dtype=vec6d), u: vec3ds):
     """p, w (G05 eq. 7) and u = R̃(w) p of each node (physics 11.3)."""
     i = first + wp.tid()
     field = _linear_field(rows, z, i, l)
@@ -111,13 +99,7 @@ def warp_nodes(
 
 
 @wp.kernel
-def clamp_nodes(
-    first: int,
-    nodes: wp.array(dtype=wp.int32),
-    held: wp.array(dtype=wp.float64),
-    u: wp.array(dtype=wp.vec3d),
-    excess: wp.array(dtype=wp.vec3d),
-):
+def clamp_nodes(first: int, nodes: int32s, held: float64s, u: vec3ds, excess: vec3ds):
     """What of the warped coefficients would move clamped points, which the modes themselves do not (physics 11.1)."""
     b = first + wp.tid()
     count = nodes.shape[0]
@@ -128,12 +110,7 @@ def clamp_nodes(
 
 
 @wp.kernel
-def take_off(
-    first: int,
-    nodes: wp.array(dtype=wp.int32),
-    excess: wp.array(dtype=wp.vec3d),
-    u: wp.array(dtype=wp.vec3d),
-):
+def take_off(first: int, nodes: int32s, excess: vec3ds, u: vec3ds):
     """u without what `clamp_nodes` found."""
     b = first + wp.tid()
     u[nodes[b]] -= excess[b]
@@ -142,13 +119,13 @@ def take_off(
 @wp.kernel
 def place_nodes(
     first: int,
-    X: wp.array(dtype=wp.vec3d),
+    X: vec3ds,
     linear: wp.array(dtype=vec6d),
-    u: wp.array(dtype=wp.vec3d),
-    frame: wp.array(dtype=wp.mat33d),
-    force: wp.array(dtype=wp.vec3d),
-    coefficients: wp.array(dtype=wp.vec3),
-    turned: wp.array(dtype=wp.vec3d),
+    u: vec3ds,
+    frame: mat33ds,
+    force: vec3ds,
+    coefficients: vec3s,
+    turned: vec3ds,
 ):
     """Coefficients Q (X + u) − X of a body in its frame Q, and forces turned back, Rᵀ Qᵀ f (G05 eq. 10)."""
     i = first + wp.tid()
@@ -159,20 +136,89 @@ def place_nodes(
 
 
 @wp.kernel
-def project_forces(
-    first: int,
-    count: int,
-    l: int,
-    rows: wp.array(dtype=wp.float32),
-    force: wp.array(dtype=wp.vec3d),
-    result: wp.array(dtype=wp.float64),
-):
+def project_forces(first: int, count: int, l: int, rows: float32s, force: vec3ds, result: float64s):
     """Ψᵀ f (G05 eq. 10), summed over CHUNK nodes at a time, shape (chunks, l)."""
     t = first + wp.tid()
     groups = l // LANES
     chunk = t // groups
     k = LANES * (t - chunk * groups)
     _project_some(rows, force, chunk * CHUNK, wp.min((chunk + 1) * CHUNK, count), l, k, chunk * l + k, result)
+
+
+class Basis:
+    """Modes, and the shapes that handles brought, with the field u of their amplitudes z."""
+
+    def __init__(self, space: Space, modes: Modes, clamp: Clamp | None, coefficients: wp.array) -> None:
+        device, n, l = coefficients.device, len(space), len(modes.values)
+        self.shapes: Floats = modes.shapes
+        """[Ψ; W], shape (n, 6, l)"""
+        self.values, self.clamp = modes.values, clamp
+        padded = -(-max(l, 1) // LANES) * LANES
+        stored = np.zeros((n, 6, padded), np.float32)
+        stored[:, :, :l] = modes.shapes
+        self.rows: Floats = stored[:, :, :l].astype(np.float64)
+        """the same as the device has them"""
+        self._z = Shared(padded, wp.float64, device)
+        self._linear = Shared(n, vec6d, device)
+        self._u = Shared(n, wp.vec3d, device)
+        self._frame = Shared(1, wp.mat33d, device)
+        self._force = Shared(n, wp.vec3d, device)
+        chunks = -(-n // CHUNK)
+        self._sums = Shared(chunks * padded, wp.float64, device)
+        self._padded = padded
+        rows = wp.array(stored.reshape(-1), dtype=wp.float32, device=device)
+        # One thread is soonest done: waking another takes as long as all of it.
+        lay = [Launch(warp_nodes, n, [padded, rows, self._z.array, self._linear.array, self._u.array], 0.1)]
+        if clamp is not None:
+            nodes = wp.array(clamp.nodes.astype(np.int32), dtype=wp.int32, device=device)
+            held = wp.array(clamp.held.reshape(-1), dtype=wp.float64, device=device)
+            excess = wp.zeros(len(nodes), dtype=wp.vec3d, device=device)
+            lay.append(Launch(clamp_nodes, len(nodes), [nodes, held, self._u.array, excess], 0.1))
+            lay.append(Launch(take_off, len(nodes), [nodes, excess, self._u.array], 0.1))
+        X = wp.array(space.nodes, dtype=wp.vec3d, device=device)
+        turned = wp.zeros(n, dtype=wp.vec3d, device=device)
+        place = [X, self._linear.array, self._u.array, self._frame.array, self._force.array, coefficients, turned]
+        project = [n, padded, rows, turned, self._sums.array]
+        self._lay = Program(lay, device)
+        self._show = Program(
+            [
+                Launch(place_nodes, n, place, 0.1),
+                Launch(project_forces, chunks * (padded // LANES), project, 0.5),
+            ],
+            device,
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def lay(self, z: Floats) -> None:
+        """Make the field of amplitudes z (l,)."""
+        self._z.host[: len(z)] = z
+        self._z.push()
+        self._lay.run()
+
+    @property
+    def u(self) -> Floats:
+        """Warped coefficients, clamped where the body is, shape (n, 3)."""
+        return self._u.pull()
+
+    @property
+    def linear(self) -> Floats:
+        """p = Ψ z and w = W z, shape (n, 6)."""
+        return self._linear.pull()
+
+    def load(self, force: Floats) -> None:
+        """Forces (n, 3) on the coefficients from now on."""
+        self._force.host[:] = force if self.clamp is None else self.clamp.without(force)
+        self._force.push()
+
+    def show(self, Q: Floats) -> Floats:
+        """Leave the field's coefficients, turned by Q, on the device, and give the forces on the modes, shape (l,)."""
+        if not np.array_equal(self._frame.host[0], Q):
+            self._frame.host[0] = Q
+            self._frame.push()
+        self._show.run()
+        return self._sums.pull().reshape(-1, self._padded).sum(axis=0)[: len(self)]
 
 
 # ---- The same on the host, for a few nodes, and its derivative ----

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import warp as wp
@@ -23,8 +22,9 @@ from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.coulomb import NEAR, RESTING, along_axes, from_axes, solved
 from phyxel.models.field_contact import scattered
 from phyxel.models.oscillators import rigid_pace
-from phyxel.models.protocol import Goal, Hold
+from phyxel.models.protocol import FieldValues, Goal, Hold
 from phyxel.rotation import axes_about, cross_matrix, rotation_by, spun_on
+from phyxel.state import State
 
 Floats = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ class RigidSpace:
         return lambda a: a
 
 
-class RigidModel:
+class RigidModel(FieldValues):
     """Moves one crumb (`protocol.FieldModel`, `protocol.Tangible`). `velocities` (n, 3) [1/s] are those of its nodes;
     it has their momentum and angular momentum, or starts as if `thrown` (see `_throw`). Held points take all of it
     along, without a turn."""
@@ -179,11 +179,9 @@ class RigidModel:
         return spun_on(R, dt * self._spun(half))
 
     def _follow(self, goals: Sequence[Goal], dt: float) -> None:
-        there = np.concatenate(
-            [hold.points + goal.displacements for hold, goal in zip(self._holds, goals, strict=True)]
-        )
-        here = np.concatenate([self.space.at(hold.points).values @ (self.space.nodes + self.u) for hold in self._holds])
-        way = (there - here).mean(axis=0)
+        points = np.concatenate([hold.points for hold in self._holds])
+        there = points + np.concatenate([goal.displacements for goal in goals])
+        way = (there - self.space.at(points).values @ (self.space.nodes + self.u)).mean(axis=0)
         self._c, self._v, self._L = self._c + way, way / dt, np.zeros(3)
 
     def _touch(self, feel: Feel, before: Floats, old: Floats, slow: float, dt: float) -> None:
@@ -303,25 +301,11 @@ class RigidModel:
         """Coefficients of the velocity [1/s], shape (4, 3)."""
         return self._v + np.cross(self._spin, (self.space.nodes - self._middle) @ self._R.T)
 
-    def shown(self) -> tuple[wp.array, Floats]:
-        """Coefficients about their mean, on the device in single precision, and that mean."""
-        u = self.u
-        mean = u.mean(axis=0)
-        return wp.array((u - mean).astype(np.float32), dtype=wp.vec3, device=self.device), mean
-
-    def displacement(self, at: ShapeValues) -> Floats:
-        """u at points, shape (m, 3)."""
-        return np.asarray(at.values @ self.u)
-
     def gradient(self, at: ShapeValues) -> Floats:
         """∇u at points, shape (m, 3, 3)."""
         return np.tile(self._R - np.eye(3), (len(at.condition), 1, 1))
 
     def stress(self, at: ShapeValues, material: Mixture, which: NDArray[np.integer]) -> Floats:
-        """None: shape (m, 3, 3)."""
-        return np.zeros((len(at.condition), 3, 3))
-
-    def plastic(self, at: ShapeValues) -> Floats:
         """None: shape (m, 3, 3)."""
         return np.zeros((len(at.condition), 3, 3))
 
@@ -343,10 +327,10 @@ class RigidModel:
         """[m³]"""
         return float(self.space.weights.sum()) * self._unit**3
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """All that a checkpoint must keep."""
         return {"c": self._c, "R": self._R, "v": self._v, "L": self._L}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Take over what `state` gave."""
         self._c, self._R, self._v, self._L = (state[name].copy() for name in ("c", "R", "v", "L"))
