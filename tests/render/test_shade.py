@@ -154,7 +154,7 @@ def test_numbers_of_surfels_may_change_from_picture_to_picture(renderer):
     for count in (3000, 6000, 3100, 5900, 40):
         scene = sphere(count)
         assert (renderer.render(*scene, CAMERA) == Renderer("cpu").render(*scene, CAMERA)).all()
-    buffers = renderer._buffers
+    buffers = renderer.buffers
     assert buffers is not None
     before = buffers[0]._discs.ptr
     renderer.render(*sphere(6000), CAMERA)

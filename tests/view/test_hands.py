@@ -114,7 +114,7 @@ def test_a_drag_moves_the_surfel_to_the_pointer_within_five_per_cent(text, sizes
     there = at + sizes * room.size * np.array([1.0, 0.5, 0.0])
     room.pull(there)
     room.live_on(seconds)
-    hit = room.hands._grabs[1].hit
+    hit = room.hands.in_hand[1].hit
     pointer = Ray.of(room.eye, there - room.eye).on_plane(at, np.array([0.0, 0.0, -1.0]))
     place = room.body.surface.carried.positions[hit.surfel]
     assert np.linalg.norm(place - pointer) < 0.05 * room.size
@@ -139,7 +139,7 @@ def test_jerks_do_not_tear_the_numbers_apart_and_play_again_to_the_bit():
     for way in ((5, 0, 0), (-5, 4, 0), (0, -9, 0), (0, 2, 0)):
         room.pull(at + room.size * np.array(way))
         room.live_on(0.15)
-        assert room.hands._grabs[1].hit.place[1] + room.hands._grabs[1].gone[1] > 0  # never into the ground
+        assert room.hands.in_hand[1].hit.place[1] + room.hands.in_hand[1].gone[1] > 0  # never into the ground
     room.hands.let_go(1)
     room.live_on(0.1)
     again = room.journal.scene(room.performance).world("cpu")
@@ -155,7 +155,7 @@ def test_a_pinned_body_stretches_to_a_pointer_far_away_and_comes_back(model):
     start = energy(room.body)
     room.pull(at - np.array([0, 2 * room.size, 0]))
     room.live_on(1.0)
-    hit = room.hands._grabs[1].hit
+    hit = room.hands.in_hand[1].hit
     gone = room.body.surface.carried.positions[hit.surfel] - hit.place
     assert np.linalg.norm(gone + np.array([0, 2 * room.size, 0])) < 0.05 * room.size
     held = energy(room.body)

@@ -45,7 +45,7 @@ def test_the_hub_says_when_a_recording_ends():
     hub.tell(SCENE)
     hub.record(True)
     for k in range(2):
-        hub.recorder._last = -1.0
+        hub.recorder.last_kept = -1.0
         hub.publish(snapshot(k), {})
     assert [one["recording"] for one in told if one["kind"] == "scene"] == [False, True, False]
     assert "save it" in told[-1]["text"]

@@ -34,7 +34,7 @@ class Renderer:
     def __init__(self, device: str | wp.Device | None = None) -> None:
         self.device = pick(device)
         self._shadows = ShadowMap(FINE_SHADOW, self.device)
-        self._buffers: tuple[DiscLayer, Canvas] | None = None
+        self.buffers: tuple[DiscLayer, Canvas] | None = None
         self._size = (0, 0)
         self._looks: tuple[Look, ...] = ()
         self._table = stuff_table([MATTE], self.device)
@@ -94,17 +94,17 @@ class Renderer:
     @property
     def solid(self) -> tuple[Any, wp.array]:
         """The last picture's grid, and one over the depth [1/m] of the surface in its pixels, 0 for none."""
-        assert self._buffers is not None
-        return self._buffers[0].grid, self._buffers[0].front
+        assert self.buffers is not None
+        return self.buffers[0].grid, self.buffers[0].front
 
     def _buffers_for(self, camera: Camera) -> tuple[DiscLayer, Canvas]:
         size = (camera.width, camera.height)
-        if self._buffers is None or size != self._size:
+        if self.buffers is None or size != self._size:
             grid = make_grid(*size, self.device)
-            self._buffers = DiscLayer(grid, self.device), Canvas(grid, self.device)
+            self.buffers = DiscLayer(grid, self.device), Canvas(grid, self.device)
             self._shadows = ShadowMap(FINE_SHADOW if size[0] * size[1] > SMALL else COARSE_SHADOW, self.device)
             self._size = size
-        return self._buffers
+        return self.buffers
 
 
 def averaged(picture: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:

@@ -193,7 +193,7 @@ class Hands:
 
     def __init__(self, performance: Performance, journal: Journal) -> None:
         self._performance, self._journal = performance, journal
-        self._grabs: dict[int, HeldSurfel] = {}
+        self.in_hand: dict[int, HeldSurfel] = {}
         """by page"""
         self._pins: dict[tuple[str, str], Floats] = {}
         """where pins are [m], by names of body and hold"""
@@ -221,7 +221,7 @@ class Hands:
     @property
     def grabs(self) -> list[dict[str, list[float]]]:
         """Where hands have hold, and where their pointers are [m]."""
-        marks = ((grab.hit.place + grab.gone, grab.hit.place + grab.goal) for grab in self._grabs.values())
+        marks = ((grab.hit.place + grab.gone, grab.hit.place + grab.goal) for grab in self.in_hand.values())
         return [{"at": at.tolist(), "to": to.tolist()} for at, to in marks]
 
     # Taking hold
@@ -232,12 +232,12 @@ class Hands:
         hit = self._hit(command)
         trail = self._journal.grab(self._performance, hit.body.name, self._name("hand"), **hit.spot)
         ahead = Ray.of(command.ray, command.ahead).way
-        self._grabs[page] = HeldSurfel(hit, trail, ahead)
+        self.in_hand[page] = HeldSurfel(hit, trail, ahead)
         return {"kind": "grabbed", "body": hit.body.name, "at": hit.place.tolist()}
 
     def pull(self, page: int, command: do.Pull) -> None:
         """The pointer is elsewhere: in the plane through the surfel as it was taken, above the ground."""
-        if (grab := self._grabs.get(page)) is None:
+        if (grab := self.in_hand.get(page)) is None:
             return
         place = Ray.of(command.ray, command.way).on_plane(grab.hit.place, grab.across)
         if place is not None:
@@ -254,14 +254,14 @@ class Hands:
         """Hands go on towards their pointers in the tick that comes."""
         assert self.world.rate is not None
         dt = 1 / self.world.rate
-        for grab in self._grabs.values():
+        for grab in self.in_hand.values():
             if grab.step(dt, top_speed(grab.hit.body)):
                 grab.trail.to(self.world.next_tick, grab.gone)
 
     def correct(self) -> None:
         """Where the pointer rests, bring the surfel to it: nodes around are held, and the surfel hangs from them."""
         dt, self._corrected = self.world.time - self._corrected, self.world.time
-        for grab in self._grabs.values():
+        for grab in self.in_hand.values():
             hit, size = grab.hit, size_of(grab.hit.body)
             carried = hit.body.surface.carried
             if hit.body.has_melted or hit.surfel >= len(carried):
@@ -274,7 +274,7 @@ class Hands:
 
     def let_go(self, page: int, pin: bool = False) -> None:
         """Open the hand; or leave a pin where it is."""
-        if (grab := self._grabs.pop(page, None)) is None:
+        if (grab := self.in_hand.pop(page, None)) is None:
             return
         key = grab.trail.body, grab.trail.name
         if key not in self._performance.handles:
@@ -384,7 +384,7 @@ class Hands:
             self.happen(body=body.name, lift=lift)
         held = self._performance.handles
         self._pins = {key: place for key, place in self._pins.items() if key in held}
-        self._grabs = {page: grab for page, grab in self._grabs.items() if (grab.trail.body, grab.trail.name) in held}
+        self.in_hand = {page: grab for page, grab in self.in_hand.items() if (grab.trail.body, grab.trail.name) in held}
 
     def _lifted_alone(self, bodies: list[Body]) -> Iterator[Body]:
         """One of each of those that are lifted together, having flowed together."""

@@ -55,7 +55,7 @@ class Recorder:
         self._lock = Lock()
         self._kept: deque[tuple[float, Snapshot | dict[str, Any], int]] = deque()
         self._bytes = 0
-        self._last = -math.inf
+        self.last_kept = -math.inf
         self.on = False
         self._held = False
 
@@ -72,13 +72,13 @@ class Recorder:
         end."""
         told = isinstance(shown, dict)
         with self._lock:
-            if self._held or (not told and now - self._last < SHORTEST):
+            if self._held or (not told and now - self.last_kept < SHORTEST):
                 return True
             size = TOLD if isinstance(shown, dict) else changing_bytes(shown)
             if self.on and self._kept and not self._fits(self._recorded, now, size):
                 self.on, self._held = False, True
                 return False
-            self._last = self._last if told else now
+            self.last_kept = self.last_kept if told else now
             self._kept.append((now, shown, size))
             self._bytes += size
             while not self.on and len(self._kept) > 1 and not self._fits(self._rolling, now, 0):

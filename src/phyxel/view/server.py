@@ -80,7 +80,7 @@ class Server:
         local = self.host in (LOCAL, "localhost")
         self.token = token or (None if local else secrets.token_urlsafe(24))
         self._socket = _listening(LOCAL if local else self.host, port)
-        self.port: int = self._socket.getsockname()[1]
+        self.listens_at, self.port = self._socket.getsockname()[:2]
         self._hosts = {f"{LOCAL}:{self.port}", f"localhost:{self.port}"} if local else None
         self._files = page_files()
         self._page = live_page(self._files) if "index.html" in self._files else ""

@@ -62,7 +62,7 @@ def patch_error(name: str, nodes: int) -> float:
     model = model_of(name, nodes)
     skin = skin_of(name, nodes)
     model.set_holds([Hold(skin, True)])
-    assert model._held.basis.shape[1] < len(model.space)
+    assert model.held.basis.shape[1] < len(model.space)
     H = 0.1 * np.random.default_rng(0).normal(size=(3, 3))
     model.settle(even(model, 0, 0, 0), [Goal(skin @ H.T, np.eye(3))], None, 1e-9)
     return float(np.abs(model.space.values @ model.u - model.space.points @ H.T).max())

@@ -76,7 +76,7 @@ class GalerkinModel(FieldValues):
         self._contact = np.asarray(contact)
         self._faces = np.zeros((0, 3)) if faces is None else faces
         self._footing = Footing(self._contact_rows(), np.concatenate([space.nodes[contact], self._faces]))
-        self._held = Held.of(space, ())
+        self.held = Held.of(space, ())
         self._goals: Sequence[Goal] | None = None
         """where the last step has brought held points"""
         self._preconditioner = Preconditioner(space)
@@ -107,7 +107,7 @@ class GalerkinModel(FieldValues):
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """Points are held so from now on; nothing jumps."""
-        self._held = Held.of(self.space, holds)
+        self.held = Held.of(self.space, holds)
         self._goals = None
         self._preconditioner.forget()
 
@@ -130,7 +130,7 @@ class GalerkinModel(FieldValues):
         gradient = self._forces.J - np.eye(3)
         weight, fields = (space.weights * self._materials.density)[:, None], (self.u, self.v)
         weighed = [space.values.T @ (weight * (self.space.values @ field)) for field in fields]
-        held = [self._held.rows @ field for field in fields]
+        held = [self.held.rows @ field for field in fields]
         kept = self._parted_motion().momenta, self.middle()
         left = Departure(*fields, elastic, kinetic, gradient, weighed, *kept, held)
         self._enter(space, Inertia.of(self._materials, space.functions, (self.space.functions, self._inertia)))
@@ -139,7 +139,7 @@ class GalerkinModel(FieldValues):
             return self._at_hand(self._preconditioner.dt, u).apply(force)
 
         known = None if math.isnan(self._preconditioner.dt) else respond
-        about = self._forces, self._materials, self._inertia, self._held, self._goals
+        about = self._forces, self._materials, self._inertia, self.held, self._goals
         self.u, self.v = crossed(left, space, *about, known)
 
     def _enter(self, space: Space, inertia: Inertia) -> None:
@@ -147,9 +147,9 @@ class GalerkinModel(FieldValues):
         self.space, self._inertia = space, inertia
         self._forces.follow(space)
         self._footing.follow(self._contact_rows())
-        held = Held.of(space, self._held.holds)
-        if not np.array_equal(held.basis, self._held.basis):
-            self._held = held
+        held = Held.of(space, self.held.holds)
+        if not np.array_equal(held.basis, self.held.basis):
+            self.held = held
             self._preconditioner.hold(held.basis)
 
     def _renew(self, space: Space) -> None:
@@ -180,7 +180,7 @@ class GalerkinModel(FieldValues):
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end."""
         mass, system = self._inertia.mass, self._tuned_to(dt, self.u)
         start = self.u + dt * self.v
-        start = start + system.lift(self._held.aims(goals) - self._held.basis.T @ start)
+        start = start + system.lift(self.held.aims(goals) - self.held.basis.T @ start)
         pushed, moving = (float(np.vdot(w, mass @ w)) for w in (dt * push, (start - self.u) / dt))
         enough = PUSHED * pushed + MOVING * moving + ROUNDED * self._materials.hardness.max()
         self._push, self._goals = push, goals
@@ -193,7 +193,7 @@ class GalerkinModel(FieldValues):
         if not np.isfinite(end).all():
             raise PhyxelError("galerkin: a step has no solution; take a shorter one")
         v = (end - self.u) / dt
-        if not self._held.holds and not self._footing.touching and self._borne is None:
+        if not self.held.holds and not self._footing.touching and self._borne is None:
             end, v = self._freely(end, v, dt, push)
         self.u, self.v = end, v
         self._preconditioner.count(self.space, self.effort.cg)
@@ -204,11 +204,11 @@ class GalerkinModel(FieldValues):
     def _energy(self, system: RestSystem, dt: float, load: Floats) -> StepEnergy:
         """What a step of dt from u minimises, under a load (n, 3)."""
         inertia = self._inertia.over(dt)
-        return StepEnergy(self._forces, self._footing, system, self._held.basis, inertia, load, self.u)
+        return StepEnergy(self._forces, self._footing, system, self.held.basis, inertia, load, self.u)
 
     def _tuned_to(self, dt: float, u: Floats) -> RestSystem:
         """The preconditioner for steps of about dt from u."""
-        about = self.space, self._materials, self._inertia, self._held.basis, self._forces.turns(u)
+        about = self.space, self._materials, self._inertia, self.held.basis, self._forces.turns(u)
         return self._preconditioner.tuned_to(dt, *about)
 
     def _freely(self, end: Floats, v: Floats, dt: float, push: Floats) -> tuple[Floats, Floats]:
@@ -264,7 +264,7 @@ class GalerkinModel(FieldValues):
         x, v = self.space.nodes + self.u, self.v
         start = self._unpushed = before + dt * v
         self.u, self.v = start + change + shift, v + change / dt
-        if self._held.holds or self._footing.touching:
+        if self.held.holds or self._footing.touching:
             self._borne = rows.T @ impulses / dt
             return
         # The system at rest knows little of how the body has turned: momenta are those of the impulses.
@@ -319,8 +319,8 @@ class GalerkinModel(FieldValues):
         size, density = np.ptp(self.space.nodes, axis=0).max(), self._inertia.mass.sum() / self.space.weights.sum()
         crossing = float(size * math.sqrt(density / self._materials.hardness.max()))
         falling = 1 / math.sqrt(max(np.linalg.norm(push, axis=1).max(), 1e-30))
-        fixed = self._held.fixes(self.space.nodes)
-        if not self._held.holds and feel is None and push.any():
+        fixed = self.held.fixes(self.space.nodes)
+        if not self.held.holds and feel is None and push.any():
             raise PhyxelError("settle: nothing holds the body, and it falls; hold it, or put a ground under it")
         dt = math.inf if fixed else crossing
         for _ in range(MOST_SETTLING):
@@ -339,7 +339,7 @@ class GalerkinModel(FieldValues):
         """A step of dt from rest, without damping, to the end of which nothing has further to go than `near`; whether
         it was found."""
         system = self._tuned_to(dt, self.u)
-        start = self.u + system.lift(self._held.aims(goals) - self._held.basis.T @ self.u)
+        start = self.u + system.lift(self.held.aims(goals) - self.held.basis.T @ self.u)
         self._forces.begin(self.u, 0.0)
         self._footing.begin(feel, self.u, self.v, 0.0, push)
         search = self._energy(system, dt, self._inertia.mass @ push)
@@ -401,7 +401,7 @@ class GalerkinModel(FieldValues):
         inertia, footing = self._inertia, self._footing
         return (
             prefixed("space.", self.space.state())
-            | self._preconditioner.state(self.space, inertia.mass, self._held.basis)
+            | self._preconditioner.state(self.space, inertia.mass, self.held.basis)
             | {"u": self.u.copy(), "v": self.v.copy(), "plastic": self._forces.plastic}
             | {"anchor": footing.anchor.copy(), "pressure": footing.pressure.copy()}
             | {"mass": inertia.mass.data, "slopes": inertia.slopes.data}
@@ -420,7 +420,7 @@ class GalerkinModel(FieldValues):
         self._renew(now)
         mass, slopes = (square(now.functions.lists, state[name]) for name in ("mass", "slopes"))
         self._inertia = Inertia(mass, slopes, self._inertia.drag)
-        self._preconditioner.hold(self._held.basis)
+        self._preconditioner.hold(self.held.basis)
         self.u, self.v = state["u"].copy(), state["v"].copy()
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
