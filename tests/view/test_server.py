@@ -113,7 +113,7 @@ def listening(port):
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's table of sockets")
 def test_only_this_machine_can_reach_it(server):
     assert listening(server.port) == {"0100007F"}  # 127.0.0.1, and nothing of IPv6
-    assert server.token is None and server.listens_at == f"http://127.0.0.1:{server.port}/"
+    assert server.token is None and server.address == f"http://127.0.0.1:{server.port}/"
 
 
 def test_ports():
@@ -207,7 +207,7 @@ def test_only_the_page_itself_is_let_in(server):
 
 def test_another_host_takes_a_token():
     with served(host="127.0.0.2") as server:  # another address of this machine, as good as any
-        assert server.token in server.listens_at and len(server.token) >= 32
+        assert server.token in server.address and len(server.token) >= 32
         for query in ("", "?token=", f"?token={server.token[:-1]}", f"?token={server.token}x", "?token=%ff"):
             assert get(server, f"/{query}")[0] == 403
             assert get(server, f"/page/main.js{query}")[0] == 403
