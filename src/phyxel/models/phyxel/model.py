@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import ColliderTable, carry_colliders
-from phyxel.device import Launch, Program, Shared, as_struct
+from phyxel.device import Launch, Program, Shared
 from phyxel.material import Mixture
 from phyxel.mls.neighbours import PairList
 from phyxel.models.phyxel.forces import Forces
@@ -238,14 +238,14 @@ class PhyxelModel:
 
     def _launches(self) -> dict[str, list[Launch]]:
         n, clock, now, forces = len(self), self._clock.array, self.now, self.forces
-        structs = [as_struct(self.matter), as_struct(now), as_struct(self.outside)]
-        moving = [Launch(move, n, [*structs, self.colliders, clock, self._y])]
+        m, o, moved = self.matter, self.outside, [now.force, now.gradient, now.ball, now.u, now.v, self._y]
+        given = [m.X, m.mass, m.reach, m.past, m.body, m.damping, m.drag, o.acceleration, o.extra]
+        moving = [Launch(move, n, [*given, o.hold, o.hold_velocity, self.colliders, clock, *moved])]
         carried = Launch(carry_colliders, self._colliders.rows, [self.colliders, clock, DRIFT])
         carrying = [carried] if self._colliders.moves else []
         touching = self.contact.launches(clock, DRIFT, self._y) if self.contact is not None else []
         elastic = forces.elastic(now.u, now.force)
-        damped = self.materials.most_damping > 0
-        inner = forces.damped(now.u, self._y, now.force) if damped else elastic
+        inner = forces.damped(now.u, self._y, now.force) if self.materials.most_damping > 0 else elastic
         pressure = [] if self.melt is None else self.melt.launches()
         inner = inner + pressure + self.flow_launches(clock, DRIFT)
         return {
