@@ -15,13 +15,14 @@ from PIL import Image
 
 import phyxel as px
 from phyxel.bench.mold import paper_scene
-from phyxel.look import LOOKS
+from phyxel.material.look import LOOKS
 from phyxel.points.shapes import SHAPES
 from phyxel.points.sheets import SURFACES
 from phyxel.render.camera import Camera
 from phyxel.render.cutaway import draw
-from phyxel.render.modes import Modes
+from phyxel.render.modes import ModePictures
 from phyxel.render.stage import Stage, visible_box
+from phyxel.run.stage import scene_stage
 from phyxel.scene import Scene
 
 FOLDER = Path(__file__).parent / "pictures"
@@ -40,7 +41,7 @@ class Strip:
         world = scene.world()
         camera = scene.content.camera.model_copy(update=self.camera)
         size = {"width": self.width, "height": 480}
-        stage = Stage.around(world, camera, scene.content.output.model_copy(update=size))
+        stage = scene_stage(world, camera, scene.content.output.model_copy(update=size))
         pictures = []
         for frame in world.play(max(self.frames) / scene.fps, scene.fps):
             if frame.index in self.frames:
@@ -113,10 +114,18 @@ def igea() -> np.ndarray:
     return IGEA.draw(paper_scene(Path(os.environ.get("PHYXEL_MODELS", ""))))
 
 
+def first_hour() -> np.ndarray:
+    """The scene of docs/first-hour.md, with a bust for the scan."""
+    page = (FOLDER.parent / "first-hour.md").read_text(encoding="utf-8")
+    text = page.split("```toml\n")[1].split("```")[0]
+    scene = Scene.parse(text.replace('file = "scan.ply"', 'shape = "bust"'))
+    return Strip((0, 8, 26, 44), {"eye": (1.0, 0.75, 2.0), "target": (0.0, 0.5, 0.05)}).draw(scene)
+
+
 def modes() -> np.ndarray:
     """Modes of a clamped bar."""
     found = px.modes(px.gallery("cantilever").body(), 6)
-    return Modes(found, (0.5, 0.3, 1.0)).sheet()
+    return ModePictures(found, (0.5, 0.3, 1.0)).sheet()
 
 
 def inside() -> np.ndarray:
@@ -141,6 +150,7 @@ OTHERS: dict[str, Callable[[], np.ndarray]] = {
     "shapes": shapes,
     "looks": looks,
     "sample": sample,
+    "first-hour": first_hour,
     "modes": modes,
     "inside": inside,
 }

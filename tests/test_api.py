@@ -4,9 +4,13 @@
 anew; the difference belongs in CHANGELOG.md.
 """
 
+import ast
 import difflib
 import inspect
 import pkgutil
+import pydoc
+import subprocess
+import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -24,8 +28,8 @@ from phyxel.cli import main
 from phyxel.surface.surfels import Surfels
 
 LISTED = Path(__file__).with_name("api.txt")
-LAZY = ("Scene", "export", "gallery", "stage")
-"""Names of `px` that are imported when first used."""
+HEAVY = ("numpy", "scipy", "warp", "pydantic", "PIL", "av", "websockets", "phyxel.view", "phyxel.scene", "phyxel.world")
+"""What takes long to import, or only some need."""
 BY_PATH = (
     "phyxel.bench.mold.paper_scene",
     "phyxel.mls.shape_functions.ShapeFunctions",
@@ -38,9 +42,6 @@ SURFELS = ("carried", "colors", "layers", "normals", "positions")
 MADE_FOR_USERS = ("Frame", "Handle", "Scene", "Vibrations")
 """Classes whose objects users are given: how they are made may change."""
 INSIDE = {
-    "Body": "birth birth_places centre check_cut check_material check_melts follow_ramp held in_world is_brittle kind "
-    "motion needs_solid no_solid nodal once origin outermost placed_cloud places ring sees skin skin_deformation "
-    "solid_distance space start_velocities surfels unit",
     "Bone": "moves",
     "Channel": "over",
     "Collider": "box extent grid label middle moves near_wall rotation see_through shows signature sizes wall",
@@ -50,7 +51,9 @@ INSIDE = {
     "Inside": "glows",
     "PointCloud": "checked",
     "Scene": "blaming fingerprint restored state",
+    "Run": "encode log",
     "ShapeFunctions": "condition pairs with_covers",
+    "Showable": "facts thumbnail",
     "Skeleton": "motion moves",
     "Solid": "sees",
     "World": "acting changed company field integrator material_changed membranes mover_for mover_of movers next_tick "
@@ -72,9 +75,44 @@ def test_what_users_rely_on_is_unchanged() -> None:
         )
 
 
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    asked = f"import sys, phyxel; print(*[name for name in {HEAVY} if name in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=True)
+    assert said.stdout.split() == []
+
+
+def test_the_first_name_that_is_used_brings_all_that_bodies_need() -> None:
+    """Also where a body is made before a world: the table of models is filled."""
+    asked = "import phyxel as px; print(len(px.Body(px.load('box', points=300), nodes=64).positions))"
+    said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=120, check=True)
+    assert said.stdout.split() == ["64"]
+
+
+def test_dir_shows_what_is_for_users() -> None:
+    listed = {name for name in dir(px) if not name.startswith("__")}
+    assert listed == {*px.__all__, "render"}
+    assert all(getattr(px, name) is not None for name in listed)
+
+
+def test_help_on_a_body_lists_what_users_do_with_it() -> None:
+    text = pydoc.plain(pydoc.render_doc(px.Body))
+    for verb in ("melt", "change", "drag", "diagnostics", "positions"):
+        assert f" {verb}" in text
+    for verb in ("be_born_again", "crumble", "check_cut", "follow_ramp", "needs_solid", "placed_cloud", "birth_places"):
+        assert f" {verb}" not in text
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    source = Path(px.__file__)
+    (block,) = (node for node in ast.parse(source.read_text()).body if isinstance(node, ast.If))
+    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == {*px.__all__, "render"}
+    assert source.with_name("py.typed").exists()
+
+
 def api() -> Iterator[str]:
     yield from ("# Python: px.NAME", "")
-    for name in sorted({*px.__all__, *LAZY}):
+    for name in px.__all__:
         yield from named(name, getattr(px, name))
     for name, line in members("Body.surface", Surfels):
         if name in SURFELS:
@@ -92,7 +130,7 @@ def api() -> Iterator[str]:
 
 
 def named(name: str, thing: Any) -> Iterator[str]:
-    if inspect.ismodule(thing):
+    if inspect.ismodule(thing) and not callable(thing):
         for inner in sorted(thing.__all__):
             yield from named(f"{name}.{inner}", getattr(thing, inner))
     elif inspect.isclass(thing):

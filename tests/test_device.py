@@ -10,6 +10,7 @@ import warp as wp
 
 import phyxel as px
 from phyxel import device as dev
+from phyxel import progress
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -29,6 +30,19 @@ def smooth(first: int, count: int, source: wp.array(dtype=float), target: wp.arr
 @pytest.fixture
 def cpu():
     return dev.pick("cpu")
+
+
+def test_what_can_be_ended_is_launched_in_blocks_that_reach_every_index_once(cpu):
+    count = 2 * dev.BLOCK + 77
+    values = wp.zeros(count, dtype=float, device=cpu)
+    amount = wp.full(1, 3.0, dtype=float, device=cpu)
+    breaths = []
+    with progress.ended_by(lambda: bool(breaths.append(None))):
+        dev.launch(add_index, count, [amount, values], cpu)
+    np.testing.assert_array_equal(values.numpy(), 3.0 + np.arange(count, dtype=np.float32))
+    assert len(breaths) == 3
+    with pytest.raises(progress.Ended), progress.ended_by(lambda: True):
+        dev.launch(add_index, count, [amount, values], cpu)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 5000])

@@ -27,7 +27,7 @@ def solid(shape: str) -> px.Solid:
 
 
 def body_of(shape: str = "box", **options) -> px.Body:
-    return px.Body(solid(shape).skin, **({"nodes": 64, "material": SOFT} | options))
+    return px.Body(solid(shape).skin, **({"nodes": 64, "material": SOFT, "place": "center"} | options))
 
 
 def world_of(*things, gravity=NOWHERE) -> px.World:

@@ -15,7 +15,7 @@ PER_AREA = DENSITY * THICKNESS
 
 
 def balloon(**numbers) -> px.Body:
-    options = {key: numbers.pop(key) for key in ("name", "at", "links") if key in numbers}
+    options = {key: numbers.pop(key) for key in ("name", "at", "place", "links") if key in numbers}
     cloud = px.load("balloon", points=numbers.pop("points", POINTS))
     film = px.Membrane(density=DENSITY, thickness=THICKNESS, **({"young": 1e5} | numbers))
     return px.Body(cloud, model="particles", material=film, **({"links": "none"} | options))
@@ -116,7 +116,7 @@ def test_fillings_add_up_and_leave():
 
 def test_a_wrap_pulls_with_pressure_times_area_straight_to_the_collider():
     """v = p t/(ρ h) towards a sphere's centre, whatever the particle's area, and none within the collider."""
-    body, core = balloon(at=(0.1, 0, 0)), px.Sphere(0.2, at=(0.1, 0.05, 0))
+    body, core = balloon(at=(0.1, 0, 0), place="file"), px.Sphere(0.2, at=(0.1, 0.05, 0))
     world = world_of(body, core, px.Wrap(core, 30.0, during=(0.0, 0.001)))
     inward = (0.1, 0.05, 0) - body.positions
     inward /= np.linalg.norm(inward, axis=1)[:, None]

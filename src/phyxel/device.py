@@ -20,7 +20,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any
 
@@ -29,6 +29,8 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.errors import PhyxelError
+from phyxel.progress import breathe, can_be_ended
+from phyxel.structs import as_struct
 
 KERNEL_OPTIONS = {
     "enable_backward": False,
@@ -40,7 +42,8 @@ No adjoints (half the compile time), and multiply-adds fused as CUDA fuses them.
 bools, int8s, int32s = (wp.array(dtype=kind) for kind in (wp.bool, wp.int8, wp.int32))
 float32s, float64s = wp.array(dtype=wp.float32), wp.array(dtype=wp.float64)
 vec3s, vec3ds, mat33ds = (wp.array(dtype=kind) for kind in (wp.vec3, wp.vec3d, wp.mat33d))
-"""Arrays that kernels take, called by what they hold."""
+entries = wp.array(dtype=Any)
+"""Arrays that kernels take, called by what they hold; `entries` are of what a launch brings."""
 
 
 @contextmanager
@@ -74,11 +77,11 @@ def pick(name: str | wp.Device | None = None) -> wp.Device:
     if isinstance(name, wp.Device):
         return name
     name = name or os.environ.get("PHYXEL_DEVICE") or ("cuda" if wp.is_cuda_available() else "cpu")
-    try:
-        return wp.get_device(name)
-    except (ValueError, RuntimeError) as error:
-        known = ", ".join(device.alias for device in wp.get_devices())
-        raise PhyxelError(f'device "{name}" is not here; this machine has: {known}') from error
+    known = [device.alias for device in wp.get_devices()]
+    if name not in known and not (name == "cuda" and len(known) > 1):  # Warp would print what the driver says
+        there = ", ".join(known)
+        raise PhyxelError(f'device = "{name}": not on this machine, which has {there}; leave it out for the fastest')
+    return wp.get_device(name)
 
 
 def as_vectors(positions: NDArray[np.floating], device: wp.Device) -> wp.array:
@@ -159,16 +162,31 @@ def _slices(count: int, parts: int) -> list[tuple[int, int]]:
     return [(first, last - first) for first, last in itertools.pairwise(edges)]
 
 
+BLOCK = 1 << 15
+"""Of what can be ended, so much is launched at a time."""
+
+
 def launch(kernel: wp.Kernel, count: int, inputs: Sequence[Any], device: wp.Device, split: bool = True) -> None:
     """Run `kernel(first, *inputs)` for i in range(count), over all CPU threads unless `split` is off."""
-    if count == 0:
+    if device.is_cuda or not split:
+        breathe()
+        if count:
+            wp.launch(kernel, count, inputs=[0, *inputs], device=device)
         return
-    if device.is_cuda or not split or thread_count() == 1:
-        wp.launch(kernel, count, inputs=[0, *inputs], device=device)
+    blocks = -(-count // BLOCK) if can_be_ended() else 1  # one launch may take seconds
+    for first, length in _slices(count, blocks) if count else ():
+        breathe()
+        _launch_split(kernel, first, length, inputs, device)
+
+
+def _launch_split(kernel: wp.Kernel, start: int, count: int, inputs: Sequence[Any], device: wp.Device) -> None:
+    """Run a kernel for i in range(start, start + count), over all CPU threads."""
+    if thread_count() == 1:
+        wp.launch(kernel, count, inputs=[start, *inputs], device=device)
         return
     # Recorded here, on one thread: loading a module is not safe from several at once.
     commands = [
-        wp.launch(kernel, length, inputs=[first, *inputs], device=device, record_cmd=True) if length else None
+        wp.launch(kernel, length, inputs=[start + first, *inputs], device=device, record_cmd=True) if length else None
         for first, length in _slices(count, thread_count())
     ]
 
@@ -241,36 +259,7 @@ class Flag:
 
 def write(array: wp.array, first: int, values: Any) -> None:
     """array[first : first + len(values)] = values, from the host."""
-    values = np.asarray(values)
-    array[first : first + len(values)].assign(values)
-
-
-@cache
-def _struct_type(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
-    kinds = {key: wp.array(dtype=kind) if is_array else kind for key, (is_array, kind) in fields}
-    return wp.struct(type(name, (), {"__annotations__": kinds, "__module__": __name__}))
-
-
-def as_struct(arrays: Any) -> Any:
-    """A dataclass of arrays, whole numbers and other such dataclasses as the struct that kernels take; one type for
-    each precision. It keeps the arrays of now: when one is replaced, launches are to be made anew. Nobody changes what
-    he gets: filling a struct takes as long as a launch, so the last one is given again while its arrays stay."""
-    values = {field.name: getattr(arrays, field.name) for field in fields(arrays)}
-    values = {key: value if isinstance(value, wp.array | int) else as_struct(value) for key, value in values.items()}
-    known = vars(arrays).get("_struct")
-    if known is not None and all(value is before for value, before in zip(values.values(), known[0], strict=True)):
-        return known[1]
-
-    def kind(value: Any) -> tuple[bool, Any]:
-        if isinstance(value, wp.array):
-            return True, value.dtype
-        return False, int if isinstance(value, int) else value._cls
-
-    struct = _struct_type(type(arrays).__name__, tuple((key, kind(value)) for key, value in values.items()))()
-    for key, value in values.items():
-        setattr(struct, key, value)
-    vars(arrays)["_struct"] = tuple(values.values()), struct
-    return struct
+    array[first : first + len(values)].assign(np.asarray(values))
 
 
 @dataclass(frozen=True)
@@ -289,16 +278,32 @@ class Launch:
         return self.count * self.work < NODES_PER_THREAD
 
 
+def _arrays_of(holder: Any) -> dict[str, Any]:
+    """What a dataclass of arrays holds, and what those in it hold, by name."""
+    named: dict[str, Any] = {}
+    for field in fields(holder):
+        value = getattr(holder, field.name)
+        named |= {field.name: value} | (_arrays_of(value) if is_dataclass(value) else {})
+    return named
+
+
+def over(kernel: wp.Kernel, count: int, *holders: Any, work: float = 1, **named: Any) -> Launch:
+    """A launch of a kernel whose arguments are called as what they take: what is `named` here, or fields of these
+    dataclasses of arrays, a dataclass in them as struct. Of arrays one by one Warp makes faster code than of structs,
+    by a third in short loops."""
+    known = {name: value for holder in holders for name, value in _arrays_of(holder).items()} | named
+    taken = [known[argument.label] for argument in kernel.adj.args[1:]]
+    return Launch(kernel, count, [as_struct(one) if is_dataclass(one) else one for one in taken], work)
+
+
 def prepare(launches: Sequence[Launch], device: wp.Device) -> None:
     """Load the modules of all these kernels. A kernel generic in precision is compiled for the precision of its
     inputs; naming all launches of a module at once compiles it once."""
     for item in launches:
         if item.kernel.is_generic:
             item.kernel.add_overload(item.kernel.infer_argument_types([0, *item.inputs]))
-    # As launches will ask for it: loaded for blocks of another size, all would be compiled a second time.
-    block = None if device.is_cuda else 1
-    for module in {id(item.kernel.module): item.kernel.module for item in launches}.values():
-        module.load(device, block)
+    # It asks for blocks of the size that launches have; of another, all would be compiled a second time.
+    wp.force_load(device, list({id(item.kernel.module): item.kernel.module for item in launches}.values()))
 
 
 wp.set_module_options(KERNEL_OPTIONS)
@@ -416,6 +421,7 @@ class Program:
 
         In blocks of 16, 8, 4, 2, 1: between two calls of a graph the threads would wait for Python's one lock.
         """
+        breathe()
         longest = LONGEST_BLOCK if self._repeated + times >= WORN_IN else 1
         self._repeated += times
         blocks = [longest] * (times // longest)

@@ -8,7 +8,7 @@ surfaces alone, which find their forces themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -20,15 +20,15 @@ from phyxel.body import Body
 from phyxel.body.holds import PICKED, surfel_at
 from phyxel.body.protocols import BodyWorld
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.errors import PhyxelError, did_you_mean, knows_its_arguments
 from phyxel.material.variation import Channel
 from phyxel.models.kind import named, public_kinds
 from phyxel.region import Ball, Spot, Vector, Where, as_vector, select
 from phyxel.surface.hull import summed
+from phyxel.units import quantity
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats, Floats, float], NDArray[np.floating]]
-
 
 FAINTEST = 1e-6
 """Square root of the least weight of a push that fades: where only one node is pushed, it may lie at the very edge."""
@@ -38,12 +38,14 @@ ROUNDING = 1e-11
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ForceField:
-    """What all fields have: the bodies it acts on (names or bodies; all if left out), a name of its own, and the time
-    during which it acts, (start, end) [s] (always if left out): steps end where it comes and goes."""
+    """What all fields have."""
 
     bodies: Sequence[Body | str] | None = None
+    """those that it acts on, or their names; all if left out"""
     name: str | None = None
+    """what messages call it"""
     during: tuple[float, float] | None = None
+    """(start, end) [s] of the time in which it acts, always if left out; steps end where it comes and goes"""
 
     steady: ClassVar[bool] = False
     """whether it gives the same forces wherever nodes are, as long as it acts"""
@@ -64,6 +66,12 @@ class ForceField:
                 f"{self.label}: during = {during}: give the times [s] when it begins and ends, (1.0, 2.5)"
             )
         return start, end
+
+    def _counted(self, key: str, unit: str) -> float:
+        """A number of its own, counted in a unit also if it was given with another; nan if it is none."""
+        value = quantity(f"{self.label}: {key}", getattr(self, key), unit)
+        object.__setattr__(self, key, value)
+        return float(value) if isinstance(value, int | float | np.number) else math.nan
 
     @property
     def label(self) -> str:
@@ -107,12 +115,15 @@ class ForceField:
         raise NotImplementedError
 
 
+@knows_its_arguments
 @dataclass(frozen=True, eq=False)
 class Field(ForceField):
     """Any field: `function(positions, velocities, time)` gives the acceleration of nodes, a force per mass.
 
     Positions [m] and velocities [m/s] have shape (n, 3), the time is the world's [s]; what is returned [m/s²] has shape
     (n, 3) or can be stretched to it. It is called for one body after the other.
+
+    >>> px.World().add(px.Field(lambda x, v, t: -0.5 * v))  # air that slows everything down
     """
 
     function: Function
@@ -136,6 +147,7 @@ class Field(ForceField):
         return acceleration
 
 
+@knows_its_arguments
 @dataclass(frozen=True, eq=False)
 class Attraction(ForceField):
     """Pull towards a centre, or straight to an axis through it: a = −s (|d|/R)ᵖ d/|d|, d leading from there to x
@@ -143,6 +155,8 @@ class Attraction(ForceField):
 
     With the power p = −2 a ball of even mass pulls so, and with p = −1 a rod along an axis. Within the radius R it
     falls to zero at the centre, a = −s d/R.
+
+    >>> px.World().add(px.Attraction((0, 2, 0), strength=20, radius="50 cm", during=(0, 1.5)))
     """
 
     centre: Vector
@@ -161,11 +175,11 @@ class Attraction(ForceField):
     def __post_init__(self) -> None:
         super().__post_init__()
         as_vector(f"{self.label}: centre", self.centre, "m")
-        if not np.isfinite(self.strength):
+        if not np.isfinite(self._counted("strength", "m/s²")):
             raise PhyxelError(f"{self.label}: strength = {self.strength}: give a finite acceleration [m/s²]")
-        if not (np.isfinite(self.radius) and self.radius > 0):
+        if not 0 < self._counted("radius", "m") < np.inf:
             raise PhyxelError(f"{self.label}: radius = {self.radius}: give a length above 0 m")
-        if not np.isfinite(self.power):
+        if not np.isfinite(self._counted("power", "")):
             raise PhyxelError(f"{self.label}: power = {self.power}: give a finite number, such as -2")
         if self.axis is not None:
             axis = as_vector(f"{self.label}: axis", self.axis)
@@ -181,6 +195,7 @@ class Attraction(ForceField):
         return -self.strength * away * np.maximum(distance, 1.0) ** (self.power - 1)
 
 
+@knows_its_arguments
 @dataclass(frozen=True, eq=False)
 class Wind(ForceField):
     """Moving air (or water) that presses on the skin it blows against (physics 16.3).
@@ -191,6 +206,8 @@ class Wind(ForceField):
 
     So a plate across the wind has the drag coefficient c, and a sphere ∫cos³θ dA / πR² = c/2 of it. One body does not
     shelter another, nor its own lee side.
+
+    >>> px.World().add(px.Wind(("30 km/h", 0, 0)))
     """
 
     velocity: Vector
@@ -204,9 +221,9 @@ class Wind(ForceField):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "_wind", as_vector(f"{self.label}: velocity", self.velocity, "m/s"))
-        for key, value in (("density", self.density), ("drag", self.drag)):
-            if not (np.isfinite(value) and value >= 0):
-                raise PhyxelError(f"{self.label}: {key} = {value}: give a finite number of 0 or more")
+        for key, unit in (("density", "kg/m³"), ("drag", "")):
+            if not 0 <= self._counted(key, unit) < np.inf:
+                raise PhyxelError(f"{self.label}: {key} = {getattr(self, key)}: give a finite number of 0 or more")
 
     @property
     def pressure(self) -> float:
@@ -222,6 +239,7 @@ class Wind(ForceField):
         return summed(nodes, pressed, len(positions)) / body.masses[:, None]
 
 
+@knows_its_arguments
 @dataclass(frozen=True, eq=False)
 class Push(ForceField):
     """A force on some place of a body, shared out by mass: a = F w / Σ w m, with w = 1 there and 0 elsewhere.
@@ -229,6 +247,13 @@ class Push(ForceField):
     `where` is looked for once, in the shape at birth: those nodes are pushed wherever they go. A function or a channel
     may also give w itself, 0 or more: `px.Channel("red", 0, 1)` pushes where the points are painted red. Left out, it
     is all of the body. Each body gets all of the force, and what falls apart shares it.
+
+    >>> world, box = px.World(gravity=(0, 0, 0)), px.Body(px.load("box", points=500), nodes=64)
+    >>> world.add(box)
+    >>> world.add(px.Push((10, 0, 0), during=(0, 0.2)))  # 10 N for 0.2 s
+    >>> world.advance(0.5)
+    >>> print(f"{(box.masses @ box.velocities)[0]:.3f} N s")
+    2.000 N s
     """
 
     force: Vector
@@ -363,15 +388,19 @@ class SurfaceField(ForceField):
         return None
 
     def _check_pressure(self, key: str) -> None:
-        value = getattr(self, key)
-        if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0):
-            raise PhyxelError(f"{self.label}: {key} = {value}: give a pressure above 0 Pa")
+        if not 0 < self._counted(key, "Pa") < np.inf:
+            raise PhyxelError(f"{self.label}: {key} = {getattr(self, key)}: give a pressure above 0 Pa")
 
 
+@knows_its_arguments
 @dataclass(frozen=True, eq=False)
 class Filling(SurfaceField):
     """What closed particle surfaces are filled with: it presses with p = B (amount − V/V₀), V being the volume within
-    and V₀ that at rest."""
+    and V₀ that at rest.
+
+    >>> px.Filling(bulk="1 kPa", amount=1.2).bulk  # a fifth more than the balloon holds at rest
+    1000.0
+    """
 
     bulk: float
     """B: pressure for every part of the volume at rest that is missing [Pa]"""
@@ -381,7 +410,7 @@ class Filling(SurfaceField):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_pressure("bulk")
-        if not (np.isfinite(self.amount) and self.amount >= 0):
+        if not 0 <= self._counted("amount", "") < np.inf:
             raise PhyxelError(f"{self.label}: amount = {self.amount}: give 0 or more; 1 just fills it at rest")
 
     def _unfit(self, body: Body) -> str | None:
@@ -390,21 +419,14 @@ class Filling(SurfaceField):
         return super()._unfit(body)
 
 
-def filled_with(fields: Iterable[ForceField]) -> Filling | None:
-    """One filling that presses as all among some fields do together."""
-    fillings = [field for field in fields if isinstance(field, Filling)]
-    if not fillings:
-        return None
-    bulk = sum(one.bulk for one in fillings)
-    return Filling(bulk, sum(one.bulk * one.amount for one in fillings) / bulk)
-
-
+@knows_its_arguments
 @dataclass(frozen=True, eq=False)
 class Wrap(SurfaceField):
-    """Draws particle surfaces onto a collider: pressure × area, straight to the nearest point of its solid.
+    """Draws particle surfaces onto a collider: pressure × area at rest, straight to the nearest point of its solid. In
+    the collider there is no pull: contact stops the surface on it. If it is taken away, so is the pull.
 
-    The area of a particle is that at rest. In the collider there is no pull: contact stops the surface on it. If the
-    collider is taken away, so is the pull.
+    >>> px.Wrap(px.Sphere(0.3), pressure="0.5 kPa").pressure
+    500.0
     """
 
     collider: Ground | Collider
@@ -421,17 +443,7 @@ class Wrap(SurfaceField):
     def enter(self, world: BodyWorld) -> None:
         super().enter(world)
         if not any(one is self.collider for one in world.colliders):
-            raise PhyxelError(f"{self.label}: the {_named(self.collider)} is not in the world; add it first")
-
-
-def drawn_to(colliders: Sequence[Ground | Collider], fields: Iterable[ForceField]) -> Floats:
-    """Pressure with which wraps among some fields draw to each of some colliders [Pa], shape (k,)."""
-    wraps = [field for field in fields if isinstance(field, Wrap)]
-    return np.array([sum(wrap.pressure for wrap in wraps if wrap.collider is one) for one in colliders], np.float64)
-
-
-def _named(collider: Ground | Collider) -> str:
-    return "ground" if isinstance(collider, Ground) else collider.label
+            raise PhyxelError(f"{self.label}: the {self.collider.label} is not in the world; add it first")
 
 
 def _is_later(time: float, than: float) -> bool:

@@ -1,4 +1,4 @@
-"""Nothing is half-written: files appear under their name only when complete."""
+"""Nothing is half-written: files appear under their name only when complete. And the files that come with Phyxel."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import IO
 
@@ -55,3 +57,10 @@ def check_suffix(path: str | os.PathLike[str], known: Sequence[str]) -> None:
     """Refuse a name that other programs would not take for what is in the file."""
     if Path(path).suffix.lower() not in known:
         raise PhyxelError(f"{path}: give a name that ends in {' or '.join(known)}")
+
+
+def gallery_files() -> dict[str, Traversable]:
+    """The scenes that come with Phyxel, by their names."""
+    folder = resources.files("phyxel") / "gallery"
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return {file.name.removesuffix(".toml"): file for file in files if file.name.endswith(".toml")}

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, knows_its_arguments
+from phyxel.units import quantity
 
 Floats = NDArray[np.floating]
 Vector = Sequence[float] | NDArray[np.floating]
 
 
 def as_vector(label: str, value: Any, unit: str = "") -> NDArray[np.float64]:
-    """Three finite numbers as an array, or a message that begins with the label."""
+    """Three finite numbers as an array, or a message that begins with the label. They are counted in the unit, or texts
+    with one of their own."""
     try:
-        vector = np.array(value, np.float64)
+        vector = np.array([] if isinstance(value, str) else [quantity(label, part, unit) for part in value], np.float64)
     except (TypeError, ValueError):
         vector = np.empty(0)
     if vector.shape != (3,) or not np.isfinite(vector).all():
@@ -46,12 +48,19 @@ class BoxRegion:
         return np.asarray(inside.all(axis=1))
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Ball:
-    """A ball in reference positions [m]."""
+    """A ball in reference positions: where something is done to a body.
+
+    >>> px.Ball((0, 1, 0), radius=0.2)(np.array([[0, 1.1, 0], [0, 2, 0]]))
+    array([ True, False])
+    """
 
     centre: Vector
+    """[m]"""
     radius: float
+    """[m], above 0"""
 
     def __post_init__(self) -> None:
         as_vector("ball: centre", self.centre, "m")
@@ -63,9 +72,14 @@ class Ball:
         return np.asarray(np.linalg.norm(positions - np.asarray(self.centre, float), axis=1) <= self.radius)
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Spot:
-    """A spot of the surface: a surfel and what is around it, within `radius` [m] (1.5 node spacings if left out)."""
+    """A spot of the surface: a surfel and what is around it, within `radius` [m] (1.5 node spacings if left out).
+
+    >>> ball = px.Body(px.load("sphere", points=500), nodes=64)
+    >>> north = ball.fix(px.Spot((0, 0.5, 0), radius=0.2))
+    """
 
     at: int | Vector
     """the surfel's number, or a place [m] in the reference shape near which it lies"""
@@ -73,7 +87,7 @@ class Spot:
 
     def __post_init__(self) -> None:
         if isinstance(self.at, bool) or not isinstance(self.at, int | np.integer):
-            as_vector("spot: at", self.at, "m, or the number of a surfel")
+            as_vector("spot: at (the number of a surfel, or a place)", self.at, "m")
         if self.radius is not None and not self.radius > 0:
             raise PhyxelError(f"spot: radius = {self.radius}: give a length above 0 m")
 

@@ -111,6 +111,12 @@ def euler(degrees: ArrayLike) -> Floats:
     return np.asarray(Rotation.from_euler("xyz", degrees, degrees=True).as_matrix())
 
 
+def euler_angles(R: Floats, near: ArrayLike = (0.0, 0.0, 0.0)) -> Floats:
+    """Degrees (3,) about x, y, z, in this order, of a rotation 3 × 3: each within half a turn of those of `near`."""
+    angles = Rotation.from_matrix(R).as_euler("xyz", degrees=True, suppress_warnings=True)
+    return np.asarray(angles - 360 * np.round((angles - np.asarray(near)) / 360))
+
+
 def about_axis(axis: ArrayLike, degrees: float) -> Floats:
     """Rotation about an axis through the origin, right-handed, 3 × 3 (Rodrigues)."""
     x, y, z = np.divide(axis, np.linalg.norm(axis))

@@ -19,6 +19,7 @@ name = "it"
 model = "{model}"
 nodes = {nodes}
 at = [0, 0.02, 0]
+place = "file"
 velocity = [0.1, 0, 0]
 {more}
 [[collider]]
@@ -138,3 +139,21 @@ def test_what_was_asked_for_last_is_kept_and_made_once():
     for name in "abacab":
         assert once(name, lambda name=name: make(name)) == name.upper()
     assert made == ["a", "b", "c", "b"]  # c came in place of b, b in that of c
+
+
+PLATE = [[x, y, z] for x in (0.0, 1.0) for y in (0.0, 0.1) for z in (0.0, 1.0)]
+SIDES = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "nodes", "basis"),
+    [(px.load("sphere", points=500), 10, "quadratic"), *((px.load((PLATE, SIDES)), n, "linear") for n in (8, 30))],
+    ids=["ball", "plate 8", "plate 30"],
+)
+def test_too_few_nodes_for_shape_functions_are_told_with_enough(cloud, nodes, basis):
+    """Doing what the message says helps: a plate has one layer of nodes at first, then two."""
+    with pytest.raises(px.PhyxelError, match=rf"^{cloud.name}: \d+ nodes: .*nodes in one plane; give more") as caught:
+        px.Body(cloud, nodes=nodes, model="galerkin", basis=basis)
+    enough, _, other = str(caught.value).partition("(nodes = ")[2].partition(")")
+    assert other == ("" if basis == "linear" else ', or basis = "linear"')
+    assert len(px.Body(cloud, nodes=int(enough), model="galerkin", basis=basis).positions) > nodes

@@ -22,7 +22,7 @@ def skin() -> px.PointCloud:
 
 
 def tom(**options: Any) -> px.Body:
-    known: dict[str, Any] = {"nodes": 64, "material": SOFT, "name": "tom"} | options
+    known: dict[str, Any] = {"nodes": 64, "material": SOFT, "name": "tom", "place": "center"} | options
     return px.Body(skin(), **known)
 
 

@@ -33,6 +33,7 @@ shape = "box"
 nodes = 64
 points = 300
 at = [0, 1, 0]
+place = "center"
 [output]
 video = false
 """
@@ -99,7 +100,7 @@ def test_the_gallery_is_listed_with_its_titles(phyxel):
 def test_the_doctor_finds_a_healthy_machine(phyxel):
     code, output, errors = phyxel("doctor")
     assert code == 0, output + errors
-    for word in ("python", "numpy", "warp", "cpu", "ok", "bar on cpu"):
+    for word in ("python", "numpy", "warp", "cpu", "ok", "bar on cpu", "extra view", "extra usd"):
         assert word in output
     assert "look here" not in output
 
@@ -262,6 +263,7 @@ shape = "box"
 nodes = 64
 points = 300
 at = [0, 1, 0]
+place = "center"
 [output]
 video = false
 """

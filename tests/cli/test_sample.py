@@ -115,7 +115,7 @@ def test_an_open_mesh_and_how_much_may_be_made_up(sample, tmp_path):
     vertices = write_bowl(path, rings=24, open_rings=5)
     code, rows, _, errors = sample(path, "-n", "100")
     assert code == 0, errors
-    assert rows["model"] == f"{path}, points of an open mesh"
+    assert rows["model"] == f"{path}, open mesh"
     assert number(rows["points"]) == vertices
     # One cap of 41 degrees, and a speck about the lower pole.
     assert number(rows["holes"]) == 2
@@ -130,9 +130,11 @@ def test_a_scan_in_millimetres_is_suspected(sample, tmp_path):
     code, rows, output, errors = sample(path, "-n", "64")
     assert code == 0, errors
     assert rows["size"] == "200 × 200 × 200 m"
-    assert "tip:" in output and "--units mm" in output
+    assert "tip:" in output and "--units cm" in output
     _, rows, output, _ = sample(path, "-n", "64", "--units", "mm")
-    assert rows["size"] == "20.0 × 20.0 × 20.0 cm" and "tip:" not in output
+    assert (
+        rows["size"] == "20.0 × 20.0 × 20.0 cm" and "--units" not in output and rows["read as"].startswith("mm (you)")
+    )
 
 
 @pytest.mark.parametrize(

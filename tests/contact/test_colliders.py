@@ -26,7 +26,8 @@ def solid(shape: str) -> px.Solid:
 
 
 def body(integrator: str, shape: str = "box", **options) -> px.Body:
-    return px.Body(cloud(shape), integrator=integrator, **({"nodes": 64, "material": RUBBER} | options))
+    known = {"nodes": 64, "material": RUBBER, "place": "center"}
+    return px.Body(cloud(shape), integrator=integrator, **(known | options))
 
 
 def world_of(*things, gravity=(0.0, -G, 0.0)) -> px.World:

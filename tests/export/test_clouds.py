@@ -10,7 +10,7 @@ import pytest
 import phyxel as px
 from tests.export.bodies import SOFT
 
-DTYPES = {"Float32": "<f4", "Float64": "<f8", "UInt8": "u1", "Int32": "<i4"}
+DTYPES = {"Float32": "<f4", "Float64": "<f8", "UInt8": "u1", "Int32": "<i4", "Int64": "<i8"}
 
 
 def test_points_come_back_as_they_were(bear, tmp_path):
@@ -30,13 +30,13 @@ def test_the_file_is_binary_ply_with_the_usual_names(bear, tmp_path):
     header = (tmp_path / "bear.ply").read_bytes().split(b"end_header\n")[0].decode().splitlines()
     assert header[:2] == ["ply", "format binary_little_endian 1.0"]
     names = [line.split()[-1] for line in header if line.startswith("property")]
-    assert names == ["x", "y", "z", "nx", "ny", "nz", "red", "green", "blue"]
+    assert names == ["x", "y", "z", "nx", "ny", "nz", "red", "green", "blue", "id", "body"]
 
 
 def test_a_frame_holds_all_bodies(tmp_path):
     world = px.World()
-    world.add(px.Body(px.load("sphere", points=300), nodes=60, material=SOFT, at=(-2, 0, 0)))
-    world.add(px.Body(px.load("box", points=400), nodes=64, material=SOFT, at=(2, 0, 0)))
+    world.add(px.Body(px.load("sphere", points=300), nodes=60, material=SOFT, at=(-2, 0, 0), place="center"))
+    world.add(px.Body(px.load("box", points=400), nodes=64, material=SOFT, at=(2, 0, 0), place="center"))
     for frame in world.play(seconds=0.04, fps=50):
         px.export.ply(frame, tmp_path / "new" / "folder" / f"{frame.index:04d}.ply")
     written = sorted((tmp_path / "new" / "folder").iterdir())
@@ -133,7 +133,9 @@ def spinning() -> tuple[px.World, list[px.world.Frame]]:
     world = px.World(gravity=(0, 0, 0))
     stiff = px.Material(young=1e7, poisson=0.3)
     world.add(px.Body(px.load("sphere", points=300), nodes=100, material=stiff, velocity=(1, 0, 0)))
-    spun = px.Body(px.load("box", points=400), nodes=125, material=stiff, at=(3, 0, 0), spin=(0, 0, 0.1))
+    spun = px.Body(
+        px.load("box", points=400), nodes=125, material=stiff, at=(3, 0, 0), place="center", spin=(0, 0, 0.1)
+    )
     world.add(spun)
     return world, list(world.play(seconds=0.02, fps=100))
 
@@ -153,6 +155,7 @@ def test_points_come_back(spinning, tmp_path):
     for name, expected in joined.items():
         assert np.array_equal(arrays[name], expected.astype(arrays[name].dtype)), name
     assert np.array_equal(arrays["body"], [0] * 300 + [1] * 400)
+    assert np.array_equal(arrays["id"], [*range(300), *range(400)])
     assert np.array_equal(arrays["connectivity"], np.arange(700))
     assert np.array_equal(arrays["offsets"], np.arange(1, 701))
     assert arrays["TimeValue"] == pytest.approx(0.02)

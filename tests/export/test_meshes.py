@@ -10,9 +10,10 @@ from scipy.spatial import ConvexHull, cKDTree
 import phyxel as px
 from phyxel.cracks.crack import Crack, Cracks
 from phyxel.cracks.grid import LevelGrid
-from phyxel.export.meshes import mesh_of
+from phyxel.export.meshes import mesh_of, surface_field
 from phyxel.export.splats import WITHIN
 from phyxel.movers.phyxel_bodies import phyxels_of
+from phyxel.surface.isosurface import isosurface
 from tests.export.bodies import COLUMNS, ROWS, SOFT, bent, write_cube
 from tests.surface.test_isosurface import is_closed
 
@@ -38,6 +39,16 @@ def test_an_obj_keeps_its_texture(cube, tmp_path):
     assert back.uv.shape == (24, 2)
     assert np.abs(back.uv[back.uv_faces] - cube.cloud.uv[cube.cloud.uv_faces]).max() < 1e-6
     assert np.ptp(back.uv[:, 0]) == pytest.approx(1)
+
+
+def test_an_obj_has_colours_unless_it_has_a_texture(bear, cube, tmp_path):
+    px.export.mesh(bear, tmp_path / "bear.obj")
+    px.export.mesh(bear, tmp_path / "bear.ply")
+    px.export.mesh(cube, tmp_path / "cube.obj")
+    obj, ply = (px.load(tmp_path / f"bear.{suffix}") for suffix in ("obj", "ply"))
+    assert np.abs(obj.colors - ply.colors).max() <= 0.5001 / 255
+    assert np.ptp(obj.colors, axis=0).max() > 0.5
+    assert px.load(tmp_path / "cube.obj").colors is None
 
 
 def test_a_mesh_is_a_body_again(cube, tmp_path):
@@ -79,7 +90,7 @@ def test_a_mesh_of_which_few_points_were_taken_goes_out_whole(tmp_path):
     lines = ["v {:.7f} {:.7f} {:.7f}".format(*x) for x in ball.positions]
     lines += ["f {} {} {}".format(*face) for face in hull + 1]
     (tmp_path / "ball.obj").write_text("\n".join(lines) + "\n")
-    body = bent(px.load(tmp_path / "ball.obj", points=200))
+    body = bent(px.load(tmp_path / "ball.obj", points=200), place="file")
     px.export.mesh(body, tmp_path / "bent.obj")
     back = px.load(tmp_path / "bent.obj")
     assert len(back) == 600 and np.array_equal(back.faces, hull)
@@ -130,7 +141,7 @@ def test_the_mesh_of_points_has_the_volume_of_the_body(tmp_path):
 
 
 def test_the_mesh_of_points_stands_on_the_ground(tmp_path):
-    body = px.Body(px.load("sphere", points=800), nodes=100, material=SOFT, at=(0, 0.5, 0))
+    body = px.Body(px.load("sphere", points=800), nodes=100, material=SOFT, at=(0, 0.5, 0), place="center")
     world = px.World()
     world.add(body)
     world.add(px.Ground())
@@ -151,6 +162,42 @@ def test_a_melt_has_a_closed_mesh_of_its_own(tmp_path):
     px.export.mesh(body, tmp_path / "melt.ply")
     assert closed_volume(tmp_path / "melt.ply") == pytest.approx(body.volumes.sum(), rel=0.2)
     assert np.abs(px.load(tmp_path / "melt.ply").colors - [0.9, 0.2, 0.1]).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "collider", "depth"),
+    [
+        ("bear", 0.5, px.Ground(), lambda x: -x[:, 1]),
+        ("sphere", 3.0, px.Ground(height=-1.2), lambda x: -1.2 - x[:, 1]),
+        (
+            "box",
+            0.4,
+            px.Sphere(radius=0.5, at=(0.1, -0.5, 0)),
+            lambda x: 0.5 - np.linalg.norm(x - [0.1, -0.5, 0], axis=1),
+        ),
+    ],
+    ids=["ground", "lower ground", "ball"],
+)
+def test_the_mesh_of_a_melt_lies_on_what_it_lies_on(shape, size, collider, depth, tmp_path):
+    """Its field alone would take it into the collider. What is cut off is little."""
+    cloud = px.load(shape, points=1500)
+    body = px.Body(cloud, nodes=150, size=size, material=px.Material.gelatin())
+    lowest = body.placed_cloud()
+    body = px.Body(cloud, nodes=150, size=size, material=px.Material.gelatin(), at=(0, depth(lowest).max() + 0.01, 0))
+    world = px.World(device="cpu")
+    world.add(body)
+    world.add(collider)
+    body.melt(viscosity=20.0)
+    world.advance(0.3 * np.sqrt(size / 0.5))
+    px.export.mesh(body, tmp_path / "melt.ply")
+    volume, back = closed_volume(tmp_path / "melt.ply"), px.load(tmp_path / "melt.ply")
+    assert depth(back.positions).max() < 1e-6 * size
+    field, cell = surface_field(body)
+    around = np.concatenate([body.surface.positions, body.positions])
+    x, faces = isosurface(field, around.min(axis=0) - 4 * cell, around.max(axis=0) + 4 * cell, cell, near=around)
+    assert depth(x).max() > 2e-3 * size
+    a, b, c = (x[faces[:, k]] for k in range(3))
+    assert volume == pytest.approx((a * np.cross(b, c)).sum() / 6, rel=0.015)
 
 
 def test_other_kinds_of_mesh_file_are_refused(cube, tmp_path):
@@ -192,7 +239,7 @@ def test_a_ply_has_the_quads_and_colours(mat, tmp_path):
 
 def test_a_closed_surface_keeps_its_triangles_and_volume():
     """A balloon at rest: 4/3 π R³ but for the chords of 362 vertices, 2 %; its mesh has one side."""
-    body = px.Body(px.load("balloon", points=362), model="particles", links="none", at=(3, 2, 1))
+    body = px.Body(px.load("balloon", points=362), model="particles", links="none", at=(3, 2, 1), place="file")
     world = px.World(gravity=(0, 0, 0))
     world.add(body)
     mesh = mesh_of(body)

@@ -167,7 +167,7 @@ def test_everything_else_stays(columns, stretched, back):
 
 
 def test_at_rest_nothing_changes(file, columns, tmp_path):
-    body = px.Body(px.load(file), nodes=100, material=ELASTIC)
+    body = px.Body(px.load(file), place="file", nodes=100, material=ELASTIC)
     px.World().add(body)
     px.export.splats(body, tmp_path / "rest.ply")
     rest, given = px.load(tmp_path / "rest.ply").splats, px.load(file).splats
@@ -178,7 +178,7 @@ def test_at_rest_nothing_changes(file, columns, tmp_path):
 
 def test_what_is_far_off_is_held_stiffly(file):
     """x = J X₀ + R (X − X₀) with X₀ near the body: off from R X by |(J − R) X₀| at most. J X would be 50 m off."""
-    body = px.Body(px.load(file), nodes=100, material=ELASTIC)
+    body = px.Body(px.load(file), place="file", nodes=100, material=ELASTIC)
     deform(body, STRETCH, SHIFT)
     far = np.array([[100.0, 0, 0], [100.0, 1, 0], [0, -100.0, 0]])
     follower = Follower(body, body.centre + far)
@@ -235,7 +235,7 @@ def test_what_has_melted_is_written_as_surfels(file, tmp_path):
 
 def test_bodies_with_and_without_harmonics_share_a_file(file, columns, tmp_path):
     world = px.World()
-    world.add(px.Body(px.load("box", points=300), nodes=64, material=ELASTIC, at=(5, 0, 0)))
+    world.add(px.Body(px.load("box", points=300), nodes=64, material=ELASTIC, at=(5, 0, 0), place="center"))
     world.add(px.Body(px.load(file), nodes=80, material=ELASTIC))
     px.export.splats(next(iter(world.play(seconds=0.01, fps=100))), tmp_path / "both.ply")
     both = read_ply(tmp_path / "both.ply")["vertex"]

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import phyxel as px
+from phyxel.material.look import LOOKS
 from tests.export.bodies import bent, write_cube
 
 pytest.importorskip("pxr", reason="needs usd-core")
 
-from pxr import Usd, UsdGeom
+from pxr import Usd, UsdGeom, UsdShade
 
 from tests.export.usd_rules import faults_of
 
@@ -32,7 +33,11 @@ def played(tmp_path_factory) -> tuple[Path, list[dict[str, np.ndarray]]]:
     folder = tmp_path_factory.mktemp("usd")
     world = px.World()
     world.add(px.Body(px.load("sphere", points=300), nodes=80, material=SOFT, name="a ball!"))
-    world.add(px.Body(px.load(write_cube(folder / "cube.obj")), nodes=64, material=SOFT, at=(2, 0, 0), name="cube"))
+    world.add(
+        px.Body(
+            px.load(write_cube(folder / "cube.obj")), nodes=64, material=SOFT, at=(2, 0, 0), place="file", name="cube"
+        )
+    )
     world.at(0.03, lambda world: world.bodies[0].melt())
     moments = []
 
@@ -65,11 +70,40 @@ def test_points_come_back_at_every_time(played):
     stage = Usd.Stage.Open(str(path))
     assert len(moments) == 4
     assert (stage.GetStartTimeCode(), stage.GetEndTimeCode(), stage.GetTimeCodesPerSecond()) == (0, 3, FPS)
+    assert stage.GetFramesPerSecond() == FPS
     for time, moment in enumerate(moments):
         for prim, name in (("a_ball_", "a ball!"), ("cube", "cube")):
             assert np.array_equal(at(stage, f"/World/{prim}/{prim}_points", "points", time), moment[name])
     shown = at(stage, "/World/cube/cube_points", "primvars:displayColor", 0)
-    assert np.abs(shown - [0.4770, 0.4770, 0.5069]).max() < 1e-3, "light for the display values 0.72, 0.72, 0.74"
+    light = [((c + 0.055) / 1.055) ** 2.4 for c in LOOKS["gummy"].color]
+    assert np.abs(shown - light).max() < 1e-3, "light for the display values of its look"
+
+
+def test_points_have_numbers_that_stay(played):
+    """Said once where all stay; Blender's, as a primvar, are the same."""
+    stage = Usd.Stage.Open(str(played[0]))
+    cube, ball = (stage.GetPrimAtPath(f"/World/{name}/{name}_points") for name in ("cube", "a_ball_"))
+    assert np.array_equal(cube.GetAttribute("ids").Get(2), np.arange(len(played[1][0]["cube"])))
+    assert cube.GetAttribute("ids").GetTimeSamples() == []
+    for prim, time in ((cube, 1), (ball, 0), (ball, 3)):
+        ids = np.array(prim.GetAttribute("ids").Get(time))
+        assert len(np.unique(ids)) == len(ids)
+        assert np.array_equal(ids, prim.GetAttribute("primvars:id").Get(time))
+
+
+def test_a_material_shows_the_colours(played):
+    """What is seen is a UsdPreviewSurface whose diffuse colour is read from `displayColor`."""
+    stage = Usd.Stage.Open(str(played[0]))
+    for name in ("cube", "a_ball_"):
+        for kind in ("points", "mesh"):
+            prim = stage.GetPrimAtPath(f"/World/{name}/{name}_{kind}")
+            material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
+            surface = UsdShade.Shader(material.ComputeSurfaceSource()[0])
+            assert surface.GetShaderId() == "UsdPreviewSurface"
+            source = surface.GetInput("diffuseColor").GetConnectedSources()[0][0]
+            reader = UsdShade.Shader(source.source.GetPrim())
+            assert reader.GetShaderId() == "UsdPrimvarReader_float3"
+            assert reader.GetInput("varname").Get() == "displayColor" and source.sourceName == "result"
 
 
 def test_velocities_are_those_of_the_fall(played):
@@ -105,7 +139,9 @@ def test_parts_joined_are_as_good_as_the_whole(tmp_path):
     def world():
         world = px.World()
         world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT, name="stays"))
-        world.add(px.Body(px.load("box", points=200), nodes=64, material=SOFT, name="melts", at=(3, 0, 0)))
+        world.add(
+            px.Body(px.load("box", points=200), nodes=64, material=SOFT, name="melts", at=(3, 0, 0), place="center")
+        )
         world.at(0.01, lambda world: world.bodies[1].melt())
         return world
 
@@ -164,9 +200,9 @@ def test_what_makes_no_sense_is_refused(name, options, word, tmp_path):
 
 
 BLENDER = """
-import bpy, json, sys
+import bpy, json, runpy, sys
 bpy.ops.wm.read_factory_settings(use_empty=True)
-result = bpy.ops.wm.usd_import(filepath=sys.argv[-1])
+runpy.run_path(sys.argv[-1])
 scene, seen = bpy.context.scene, {}
 for frame in range(scene.frame_start, scene.frame_end + 1):
     scene.frame_set(frame)
@@ -176,26 +212,31 @@ for frame in range(scene.frame_start, scene.frame_end + 1):
             data = thing.evaluated_get(graph).data
             height = [entry.vector[1] for entry in data.attributes["position"].data]
             names = sorted(attribute.name for attribute in data.attributes)
+            nodes = [node for material in data.materials for node in material.node_tree.nodes]
+            names += [f"shows {node.attribute_name}" for node in nodes if node.type == "ATTRIBUTE"]
             seen.setdefault(thing.name, []).append((thing.type, len(height), sum(height) / len(height), names))
-print("SEEN", json.dumps([sorted(result), seen]))
+print("SEEN", json.dumps([scene.render.fps / scene.render.fps_base, seen]))
 """
 
 
-def test_blender_reads_it(played):
-    """Blender's own importer, in a process of its own: Blender has another USD inside."""
+def test_blender_reads_it(played, tmp_path):
+    """Blender's own importer, by our script, in a process of its own: Blender has another USD inside."""
     if importlib.util.find_spec("bpy") is None:
         pytest.skip("needs Blender's package bpy")
     path, moments = played
-    process = subprocess.run([sys.executable, "-c", BLENDER, str(path)], capture_output=True, text=True, timeout=120)
+    script = tmp_path / "open.py"
+    px.export.blender(path, script, fps=FPS)
+    process = subprocess.run([sys.executable, "-c", BLENDER, str(script)], capture_output=True, text=True, timeout=120)
     line = next((line for line in process.stdout.splitlines() if line.startswith("SEEN")), process.stderr)
-    result, seen = json.loads(line.removeprefix("SEEN"))
-    assert result == ["FINISHED"]
+    rate, seen = json.loads(line.removeprefix("SEEN"))
+    assert rate == FPS
+    assert all("shows displayColor" in names for moments_seen in seen.values() for *_, names in moments_seen)
     assert sorted(seen) == ["a_ball__mesh", "a_ball__points", "cube_mesh", "cube_points"]
     for name, body in (("a_ball__points", "a ball!"), ("cube_points", "cube")):
         for (kind, count, height, names), moment in zip(seen[name], moments, strict=True):
             assert kind == "POINTCLOUD" and count == len(moment[body])
             assert height == pytest.approx(moment[body][:, 1].mean(), abs=1e-5)
-            assert {"normals", "displayColor", "radius", "velocity"} <= set(names)
+            assert {"normals", "displayColor", "radius", "velocity", "id"} <= set(names)
     assert [entry[:2] for entry in seen["cube_mesh"]] == [["MESH", 8]] * 4
     assert len({entry[1] for entry in seen["a_ball__mesh"]}) > 1, "a melt has another mesh each time"
 

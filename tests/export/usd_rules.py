@@ -40,11 +40,11 @@ def _official_faults(stage: Any) -> list[str]:
 def _faults_at(prim: Any, time: float) -> list[str]:
     found = []
     x = np.array(UsdGeom.PointBased(prim).GetPointsAttr().Get(time))
-    for name in ("primvars:normals", "primvars:displayColor", "widths", "velocities"):
+    for name in ("primvars:normals", "primvars:displayColor", "primvars:id", "ids", "widths", "velocities"):
         attribute = prim.GetAttribute(name)
         values = attribute.Get(time) if attribute else None
         if values is None:
-            needed = prim.IsA(UsdGeom.Points) or name.startswith("primvars")
+            needed = prim.IsA(UsdGeom.Points) or name in ("primvars:normals", "primvars:displayColor")
             found += [f"no {name}"] if needed else []
         elif len(values) != len(x):
             found.append(f"{len(values)} {name} for {len(x)} points")

@@ -118,7 +118,8 @@ class Drop:
             material=whole.material,
             nodes=NODES,
             rotate=(0, 0, 8),
-            at=(0, 0.02, 0),
+            at=(0, 0.31755, 0.02545),
+            place="center",
             velocity=(0, -speed, 0),
             seed=seed,
         )

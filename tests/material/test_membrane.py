@@ -111,7 +111,7 @@ def test_a_world_with_a_filling_goes_on_with_the_same_bits(tmp_path: Path) -> No
     ("keys", "said"),
     [
         ('model = "particles"\nlinks = 40', 'links = 40: give "edges", "weave", "none" or a number of nearest points'),
-        ('model = "particles"\nlinks = true', "links = True: input should be 'edges', 'weave' or 'none'"),
+        ('model = "particles"\nlinks = true', "links = true: input should be 'edges', 'weave' or 'none'"),
         ('model = "particles"\nmaterial = { preset = "gelatin" }', 'in a scene preset = "cotton"'),
         ('material = { preset = "cotton" }', 'in a scene preset = "rubber"'),
         ("material = { thickness = 0.001 }", 'material.thickness: only a thin surface has it: model = "particles"'),

@@ -277,7 +277,7 @@ def test_grown_covers_see_the_cut():
 )
 def test_hopeless_nodes_are_refused(nodes, basis):
     points = np.array([[1.0, 1, 0], [1.2, 0.8, 0.5]])
-    with pytest.raises(SolidError, match=rf"of 2 points, between \(1, .*{basis} basis.*more nodes"):
+    with pytest.raises(SolidError, match=rf"of 2 points, between \(1, .*{basis} basis.*give more \(nodes = "):
         grown_covers(nodes, np.full(len(nodes), 2.0), points, basis, device=CPU)
 
 

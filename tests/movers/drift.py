@@ -95,6 +95,9 @@ class Drifters:
     def set_clock(self, time: float) -> None:
         pass
 
+    def set_down(self) -> None:
+        pass
+
     def settle(self, tolerance: float, most_steps: int) -> None:
         self.told.append(("settle", tolerance))
 

@@ -25,6 +25,7 @@ points = 600
 nodes = 80
 model = "drift"
 at = [0.0, 2.0, 0.0]
+place = "center"
 [[collider]]
 kind = "ground"
 [[event]]
@@ -103,7 +104,7 @@ def test_scenes_and_pages_ask_for_it_by_its_name(drift: ModelKind) -> None:
     scene = with_model(px.Scene.parse(SCENE), "box", "phyxel", None)
     assert with_model(scene, "box", "drift", 30).content.body[0].model == "drift"
     del KINDS["drift"]
-    with pytest.raises(SceneError, match=r'body.0..model = .drift.: not known; there is "phyxel", "galerkin"'):
+    with pytest.raises(SceneError, match=r"body.0..model = .drift.: not known; there are phyxel, galerkin"):
         px.Scene.parse(SCENE)
     with pytest.raises(px.PhyxelError):
         commands.parse(word)
@@ -118,5 +119,5 @@ def test_rows_agree_with_each_other() -> None:
         assert kind.can("crack") == bool(kind.crumbs) and issubclass(kind.material, px.Material)
         assert isinstance(kind.usual(), kind.material)
     assert [kind.name for kind in public_kinds()] == ["phyxel", "galerkin", "modal", "particles"]
-    with pytest.raises(px.PhyxelError, match='model = "rigid": not known; there is "phyxel"'):
+    with pytest.raises(px.PhyxelError, match='model = "rigid": not known; there are phyxel'):
         px.Body(px.load("box", points=300), model="rigid")

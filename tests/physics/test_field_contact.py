@@ -12,7 +12,7 @@ SOFT = px.Material(young=1e6, poisson=0.3, density=1000.0)
 def box(at, nodes=60, rigid=False, material=SOFT, **more):
     """A Galerkin box, or a crumb of this shape."""
     cloud = px.load("box", points=1500)
-    body = px.Body(cloud, material=material, nodes=nodes, model="galerkin", size=SIDE, at=at, **more)
+    body = px.Body(cloud, material=material, nodes=nodes, model="galerkin", size=SIDE, at=at, place="center", **more)
     if rigid:
         body.model = "rigid"
     return body

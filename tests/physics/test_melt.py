@@ -60,7 +60,14 @@ def test_a_melt_in_a_tank_keeps_its_volume():
     bulk modulus of 1.7e5 Pa it is 0.5 % less; the free surface, which lies half a spacing above its phyxels and is not
     crowded, takes some more. If walls were empty room, it would be 15 % and more."""
     tank = px.Mold(px.load("box", points=4000), inside_out=True, open_above=0.2, friction=0.0)
-    block = px.Body(px.load("box", points=800), size=0.36, at=(0, -0.06, 0), nodes=700, material=px.Material(young=1e5))
+    block = px.Body(
+        px.load("box", points=800),
+        size=0.36,
+        at=(0, -0.06, 0),
+        place="center",
+        nodes=700,
+        material=px.Material(young=1e5),
+    )
     world = px.World(device="cpu")
     world.add(block)
     world.add(tank)
@@ -137,8 +144,12 @@ def test_a_bear_melts_into_a_puddle_of_the_same_volume():
 @pytest.fixture(scope="module")
 def two_drops() -> tuple[px.World, px.Body, px.Body]:
     """Two balls of different spacing side by side that have melted on the ground until they are one."""
-    left = px.Body(px.load("sphere", points=800), material=SYRUP, nodes=250, at=(-0.28, 0.25, 0), name="left")
-    right = px.Body(px.load("sphere", points=800), material=SYRUP, nodes=350, at=(0.28, 0.25, 0), name="right")
+    left = px.Body(
+        px.load("sphere", points=800), material=SYRUP, nodes=250, at=(-0.28, 0.25, 0), place="center", name="left"
+    )
+    right = px.Body(
+        px.load("sphere", points=800), material=SYRUP, nodes=350, at=(0.28, 0.25, 0), place="center", name="right"
+    )
     world = px.World(device="cpu")
     for thing in (left, right, px.Ground()):
         world.add(thing)
@@ -178,7 +189,9 @@ def test_two_melted_balls_join_and_ring_as_one(two_drops):
 
 def test_what_flows_apart_is_apart():
     """A molten column held at the top tears under its weight: one piece becomes two."""
-    column = px.Body(px.load("bar", points=800), material=SYRUP, nodes=300, rotate=(0, 0, 90), at=(0, 1.5, 0))
+    column = px.Body(
+        px.load("bar", points=800), material=SYRUP, nodes=300, rotate=(0, 0, 90), at=(0.5, 1.5, 0), place="center"
+    )
     world = px.World(device="cpu")
     world.add(column)
     column.fix(lambda X: X[:, 1] > X[:, 1].max() - 0.15)
@@ -192,7 +205,9 @@ def test_what_flows_apart_is_apart():
 
 def test_a_melted_end_flows_and_the_solid_end_stays():
     """Only a region melts: the held, solid half of a bar keeps its shape; the molten half hangs down."""
-    bar = px.Body(px.load("bar", points=800), material=px.Material(young=1e6, damping=1e-3), nodes=400, at=(0, 1, 0))
+    bar = px.Body(
+        px.load("bar", points=800), material=px.Material(young=1e6, damping=1e-3), nodes=400, at=(0, 1, 0), place="file"
+    )
     world = px.World(device="cpu")
     world.add(bar)
     bar.fix(lambda X: X[:, 0] < 0.05)
@@ -239,8 +254,12 @@ def test_softening_leaves_the_stored_strain():
 
 def test_a_resumed_melt_goes_on_with_the_same_bits(tmp_path):
     def made() -> tuple[px.World, px.Body]:
-        ball = px.Body(px.load("sphere", points=500), material=SYRUP, nodes=150, at=(0, 0.25, 0), name="ball")
-        other = px.Body(px.load("sphere", points=500), material=SYRUP, nodes=200, at=(0, 0.8, 0), name="other")
+        ball = px.Body(
+            px.load("sphere", points=500), material=SYRUP, nodes=150, at=(0, 0.25, 0), place="center", name="ball"
+        )
+        other = px.Body(
+            px.load("sphere", points=500), material=SYRUP, nodes=200, at=(0, 0.8, 0), place="center", name="other"
+        )
         world = px.World(device="cpu")
         for thing in (ball, other, px.Ground()):
             world.add(thing)
@@ -296,7 +315,13 @@ def test_melting_at_rest_does_nothing(shape: str):
 def test_a_drop_that_hits_the_ground_fast_splashes_and_gains_nothing(speed: float, viscosity: float):
     """Faster than its sound (14 m/s): the energy only falls."""
     drop = px.Body(
-        px.load("sphere", points=500), material=SYRUP, nodes=150, size=0.2, at=(0, 0.15, 0), velocity=(0, -speed, 0)
+        px.load("sphere", points=500),
+        material=SYRUP,
+        nodes=150,
+        size=0.2,
+        at=(0, 0.15, 0),
+        place="center",
+        velocity=(0, -speed, 0),
     )
     world = px.World(device="cpu")
     world.add(drop)
@@ -316,8 +341,8 @@ def test_a_frozen_puddle_of_two_rests():
     """Two drops that have flowed together and are solid: no contact between what is one piece, no energy out of it."""
     material = px.Material(young=1e5)
     ball = px.load("sphere", points=500)
-    left = px.Body(ball, nodes=120, size=0.2, at=(0, 0.1, 0), material=material)
-    right = px.Body(ball, nodes=60, size=0.15, at=(0.16, 0.075, 0), material=material)
+    left = px.Body(ball, nodes=120, size=0.2, at=(0, 0.1, 0), place="center", material=material)
+    right = px.Body(ball, nodes=60, size=0.15, at=(0.16, 0.075, 0), place="center", material=material)
     world = px.World(device="cpu")
     for thing in (left, right, px.Ground()):
         world.add(thing)

@@ -163,7 +163,7 @@ def test_what_was_molten_from_the_start_stays_solid_when_it_is():
         ({"parts": 5}, "parts = 5: give"),
         ({"vary": 5}, "vary = 5: give"),
         ({"refine": 5}, "refine = 5: give"),
-        ({"size": "a"}, "largest extent in metres"),
+        ({"size": "a"}, "size = 'a': give a length"),
         ({"name": 5}, "give a word"),
         ({"velocity": (1e30, 0, 0)}, "faster than light"),
         ({"parts": [(STIFF_END, 5)]}, "give a place and a Material"),

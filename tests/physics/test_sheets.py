@@ -90,7 +90,7 @@ def test_a_sheet_slides_on_a_slope_if_it_is_steeper_than_friction(
     slope = px.Box((-3, -1, -3), (3, 1, 3), rotate=(0, 0, -degrees), friction=friction)
     turn = math.radians(degrees)
     up, down = np.array((math.sin(turn), math.cos(turn), 0)), np.array((math.cos(turn), -math.sin(turn), 0))
-    body = sheet(links=links, at=tuple((1 + HALF) * up), rotate=(0, 0, -degrees))
+    body = sheet(links=links, at=tuple((1 + HALF) * up), place="center", rotate=(0, 0, -degrees))
     world, start = in_world(body, slope), body.positions
     world.advance(0.3)
     slid = 0.5 * G * max(math.sin(turn) - friction * math.cos(turn), 0.0) * 0.09
@@ -124,7 +124,7 @@ def test_what_falls_on_a_collider_gains_no_energy(collider: px.Ground | px.Spher
     """Nothing moves but the sheet, and nothing damps: kinetic, elastic and potential energy together never grow beyond
     rounding from frame to frame. Where links pull a particle into a rough box within a step it is put back on it at the
     end, which stretches them until the next steps of 1/240 s: some 1 % of the energy, gone long before 0.1 s."""
-    body = sheet(points=100, at=(0, 0.6, 0), rotate=(7, 3, 12))
+    body = sheet(points=100, at=(0, 0.6, 0), place="center", rotate=(7, 3, 12))
     world, energies = in_world(body, collider), []
     for _ in range(30):
         known = body.diagnostics()

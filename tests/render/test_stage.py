@@ -102,7 +102,9 @@ def test_the_camera_of_a_turntable_sees_all_sides():
 def test_bodies_are_drawn_with_their_own_looks():
     """Of two bodies alike but for their looks only the glossy one mirrors the soft box; given another, it does not."""
     world = world_of()
-    world.add(px.Body(world.bodies[0].cloud, nodes=64, size=0.2, at=(0.5, 0, 0), look="clay", name="other"))
+    world.add(
+        px.Body(world.bodies[0].cloud, nodes=64, size=0.2, at=(0.5, 0, 0), place="center", look="clay", name="other")
+    )
     stage = Stage(CAMERA, None, "cpu")
     picture = stage.draw(world)
     left, right = picture[:, :175, 1], picture[:, 175:, 1]

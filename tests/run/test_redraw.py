@@ -22,6 +22,7 @@ shape = "box"
 nodes = 27
 points = 300
 at = [0, 0.1, 0]
+place = "center"
 velocity = [0, -1, 0]
 material = { young = 3.0e4, poisson = 0.3, density = 1000.0 }
 [[collider]]

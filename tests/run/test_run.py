@@ -29,6 +29,7 @@ shape = "box"
 nodes = 64
 points = 300
 at = [0, 0.3, 0]
+place = "center"
 material = { young = 1.0e5, poisson = 0.3, density = 1000.0 }
 [[collider]]
 kind = "ground"
@@ -45,6 +46,7 @@ shape = "box"
 nodes = 125
 points = 500
 at = [0, 0.5, 0]
+place = "center"
 material = { young = 1.0e5, poisson = 0.4, density = 1000.0, damping = 2.0e-3 }
 hold = [
     { name = "left", upper = [-0.15, inf, inf] },
@@ -55,6 +57,7 @@ shape = "sphere"
 nodes = 80
 points = 300
 at = [2, 0.8, 0]
+place = "center"
 velocity = [0, 0, 1]
 spin = [1, 2, 3]
 material = { preset = "gelatin", drag = 0.1 }
@@ -207,7 +210,11 @@ def test_a_mesh_goes_out_as_it_came_in(tmp_path):
     quads = [(1, 2, 4, 3), (5, 7, 8, 6), (1, 5, 6, 2), (3, 4, 8, 7), (1, 3, 7, 5), (2, 6, 8, 4)]
     lines = ["v {} {} {}".format(*x) for x in corners] + ["f {} {} {} {}".format(*q) for q in quads]
     write(tmp_path / "cube.obj", "\n".join(lines) + "\n")
-    text = SIMPLE.replace('shape = "box"', 'file = "cube.obj"').replace("points = 300\n", "")
+    text = (
+        SIMPLE.replace('shape = "box"', 'file = "cube.obj"')
+        .replace("points = 300\n", "")
+        .replace('place = "center"', "")
+    )
     play(text.replace("[output]", '[output]\nmesh = "obj"'), tmp_path / "out", seconds=0.04)
     (first, *_, last) = sorted((tmp_path / "out" / "frames").glob("*.obj"))
     before, after = px.load(first), px.load(last)
@@ -234,7 +241,7 @@ def test_every_format_is_written_and_survives_a_stop(tmp_path):
     assert sorted(one) == sorted(other)
     assert [name for name, content in kept.items() if other[name] != content] == []
     names = {f"frames/{k:04d}{ending}" for k in range(6) for ending in (".ply", ".vtp", "-splats.ply", ".usdc")}
-    assert set(kept) == names | {"scene.toml", "scene.usdc", "points.pvd"}
+    assert set(kept) == names | {"scene.toml", "scene.usdc", "open_in_blender.py", "points.pvd"}
     stage = usd.Stage.Open(str(out / "scene.usdc"))
     assert (stage.GetStartTimeCode(), stage.GetEndTimeCode(), stage.GetTimeCodesPerSecond()) == (0, 5, 50)
     for kind in ("points", "mesh"):
@@ -351,6 +358,7 @@ def test_the_eventful_scene_is_eventful(straight):
 
 
 @pytest.mark.slow
+@pytest.mark.exact(reason="compares with what other processes compute, which know no jitter")
 def test_a_run_survives_kill_9_with_the_same_bits(straight, tmp_path):
     scene, out = straight / "eventful.toml", tmp_path / "out"
     options = ["run", scene, "--out", out, "--device", "cpu"]

@@ -23,7 +23,8 @@ model = "{model}"
 nodes = {nodes}
 points = 2000
 size = 0.4
-at = [0, 0.5, 0]
+at = [0.5, 0.5, 0]
+place = "center"
 material = {{ young = 2e5, damping = 1e-3 }}
 
 [[body.hold]]

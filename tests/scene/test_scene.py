@@ -69,6 +69,7 @@ def test_everything_said_arrives(scene_of):
         nodes = 64
         points = 300
         at = [1, 2, 3]
+        place = "center"
         rotate = [0, 0, 90]
         size = 2.0
         velocity = [1, 0, 0]
@@ -107,6 +108,7 @@ def test_paint_is_given_in_metres_of_the_world(scene_of):
         nodes = 64
         points = 300
         at = [0, 3, 0]
+        place = "center"
         rotate = [0, 0, 90]
         size = 2.0
         color = [1, 1, 1]
@@ -384,7 +386,7 @@ WRONG_VALUES = [
     (box_with("at = [nan, 0, 0]"), "at", "nan", "finite"),
     (box_with("velocity = [inf, 0, 0]"), "velocity", "inf", "finite"),
     (box_with("force = [nan, 0, 0]"), "force", "nan", "finite"),
-    (box_with('model = "galerkni"'), "body[0].model", "galerkni", "phyxel"),
+    (box_with('model = "galerkni"'), "body[0].model", "galerkni", '"galerkin"'),
     (box_with('material = { preset = "ruber" }'), "body[0].material.preset", "ruber", '"rubber"'),
     (box_with('material = "rubber"'), "body[0].material", "rubber", ""),
     (box_with("material = { young = 0 }"), "young", "0", "above 0"),

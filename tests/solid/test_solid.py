@@ -9,6 +9,8 @@ from phyxel.errors import SolidError
 from phyxel.mls.carry import Carriers
 from phyxel.mls.moments import choose_supports
 from phyxel.points.cloud import Mesh, PointCloud
+from phyxel.rotation import euler
+from tests.solid.meshes import box_mesh
 
 
 def sphere_mesh(rings: int = 30) -> PointCloud:
@@ -144,3 +146,18 @@ def test_a_scan_falls_with_nothing_set_but_its_name(models):
     assert -0.25 * spot.unit < skin[:, 1].min() < 0.05, "she stands on the ground"
     assert skin[:, 1].max() < 1.05 * np.ptp(spot.cloud.positions[:, 1]), "and has not been thrown up"
     assert spot.diagnostics()["volume"] == pytest.approx(spot.volumes.sum(), rel=0.05)
+
+
+@pytest.mark.parametrize("half", [(0.2, 0.3, 0.02), (0.5, 0.004, 0.5), (3e-3, 1e-3, 5e-5)])
+def test_volume_of_a_plate(half):
+    """A plate along the axes, however thin: the surface is flat in every cell, so only rounding is left."""
+    solid = px.Solid(box_mesh((1.0, 2.0, 3.0), half, 3))
+    assert solid.volume == pytest.approx(8 * np.prod(half), rel=1e-5)
+
+
+@pytest.mark.parametrize("turn", [(10.0, 20.0, 30.0), (45.0, 0.0, 0.0), (0.0, 30.0, 60.0)])
+def test_volume_of_a_turned_plate(turn):
+    """A fifteenth as thick as long: where edges cut cells the surface is not flat, which makes half a per cent."""
+    vertices, faces = box_mesh(half=(0.2, 0.3, 0.02), cells=3)
+    solid = px.Solid((vertices @ euler(np.array(turn)).T, faces))
+    assert solid.volume == pytest.approx(8 * 0.2 * 0.3 * 0.02, rel=5e-3)

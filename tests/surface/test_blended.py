@@ -24,7 +24,12 @@ def drop_onto_ground(surface=None):
     """A soft bear that melts as it falls apart on the ground."""
     world = px.World(device="cpu")
     bear = px.Body(
-        px.load("bear", points=4000), nodes=200, at=(0, 0.05, 0), surface=surface, material=px.Material.gelatin()
+        px.load("bear", points=4000),
+        nodes=200,
+        at=(0, 0.05, 0),
+        place="file",
+        surface=surface,
+        material=px.Material.gelatin(),
     )
     world.add(bear)
     world.add(px.Ground())
@@ -101,7 +106,7 @@ def test_the_same_bits_every_time_and_after_a_checkpoint(puddle, tmp_path):
     for one in (world, again):
         one.advance(0.2)
         one.advance(0.2)
-    for name in ("positions", "normals", "colors", "layers"):
+    for name in ("positions", "normals", "colors", "layers", "ids"):
         assert (getattr(other.surface, name) == getattr(bear.surface, name)).all()
 
 
@@ -155,6 +160,7 @@ def test_two_that_flow_together_have_one_skin_and_keep_their_colours():
             painted("sphere", 2500, color),
             nodes=200,
             at=(1.02 * side * radius, 0, 0),
+            place="center",
             velocity=(-side * 2 * radius, 0, 0),
             material=material,
         )
@@ -198,7 +204,7 @@ def test_what_is_solid_again_keeps_its_surface():
 
 
 def assert_same_surface(one, other):
-    for name in ("positions", "normals", "colors", "layers"):
+    for name in ("positions", "normals", "colors", "layers", "ids"):
         assert np.array_equal(getattr(one.surface, name), getattr(other.surface, name)), name
 
 
@@ -212,7 +218,9 @@ def test_drops_of_a_few_phyxels_are_seen_and_melt_again():
     """The surface of a drop passes within the radius of any of its phyxels, nearly: all are at its boundary. Frozen and
     melted again, where no phyxel has enough neighbours for any stress, they go no faster than they went."""
     world = px.World(device="cpu")
-    drop = px.Body(px.load("sphere", points=100), nodes=8, at=(0, 0.2, 0), material=px.Material.gelatin())
+    drop = px.Body(
+        px.load("sphere", points=100), nodes=8, at=(0, 0.2, 0), place="center", material=px.Material.gelatin()
+    )
     world.add(drop)
     world.add(px.Ground())
     drop.melt(viscosity=20.0)
@@ -232,7 +240,9 @@ def test_drops_of_a_few_phyxels_are_seen_and_melt_again():
 def test_what_has_passed_through_another_is_seen_again():
     world = px.World(gravity=(0, 0, 0), device="cpu")
     big = px.Body(px.load("sphere", points=2000), nodes=300, material=MELT, size=1.0, name="big")
-    small = px.Body(px.load("sphere", points=300), nodes=20, material=MELT, size=0.25, at=(0, 0.58, 0), name="small")
+    small = px.Body(
+        px.load("sphere", points=300), nodes=20, material=MELT, size=0.25, at=(0, 0.58, 0), place="center", name="small"
+    )
     world.add(big)
     world.add(small)
     small.force = (0, -60 * small.masses.sum(), 0)
@@ -246,7 +256,9 @@ def test_what_has_passed_through_another_is_seen_again():
 def changing():
     """A bear that melts, freezes, is stiffened and melts again."""
     world = px.World(device="cpu")
-    bear = px.Body(px.load("bear", points=1000), nodes=100, at=(0, 0.05, 0), material=px.Material.gelatin())
+    bear = px.Body(
+        px.load("bear", points=1000), nodes=100, at=(0, 0.05, 0), place="file", material=px.Material.gelatin()
+    )
     world.add(bear)
     world.add(px.Ground())
     world.at(0.05, lambda _: bear.melt(viscosity=20.0))
@@ -276,7 +288,7 @@ def test_the_same_bits_go_on_from_any_stage_seen_or_not(stop, tmp_path):
 def kneaded():
     """A melt on a ball that rises, and is taken away."""
     world = px.World(device="cpu")
-    drop = px.Body(px.load("sphere", points=400), nodes=50, size=0.2, at=(0, 0.36, 0), material=MELT)
+    drop = px.Body(px.load("sphere", points=400), nodes=50, size=0.2, at=(0, 0.36, 0), place="center", material=MELT)
     ball = px.Sphere(radius=0.25, path=[(0.0, (0, 0, 0)), (1.0, (0, 2.0, 0))])
     world.add(drop)
     world.add(ball)
@@ -342,7 +354,9 @@ def test_what_another_hides_is_written_and_freezes(tmp_path, monkeypatch):
 def test_surfels_stay_as_far_apart_however_often_it_melts():
     """Discs that are put in are 1.25 times as large as at birth: twice after four melts, if they told the spacing."""
     world = px.World(device="cpu")
-    drop = px.Body(px.load("sphere", points=800), nodes=80, at=(0, 0.3, 0), material=SOFT, velocity=(0, -2, 0))
+    drop = px.Body(
+        px.load("sphere", points=800), nodes=80, at=(0, 0.3, 0), place="center", material=SOFT, velocity=(0, -2, 0)
+    )
     world.add(drop)
     world.add(px.Ground())
     spacings = []
@@ -361,7 +375,9 @@ def test_each_has_its_own_skin_whichever_melts_first():
     own body, and hang on several phyxels of it: on one alone they would jump from one's motion to the next one's."""
     world = px.World(gravity=(0, 0, 0), device="cpu")
     coarse = px.Body(px.load("sphere", points=800), nodes=100, material=SOFT, size=0.3, spin=(0, 0, 8), name="coarse")
-    fine = px.Body(px.load("sphere", points=800), nodes=100, material=SOFT, size=0.1, at=(2, 0, 0), name="fine")
+    fine = px.Body(
+        px.load("sphere", points=800), nodes=100, material=SOFT, size=0.1, at=(2, 0, 0), place="center", name="fine"
+    )
     for body in (coarse, fine):
         world.add(body)
     for body in (fine, coarse):
@@ -395,7 +411,7 @@ def test_meshes_of_what_melted_are_as_fine_as_its_own_nodes():
     """A drop that melts after one eight times as coarse has a closed mesh of its own volume all the same."""
     world = px.World(gravity=(0, 0, 0), device="cpu")
     coarse = px.Body(px.load("sphere", points=400), nodes=60, material=SOFT, size=0.8)
-    fine = px.Body(px.load("sphere", points=400), nodes=60, material=SOFT, size=0.1, at=(2, 0, 0))
+    fine = px.Body(px.load("sphere", points=400), nodes=60, material=SOFT, size=0.1, at=(2, 0, 0), place="center")
     volumes = []
     for body in (coarse, fine):
         world.add(body)

@@ -154,9 +154,10 @@ def test_what_is_there_stays_as_a_crack_grows():
     before = made(Crack.disc(GRID, (0, 0, 0), NORMAL, 1.5))[2]
     after = made(Crack.disc(GRID, (0, 0, 0), NORMAL, 4.0))[2]
     whole = np.linalg.norm(before.shape.points, axis=1) < 1.5 - 1.5 * OVERLAP * SPACING
-    apart, _ = cKDTree(after.shape.points).query(before.shape.points[whole])
+    apart, there = cKDTree(after.shape.points).query(before.shape.points[whole])
     assert whole.sum() > 80
     assert apart.max() < 1e-9
+    assert np.array_equal(after.ids[there], before.ids[whole])
 
 
 def opened(slit_shift=(0.0, 0.0, 0.0)):

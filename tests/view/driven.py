@@ -7,8 +7,9 @@ import numpy as np
 
 from phyxel.scene import Scene
 from phyxel.view import commands
-from phyxel.view.live_world import LiveWorld, Play
+from phyxel.view.live_world import LiveWorld
 from phyxel.view.pace import PERIOD, Pace
+from phyxel.view.play import Play
 from phyxel.world import World
 
 
@@ -33,7 +34,8 @@ class Listener:
         self.told.append((page, message))
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        return [message for _, message in self.told if message["kind"] == kind]
+        """What was told, without hints."""
+        return [one for _, one in self.told if one["kind"] == kind and one.get("level") != "warning"]
 
 
 class Watched(LiveWorld):
@@ -86,7 +88,7 @@ class Driven:
     def saved(self) -> Scene:
         """What a page gets that asks for the scene."""
         self.live.note()
-        self.ask(do="save")
+        self.live.save(1, commands.Save(do="save"))
         text = base64.b64decode(self.hub.of("file")[-1]["base64"]).decode()
         return Scene.parse(text, "saved")
 

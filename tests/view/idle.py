@@ -15,7 +15,8 @@ def snapshot(frame: int, surfels: int = 10) -> Snapshot:
     """Some bytes that change and some that do not."""
     records = np.random.default_rng(frame).bytes(16 * surfels)
     blobs = {"records": Blob(records), "colors": Blob(bytes(4 * surfels), "grey")}
-    return Snapshot({"frame": frame, "time": frame / 60}, (DrawnThing("body", "surfels", {"count": surfels}, blobs),))
+    about = {"count": surfels, "lower": [0, 0, 0], "upper": [1, 1, 1], "finest": 0.1, "valued": False}
+    return Snapshot({"frame": frame, "time": frame / 60}, (DrawnThing("body", "surfels", about, blobs),))
 
 
 class IdleShow:

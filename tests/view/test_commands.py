@@ -35,7 +35,7 @@ GOOD = [
     {"do": "gravity", "value": [0, -1.6, 0]},
     {"do": "show", "field": "stress", "mode": "surface", "surface": "mesh"},
     {"do": "slice", "normal": [1, 0, 0], "place": [0, 0.1, 0]},
-    {"do": "save"},
+    {"do": "save", "camera": {"eye": [1, 2, 3], "target": [0, 0.1, 0], "fov": 32}},
     {"do": "record", "on": False},
     {"do": "html"},
     {"do": "seek", "time": 1.5},

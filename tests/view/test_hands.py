@@ -7,7 +7,8 @@ from phyxel.errors import PhyxelError
 from phyxel.scene import Scene
 from phyxel.scene.event_tables import MeltPart
 from phyxel.view import commands as do
-from phyxel.view.hands import Hands, Ray, aimed_at, size_of, through
+from phyxel.view.aim import Ray, aimed_at, through
+from phyxel.view.hands import Hands, size_of
 from phyxel.view.journal import Journal
 from phyxel.view.pace import rate_for
 
@@ -32,6 +33,7 @@ nodes = {nodes}
 {"modes = 24" if model == "modal" else ""}
 model = "{model}"
 at = [0, {at}, 0]
+place = "file"
 rotate = [{tilt}, 0, 0]
 material = {material}
 """
@@ -222,6 +224,20 @@ def test_a_stroke_cuts_what_is_under_it_and_pieces_can_be_taken():
     assert upper.positions[:, 1].mean() > lower.positions[:, 1].mean() + room.size
     with pytest.raises(PhyxelError, match="nothing under the stroke"):
         room.hands.cut(do.Cut(do="cut", ray=(0, 0, 50), way=(0, 0, 1), to_way=(0, 0.1, 1)))
+
+
+def test_a_stroke_that_only_grazes_is_refused_in_words():
+    """Beside the head, by more and more: first it is met by aim alone, then by nothing."""
+    room = Room(scene())
+    top = room.body.surface.positions[:, 1].max()
+    said = []
+    for above in np.linspace(0.002, 0.2, 12) * room.size:
+        ends = [np.array([side * 0.02 * room.size, top + above, 0.0]) - room.eye for side in (-1, 1)]
+        with pytest.raises(PhyxelError, match=r"cut: .*draw it across") as caught:
+            room.hands.cut(do.Cut(do="cut", ray=tuple(room.eye), way=tuple(ends[0]), to_way=tuple(ends[1])))
+        said.append("only grazes bear" in str(caught.value))
+    assert said[0] and not said[-1]
+    assert len(room.world.bodies) == 1
 
 
 def test_what_has_melted_can_be_taken_too():

@@ -32,6 +32,7 @@ nodes = 40
 points = 1500
 size = 0.2
 at = [0, 0.02, 0]
+place = "center"
 material = {{ young = 3e4, damping = 1e-3 }}
 
 [[body]]
@@ -42,6 +43,7 @@ nodes = 40
 points = 1500
 size = 0.2
 at = [0.4, 0, 0]
+place = "center"
 material = {{ preset = "gelatin" }}
 
 [[collider]]

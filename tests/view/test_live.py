@@ -50,7 +50,9 @@ class Listening:
         self.told.append((page, message))
 
     def of(self, kind, page=None):
-        return [message for to, message in list(self.told) if message["kind"] == kind and page in (None, to)]
+        """What was told, without hints."""
+        told = [(to, message) for to, message in list(self.told) if message.get("level") != "warning"]
+        return [message for to, message in told if message["kind"] == kind and page in (None, to)]
 
 
 class Pages:
@@ -113,7 +115,10 @@ def test_softer_sags_more_restart_keeps_the_material_and_reset_restores(pages):
     ask(do="reset")
     assert pages.bear.material.young == 3e4 and pages.live.world.gravity[1] == -9.81
     assert pages.live.world.time == 0 and (pages.bear.positions == first).all()
-    assert [message["kind"] for _, message in hub.told if message["kind"] in ("busy", "ready")] == ["busy", "ready"] * 3
+    wait_for(lambda: len(hub.of("ready")) == len(hub.of("busy")))
+    assert [message["text"] for message in hub.of("busy") if "building" in message["text"]] == [
+        "building jelly ..."
+    ] * 3
     scene = hub.of("scene")[-1]
     assert scene["bodies"][0]["material"]["young"] == 3e4 and scene["paused"] and not hub.of("notice")
 
@@ -132,13 +137,52 @@ def test_what_melts_spreads_and_what_was_done_is_saved_as_a_scene_that_does_the_
     assert not hub.of("scene")[-1]["bodies"][0]["molten"]
     pages.live_on(0.1)
     ask(do="pause", on=True)
-    ask(do="save", page=2)
+    ask(do="save", page=2, wait=False)
     (file,) = hub.of("file", page=2)
     again = Scene.parse(base64.b64decode(file["base64"]).decode(), "again").world("cpu")
     again.advance(pages.live.world.time)
     assert again.time == pages.live.world.time
     assert (again.bodies[0].positions == pages.bear.positions).all()
     assert file["name"] == "jelly-live.toml" and not hub.of("notice")
+
+
+def test_what_waits_to_be_heard_can_be_given_up(pages, monkeypatch):
+    """Also while the world is busy with something that cannot be ended: it counts as heard, and nothing comes of it."""
+    busy, done = threading.Event(), threading.Event()
+    monkeypatch.setattr(pages.live.live_world, "_do_slice", lambda page, asked: busy.set() or done.wait(30))
+    pages.ask(do="slice", normal=[0, 0, 1], place=[0, 0, 0], wait=False)
+    assert busy.wait(10)
+    pages.ask(do="melt", body="bear", wait=False)
+    pages.ask(do="pause", on=True, wait=False)
+    pages.ask(do="cancel", wait=False)
+    done.set()
+    pages.ask(do="pause", on=True)
+    assert not pages.bear.has_melted
+
+
+def test_the_scene_is_saved_at_once_though_the_world_is_busy(pages, monkeypatch):
+    """With what has happened until then, and with the camera of the page."""
+    ask, hub = pages.ask, pages.hub
+    ask(do="gravity", value=[0, -2.5, 0])
+    busy, done = threading.Event(), threading.Event()
+    monkeypatch.setattr(pages.live.live_world.play.hands, "cut", lambda asked: busy.set() or done.wait(30))
+    ask(do="cut", **AIM, to_way=[0.1, 0, -1], wait=False)
+    assert busy.wait(10)
+    time.sleep(0.4)
+    began = time.monotonic()
+    camera = {"eye": [1.5, 0.4, 2.0], "target": [0.1, 0.2, -0.3], "fov": 40.0}
+    ask(do="save", camera=camera, page=2, wait=False)
+    assert time.monotonic() - began < 1.0 and not done.is_set()
+    (file,), (notice,) = hub.of("file", page=2), hub.of("notice", page=2)
+    done.set()
+    scene = Scene.parse(base64.b64decode(file["base64"]).decode(), "saved").content
+    assert scene.camera.eye == (1.5, 0.4, 2.0) and scene.camera.target == (0.1, 0.2, -0.3) and scene.camera.fov == 40
+    assert [event.gravity for event in scene.event if event.gravity] == [(0.0, -2.5, 0.0)]
+    assert "save again" in notice["text"]
+    ask(do="pause", on=True)
+    ask(do="save", page=2, wait=False)
+    again = Scene.parse(base64.b64decode(hub.of("file", page=2)[1]["base64"]).decode(), "saved").content
+    assert again.camera.eye is None and len(hub.of("notice", page=2)) == 1
 
 
 def test_time_stands_still_steps_and_slows_down(pages):
@@ -163,7 +207,7 @@ def test_time_stands_still_steps_and_slows_down(pages):
     numbers = wait_for(lambda: hub.of("numbers"))[-1]
     assert set(numbers) == {
         "kind", "time", "pace", "updates", "milliseconds", "kinetic", "elastic", "potential", "volume", "surfels",
-        "pages",
+        "pages", "remedies",
     }  # fmt: skip
     assert numbers["surfels"] == 600 and numbers["volume"] == pytest.approx(1, abs=0.1)
 

@@ -11,9 +11,10 @@ import pytest
 
 from phyxel.movers.phyxel_bodies import phyxels_of
 from phyxel.scene import Scene
-from phyxel.view import commands
+from phyxel.surface.surfels import Surfels
+from phyxel.view import commands, past
 from phyxel.view.live_world import LiveWorld
-from tests.view.boxes import BOX, DEEDS, GRAB
+from tests.view.boxes import BOX, CUT, DEEDS, GRAB
 from tests.view.driven import Driven, differs
 
 BODY = """
@@ -25,6 +26,7 @@ nodes = 40
 points = 200
 size = 0.2
 at = [{x}, 0.11, 0]
+place = "center"
 material = {{ {material} }}
 """
 GROUND = '[[collider]]\nkind = "ground"\nname = "floor"\n'
@@ -163,8 +165,9 @@ def test_a_fault_anywhere_ends_the_world_but_not_its_pages(stage, monkeypatch):
         broken.setattr(owner, name, property(fail) if stage == "surface" else fail)
         driven.go_on(12)
         assert [told["text"] for told in driven.hub.of("blown")] == [stage]
-        for deed in (*DEEDS, {"do": "step"}, {"do": "save"}, {"do": "show", "field": "stress"}):
+        for deed in (*DEEDS, {"do": "step"}, {"do": "show", "field": "stress"}):
             driven.ask(**deed)
+        driven.live.save(1, commands.Save(do="save"))
         assert len(driven.hub.of("notice")) == 7
         driven.live.obey(1, "gone")
         driven.live.obey(2, "joined")
@@ -185,7 +188,9 @@ def test_a_scene_that_cannot_be_built_says_why_and_keeps_listening():
 
 
 @pytest.mark.slow
-def test_old_worlds_leave_nothing_behind():
+def test_old_worlds_leave_nothing_behind(monkeypatch):
+    """But for the moments that undo goes back to, of which there are so many at most."""
+    monkeypatch.setattr(past, "LEVELS", 2)
     driven = Driven(Scene.parse(BOX))
 
     def resets(count):
@@ -206,3 +211,44 @@ def test_old_worlds_leave_nothing_behind():
     finally:
         tracemalloc.stop()
     assert threading.active_count() == threads
+
+
+def test_what_looks_unmeant_is_said_at_once_and_to_every_page_that_comes():
+    driven = Driven(Scene.parse(body("a", "phyxel").replace("0.11", "-0.5") + GROUND))
+    said = [(page, message["text"]) for page, message in driven.hub.told if message.get("level") == "warning"]
+    assert all(page is None for page, _ in said) and "a: reaches 60.0 cm below the ground" in said[-1][1]
+    assert driven.world.bodies[0].surface.positions[:, 1].min() > -1e-3
+    driven.live.obey(2, "joined")
+    assert driven.hub.told[-1] == (2, {"kind": "notice", "level": "warning", "text": said[-1][1]})
+
+
+def test_a_cut_makes_surfaces_of_the_pieces_alone(monkeypatch):
+    """Of the body that is cut but has not parted yet it would be for nothing: it takes as long again."""
+    driven = Driven(Scene.parse(BOX))
+    driven.ask(do="speed", factor=1.0)
+    driven.go_on(3)
+    made: list[Surfels] = []
+    part = Surfels.part
+
+    def noted(self: Surfels, *given: Any) -> None:
+        made.append(self)
+        part(self, *given)
+
+    monkeypatch.setattr(Surfels, "part", noted)
+    driven.ask(**CUT)
+    assert made == []
+    driven.go_on()
+    assert len(driven.world.bodies) == len(made) == 2
+    assert len(driven.hub.of("scene")[-1]["bodies"]) == 1
+
+
+def test_what_of_a_cut_body_can_melt_melts():
+    """A crumb, too small to bend, stays solid."""
+    driven = Driven(Scene.parse(body("a", "phyxel") + GROUND))
+    driven.ask(do="speed", factor=1.0)
+    driven.ask(**{**CUT, "way": [-0.1, 0.065, -2.0], "to_way": [0.1, 0.065, -2.0]})
+    driven.go_on(3)
+    big, crumb = driven.world.bodies
+    assert big.kind.can("melt") and not crumb.kind.can("melt")
+    driven.ask(do="melt", body="a")
+    assert big.has_melted and not driven.hub.of("notice")

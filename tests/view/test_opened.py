@@ -7,7 +7,8 @@ import pytest
 
 import phyxel as px
 from phyxel.scene import Scene
-from phyxel.view.opened import GAP, opened
+from phyxel.scene.around import GAP
+from phyxel.view.opened import opened
 
 
 def ball(count=2000, radius=0.3, seed=0):

@@ -5,12 +5,14 @@ import gzip
 import json
 import re
 
+import numpy as np
 import pytest
 
 import phyxel as px
 from phyxel.view.messages import read
 from phyxel.view.page_files import inline_hashes, live_page, packed, page_files, saved_html
 from tests.view.idle import SCENE, snapshot
+from tests.view.unpacked import seen, unpacked
 
 NUMBERS = {"kind": "numbers", "kinetic": float("inf")}
 
@@ -48,12 +50,18 @@ def test_a_file_holds_all_that_it_takes_to_play_it(monkeypatch):
     kept = {}
     frames = [read(one, kept) for one in messages[1:] if not one.startswith(b"{")]
     assert [one.about["at"] for one in frames] == [k / 10 for k in range(20)]
-    assert [one.parts for one in frames] == [one.parts for _, one in shown if not isinstance(one, dict)]
+    pictures = [one for _, one in shown if not isinstance(one, dict)]
+    assert [one.parts[0].blobs["colors"] for one in frames] == [one.parts[0].blobs["colors"] for one in pictures]
+    for one, now in zip(pictures, unpacked(frames), strict=True):
+        part = one.parts[0]
+        np.testing.assert_allclose(now["body"].x, seen(part).positions, atol=1e-3 * np.sqrt(3))
     # Too large a file has fewer frames, from the first to about the last.
-    monkeypatch.setattr("phyxel.view.page_files.LARGEST", len(recording) // 3)
+    most = len(page) - len(recording) * 2 // 3
+    monkeypatch.setattr("phyxel.view.page_files.LARGEST", most)
+    monkeypatch.setattr("phyxel.view.page_files.PER_SECOND", 0)
     _, page, remark = saved_html(SCENE, shown, files)
     fewer = re.search(r'id="recording">(.*?)</script>', page.decode(), re.DOTALL)[1]
-    assert len(fewer) <= len(recording) // 3 and "one frame in" in remark
+    assert len(page) <= most and "one frame in" in remark
     assert 2 <= len(entries(base64.b64decode(fewer))) < 12
 
 

@@ -25,6 +25,7 @@ shape = "sphere"
 nodes = 60
 points = 400
 at = [0, 1, 0]
+place = "center"
 [[collider]]
 kind = "ground"
 height = -0.3

@@ -1,8 +1,11 @@
 """The network side, over real sockets on this machine: who gets in, what hostile guests can do, what waits for whom."""
 
+import base64
+import gzip
 import http.client
 import json
 import random
+import re
 import socket
 import threading
 import time
@@ -45,7 +48,7 @@ def server():
 def page(server, **headers):
     """A live connection, as a page has it."""
     address = f"ws://{server.host}:{server.port}/live"
-    return connect(address, additional_headers=headers, max_size=None, compression=None, proxy=None)
+    return connect(address, additional_headers=headers, max_size=None, compression=None, proxy=None, close_timeout=1)
 
 
 def get(server, path="/", **headers):
@@ -370,11 +373,15 @@ def test_what_was_shown_can_be_saved_from_the_page(server):
         live.send('{"do": "record", "on": true}')
         assert told(live, "scene")["recording"] is True
         frames(live, 10)
-        live.send('{"do": "html"}')
+        camera = {"eye": [1.0, 2.0, 3.0], "target": [0.0, 0.5, 0.0], "fov": 40.0}
+        live.send(json.dumps({"do": "html", "camera": camera}))
         file = told(live, "file")
         status, headers, body = get(server, file["url"])
         assert status == 200 and headers["Content-Disposition"] == 'attachment; filename="stand-in.html"'
         assert body.startswith(b"<!doctype html>")
+        recording = re.search(rb'id="recording">(.*?)</script>', body, re.DOTALL)[1]
+        scene = gzip.decompress(base64.b64decode(recording))
+        assert json.loads(scene[4 : 4 + int.from_bytes(scene[:4], "little")])["camera"] == camera
         assert get(server, "/saved/other.html")[0] == 404
     assert not server.show.asked
 

@@ -163,7 +163,9 @@ def test_splats_are_those_that_files_have(tmp_path):
 def test_meshes_are_those_that_came_in_until_they_melt(tmp_path):
     cloud = px.load(write_cube(tmp_path / "cube.obj"))
     body = px.Body(cloud, nodes=64, material=SOFT, name="cube")
-    sparse = px.Body(px.load(tmp_path / "cube.obj", points=300), nodes=64, material=SOFT, at=(3, 0, 0), name="sparse")
+    sparse = px.Body(
+        px.load(tmp_path / "cube.obj", points=300), nodes=64, material=SOFT, at=(3, 0, 0), place="file", name="sparse"
+    )
     world = px.World()
     for one in (body, sparse):
         world.add(one)

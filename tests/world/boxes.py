@@ -25,7 +25,7 @@ def box_cloud() -> px.PointCloud:
 
 
 def box(**options: Any) -> px.Body:
-    known: dict[str, Any] = {"nodes": 64, "material": SOFT} | options
+    known: dict[str, Any] = {"nodes": 64, "material": SOFT, "place": "center"} | options
     return px.Body(box_cloud(), **known)
 
 

@@ -34,7 +34,7 @@ def energy(world: World) -> float:
 def test_pieces_share_out_what_the_body_had(model: str) -> None:
     """A restriction of block-diagonal fields: mass, momenta and energy are sums over the pieces, to rounding (phyxels:
     positions and velocities are single precision, their sums are not)."""
-    body = bar(model, spin=(3.0, 2.0, 1.0), velocity=(0.3, -0.2, 0.1), at=(0.0, 1.0, 0.0))
+    body = bar(model, spin=(3.0, 2.0, 1.0), velocity=(0.3, -0.2, 0.1), at=(0.0, 1.0, 0.0), place="center")
     world = px.World(gravity=(0, 0, 0))
     world.add(body)
     world.advance(0.05)
@@ -61,7 +61,7 @@ def test_pieces_fall_and_lie_on_each_other(model: str) -> None:
     """Two halves of a block, cut across: they fall by ½gt², and then lie on each other, each as high as it is. They sag
     by ρgh²/2E < 1e-4 h under their weight."""
     damped = px.Material(young=1e6, poisson=0.3, density=1000.0, damping=2e-3)
-    body = bar(model, nodes=100, sides=(0.2, 0.2, 0.2), at=(0.0, 0.16, 0.0), material=damped)
+    body = bar(model, nodes=100, sides=(0.2, 0.2, 0.2), at=(0.0, 0.16, 0.0), place="center", material=damped)
     body.cut((0.0, 0.16, 0.0), (0.05, 1.0, 0.05))
     world = px.World()
     world.add(body)

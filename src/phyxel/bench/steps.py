@@ -55,7 +55,8 @@ def _bears(apart: float, setting: BenchSetting) -> World:
     world = World(device=setting.device)
     world.add(Ground())
     world.add(Body(cloud, material=material, name="lying", rotate=(-90, 0, 0), friction=2.0))
-    world.add(Body(cloud, material=material, name="other", rotate=(90, 0, 0), at=(apart, 0.26, 0), friction=2.0))
+    at = (apart, 0.55755, 0.02545)
+    world.add(Body(cloud, material=material, name="other", rotate=(90, 0, 0), at=at, place="center", friction=2.0))
     world.advance(0.5)
     return world
 

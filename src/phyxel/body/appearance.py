@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel.colors import color_of
 from phyxel.cracks.crack import Cracks
 from phyxel.errors import PhyxelError
+from phyxel.material.look import LOOKS
 from phyxel.mls.shape_values import ShapeValues
 from phyxel.points.cloud import PointCloud
 from phyxel.points.splats import Splats
-from phyxel.region import Vector, Where, as_vector, select
+from phyxel.region import Vector, Where, select
 from phyxel.surface.discs import Rest, disc_radii
 from phyxel.surface.hull import PressedSkin
 from phyxel.surface.parted import Inner, Parted, Piece, Whole, parted
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-GREY = (0.72, 0.72, 0.74)
 DULL, PALE = 0.7, 0.25
 """How much of its surface's hue the inside of a body has, and how much lighter it is, unless it is told."""
 ROUGH = {"stone": 0.1, "clay": 0.05}
@@ -37,9 +38,9 @@ AROUND = 3.0
 class Appearance:
     """The surfels of a body. Those of a piece are some of the whole's, and all pieces share what they know of it."""
 
-    def __init__(self, body: Body, inside: Vector | None) -> None:
+    def __init__(self, body: Body, inside: Vector | str | None) -> None:
         self._body = body
-        self._inside = None if inside is None else color_of(f"{body.name}: inside", inside)
+        self._inside = None if inside is None else np.array(color_of(f"{body.name}: inside", inside))
         self._surfels: Surfels | None = None
         self._carried_at = -1
         """revision of the world at which they were last carried"""
@@ -65,14 +66,14 @@ class Appearance:
         """Make the surfels anew when they are next asked for."""
         self._surfels, self._carried_at = None, -1
 
-    def paint(self, where: Where, color: Vector) -> None:
+    def paint(self, where: Where, color: Vector | str) -> None:
         """See `Body.paint`."""
         body = self._body
         if self._surfels is not None or self._whole is not None:
             raise PhyxelError(f"{body.name}: paint: it has been shown already; paint it before")
         chosen = color_of(f"{body.name}: paint: color", color)
         points = body.placed_cloud()
-        colors = np.array(_colors(body.cloud))
+        colors = np.array(self._colors)
         colors[select(where, points, f"{body.name}: paint")] = chosen
         body.cloud = body.cloud.with_colors(colors)
 
@@ -88,7 +89,9 @@ class Appearance:
         """The surfels, where they were last carried."""
         body = self._body
         if self._surfels is None:
-            self._surfels = Surfels(self.rest(), self._nodes, world.device, body.shape.sees, self._values, body.once)
+            self._surfels = Surfels(
+                self.rest(), self._nodes, world.device, body.shape.sees, self._values, body.once, self._own_points
+            )
             self._cracks_shown = 0
         if body.fracture is not None and not body.reshaped:
             self._show_cracks(self._surfels, body.fracture.cracks)
@@ -148,10 +151,16 @@ class Appearance:
         assert cloud.normals is not None
         if body.sheet is not None:
             ring = body.ring
-            return Rest(body.sheet.X, ring.normals, _colors(cloud), body.unit, ring.radii, ring.axes)
+            return Rest(body.sheet.X, ring.normals, self._colors, body.unit, ring.radii, ring.axes)
         positions = (body.placed_cloud() - body.centre) / body.unit
         radii = body.once("radii", lambda: disc_radii(positions))
-        return Rest(positions, cloud.normals @ body.shape.rotation.T, _colors(cloud), body.unit, radii)
+        return Rest(positions, cloud.normals @ body.shape.rotation.T, self._colors, body.unit, radii)
+
+    @property
+    def _colors(self) -> NDArray[np.floating]:
+        """Of the points of its cloud, or what its look has for those without, (n, 3)."""
+        cloud = self._body.cloud
+        return np.broadcast_to(LOOKS[self._body.look].color, (len(cloud), 3)) if cloud.colors is None else cloud.colors
 
     def placed_splats(self) -> Splats | None:
         """The cloud's Gaussian splats, if it has some, turned and scaled as the body was; not moved."""
@@ -184,15 +193,3 @@ class Appearance:
     def whole_cloud(self) -> PointCloud:
         """The points of all that it is, or was once part of."""
         return self._body.cloud if self._whole_cloud is None else self._whole_cloud
-
-
-def color_of(label: str, color: Vector) -> Floats:
-    """Red, green and blue, shape (3,), if they are that."""
-    chosen = as_vector(label, color)
-    if not ((chosen >= 0) & (chosen <= 1)).all():
-        raise PhyxelError(f"{label} = {color}: give red, green and blue from 0 to 1")
-    return chosen
-
-
-def _colors(cloud: PointCloud) -> NDArray[np.floating]:
-    return np.broadcast_to(GREY, (len(cloud), 3)) if cloud.colors is None else cloud.colors

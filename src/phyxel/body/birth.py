@@ -17,9 +17,9 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.body.placement import Placement
+from phyxel.body.placement import Placement, Pose
 from phyxel.cache import Kept, Once, digest, remembered
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, SolidError, tell
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin.layout import Fabric, Layout, Placing
 from phyxel.models.galerkin.space import Space
@@ -42,23 +42,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-FORMAT = 7
+FORMAT = 8
 """Counts changes of how preparations are made: older ones are not used then."""
-
-
-@dataclass(frozen=True)
-class Pose:
-    """How a body is asked to be placed: see `Placement`."""
-
-    name: str
-    at: Vector
-    rotate: Vector | None
-    size: float | None
-
-    def of(self, lower: NDArray[np.floating], upper: NDArray[np.floating]) -> Placement:
-        """The placement of a cloud with these corners."""
-        low, high = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
-        return Placement.asked(self.name, low, high, self.at, self.rotate, self.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +98,7 @@ def _key(pose: Pose, cloud: PointCloud, refine: Sequence[Region], *asked: object
         return None
     splats = () if cloud.splats is None else (*cloud.splats.attributes.items(), *list(vars(cloud.splats).values())[1:])
     seen = (cloud.name, cloud.colors, cloud.quads, cloud.uv, cloud.uv_faces, *splats)
-    return digest([*known, *seen, pose.at, pose.rotate, pose.size, *asked])
+    return digest([*known, *seen, cloud.from_file, *pose.asked, *asked])
 
 
 # In a solid
@@ -149,7 +134,10 @@ def prepared(
         assert solid.skin.normals is not None
         kept = np.arange(0) if solid.kept is None else solid.kept
         around = {"lower": solid.lower, "upper": solid.upper, "normals": solid.skin.normals, "kept": kept}
-        return Fabric.woven(solid, nodes, basis, dev.pick()).state() | around
+        try:
+            return Fabric.woven(solid, nodes, basis, dev.pick()).state() | around
+        except SolidError as error:
+            raise SolidError(f"{solid.name}: {len(nodes)} nodes: {error}") from None
 
     known = identity(cloud, refine)
     content = compute() if known is None else remembered("body", [FORMAT, basis, *key, *known], compute)
@@ -194,22 +182,27 @@ def _filled(
     closing: float,
     refine: Sequence[Region],
 ) -> Made:
-    solid = cache(lambda: Solid(cloud, closing=closing))
+    @cache
+    def solid() -> Solid:
+        found = Solid(cloud, closing=closing)
+        for doubt in found.findings.doubts:
+            tell(f"{pose.name}: {doubt}")
+        return found
 
     def sampled() -> tuple[Solid, Nodes]:
-        regions = [pose.of(solid().lower, solid().upper).region_in_cloud(entry) for entry in refine]
+        regions = [pose.of(solid().skin, solid().lower, solid().upper).region_in_cloud(entry) for entry in refine]
         return solid(), solid().sample(count, regions, to_surface, basis)
 
     if not to_surface:
         inside, nodes = sampled()
-        placement, skin = pose.of(inside.lower, inside.upper), inside.skin
+        placement, skin = pose.of(inside.skin, inside.lower, inside.upper), inside.skin
         X = placement.placed(nodes.positions)
         middle = np.average(X, axis=0, weights=nodes.volumes)
         fabric = partial(Fabric.woven, inside, nodes, basis)
     else:
-        placing = (pose.at, pose.rotate, pose.size) if refine else ()
+        placing = (cloud.from_file, *pose.asked) if refine else ()
         ready = prepared(cloud, sampled, basis, (count, closing, *placing), refine)
-        placement, skin, nodes = pose.of(ready.lower, ready.upper), ready.skin, ready.nodes
+        placement, skin, nodes = pose.of(ready.skin, ready.lower, ready.upper), ready.skin, ready.nodes
         X, within = placement.placed(nodes.positions), nodes.quadrature
         middle = placement.placed(np.average(within.points, axis=0, weights=within.weights))
         fabric = partial(Fabric.restored, ready.fabric, basis)
@@ -229,7 +222,7 @@ def sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector
 
 def _sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:
     cloud = _surface(cloud)
-    placement = pose.of(cloud.lower, cloud.upper)
+    placement = pose.of(cloud, cloud.lower, cloud.upper)
     X, turn = placement.placed(cloud.positions), placement.rotation
     unit, start = _spacing(X, cloud), X.mean(axis=0)
     normals = np.asarray(cloud.normals, np.float64) @ turn.T

@@ -9,28 +9,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel import device as dev
+from phyxel import kernels
 from phyxel.body import checks
 from phyxel.body.appearance import Appearance
-from phyxel.body.birth import Pose, filled, sheeted
+from phyxel.body.birth import filled, sheeted
 from phyxel.body.core import BodyCore
 from phyxel.body.fragments import crack_for
 from phyxel.body.holds import Handle, HoldMotion, OpenPath, picked, stays, surfel_at, turn_of, way_of
+from phyxel.body.placement import Place, Pose
 from phyxel.body.protocols import Change
+from phyxel.body.resolution import tell_if_coarse
 from phyxel.body.shape import NodeData, certificate_of
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, knows_its_arguments
 from phyxel.material import Material
 from phyxel.material.look import look_named
 from phyxel.material.ramp import Ramp
 from phyxel.material.substance import Substance, melt_of
 from phyxel.material.variation import Recipe, Variation
 from phyxel.mls.shape_functions import Basis
-from phyxel.points.cloud import PointCloud
+from phyxel.points.cloud import CloudLike, as_cloud
 from phyxel.region import Spot, Vector, Where, as_vector, select
 from phyxel.solid.octree import Region
 from phyxel.solid.solid import CLOSING
 from phyxel.surface.surfels import Surfels
+from phyxel.units import quantity
 
 if TYPE_CHECKING:
     from phyxel.body.probes import Probe
@@ -39,11 +44,15 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+@knows_its_arguments
 class Body(BodyCore):
-    """A deformable body. Quantities are in SI units and world axes, y up.
+    """A deformable body of a `cloud`, or of what `px.load` takes, filled with about so many `nodes` of a `material`.
+    Quantities are in SI units and world axes, y up. `name` is what events and messages call it.
 
-    `at` moves the cloud, `rotate` (degrees about x, y, z, in this order) turns it about the middle of its bounding box,
-    `size` [m] scales its largest extent. `velocity` [m/s] and `spin` [rad/s] are what it starts with.
+    `at` [m] is where it stands: the middle of its foot, or with `place` the middle of its box ("center") or the origin
+    of its cloud ("file"). Left out, a file stands on the world's origin, and all else stays where its points are.
+    Before that `rotate` (degrees about x, y, z, in this order) turns it, and `size` [m] scales its largest extent.
+    `velocity` [m/s] and `spin` [rad/s] are what it starts with.
     `support` is the radius within which nodes feel each other, over the mean distance to their ten nearest. `refine`
     asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference positions, and a number of octree
     levels, each of which halves their distance. `closing` is the share of the surface that may be made up where the
@@ -54,7 +63,7 @@ class Body(BodyCore):
     `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte". `surface` is "carried" (its points go
     with the nodes around them) or "blended" (so they do while it is solid; while it flows they part and join with it,
     and in a mold take its relief), which is also what you get if you say nothing. `inside` is the colour (red, green,
-    blue from 0 to 1) of what cracks lay open; if left out, a paler one than that of its surface.
+    blue from 0 to 1, a name or "#rrggbb") of what cracks lay open; if left out, a paler one than that of its surface.
 
     `model` is what moves it: "phyxel" (does everything: dents, melts, meets other bodies), "galerkin" (accurate: stress
     and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
@@ -64,21 +73,28 @@ class Body(BodyCore):
     `links` between them are "edges" of its mesh, the "weave" of quads with the `warp` along a direction of the cloud,
     so many nearest points, or "none"; left out, what the cloud has of these.
 
+    `integrator`, "leapfrog" (keeps energy) or "implicit" (for what is stiff), is by stiffness if left out.
+
     What has a `strength` cracks where its stress exceeds it (not "modal"); `seed` is what its scatter is drawn with.
+
+    >>> ball = px.Body(px.load("sphere", points=1000), nodes=200, size="20 cm", at=(0, 1, 0))
+    >>> print(f"{ball.volumes.sum():.5f} m³, its middle at {ball.positions[:, 1].mean():.2f} m")
+    0.00419 m³, its middle at 1.10 m
     """
 
     def __init__(
         self,
-        cloud: PointCloud,
+        cloud: CloudLike,
         *,
         material: Material | None = None,
         nodes: int = 800,
         model: str = "phyxel",
         integrator: str | None = None,
         surface: str | None = None,
-        at: Vector = (0.0, 0.0, 0.0),
+        at: Vector | None = None,
+        place: Place | None = None,
         rotate: Vector | None = None,
-        size: float | None = None,
+        size: float | str | None = None,
         velocity: Vector = (0.0, 0.0, 0.0),
         spin: Vector = (0.0, 0.0, 0.0),
         name: str | None = None,
@@ -91,27 +107,33 @@ class Body(BodyCore):
         look: str = "gummy",
         basis: Basis = "linear",
         modes: int = checks.MODES,
-        inside: Vector | None = None,
+        inside: Vector | str | None = None,
         seed: int = 0,
         links: str | int | None = None,
         warp: Vector = checks.WARP,
     ) -> None:
+        cloud = as_cloud(cloud, "Body")
         self.name = checks.name_for(cloud, material, name)
         checks.check_kinds(self.name, refine=refine, parts=parts, vary=vary or {})
         kind = checks.kind_named(self.name, model)
         given = {"surface": surface, "refine": refine, "basis": basis, "modes": modes, "links": links, "warp": warp}
         checks.check_options(self.name, kind, integrator, given)
         checks.check_support(self.name, support)
+        checks.check_count(self.name, nodes)
         self.integrator, self.basis, self.modes, self.support = integrator, basis, modes, support
         self.blends = surface != "carried"
         """whether the surface is blended with an implicit skin while the body flows"""
         self.friction, self.look = friction, look
         self._force = np.zeros(3)
-        pose = Pose(self.name, at, rotate, size)
+        if not (device := dev.pick()).is_cuda:  # then every world is here: all is compiled, and told of, at once
+            kernels.ready({kind.name, integrator or ""}, device)
+        checks.tell_of_file(self.name, cloud, looked_at=size is not None or rotate is not None)
+        pose = Pose(self.name, at, place, rotate, quantity(f"{self.name}: size", size, "m"))
         if kind.has_inside:
             made = filled(pose, cloud, kind, basis, nodes, closing, refine)
         else:
             made = sheeted(pose, cloud, links, warp)
+        tell_if_coarse(self.name, kind, made.X, made.reach, made.volumes)
         velocities = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
         self.seed = checks.checked_seed(self.name, seed)
         luck = np.random.default_rng(seed).standard_normal(len(made.X))
@@ -124,6 +146,7 @@ class Body(BodyCore):
         self.appearance = Appearance(self, inside)
         """what is seen of it"""
 
+    @knows_its_arguments
     def cut(self, at: Vector, normal: Vector, radius: float | None = None, ahead: Vector | None = None) -> None:
         """Put in a crack through `at` [m] across `normal`, in the reference shape: a disc of a `radius` [m]; with
         `ahead`, all that lies behind its straight front through `at`, which looks there; else all through."""
@@ -180,13 +203,15 @@ class Body(BodyCore):
         if self.world is not None:
             self.world.changed(Change.MATERIAL, self, before)
 
-    def melt(self, where: Where | None = None, viscosity: float | None = None) -> None:
+    @knows_its_arguments
+    def melt(self, where: Where | None = None, viscosity: float | str | None = None) -> None:
         """Let the body, or part of it, flow. `viscosity` [Pa s]: honey has 10; without it, one with which a body of
         this size takes some seconds to spread."""
         self.in_world("melt")
         self.check_melts()
         chosen = self._chosen(where)
-        self._become_of(self.substance.melted(chosen, viscosity, self._height))
+        stated = quantity(f"{self.name}: melt: viscosity", viscosity, "Pa s")
+        self._become_of(self.substance.melted(chosen, stated, self._height))
 
     def check_material(self, material: Material) -> None:
         """Refuse a material that its model cannot move."""
@@ -203,7 +228,7 @@ class Body(BodyCore):
         return float(np.ptp(self.birth, axis=0).max())
 
     def solidify(self, where: Where | None = None, material: Material | None = None) -> None:
-        """Let what has melted be solid again, in the shape it has now: as it was, or of another material."""
+        """Let molten nodes be solid again, in the shape they have now: as it was, or of another material."""
         self.in_world("solidify")
         molten = self._chosen(where) & self.substance.is_molten
         if not molten.any():
@@ -215,19 +240,20 @@ class Body(BodyCore):
         chosen[slice(None) if where is None else self._nodes(where)] = True
         return chosen
 
-    def paint(self, where: Where, color: Vector) -> None:
+    def paint(self, where: Where, color: Vector | str) -> None:
         """Give the points of the surface that lie somewhere, in the reference shape, another colour: red, green and
-        blue from 0 to 1. Before the body is first shown."""
+        blue from 0 to 1, a name or "#rrggbb". Before the body is first shown."""
         self.appearance.paint(where, color)
 
-    def change(self, material: Material | None = None, *, over: float = 0.0, **numbers: Any) -> None:
+    def change(self, material: Material | None = None, *, over: float | str = 0.0, **numbers: Any) -> None:
         """Become another material, or one with other numbers, smoothly within `over` [s] from now.
 
         `body.change(young=1e5, over=2.0)`. Stiffness, yield and creep go the same factor in the same time, other
-        numbers the same step; what is infinite or left out at one end changes at once. A change replaces one that is
+        numbers the same step; numbers infinite or left out at one end change at once. A change replaces one that is
         still going on.
         """
-        if not (np.isfinite(over) and over >= 0):
+        over = quantity(f"{self.name}: change: over", over, "s")
+        if not (isinstance(over, int | float | np.number) and 0 <= over < np.inf):
             raise PhyxelError(f"{self.name}: change(over={over}): give a time of 0 s or more")
         end = (material or self.material).but(**numbers)
         self.check_material(end)
@@ -255,7 +281,7 @@ class Body(BodyCore):
 
     @force.setter
     def force(self, force: Vector) -> None:
-        self._force = as_vector(f"{self.name}: force", force)
+        self._force = as_vector(f"{self.name}: force", force, "N")
         if self.world is not None:
             self.world.changed(Change.FORCE, self)
 
@@ -263,12 +289,15 @@ class Body(BodyCore):
         """Hold nodes where they are."""
         return self.drag(where)
 
-    def drag(self, where: Where, to: HoldMotion | OpenPath = (0.0, 0.0, 0.0), turn: HoldMotion | None = None) -> Handle:
+    @knows_its_arguments
+    def drag(
+        self, where: Where, to: HoldMotion | OpenPath = (0.0, 0.0, 0.0), turn: HoldMotion | OpenPath | None = None
+    ) -> Handle:
         """Move nodes by `to` [m] from where they are now, and turn them about their middle by `turn` (degrees about x,
         y, z, in this order): three numbers, reached in the next 1/60 s; a function of the world's time [s]; or
         keyframes, a list of (time [s], three numbers), straight and evenly between them from now on, or an `OpenPath`,
-        whose keyframes come to be while it is followed. About one axis
-        they turn as often as is asked for, else the short way. What is let go keeps the velocity it was moved with."""
+        whose keyframes come to be while it is followed. About one axis they turn as often as is asked for, else the
+        short way. Released nodes keep the velocity they were moved with."""
         path, rotation = way_of(f"{self.name}: drag", to, self._now), turn_of(f"{self.name}: turn", turn, self._now)
         turns = turn is not None
         return self._take(where, path, rotation, turns, turns or callable(to), stays(to, turn))
@@ -329,7 +358,7 @@ class Body(BodyCore):
     def lift(self, by: Vector) -> None:
         """Put the body elsewhere, by so much [m], as it is: its shape stays, it is at rest, and what held it lets go.
         Bodies that have melted are counted from one place, and go together."""
-        way, world = as_vector(f"{self.name}: lift", by), self.in_world("lift")
+        way, world = as_vector(f"{self.name}: lift", by, "m"), self.in_world("lift")
         together = [one for one in world.bodies if one.anchor is self.anchor]
         for body in together:
             body.handles.clear()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, did_you_mean, tell
 from phyxel.material import Material, Membrane
 from phyxel.material.variation import Recipe
 from phyxel.models.kind import KINDS, ModelKind, named, public_kinds
@@ -43,8 +43,6 @@ EXPECTED: dict[str, tuple[type, str]] = {
 
 def name_for(cloud: PointCloud, material: Material | None, name: str | None) -> str:
     """The name of a body of a cloud and a material, if they are that."""
-    if not isinstance(cloud, PointCloud):
-        raise PhyxelError(f"Body({cloud!r}): give a point cloud, for example px.load({str(cloud)!r})")
     if material is not None:
         check_material(cloud.name, material)
     if name is not None and not isinstance(name, str):
@@ -52,17 +50,24 @@ def name_for(cloud: PointCloud, material: Material | None, name: str | None) -> 
     return name or cloud.name
 
 
+def tell_of_file(name: str, cloud: PointCloud, looked_at: bool) -> None:
+    """Tell what looks odd of a file as it was read, unless somebody has `looked_at` it and gave its size or turn."""
+    missing = [] if cloud.reading is None else cloud.reading.missing
+    for text in [*missing, *([] if looked_at else cloud.oddities())]:
+        tell(f"{name}: {text}")
+
+
 def check_material(name: str, material: Material) -> None:
-    """Refuse what is none."""
+    """Refuse anything but a material."""
     if not isinstance(material, Material):
         raise PhyxelError(f"{name}: material = {material!r}: give a Material, for example Material.rubber()")
 
 
 def check_kinds(name: str, **given: Any) -> None:
-    """Refuse what is not of the kind that it has to be."""
+    """Refuse values of another type than the option takes."""
     for key, value in given.items():
         kind, example = EXPECTED[key]
-        if not isinstance(value, kind):
+        if not isinstance(value, kind) or isinstance(value, str):
             raise PhyxelError(f"{name}: {key} = {value!r}: give {example}")
 
 
@@ -70,8 +75,8 @@ def kind_named(name: str, model: str) -> ModelKind:
     """The model that a body is asked to have, if there is one."""
     kind = KINDS.get(model)
     if kind is None or kind.private:
-        known = ", ".join(named(public_kinds()))
-        raise PhyxelError(f'{name}: model = "{model}": not known; there is {known}')
+        meant = did_you_mean(str(model), [kind.name for kind in public_kinds()])
+        raise PhyxelError(f'{name}: model = "{model}": not known{meant}')
     return kind
 
 
@@ -79,7 +84,8 @@ def check_options(name: str, kind: ModelKind, integrator: str | None, given: Map
     """Refuse options with wrong values, and those that a model knows nothing of."""
     for key, choices in CHOICES.items():
         if given[key] not in choices:
-            raise PhyxelError(f'{name}: {key} = "{given[key]}": not known; there is {_quoted(choices)}')
+            meant = did_you_mean(str(given[key]), [word for word in choices if word])
+            raise PhyxelError(f'{name}: {key} = "{given[key]}": not known{meant}')
     _check_integrator(name, kind, integrator)
     _check_values(name, given)
     for key, value in given.items():
@@ -92,7 +98,7 @@ def check_options(name: str, kind: ModelKind, integrator: str | None, given: Map
 def _check_integrator(name: str, kind: ModelKind, integrator: str | None) -> None:
     known = list(dict.fromkeys(word for one in public_kinds() for word in one.integrators if word != "exact"))
     if integrator is not None and integrator not in known:
-        raise PhyxelError(f'{name}: integrator = "{integrator}": not known; there is {_quoted(known)}')
+        raise PhyxelError(f'{name}: integrator = "{integrator}": not known{did_you_mean(str(integrator), known)}')
     if integrator is not None and integrator not in kind.integrators:
         steps = " or ".join(kind.integrators)
         raise PhyxelError(
@@ -110,10 +116,6 @@ def _check_values(name: str, given: Mapping[str, Any]) -> None:
         )
     if not as_vector(f"{name}: warp", warp).any():
         raise PhyxelError(f"{name}: warp = {warp}: give the direction of the warp threads; it has no length")
-
-
-def _quoted(words: Iterable[str | None]) -> str:
-    return ", ".join(f'"{word}"' for word in words if word)
 
 
 def check_moves(name: str, kind: ModelKind, recipe: Recipe, material: Material) -> None:
@@ -148,17 +150,23 @@ def _check_deeds(kind: ModelKind, material: Material) -> None:
 
 def check_support(name: str, support: float) -> None:
     """Refuse a support with too few or too many neighbours."""
-    if not 1.2 <= support <= 5:
+    if not (isinstance(support, int | float | np.number) and 1.2 <= support <= 5):
         raise PhyxelError(f"{name}: support = {support}: give 1.2 to 5 (2 is right for most)")
 
 
 def start_velocities(name: str, arm: Floats, velocity: Vector, spin: Vector) -> Floats:
     """v + ω × arm [m/s], shape (n, 3), of places with arms (n, 3) [m] from the middle."""
-    spun = np.cross(as_vector(f"{name}: spin", spin), arm)
-    velocities: Floats = as_vector(f"{name}: velocity", velocity) + spun
+    spun = np.cross(as_vector(f"{name}: spin", spin, "rad/s"), arm)
+    velocities: Floats = as_vector(f"{name}: velocity", velocity, "m/s") + spun
     if np.abs(velocities).max() > LIGHT:
         raise PhyxelError(f"{name}: velocity = {velocity}, spin = {spin}: faster than light; give less")
     return velocities
+
+
+def check_count(name: str, nodes: int) -> None:
+    """Refuse what is no number of nodes."""
+    if not (_is_whole(nodes) and nodes >= 1):
+        raise PhyxelError(f"{name}: nodes = {nodes!r}: give a whole number of at least 1 (800 look right)")
 
 
 def checked_seed(name: str, seed: int) -> int:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -26,12 +26,14 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.material.substance import Substance
 from phyxel.models.kind import KINDS, ModelKind, named, public_kinds
+from phyxel.notebook import Fact, Showable
 from phyxel.solid.distance_grid import DistanceGrid
 from phyxel.solid.solid import Solid
 from phyxel.surface.hull import Hull, PressedSkin
 from phyxel.surface.motion import Motion
 from phyxel.surface.ring import Ring
 from phyxel.surface.surfels import Surfels
+from phyxel.units import amount_text, extents_text, volume_text
 
 if TYPE_CHECKING:
     from phyxel.body.body import Body
@@ -39,7 +41,23 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-class BodyCore:
+FOR_ROOMS = {
+    "birth", "birth_places", "centre", "check_cut", "check_material", "check_melts", "facts", "follow_ramp", "held",
+    "in_world", "is_brittle", "kind", "motion", "needs_solid", "no_solid", "nodal", "once", "origin", "outermost",
+    "placed_cloud", "places", "ring", "sees", "skin", "skin_deformation", "solid_distance", "space",
+    "start_velocities", "surfels", "thumbnail", "unit",
+}  # fmt: skip
+"""What rooms ask of a body and users need not know."""
+
+
+class ForUsers(type):
+    """Of bodies: help() and completion list what they are for users."""
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in super().__dir__() if name not in FOR_ROOMS]
+
+
+class BodyCore(Showable, metaclass=ForUsers):
     """The inner half of a body."""
 
     name: str
@@ -70,6 +88,8 @@ class BodyCore:
         self._space: Any = None
         self.whole = self.name
         """the name of the body that it was once part of, or its own"""
+        self.comes_by_event = False
+        """whether an event of a scene adds it to the world"""
         self.remnant: Remnant | None = None
         """of a piece: what it knows of that which has parted from it"""
         self.thrown: Thrown | None = None
@@ -78,6 +98,9 @@ class BodyCore:
         """distances of its solid, for contact; known when first needed"""
         self.parted_at = 0
         """revision of the cracks at which it was last asked whether it has parted"""
+
+    def __dir__(self) -> list[str]:
+        return [*dir(type(self)), *vars(self)]
 
     @property
     def kind(self) -> ModelKind:
@@ -182,7 +205,7 @@ class BodyCore:
 
     @cached_property
     def ring(self) -> Ring:
-        """How the particles of a surface carry what is seen of it."""
+        """How the particles of a surface carry its surfels."""
         assert self.sheet is not None
         faces = self.cloud.faces if self.cloud.quads is None else self.cloud.quads
         device = self.in_world("ring").device
@@ -225,6 +248,18 @@ class BodyCore:
     def has_cracked(self) -> bool:
         """Whether there is a crack in it, or it is a piece of what fell apart."""
         return self.fracture is not None and len(self.fracture.cracks) > 0
+
+    def facts(self) -> Iterator[Fact]:
+        yield "model", self.model
+        yield "nodes", f"{len(self.birth):,}"
+        yield "size", extents_text(np.ptp(self.placed_cloud(), axis=0))
+        yield "points", f"{len(self.cloud):,}"
+        yield "volume", volume_text(float(self.volumes.sum()))
+        yield "mass", amount_text(float(self.masses.sum()), "kg")
+        yield "material", str(self.substance.material)
+        states = {"has melted": self.has_melted, "has cracked": self.has_cracked, "is held": bool(self.handles)}
+        if any(states.values()):
+            yield "state", ", ".join(state for state, is_so in states.items() if is_so)
 
     # What it has now
 

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 ASKED = 16
 """Nearest nodes that are asked whether they see a place beside a crack."""
 BESIDE = 2.0
-"""Distance from its solid within which a piece knows what has parted from it, in spacings."""
+"""Distance from its solid within which a piece knows the pieces that parted from it, in spacings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def reach_beside_cracks(body: Body) -> Floats:
 
 
 def held_places(body: Body) -> Floats:
-    """What is held of a body, at birth and in body units, shape (k, 3)."""
+    """Held points of a body, at birth and in body units, shape (k, 3)."""
     return body.shape.in_units(np.concatenate([np.zeros((0, 3)), *(handle.points for handle in body.handles)]))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +36,7 @@ class OpenPath:
 
     def __init__(self, start: float) -> None:
         self.keys: list[tuple[float, tuple[float, float, float]]] = [(start, (0.0, 0.0, 0.0))]
-        """times [s] and how far it has gone then [m]"""
+        """times [s] and how far it has gone then [m], or by how much it has turned [degrees about x, y, z]"""
 
     def to(self, time: float, place: Vector) -> None:
         """Go on, to be there at a time [s] after the last one."""
@@ -48,22 +47,34 @@ class OpenPath:
 
     def at(self, time: float) -> Floats:
         """How far it has gone at a time [s], shape (3,) [m]."""
+        times, places = self.around(time)
+        return np.array([np.interp(time, times, along) for along in places.T])
+
+    def around(self, time: float) -> tuple[Floats, Floats]:
+        """Times [s] of the one or two keyframes around a time, and what they say, shape (k, 3)."""
         after = bisect_left(self.keys, time, key=lambda key: key[0])
         near = self.keys[max(after - 1, 0) : after + 1]
-        times, places = [key[0] for key in near], np.array([key[1] for key in near])
-        return np.array([np.interp(time, times, along) for along in places.T])
+        return np.array([key[0] for key in near]), np.array([key[1] for key in near])
 
 
 @dataclass(eq=False)
 class Handle:
-    """A hold on points of a body. They go by `to` and turn about their middle, or the joint of a bone, from where they
-    were taken hold of."""
+    """A hold on points of a body, as `fix`, `drag` and `attach` give it and `release` takes it. They go by `to` and
+    turn about their middle, or the joint of a bone, from where they were taken hold of.
+
+    >>> bar = px.Body(px.load("bar", points=500), nodes=64)
+    >>> tip = bar.drag(px.Box((0.8, -1, -1), (1, 1, 1)), to=[(1.0, (0, 0.1, 0))])  # 0.1 m up within 1 s
+    >>> tip.pose(0.5)[0]
+    array([0.  , 0.05, 0.  ])
+    >>> bar.release(tip)
+    """
 
     body: Body
+    """that is held"""
     nodes: NDArray[np.int64]
     """those that are held; none where a place of the surface is"""
     points: Floats
-    """what is held, in reference positions [m], shape (k, 3): of the nodes, if there are any"""
+    """held points, in reference positions [m], shape (k, 3): of the nodes, if there are any"""
     taken: Floats
     """where that was when it was taken hold of [m], shape (k, 3)"""
     to: Callable[[float], Floats]
@@ -131,28 +142,30 @@ def way_of(label: str, to: HoldMotion | OpenPath, start: float) -> Callable[[flo
     return lambda time: np.array([np.interp(time, times, along) for along in places.T])
 
 
-def turn_of(label: str, turn: HoldMotion | None, start: float) -> Callable[[float], Floats]:
+def turn_of(label: str, turn: HoldMotion | OpenPath | None, start: float) -> Callable[[float], Floats]:
     """Rotation, 3 × 3, at a time [s], for degrees about x, y, z from `start` [s] on: evenly from one keyframe to the
     next, and on at the last."""
     if turn is None:
         return lambda time: np.eye(3)
+    if isinstance(turn, OpenPath):
+        return lambda time: _rotation(time, *turn.around(time))
     if callable(turn):
         as_vector(label, turn(start), "degrees")
         return lambda time: euler(as_vector(label, turn(time), "degrees"))
     times, turns = _keys(label, turn, start)
-    spins = [_spin(one, other) for one, other in pairwise(turns)]
-
-    def rotation(time: float) -> Floats:
-        after = int(np.searchsorted(times, time))
-        if after == 0 or after == len(times):
-            return euler(turns[min(after, len(times) - 1)])
-        share = (time - times[after - 1]) / (times[after] - times[after - 1])
-        return spun(euler(turns[after - 1]), share * spins[after - 1])
-
-    return rotation
+    return lambda time: _rotation(time, times, turns)
 
 
-def stays(to: HoldMotion | OpenPath, turn: HoldMotion | None) -> bool:
+def _rotation(time: float, times: Floats, turns: Floats) -> Floats:
+    """At a time [s], between keyframes at `times` (k,) that are turned by `turns` (k, 3) [degrees]; 3 × 3."""
+    after = int(np.searchsorted(times, time))
+    if after == 0 or after == len(times):
+        return euler(turns[min(after, len(times) - 1)])
+    share = (time - times[after - 1]) / (times[after] - times[after - 1])
+    return spun(euler(turns[after - 1]), share * _spin(turns[after - 1], turns[after]))
+
+
+def stays(to: HoldMotion | OpenPath, turn: HoldMotion | OpenPath | None) -> bool:
     """Whether a drag goes nowhere. One along keyframes is a hand, not a support, even where it rests."""
     if turn is not None or callable(to) or isinstance(to, OpenPath) or _is_keyed(to):
         return False
@@ -164,7 +177,7 @@ def _is_keyed(motion: Vector | Keyframes) -> bool:
 
 
 def _keys(label: str, motion: Vector | Keyframes, start: float) -> tuple[Floats, Floats]:
-    """Times [s], shape (k,), and what is given for them, shape (k, 3), from nothing at the start on."""
+    """Times [s], shape (k,), and the values given for them, shape (k, 3), from zero at the start on."""
     keyframes: Keyframes = motion if _is_keyed(motion) else [(start + DRAG_TIME, motion)]  # type: ignore
     if any(len(entry) != 2 for entry in keyframes):
         raise PhyxelError(f"{label}: give keyframes as pairs of a time [s] and three numbers")

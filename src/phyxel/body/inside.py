@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body.quantities import quantity
-from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.errors import PhyxelError, did_you_mean, knows_its_arguments
 
 MODES = ("surface", "slice", "iso", "volume")
 Triple = tuple[float, float, float]
@@ -68,6 +68,7 @@ def read_planes(given: Any) -> tuple[Plane, ...]:
     return tuple(Plane.read(each) for each in (given if several else [given]))
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Inside:
     """What is shown of the inside of bodies.
@@ -83,6 +84,9 @@ class Inside:
     a normal and a point [m], or a list of such; they are planes of the reference shape and bend with it. `opacity`:
     the values between which the fog goes from clear to dense, without it the lower and the upper part of the range.
     `brightness` is how much light the fog gives and takes. `beside`: draw the plain surface at its left.
+
+    >>> stress = px.Inside("stress", "slice", range=(0, 2e5), slice=["z", "x = 0.1"])
+    >>> stretch = px.Inside(lambda body, X: body.strain_at(X)[:, 0, 0], "surface")
     """
 
     field: str | Callable[..., NDArray[np.floating]] = "stress"

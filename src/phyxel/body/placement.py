@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.points.cloud import PointCloud
 from phyxel.region import BoxRegion, Vector, as_vector
 from phyxel.rotation import euler
 from phyxel.solid.octree import Region
@@ -32,9 +34,67 @@ class Anchor:
     """how often surfaces were made anew while they flowed"""
 
 
+Place = Literal["ground", "center", "file"]
+PLACES: tuple[Place, ...] = get_args(Place)
+"""Which spot of a body is where it is put: the middle of its foot, the middle of its box, or its cloud's own origin."""
+
+
+@dataclass(frozen=True)
+class Pose:
+    """How a body is asked to lie in the world.
+
+    Turned and scaled, it has its spot `place` at `at`: "ground" is the middle of its foot (of its box in x and z, its
+    lowest point in y), "center" the middle of its own box, "file" the origin of its cloud, so that parts of one file
+    stay together. Unless a place is said, it is the foot. Where neither is said, a file stands on the world's origin,
+    and all else stays where its points are.
+    """
+
+    name: str
+    """of the body, for messages"""
+    at: Vector | None
+    place: str | None
+    rotate: Vector | None
+    size: float | None
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What decides where a body lies."""
+        return self.at, self.place, self.rotate, self.size
+
+    def of(self, skin: PointCloud, lower: ArrayLike, upper: ArrayLike) -> Placement:
+        """The placement of a cloud whose points on the surface are a `skin`, with these corners [m]."""
+        low, high = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
+        middle, scale = 0.5 * (low + high), self._scale(float((high - low).max()))
+        turned = (0.0, 0.0, 0.0) if self.rotate is None else self.rotate
+        rotation = euler(as_vector(f"{self.name}: rotate", turned, "degrees"))
+        around = Placement(middle, scale, rotation, np.zeros(3))
+        at = as_vector(f"{self.name}: at", (0.0, 0.0, 0.0) if self.at is None else self.at, "m")
+        return replace(around, at=at - self._spot(around, skin))
+
+    def _scale(self, extent: float) -> float:
+        size = self.size
+        if size is None:
+            return 1.0
+        if not (isinstance(size, int | float | np.number) and np.isfinite(size) and size > 0):
+            raise PhyxelError(f"{self.name}: size = {size}: give the largest extent in metres, above 0")
+        return float(size) / extent
+
+    def _spot(self, around: Placement, skin: PointCloud) -> Floats:
+        """What goes to `at`, of a cloud that lies around the origin [m], shape (3,)."""
+        if self.place is None and self.at is None and not skin.from_file:
+            return -around.middle
+        if self.place == "center":
+            return np.zeros(3)
+        if self.place == "file":
+            return around.placed(np.zeros((1, 3)))[0]
+        if self.place not in (None, "ground"):
+            raise PhyxelError(f'{self.name}: place = "{self.place}": not known{did_you_mean(str(self.place), PLACES)}')
+        return around.foot(skin.positions)
+
+
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """From the coordinates of a cloud to those of the shape at birth: at + m + scale · R (x − m)."""
+    """From the coordinates of a cloud to those of the shape at birth: at + scale · R (x − m)."""
 
     middle: Floats
     """m, of its bounding box, in its own coordinates, shape (3,)"""
@@ -42,28 +102,23 @@ class Placement:
     rotation: Floats
     """R: how the cloud's axes stand in the world, 3 × 3"""
     at: Floats
-    """[m], shape (3,)"""
+    """where m goes [m], shape (3,)"""
 
-    @staticmethod
-    def asked(
-        name: str, lower: Floats, upper: Floats, at: Vector, rotate: Vector | None, size: float | None
-    ) -> Placement:
-        """Of a cloud with these corners, as the body of this name is asked to be."""
-        if size is not None and not (isinstance(size, int | float | np.number) and np.isfinite(size) and size > 0):
-            raise PhyxelError(f"{name}: size = {size}: give the largest extent in metres, above 0")
-        scale = 1.0 if size is None else float(size) / float((upper - lower).max())
-        angles = as_vector(f"{name}: rotate", (0.0, 0.0, 0.0) if rotate is None else rotate)
-        rotation = euler(angles)
-        return Placement(0.5 * (lower + upper), scale, rotation, as_vector(f"{name}: at", at))
+    def foot(self, positions: NDArray[np.floating]) -> Floats:
+        """What stands on the ground, of (m, 3) places of the cloud: the middle of their box, at its lower end [m],
+        shape (3,)."""
+        placed = self.placed(positions)
+        lower, upper = placed.min(axis=0), placed.max(axis=0)
+        return np.array([0.5 * (lower[0] + upper[0]), lower[1], 0.5 * (lower[2] + upper[2])])
 
     def placed(self, positions: NDArray[np.floating]) -> Floats:
         """Where (m, 3) places of the cloud are in the shape at birth [m], shape (m, 3)."""
         turned = (np.asarray(positions, np.float64) - self.middle) @ self.rotation.T
-        return self.at + self.middle + self.scale * turned
+        return self.at + self.scale * turned
 
     def unplaced(self, positions: Floats) -> Floats:
         """Where (m, 3) positions [m] of the shape at birth are in the cloud, shape (m, 3)."""
-        return self.middle + (positions - self.at - self.middle) @ self.rotation / self.scale
+        return self.middle + (positions - self.at) @ self.rotation / self.scale
 
     def region_in_cloud(self, entry: Region) -> Region:
         """A region to refine, given in positions at birth, in those of the cloud."""
@@ -72,7 +127,7 @@ class Placement:
         where, levels = entry
         if isinstance(where, BoxRegion) and np.array_equal(self.rotation, np.eye(3)):
             lower, upper = (
-                self.middle + (np.asarray(corner, float) - self.at - self.middle) / self.scale
+                self.middle + (np.asarray(corner, float) - self.at) / self.scale
                 for corner in (where.lower, where.upper)
             )
             return BoxRegion(lower.tolist(), upper.tolist()), levels

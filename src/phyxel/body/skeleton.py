@@ -9,20 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.body.holds import Keyframes, turn_of, way_of
-from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.errors import PhyxelError, did_you_mean, knows_its_arguments
 from phyxel.region import Vector, as_vector
 
 Floats = NDArray[np.float64]
 Course = Keyframes | Callable[[float], Vector]
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Bone:
-    """A bone that turns about its joint, in the frame of its parent.
+    """A bone with a `name` that turns about its joint, in the frame of its `parent`, another bone's name.
 
-    `joint` [m] is where it turns, in the reference shape of what is attached. `path` says how far it has turned from
+    `joint` [m] is where it turns, in the reference shape of the attached body. `path` says how far it has turned from
     the rest pose (degrees about x, y, z, in this order): keyframes, a list of (time [s], three numbers), from rest at
     0 s on, or a function of time. `to` says in the same way how far the joint goes [m]; for a bone without a parent.
+
+    >>> arm = px.Bone("arm", joint=(0.1, 0.3, 0), path=[(0.5, (0, 0, 60)), (1.0, (0, 0, 0))])
+    >>> hand = px.Bone("hand", joint=(0.1, 0.2, 0.1), parent="arm", path=lambda time: (20 * time, 0, 0))
     """
 
     name: str
@@ -37,8 +41,14 @@ class Bone:
         return self.path is not None or self.to is not None
 
 
+@knows_its_arguments
 class Skeleton:
-    """Bones, each in the frame of its parent: `Skeleton([Bone("arm", (0, 1, 0), path=[(1.0, (0, 0, 45))])])`."""
+    """`bones`, each in the frame of its parent. `body.attach(where, skeleton, "hand")` lets one take a body along.
+
+    >>> arm = px.Bone("arm", joint=(0, 1, 0), path=[(1.0, (0, 0, 90))])
+    >>> px.Skeleton([arm, px.Bone("hand", joint=(1, 1, 0), parent="arm")]).joint("hand", time=1.0).round(6)
+    array([0., 2., 0.])
+    """
 
     def __init__(self, bones: Sequence[Bone]) -> None:
         self.bones = {bone.name: bone for bone in bones}

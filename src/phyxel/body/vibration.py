@@ -24,9 +24,15 @@ FAR, FURTHEST_TURN = 0.12, 0.7
 
 @dataclass(frozen=True)
 class Vibrations:
-    """The lowest modes of a body, as it was held when it was asked."""
+    """The lowest modes of a body, as it was held when `px.modes` was asked.
+
+    >>> found = px.modes(px.gallery("cantilever").changed(nodes=64).body(), 3)
+    >>> len(found), found.shapes.shape == (3, len(found.body.positions), 3)
+    (3, True)
+    """
 
     body: Body
+    """that vibrates"""
     frequencies: Floats
     """[Hz], ascending, shape (l,)"""
     coefficients: Floats
@@ -58,11 +64,17 @@ class Vibrations:
 
 
 def modes(body: Body, count: int = 12, progress: Progress | None = None) -> Vibrations:
-    """The lowest `count` modes of vibration about the reference shape of a body, held where it is held now.
+    """The lowest `count` modes of vibration about the reference shape of a `body`, held where it is held now.
 
     K x = ω² M x over its nodes, with all that holds have hold of at rest; motions without strain are left out. Whatever
     its model, and with the elastic part of its material. Remembered on disk. `progress(stage, share)` hears how far it
     is.
+
+    >>> bar = px.gallery("cantilever").changed(nodes=64).body()
+    >>> soft = px.modes(bar, 3).frequencies  # [Hz]
+    >>> bar.change(young=4 * bar.material.young)
+    >>> (px.modes(bar, 3).frequencies / soft).round(3)
+    array([2., 2., 2.])
     """
     if not (isinstance(count, int | np.integer) and 1 <= count <= MOST_MODES):
         raise PhyxelError(f"{body.name}: modes = {count}: give a whole number from 1 to {MOST_MODES}")

@@ -17,7 +17,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from phyxel import __version__
-from phyxel.errors import PhyxelError
+from phyxel.cli import completion
+from phyxel.errors import PhyxelError, told_to
+from phyxel.progress import heard_by
 
 app = typer.Typer(
     name="phyxel",
@@ -28,31 +30,71 @@ app = typer.Typer(
 )
 console = Console(stderr=True)
 
+SceneName = Annotated[
+    str, typer.Argument(help="A scene file (.toml) or the name of a gallery scene.", autocompletion=completion.scenes)
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results. Default: out/NAME.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint of the run in --out.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1. Default: CUDA where there is one.")]
 Model = Annotated[Path | None, typer.Option(help="A scan or mesh to put in place of the built-in shapes.")]
 Nodes = Annotated[int | None, typer.Option("--nodes", "-n", help="Nodes per body, in place of the scene's.")]
 Seconds = Annotated[float | None, typer.Option(help="Seconds to simulate, in place of the scene's.")]
-Video = Annotated[bool, typer.Option("--video/--no-video", help="Draw pictures and a preview video.")]
+Video = Annotated[
+    bool | None,
+    typer.Option("--video/--no-video", help="Draw pictures and a preview video, or not."),
+]
+Units = Annotated[
+    str | None, typer.Option(help="Of a file's numbers: m, dm, cm, mm, um, km, in or ft. Default: as the file says.")
+]
+Up = Annotated[str | None, typer.Option(help="A file's axis that points upward: x, y or z. Default: as the file says.")]
 
 
 @app.command()
 def run(
-    scene: Annotated[str, typer.Argument(help="A scene file (.toml) or the name of a gallery scene.")],
+    scene: SceneName,
     out: Out = None,
     resume: Resume = False,
     device: Device = None,
     model: Model = None,
     nodes: Nodes = None,
     seconds: Seconds = None,
-    video: Video = True,
+    video: Video = None,
+    units: Units = None,
+    up: Up = None,
 ) -> None:
     """Simulate a scene: frames, a log and a preview video in OUT."""
+    from phyxel.run.run import as_run
     from phyxel.scene import find_scene
 
-    chosen = find_scene(scene).changed(seconds=seconds, nodes=nodes, model=model, video=None if video else False)
-    play(chosen, out or Path("out") / chosen.name, resume, device)
+    chosen = find_scene(scene)
+    folder = out or Path("out") / chosen.name
+    if resume:
+        chosen = as_run(chosen, folder)
+    chosen = chosen.changed(seconds=seconds, nodes=nodes, model=model, video=video, units=units, up=up)
+    play(chosen, folder, resume, device)
+
+
+@app.command()
+def drop(
+    what: Annotated[str, typer.Argument(help="A scan or mesh, or the name of a built-in shape.")],
+    out: Out = None,
+    resume: Resume = False,
+    device: Device = None,
+    nodes: Nodes = None,
+    seconds: Seconds = None,
+    units: Units = None,
+    up: Up = None,
+) -> None:
+    """Drop a scan: it falls on the ground, soft as jelly. A video, and a scene to change, in OUT."""
+    from phyxel.cli.drop import bare, choices
+
+    thing = bare(what, units, up)
+    scene = thing.dropped(nodes, seconds)
+    for line in choices(thing, scene):
+        say(line)
+    folder = out or Path("out") / scene.name
+    play(scene, folder, resume, device)
+    say(f"to change it: edit {folder / 'scene.toml'}, then phyxel run {folder / 'scene.toml'}")
 
 
 @app.command()
@@ -66,29 +108,38 @@ def demo(out: Out = None, resume: Resume = False, device: Device = None) -> None
 def play(scene: Any, out: Path, resume: bool, device: str | None) -> None:
     """Run a scene with a live progress bar and a summary at the end."""
     from phyxel.run import Run
+    from phyxel.run.forecast import Forecast, time_text
 
     run = Run(scene, out, device)
+    forecast = Forecast(scene.content, run.frames)
     console.print(f"[bold]{escape(scene.name)}[/bold]  {escape(scene.content.title)}")
     started = time.perf_counter()
     rows: list[dict[str, Any]] = []
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
-        TextColumn("frame {task.completed:.0f}/{task.total:.0f}  {task.fields[state]}"),
-        TimeRemainingColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}  {task.fields[state]}"),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("setting up (a first run compiles kernels)", total=run.frames, state="")
+        task = progress.add_task("setting up", total=run.frames, state="")
+
+        def hear(what: str, done: int, most: int) -> None:
+            said = what if done < most else "setting up"
+            progress.update(task, description=said, completed=done, total=most)
 
         def report(row: dict[str, Any]) -> None:
             rows.append(row)
             speed = (row["time"] - rows[0]["time"]) / max(time.perf_counter() - started, 1e-9)
             energy = row["kinetic"] + row["elastic"]
-            state = f"{row['time']:.2f} s  {speed:.2f}× real time  {energy:.3g} J moving and strained"
-            progress.update(task, description="running", completed=row["frame"] + 1, state=state)
+            for line in forecast.hear(row):
+                say(line)
+            left = "" if forecast.left is None else f"  {time_text(forecast.left)} left"
+            state = f"{row['time']:.2f} s  {speed:.2f}× real time  {energy:.3g} J moving and strained{left}"
+            progress.update(task, completed=row["frame"] + 1, state=state)
 
         try:
-            run.play(resume, report)
+            with heard_by(hear):
+                run.play(resume, report)
         except KeyboardInterrupt:
             progress.stop()
             last = rows[-1]["frame"] if rows else "none"
@@ -106,14 +157,15 @@ def again(resume: bool) -> str:
 
 def summary(run: Any, rows: list[dict[str, Any]], seconds: float) -> None:
     """What was made, how long it took, and where it is."""
+    from phyxel.run.run import log_facts
+
     if not rows:
         console.print(f"nothing left to do; the run is complete in {run.folder}", markup=False)
         return
     table = Table("", Column(overflow="fold"), show_header=False, box=None)  # long paths whole, not cut off
     table.add_row("frames", f"{len(rows)} in {seconds:.1f} s, simulated {rows[-1]['time']:.2f} s")
-    stages = {name: sum(row["milliseconds"][name] for row in rows) / len(rows) for name in rows[0]["milliseconds"]}
-    table.add_row("a frame", ", ".join(f"{name} {ms:.1f} ms" for name, ms in stages.items()))
-    table.add_row("volume", f"{100 * (rows[-1]['volume'] / rows[0]['volume'] - 1):+.2f} %")
+    for fact in log_facts(rows):
+        table.add_row(*fact)
     table.add_row("results", escape(str(run.folder)))
     if run.scene.content.output.video:
         table.add_row("video", escape(str(run.folder / "preview.mp4")))
@@ -123,7 +175,11 @@ def summary(run: Any, rows: list[dict[str, Any]], seconds: float) -> None:
 @app.command()
 def view(
     what: Annotated[
-        str, typer.Argument(help="A scene (file or gallery name), a scan or mesh, a built-in shape, or a run's folder.")
+        str,
+        typer.Argument(
+            help="A scene (file or gallery name), a scan or mesh, a built-in shape, or a run's folder.",
+            autocompletion=completion.scenes_and_scans,
+        ),
     ],
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: 8765 or the next free one.")
@@ -135,6 +191,8 @@ def view(
     device: Device = None,
     nodes: Nodes = None,
     model: Model = None,
+    units: Units = None,
+    up: Up = None,
     html: Annotated[
         Path | None, typer.Option(help="Only write a finished run as one HTML file that plays it anywhere.")
     ] = None,
@@ -146,7 +204,9 @@ def view(
         save(what, html, device, say)
         return
     try:
-        view(what, host=host, port=port, browser=browser, device=device, nodes=nodes, model=model, report=say)
+        with heard_by(lambda what, done, most: None if done else say(what)):
+            where: dict[str, Any] = {"host": host, "port": port, "browser": browser}
+            view(what, **where, device=device, nodes=nodes, model=model, units=units, up=up, report=say)
     except KeyboardInterrupt:
         say("ended")
 
@@ -154,6 +214,11 @@ def view(
 def say(text: str) -> None:
     """One line for people, whole whatever is in it."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """What looks unmeant."""
+    console.print(f"[yellow]note:[/yellow] {escape(text)}", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -197,12 +262,13 @@ def render(
         )
     columns = (TextColumn("[bold]{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("setting up (a first run compiles kernels)", total=1)
+        task = progress.add_task("setting up", total=1)
 
         def report(what: str, done: int, most: int) -> None:
             progress.update(task, description=what, completed=done, total=most)
 
-        written = redrawing.save(out, report)
+        with heard_by(report):
+            written = redrawing.save(out, report)
     console.print(str(written), markup=False, soft_wrap=True)
 
 
@@ -220,7 +286,7 @@ def gallery() -> None:
 
 @app.command()
 def modes(
-    scene: Annotated[str, typer.Argument(help="A scene file (.toml) or the name of a gallery scene.")],
+    scene: SceneName,
     count: Annotated[int, typer.Option("--modes", "-m", help="Modes to find, the lowest first.")] = 12,
     body: Annotated[str | None, typer.Option(help="Name of the body, where a scene has several.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for it. Default: out/NAME-modes.")] = None,
@@ -229,6 +295,8 @@ def modes(
         bool, typer.Option("--json", help="One JSON line for each mode, in place of the table.")
     ] = False,
     model: Model = None,
+    units: Units = None,
+    up: Up = None,
     nodes: Nodes = None,
     device: Device = None,
 ) -> None:
@@ -237,18 +305,19 @@ def modes(
     from phyxel.files import check_folder
     from phyxel.scene import find_scene
 
-    chosen = find_scene(scene).changed(nodes=nodes, model=model)
+    chosen = find_scene(scene).changed(nodes=nodes, model=model, units=units, up=up)
     folder = out or Path("out") / f"{chosen.name}-modes"
     check_folder(folder)
     columns = (TextColumn("[bold]{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("setting up (a first run compiles kernels)", total=1.0)
+        task = progress.add_task("setting up", total=1.0)
 
         def report(stage: str, share: float) -> None:
             progress.update(task, description=stage, completed=share)
 
-        found = modes_of(chosen.body(body, device), count, report)
-        files = draw_modes(found, chosen.content.camera, folder, video, report)
+        with heard_by(lambda what, done, most: report(what, done / most)):
+            found = modes_of(chosen.body(body, device), count, report)
+            files = draw_modes(found, chosen.content.camera, folder, video, report)
     if as_json:
         for number, frequency in enumerate(found.frequencies.tolist(), 1):
             print(json.dumps({"mode": number, "frequency": frequency, "period": 1 / frequency}))
@@ -285,8 +354,8 @@ def sample(
         Path | None, typer.Option(help="Draw it cut open, with its nodes, to this .png or .jpg file.")
     ] = None,
     points: Annotated[int | None, typer.Option(help="Points to take, in place of the file's number.")] = None,
-    units: Annotated[str, typer.Option(help="Of the file's numbers: m, dm, cm, mm, um, km, in or ft.")] = "m",
-    up: Annotated[str, typer.Option(help="The file's axis that points upward: x, y or z.")] = "y",
+    units: Units = None,
+    up: Up = None,
     opacity: Annotated[
         float | None, typer.Option(help="Of Gaussian splats: less opaque ones are no surface. Default: 0.5.")
     ] = None,
@@ -298,7 +367,10 @@ def sample(
     """Show what is understood of a file or shape: its solid and nodes, and a picture of it cut open."""
     from phyxel.cli.sample import rows_of, take, tips_of
 
-    with console.status("starting") as status:
+    with (
+        console.status("starting") as status,
+        heard_by(lambda what, done, most: status.update(f"{escape(what)} {done}/{most}")),
+    ):
         taken = take(
             model, nodes, picture, points=points, units=units, up=up, opacity=opacity, closing=closing, device=device,
             report=lambda stage: status.update(escape(stage)),
@@ -370,7 +442,8 @@ def start(
 def main() -> None:
     """Entry point: what is raised on purpose becomes a message, not a traceback."""
     try:
-        app()
+        with told_to(note):
+            app()
     except PhyxelError as error:
         console.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(1)

@@ -18,7 +18,7 @@ from phyxel.points.load import load
 from phyxel.region import BoxRegion
 from phyxel.world import World
 
-EXTRAS = {"usd": ("pxr",), "bench": ("mujoco", "taichi", "pypbd")}
+EXTRAS = {"view": ("websockets",), "usd": ("pxr",), "bench": ("mujoco", "taichi", "pypbd")}
 
 
 def examine() -> Iterator[tuple[str, str, bool]]:

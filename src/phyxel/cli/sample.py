@@ -8,19 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
+from phyxel.body.resolution import nodes_to_bend, remedy
+from phyxel.models.kind import public_kinds
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import OPACITY, load
 from phyxel.run.run import Stopwatch
 from phyxel.solid.nodes import Nodes
 from phyxel.solid.octree import Kind
 from phyxel.solid.solid import CLOSING, Solid
-from phyxel.units import decimals, length_text, length_unit, volume_text
+from phyxel.units import decimals, extents_text, length_text, length_unit, volume_text
 
-LARGE, SMALL = 20.0, 0.01
-"""Largest extents [m] beyond which the file's numbers were perhaps no metres."""
 MUCH_MADE_UP = 0.1
 """Share of the surface."""
 MADE_FROM = {"shape": "built-in shape", "mesh": "closed mesh", "points": "points"}
+OPEN = {"mesh": "open mesh", "points": "points of an open mesh"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,6 @@ class Sample:
 
     model: str
     """the file or built-in shape as it was named"""
-    units: str
     cloud: PointCloud
     solid: Solid
     nodes: Nodes
@@ -46,8 +46,8 @@ def take(
     picture: Path | None = None,
     *,
     points: int | None = None,
-    units: str = "m",
-    up: str = "y",
+    units: str | None = None,
+    up: str | None = None,
     opacity: float | None = None,
     closing: float | None = None,
     device: str | None = None,
@@ -62,7 +62,7 @@ def take(
     report(f"loading {model}")
     with watch.stage("load"):
         cloud = load(model, points, units, up, OPACITY if opacity is None else opacity)
-    report("making the solid (a first run compiles kernels)")
+    report("making the solid")
     with watch.stage("solid"):
         solid = Solid(cloud, closing=CLOSING if closing is None else closing, device=device)
     report("placing nodes")
@@ -72,7 +72,7 @@ def take(
         report("drawing")
         with watch.stage("picture"):
             _draw(solid, placed, picture, device)
-    return Sample(model, units, cloud, solid, placed, nodes, picture, watch.spent)
+    return Sample(model, cloud, solid, placed, nodes, picture, watch.spent)
 
 
 def _draw(solid: Solid, nodes: Nodes, path: Path, device: str | None) -> None:
@@ -88,12 +88,15 @@ def _draw(solid: Solid, nodes: Nodes, path: Path, device: str | None) -> None:
 def rows_of(sample: Sample) -> Iterator[tuple[str, str]]:
     """What was found, and in words how much of it."""
     yield "model", f"{sample.model}, {_origin(sample)}"
-    yield "points", _points(sample.cloud)
+    yield "points", dict(sample.cloud.facts())["points"]
+    if sample.cloud.reading is not None:
+        yield "read as", str(sample.cloud.reading)
     yield from _bounds(sample.solid)
     yield "normals", _normals(sample)
     if sample.solid.made_from == "points":
         yield from _dirt(sample.solid)
-        yield "holes", _holes(sample.solid)
+    if sample.solid.made_from == "points" or sample.solid.findings.open_edges:
+        yield "holes", dict(sample.solid.facts()).get("holes", "none")
     yield "volume", volume_text(sample.solid.volume)
     yield "nodes", _nodes(sample)
     yield "spacing", f"{length_text(sample.nodes.spacing)} between nodes"
@@ -104,27 +107,17 @@ def rows_of(sample: Sample) -> Iterator[tuple[str, str]]:
 
 
 def _origin(sample: Sample) -> str:
-    if sample.solid.made_from == "points" and sample.cloud.mesh is not None:
-        return "points of an open mesh"
-    return MADE_FROM[sample.solid.made_from]
-
-
-def _points(cloud: PointCloud) -> str:
-    if cloud.splats is not None:
-        return f"{len(cloud):,}, of {len(cloud.splats):,} splats those that count as surface"
-    if cloud.mesh is not None:
-        return f"{len(cloud):,} on {len(cloud.mesh.faces):,} triangles"
-    return f"{len(cloud):,}"
+    made_from = sample.solid.made_from
+    is_open = sample.solid.findings.open_edges > 0 or (made_from == "points" and sample.cloud.mesh is not None)
+    return (OPEN if is_open else MADE_FROM)[made_from]
 
 
 def _bounds(solid: Solid) -> Iterator[tuple[str, str]]:
     extents = solid.upper - solid.lower
     unit, metres = length_unit(float(extents.max()))
     places = decimals(float(extents.max()) / metres)
-    size, lower, upper = (
-        [f"{value / metres:z.{places}f}" for value in vector] for vector in (extents, solid.lower, solid.upper)
-    )
-    yield "size", f"{' × '.join(size)} {unit}"
+    lower, upper = ([f"{value / metres:z.{places}f}" for value in corner] for corner in (solid.lower, solid.upper))
+    yield "size", extents_text(extents)
     yield "corners", f"({', '.join(lower)}) to ({', '.join(upper)}) {unit}"
 
 
@@ -155,11 +148,6 @@ def _dirt(solid: Solid) -> Iterator[tuple[str, str]]:
         yield "noise", f"{length_text(found.noise * size)}, smoothed ({100 * found.noise:.2g} % of the size)"
 
 
-def _holes(solid: Solid) -> str:
-    found = solid.findings
-    return f"{found.holes} closed, {100 * found.closed_share:.2g} % of the surface made up" if found.holes else "none"
-
-
 def _nodes(sample: Sample) -> str:
     inside, inner, outer = np.bincount(sample.nodes.kinds, minlength=Kind.EXTERIOR)[: Kind.EXTERIOR]
     return (
@@ -171,13 +159,12 @@ def _nodes(sample: Sample) -> str:
 def tips_of(sample: Sample) -> Iterator[str]:
     """What looks odd, and what to do about it."""
     solid = sample.solid
-    size = float((solid.upper - solid.lower).max())
-    if not SMALL <= size <= LARGE and solid.made_from != "shape":
-        other = "--units mm, cm, in, ..." if sample.units == "m" else "--units m, cm, in, ..."
-        yield (
-            f"the largest extent is {length_text(size)}, with the file's numbers taken as {sample.units}; "
-            f"if they mean something else, say so with {other}"
-        )
+    yield from sample.cloud.oddities()
+    yield from sample.cloud.reading.missing if sample.cloud.reading is not None else ()
+    yield from solid.findings.doubts
+    nodes, kind = sample.nodes, public_kinds()[0]
+    if (enough := nodes_to_bend(kind, nodes.positions, nodes.reach, nodes.volumes)) is not None:
+        yield remedy(kind, len(nodes), enough)
     if solid.findings.closed_share > MUCH_MADE_UP:
         share = 100 * solid.findings.closed_share
         yield f"{share:.0f} % of the surface is made up; see with --picture whether it closes where it should"

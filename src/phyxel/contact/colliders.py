@@ -16,9 +16,10 @@ from phyxel import device as dev
 from phyxel import region
 from phyxel.contact import paths
 from phyxel.contact.distances import BOX, CAPSULE, PLANE, SPHERE, TURNED
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, knows_its_arguments
 from phyxel.material.look import look_named
 from phyxel.rotation import axes_about, euler
+from phyxel.units import quantity
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -28,15 +29,19 @@ Triple = paths.Triple
 
 def check_surface(name: str, friction: float, restitution: float) -> None:
     """Refuse a friction or restitution that no surface has."""
-    if not (math.isfinite(friction) and friction >= 0):
+    if not (isinstance(friction, int | float | np.number) and 0 <= friction < math.inf):
         raise PhyxelError(f"{name}.friction = {friction}: give 0 or more (ice 0.05, rubber 1)")
-    if not 0 <= restitution <= 1:
+    if not (isinstance(restitution, int | float | np.number) and 0 <= restitution <= 1):
         raise PhyxelError(f"{name}.restitution = {restitution}: give a number from 0 to 1")
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Ground:
-    """A level plane that everything stays above."""
+    """A level plane that everything stays above.
+
+    >>> px.World().add(px.Ground(height="-10 cm", friction=0.7))
+    """
 
     height: float = 0.0
     """y of the plane [m]"""
@@ -46,11 +51,13 @@ class Ground:
     """share of the normal velocity that comes back, 0..1; an elastic body bounces by itself"""
 
     kind: ClassVar[int] = int(PLANE)
+    label: ClassVar[str] = "ground"
     sizes: ClassVar[tuple[float, ...]] = ()
     extent: ClassVar[float] = 0.0
     moves: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "height", quantity("ground.height", self.height, "m"))
         if not math.isfinite(self.height):
             raise PhyxelError(f"ground.height = {self.height}: give a finite height in metres")
         check_surface("ground", self.friction, self.restitution)
@@ -94,7 +101,7 @@ class Collider:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "at", paths.triple(f"{self.label}.at", self.at))
-        object.__setattr__(self, "rotate", paths.triple(f"{self.label}.rotate", self.rotate))
+        object.__setattr__(self, "rotate", paths.triple(f"{self.label}.rotate", self.rotate, "degrees"))
         check_surface(self.label, self.friction, self.restitution)
         look_named(self.label, self.look)
         if callable(self.path):
@@ -108,7 +115,8 @@ class Collider:
         return type(self).__name__.lower()
 
     def _check_length(self, key: str, least: float = 0.0) -> None:
-        value = getattr(self, key)
+        value = quantity(f"{self.label}.{key}", getattr(self, key), "m")
+        object.__setattr__(self, key, value)
         if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > least):
             raise PhyxelError(f"{self.label}.{key} = {value}: give a length above {least:g} m")
 
@@ -159,9 +167,15 @@ class Collider:
         return f"{self.label} {values}"
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Sphere(Collider):
-    """A ball about `at`."""
+    """A ball about `at`.
+
+    >>> ball = px.Sphere("20 cm", path=[(0, (0, 1, 0)), (2, (1, 1, 0))])  # where it is at 0 s and at 2 s
+    >>> ball.pose(1.0)[0]
+    array([0.5, 1. , 0. ])
+    """
 
     radius: float
     """[m]"""
@@ -180,15 +194,22 @@ class Sphere(Collider):
         return np.full(3, -self.radius), np.full(3, self.radius)
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Box(Collider, region.BoxRegion):
     """A box from `lower` to `upper` [m]: a region of a body, or a collider.
 
     As a collider it is moved by `at` and turned by `rotate` about its middle. A region has neither.
+
+    >>> px.World().add(px.Box((-1, -0.1, -1), (1, 0, 1), rotate=(0, 0, 15)))
+    >>> px.Box((0, 0, 0), (1, np.inf, 1))(np.array([[0.5, 9, 0.5], [2, 0, 0]]))
+    array([ True, False])
     """
 
     lower: Sequence[float]
+    """corner with the least coordinates [m]; of a region also -inf"""
     upper: Sequence[float]
+    """corner with the largest [m]; of a region also inf"""
     kind: ClassVar[int] = int(BOX)
 
     def __post_init__(self) -> None:
@@ -220,10 +241,14 @@ class Box(Collider, region.BoxRegion):
         return np.asarray(0.5 * np.add(self.upper, self.lower))
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Capsule(Collider):
     """A rod with round ends: all that is within `radius` of the line from `start` to `end` [m]. `at` moves it, `rotate`
-    turns it about its middle."""
+    turns it about its middle.
+
+    >>> px.World().add(px.Capsule((0, 1, -1), (0, 1, 1), radius="5 cm"))
+    """
 
     start: Triple
     end: Triple
@@ -264,9 +289,13 @@ def _onto_y(direction: Floats) -> Floats:
     return np.stack([x, y, -back], axis=1)
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Spike(Collider):
-    """A solid cone that points up, or where `rotate` turns it; `at` is the middle of its foot, about which it turns."""
+    """A solid cone that points up, or where `rotate` turns it; `at` is the middle of its foot, about which it turns.
+
+    >>> px.World().add(px.Spike(height=0.3, radius=0.1, at=(0, 0, 0.5)))
+    """
 
     height: float
     """[m]"""
@@ -289,9 +318,13 @@ class Spike(Collider):
         return np.array([-r, 0.0, -r]), np.array([r, self.height, r])
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Funnel(Collider):
-    """An open cone wall, wide above and narrow below; `at` is the middle of the lower opening, about which it turns."""
+    """An open cone wall, wide above and narrow below; `at` is the middle of the lower opening, about which it turns.
+
+    >>> px.World().add(px.Funnel(0.5, 0.15, height=0.4, thickness=0.03, at=(0, 1, 0)))
+    """
 
     upper_radius: float
     """inner radius of the upper opening [m]"""

@@ -13,8 +13,8 @@ from scipy.spatial import cKDTree
 
 from phyxel.contact.colliders import Collider
 from phyxel.contact.distances import GRID
-from phyxel.errors import PhyxelError
-from phyxel.points.cloud import PointCloud
+from phyxel.errors import PhyxelError, knows_its_arguments
+from phyxel.points.cloud import CloudLike, as_cloud
 from phyxel.points.shapes import box_distance
 from phyxel.solid.solid import Solid
 
@@ -30,16 +30,23 @@ WALL = 0.1
 """Thickness of the block around a cavity, over the longest side of the cavity."""
 
 
+@knows_its_arguments
 @dataclass(frozen=True, eq=False)
 class Mold(Collider):
-    """A solid that nothing enters; or, inside out, a block with a cavity of that shape, which what is in it fills.
+    """A solid that nothing enters; or, inside out, a block with a cavity of that shape, which bodies in it fill.
 
     `at`, `rotate` and `size` place the solid as they place a body: `at` moves it, `rotate` turns it about the middle of
     its bounding box, `size` [m] scales its largest extent.
+
+    >>> mold = px.Mold(px.load("sphere"), inside_out=True)
+    >>> mold.distance(np.array([[0, 0.1, 0]])).round(2)  # in the cavity, of radius 0.25 m
+    array([0.15])
     """
 
-    solid: Solid | PointCloud = field(repr=False)
+    solid: Solid | CloudLike = field(repr=False)
+    """a solid, or what one is made of: a cloud or arrays [m], as of `px.load`"""
     inside_out: bool = False
+    """whether it is a block with a cavity"""
     size: float | None = None
     open_above: float | None = None
     """height [m], before `at` and `rotate`, above which it is cut away, so that one can fill a cavity from there"""
@@ -47,10 +54,8 @@ class Mold(Collider):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.solid, PointCloud):
-            object.__setattr__(self, "solid", Solid(self.solid))
-        elif not isinstance(self.solid, Solid):
-            raise PhyxelError(f"mold: {self.solid!r}: give a Solid or a point cloud, for example px.load('bear')")
+        if not isinstance(self.solid, Solid):
+            object.__setattr__(self, "solid", Solid(as_cloud(self.solid, "mold")))
         if not isinstance(self.inside_out, bool):
             raise PhyxelError(f"mold.inside_out = {self.inside_out!r}: give True or False")
         if self.size is not None:

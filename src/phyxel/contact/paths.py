@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.errors import PhyxelError
+from phyxel.region import as_vector
 from phyxel.rotation import euler, spin_between, spun
 
 Floats = NDArray[np.float64]
@@ -20,14 +21,9 @@ Path = Sequence[Any] | Callable[[float], Any]
 """keyframes `(time, at)` or `(time, at, rotate)`, or a function of time [s] -> at [m]"""
 
 
-def triple(what: str, value: Any) -> Triple:
+def triple(what: str, value: Any, unit: str = "m") -> Triple:
     """Three finite numbers, or an error that names them."""
-    try:
-        x, y, z = (float(number) for number in value)
-    except (TypeError, ValueError):
-        x = y = z = math.nan
-    if not all(math.isfinite(number) for number in (x, y, z)):
-        raise PhyxelError(f"{what} = {value}: give three finite numbers")
+    x, y, z = as_vector(what, value, unit).tolist()
     return x, y, z
 
 
@@ -44,7 +40,7 @@ def keyframes(what: str, path: Sequence[Any], rotate: Triple) -> tuple[Keyframe,
         if frames and time <= frames[-1][0]:
             raise PhyxelError(f"{entry}: time = {time:g} s comes after {frames[-1][0]:g} s; give rising times")
         if len(given) == 3:
-            rotate = triple(f"{entry}: rotate", given[2])
+            rotate = triple(f"{entry}: rotate", given[2], "degrees")
         frames.append((float(time), triple(f"{entry}: at", given[1]), rotate))
     if not frames:
         raise PhyxelError(f"{what}.path: empty; give keyframes (time, at), or leave it out")

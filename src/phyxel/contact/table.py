@@ -23,6 +23,7 @@ from phyxel.contact.distances import signed_distance
 from phyxel.contact.mold import Mold
 from phyxel.contact.paths import spin_between
 from phyxel.device import Shared
+from phyxel.structs import struct_type
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -48,7 +49,7 @@ def table_type(real: Any) -> Any:
         "layout": wp.array(dtype=wp.vec4i),  # (k) first entry in `values`, and corners along each axis
         "values": wp.array(dtype=real),  # distances of molds at the corners of their grids [cells]
     }
-    return wp.struct(type("Colliders", (), {"__annotations__": fields, "__module__": __name__}))
+    return struct_type("Colliders", fields)
 
 
 @wp.func

@@ -161,7 +161,7 @@ class CrackSight:
         count = int(np.prod(high - low + 1))
         levels = [self._psi1, self._psi2, self._lattice]
         dev.launch(mark_cut_cells, count, [*levels, *box, self._marked], dev.pick("cpu"), split=False)
-        # What is near depends on the cells beside it, and these on the next ones.
+        # Nearness of a cell depends on the cells beside it, and these on the next ones.
         first, start = np.maximum(low - 1, 0), np.maximum(low - 2, 0)
         end, stop = np.minimum(high + 1, last + 1), np.minimum(high + 2, last + 1)
         self._near[_block(first, end)] = _grown(self.cut[_block(start, stop)])[_block(first - start, end - start)]

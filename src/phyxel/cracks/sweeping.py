@@ -18,7 +18,7 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 BAND = 6.0
 """Cells around the front in which the level sets are changed."""
 CORE = wp.constant(wp.float64(3.0))
-"""Cells to both sides of a crack within which ψ2 tells what is cut. Farther off, where the band ends and ψ1 jumps, ψ2
+"""Cells to both sides of a crack within which ψ2 says where it cuts. Farther off, where the band ends and ψ1 jumps, ψ2
 stays above 0, lest a jump be taken for a crack."""
 
 
@@ -133,7 +133,7 @@ def run_levels(
     """ψ1 = r·n and ψ2 = r·v̂ − Δt|v| ahead of the front, r the way from it (G04 §4.3.2).
 
     n = t × v̂: r·n is ±|r × v̂| with its side kept, and 0 in the plane of a curved front's points, too, where r is not
-    quite across the front. What is cut stays cut: there ψ2 only falls, and ψ1 keeps its side. Behind the front ψ2 falls
+    quite across the front. A cut stays cut: there ψ2 only falls, and ψ1 keeps its side. Behind the front ψ2 falls
     to the same r·v̂ − Δt|v|, so that it stays a distance.
     """
     i, j, k = within(low, high, first + wp.tid())

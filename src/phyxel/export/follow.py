@@ -122,11 +122,13 @@ def _times(matrices: Floats, vectors: Floats) -> Floats:
 
 
 def at_surfels(body: Body, values: Floats) -> Floats:
-    """Values of the nodes (n, k) at the surfels as they are now, shape (m, k): a weighted fit of a linear field to the
-    nodes around each; of a particle surface, parts of which may lie on each other, that of the particle itself."""
+    """Values of the nodes (n, k) at the surfels that are tracked, as they are now, shape (m, k): a weighted fit of a
+    linear field to the nodes around each; of a particle surface, parts of which may lie on each other, that of the
+    particle itself."""
+    places = body.surface.tracked.positions
     if not body.kind.has_inside:
-        return values[nearest(body.surface.positions, body.positions, 1)[1][:, 0]]
-    points, nodes = ((x - body.origin) / body.unit for x in (body.surface.positions, body.positions))
+        return values[nearest(places, body.positions, 1)[1][:, 0]]
+    points, nodes = ((x - body.origin) / body.unit for x in (places, body.positions))
     shares = Carriers.found(points, nodes).matrix(len(nodes))
     middle, mean = shares @ nodes, shares @ values
     moment = _covariance(shares, nodes, nodes)

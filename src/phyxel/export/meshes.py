@@ -17,10 +17,12 @@ from phyxel.body import Body
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.front import unit
 from phyxel.errors import PhyxelError
-from phyxel.export.clouds import VERTEX, byte_colors, columns_of, ply_header
+from phyxel.export.clouds import VERTEX, columns_of, ply_header, vertex_rows
 from phyxel.export.follow import Follower, kept_out, parting_of
 from phyxel.files import whole_file
 from phyxel.mls.neighbours import mean_spacing, nearest
+from phyxel.points.completion import double_areas
+from phyxel.points.meshfiles import sum_by_index
 from phyxel.surface.clipping import Field, Floats
 from phyxel.surface.implicit_skin import ImplicitSkin
 from phyxel.surface.isosurface import field_normals, isosurface
@@ -219,12 +221,20 @@ _skins: WeakKeyDictionary[Body, _BodySkin] = WeakKeyDictionary()
 
 
 def mesh(body: Body, path: str | os.PathLike[str]) -> None:
-    """Write a body as a mesh, as it is now: .obj (keeps texture coordinates) or .ply (keeps colours).
+    """Write a `body` as a mesh [m], as it is now, to `path`: .obj (with texture coordinates, or else colours of
+    vertices) or .ply (with colours).
 
     What came in as a mesh has the vertices and faces it came with, quads as such. Of what came as points a closed mesh
     is made once, and then follows; of what has melted, a closed mesh is made anew each time; a particle surface without
     faces has none. Along cracks faces are cut, and what cracks lay open has faces of its own: there are more of both
-    whenever a crack has grown."""
+    whenever a crack has grown.
+
+    >>> cloth, world = px.Body(px.load("cloth", points=100), model="particles"), px.World()
+    >>> world.add(cloth)
+    >>> px.export.mesh(cloth, "cloth.obj")
+    >>> px.load("cloth.obj").quads.shape
+    (81, 4)
+    """
     writers = {".obj": _obj, ".ply": _ply}
     suffix = Path(path).suffix.lower()
     if suffix not in writers:
@@ -316,7 +326,13 @@ def _surface_mesh(body: Body) -> BodyMesh:
     room = 2 * body.born.unit
     vertices, faces = isosurface(field, around.min(axis=0) - room, around.max(axis=0) + room, cell, near=around)
     _, index = nearest(vertices, surface, 1)
-    return BodyMesh(vertices, field_normals(field, vertices, 0.1 * cell), seen.colors[index[:, 0]], faces)
+    normals = field_normals(field, vertices, 0.1 * cell)
+    # Beside the rim of what lies on a collider the field knows nothing of it.
+    lain = kept_out(body, vertices)
+    around_it = sum_by_index(faces.ravel(), np.repeat(double_areas(lain, faces), 3, axis=0), len(lain))
+    moved = (lain != vertices).any(axis=1) & (around_it != 0).any(axis=1)
+    normals[moved] = unit(around_it[moved])
+    return BodyMesh(lain, normals, seen.colors[index[:, 0]], faces)
 
 
 def surface_field(body: Body) -> tuple[Field, float]:
@@ -353,7 +369,9 @@ def surface_field(body: Body) -> tuple[Field, float]:
 def _obj(mesh: BodyMesh, name: str) -> bytes:
     faces, uv_faces = mesh.polygons
     lines = [f"# {name}, written by phyxel, metres, y up"]
-    lines += ["v {:.7g} {:.7g} {:.7g}".format(*x) for x in mesh.vertices.tolist()]
+    # A texture has the colours, where there is one: programs would multiply both.
+    vertices = mesh.vertices if mesh.uv is not None else np.hstack([mesh.vertices, np.clip(mesh.colors, 0, 1)])
+    lines += [("v" + len(x) * " {:.7g}").format(*x) for x in vertices.tolist()]
     lines += ["vn {:.5g} {:.5g} {:.5g}".format(*n) for n in mesh.normals.tolist()]
     if mesh.uv is None or uv_faces is None:
         face = "f" + "".join(f" {{{k}}}//{{{k}}}" for k in range(faces.shape[1]))
@@ -367,10 +385,7 @@ def _obj(mesh: BodyMesh, name: str) -> bytes:
 
 
 def _ply(mesh: BodyMesh, _name: str) -> bytes:
-    vertices = np.empty(len(mesh.vertices), VERTEX)
-    vertices["x"], vertices["y"], vertices["z"] = mesh.vertices.T
-    vertices["nx"], vertices["ny"], vertices["nz"] = mesh.normals.T
-    vertices["red"], vertices["green"], vertices["blue"] = byte_colors(mesh.colors).T
+    vertices = vertex_rows(mesh.vertices, mesh.normals, mesh.colors)
     corners, _ = mesh.polygons
     faces = np.empty(len(corners), [("count", "u1"), ("corners", "<i4", corners.shape[1])])
     faces["count"], faces["corners"] = corners.shape[1], corners

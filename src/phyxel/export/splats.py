@@ -139,12 +139,18 @@ def _directions(count: int) -> Floats:
 
 
 def splats(thing: Frame | Body, path: str | os.PathLike[str]) -> None:
-    """Write bodies as they are now as a standard PLY of 3D Gaussian splats, in metres, y up.
+    """Write the bodies of a frame, or one (`thing`), as they are now as a standard PLY of 3D Gaussian splats, in
+    metres, y up, to `path`.
 
     A body that came from splats has all of them, also those that are no points of its surface, with everything its file
     says of them. Each goes with the deformation J around it (physics 8.1): its covariance becomes J Σ Jᵀ, and what
     varies with the direction of view turns with the rotation of J. Of other bodies, and of bodies that have melted,
     surfels become flat splats.
+
+    >>> world = px.gallery("demo").changed(nodes=64, points=500).world()
+    >>> px.export.splats(world.bodies[0], "splats.ply")
+    >>> len(px.load("splats.ply").splats)
+    500
     """
     columns = _joined([splat_columns(body) for body in bodies_of(thing)])
     rows = np.empty(len(columns["x"]), [(name, column.dtype.newbyteorder("<")) for name, column in columns.items()])

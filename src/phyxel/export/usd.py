@@ -18,8 +18,8 @@ from phyxel.files import check_suffix, whole_file
 from phyxel.world import Frame
 
 SUFFIXES = (".usdc", ".usda", ".usd")
-TOPOLOGY = ("faceVertexCounts", "faceVertexIndices", "primvars:st", "primvars:st:indices")
-"""Attributes of a mesh that seldom change."""
+SELDOM_CHANGE = ("faceVertexCounts", "faceVertexIndices", "primvars:st", "primvars:st:indices", "ids", "primvars:id")
+"""Attributes of meshes and points."""
 
 
 def require_usd(what: str) -> Any:
@@ -29,6 +29,7 @@ def require_usd(what: str) -> Any:
         import pxr.Tf
         import pxr.Usd
         import pxr.UsdGeom
+        import pxr.UsdShade
         import pxr.UsdUtils
         import pxr.Vt
     except ImportError as error:
@@ -44,8 +45,13 @@ def usd(
     points: bool = True,
     mesh: bool = False,
 ) -> None:
-    """Write surfels (`points`) and meshes (`mesh`) of a body, a frame, or all frames of a play, in metres, y up, as
-    /World/bear/bear_points and /World/bear/bear_mesh. Frames are time codes, `fps` of them a second."""
+    """Write surfels (`points`) and meshes (`mesh`) of a body, a frame, or all frames of a play (`thing`) to `path`
+    (.usdc or .usda), in metres, y up, as /World/bear/bear_points and /World/bear/bear_mesh, with a material that shows
+    their colours. Frames are time codes, `fps` of them a second. A surfel has the same number (`ids`) at all times.
+
+    >>> world = px.gallery("demo").changed(nodes=64, points=500).world()
+    >>> px.export.usd(world.play(seconds=0.1, fps=30), "scene.usdc", fps=30)
+    """
     pxr = _usd_for(path)
     if not (points or mesh):
         raise PhyxelError(f"{path}: neither points nor meshes; ask for one of them")
@@ -58,10 +64,13 @@ def usd(
         names = _prim_names(pxr, [body.name for body in frame.bodies])
         for name, body in zip(names, frame.bodies, strict=True):
             root = pxr.UsdGeom.Xform.Define(stage, f"/World/{name}").GetPath()
+            material = _write_material(pxr, stage, root.AppendChild(f"{name}_material"))
             if points:
-                _write_points(pxr, stage, root.AppendChild(f"{name}_points"), body, frame.index)
+                prim = _write_points(pxr, stage, root.AppendChild(f"{name}_points"), body, frame.index)
+                _bind(pxr, prim, material)
             if mesh:
-                _write_mesh(pxr, stage, root.AppendChild(f"{name}_mesh"), mesh_of(body), frame.index)
+                prim = _write_mesh(pxr, stage, root.AppendChild(f"{name}_mesh"), mesh_of(body), frame.index)
+                _bind(pxr, prim, material)
         if count == 0:
             stage.SetStartTimeCode(frame.index)
         stage.SetEndTimeCode(frame.index)
@@ -72,7 +81,14 @@ def usd(
 
 
 def join_usd(parts: Sequence[str | os.PathLike[str]], path: str | os.PathLike[str]) -> None:
-    """Write one file with the moments of several that `usd` wrote."""
+    """Write one file with the moments of several that `usd` wrote, the `parts`, to `path`.
+
+    >>> world = px.gallery("demo").changed(nodes=64, points=500).world()
+    >>> names = [f"{index:04d}.usdc" for index in range(4)]
+    >>> for frame, name in zip(world.play(seconds=0.1, fps=30), names):
+    ...     px.export.usd(frame, name, fps=30)
+    >>> px.export.join_usd(names, "scene.usdc")
+    """
     pxr = _usd_for(path)
     if not parts:
         raise PhyxelError(f"{path}: no files to join")
@@ -115,18 +131,45 @@ def _prim_names(pxr: Any, names: Sequence[str]) -> list[str]:
     return found
 
 
-def _write_points(pxr: Any, stage: Any, path: Any, body: Body, time: float) -> None:
-    surface, prim = body.surface, pxr.UsdGeom.Points.Define(stage, path)
-    a, b = (np.linalg.norm(axis.numpy(), axis=1) for axis in (surface.axis_a, surface.axis_b))
+def _write_material(pxr: Any, stage: Any, path: Any) -> Any:
+    """One that shows `displayColor`: programs show that by itself in their viewport at best."""
+    shade, types = pxr.UsdShade, pxr.Sdf.ValueTypeNames
+    material = shade.Material.Define(stage, path)
+    reader = shade.Shader.Define(stage, path.AppendChild("color"))
+    reader.CreateIdAttr("UsdPrimvarReader_float3")
+    reader.CreateInput("varname", types.String).Set("displayColor")
+    color = reader.CreateOutput("result", types.Float3)
+    surface = shade.Shader.Define(stage, path.AppendChild("surface"))
+    surface.CreateIdAttr("UsdPreviewSurface")
+    surface.CreateInput("diffuseColor", types.Color3f).ConnectToSource(color)
+    material.CreateSurfaceOutput().ConnectToSource(surface.CreateOutput("surface", types.Token))
+    return material
+
+
+def _bind(pxr: Any, prim: Any, material: Any) -> None:
+    pxr.UsdShade.MaterialBindingAPI.Apply(prim.GetPrim()).Bind(material)
+
+
+def _write_points(pxr: Any, stage: Any, path: Any, body: Body, time: float) -> Any:
+    surfels, prim = body.surface.tracked, pxr.UsdGeom.Points.Define(stage, path)
+    a, b = (np.linalg.norm(axis.numpy(), axis=1) for axis in (surfels.axis_a, surfels.axis_b))
     # Discs of neighbours overlap well; spheres half as large just do, and swell the body less.
     widths = np.sqrt(a * b)
-    _write_vertices(pxr, prim, surface.positions, surface.normals, surface.colors, time, reach=0.5 * widths)
+    _write_vertices(pxr, prim, surfels.positions, surfels.normals, surfels.colors, time, reach=0.5 * widths)
+    ids = body.surface.ids
+    prim.GetIdsAttr().Set(pxr.Vt.Int64Array.FromNumpy(ids), time)
+    # Blender takes primvars alone.
+    number = pxr.UsdGeom.PrimvarsAPI(prim).CreatePrimvar(
+        "id", pxr.Sdf.ValueTypeNames.IntArray, pxr.UsdGeom.Tokens.vertex
+    )
+    number.Set(pxr.Vt.IntArray.FromNumpy(ids.astype(np.int32)), time)
     prim.GetWidthsAttr().Set(pxr.Vt.FloatArray.FromNumpy(widths.astype(np.float32)), time)
     prim.SetWidthsInterpolation(pxr.UsdGeom.Tokens.vertex)
     prim.GetVelocitiesAttr().Set(_vectors(pxr, at_surfels(body, body.velocities)), time)
+    return prim
 
 
-def _write_mesh(pxr: Any, stage: Any, path: Any, mesh: BodyMesh, time: float) -> None:
+def _write_mesh(pxr: Any, stage: Any, path: Any, mesh: BodyMesh, time: float) -> Any:
     prim = pxr.UsdGeom.Mesh.Define(stage, path)
     _write_vertices(pxr, prim, mesh.vertices, mesh.normals, mesh.colors, time)
     integers = pxr.Vt.IntArray.FromNumpy
@@ -141,6 +184,7 @@ def _write_mesh(pxr: Any, stage: Any, path: Any, mesh: BodyMesh, time: float) ->
         st = pxr.UsdGeom.PrimvarsAPI(prim).CreatePrimvar("st", kind, corners)
         st.Set(pxr.Vt.Vec2fArray.FromNumpy(np.ascontiguousarray(mesh.uv, np.float32)), time)
         st.SetIndices(integers(uv_faces.astype(np.int32).reshape(-1)), time)
+    return prim
 
 
 def _write_vertices(
@@ -181,7 +225,7 @@ def _save(pxr: Any, layer: Any, path: str | os.PathLike[str]) -> None:
     """Under its name only when complete; what never changes is said once."""
     stage = pxr.Usd.Stage.Open(layer)
     for prim in stage.Traverse():
-        for name in TOPOLOGY:
+        for name in SELDOM_CHANGE:
             _say_once(prim.GetAttribute(name))
     with whole_file(path) as file:
         name = file.name + Path(path).suffix.lower()  # USD goes by the suffix

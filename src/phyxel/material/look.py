@@ -9,7 +9,7 @@ from phyxel.errors import PhyxelError, did_you_mean
 
 @dataclass(frozen=True)
 class Look:
-    """Optical properties of a surface; colors come with the surfels."""
+    """Optical properties of a surface; colors come with the surfels, if they have some."""
 
     wrap: float = 0.2
     """how far light creeps past the terminator, 0..1"""
@@ -26,13 +26,15 @@ class Look:
     """how deep light gets, as a part of the size of what is drawn"""
     grain: float = 0.0
     """how much surfels differ in brightness"""
+    color: tuple[float, float, float] = (0.76, 0.74, 0.70)
+    """of what comes without colours: red, green, blue in 0..1"""
 
 
 LOOKS: dict[str, Look] = {
-    "gummy": Look(wrap=0.45, shine=1.0, blur=0.06, translucency=0.75, depth=0.22),
-    "wax": Look(wrap=0.6, shine=1.0, blur=0.3, translucency=0.6, depth=0.3),
-    "clay": Look(wrap=0.0, powder=0.7, shine=0.12, blur=0.8),
-    "stone": Look(wrap=0.0, powder=0.35, shine=0.3, blur=0.55, grain=0.14),
+    "gummy": Look(wrap=0.45, shine=1.0, blur=0.06, translucency=0.75, depth=0.22, color=(0.84, 0.20, 0.22)),
+    "wax": Look(wrap=0.6, shine=1.0, blur=0.3, translucency=0.6, depth=0.3, color=(0.90, 0.78, 0.55)),
+    "clay": Look(wrap=0.0, powder=0.7, shine=0.12, blur=0.8, color=(0.72, 0.46, 0.34)),
+    "stone": Look(wrap=0.0, powder=0.35, shine=0.3, blur=0.55, grain=0.14, color=(0.68, 0.64, 0.57)),
     "matte": Look(),
 }
 NAMES = tuple(LOOKS)

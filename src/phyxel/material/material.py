@@ -11,10 +11,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.errors import MaterialError
+from phyxel.errors import MaterialError, did_you_mean, knows_its_arguments
+from phyxel.material.number import Number, units_of
 from phyxel.material.presets import PRESETS, call_of
+from phyxel.units import amount_text, quantity
 
 Matrix = NDArray[np.float64]
+
+
+def _written(value: float, unit: str) -> str:
+    return amount_text(value, unit) if unit == "Pa" else f"{value:g} {unit}".strip()
 
 
 def _preset(name: str) -> staticmethod[[], Material]:
@@ -24,33 +30,41 @@ def _preset(name: str) -> staticmethod[[], Material]:
     return call_of(made, f"Material.{name}", PRESETS[name].about)
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Material:
-    """An elastic or plastic material. Immutable: `material.but(young=2e6)` makes another."""
+    """An elastic or plastic material. Immutable: `material.but(young=2e6)` makes another.
 
-    young: float = 1.0e6
+    Numbers are in SI units, or texts with a unit of their own: `Material(young="2 GPa", density="1.2 g/cm³")`.
+
+    >>> steel = px.Material(young="210 GPa", poisson=0.3, density="7.85 g/cm³")
+    >>> steel.but(yield_stress="250 MPa").yield_stress
+    250000000.0
+    """
+
+    young: Number[float] = Number(1.0e6, "Pa")
     """Young's modulus [Pa], above 0"""
-    poisson: float = 0.4
+    poisson: Number[float] = Number(0.4, "")
     """Poisson's ratio, above -1 and below 0.5"""
-    density: float = 1000.0
+    density: Number[float] = Number(1000.0, "kg/m³")
     """[kg/m³], above 0"""
-    damping: float = 0.0
+    damping: Number[float] = Number(0.0, "s")
     """Rayleigh's β [s]: inner friction, a force −βK v. Leaves rigid motion alone."""
-    drag: float = 0.0
+    drag: Number[float] = Number(0.0, "1/s")
     """Rayleigh's α [1/s]: resistance of the surroundings, a force −αM v. Slows falling, too."""
-    yield_strain: float | None = None
+    yield_strain: Number[float | None] = Number(None, "")
     """|deviator of the elastic strain| (Frobenius) beyond which it flows; None: it never does"""
-    yield_stress: float | None = None
+    yield_stress: Number[float | None] = Number(None, "Pa")
     """[Pa], the same as a tensile test gives it; in place of yield_strain"""
-    creep: float = math.inf
+    creep: Number[float] = Number(math.inf, "1/s")
     """[1/s]: how fast strain beyond the yield becomes permanent; inf: at once"""
-    max_strain: float = 0.5
+    max_strain: Number[float] = Number(0.5, "")
     """largest permanent strain (Frobenius), above 0 and below 0.6"""
-    viscosity: float | None = None
+    viscosity: Number[float | None] = Number(None, "Pa s")
     """[Pa s] of a melt: it has no shape of its own, and its stress fades at the rate μ/viscosity; None: a solid"""
-    strength: float | None = None
+    strength: Number[float | None] = Number(None, "Pa")
     """[Pa]: the largest principal (tensile) stress it bears before it cracks; None or inf: it never does"""
-    strength_scatter: float = 0.0
+    strength_scatter: Number[float] = Number(0.0, "")
     """standard deviation of the strength from place to place, over the strength; 0: the same everywhere"""
     stiffness: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     """anisotropic C [Pa], 6 × 6, order xx, yy, zz, yz, xz, xy with engineering shear; replaces young and poisson"""
@@ -144,11 +158,22 @@ class Material:
         if not np.allclose(matrix, matrix.T, rtol=1e-6) or np.linalg.eigvalsh(matrix).min() <= 0:
             raise MaterialError("material.stiffness: C must be symmetric and positive definite, or energy is not kept")
 
+    def __str__(self) -> str:
+        """In a few words: stiffness and density, and what other numbers it has that most have not."""
+        usual = {"young", "poisson", "density"}
+        unsaid = set() if self.stiffness is None else {"young", "poisson"}
+        words = [
+            f"{name} {_written(getattr(self, name), unit)}"
+            for name, unit in units_of(type(self)).items()
+            if name not in unsaid and (name in usual or getattr(self, name) != getattr(type(self), name))
+        ]
+        return ", ".join(["anisotropic", *words] if unsaid else words)
+
     def but(self, **changes: Any) -> Self:
         """The same material with some numbers changed."""
-        unknown = set(changes) - set(self.__dataclass_fields__)
-        if unknown:
-            raise MaterialError(f"material.{min(unknown)}: not known; there are {', '.join(self.__dataclass_fields__)}")
+        known = self.__dataclass_fields__
+        if unknown := set(changes) - set(known):
+            raise MaterialError(f"material.{min(unknown)}: not known{did_you_mean(min(unknown), known)}")
         if self.stiffness is not None and {"young", "poisson"} & set(changes) and "stiffness" not in changes:
             raise MaterialError("material: an anisotropic material has no single young or poisson; give stiffness")
         return replace(self, **changes)
@@ -185,14 +210,16 @@ class Material:
         **others: float,
     ) -> Material:
         """A material with three axes: E along x, y, z; ν_yz, ν_xz, ν_xy; G_yz, G_xz, G_xy."""
-        if min(*young, *shear) <= 0:
+        along = [float(quantity("material.young", one, "Pa")) for one in young]
+        against = [float(quantity("material.shear", one, "Pa")) for one in shear]
+        if min(*along, *against) <= 0:
             raise MaterialError("material: orthotropic moduli must be above 0 Pa")
-        compliance = np.diag([*(1 / e for e in young), *(1 / g for g in shear)])
+        compliance = np.diag([*(1 / e for e in along), *(1 / g for g in against)])
         for (row, column), ratio in zip(((1, 2), (0, 2), (0, 1)), poisson, strict=True):
-            compliance[row, column] = compliance[column, row] = -ratio / young[row]
+            compliance[row, column] = compliance[column, row] = -ratio / along[row]
         matrix = np.linalg.inv(compliance)
         matrix = 0.5 * (matrix + matrix.T)
-        return Material(young=float(np.prod(young) ** (1 / 3)), stiffness=tuple(map(tuple, matrix)), **others)
+        return Material(young=float(np.prod(along) ** (1 / 3)), stiffness=tuple(map(tuple, matrix)), **others)
 
     # Data sheets (`presets`).
     rubber = _preset("rubber")
@@ -215,7 +242,7 @@ class Material:
     def preset(name: str) -> Material:
         """A preset by its name: `Material.preset("rubber")`."""
         if name not in PRESETS:
-            raise MaterialError(f'material preset "{name}": not known; there are {", ".join(PRESETS)}')
+            raise MaterialError(f'material preset "{name}": not known{did_you_mean(str(name), PRESETS)}')
         numbers = PRESETS[name].numbers
         make = Material.orthotropic if isinstance(numbers["young"], tuple) else Material
         return make(**numbers)

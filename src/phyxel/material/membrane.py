@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phyxel.errors import MaterialError
+from phyxel.errors import MaterialError, did_you_mean, knows_its_arguments
 from phyxel.material.material import Material
+from phyxel.material.number import Number
 from phyxel.material.presets import MEMBRANES, call_of
 
 SOLIDS_ONLY = {
@@ -34,6 +35,7 @@ def _preset(name: str) -> staticmethod[[], Membrane]:
     return call_of(made, f"Membrane.{name}", MEMBRANES[name].about)
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Membrane(Material):
     """A thin surface for `model = "particles"`. Immutable: `membrane.but(young=2e6)` makes another.
@@ -41,23 +43,28 @@ class Membrane(Material):
     Each of its points is a particle: m q̈ + c q̇ + K (q − q₀) = F + P, with m = density · thickness · area,
     c = drag · m, K = foundation · area, and P by links as stiff as `young` and `thickness` say. Of the numbers of a
     solid it has `young`, `poisson`, `density`, `damping` (of its links) and `drag`.
+
+    >>> cotton = px.Membrane.cotton().but(thickness="0.5 mm")
+    >>> cloth = px.Body(px.load("cloth", points=100), model="particles", material=cotton)
+    >>> print(f"{cloth.masses.sum() / (cotton.density * cotton.thickness):.2f} m²")
+    1.00 m²
     """
 
-    thickness: float = 1.0e-3
+    thickness: Number[float] = Number(1.0e-3, "m")
     """[m], above 0"""
-    foundation: float = 0.0
+    foundation: Number[float] = Number(0.0, "N/m³")
     """Winkler's modulus [N/m³], 0 or more: what pulls each point back to its rest place, per area and distance. It
     rings there with ω = √(K/m − (c/2m)²). 0: it goes where it is pushed"""
-    plasticity: float = 0.0
+    plasticity: Number[float] = Number(0.0, "")
     """share, 0..1, of how far a point went from its rest place beyond the `elastic_limit` that stays when it is let go;
     only with a foundation"""
-    elastic_limit: float = 0.0
+    elastic_limit: Number[float] = Number(0.0, "m")
     """distance from the rest place [m] up to which a point comes back wholly, 0 or more"""
-    weft: float | None = None
+    weft: Number[float | None] = Number(None, "Pa")
     """Young's modulus [Pa] across the warp of a weave, which has `young`; None: the same"""
-    shear: float | None = None
+    shear: Number[float | None] = Number(None, "Pa")
     """shear modulus [Pa] of a weave; None: that of an isotropic sheet, young/2(1 + poisson)"""
-    bending: float | None = None
+    bending: Number[float | None] = Number(None, "N m")
     """bending stiffness per width [N m]; None: that of a plate, young · thickness³/12(1 − poisson²)"""
 
     def __post_init__(self) -> None:
@@ -88,5 +95,5 @@ class Membrane(Material):
     def preset(name: str) -> Membrane:
         """A preset by its name: `Membrane.preset("cotton")`."""
         if name not in MEMBRANES:
-            raise MaterialError(f'membrane preset "{name}": not known; there are {", ".join(MEMBRANES)}')
+            raise MaterialError(f'membrane preset "{name}": not known{did_you_mean(str(name), MEMBRANES)}')
         return Membrane(**MEMBRANES[name].numbers)

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.errors import MaterialError, did_you_mean
+from phyxel.errors import MaterialError, did_you_mean, knows_its_arguments
 from phyxel.material.material import Material, Mixture
 from phyxel.mls.neighbours import nearest
 from phyxel.points.cloud import PointCloud
@@ -47,19 +47,28 @@ class PaintedNodes(Protocol):
         """Points [m], shape (m, 3)."""
 
 
+@knows_its_arguments
 @dataclass(frozen=True)
 class Channel:
     """A number of a material that follows a colour of the cloud, or a direction across the body: `low` where that is 0,
-    `high` where it is 1. "x", "y", "z" go from 0 to 1 over the body's extent."""
+    `high` where it is 1. "x", "y", "z" go from 0 to 1 over the body's extent.
+
+    >>> bar = px.Body(px.load("bar", points=500), nodes=64, vary={"young": px.Channel("x", 1e5, 1e6)})
+    >>> print(bar.mixture.number("young").max())
+    1000000.0
+    """
 
     name: Literal["red", "green", "blue", "brightness", "x", "y", "z"]
+    """a colour of the points around a node, the mean of the three, or a direction"""
     low: float = 0.0
+    """in the unit of the number"""
     high: float = 1.0
+    """in the unit of the number"""
 
     def __post_init__(self) -> None:
         if self.name not in CHANNELS:
             raise MaterialError(f'channel "{self.name}": not known{did_you_mean(self.name, CHANNELS)}')
-        if not np.isfinite([self.low, self.high]).all():
+        if not all(isinstance(end, int | float | np.number) and np.isfinite(end) for end in (self.low, self.high)):
             raise MaterialError(f'channel "{self.name}": low = {self.low}, high = {self.high}: give two finite numbers')
 
     def over(self, body: PaintedNodes) -> Floats:

@@ -35,6 +35,9 @@ Floats = NDArray[np.float64]
 
 REGULAR = 1e-12
 """Added to the diagonal, over its mean: where all functions around a point are corrected ξ is not unique."""
+DEPENDENT = 1e-13
+"""Σ m p² of a polynomial, over the largest, below which it counts as zero at all nodes: one at which φ is zero, or a
+rounding error, does not tell polynomials apart."""
 VANISHED = 1e-6
 """Root mean square of a field on the surface, over the largest, below which it vanishes there."""
 MOST_COMBINED = 3000
@@ -142,13 +145,16 @@ def _polynomials(arm: Floats, basis: Basis) -> Floats:
 
 
 def _orthonormal(p: Floats, m: Floats, owner: NDArray[np.integer], count: int) -> Floats:
-    """The same polynomials, orthonormal at each point under the weight m: Σ_I m p pᵀ = 1."""
+    """The same polynomials, orthonormal at each point under the weight m: Σ_I m p pᵀ = 1. Where nodes with any weight
+    are few or lie in one plane, some polynomial vanishes at all of them: it is zero here, and asks nothing of C."""
     terms = p.shape[1]
     moments = np.zeros((count, terms, terms))
     for a in range(terms):
         for b in range(a + 1):
             moments[:, a, b] = moments[:, b, a] = np.bincount(owner, m * p[:, a] * p[:, b], count)
-    inverse = np.linalg.inv(np.linalg.cholesky(moments))
+    values, vectors = np.linalg.eigh(moments)
+    there = values > DEPENDENT * values[:, -1:]
+    inverse = np.where(there, 1 / np.sqrt(np.where(there, values, 1.0)), 0.0)[:, :, None] * vectors.transpose(0, 2, 1)
     return np.einsum("pab,pb->pa", inverse[owner], p)
 
 

@@ -42,7 +42,7 @@ def grown_covers(
         if not helped:
             bad = _ill_conditioned(bad, shapes, most)
             break
-    raise SolidError(_hopeless(bad, len(where), basis))
+    raise SolidError(_hopeless(bad, len(where), basis, len(shapes.nodes)))
 
 
 def _ill_conditioned(points: NDArray[np.float64], shapes: ShapeFunctions, most: float) -> NDArray[np.float64]:
@@ -89,9 +89,11 @@ def _faint_nodes(
     return np.unique(index[order][rank < few]), bool((count >= few).all())
 
 
-def _hopeless(bad: NDArray[np.float64], total: int, basis: Basis) -> str:
+def _hopeless(bad: NDArray[np.float64], total: int, basis: Basis, count: int) -> str:
     lower, upper = (f"({x:.4g}, {y:.4g}, {z:.4g})" for x, y, z in (bad.min(axis=0), bad.max(axis=0)))
+    finer = 2**3 * count  # half as far apart
+    simpler = "" if basis == "linear" else ', or basis = "linear"'
     return (
         f"{len(bad)} of {total} points, between {lower} and {upper}, see too few nodes for a {basis} basis however far "
-        "these reach, or nodes in one plane; put more nodes there"
+        f"these reach, or nodes in one plane; give more (nodes = {finer}){simpler}"
     )

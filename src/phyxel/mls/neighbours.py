@@ -25,7 +25,7 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 
 def curve_order(positions: NDArray[np.floating]) -> NDArray[np.int64]:
-    """The order of points along a Z-order (Morton) curve: what is near in space gets near in memory."""
+    """The order of points along a Z-order (Morton) curve: neighbours in space become neighbours in memory."""
     lower = positions.min(axis=0)
     extent = max(float((positions.max(axis=0) - lower).max()), np.finfo(float).tiny)
     return np.argsort(z_order(((positions - lower) / extent * (2**20 - 1)).astype(np.uint64)), kind="stable")

@@ -47,6 +47,8 @@ class ModelKind:
     """the model of pieces of its bodies that are too small or too flat to bend"""
     meets: frozenset[str] = frozenset()
     """models whose bodies its bodies touch"""
+    across: int = 0
+    """nodes across a part from which on it bends as it should; 0: it needs none"""
     private: bool = False
     """whether users cannot ask for it"""
 
@@ -95,5 +97,5 @@ def checked_name(model: str) -> str:
     """The name of a model, if users can ask for it."""
     known = [kind.name for kind in public_kinds()]
     if model not in known:
-        raise ValueError(f"not known; there is {', '.join(named(public_kinds()))}{did_you_mean(model, known)}")
+        raise ValueError(f"not known{did_you_mean(model, known)}")
     return model

@@ -299,6 +299,10 @@ class FieldBodies:
         for one in self._each.values():
             one.surroundings_changed(collider_came)
 
+    def set_down(self) -> None:
+        for one in self._each.values():
+            one.set_down()
+
     # Stepping
 
     def set_clock(self, time: float) -> None:
@@ -306,9 +310,8 @@ class FieldBodies:
             one.set_clock(time)
 
     def advance(self, dt: float) -> None:
+        self.set_down()
         each = list(self._each.values())
-        for one in each:
-            one.set_down()
         start, left = self.world.time, dt
         while left > 0:
             meeting = Meeting(self._parties(), min(one.longest_step() for one in each))

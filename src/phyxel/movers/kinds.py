@@ -42,6 +42,7 @@ register(
         options=frozenset({"support", "refine", "surface"}),
         crumbs="rigid",
         meets=frozenset({"phyxel"}),
+        across=5,
     ),
     ModelKind(
         name="galerkin",
@@ -56,6 +57,7 @@ register(
         cannot={"melt": "its nodes keep their neighbours"},
         crumbs="rigid",
         meets=frozenset({"galerkin", "rigid"}),
+        across=3,
     ),
     ModelKind(
         name="modal",
@@ -72,6 +74,7 @@ register(
             "yield": "its modes are those of an elastic body",
             "crack": "its modes are those of a whole body",
         },
+        across=3,
     ),
     ModelKind(
         name="particles",

@@ -34,6 +34,9 @@ class MoverWorld(BodyWorld, Protocol):
     def acting(self) -> list[ForceField]:
         """The fields that act now."""
 
+    def make_ready(self, *more: str) -> None:
+        """Have the kernels compiled that it launches, also those with `more` of what `kernels.ready` knows."""
+
 
 class Mover(BodyMover, Protocol):
     """What the world asks of whatever moves bodies; what bodies ask of it stands in `BodyMover`.
@@ -66,6 +69,9 @@ class Mover(BodyMover, Protocol):
 
     def surroundings_changed(self, collider_came: bool) -> None:
         """Colliders, fields or gravity are others now. Bodies may start in a collider that came."""
+
+    def set_down(self) -> None:
+        """Raise free bodies out of the ground that have not moved since they, or a collider, came."""
 
     def parts(self, body: Body) -> Parts:
         """What cracks have made of a body."""

@@ -219,7 +219,7 @@ class PhyxelBodies:
 
     def advance(self, dt: float) -> None:
         self.time = self.world.time
-        self._set_down()
+        self.set_down()
         self.cracks.follow()
         start, left = self.time, dt
         followed = any(handle.follows for handle in self.holds.handles())
@@ -263,9 +263,9 @@ class PhyxelBodies:
     def integrator(self) -> str:
         return self.chosen.integrator
 
-    def _set_down(self) -> None:
+    def set_down(self) -> None:
         for body in self._arrived:
-            if not body.handles and raised_from_ground(self.world, body, partial(self._lowest, body)):
+            if raised_from_ground(self.world, body, partial(self._lowest, body)):
                 self.contact.outdate()
             refuse_overlap(self.world, body)
         self._arrived.clear()

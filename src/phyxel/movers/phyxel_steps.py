@@ -50,6 +50,7 @@ class PhyxelSteps:
                 steps = 1 / 60 / self._phyxels.model.stable_step()
                 asked = {"implicit" if steps > MOST_EXPLICIT else "leapfrog"}
             self._integrator = "implicit" if "implicit" in asked else "leapfrog"
+            self._phyxels.world.make_ready(self._integrator)
         return self._integrator
 
     def stable(self, dt: float, longest: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from phyxel.body import Body
 from phyxel.body.holds import DRAG_TIME
 from phyxel.body.probes import Probe, SheetProbe
 from phyxel.body.protocols import Change, momenta_of
-from phyxel.contact.colliders import Collider, Funnel
+from phyxel.contact.colliders import Collider, Funnel, Ground
 from phyxel.contact.mold import Mold
 from phyxel.contact.table import ColliderTable, top_speed
 from phyxel.errors import BlowUpError, PhyxelError
-from phyxel.fields import ForceField, SurfaceField, Wind, drawn_to, filled_with
+from phyxel.fields import Filling, ForceField, SurfaceField, Wind, Wrap
 from phyxel.material import Mixture
 from phyxel.models.particles.model import ParticleModel
 from phyxel.movers.each import diagnosed, restore_states, states_of
@@ -101,7 +101,7 @@ class SheetBody:
 
     def advance(self, dt: float) -> int:
         """Go on by dt [s]; in how many steps."""
-        self._set_down()
+        self.set_down()
         start, left, taken = self.world.time, dt, 0
         while left > 0:
             steps = max(1, math.ceil(left / self._longest_step(start + dt - left, left) * (1 - 1e-9)))
@@ -115,7 +115,8 @@ class SheetBody:
             )
         return taken
 
-    def _set_down(self) -> None:
+    def set_down(self) -> None:
+        """See `Surroundings.set_down`."""
         self._surroundings.set_down(0.5 * float(self.body.mixture.number("thickness").max()))
 
     def _step(self, dt: float, end: float) -> None:
@@ -166,11 +167,11 @@ class SheetBody:
     def _act(self, time: float, dt: float) -> None:
         """Tell the model what acts on its particles within dt [s] from a time [s] on."""
         body, world, acting = self.body, self.world, self._acting()
-        filling = filled_with(acting)
+        filling = _filled_with(acting)
         self.model.set_filling(*(0.0, 1.0) if filling is None else (filling.bulk, filling.amount))
         masses = body.masses
         even = world.gravity + body.force / masses.sum()
-        self.model.set_wraps(drawn_to(world.colliders, acting))
+        self.model.set_wraps(_drawn_to(world.colliders, acting))
         pushing = [field for field in acting if not isinstance(field, SurfaceField)]
         told = (*even.tolist(), *pushing) if all(field.steady for field in pushing) else ()
         if told and told == self._told:
@@ -190,7 +191,7 @@ class SheetBody:
 
     def settle(self, tolerance: float) -> None:
         """Relax to static equilibrium at this time, to `tolerance` spacings."""
-        self._set_down()
+        self.set_down()
         time, colliders = self.world.time, self.world.colliders
         self._act(time, 0.0)
         self._colliders.write(colliders, self.body.origin[None], (time, time), time)
@@ -292,6 +293,10 @@ class SheetBodies:
         for sheet in self._sheets.values():
             sheet.surroundings_changed(collider_came)
 
+    def set_down(self) -> None:
+        for sheet in self._sheets.values():
+            sheet.set_down()
+
     def parts(self, body: Body) -> Parts:
         return Parts(np.zeros(len(body.birth), np.int32), np.zeros(1, bool))
 
@@ -335,3 +340,18 @@ def _thinnest(collider: Collider) -> float:
         return RESOLVED * collider.sizes[0]
     lower, upper = collider.box
     return float((upper - lower).min())
+
+
+def _filled_with(fields: Iterable[ForceField]) -> Filling | None:
+    """One filling that presses as all among some fields do together."""
+    fillings = [field for field in fields if isinstance(field, Filling)]
+    if not fillings:
+        return None
+    bulk = sum(one.bulk for one in fillings)
+    return Filling(bulk, sum(one.bulk * one.amount for one in fillings) / bulk)
+
+
+def _drawn_to(colliders: Sequence[Ground | Collider], fields: Iterable[ForceField]) -> Floats:
+    """Pressure with which wraps among some fields draw to each of some colliders [Pa], shape (k,)."""
+    wraps = [field for field in fields if isinstance(field, Wrap)]
+    return np.array([sum(wrap.pressure for wrap in wraps if wrap.collider is one) for one in colliders], np.float64)

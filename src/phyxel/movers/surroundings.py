@@ -12,13 +12,17 @@ from phyxel.body import Body
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import ColliderTable, measured
 from phyxel.contact.touch import ColliderQuery, Feel
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, tell
 from phyxel.movers.mover import MoverWorld
 from phyxel.region import Vector
 from phyxel.surface.motion import Motion
 from phyxel.surface.walls import Walls
+from phyxel.units import length_text
 
 Floats = NDArray[np.float64]
+
+DEEP = 0.05
+"""Depth in the ground over the size of a body, above which it is told of."""
 
 
 def refuse_overlap(world: MoverWorld, body: Body, shift: Vector = (0.0, 0.0, 0.0)) -> None:
@@ -33,14 +37,17 @@ def refuse_overlap(world: MoverWorld, body: Body, shift: Vector = (0.0, 0.0, 0.0
 def raised_from_ground(
     world: MoverWorld, body: Body, lowest: Callable[[Floats], float], clearance: float = 0.0
 ) -> bool:
-    """Raise a body that starts in the ground until it is a clearance [m] above it; `lowest` tells how far down it
-    reaches along a direction up [m]. Scans have their origin anywhere, and what starts in the ground would be shot out
-    of it. The reference shape stays where it was given. Whether it was raised."""
-    raised = False
+    """Raise a free body that starts in the ground until it is a clearance [m] above it; `lowest` tells how far down it
+    reaches along a direction up [m]. What starts in the ground would be shot out of it. The reference shape stays where
+    it was given. Whether it was raised."""
+    raised, free = False, not body.handles
     for ground in (one for one in world.colliders if isinstance(one, Ground)):
         up = np.array(ground.normal)
         depth = ground.height + clearance - lowest(up)
-        if depth > 0:
+        if depth > 0 and depth > DEEP * np.ptp(body.placed_cloud(), axis=0).max():
+            done = "; it is set down on it" if free else ""
+            tell(f"{body.name}: reaches {length_text(depth)} below the ground{done}. `at` says where its foot is")
+        if depth > 0 and free:
             body.origin = body.origin + depth * up
             world.revision += 1
             raised = True
@@ -78,7 +85,7 @@ class Surroundings:
             return
         self.arrived = False
         body = self._body
-        if body.handles or not self._world.colliders:
+        if not self._world.colliders:
             return
         skin = body.placed_cloud()
 
@@ -87,6 +94,8 @@ class Surroundings:
             return float(((skin + body.displacement_at(skin)) @ up).min(initial=np.inf))
 
         raised_from_ground(self._world, body, lowest, clearance)
+        if body.handles:
+            return
         self.place_now()
         depth = -float(self.around.feel((body.positions - body.origin) / body.unit).gap.min())
         if depth > 1:

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phyxel.errors import LoadError, PhyxelError, did_you_mean
+from phyxel.errors import LoadError, PhyxelError, did_you_mean, knows_its_arguments
 from phyxel.points import FEWEST_POINTS
-from phyxel.points.cloud import Floats, Indices, Mesh, PointCloud
+from phyxel.points.cloud import CLOUD_LIKE, CloudLike, Floats, Indices, Mesh, PointCloud, as_cloud
 from phyxel.points.completion import cell_keys, centred, completed, double_areas
-from phyxel.points.meshfiles import read_cloud
+from phyxel.points.readers import read_cloud
+from phyxel.points.reading import UNITS, UPS, Reading
 from phyxel.points.sampling import sample_shape
 from phyxel.points.shapes import SHAPES
 from phyxel.points.sheets import SURFACES
 from phyxel.points.splats import opaque
-
-UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "km": 1e3, "in": 0.0254, "ft": 0.3048}
-"""metres in one unit of the file"""
-
-UPS = {"y": ((0, 1, 2), (1, 1, 1)), "z": ((0, 2, 1), (1, 1, -1)), "x": ((1, 0, 2), (-1, 1, 1))}
-"""rotations that turn the file's upward axis to y: which column becomes x, y, z, and its sign"""
+from phyxel.points.texture import at_vertices
 
 BUILT_IN_POINTS = 20_000
 """of built-in shapes and surfaces, unless another number is asked for"""
@@ -38,48 +33,57 @@ THINNED_FROM = 3
 SEED = 1
 """of all that is drawn at random: the same file gives the same points"""
 
-Value = TypeVar("Value")
 
-
+@knows_its_arguments
 def load(
-    path_or_name: str | os.PathLike[str],
+    path_or_name: str | os.PathLike[str] | CloudLike,
     points: int | None = None,
-    units: str = "m",
-    up: str = "y",
+    units: str | None = None,
+    up: str | None = None,
     opacity: float = OPACITY,
 ) -> PointCloud:
-    """A point cloud from a PLY, OBJ, STL or XYZ file, or from a built-in shape or surface.
+    """A point cloud from a PLY, OBJ, STL, XYZ, glTF or USD file, from a built-in shape or surface, or from an array
+    (N, 3), a list of triples or a pair of vertices (V, 3) and faces (F, 3): `path_or_name`.
 
     `points` asks for another number of points than the file has: fewer are an evenly spread part of them, more are the
-    file's own and then random ones on its faces. `units` and `up` say what the file's numbers mean: one of `UNITS`, and
-    the axis that points upward. A mesh that is inside out is turned; missing normals are made from the faces. Built-in
-    surfaces ("cloth", ...) are meshes of about so many vertices.
+    file's own and then random ones on its faces, in the colours that its texture has there. `units` ("mm", "cm", ...)
+    and `up` ("x", "y" or "z") say what the numbers mean; left out, what the file says, else metres and y up: the
+    cloud's `reading` has which, and its `oddities()` what looks odd then. A mesh that is inside out is turned; missing
+    normals are made from the faces. Built-in surfaces ("cloth", ...) are meshes of about so many vertices.
 
     A PLY file of Gaussian splats gives the centres of those whose opacity (0..1) is at least `opacity`, with their
     shortest axes as normals; all the others stay in `splats`.
+
+    >>> bear = px.load("bear", points=2000)
+    >>> round(px.load(1000 * bear.positions, units="mm").size / bear.size, 9)
+    1.0
     """
-    scale = _chosen("units", units, UNITS)
-    axes, signs = _chosen("up", up, UPS)
+    for field, word, known in (("units", units, UNITS), ("up", up, UPS)):
+        _refuse_unknown(field, word, known)
     if points is not None and (not isinstance(points, int | np.integer) or points < FEWEST_POINTS):
         raise PhyxelError(
             f"points = {points}: expected a whole number, at least {FEWEST_POINTS}; leave it out for what the file has"
         )
     if not isinstance(opacity, int | float | np.integer | np.floating) or not 0 <= opacity <= 1:
         raise PhyxelError(f"opacity = {opacity}: expected a number in 0..1, what a splat on the surface has at least")
-    path = Path(os.path.expanduser(path_or_name))
-    if not _is_file(path):
-        as_given = scale == 1.0 and up == "y" and opacity == OPACITY
-        return _built_in(str(path_or_name), path, points, as_given)
-    cloud = _turned(_opaque(read_cloud(path), opacity), scale, axes, signs).checked()
-    return _with_points(completed(cloud), points).checked()
+    if isinstance(path_or_name, str | os.PathLike):
+        path = Path(os.path.expanduser(path_or_name))
+        if not _is_file(path):
+            as_given = units in (None, "m") and up in (None, "y") and opacity == OPACITY
+            return _built_in(str(path_or_name), path, points, as_given)
+        cloud = replace(read_cloud(path), from_file=True)
+    else:
+        cloud = as_cloud(path_or_name, "load", f"a file, the name of a built-in shape, {CLOUD_LIKE}")
+    reading = (cloud.reading or Reading()).asked(units, up)
+    cloud = replace(_turned(_opaque(cloud, opacity), UNITS[reading.units], *UPS[reading.up]), reading=reading)
+    return _with_points(_painted(completed(cloud.checked())), points).checked()
 
 
-def _chosen(field: str, word: str, known: Mapping[str, Value]) -> Value:
-    if word not in known:
+def _refuse_unknown(field: str, word: str | None, known: Collection[str]) -> None:
+    if word is not None and word not in known:
         # A unit has so few letters that even "meter" and "m" have little in common.
         meant = did_you_mean(str(word).lower(), known, likeness=0.3)
-        raise PhyxelError(f'{field} = "{word}": not known{meant} Known: {", ".join(known)}')
-    return known[word]
+        raise PhyxelError(f'{field} = "{word}": not known{meant}')
 
 
 def _is_file(path: Path) -> bool:
@@ -107,8 +111,8 @@ def _why_neither_file_nor_shape(name: str, path: Path, shapes: Collection[str]) 
         return f'"{name}" is not a plain file; name a file that can be read'
     if path.suffix or len(path.parts) > 1:
         return f'"{name}": no such file; check the path, which counts from {os.getcwd()}'
-    meant = did_you_mean(name.lower(), shapes)
-    return f'"{name}": no such file, and no built-in shape{meant} Built in: {", ".join(sorted(shapes))}'
+    meant = did_you_mean(name.lower(), sorted(shapes))
+    return f'"{name}": no such file, and no built-in shape{meant}'
 
 
 def _opaque(cloud: PointCloud, opacity: float) -> PointCloud:
@@ -137,16 +141,31 @@ def _turned(cloud: PointCloud, scale: float, axes: tuple[int, ...], signs: tuple
     return replace(turned, normals=cloud.normals[:, axes] * np.array(signs, np.float64))
 
 
+def _painted(cloud: PointCloud) -> PointCloud:
+    """The cloud in the colours that its texture has at its points."""
+    if cloud.texture is None or cloud.faces is None:
+        return cloud
+    return cloud.with_colors(at_vertices(cloud.texture, cloud.colors, cloud.faces, _corner_uv(cloud), len(cloud)))
+
+
+def _corner_uv(cloud: PointCloud) -> Floats | None:
+    """Texture coordinates at the corners of the faces, (3 M, 2)."""
+    return None if cloud.uv is None or cloud.uv_faces is None else cloud.uv[cloud.uv_faces.ravel()]
+
+
 def points_on(mesh: Mesh, fewest: int, name: str) -> PointCloud:
     """The vertices of a mesh with normals, or random points on its faces if there are fewer than asked for."""
     cloud = completed(PointCloud(mesh.vertices, faces=mesh.faces, name=name))
-    if len(cloud) >= fewest or cloud.faces is None:
-        return replace(cloud, faces=None, mesh=None)
+    return replace(cloud, faces=None, mesh=None) if len(cloud) >= fewest else spread_on(mesh, fewest, name)
+
+
+def spread_on(mesh: Mesh, points: int, name: str = "mesh") -> PointCloud:
+    """Random points on the faces of a mesh, about evenly spread, that look where their face looks."""
     # Each face gets corners of its own: its points then look where it looks, up to its sharpest edge.
     apart = np.arange(mesh.faces.size, dtype=np.int32).reshape(-1, 3)
     cloud = completed(PointCloud(mesh.vertices[mesh.faces.ravel()], faces=apart, name=name))
-    on_faces = np.arange(len(cloud), len(cloud) + THINNED_FROM * fewest)
-    return _thinned(_densified(cloud, len(cloud) + len(on_faces)).part(on_faces), fewest)
+    on_faces = np.arange(len(cloud), len(cloud) + THINNED_FROM * points)
+    return _thinned(_densified(cloud, len(cloud) + len(on_faces)).part(on_faces), points)
 
 
 def _with_points(cloud: PointCloud, points: int | None) -> PointCloud:
@@ -207,7 +226,8 @@ def _densified(cloud: PointCloud, points: int) -> PointCloud:
     areas = np.linalg.norm(double_areas(centred(cloud), cloud.faces), axis=1)
     if not areas.any():
         raise PhyxelError(f"{cloud.name}: its faces have no area to put more points on; ask for {len(cloud)} points")
-    corners = cloud.faces[_drawn(areas, added, rng)]
+    chosen = _drawn(areas, added, rng)
+    corners = cloud.faces[chosen]
     weights = _corner_weights(added, rng)
     normals = colors = None
     if cloud.normals is not None:
@@ -219,6 +239,11 @@ def _densified(cloud: PointCloud, points: int) -> PointCloud:
         normals = np.concatenate([cloud.normals, between.astype(np.float32)])
     if cloud.colors is not None:
         between = np.clip(_interpolated(cloud.colors, corners, weights), 0, 1)
+        if cloud.texture is not None:
+            uv = _corner_uv(cloud)
+            if uv is not None:
+                uv = np.einsum("kc,kcd->kd", weights, uv.reshape(-1, 3, 2)[chosen])
+            cloud.texture.paint(between, chosen, uv)
         colors = np.concatenate([cloud.colors, between.astype(np.float32)])
     positions = np.concatenate([cloud.positions, _interpolated(cloud.positions, corners, weights)])
     return replace(cloud, positions=positions, normals=normals, colors=colors)

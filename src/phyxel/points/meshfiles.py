@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,26 +12,22 @@ from numpy.typing import NDArray
 
 from phyxel.errors import LoadError
 from phyxel.points.cloud import Floats, Indices, PointCloud
-from phyxel.points.ply import CUT_OFF, Column, Ragged, file_bytes, is_number, numbers, positions_within, read_ply
-from phyxel.points.splats import COMPRESSED, STANDARD, has_splats, splats_of
+from phyxel.points.ply import (
+    CUT_OFF,
+    Column,
+    Ragged,
+    file_bytes,
+    is_number,
+    numbers,
+    positions_within,
+    read_with_comments,
+)
+from phyxel.points.reading import comments_in, said_in
+from phyxel.points.splats import has_splats, splats_of
+from phyxel.points.texture import Texture, obj_texture, read_picture
 
 UNIT_TOLERANCE = 1e-2
 """how far from 1 the length of a normal may be in a text file, where few digits are written"""
-
-
-def read_cloud(path: Path) -> PointCloud:
-    """The cloud in a file, by its suffix."""
-    suffix = path.suffix.lower()
-    if suffix in COMPRESSED:
-        raise LoadError(f'{path.name}: "{suffix}" files have compressed splats, which are not read; {STANDARD}')
-    reader = READERS.get(suffix)
-    if reader is None:
-        found = f'"{path.suffix}" files are' if path.suffix else "a file without suffix is"
-        raise LoadError(
-            f"{path.name}: {found} not known; Phyxel reads {', '.join(READERS)}: convert it to one of these"
-        )
-    with np.errstate(all="ignore"):  # numbers that make no sense are refused by name, not warned of
-        return reader(path)
 
 
 # --- PLY
@@ -38,11 +35,13 @@ def read_cloud(path: Path) -> PointCloud:
 
 def ply_cloud(path: Path) -> PointCloud:
     """Gaussian splats, or vertices with normals, colours and texture coordinates; faces and triangle strips."""
-    content = read_ply(path)
+    content, comments = read_with_comments(path)
+    reading = said_in(comments)
     vertex = content.get("vertex", {})
     if has_splats(vertex):
         splats = splats_of(vertex, path.name)  # all of them, opaque or not; their normals have either sign
-        return PointCloud(splats.positions, splats.normals, splats.colors, name=path.name, splats=splats)
+        look = splats.normals, splats.colors
+        return PointCloud(splats.positions, *look, name=path.name, splats=splats, reading=reading)
     positions = _columns(vertex, "x y z")
     if positions is None:
         found = ", ".join(vertex) or "no vertex element"
@@ -54,7 +53,23 @@ def ply_cloud(path: Path) -> PointCloud:
         uv, uv_faces = vertex_uv.astype(np.float32), faces
     x, normals = positions.astype(np.float64), _columns(vertex, "nx ny nz")
     colors = None if colors is None else unit_colors(colors, path.name)
-    return PointCloud(x, normals, colors, faces, quads, uv, uv_faces, path.name)
+    texture = None
+    if uv is not None and faces is not None:
+        texture, missing = _ply_texture(path, comments, len(faces))
+        reading = replace(reading, missing=missing)
+    return PointCloud(x, normals, colors, faces, quads, uv, uv_faces, path.name, texture=texture, reading=reading)
+
+
+def _ply_texture(path: Path, comments: Sequence[str], faces: int) -> tuple[Texture | None, tuple[str, ...]]:
+    """The picture that a comment "TextureFile ..." names, as MeshLab writes it, and what could not be read."""
+    named = [words[1] for comment in comments if (words := comment.split(maxsplit=1))[:1] == ["TextureFile"]]
+    if len(named) != 1:
+        some = (f"it has {len(named)} textures, and one is read: join them into one",) if named else ()
+        return None, some
+    picture = read_picture(path.parent / named[0].strip())
+    if picture is None:
+        return None, (f'its texture "{named[0]}" cannot be read: put the picture beside it',)
+    return Texture([picture], np.zeros(faces, np.int32)), ()
 
 
 def _columns(element: dict[str, Column], *name_sets: str) -> NDArray | None:
@@ -129,13 +144,17 @@ def strip_triangles(strips: Ragged) -> NDArray[np.int64]:
 
 def obj_cloud(path: Path) -> PointCloud:
     """Vertices in the file's own order, also where texture seams run: `uv_faces` has the corners' own indices."""
-    lines = _ObjLines(file_bytes(path), path.name)
+    data = file_bytes(path)
+    lines = _ObjLines(data, path.name)
     vertices = lines.table("v", 3)
     faces, uv_faces, normal_faces, quads = lines.faces()
     colors = unit_colors(vertices[:, 3:6], path.name) if vertices.shape[1] >= 6 else None
     normals = _obj_normals(lines.table("vn", 3)[:, :3], faces, normal_faces, len(vertices))
     uv = None if uv_faces is None else lines.table("vt", 2)[:, :2].astype(np.float32)
-    return PointCloud(vertices[:, :3], normals, colors, faces, quads, uv, uv_faces, path.name)
+    texture, missing = lines.texture(path.parent)
+    reading = replace(said_in(comments_in(data)), missing=missing)
+    x = vertices[:, :3]
+    return PointCloud(x, normals, colors, faces, quads, uv, uv_faces, path.name, texture=texture, reading=reading)
 
 
 class _ObjLines:
@@ -146,6 +165,10 @@ class _ObjLines:
         self._rows: dict[bytes, list[list[bytes]]] = {b"v": [], b"vt": [], b"vn": []}
         self._faces: list[list[bytes]] = []
         self._sizes_before: list[tuple[int, int, int]] = []
+        self._libraries: list[str] = []
+        self._materials: dict[str, int] = {}
+        self._painted_with: list[int] = []
+        current = -1
         v, vt, vn = self._rows.values()
         for line in data.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").splitlines():
             words = line.partition(b"#")[0].split()
@@ -156,6 +179,19 @@ class _ObjLines:
             elif words[0] == b"f":
                 self._faces.append(words[1:])
                 self._sizes_before.append((len(v), len(vt), len(vn)))
+                self._painted_with.append(current)
+            elif words[0] == b"usemtl":
+                current = self._materials.setdefault(_name(words), len(self._materials))
+            elif words[0] == b"mtllib":
+                self._libraries.append(_name(words))
+
+    def texture(self, folder: Path) -> tuple[Texture | None, tuple[str, ...]]:
+        """What its materials paint the triangles with, and what of it could not be read."""
+        if not self._materials or not self._faces:
+            return None, ()
+        counts = np.array([len(face) for face in self._faces], np.int64)
+        of_face = np.repeat(np.array(self._painted_with), np.maximum(counts - 2, 0))
+        return obj_texture(folder, self._libraries, list(self._materials), of_face)
 
     def table(self, kind: str, columns: int) -> NDArray[np.float64]:
         """All lines of a kind, as wide as the shortest of them: (lines, at least `columns`)."""
@@ -215,6 +251,11 @@ class _ObjLines:
             ) from None
 
 
+def _name(words: list[bytes]) -> str:
+    """What follows the first word of a line: names may have blanks in them."""
+    return b" ".join(words[1:]).decode("utf-8", errors="replace")
+
+
 def _obj_normals(normals: Floats, faces: Indices | None, normal_faces: Indices | None, points: int) -> Floats | None:
     """The mean of all normals that a vertex is mentioned with, if every vertex is; unnormalised, (points, 3)."""
     if faces is None:
@@ -235,7 +276,8 @@ def stl_cloud(path: Path) -> PointCloud:
         return PointCloud(np.empty((0, 3)), name=path.name)
     # Adding 0 makes -0 and 0 the same corner.
     positions, index = np.unique(corners.astype(np.float64) + 0.0, axis=0, return_inverse=True)
-    return PointCloud(positions, faces=index.reshape(-1, 3).astype(np.int32), name=path.name)
+    reading = said_in([data[:80].partition(b"\n")[0].decode("ascii", errors="replace")])
+    return PointCloud(positions, faces=index.reshape(-1, 3).astype(np.int32), name=path.name, reading=reading)
 
 
 def _is_stl_text(data: bytes) -> bool:
@@ -281,7 +323,8 @@ def _stl_text(data: bytes, name: str) -> NDArray:
 
 def xyz_cloud(path: Path) -> PointCloud:
     """Rows of x y z, then maybe a normal, a colour, or both; .pts also has an intensity, which is left out."""
-    rows, promised = _xyz_rows(file_bytes(path))
+    data = file_bytes(path)
+    rows, promised = _xyz_rows(data)
     if len(rows) < promised:
         raise LoadError(f"{path.name}: the first line promises {promised:.0f} points, {len(rows)} are there; {CUT_OFF}")
     if not rows:
@@ -290,7 +333,7 @@ def xyz_cloud(path: Path) -> PointCloud:
     if table.shape[1] in (4, 7):
         table = np.delete(table, 3, axis=1)
     normals, colors = _normals_and_colors(table[:, 3:], path.name)
-    return PointCloud(table[:, :3], normals=normals, colors=colors, name=path.name)
+    return PointCloud(table[:, :3], normals=normals, colors=colors, name=path.name, reading=said_in(comments_in(data)))
 
 
 def _xyz_rows(data: bytes) -> tuple[list[list[bytes]], float]:
@@ -390,11 +433,3 @@ def unit_colors(values: NDArray, name: str) -> Floats:
 def sum_by_index(index: Indices, vectors: Floats, size: int) -> Floats:
     """Sum of the vectors (K, 3) that have the same index (K,): (size, 3)."""
     return np.stack([np.bincount(index, vectors[:, axis], size) for axis in range(3)], axis=1)
-
-
-READERS: dict[str, Callable[[Path], PointCloud]] = {
-    ".ply": ply_cloud,
-    ".obj": obj_cloud,
-    ".stl": stl_cloud,
-    **dict.fromkeys((".xyz", ".txt", ".pts", ".csv"), xyz_cloud),
-}

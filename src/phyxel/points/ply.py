@@ -64,10 +64,16 @@ class Header:
     elements: tuple[Element, ...]
     size: int
     """[bytes], up to the first byte of data"""
+    comments: tuple[str, ...] = ()
 
 
 def read_ply(path: str | Path) -> dict[str, dict[str, Column]]:
     """All of a PLY file: element name -> property name -> an array (rows,), or `Ragged` for a list property."""
+    return read_with_comments(path)[0]
+
+
+def read_with_comments(path: str | Path) -> tuple[dict[str, dict[str, Column]], tuple[str, ...]]:
+    """What `read_ply` gives, and the comments of the header."""
     path = Path(path)
     data = file_bytes(path)
     header = parse_header(data, path.name)
@@ -79,7 +85,7 @@ def read_ply(path: str | Path) -> dict[str, dict[str, Column]]:
     content = {}
     for element in header.elements:
         content[element.name], body.start = _read_element(body, element)
-    return content
+    return content, header.comments
 
 
 def file_bytes(path: Path) -> bytes:
@@ -104,11 +110,14 @@ def parse_header(data: bytes, name: str) -> Header:
     lines = re.split(r"\r\n|\n|\r", data[: end.start()].decode("ascii", errors="replace"))
     form = ""
     elements: list[Element] = []
+    comments: list[str] = []
     for number, line in enumerate(lines[1:], start=2):
         try:
             match line.split():
-                case [] | ["comment" | "obj_info", *_]:
+                case []:
                     pass
+                case ["comment" | "obj_info", *_]:
+                    comments.append(line.split(maxsplit=1)[-1])
                 case ["format", word, _] if not form and word in _BYTE_ORDERS:
                     form = word
                 case ["element", word, rows]:
@@ -121,7 +130,7 @@ def parse_header(data: bytes, name: str) -> Header:
             raise LoadError(f"{name}: header line {number}, {line[:80]!r}: {error}") from error
     if not form:
         raise LoadError(f"{name}: the PLY header has no format line; expected one of {', '.join(_BYTE_ORDERS)}")
-    return Header(form, tuple(elements), _first_byte_of_data(data, end))
+    return Header(form, tuple(elements), _first_byte_of_data(data, end), tuple(comments))
 
 
 def _first_byte_of_data(data: bytes, end: re.Match[bytes]) -> int:

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def,no-untyped-call"
-"""What is drawn: surfels on the device with a table of their looks, and all that is on stage as one set of them.
+"""What pictures draw: surfels on the device with a table of their looks, and all that is on stage as one set of them.
 
 A mark on every surfel says which look it has. It is one whole number: its lowest six bits are the row of the table, the
 next says whether others that lie on it are seen before it, the next whether it is a sheet, which is seen from both

@@ -10,8 +10,8 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from phyxel.colors import color_of
 from phyxel.device import launch
-from phyxel.errors import PhyxelError
 from phyxel.render.blend import DiscLayer
 from phyxel.render.camera import Camera, View, make_view, ray_through
 from phyxel.render.rows import ROW_OPTIONS
@@ -60,8 +60,8 @@ def linear(color: Color) -> wp.vec3:
 
 def make_backdrop(background: Background, ground: float | None, camera: Camera) -> Any:
     """Depends on the camera alone, not on what moves before it: a still backdrop stays still."""
-    if isinstance(background, str) and background not in ROOMS:
-        raise PhyxelError(f'background "{background}": give "studio", "dark", a color (r, g, b) in 0..1, or None')
+    if background is not None and background not in ROOMS:
+        background = color_of("background", background, ROOMS)
     backdrop = Backdrop()
     backdrop.dither = int(isinstance(background, str))
     backdrop.opacity = 0.0 if background is None else 1.0

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from phyxel import device as dev
+from phyxel import kernels
 from phyxel.body.inside import Inside
 from phyxel.errors import PhyxelError
-from phyxel.run.run import SCENE_NOTE, PictureWriter
-from phyxel.scene import Scene
+from phyxel.progress import Report
+from phyxel.run.run import PictureWriter, scene_of
 from phyxel.world import World
-
-Report = Callable[[str, int, int], None]
-"""Told what is being done, how far it is, and how far it will go."""
 
 WATCHED = 12
 """Frames that are looked at, where states are kept, before the first is drawn: the scale of colours fits all."""
@@ -52,6 +51,7 @@ class Redrawing:
         from phyxel.run.stage import scene_stage
 
         output, camera = self._scene.content.output, self._scene.content.camera
+        kernels.ready(self._scene.content.words() | output.words() | {"video"}, dev.pick(self._device))
         world = self._scene.world(self._device)
         stage = scene_stage(world, camera, output)
         if stage.insight and self.has_states and output.range is None and len(self.frames) > 1:
@@ -102,14 +102,6 @@ class Redrawing:
         video = folder.with_name(f"{folder.name}.mp4")
         encode(files, video, self._scene.fps)
         return video
-
-
-def scene_of(folder: Path) -> Scene:
-    """The scene that was run into a folder, with all that the command line changed."""
-    if not (folder / "run.jsonl").is_file():
-        raise PhyxelError(f"{folder}: no run there; give the folder that `phyxel run` wrote, for example out/demo")
-    note = folder / "checkpoints" / SCENE_NOTE
-    return Scene.restored(json.loads(note.read_text())) if note.is_file() else Scene.read(folder / "scene.toml")
 
 
 def _frame_count(folder: Path) -> int:

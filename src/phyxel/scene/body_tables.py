@@ -8,30 +8,47 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from phyxel.body import Body
 from phyxel.body.checks import MOST_MODES
 from phyxel.body.holds import Handle, HoldMotion, turn_of, way_of
+from phyxel.body.placement import Place
 from phyxel.body.skeleton import Bone, Skeleton
 from phyxel.contact.colliders import Box
 from phyxel.errors import MaterialError
 from phyxel.material.look import NAMES
 from phyxel.material.material import Material
 from phyxel.material.membrane import Membrane
+from phyxel.material.number import units_of
 from phyxel.material.presets import MEMBRANES, PRESETS
 from phyxel.material.variation import CHANNELS, VARYING, Channel
 from phyxel.models.kind import KINDS
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Spot, Where
-from phyxel.scene.tables import ModelName, SourcePart, Table, Triple
+from phyxel.scene.tables import (
+    Color,
+    Force,
+    Length,
+    ModelName,
+    Position,
+    Seconds,
+    SourcePart,
+    Spin,
+    Table,
+    Triple,
+    Turn,
+    Velocity,
+    counted_in,
+)
+from phyxel.units import in_unit
 
 
 class RegionPart(Table):
     """A box in reference positions [m]; without bounds, everything."""
 
-    lower: Triple = (-np.inf, -np.inf, -np.inf)
-    upper: Triple = (np.inf, np.inf, np.inf)
+    lower: Position = (-np.inf, -np.inf, -np.inf)
+    upper: Position = (np.inf, np.inf, np.inf)
 
     @property
     def box(self) -> Box:
@@ -42,9 +59,10 @@ class PresetPart(Table):
     preset: Literal[(*PRESETS, *MEMBRANES)] | None = None  # type: ignore[valid-type]
 
 
-NUMBERS: dict[str, Any] = {entry.name: (float | None, None) for entry in fields(Membrane)}
+NUMBERS: dict[str, Any] = {entry.name: (list[list[float]] | None, None) for entry in fields(Membrane)} | {
+    name: (Annotated[float, counted_in(unit)] | None, None) for name, unit in units_of(Membrane).items()
+}
 """Keys of a material's table: all that a solid or a thin surface has."""
-NUMBERS["stiffness"] = (list[list[float]] | None, None)
 NumbersPart: Any = create_model("NumbersPart", __base__=PresetPart, **NUMBERS)
 
 
@@ -70,9 +88,9 @@ class MaterialPart(NumbersPart):
 class KeyPart(Table):
     """Where something is at a time, and how it is turned."""
 
-    at: float
-    to: Triple | None = None
-    turn: Triple | None = None
+    at: Seconds
+    to: Position | None = None
+    turn: Turn | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> KeyPart:
@@ -93,7 +111,7 @@ class BonePart(Table):
     """A bone of a body's skeleton."""
 
     name: str
-    joint: Triple
+    joint: Position
     parent: str | None = None
     path: list[KeyPart] = Field(default=[])
 
@@ -105,8 +123,8 @@ class PlacePart(RegionPart):
     """Where on a body: nodes in the box, or around a surfel."""
 
     surfel: int | None = Field(default=None, ge=0)
-    near: Triple | None = None
-    radius: float | None = Field(default=None, gt=0)
+    near: Position | None = None
+    radius: Length | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -126,9 +144,9 @@ class PlacePart(RegionPart):
 class HoldPart(PlacePart):
     """Nodes to hold."""
 
-    to: Triple = (0.0, 0.0, 0.0)
-    turn: Triple = (0.0, 0.0, 0.0)
-    over: float = Field(default=0.0, ge=0)
+    to: Position = (0.0, 0.0, 0.0)
+    turn: Turn = (0.0, 0.0, 0.0)
+    over: Seconds = Field(default=0.0, ge=0)
     path: list[KeyPart] = Field(default=[])
     bone: str | None = None
     name: str | None = None
@@ -177,15 +195,15 @@ class RefinePart(RegionPart):
 class PaintPart(RegionPart):
     """Where points have another colour."""
 
-    color: Triple
+    color: Color
 
 
 class CutPart(Table):
     """A crack that is put in: a disc, a slit or all through."""
 
-    at: Triple
+    at: Position
     normal: Triple
-    radius: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    radius: Length | None = Field(default=None, gt=0, allow_inf_nan=False)
     ahead: Triple | None = None
 
     @property
@@ -219,7 +237,7 @@ def _usual(option: str, **limits: Any) -> Any:
 
 
 class BodyPart(SourcePart):
-    color: Triple | None = None
+    color: Color | None = None
     paint: list[PaintPart] = Field(default=[])
     cut: list[CutPart] = Field(default=[])
     seed: int = _usual("seed", ge=0)
@@ -231,22 +249,37 @@ class BodyPart(SourcePart):
     modes: int = _usual("modes", ge=1, le=MOST_MODES)
     integrator: Literal["leapfrog", "implicit"] | None = _usual("integrator")
     surface: Literal["carried", "blended"] | None = _usual("surface")
-    at: Triple = _usual("at")
-    rotate: Triple | None = _usual("rotate")
-    size: float | None = _usual("size", gt=0)
-    velocity: Triple = _usual("velocity")
-    spin: Triple = _usual("spin")
+    at: Position | None = _usual("at")
+    place: Place | None = _usual("place")
+    rotate: Turn | None = _usual("rotate")
+    size: Length | None = _usual("size", gt=0)
+    velocity: Velocity = _usual("velocity")
+    spin: Spin = _usual("spin")
     support: float = _usual("support", ge=1.2, le=5)
     friction: float = _usual("friction", ge=0)
     look: Literal[NAMES] = _usual("look")  # type: ignore[valid-type]
-    inside: Triple | None = _usual("inside")
+    inside: Color | None = _usual("inside")
     refine: list[RefinePart] = Field(default=[])
     material: MaterialPart = MaterialPart()
     part: list[OtherPart] = Field(default=[])
     vary: dict[Literal[VARYING], VaryPart] = Field(default={})  # type: ignore[valid-type]
-    force: Triple = (0.0, 0.0, 0.0)
+    force: Force = (0.0, 0.0, 0.0)
     bone: list[BonePart] = Field(default=[])
     hold: list[HoldPart] = Field(default=[])
+
+    @field_validator("vary", mode="before")
+    @classmethod
+    def _in_units_of_the_number(cls, given: Any) -> Any:
+        """Ends of a variation have the unit of what varies."""
+        if not isinstance(given, dict):
+            return given
+        units = units_of(Membrane)
+        return {
+            name: {key: in_unit(end, units[name]) if key in ("low", "high") else end for key, end in table.items()}
+            if name in units and isinstance(table, dict)
+            else table
+            for name, table in given.items()
+        }
 
     def skeleton(self) -> Skeleton:
         """What holds can be attached to."""

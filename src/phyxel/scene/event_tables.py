@@ -5,25 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from phyxel.body.inside import Inside
+from phyxel.colors import rgb
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.fields import Attraction, Filling, ForceField, Push, Wind, Wrap
 from phyxel.material.variation import CHANNELS, Channel
-from phyxel.scene.body_tables import CutPart, HoldPart, MaterialPart, PlacePart, RegionPart
-from phyxel.scene.tables import COLLIDERS, Rate, Table, Triple
+from phyxel.scene.body_tables import BodyPart, CutPart, HoldPart, MaterialPart, PlacePart, RegionPart
+from phyxel.scene.tables import (
+    COLLIDERS,
+    Acceleration,
+    Degrees,
+    DegreesPerSecond,
+    Density,
+    Force,
+    Gain,
+    Length,
+    Position,
+    Pressure,
+    Rate,
+    Seconds,
+    Table,
+    Triple,
+    Velocity,
+    Viscosity,
+)
 
 
-class MeltPart(RegionPart):
+class MeltPart(PlacePart):
     """What melts."""
 
-    viscosity: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    viscosity: Viscosity | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-class SolidifyPart(RegionPart):
-    """What is solid again, and of what."""
+class SolidifyPart(PlacePart):
+    """Molten nodes that become solid again, and their material."""
 
     material: MaterialPart | None = None
 
@@ -33,7 +51,7 @@ class FieldPart(Table):
 
     bodies: list[str] | None = None
     name: str | None = None
-    during: tuple[float, float] | None = None
+    during: tuple[Seconds, Seconds] | None = None
 
     makes: ClassVar[type[ForceField]]
 
@@ -45,24 +63,24 @@ class FieldPart(Table):
 class WindPart(FieldPart):
     makes = Wind
     kind: Literal["wind"]
-    velocity: Triple
-    density: float = Wind.density
+    velocity: Velocity
+    density: Density = Wind.density
     drag: float = Wind.drag
 
 
 class AttractionPart(FieldPart):
     makes = Attraction
     kind: Literal["attraction"]
-    centre: Triple
-    strength: float
-    radius: float = Attraction.radius
+    centre: Position
+    strength: Gain
+    radius: Length = Attraction.radius
     power: float = Attraction.power
     axis: Triple | None = None
 
 
 class PushPart(FieldPart, PlacePart):
     kind: Literal["push"]
-    force: Triple
+    force: Force
     channel: Literal[CHANNELS] | None = None  # type: ignore[valid-type]
     fades: bool = False
 
@@ -80,14 +98,14 @@ class PushPart(FieldPart, PlacePart):
 class FillingPart(FieldPart):
     makes = Filling
     kind: Literal["filling"]
-    bulk: float
+    bulk: Pressure
     amount: float = Filling.amount
 
 
 class WrapPart(FieldPart):
     kind: Literal["wrap"]
     collider: str
-    pressure: float
+    pressure: Pressure
 
     def field(self, colliders: Mapping[str, Ground | Collider]) -> ForceField:
         if self.collider not in colliders:
@@ -97,29 +115,31 @@ class WrapPart(FieldPart):
 
 
 AnyFieldPart = WindPart | AttractionPart | PushPart | FillingPart | WrapPart
-KINDS: dict[str, type[Table]] = {
+FIELDS: dict[str, type[Table]] = {
     get_args(part.model_fields["kind"].annotation)[0]: part for part in get_args(AnyFieldPart)
-} | COLLIDERS
+}
+KINDS = FIELDS | COLLIDERS
 """Tables of which there are several kinds: the validator names the kind like a key."""
 
 
 class EventPart(Table):
     """Something that happens at a time, to a body or to the world: one or more of the verbs in verbs.py."""
 
-    at: float = Field(ge=0, allow_inf_nan=False)
+    at: Seconds = Field(ge=0, allow_inf_nan=False)
     body: str | None = None
     material: MaterialPart | None = None
-    over: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    over: Seconds = Field(default=0.0, ge=0, allow_inf_nan=False)
     melt: MeltPart | None = None
     solidify: SolidifyPart | None = None
-    force: Triple | None = None
+    force: Force | None = None
     hold: HoldPart | None = None
     release: str | None = None
     cut: CutPart | None = None
-    lift: Triple | None = None
-    gravity: Triple | None = None
+    lift: Position | None = None
+    gravity: Acceleration | None = None
     field: Annotated[AnyFieldPart, Field(discriminator="kind")] | None = None
     remove: str | None = None
+    add: BodyPart | None = None
     rate: Rate | None = None
 
     @model_validator(mode="after")
@@ -133,14 +153,20 @@ class EventPart(Table):
 
 
 class CameraPart(Table):
-    eye: Triple | None = None
-    target: Triple | None = None
+    eye: Position | None = None
+    target: Position | None = None
     direction: Triple = (0.5, 0.3, 1.0)
-    fov: float = Field(default=32.0, gt=1, lt=120)
-    turntable: float = Field(default=0.0, allow_inf_nan=False)
+    fov: Degrees = Field(default=32.0, gt=1, lt=120)
+    turntable: DegreesPerSecond = Field(default=0.0, allow_inf_nan=False)
     """[degrees/s]"""
 
 
+def _backdrop(given: Any) -> Any:
+    return given if given in BACKDROPS else rgb(given, BACKDROPS)
+
+
+BACKDROPS = ("studio", "dark")
+Background = Annotated[Literal[BACKDROPS] | Triple, BeforeValidator(_backdrop)]  # type: ignore[valid-type]
 INSIDE = ("mode", "range", "slice", "opacity", "brightness", "beside")
 """Keys of [output] that say how a field is shown."""
 
@@ -151,7 +177,7 @@ class OutputPart(Table):
     video: bool = True
     width: int = Field(default=1280, ge=16, le=8192)
     height: int = Field(default=720, ge=16, le=8192)
-    background: Literal["studio", "dark"] | Triple | None = None
+    background: Background | None = None
     checkpoint_every: int = Field(default=30, ge=1)
     """frames between checkpoints"""
     states: bool = False
@@ -186,6 +212,12 @@ class OutputPart(Table):
         if self.field is None:
             return None
         return Inside(**{key: getattr(self, key) for key in ("field", *INSIDE) if getattr(self, key) is not None})
+
+    def words(self) -> set[str]:
+        """What decides which kernels it launches, as `kernels.ready` has it."""
+        shown = {"video", self.inside.mode} if self.inside else {"video"}
+        written = {"splat"}.intersection(self.points) | ({"mesh"} if self.mesh else set())
+        return written | shown if self.video else written
 
     @property
     def usd(self) -> str | None:

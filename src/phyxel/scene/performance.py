@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from phyxel import kernels
 from phyxel.body.holds import OpenPath
 from phyxel.scene.event_tables import EventPart
 from phyxel.scene.scene_file import SceneFile, blaming
@@ -17,31 +18,29 @@ class Performance(Things):
 
     def __init__(self, content: SceneFile, folder: Path, shown: str, device: str | None = None) -> None:
         """Files are looked for in `folder`; `shown` is what the scene file is called."""
-        with blaming(shown, "gravity"):
-            super().__init__(World(content.gravity, device, content.rate), content.body_names())
+        super().__init__(World(content.gravity, device, content.rate), content.body_names(), folder)
         self._content, self._shown = content, shown
-        self._add_bodies(folder)
-        self._add_surroundings(folder)
+        kernels.ready(content.words(), self.world.device)
+        self._add_bodies()
+        self._add_surroundings()
         self._rehearse()
         self._begun = False
         for event in content.event:
             self.world.at(event.at, lambda world, event=event: self._apply(event))  # type: ignore[misc]
 
-    def _add_bodies(self, folder: Path) -> None:
+    def _add_bodies(self) -> None:
         for index, (part, name) in enumerate(zip(self._content.body, self.names, strict=True)):
             with blaming(self._shown, f"body[{index}]"):
-                body = part.model_copy(update={"name": name}).body(folder)
-                self.world.add(body)
-                body.force = part.force
-                self.skeletons[name] = part.skeleton()
+                body = part.model_copy(update={"name": name}).body(self.folder)
+                self.enter(part, body)
             for number, hold in enumerate(part.hold):
                 with blaming(self._shown, f"body[{index}].hold[{number}]"):
                     self.handles[name, hold.name or f"#{number}"] = hold.take(body, 0.0, self.skeletons[name])
 
-    def _add_surroundings(self, folder: Path) -> None:
+    def _add_surroundings(self) -> None:
         for index, (part, name) in enumerate(zip(self._content.collider, self._content.collider_names(), strict=True)):
             with blaming(self._shown, f"collider[{index}]"):
-                self.colliders[name] = part.collider(folder)
+                self.colliders[name] = part.collider(self.folder)
                 self.world.add(self.colliders[name])
         for index, field in enumerate(self._content.field):
             with blaming(self._shown, f"field[{index}]"):
@@ -61,15 +60,17 @@ class Performance(Things):
         for verb in given(event, TO_BODY):
             verb.check_now(self, self.body(event))
         self._apply(event)
+        self.world.happened()
         return event
 
-    def grab(self, event: EventPart) -> tuple[EventPart, OpenPath]:
-        """Let a hold happen now that follows a path as it comes to be; the event with its true time, and the path.
-        With all keyframes in `hold.path` it goes the same way to the bit."""
+    def grab(self, event: EventPart, turn: OpenPath | None = None) -> tuple[EventPart, OpenPath]:
+        """Let a hold happen now that follows a path as it comes to be, and maybe turns as another says; the event with
+        its true time, and the path. With all keyframes in `hold.path` it goes the same way to the bit."""
         event = self._due(event)
         assert event.hold is not None
         body, path = self.body(event), OpenPath(event.at)
-        self.handles[body.name, event.hold.name or ""] = body.drag(event.hold.where, path)
+        self.handles[body.name, event.hold.name or ""] = body.drag(event.hold.where, path, turn)
+        self.world.happened()
         return event, path
 
     def _due(self, event: EventPart) -> EventPart:

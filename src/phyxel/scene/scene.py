@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import tomllib
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from phyxel.body import Body
-from phyxel.errors import SceneError, did_you_mean
+from phyxel.body.placement import Pose
+from phyxel.errors import SceneError, brief, did_you_mean, knows_its_arguments
+from phyxel.files import gallery_files
 from phyxel.points.load import load
 from phyxel.scene.body_tables import BodyPart
+from phyxel.scene.mistakes import explained_syntax
 from phyxel.scene.performance import Performance
 from phyxel.scene.scene_file import SceneFile, validated
+from phyxel.scene.toml import comment, document
 from phyxel.world import World
+
+SHAPE_POINTS = 5_000
+"""of a built-in shape, to tell where it stands"""
 
 
 class Scene:
-    """A scene: `Scene.read("jelly.toml").world()`."""
+    """A scene, of a file (`Scene.read("jelly.toml")`), of text (`Scene.parse`) or of the gallery.
 
-    def __init__(self, content: SceneFile, name: str, folder: Path, source: str, shown: str) -> None:
+    >>> scene = px.gallery("demo").changed(seconds=0.5, nodes=100)
+    >>> scene.seconds, scene.body_names()
+    (0.5, ['bear'])
+    >>> world = scene.world()
+    """
+
+    def __init__(
+        self,
+        content: SceneFile,
+        name: str = "scene",
+        folder: Path = Path(),
+        source: str = "",
+        shown: str = "scene.toml",
+    ) -> None:
+        if not isinstance(content, SceneFile):
+            made = "px.Scene.read(file), px.Scene.parse(text) or px.gallery(name)"
+            raise SceneError(f"Scene({brief(content)}): scenes are made by {made}")
         self.content, self.name, self.folder, self.source = content, name, folder, source
         self._shown = shown
         content.check_names(shown)
@@ -38,13 +61,15 @@ class Scene:
         return Scene.parse(source, name=path.stem, folder=path.parent, shown=path.name)
 
     @staticmethod
+    @knows_its_arguments
     def parse(source: str, name: str = "scene", folder: Path = Path(), shown: str | None = None) -> Scene:
         """A scene from TOML text; files it names are looked for in `folder`."""
         shown = shown or f"{name}.toml"
         try:
             content = validated(tomllib.loads(source), shown)
         except tomllib.TOMLDecodeError as error:
-            raise SceneError(f"{shown}: not valid TOML: {error}") from error
+            raise SceneError(f"{shown}: {explained_syntax(error, source)}") from error
+        content.tell_of_what_comes_too_late(shown)
         return Scene(content, name, folder, source, shown)
 
     def body_names(self) -> list[str]:
@@ -63,6 +88,7 @@ class Scene:
     def fps(self) -> float:
         return self.content.fps
 
+    @knows_its_arguments
     def changed(
         self,
         seconds: float | None = None,
@@ -70,23 +96,48 @@ class Scene:
         points: int | None = None,
         model: Path | None = None,
         video: bool | None = None,
+        units: str | None = None,
+        up: str | None = None,
     ) -> Scene:
         """The same scene for another time, with other numbers of nodes and points in every body, with a file in place
-        of every built-in shape (at the shape's size), with or without a video."""
-        given = {key: value for key, value in {"nodes": nodes, "points": points}.items() if value is not None}
-        bodies = [part.model_copy(update=dict(given)) for part in self.content.body]
+        of every built-in shape (as large as the shape, standing where it stood), with or without a video; `units` and
+        `up` are of the files of all bodies."""
+        bodies = [part.model_copy(update=_given(nodes=nodes, points=points)) for part in self.content.body]
+        update = _given(seconds=seconds)
         if model is not None:
-            names = self.body_names()
-            bodies = [
-                _with_file(part, model, name) if part.shape else part for part, name in zip(bodies, names, strict=True)
-            ]
-        update: dict[str, Any] = {"body": bodies}
-        if seconds is not None:
-            update["seconds"] = seconds
+            bodies = self._with_file(bodies, model)
+            update["title"] = f"{model.name} in the scene {self.name}"
+        if read_as := _given(units=units, up=up):
+            if not any(part.file for part in bodies):
+                raise SceneError(f"{self._shown}: no body is made from a file that {', '.join(read_as)} could be of")
+            bodies = [part.model_copy(update=read_as) if part.file else part for part in bodies]
         if video is not None:
             update["output"] = self.content.output.model_copy(update={"video": video})
-        content = validated(self.content.model_copy(update=update).model_dump(exclude_none=True), self._shown)
-        return Scene(content, self.name, self.folder, self.source, self._shown)
+        changed = self.content.model_copy(update=update | {"body": bodies})
+        return self._with(changed.model_dump(exclude_none=True))
+
+    def _with_file(self, bodies: list[BodyPart], file: Path) -> list[BodyPart]:
+        """Bodies with a file in place of built-in shapes."""
+        if not any(part.shape for part in bodies):
+            raise SceneError(
+                f"{self._shown}: no body is a built-in shape that {file.name} could take the place of; write its name "
+                "into the scene"
+            )
+        names = self.body_names()
+        return [_from_file(part, file, name) if part.shape else part for part, name in zip(bodies, names, strict=True)]
+
+    def _with(self, content: dict[str, Any]) -> Scene:
+        return Scene(validated(content, self._shown), self.name, self.folder, self.source, self._shown)
+
+    def toml(self) -> str:
+        """A scene file of it that can lie anywhere: its own text, unless something was changed since, or it names files
+        beside it."""
+        table = self.content.table(self.folder)
+        if self.source:
+            written = validated(tomllib.loads(self.source), self._shown)
+            if written.model_dump(exclude_defaults=True, exclude_none=True) == table:
+                return self.source
+        return f"{comment(f'{self.name}, as it was run; phyxel run FILE runs it again.')}\n{document(table)}"
 
     def state(self) -> dict[str, Any]:
         """All of it, for `restored`."""
@@ -104,12 +155,15 @@ class Scene:
         output = self.content.output.model_dump() | changes
         given = {key: value for key, value in output.items() if value is not None}
         content = self.content.model_dump(exclude_none=True) | {"output": given}
-        return Scene(validated(content, self._shown), self.name, self.folder, self.source, self._shown)
+        return self._with(content)
 
     def fingerprint(self) -> str:
-        """What decides how it moves, as a hash: everything but the length and the output."""
-        kept = self.content.model_dump_json(exclude={"seconds", "output", "camera", "title"})
-        return hashlib.sha256(kept.encode()).hexdigest()
+        """What decides how it moves, as a hash: everything but the length and the output, and where its files lie."""
+        kept = self.content.model_dump(exclude={"seconds", "output", "camera", "title"})
+        for part in (*kept["body"], *kept["collider"]):
+            if part.get("file"):
+                part["file"] = Path(part["file"]).name
+        return hashlib.sha256(json.dumps(kept).encode()).hexdigest()
 
     def performance(self, device: str | None = None) -> Performance:
         """This scene being played: its world, with its events on the clock, to which more can happen."""
@@ -133,31 +187,45 @@ class Scene:
         return Scene(alone, self.name, self.folder, self.source, self._shown).world(device).bodies[0]
 
 
-def _with_file(part: BodyPart, file: Path, name: str) -> BodyPart:
-    """A body made from a file in place of its built-in shape, as large as the shape."""
-    shape = load(str(part.shape), points=100)
-    size = part.size or float(np.max(shape.upper - shape.lower))
-    return part.model_copy(update={"file": str(file.resolve()), "shape": None, "name": name, "size": size})
+def _given(**options: Any) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _from_file(part: BodyPart, file: Path, name: str) -> BodyPart:
+    """A body made from a file in place of its built-in shape, as large as the shape, standing where it stood."""
+    cloud = load(str(part.shape), points=SHAPE_POINTS)
+    box = cloud.shape or cloud
+    placement = Pose(name, part.at, part.place, part.rotate, part.size).of(cloud, box.lower, box.upper)
+    size = part.size or float(np.subtract(box.upper, box.lower).max())
+    at = tuple(round(float(number), 6) for number in placement.foot(cloud.positions))
+    other = {"file": str(file.resolve()), "shape": None, "name": name, "size": size, "at": at, "place": None}
+    return part.model_copy(update=other)
 
 
 def gallery_names() -> list[str]:
     """Names of the scenes that come with Phyxel."""
-    folder = resources.files("phyxel") / "gallery"
-    return sorted(Path(item.name).stem for item in folder.iterdir() if item.name.endswith(".toml"))
+    return list(gallery_files())
 
 
 def gallery(name: str) -> Scene:
-    """A scene that comes with Phyxel."""
-    if name not in gallery_names():
-        raise SceneError(f'"{name}": no such scene in the gallery{did_you_mean(name, gallery_names())}')
-    source = (resources.files("phyxel") / "gallery" / f"{name}.toml").read_text(encoding="utf-8")
-    return Scene.parse(source, name=name)
+    """The scene of a `name` that comes with Phyxel; `phyxel gallery` lists them.
+
+    >>> px.gallery("melt").seconds  # [s]
+    5.0
+    """
+    files = gallery_files()
+    if name not in files:
+        raise SceneError(f'"{name}": no such scene in the gallery{did_you_mean(name, files)}')
+    return Scene.parse(files[name].read_text(encoding="utf-8"), name=name)
 
 
 def find_scene(name_or_path: str) -> Scene:
     """A scene file, or a gallery scene by its name."""
-    if Path(name_or_path).suffix == ".toml" or Path(name_or_path).is_file():
-        return Scene.read(name_or_path)
+    path = Path(name_or_path)
+    if path.suffix == ".toml":
+        return Scene.read(path)
+    if path.is_file():
+        raise SceneError(f'"{path}": no scene file, which ends in .toml; see a scan with phyxel view {path}')
     try:
         return gallery(name_or_path)
     except SceneError as error:

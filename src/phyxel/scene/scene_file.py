@@ -1,35 +1,54 @@
-"""What is in a scene file: its tables, its names, and what is said of mistakes in it."""
+"""What is in a scene file: its tables and its names."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
-from phyxel.errors import PhyxelError, SceneError, did_you_mean
+from phyxel.errors import PhyxelError, SceneError, did_you_mean, tell
 from phyxel.scene.body_tables import BodyPart
-from phyxel.scene.event_tables import KINDS, AnyFieldPart, CameraPart, EventPart, OutputPart
-from phyxel.scene.tables import ColliderPart, Rate, Table, Triple
+from phyxel.scene.event_tables import AnyFieldPart, CameraPart, EventPart, OutputPart
+from phyxel.scene.mistakes import explained
+from phyxel.scene.tables import Acceleration, ColliderPart, PerSecond, Rate, Seconds, Table, Triple
 from phyxel.scene.things import whole_of
 from phyxel.scene.verbs import TO_BODY, TO_WORLD, given
 
 
 class SceneFile(Table):
     title: str = ""
-    seconds: float = Field(default=4.0, gt=0, allow_inf_nan=False)
-    fps: float = Field(default=60.0, gt=0, le=1000)
+    seconds: Seconds = Field(default=4.0, gt=0, allow_inf_nan=False)
+    fps: PerSecond = Field(default=60.0, gt=0, le=1000)
     rate: Rate | None = None
-    gravity: Triple = (0.0, -9.81, 0.0)
+    gravity: Acceleration = (0.0, -9.81, 0.0)
     body: list[BodyPart] = Field(min_length=1)
     collider: list[Annotated[ColliderPart, Field(discriminator="kind")]] = Field(default=[])
     field: list[Annotated[AnyFieldPart, Field(discriminator="kind")]] = Field(default=[])
     event: list[EventPart] = Field(default=[])
     camera: CameraPart = CameraPart()
     output: OutputPart = OutputPart()
+
+    @field_validator("gravity")
+    @classmethod
+    def _finite(cls, gravity: Triple) -> Triple:
+        if not all(map(math.isfinite, gravity)):
+            raise ValueError("give three finite numbers [m/s²]")
+        return gravity
+
+    def table(self, folder: Path) -> dict[str, Any]:
+        """What differs from the defaults, with whole paths of files that are looked for in `folder`: a scene file that
+        can lie anywhere."""
+        table = self.model_dump(exclude_defaults=True, exclude_none=True)
+        added = [event["add"] for event in table.get("event", []) if "add" in event]
+        for part in (*table["body"], *added, *table.get("collider", [])):
+            if "file" in part:
+                part["file"] = str((folder / Path(part["file"]).expanduser()).resolve())
+        return table
 
     def body_names(self) -> list[str]:
         """A name for each body: its own, or one made of its shape or file that no other has."""
@@ -39,6 +58,38 @@ class SceneFile(Table):
     def collider_names(self) -> list[str]:
         """A name for each collider: its own, or one made of its kind that no other has."""
         return _names([part.name for part in self.collider], [part.kind for part in self.collider])
+
+    def tell_of_what_comes_too_late(self, shown: str) -> None:
+        """Warn of what would only happen after the end."""
+        late = [(f"event[{k}].at = {event.at:g}", event.at) for k, event in enumerate(self.event)]
+        late += [(f"field[{k}].during = {list(f.during)}", f.during[0]) for k, f in enumerate(self.field) if f.during]
+        for what, time in late:
+            if time > self.seconds:
+                remedy = f"give an earlier time, or write seconds = {math.ceil(time) + 1} at the top"
+                tell(f"{shown}: {what}: after the end of the scene at {self.seconds:g} s; {remedy}")
+
+    @property
+    def _added(self) -> list[BodyPart]:
+        """Bodies that come by events."""
+        return [event.add for event in self.event if event.add is not None]
+
+    def words(self) -> set[str]:
+        """What decides which kernels its world launches, as `kernels.ready` has it."""
+        bodies = [*self.body, *self._added]
+        said = {word for part in bodies for word in (part.model, part.integrator) if word}
+        said |= {key for event in self.event for key in TO_BODY | TO_WORLD if getattr(event, key) is not None}
+        said |= {part.kind for part in [*self.field, *(event.field for event in self.event if event.field)]}
+        materials = [part.material for part in bodies] + [event.material for event in self.event if event.material]
+        breaks = any(material.strength is not None for material in materials)
+        parts = breaks or "cut" in said or any(part.cut for part in bodies)
+        there = {
+            "strength": breaks,
+            "cut": parts,
+            "bodies": len(bodies) > 1 or parts,
+            "ground": any(part.kind == "ground" for part in self.collider),
+            "collider": any(part.kind != "ground" for part in self.collider),
+        }
+        return said | {word for word, is_there in there.items() if is_there}
 
     def check_names(self, shown: str) -> None:
         """Refuse names that two things have, or that nothing has; `shown` is what the file is called."""
@@ -57,17 +108,23 @@ class SceneFile(Table):
         holds += [event.hold for event in self.event if event.hold]
         coming = [event.field.name for event in self.event if event.field and event.field.name]
         held = [hold.name for hold in holds if hold.name is not None]
-        known = {"hold": held, "field or collider": [*colliders, *fields, *coming]}
+        known = {
+            "body": [part.name or "" for part in self._added],
+            "hold": held,
+            "field or collider": [*colliders, *fields, *coming],
+        }
         for index, event in enumerate(self.event):
             self._check_event(f"{shown}: event[{index}]", event, bodies, known)
 
     @staticmethod
     def _check_event(what: str, event: EventPart, bodies: list[str], known: dict[str, list[str]]) -> None:
-        """Refuse names that nothing in the scene has; `known` are those of other things than bodies, by kind."""
+        """Refuse names that nothing in the scene has; `known` are those of bodies that come
+        later and of all other things, by kind."""
         if event.body is None and given(event, TO_BODY) and len(bodies) > 1:
             raise SceneError(f"{what}.body: missing; there are {', '.join(bodies)}")
-        if event.body is not None and event.body not in bodies and whole_of(event.body, bodies) is None:
-            raise SceneError(f'{what}.body = "{event.body}": no such body{did_you_mean(event.body, bodies)}')
+        there = [*bodies, *known["body"]]
+        if event.body is not None and event.body not in there and whole_of(event.body, there) is None:
+            raise SceneError(f'{what}.body = "{event.body}": no such body{did_you_mean(event.body, there)}')
         for key, verb in (TO_BODY | TO_WORLD).items():
             name, names = getattr(event, key), known.get(verb.refers_to, [])
             if verb.refers_to and name is not None and name not in names:
@@ -90,54 +147,9 @@ def validated(content: Any, shown: str) -> SceneFile:
         return SceneFile.model_validate(content)
     except ValidationError as error:
         lines: dict[str, str] = {}
-        for one in error.errors():
-            # Where a key may be one thing or another, the validator names each; users know only the key.
-            place = tuple(part for part in one["loc"] if isinstance(part, int) or str(part).isidentifier())
-            lines.setdefault(str(place), f"{shown}: {_explained({**one, 'loc': place})}")
+        for place, said in (explained(one, SceneFile) for one in error.errors()):
+            lines.setdefault(str(place), f"{shown}: {said}")  # where a key may be several things, each has an error
         raise SceneError("\n".join(lines.values())) from error
-
-
-def _explained(error: Any) -> str:
-    """One pydantic error as a sentence: key, value, what is allowed, and the near miss."""
-    said = [part for part in error["loc"] if part not in KINDS]
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in said).lstrip(".")
-    if error["type"] == "union_tag_not_found":
-        return f"{key}.kind: missing"
-    if error["type"] == "union_tag_invalid":
-        tag, known = error["ctx"]["tag"], error["ctx"]["expected_tags"].replace("'", "").split(", ")
-        return f"{key}.kind = {tag!r}: not known{did_you_mean(tag, known)}"
-    if error["type"] == "extra_forbidden":
-        return f"{key}: not known{did_you_mean(str(error['loc'][-1]), _keys_beside(error['loc']))}"
-    if key == "body" and error["type"] in ("missing", "too_short", "list_type"):
-        return "body: a scene needs at least one body, written as [[body]] with two pairs of brackets"
-    if error["type"] == "missing":
-        return f"{key}: missing"
-    message = error["msg"].removeprefix("Value error, ")
-    if isinstance(error["input"], dict | list) and error["type"] in ("value_error", "too_short"):
-        return f"{key}: {message}"
-    hint = ""
-    if error["type"] == "literal_error" and isinstance(error["input"], str):
-        known = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        hint = did_you_mean(error["input"], known)
-    return f"{key} = {error['input']!r}: {message[0].lower() + message[1:]}{hint}"
-
-
-def _keys_beside(location: tuple[Any, ...]) -> list[str]:
-    """The keys allowed where an unknown key was found."""
-    part: Any = SceneFile
-    for step in location[:-1]:
-        if step in KINDS:
-            part = KINDS[step]
-        elif isinstance(step, str) and step in part.model_fields:
-            part = _part_in(part.model_fields[step].annotation)
-    return list(part.model_fields)
-
-
-def _part_in(annotation: Any) -> Any:
-    """The table type inside list[...] or ... | None."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(filter(None, map(_part_in, getattr(annotation, "__args__", ()))), None)
 
 
 def _names(given: list[str | None], bases: list[str]) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from phyxel.colors import rgb
 from phyxel.contact.colliders import Box, Capsule, Collider, Funnel, Ground, Sphere, Spike
 from phyxel.contact.mold import Mold
 from phyxel.errors import SceneError, did_you_mean
@@ -17,12 +18,41 @@ from phyxel.points.load import OPACITY, load
 from phyxel.points.shapes import SHAPES
 from phyxel.points.sheets import SURFACES
 from phyxel.solid.solid import CLOSING, Solid
+from phyxel.units import in_unit
 from phyxel.world.world import MOST_TICKS
 
 Triple = tuple[float, float, float]
+
+
+def counted_in(unit: str) -> BeforeValidator:
+    """A number that may also be a text with a unit of its own: "2 GPa"."""
+    return BeforeValidator(lambda given: in_unit(given, unit))
+
+
+Share = Annotated[float, counted_in("")]
+Length = Annotated[float, counted_in("m")]
+Seconds = Annotated[float, counted_in("s")]
+PerSecond = Annotated[float, counted_in("1/s")]
+Pressure = Annotated[float, counted_in("Pa")]
+Viscosity = Annotated[float, counted_in("Pa s")]
+Density = Annotated[float, counted_in("kg/m³")]
+Degrees = Annotated[float, counted_in("degrees")]
+DegreesPerSecond = Annotated[float, counted_in("degrees/s")]
+RadiansPerSecond = Annotated[float, counted_in("rad/s")]
+MetresPerSecond = Annotated[float, counted_in("m/s")]
+Gain = Annotated[float, counted_in("m/s²")]
+"""of speed: an acceleration"""
+Newtons = Annotated[float, counted_in("N")]
+Position = tuple[Length, Length, Length]
+Turn = tuple[Degrees, Degrees, Degrees]
+Velocity = tuple[MetresPerSecond, MetresPerSecond, MetresPerSecond]
+Spin = tuple[RadiansPerSecond, RadiansPerSecond, RadiansPerSecond]
+Acceleration = tuple[Gain, Gain, Gain]
+Force = tuple[Newtons, Newtons, Newtons]
+Color = Annotated[Triple, BeforeValidator(rgb)]
 ModelName = Annotated[str, AfterValidator(checked_name)]
 """A model that users can ask for."""
-Rate = Annotated[int, Field(ge=1, le=MOST_TICKS)]
+Rate = Annotated[int, Field(ge=1, le=MOST_TICKS), counted_in("1/s")]
 SPARSE_MESH = 2_000
 """A mesh with fewer vertices gets points on its faces, or its splats would be a few large discs."""
 
@@ -40,10 +70,10 @@ class SourcePart(Table):
     shape: str | None = None
     file: str | None = None
     points: int | None = Field(default=None, ge=4)
-    units: str = "m"
-    up: str = "y"
-    opacity: float = Field(default=OPACITY, ge=0, le=1)
-    closing: float = Field(default=CLOSING, ge=0, le=0.9)
+    units: str | None = None
+    up: str | None = None
+    opacity: Share = Field(default=OPACITY, ge=0, le=1)
+    closing: Share = Field(default=CLOSING, ge=0, le=0.9)
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -70,7 +100,7 @@ class SourcePart(Table):
 class GroundPart(Table):
     kind: Literal["ground"]
     name: str | None = None
-    height: float = 0.0
+    height: Length = 0.0
     friction: float = 0.5
     restitution: float = 0.0
 
@@ -81,17 +111,17 @@ class GroundPart(Table):
 class KeyframePart(Table):
     """Where a collider is at a time."""
 
-    at: float
-    to: Triple
-    rotate: Triple | None = None
+    at: Seconds
+    to: Position
+    rotate: Turn | None = None
 
 
 class PlacedPart(Table):
     """What every collider but the ground has."""
 
     name: str | None = None
-    at: Triple = (0.0, 0.0, 0.0)
-    rotate: Triple = (0.0, 0.0, 0.0)
+    at: Position = (0.0, 0.0, 0.0)
+    rotate: Turn = (0.0, 0.0, 0.0)
     friction: float = 0.5
     restitution: float = 0.0
     path: list[KeyframePart] | None = None
@@ -113,45 +143,45 @@ class PlacedPart(Table):
 class SpherePart(PlacedPart):
     makes = Sphere
     kind: Literal["sphere"]
-    radius: float
+    radius: Length
 
 
 class BoxPart(PlacedPart):
     makes = Box
     kind: Literal["box"]
-    lower: Triple
-    upper: Triple
+    lower: Position
+    upper: Position
 
 
 class CapsulePart(PlacedPart):
     makes = Capsule
     kind: Literal["capsule"]
-    start: Triple
-    end: Triple
-    radius: float
+    start: Position
+    end: Position
+    radius: Length
 
 
 class SpikePart(PlacedPart):
     makes = Spike
     kind: Literal["spike"]
-    height: float
-    radius: float
+    height: Length
+    radius: Length
 
 
 class FunnelPart(PlacedPart):
     makes = Funnel
     kind: Literal["funnel"]
-    upper_radius: float
-    lower_radius: float
-    height: float
-    thickness: float
+    upper_radius: Length
+    lower_radius: Length
+    height: Length
+    thickness: Length
 
 
 class MoldPart(PlacedPart, SourcePart):
     kind: Literal["mold"]
-    size: float | None = Field(default=None, gt=0)
+    size: Length | None = Field(default=None, gt=0)
     inside_out: bool = False
-    open_above: float | None = None
+    open_above: Length | None = None
 
     def collider(self, folder: Path) -> Mold:
         solid = Solid(self.cloud(folder), closing=self.closing)

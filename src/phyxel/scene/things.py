@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from phyxel.body import Body
@@ -14,6 +15,7 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, SceneError, did_you_mean
 from phyxel.fields import ForceField
 from phyxel.material import Material
+from phyxel.scene.body_tables import BodyPart
 from phyxel.scene.event_tables import AnyFieldPart, EventPart
 from phyxel.world import World
 
@@ -21,8 +23,10 @@ from phyxel.world import World
 class Things:
     """A world, and what is in it by name."""
 
-    def __init__(self, world: World, names: list[str]) -> None:
+    def __init__(self, world: World, names: list[str], folder: Path) -> None:
         self.world = world
+        self.folder = folder
+        """where files are looked for"""
         self.names = names
         """of the bodies of the scene"""
         self.handles: dict[tuple[str, str], Handle] = {}
@@ -31,6 +35,14 @@ class Things:
         self.fields: dict[str, ForceField] = {}
         self.skeletons: dict[str, Skeleton] = {}
         """by the name of their body"""
+        self.coming: dict[str, Body] = {}
+        """bodies that events will add, made already, by their name"""
+
+    def enter(self, part: BodyPart, body: Body) -> None:
+        """Put a body into the world, as its table says."""
+        self.world.add(body)
+        body.force = part.force
+        self.skeletons[body.name] = part.skeleton()
 
     def named(self, event: EventPart) -> tuple[str, Body | None]:
         """The name of the body that an event happens to, and that body, if it is there already."""
@@ -105,7 +117,9 @@ class Stand:
 
     def whole(self, name: str) -> Body:
         """The body that a piece of this name would come of."""
-        bodies = {body.name: body for body in self.things.world.bodies}
+        bodies = {body.name: body for body in self.things.world.bodies} | self.things.coming
+        if name in self.things.coming:
+            return bodies[name]
         whole = whole_of(name, bodies)
         if whole is None:
             raise SceneError(f'body = "{name}": no such body{did_you_mean(name, bodies)}')

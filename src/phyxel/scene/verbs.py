@@ -11,8 +11,8 @@ import numpy as np
 from phyxel.body import Body
 from phyxel.errors import SceneError
 from phyxel.movers.surroundings import refuse_overlap
-from phyxel.region import as_vector, select
-from phyxel.scene.body_tables import CutPart, HoldPart, MaterialPart
+from phyxel.region import as_vector
+from phyxel.scene.body_tables import BodyPart, CutPart, HoldPart, MaterialPart
 from phyxel.scene.event_tables import AnyFieldPart, EventPart, MeltPart, SolidifyPart
 from phyxel.scene.tables import Triple
 from phyxel.scene.things import Stand, Subject, Things
@@ -62,11 +62,11 @@ class MeltVerb(BodyVerb):
     def check(self, stand: Stand, to: Subject) -> None:
         to.body.check_melts()
         if to.known:
-            select(self.value.box, to.body.birth, f"melt of {to.name}")
+            to.body.held(self.value.where)
         stand.melted.add(to.name)
 
     def act(self, things: Things, body: Body) -> None:
-        body.melt(self.value.box, self.value.viscosity)
+        body.melt(self.value.where, self.value.viscosity)
 
 
 class SolidifyVerb(BodyVerb):
@@ -77,7 +77,8 @@ class SolidifyVerb(BodyVerb):
             raise SceneError(f"solidify: nothing of {to.name} has melted at {self.event.at:g} s")
 
     def act(self, things: Things, body: Body) -> None:
-        body.solidify(self.value.box, None if self.value.material is None else self.value.material.over(body.material))
+        material = None if self.value.material is None else self.value.material.over(body.material)
+        body.solidify(self.value.where, material)
 
 
 class ForceVerb(BodyVerb):
@@ -202,6 +203,26 @@ class RemoveVerb(WorldVerb):
         things.world.remove(named.pop(self.value))
 
 
+class AddVerb(WorldVerb):
+    value: BodyPart
+
+    def check(self, stand: Stand) -> None:
+        things, name = stand.things, self.value.name
+        if name is None or self.value.hold:
+            raise SceneError("add: a body that comes later needs a name, and is held by events of their own (hold)")
+        if name in stand.materials:
+            raise SceneError(f'add.name = "{name}": a body has this name already')
+        body = things.coming[name] = self.value.body(things.folder)
+        body.comes_by_event = True
+        stand.materials[name] = body.material
+        if self.value.cut or body.is_brittle:
+            stand.brittle.add(name)
+
+    def act(self, things: Things) -> None:
+        assert self.value.name is not None
+        things.enter(self.value, things.coming.pop(self.value.name))
+
+
 class RateVerb(WorldVerb):
     value: int
 
@@ -214,7 +235,7 @@ TO_BODY: dict[str, type[BodyVerb]] = {
     "cut": CutVerb, "lift": LiftVerb, "hold": HoldVerb, "release": ReleaseVerb,
 }  # fmt: skip
 TO_WORLD: dict[str, type[WorldVerb]] = {
-    "gravity": GravityVerb, "field": FieldVerb, "remove": RemoveVerb, "rate": RateVerb
+    "gravity": GravityVerb, "field": FieldVerb, "remove": RemoveVerb, "add": AddVerb, "rate": RateVerb
 }  # fmt: skip
 """By the keys of `EventPart`, in the order in which those of one event happen: a body is lifted, then held anew."""
 

@@ -115,7 +115,7 @@ def closest_point(surface: TriangleSurface, x: wp.vec3):
     guess = wp.mesh_eval_position(surface.soup, hit.face, hit.u, hit.v)
     reach = surface.reach[hit.face]
     y, n = slid(surface, x, guess, surface.normal[hit.face], reach)
-    # The surface is where its points are: what lies much nearer than all of them is a stray sheet of the function.
+    # The surface is where its points are: a zero much nearer than all of them is a stray sheet of the function.
     far = wp.length(x - guess)
     if wp.length(x - y) < far - wp.where(far > 2.0 * reach, STRAYED, 1.0) * reach:
         y = guess

@@ -158,7 +158,7 @@ def place_corners(solid: SolidShape, octants: Octants) -> Placed:
 
 
 def _with_clear(placed: Placed, more: Placed, gap: float, own_gap: float) -> Placed:
-    """With those of `more` that keep a gap to what is placed, and one among themselves, in sides of their octants."""
+    """With those of `more` that keep a gap to placed nodes, and one among themselves, in sides of their octants."""
     if len(placed) and len(more):
         more = more[nearest(more.positions, placed.positions, 1)[0][:, 0] >= gap * more.sides]
     if len(more):
@@ -173,7 +173,7 @@ def _thinned(positions: Floats, gap: Floats) -> Mask:
     close = np.linalg.norm(positions[first] - positions[second], axis=1) < gap[second]
     first, second = first[close], second[close]
     stays = np.ones(len(positions), bool)
-    # In each round those stay that have no open one before them, and what is near to them goes.
+    # In each round those stay that have no open one before them, and their near neighbours go.
     while len(first):
         waiting = np.zeros(len(positions), bool)
         waiting[second] = True

@@ -15,6 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from phyxel.errors import SolidError
 from phyxel.points.normals import Neighbourhoods
 from phyxel.region import Floats
 from phyxel.rotation import tangents
@@ -30,6 +31,7 @@ SPACING_GROWTH = 1.1
 """How much wider the spacing may get from one point to the next."""
 WIDEST_SPACING = 0.03
 """Widest spacing of closing points, over the size of the surface."""
+IF_A_SHEET = 'If it is a sheet, such as cloth, skin or a thin shell: a body of model = "particles" needs no inside'
 MOST_ROUNDS = 200
 FEWEST_IN_HOLE = 3
 
@@ -46,6 +48,25 @@ class Closing:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    @staticmethod
+    def none() -> Closing:
+        """Of what has no openings."""
+        return Closing(np.empty((0, 3)), np.empty((0, 3)), np.empty(0), 0)
+
+    def share(self, given: float) -> float:
+        """Share of the whole surface that is made up, where so much area is given."""
+        return float(self.areas.sum() / (self.areas.sum() + given))
+
+    def check(self, name: str, given: float, most: float) -> None:
+        """Refuse to make up more than a share of the surface."""
+        share = self.share(given)
+        if share > most:
+            raise SolidError(
+                f"{name}: the surface is open: {100 * share:.0f} % of it would have to be made up to close "
+                f"{self.holes} opening{'s' * (self.holes != 1)}, and {100 * most:.0f} % are allowed. Close it in a "
+                f"modelling tool, or allow more: closing = {np.ceil(100 * share + 1) / 100:.2f}. {IF_A_SHEET}"
+            )
 
 
 class _Front(NamedTuple):

@@ -43,7 +43,7 @@ class Patch:
 
 @wp.struct
 class Points:
-    """What is fitted, in units of the surface's size."""
+    """The points of a fit, in units of the surface's size."""
 
     grid: wp.uint64
     position: wp.array(dtype=wp.vec3)

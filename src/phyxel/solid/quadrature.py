@@ -44,7 +44,7 @@ def quadrature(solid: SolidShape, octants: Octants, order: int = 2, halved: bool
 
 
 def skin_quadrature(octants: Octants) -> Quadrature:
-    """What lies within about an octant of the surface, without another look at the solid: good to a few per cent."""
+    """The layer within about an octant of the surface, without another look at the solid: good to a few per cent."""
     whole = _gauss(octants, 2, False, octants.tree.distance > -1.5 * octants.tree.sides.max(axis=1))
     parts = octants.parts[octants.cut[octants.parts.owner]]
     share = parts.share

@@ -24,7 +24,7 @@ from phyxel.points.normals import (
     orient_normals,
 )
 from phyxel.rotation import tangents
-from phyxel.solid.openings import close_openings
+from phyxel.solid.openings import IF_A_SHEET, close_openings
 from phyxel.solid.winding import Soup
 
 THICK = 0.03
@@ -61,7 +61,6 @@ VOTES = 9
 """Of them, how many decide on a point."""
 ENCLOSED = 0.8
 """Least mean winding number just inside a closed surface."""
-IF_A_SHEET = 'If it is a sheet, such as cloth, skin or a thin shell: a body of model = "particles" needs no inside'
 
 
 def without_noise(x: Floats, spread: Floats) -> Floats:
@@ -151,6 +150,11 @@ class Findings:
     """openings closed"""
     closed_share: float = 0.0
     """share of the surface's area that was made up to close them"""
+    open_edges: int = 0
+    """of a mesh: edges that are not passed as often one way as the other; the rims of its openings"""
+    doubts: tuple[str, ...] = ()
+    """sentences on what may have been understood otherwise than it was meant: where the volume could be off by more
+    than 2 %, which part of the mesh that is, and what to do"""
 
 
 @dataclass(frozen=True)
@@ -339,19 +343,13 @@ def _closed(cloud: PointCloud, scan: Scan, near: Neighbourhoods, closing: float,
     """The scan with its openings closed, or a word on why it cannot be a solid."""
     soup = Soup.of_points(scan.positions, scan.normals, scan.areas, device)
     made = close_openings(scan.positions, scan.normals, scan.areas, near, soup)
-    share = float(made.areas.sum() / (made.areas.sum() + scan.areas.sum()))
-    if share > closing:
-        raise SolidError(
-            f"{cloud.name}: the surface is open: {100 * share:.0f} % of it would have to be made up to close "
-            f"{made.holes} opening{'s' * (made.holes != 1)}, and {100 * closing:.0f} % are allowed. Close it in a "
-            f"modelling tool, or allow more: closing = {np.ceil(100 * share + 1) / 100:.2f}. {IF_A_SHEET}"
-        )
+    made.check(cloud.name, float(scan.areas.sum()), closing)
     whole = replace(
         scan,
         positions=np.concatenate([scan.positions, made.positions]),
         normals=np.concatenate([scan.normals, made.normals]),
         areas=np.concatenate([scan.areas, made.areas]),
-        findings=replace(scan.findings, holes=made.holes, closed_share=share),
+        findings=replace(scan.findings, holes=made.holes, closed_share=made.share(float(scan.areas.sum()))),
     )
     _refuse_if_nothing_is_enclosed(cloud, whole, device)
     return whole

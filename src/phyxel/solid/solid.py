@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
@@ -12,19 +12,25 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.errors import PhyxelError, SolidError
+from phyxel import kernels
+from phyxel.errors import PhyxelError, SolidError, knows_its_arguments
 from phyxel.mls.covers import grown_covers
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
-from phyxel.points.cloud import BuiltInShape, Mesh, PointCloud
+from phyxel.notebook import Fact, Showable
+from phyxel.points.cloud import BuiltInShape, CloudLike, Mesh, PointCloud, as_cloud
 from phyxel.points.completion import with_unit_normals
 from phyxel.points.load import points_on
 from phyxel.points.sampling import unit
 from phyxel.solid.closest import FittedSurface
-from phyxel.solid.mesh import MeshSurface, open_edges, welded
+from phyxel.solid.doubts import Doubts
+from phyxel.solid.mesh import MeshSurface
 from phyxel.solid.mpu import DEEPEST
 from phyxel.solid.nodes import Nodes, sample_nodes
 from phyxel.solid.octree import Floats, Region
-from phyxel.solid.scan import IF_A_SHEET, Findings, Scan, read_scan
+from phyxel.solid.openings import IF_A_SHEET
+from phyxel.solid.scan import Findings, Scan, read_scan
+from phyxel.solid.shell import read_shell, welded
+from phyxel.units import extents_text, volume_text
 
 Numbers = NDArray[np.floating]
 
@@ -36,6 +42,11 @@ CLOSING = 0.3
 """Share of the surface that may be made up to close openings."""
 FACE_POINTS = 20_000
 """Points an open mesh is sampled with, if it has fewer vertices."""
+BY_POINTS = (
+    "its faces do not tell inside from outside, so that points on them were taken instead: look whether the volume is "
+    "what you mean, or turn and close the faces in a modelling tool"
+)
+"""What is doubtful of a mesh that is no shell."""
 PLACES_PROBED = 4000
 """Places at which two ways to tell the side of a scan are compared."""
 MOST_DOUBTFUL = 0.02
@@ -67,24 +78,35 @@ class Boundary(Protocol):
         """(N, 3) -> nearest points of the surface (N, 3), directions (N, 3), distances (N,)."""
 
 
-class Solid:
-    """Inside and outside, distance, volume and nodes of what a cloud encloses, in the cloud's coordinates [m].
+@knows_its_arguments
+class Solid(Showable):
+    """Inside and outside, distance, volume and nodes of what a `cloud` (or what `px.load` takes) encloses, in the
+    cloud's coordinates [m].
 
-    A built-in shape is taken as it is, a closed mesh by its triangles. From points alone, or from a mesh that is open,
-    an implicit surface is made: `tolerance` is how far it may miss a point, over the solid's size, before it is
-    refined, `depth` the most levels of refinement, `closing` the share of its area that may be made up to close
-    openings.
+    A built-in shape is taken as it is, a mesh by its triangles: what they wind round, also where they overlap or leave
+    openings. From points alone, or from a mesh that does not tell its inside, an implicit surface is made: `tolerance`
+    is how far it may miss a point, over the solid's size, before it is refined, `depth` the most levels of refinement.
+    `closing` is the share of the surface that may be made up to close openings.
+
+    `findings` has what was understood, and in `findings.doubts` what is doubtful. `device` is "cpu" or "cuda".
+
+    >>> ball = px.Solid(px.load("sphere", points=2000))
+    >>> print(f"{ball.volume:.3f} m³")  # 4/3 π 0.25³ = 0.0654
+    0.065 m³
+    >>> ball.distance([[0, 0, 0], [0, 0.75, 0]]).round(3)
+    array([-0.25,  0.5 ])
     """
 
     def __init__(
         self,
-        cloud: PointCloud,
+        cloud: CloudLike,
         *,
         tolerance: float = TOLERANCE,
         depth: int = DEPTH,
         closing: float = CLOSING,
         device: str | wp.Device | None = None,
     ) -> None:
+        cloud = as_cloud(cloud, "Solid")
         self.name = cloud.name
         self._check("tolerance", tolerance, 1e-6, 0.1)
         self._check("depth", depth, 2, DEEPEST)
@@ -106,25 +128,28 @@ class Solid:
         self.findings = Findings(points=len(cloud))
         """what was understood of the points"""
         self.made_from = "points"
-        """"shape", "mesh" (closed, by its triangles) or "points" (of a cloud, or of a mesh that is open)"""
+        """"shape", "mesh" (by its triangles) or "points" (of a cloud, or of a mesh that does not tell its inside)"""
         self._middle: Numbers = np.zeros(3)
         self._size = 1.0
+        self._enclosed: float | None = None
         picked = dev.pick(device)
         mesh = cloud.mesh or (None if cloud.faces is None else Mesh(cloud.positions, cloud.faces))
         if cloud.shape is not None:
             self.made_from = "shape"
             self.lower, self.upper = np.array(cloud.shape.lower, float), np.array(cloud.shape.upper, float)
             self._surface: Boundary = ShapeSurface(cloud.shape)
-        elif mesh is not None and _is_closed(joined := welded(mesh)):
+        elif mesh is not None and self._take_mesh(joined := welded(mesh), closing, picked):
             self.made_from = "mesh"
-            self._take_mesh(joined, picked)
         else:
+            kernels.ready({"from points"}, picked)
             points = cloud if mesh is None else points_on(joined, FACE_POINTS, cloud.name)
             scan = self._take_points(points, tolerance, int(depth), closing, picked)
             if mesh is None:
                 order = np.argsort(scan.kept)
                 self.kept = kept = scan.kept[order].astype(np.int64)
                 self.skin = replace(cloud.part(kept), normals=scan.normals[order].astype(np.float32))
+            else:
+                self.findings = replace(self.findings, doubts=(BY_POINTS,))
         if self.skin.normals is None:
             self.skin = replace(self.skin, normals=self.gradient(self.skin.positions).astype(np.float32))
 
@@ -132,11 +157,30 @@ class Solid:
         if not isinstance(value, int | float | np.number) or not least <= value <= most:
             raise PhyxelError(f"{self.name}: {key} = {value}: give a number from {least:g} to {most:g}")
 
-    def _take_mesh(self, mesh: Mesh, device: wp.Device) -> None:
+    def _take_mesh(self, mesh: Mesh, closing: float, device: wp.Device) -> bool:
+        """Whether its triangles tell inside from outside."""
+        if len(mesh.faces) == 0:
+            return False
+        kernels.ready({"from mesh"}, device)
         vertices = mesh.vertices.astype(np.float64)
-        self.lower, self.upper = vertices.min(axis=0), vertices.max(axis=0)
-        self._middle, self._size = 0.5 * (self.lower + self.upper), float((self.upper - self.lower).max())
-        self._surface = MeshSurface(self._scaled(vertices), mesh.faces, device)
+        lower, upper = vertices.min(axis=0), vertices.max(axis=0)
+        self._middle, self._size = 0.5 * (lower + upper), float((upper - lower).max())
+        shell = read_shell(self._scaled(vertices), mesh.faces, device)
+        if shell is None:
+            return False
+        shell.films.check(self.name, shell.area, closing)
+        self.lower, self.upper = (self._middle + self._size * corner for corner in (shell.lower, shell.upper))
+        self._enclosed = shell.volume
+        surface = self._surface = MeshSurface(shell, device)
+        doubts = Doubts(shell, lambda x: surface.distance(x) < 0, self._middle, self._size)
+        self.findings = replace(
+            self.findings,
+            holes=shell.films.holes,
+            closed_share=shell.films.share(shell.area),
+            open_edges=len(shell.rims),
+            doubts=tuple(doubts.sentences()),
+        )
+        return True
 
     def _take_points(self, cloud: PointCloud, tolerance: float, depth: int, closing: float, device: wp.Device) -> Scan:
         scan = read_scan(cloud, closing, device)
@@ -196,8 +240,21 @@ class Solid:
 
     @cached_property
     def volume(self) -> float:
-        """[m³], by quadrature on a grid that is refined along the surface."""
+        """[m³]: of a closed mesh that does not overlap itself, what its triangles enclose; else by quadrature on a grid
+        that is refined along the surface."""
+        if self._enclosed is not None:
+            return self._enclosed * self._size**3
         return volume_of(self.distance, self.lower, self.upper)
+
+    def facts(self) -> Iterator[Fact]:
+        yield "made from", self.made_from
+        yield "size", extents_text(self.upper - self.lower)
+        yield "points", f"{self.findings.points:,}"
+        yield "volume", volume_text(self.volume)
+        if self.findings.holes:
+            share = 100 * self.findings.closed_share
+            yield "holes", f"{self.findings.holes} closed, {share:.2g} % of the surface made up"
+        yield from (("doubtful", sentence) for sentence in self.findings.doubts)
 
     def sample(
         self, count: int, refine: Sequence[Region] = (), on_surface: bool = False, basis: Basis = "linear"
@@ -257,7 +314,7 @@ def stays_inside(
     """Which of the segments between (N, 3) and (N, 3) stay in the solid with this signed distance, shape (N,): nodes of
     two legs may be near each other through the air, and must not feel each other (G04 §4.2.2, physics 9).
 
-    Both ends look as far as the surface is away from them; what lies between is walked in steps of that distance,
+    Both ends look as far as the surface is away from them; the way between is walked in steps of that distance,
     which cannot jump over a gap.
     """
     one, other = _ordered(np.asarray(one, np.float64).reshape(-1, 3), np.asarray(other, np.float64).reshape(-1, 3))
@@ -299,9 +356,15 @@ def volume_of(distance: Callable[[Floats], Floats], lower: Floats, upper: Floats
     cut = np.abs(depth) < CUT_WITHIN * float(np.linalg.norm(cell))
     offsets = cell * ((np.indices((CELL_PARTS,) * 3).reshape(3, -1).T + 0.5) / CELL_PARTS - 0.5)
     parts = (centres[cut][:, None] + offsets).reshape(-1, 3)
-    share = np.clip(0.5 - distance(parts) * CELL_PARTS / np.cbrt(cell.prod()), 0.0, 1.0)
+    d = distance(parts).reshape(-1, *(CELL_PARTS,) * 3)
+    share = np.clip(0.5 - d / _thickness(d, cell / CELL_PARTS), 0.0, 1.0)
     return float(cell.prod() * (((depth < 0) & ~cut).sum() + share.sum() / CELL_PARTS**3))
 
 
-def _is_closed(mesh: Mesh) -> bool:
-    return len(mesh.faces) >= 4 and open_edges(mesh.faces) == 0
+def _thickness(d: Floats, part: Floats) -> Floats:
+    """How thick parts of cells are across the surface [m], by the distances in all parts of some cells, shape
+    (m, k, k, k): that of a part (3,) along each axis, by the share that the surface's normal has of it. In flat bodies
+    cells are flat, too."""
+    square = np.stack([slope**2 for slope in np.gradient(d, *part, axis=(1, 2, 3))], axis=-1)
+    whole = square.sum(axis=-1)
+    return np.where(whole > 0, (square @ part) / np.where(whole > 0, whole, 1.0), part.max())

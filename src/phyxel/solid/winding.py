@@ -40,6 +40,15 @@ def by_neighbourhood(points: Floats) -> NDArray[np.intp]:
     return np.argsort((cells[:, 0] << 10) | (cells[:, 1] << 5) | cells[:, 2], kind="stable")
 
 
+def point_triangles(positions: Floats, normals: Floats, areas: Floats) -> Floats:
+    """An equilateral triangle of its area in the tangent plane of each point, (N, 3, 3)."""
+    a, b = tangents(normals)
+    # The corner of an equilateral triangle of area A lies 2 √(A / (3√3)) from its middle.
+    arm = 2 * np.sqrt(np.asarray(areas, np.float64) / (3 * np.sqrt(3)))[:, None]
+    angles = 2 * np.pi / 3 * np.arange(3)
+    return np.stack([positions + arm * (np.cos(angle) * a + np.sin(angle) * b) for angle in angles], axis=1)
+
+
 class Soup:
     """The triangles of a surface. Lengths are in units of its size about its middle, so that no scale costs digits."""
 
@@ -51,12 +60,8 @@ class Soup:
     @staticmethod
     def of_points(positions: Floats, normals: Floats, areas: Floats, device: wp.Device) -> Soup:
         """One triangle for each point: face i is point i's."""
-        a, b = tangents(normals)
-        # The corner of an equilateral triangle of area A lies 2 √(A / (3√3)) from its middle.
-        arm = 2 * np.sqrt(np.asarray(areas, np.float64) / (3 * np.sqrt(3)))[:, None]
-        angles = 2 * np.pi / 3 * np.arange(3)
-        corners = [positions + arm * (np.cos(angle) * a + np.sin(angle) * b) for angle in angles]
-        return Soup(np.stack(corners, axis=1).reshape(-1, 3), np.arange(3 * len(positions)), device)
+        corners = point_triangles(positions, normals, areas).reshape(-1, 3)
+        return Soup(corners, np.arange(len(corners)), device)
 
     def winding_number(self, points: Floats) -> NDArray[np.float32]:
         """(N, 3) -> (N,)"""

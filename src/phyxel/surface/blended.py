@@ -32,6 +32,7 @@ from phyxel.mls.neighbours import nearest
 from phyxel.state import unprefixed
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import OVERLAP, Discs, DiscShape
+from phyxel.surface.ids import Ids
 from phyxel.surface.implicit_skin import LOST, WET, ImplicitSkin
 from phyxel.surface.resample import (
     CONTACT,
@@ -107,6 +108,8 @@ class Known:
     """longest half axes at the beginning, shape (m,)"""
     first_spacing: Floats
     """how far apart surfels were then, shape (m,)"""
+    first_ids: NDArray[np.int64]
+    """numbers by which they are known, shape (m,)"""
     spacing: Floats
     """how far apart those shown should be, shape (k,)"""
     source: NDArray[np.int32]
@@ -120,8 +123,9 @@ class Known:
 class Blended:
     """The surface of a body that flows. It is changed in the reference shape just after that was absorbed: u = 0."""
 
-    def __init__(self, zombies: Carried, shown: Carried, known: Known, seed: int = 0) -> None:
-        self.zombies, self.shown, self.known = zombies, shown, known
+    def __init__(self, zombies: Carried, shown: Carried, known: Known, ids: Ids, seed: int = 0) -> None:
+        """`ids` are those of what is shown."""
+        self.zombies, self.shown, self.known, self.ids = zombies, shown, known, ids
         self._device = zombies.position.device
         self._crowd, self._seed = Crowd(self._device), seed
         self._hold()
@@ -134,7 +138,7 @@ class Blended:
 
     @staticmethod
     def begun(
-        zombies: Carried, outside: Floats, skin: ImplicitSkin, spacing: Floats | None = None, seed: int = 0
+        zombies: Carried, ids: Ids, outside: Floats, skin: ImplicitSkin, spacing: Floats | None = None, seed: int = 0
     ) -> Blended:
         """The surface of a body that begins to flow; `outside` is P of its phyxels, (n,), `skin` theirs. `spacing` is
         how far apart surfels should be, (m,), if it has flowed before: new discs are larger than at birth."""
@@ -153,23 +157,25 @@ class Blended:
             first_forward=facing(normals, slope) > FORWARD,
             first_axis=axis,
             first_spacing=spacing,
+            first_ids=ids.numbers,
             spacing=spacing,
             source=np.arange(m, dtype=np.int32),
             layer=np.zeros(m, np.int32),
             renewals=np.zeros(1, np.int64),
         )
-        return Blended(zombies, zombies.copy(), known, seed)
+        return Blended(zombies, zombies.copy(), known, ids, seed)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps beside the zombies."""
-        return {f"shown.{name}": array for name, array in self.shown.state().items()} | asdict(self.known)
+        shown = {f"shown.{name}": array for name, array in self.shown.state().items()}
+        return shown | asdict(self.known) | self.ids.state()
 
     @staticmethod
     def restored(zombies: Carried, state: dict[str, NDArray[Any]], seed: int = 0) -> Blended:
         """From what `state` gave."""
         shown = unprefixed("shown.", state)
         known = Known(**{field.name: state[field.name] for field in fields(Known)})
-        return Blended(zombies, Carried.restored(shown, zombies.position.device), known, seed)
+        return Blended(zombies, Carried.restored(shown, zombies.position.device), known, Ids.restored(state), seed)
 
     def finish(self, skin: ImplicitSkin, walls: Walls, unit: float) -> None:
         """Put what is shown, just carried, where it belongs: on the skin, on walls, and out of colliders. `unit` [m] is
@@ -208,22 +214,23 @@ class Blended:
         layers[some] = CONTACT
         self.layer.assign(layers)
 
-    def visible(self) -> tuple[Discs, NDArray[np.int32]]:
-        """What is shown but for surfels that have just been buried, and what each lies on."""
+    def visible(self) -> tuple[Discs, NDArray[np.int32], Ids]:
+        """What is shown but for surfels that have just been buried, what each lies on, and their numbers."""
         layers = self.layer.numpy()
-        buried = layers == BURIED
-        return (self.shown.part(~buried), layers[~buried]) if buried.any() else (self.shown, layers)
+        seen = layers != BURIED
+        shown = self.shown if seen.all() else self.shown.part(seen)
+        return shown, layers[seen], self.ids.some(seen)
 
-    def unburied(self) -> tuple[Carried, Floats]:
-        """What is seen now, to be carried on alone, and how far apart it should be; what it came with, if all is
-        hidden."""
+    def unburied(self) -> tuple[Carried, Floats, Ids]:
+        """What is seen now, to be carried on alone, how far apart it should be, and its numbers; what it came with, if
+        all is hidden."""
         seen, shown = self.layer.numpy() != BURIED, self.shown
         if seen.sum() < 2:
-            return self.zombies, self.known.first_spacing
+            return self.zombies, self.known.first_spacing, Ids(self.known.first_ids, self.ids.given)
         shape, carriers = DiscShape(*(values[seen] for values in shown.shape)), shown.carriers
         kept = Carried(shape, Carriers(carriers.nodes[seen], carriers.shares[seen]), self._device)
         kept.take_places(shown.part(seen))
-        return kept, self.known.spacing[seen]
+        return kept, self.known.spacing[seen], self.ids.some(seen)
 
     def renew(
         self,
@@ -254,6 +261,7 @@ class Blended:
         carriers = self.zombies.carriers.refreshed(zombies.points, nodes, self._device, apart)
         self.zombies = Carried(zombies.shape, carriers, self._device)
         self.shown = Carried(sheet.shape, self._carriers_of(sheet, nodes, apart), self._device)
+        self.ids = self.ids.after(sheet.row)
         renewals = self.known.renewals + 1
         self.known = replace(
             self.known, spacing=sheet.spacing, source=sheet.source, layer=sheet.layer, renewals=renewals

@@ -23,6 +23,7 @@ from phyxel.cracks.crack import Crack
 from phyxel.rotation import tangents
 from phyxel.surface.clipping import Ellipses, Field, Floats, reaching_across, shrunk, split, within
 from phyxel.surface.discs import OVERLAP, DiscShape, Rest
+from phyxel.surface.ids import ids_of_parts
 
 WAYS = np.array([way for way in itertools.product((-1, 0, 1), repeat=3) if way > (0, 0, 0)], float)
 WAYS /= np.linalg.norm(WAYS, axis=1, keepdims=True)
@@ -37,6 +38,9 @@ HIGH = np.sqrt(0.75)
 """Distance of rows of a hexagonal lattice over that of its points."""
 SEAM = 1e-9
 """How far beside a triangle a column may come down, over its size: rounding must not leave a gap."""
+STOREY = 4.0
+"""Height along a column within which discs are taken for the same one, over the spacing: a crack that grows bends a
+little where it was."""
 ON = 1e-3
 """How far from ψ1 = 0 a place on it may be, over the spacing."""
 OFFSET = 1e-3
@@ -53,7 +57,8 @@ WAVES = 2 * np.pi * np.random.default_rng(4).normal(size=(len(_LONG), 3, 3)) / _
 
 
 def face_of(crack: Crack, inside: Field, spacing: float) -> tuple[Ellipses, Floats]:
-    """Discs about `spacing` apart that cover a crack where `inside` is positive, and unit ∇ψ1 at each, (m, 3)."""
+    """Discs about `spacing` apart that cover a crack where `inside` is positive, each with the number of its column as
+    its owner, and unit ∇ψ1 at each, (m, 3)."""
     triangles = np.asarray(crack.sheet(), np.float64).reshape(-1, 3, 3)
     if len(triangles):
         middle = triangles.mean(axis=1)
@@ -64,14 +69,16 @@ def face_of(crack: Crack, inside: Field, spacing: float) -> tuple[Ellipses, Floa
         none = np.zeros((0, 3))
         return Ellipses(none, none, none, np.zeros(0, np.int64)), none
     whole = Ellipses.joined(*found)
+    columns = whole.owner
     whole = whole._replace(owner=np.arange(len(whole.points)))
     normals = crack.normals(whole.points)
     open_part = within(within(whole, lambda x: -crack.values(x)[1]), inside)
-    return open_part, normals[open_part.owner]
+    return open_part._replace(owner=columns[open_part.owner]), normals[open_part.owner]
 
 
 def discs_along(crack: Crack, triangles: Floats, way: Floats, spacing: float) -> Ellipses:
-    """Discs where columns along a unit vector meet triangles (k, 3, 3) that face it, brought onto ψ1 = 0."""
+    """Discs where columns along one of WAYS meet triangles (k, 3, 3) that face it, brought onto ψ1 = 0, each with the
+    number of its column as its owner."""
     e, f = (axis[0] for axis in tangents(way[None]))
     across = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     facing = np.abs(across @ way) > STEEPEST * np.linalg.norm(across, axis=1)
@@ -85,7 +92,10 @@ def discs_along(crack: Crack, triangles: Floats, way: Floats, spacing: float) ->
     # e and f seen along the column on the plane of n, turned so that a × b looks along n.
     axis_a, axis_b = (OVERLAP * spacing * (axis - np.outer((n @ axis) / (n @ way), way)) for axis in (e, f))
     axis_b *= np.sign(n @ way)[:, None]
-    return Ellipses(X, axis_a, axis_b, np.zeros(len(X), np.int64))
+    along = np.stack([e / 2, HIGH * f, STOREY * way]) * spacing
+    places = np.rint(X @ (along / (along**2).sum(axis=1)[:, None]).T).astype(np.int64) % 2**16
+    number = int(np.flatnonzero((way == WAYS).all(axis=1))[0])
+    return Ellipses(X, axis_a, axis_b, ((number << 16 | places[:, 0]) << 16 | places[:, 1]) << 16 | places[:, 2])
 
 
 def met(triangles: Floats, frame: Floats, spacing: float) -> Floats:
@@ -135,7 +145,9 @@ class Parted:
     was_cut: NDArray[np.bool_]
     """which of those it came with, shape (m,)"""
     source: NDArray[np.int64]
-    """the surfel it came with that each was, −1 for the face of a crack, shape (m + k,)"""
+    """the surfel it came with that each was, negative for the face of a crack, shape (m + k,)"""
+    ids: NDArray[np.int64]
+    """numbers by which they are known, shape (m + k,): of those it came with, which of the whole's they are"""
 
 
 @dataclass(frozen=True)
@@ -210,7 +222,9 @@ class Dealt(NamedTuple):
     was_cut: NDArray[np.bool_]
     """of each of these"""
     new: Ellipses
-    """parts of them, and faces, which have no owner: −1"""
+    """parts of them, and faces, whose owners are negative: one for each side of each column"""
+    ids: NDArray[np.int64]
+    """numbers by which new ones are known"""
 
 
 def _digest(cracks: Iterable[Crack]) -> bytes:
@@ -220,16 +234,20 @@ def _digest(cracks: Iterable[Crack]) -> bytes:
 
 def parted(whole: Whole, cracks: Iterable[Crack], inner: Inner, piece: Piece | None = None) -> Parted:
     """The surfels of a body, or of a piece of it, as cracks part them."""
-    own, was_cut, new = whole.dealt(list(cracks), inner.rough, piece)
+    own, was_cut, new, ids = whole.dealt(list(cracks), inner.rough, piece)
     if piece is not None:
         rows = np.searchsorted(own.owner, piece.points)
-        own, was_cut, new = own.some(rows), was_cut[rows], new.some(piece.near(new))
-        new = new.some(piece.has(new.points))
+        own, was_cut = own.some(rows), was_cut[rows]
+        near = np.flatnonzero(piece.near(new))
+        near = near[piece.has(new.points[near])]
+        new, ids = new.some(near), ids[near]
     found, m = own.joined(new), len(own.points)
-    colors = np.where(found.owner[:, None] < 0, inner.color, np.asarray(whole.birth.colors, np.float64)[found.owner])
+    outside = np.asarray(whole.birth.colors, np.float64)[np.maximum(found.owner, 0)]
+    colors = np.where(found.owner[:, None] < 0, inner.color, outside)
     radii = found.longest / SLACK
     radii[:m] = np.where(was_cut, radii[:m], whole.rest.radii[own.owner])
-    return Parted(DiscShape(found.points, found.axis_a, found.axis_b, colors), radii, was_cut, found.owner)
+    ids = np.concatenate([own.owner, ids])
+    return Parted(DiscShape(found.points, found.axis_a, found.axis_b, colors), radii, was_cut, found.owner, ids)
 
 
 def dealt_out(whole: Whole, cracks: Sequence[Crack], rough: float, piece: Piece | None) -> Dealt:
@@ -242,7 +260,8 @@ def dealt_out(whole: Whole, cracks: Sequence[Crack], rough: float, piece: Piece 
         discs = discs.some(near)
     own, was_cut, parts = cut(discs, cracks)
     faces = (faces_of(crack, cracks, whole, rough, piece) for crack in cracks)
-    return Dealt(own, was_cut, parts.joined(*faces))
+    new = parts.joined(*faces)
+    return Dealt(own, was_cut, new, ids_of_parts(new.owner))
 
 
 def cut(discs: Ellipses, cracks: Sequence[Crack]) -> tuple[Ellipses, NDArray[np.bool_], Ellipses]:
@@ -288,17 +307,21 @@ def kept_apart(discs: Ellipses, cracks: Sequence[Crack]) -> Ellipses:
 
 
 def faces_of(crack: Crack, cracks: Sequence[Crack], whole: Whole, rough: float, piece: Piece | None) -> Ellipses:
-    """Discs of both faces of a crack, cut by the others; none has an owner. First that of the material where ψ1 > 0,
+    """Discs of both faces of a crack, cut by the others, with negative owners. First that of the material where ψ1 > 0,
     which looks to where ψ1 < 0."""
     (discs, normals), spacing = whole.face_of(crack), whole.spacing
+    columns = discs.owner
     discs = discs._replace(owner=np.arange(len(normals)))
     if piece is not None:
         discs = discs.some(piece.near(discs))
     _, was_cut, parts = cut(discs, [other for other in cracks if other is not crack])
     discs = discs.some(~was_cut).joined(shrunk(parts, whole.inside))
-    n = normals[discs.owner]
-    discs = tilted(discs._replace(owner=np.full(len(n), -1)), n, rough, spacing)
-    above, below = (discs._replace(points=discs.points + side * OFFSET * spacing * n) for side in (1, -1))
+    n, column = normals[discs.owner], columns[discs.owner]
+    discs = tilted(discs, n, rough, spacing)
+    above, below = (
+        discs._replace(points=discs.points + side * OFFSET * spacing * n, owner=-2 * column - (side > 0) - 1)
+        for side in (1, -1)
+    )
     return above._replace(axis_a=above.axis_b, axis_b=above.axis_a).joined(below)
 
 

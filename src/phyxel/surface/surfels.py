@@ -17,6 +17,7 @@ from phyxel.state import unprefixed
 from phyxel.surface.blended import Blended
 from phyxel.surface.carried import Carried
 from phyxel.surface.discs import Discs, DiscShape, Floats, Rest
+from phyxel.surface.ids import Ids
 from phyxel.surface.implicit_skin import ImplicitSkin
 from phyxel.surface.motion import Motion
 from phyxel.surface.parted import Parted
@@ -37,10 +38,11 @@ class Surfels:
         sees: Sees | None = None,
         values: ShapeValues | None = None,
         once: Once = anew,
+        ids: NDArray[np.int64] | None = None,
     ) -> None:
         """`nodes` (n, 3) [spacings] carry them: those around each that are seen from it, or those that shape functions
         with these `values` at the positions of `rest`, in its coordinates, say. What `once` keeps is for the same
-        surfels and nodes, whatever their colours."""
+        surfels and nodes, whatever their colours. `ids` are their numbers if they are not 0, 1, ..."""
         self._carried: Any = (
             Carried(
                 DiscShape.at_birth(rest), once("carriers", lambda: Carriers.found(rest.positions, nodes, sees)), device
@@ -53,6 +55,8 @@ class Surfels:
         self.blend: Blended | None = None
         """of a body that flows"""
         self._layers: NDArray[np.int32] | None = None
+        self._ids = Ids.counted(np.arange(len(rest.positions)) if ids is None else ids)
+        """of those that `tracked` has"""
         self._pieces = Pieces.of(rest, device, once)
         self._spacing: NDArray[np.float32] | None = None
         """how far apart they should be if it has flowed and is solid again, in node spacings, shape (m,)"""
@@ -67,7 +71,7 @@ class Surfels:
             self._carried = Carried(found.shape, carriers, self._device)
         else:
             self._carried = Woven(found.shape, nodes, values, self._device)
-        self.shown = self._carried
+        self.shown, self._ids = self._carried, Ids(found.ids, self._ids.given)
         partner = self._whole.partner
         points, cut = found.shape.points[: len(partner)], found.was_cut
         alone = cut | cut[partner] | ~cracks.sees(points, points[partner])
@@ -97,6 +101,17 @@ class Surfels:
         """The points the body came with, one for one: what meshes and splats are made of. After it has flowed and is
         solid again, those that were shown then."""
         return self._carried if self.blend is None else self.blend.zombies
+
+    @property
+    def tracked(self) -> Discs:
+        """What can be followed from one moment to the next: all that is carried, neither in pieces nor two as one; of
+        what flows, what is shown."""
+        return self._carried if self.blend is None else self.shown
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """Numbers of those that are tracked, shape (k,). Each keeps its own for ever, and no other gets it."""
+        return self._ids.numbers
 
     @property
     def owners(self) -> NDArray[np.int64]:
@@ -167,7 +182,7 @@ class Surfels:
             self.shown = self._pieces.shown(self._carried, motion.walls.table, motion.walls.body, motion.unit)
         elif motion.skin is not None:
             self.blend.finish(motion.skin(), motion.walls, motion.unit)
-            self.shown, self._layers = self.blend.visible()
+            self.shown, self._layers, self._ids = self.blend.visible()
 
     def carry(self, motion: Motion) -> None:
         """Let all surfels go there, seen or not."""
@@ -185,13 +200,14 @@ class Surfels:
     def begin_to_blend(self, outside: Floats, skin: ImplicitSkin) -> None:
         """From now on the body flows; `outside` is P of its phyxels, (n,), `skin` that of all that flow with them."""
         if self.blend is None:
-            self.blend = Blended.begun(self._carried, outside, skin, self._spacing)
+            self.blend = Blended.begun(self._carried, self._ids, outside, skin, self._spacing)
+            self.shown = self._carried
 
     def end_to_blend(self, unit: float, origin: Floats) -> None:
         """What is shown now are the points of the body from now on, as if it had come with them. One that is hidden in
         another keeps those it has."""
         if self.blend is not None:
-            self._carried, self._spacing = self.blend.unburied()
+            self._carried, self._spacing, self._ids = self.blend.unburied()
             self.blend = self._layers = None
             self._carried.absorb(unit, origin)
             self._be_born(unit)
@@ -208,9 +224,9 @@ class Surfels:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The reference shape, and which nodes carry it; of a body that flows, all that is known of its surface."""
-        blend = {} if self.blend is None else self.blend.state()
+        ids, blend = (self._ids.state(), {}) if self.blend is None else ({}, self.blend.state())
         again = {} if self._spacing is None else {"spacing": self._spacing}
-        return self.carried.state() | again | {f"blend.{name}": array for name, array in blend.items()}
+        return self.carried.state() | ids | again | {f"blend.{name}": array for name, array in blend.items()}
 
     def restore(self, state: dict[str, NDArray[Any]], unit: float) -> None:
         """Take over what `state` gave; `unit` [m] is the node spacing."""
@@ -218,6 +234,7 @@ class Surfels:
         blend = unprefixed("blend.", state)
         if blend:
             self.blend = Blended.restored(self._carried, blend)
+        self._ids = Ids.restored(blend or state)
         self._spacing = state.get("spacing")
         if self._spacing is not None or len(self._carried) != len(self._pieces.partner):
             self._be_born(unit)

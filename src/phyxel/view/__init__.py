@@ -29,6 +29,8 @@ def view(
     device: str | None = None,
     nodes: int | None = None,
     model: Path | None = None,
+    units: str | None = None,
+    up: str | None = None,
     report: Callable[[str], None] = print,
 ) -> None:
     """Show a scene, a scan, a shape or the folder of a run in the browser, until Ctrl-C.
@@ -47,11 +49,11 @@ def view(
     def overhear(message: dict[str, Any]) -> None:
         if message["kind"] == "blown" and hub.scene is None:
             unbuilt.put(message["text"])
-        elif message["kind"] in ("busy", "blown"):
+        elif message["kind"] in ("busy", "blown") or message.get("level") == "warning" or message.get("done") == 0:
             report(message["text"])
 
     hub = Hub(overhear)
-    thing = opened(what, nodes, model) if isinstance(what, str) else what
+    thing = opened(what, nodes, model, units, up) if isinstance(what, str) else what
     if isinstance(thing, Scene) and thing.content.title:
         report(thing.content.title)
     show = _show(thing, hub, device)

@@ -14,6 +14,8 @@ from phyxel.scene.tables import ModelName
 
 LONGEST = 4096
 """Characters of the longest message a page may send."""
+LARGEST_FILE = 200_000_000
+"""Bytes of a file that a page may send."""
 LARGEST = 1e12
 """No place, force or number on a page is larger than this: squares and sums of such numbers stay finite."""
 
@@ -22,6 +24,12 @@ def _has_direction(way: tuple[float, float, float]) -> tuple[float, float, float
     if not 1e-9 < float(np.linalg.norm(way)) < math.inf:
         raise ValueError("a direction needs a length above 0")
     return way
+
+
+def _half_turn(spin: tuple[float, float, float]) -> tuple[float, float, float]:
+    if not float(np.linalg.norm(spin)) <= math.pi:
+        raise ValueError("a turn is at most half a turn, π; give several")
+    return spin
 
 
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False, strict=True)]
@@ -61,6 +69,13 @@ class Pull(Aimed):
     do: Literal["pull"]
 
 
+class TurnHeld(Command):
+    """Turn what is held further, by a rotation vector [rad] of at most half a turn."""
+
+    do: Literal["turn"]
+    spin: Annotated[Triple, AfterValidator(_half_turn)]
+
+
 class LetGo(Command):
     do: Literal["let_go"]
     pin: Yes = False
@@ -77,6 +92,14 @@ class PushAway(Aimed):
 
     do: Literal["push"]
     force: Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)] | None = None
+
+
+class Brush(Aimed):
+    """Melt or solidify what is within `radius` [m] of the surfel under the pointer, or make it of a preset."""
+
+    do: Literal["brush"]
+    radius: Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
+    what: Name
 
 
 class Cut(Aimed):
@@ -96,7 +119,47 @@ class Drop(Command):
 class Plain(Command):
     """What needs no words."""
 
-    do: Literal["unpin", "stop_push", "restart", "reset", "step", "save", "html"]
+    do: Literal["unpin", "stop_push", "restart", "reset", "step", "undo", "cancel"]
+
+
+class Sight(BaseModel):
+    """Where a page looks from and to [m], and how wide [degrees]."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    eye: Triple
+    target: Triple
+    fov: Annotated[float, Field(gt=1, lt=120, allow_inf_nan=False)]
+
+
+class Save(Command):
+    """Save the scene, or what was seen as a page of its own; `camera` is that of the page that asks."""
+
+    do: Literal["save", "html"]
+    camera: Sight | None = None
+
+
+class FileAhead(BaseModel):
+    """A file that a page will send; `size` in bytes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Name
+    size: Annotated[int, Field(ge=1, le=LARGEST_FILE, strict=True)]
+
+
+class Upload(Command):
+    """Files come, one after the other, as bytes: a scan, or a scene, with what they name."""
+
+    do: Literal["upload"]
+    files: Annotated[list[FileAhead], Field(min_length=1, max_length=16)]
+
+
+class Ease(Command):
+    """Begin again with less to do, as one of the remedies that were told."""
+
+    do: Literal["ease"]
+    remedy: Name
 
 
 class Switch(Command):
@@ -178,8 +241,8 @@ class Seen(Command):
 
 
 AnyCommand = (
-    Grab | Pull | LetGo | Pin | PushAway | Cut | Drop | Plain | Switch | Speed | Numbers | PresetChoice | Model | Heat
-    | Gravity | Show | Slice | Seek | Seen
+    Grab | Pull | TurnHeld | LetGo | Pin | PushAway | Brush | Cut | Drop | Plain | Save | Switch | Speed | Numbers
+    | PresetChoice | Model | Heat | Gravity | Show | Slice | Seek | Seen | Upload | Ease
 )  # fmt: skip
 _KINDS: TypeAdapter[Any] = TypeAdapter(Annotated[AnyCommand, Field(discriminator="do")])
 

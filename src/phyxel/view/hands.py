@@ -7,7 +7,7 @@ They touch the first surfel that the ray of a pointer meets.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,15 @@ import numpy as np
 from phyxel.body import Body
 from phyxel.contact.colliders import Ground
 from phyxel.errors import PhyxelError
-from phyxel.region import Vector
-from phyxel.rotation import Floats
+from phyxel.rotation import Floats, euler_angles, spin_between, spun_on
 from phyxel.scene.body_tables import CutPart, HoldPart
 from phyxel.scene.event_tables import EventPart, PushPart
 from phyxel.scene.performance import Performance
-from phyxel.surface.discs import Discs
 from phyxel.view import commands as do
+from phyxel.view.aim import Hit, Ray, aimed_at, through
 from phyxel.view.journal import Journal, Trail
 from phyxel.world import World
 
-NEAR_MISS = 0.01
-"""Angle by which a ray may miss all surfels [rad]: a dozen pixels of a usual window."""
 FASTEST_BY_SOUND, FASTEST_BY_SIZE = 0.5, 15.0
 """Speed at which a hand pulls at most, over that of sound in a bar of the body, √(E/ρ), and in sizes a second: nodes
 jerked faster are crushed before the rest of the body has heard of it."""
@@ -38,117 +35,10 @@ FARTHEST_OFF = 0.15
 """How much of that it makes up for at most, in sizes."""
 PUSH = 3.0
 """A push over the weight of the body, unless it is told."""
+FEWEST_TURNED = 3
+"""Held points that can be turned."""
 STROKES = 25
 """Rays along the stroke of a cut."""
-
-
-@dataclass(frozen=True)
-class Ray:
-    """From the eye in a direction of length 1."""
-
-    eye: Floats
-    way: Floats
-
-    @staticmethod
-    def of(eye: Vector, way: Vector) -> Ray:
-        direction = np.asarray(way, np.float64)
-        return Ray(np.asarray(eye, np.float64), direction / np.linalg.norm(direction))
-
-    def distances(self, positions: Floats) -> tuple[Floats, Floats]:
-        """How far along the ray (n, 3) positions are, and how far beside it [m], each (n,)."""
-        away = positions - self.eye
-        along = away @ self.way
-        return along, np.linalg.norm(away - along[:, None] * self.way, axis=1)
-
-    def on_plane(self, place: Floats, across: Floats) -> Floats | None:
-        """Where it meets the plane through `place` across a direction of length 1 [m]; nowhere if it hardly does."""
-        slope = float(self.way @ across)
-        reach = float((place - self.eye) @ across)
-        return None if slope < 0.05 or reach <= 0 else self.eye + reach / slope * self.way
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A surfel that a ray has met."""
-
-    body: Body
-    surfel: int
-    """its number among those that the body carries"""
-    place: Floats
-    """where it is now [m], shape (3,)"""
-    distance: float
-    """from the eye [m]"""
-
-    @property
-    def reference(self) -> Floats:
-        """Where it was at birth [m], shape (3,)."""
-        born = self.body.born
-        return np.asarray(born.centre + born.unit * self.body.surface.carried.shape.points[self.surfel], np.float64)
-
-    @property
-    def spot(self) -> dict[str, Any]:
-        """How a scene names the surfel: by its number in the cloud; on a body that has melted by its place now, on the
-        face of a crack by its place at birth."""
-        if self.body.has_melted:
-            return {"near": tuple(self.place.tolist())}
-        if self.surfel < len(self.body.cloud):
-            return {"surfel": self.surfel}
-        return {"near": tuple(self.reference.tolist())}
-
-
-def aimed_at(world: World, ray: Ray) -> Hit | None:
-    """The first surfel whose disc a ray meets; if there is none, the one it misses by the least angle, if by little."""
-    every = [(body, body.surface.carried) for body in world.bodies]
-    met = [Hit(body, *found) for body, discs in every if (found := _met(discs, ray)) is not None]
-    if met:
-        return min(met, key=lambda hit: hit.distance)
-    missed = [(angle, Hit(body, *hit)) for body, discs in every for angle, hit in _missed(discs, ray)]
-    return min(missed, key=lambda entry: entry[0])[1] if missed else None
-
-
-def through(body: Body, ray: Ray) -> list[Hit]:
-    """The first and the last surfel of a body whose discs a ray meets: where it comes in and out."""
-    discs = body.surface.carried
-    ends = [_met(discs, ray, last) for last in (False, True)]
-    return [Hit(body, *end) for end in ends if end is not None]
-
-
-def _met(discs: Discs, ray: Ray, last: bool = False) -> tuple[int, Floats, float] | None:
-    """The first (or last) disc that a ray meets: its number, its place and how far along the ray it is met [m]."""
-    positions = discs.positions
-    along, beside = ray.distances(positions)
-    a, b = discs.axis_a.numpy(), discs.axis_b.numpy()
-    longest = np.sqrt(np.maximum((a * a).sum(axis=1), (b * b).sum(axis=1)))
-    near = np.flatnonzero((along > 0) & (beside <= longest))
-    if not len(near):
-        return None
-    a, b, away = a[near].astype(np.float64), b[near].astype(np.float64), positions[near] - ray.eye
-    normal = np.cross(a, b)
-    slope = normal @ ray.way
-    reach = (away * normal).sum(axis=1) / np.where(slope == 0, np.inf, slope)
-    off = reach[:, None] * ray.way - away
-    # off = α a + β b: its parts along the half axes, which need not be at right angles
-    area = np.maximum((normal * normal).sum(axis=1), np.finfo(float).tiny)
-    alpha = (np.cross(off, b) * normal).sum(axis=1) / area
-    beta = (np.cross(a, off) * normal).sum(axis=1) / area
-    inside = np.flatnonzero((alpha**2 + beta**2 <= 1) & (slope != 0) & (reach > 0))
-    if not len(inside):
-        return None
-    # Discs overlap: of those of the same place of the surface, the one whose middle is nearest is meant.
-    end = reach[inside].max() if last else reach[inside].min()
-    inside = inside[np.abs(reach[inside] - end) <= longest[near[inside]]]
-    best = inside[(alpha**2 + beta**2)[inside].argmin()]
-    return int(near[best]), positions[near[best]], float(reach[best])
-
-
-def _missed(discs: Discs, ray: Ray) -> list[tuple[float, tuple[int, Floats, float]]]:
-    """The disc that a ray misses by the least angle, with that angle [rad], if by little."""
-    along, beside = ray.distances(discs.positions)
-    angle = np.where(along > 0, np.arctan2(beside, along), np.inf)
-    best = int(angle.argmin()) if len(angle) else 0
-    if not len(angle) or angle[best] > NEAR_MISS:
-        return []
-    return [(float(angle[best]), (best, discs.positions[best], float(along[best])))]
 
 
 def size_of(body: Body) -> float:
@@ -176,16 +66,39 @@ class HeldSurfel:
     """by how much the hand goes further than the pointer, for the surfel to be at it [m]"""
     gone: Floats = field(default_factory=lambda: np.zeros(3))
     """how far the hand has gone [m]"""
+    turn: Floats = field(default_factory=lambda: np.eye(3))
+    """how it is to be turned, 3 × 3"""
+    turned: Floats = field(default_factory=lambda: np.eye(3))
+    """how it is turned"""
 
     def step(self, dt: float, fastest: float) -> bool:
-        """Go on towards the pointer for a time [s]; whether there was a way to go."""
-        way = self.goal + self.off - self.gone
-        length = float(np.linalg.norm(way))
-        if length <= 1e-5 * size_of(self.hit.body):
+        """Go on towards the pointer for a time [s], and turn; whether there was a way to go."""
+        size, share = size_of(self.hit.body), 1 - np.exp(-dt / LAG)
+        way, spin = self.goal + self.off - self.gone, spin_between(self.turned, self.turn)
+        length, angle = float(np.linalg.norm(way)), float(np.linalg.norm(spin))
+        if length <= 1e-5 * size and angle <= 1e-4:
             return False
-        share = 1 - np.exp(-dt / LAG)
-        self.gone = self.gone + way * min(share, fastest * dt / length)
+        self.gone = self.gone + way * min(share, fastest * dt / max(length, 1e-30))
+        self.turned = spun_on(self.turned, spin * min(share, fastest / size * dt / max(angle, 1e-30)))
         return True
+
+    def taken_anew(self, trail: Trail) -> HeldSurfel:
+        """The same in a hold that begins here."""
+        hit = replace(self.hit, place=self.hit.place + self.gone)
+        return HeldSurfel(hit, trail, self.across, self.goal - self.gone, self.off)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What hands have done to a world and can undo."""
+
+    pins: dict[tuple[str, str], Floats]
+    held: list[tuple[str, str]]
+    """names of body and hold"""
+    pushes: list[str]
+    """names of fields"""
+    count: int
+    """of all names that hands gave"""
 
 
 class Hands:
@@ -210,6 +123,20 @@ class Hands:
     def happen(self, **what: Any) -> None:
         """Let an event happen now, and remember it."""
         self._journal.record(self._performance.happen(EventPart(at=self.world.time, **what)))
+
+    @property
+    def marks(self) -> Marks:
+        held = [(grab.trail.body, grab.trail.name) for grab in self.in_hand.values()]
+        return Marks(dict(self._pins), held, [*self._pushes.values()], self._count)
+
+    def recall(self, marks: Marks) -> None:
+        """Know of pins that other hands left; what those still held or pushed is let go."""
+        self._pins, self._count = dict(marks.pins), marks.count
+        for body, name in marks.held:
+            if (body, name) in self._performance.handles:
+                self.happen(body=body, release=name)
+        for name in marks.pushes:
+            self.happen(remove=name)
 
     # What is seen of them
 
@@ -243,6 +170,24 @@ class Hands:
         if place is not None:
             grab.goal = self._above_ground(place, grab.hit) - grab.hit.place
 
+    def turn(self, page: int, command: do.TurnHeld) -> None:
+        """Turn what is held, about its middle. A hand that begins to turn takes hold anew: other holds never turn."""
+        if (grab := self.in_hand.get(page)) is None:
+            return
+        body, name = grab.trail.body, grab.trail.name
+        held = self._performance.handles.get((body, name))
+        if held is None or len(held.points) < FEWEST_TURNED:
+            raise PhyxelError(
+                f'{body}: turn: only one spot is held, as "{grab.hit.body.kind.name}" bodies are; take a body of model '
+                '"phyxel", or write a hold with a radius and a turn in the scene'
+            )
+        if not grab.trail.turns:
+            self.happen(body=body, release=name)
+            spot = grab.hit.spot
+            trail = self._journal.grab(self._performance, body, self._name("hand"), **spot, turns=True)
+            grab = self.in_hand[page] = grab.taken_anew(trail)
+        grab.turn = spun_on(grab.turn, np.asarray(command.spin, np.float64))
+
     def _above_ground(self, place: Floats, hit: Hit) -> Floats:
         for ground in self.world.colliders:
             if isinstance(ground, Ground):
@@ -256,7 +201,8 @@ class Hands:
         dt = 1 / self.world.rate
         for grab in self.in_hand.values():
             if grab.step(dt, top_speed(grab.hit.body)):
-                grab.trail.to(self.world.next_tick, grab.gone)
+                degrees = euler_angles(grab.turned, grab.trail.degrees)
+                grab.trail.to(self.world.next_tick, grab.gone, degrees)
 
     def correct(self) -> None:
         """Where the pointer rests, bring the surfel to it: nodes around are held, and the surfel hangs from them."""
@@ -353,6 +299,8 @@ class Hands:
         if body.has_melted:
             raise PhyxelError(f"{body.name}: cut: it has melted; only what has its first shape can be cut")
         ends = [hit for ray in rays for hit in through(body, ray)]
+        if not ends:  # aim forgives more than a cut can
+            raise PhyxelError(f"cut: the stroke only grazes {body.name}; draw it across")
         X = np.array([hit.reference for hit in ends])
         normal = self._across(command, body, X)
         inside = X - X.mean(axis=0)

@@ -25,7 +25,7 @@ MOST_UNSEEN = 2
 """frames on their way to a page that says which it has drawn"""
 MOST_MESSAGES = 256
 """waiting for one page: it does not read if there are more"""
-REPLACED = ("numbers", "scene")
+REPLACED = ("numbers", "scene", "progress")
 """messages that say all anew: the newest is enough"""
 
 

@@ -6,11 +6,11 @@ events, is a scene file: `phyxel run` makes the same steps from tick to tick of 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,15 @@ from phyxel.scene.body_tables import HoldPart, KeyPart
 from phyxel.scene.event_tables import EventPart
 from phyxel.scene.performance import Performance
 from phyxel.scene.tables import Triple
+from phyxel.scene.toml import comment, document
 from phyxel.world import World
 
 FINE = 1e-5
 """Share of a node spacing that hands are led to: digits beyond it would only be long."""
+TURN_DIGITS = 4
+"""Decimals of the degrees by which hands are turned."""
 FPS = 60
 """Frames a second, at most, where those of the scene do not fall on ticks."""
-WIDE = 110
-"""Columns beyond which a list has its entries on lines of their own."""
 
 
 @dataclass
@@ -40,20 +41,44 @@ class Trail:
     name: str
     event: EventPart
     _path: OpenPath
+    _turn: OpenPath | None
+    """[degrees]; none where it never turns"""
     _world: World
     _digits: int
+    _lock: RLock
+    """that of the journal"""
 
-    def to(self, time: float, place: Vector) -> None:
-        """Be displaced by `place` [m] from where it was taken at a time [s] to come, straight from where it is now."""
-        last, where = self._path.keys[-1]
+    @property
+    def turns(self) -> bool:
+        return self._turn is not None
+
+    @property
+    def degrees(self) -> Triple:
+        """How it is turned at last, about x, y, z."""
+        return (0.0, 0.0, 0.0) if self._turn is None else self._turn.keys[-1][1]
+
+    def to(self, time: float, place: Vector, turn: Vector | None = None) -> None:
+        """Be displaced by `place` [m] from where it was taken, and turned by `turn` [degrees], at a time [s] to come,
+        straight and evenly from what it is now."""
+        with self._lock:
+            self._go_on(self._path, time, np.round(place, self._digits))
+            if self._turn is not None and turn is not None:
+                self._go_on(self._turn, time, np.round(turn, TURN_DIGITS))
+
+    def _go_on(self, path: OpenPath, time: float, value: Vector) -> None:
+        last, where = path.keys[-1]
         if last < self._world.time:
-            self._path.to(self._world.time, where)
-        self._path.to(time, np.round(place, self._digits))
+            path.to(self._world.time, where)
+        path.to(time, value)
 
     @property
     def hold(self) -> EventPart:
         """The event, with all of the way."""
-        path = [KeyPart(at=at, to=to) for at, to in _turns(self._path.keys)]
+        keys: dict[float, dict[str, Triple]] = {}
+        for word, way in (("to", self._path), ("turn", self._turn)):
+            for at, value in [] if way is None else _turns(way.keys):
+                keys.setdefault(at, {})[word] = value
+        path = [KeyPart(at=at, to=key.get("to"), turn=key.get("turn")) for at, key in sorted(keys.items())]
         assert self.event.hold is not None
         return self.event.model_copy(update={"hold": self.event.hold.model_copy(update={"path": path})})
 
@@ -66,38 +91,51 @@ def _turns(keys: list[tuple[float, Triple]]) -> Iterable[tuple[float, Triple]]:
 
 
 class Journal:
-    """What has happened to a performance of a scene by hand."""
+    """What has happened to a performance of a scene by hand. Written by one thread, and read by any at any time."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, events: Iterable[EventPart] = ()) -> None:
+        """`events` have happened already."""
         self._scene = scene
-        self._entries: list[EventPart | Trail] = []
+        self._lock = RLock()
+        self._entries: list[EventPart | Trail] = [*events]
 
     def record(self, event: EventPart) -> None:
         """Write down what `Performance.happen` let happen."""
-        self._entries.append(event)
+        with self._lock:
+            self._entries.append(event)
 
     def grab(
-        self, performance: Performance, body: str, name: str, surfel: int | None = None, near: Triple | None = None
+        self,
+        performance: Performance,
+        body: str,
+        name: str,
+        surfel: int | None = None,
+        near: Triple | None = None,
+        turns: bool = False,
     ) -> Trail:
         """Take hold of a body now, at a surfel of it or near a place, to lead it about: a hold of this name."""
         told = EventPart(at=0.0, body=body, hold=HoldPart(name=name, surfel=surfel, near=near))
-        event, path = performance.grab(told)
+        turn = OpenPath(performance.world.time) if turns else None
+        event, path = performance.grab(told, turn)
         unit = next(one.unit for one in performance.world.bodies if one.name == body)
-        trail = Trail(body, name, event, path, performance.world, math.ceil(-math.log10(FINE * unit)))
-        self._entries.append(trail)
+        digits = math.ceil(-math.log10(FINE * unit))
+        trail = Trail(body, name, event, path, turn, performance.world, digits, self._lock)
+        with self._lock:
+            self._entries.append(trail)
         return trail
 
     @property
     def events(self) -> list[EventPart]:
         """All that has happened, in order."""
-        return [entry.hold if isinstance(entry, Trail) else entry for entry in self._entries]
+        with self._lock:
+            return [entry.hold if isinstance(entry, Trail) else entry for entry in self._entries]
 
     def scene(self, performance: Performance) -> Scene:
         """A scene in which the same happens."""
         return Scene.parse(self.toml(performance), self._scene.name, Path("/"))
 
-    def toml(self, performance: Performance) -> str:
-        """That scene as a file, until now at least."""
+    def toml(self, performance: Performance, camera: Mapping[str, Any] | None = None) -> str:
+        """That scene as a file, until now at least, maybe seen by another camera."""
         content, events = self._scene.content, self.events
         rates = [] if content.rate is None else [content.rate]
         rated = any(event.at == 0 and event.rate is not None for event in content.event)
@@ -106,13 +144,10 @@ class Journal:
         happening = [*content.event, *events]
         fps = _frames_on_ticks(content.fps, [*rates, *(event.rate for event in happening if event.rate is not None)])
         seconds = math.ceil(max(content.seconds, performance.world.time) * fps - 1e-6) / fps
-        changes = {"seconds": seconds, "fps": fps, "event": happening}
+        seen = content.camera.model_copy(update=dict(camera or {}))
+        changes = {"seconds": seconds, "fps": fps, "event": happening, "camera": seen}
         whole = content.model_copy(update=changes | ({"rate": rates[0]} if rates else {}))
-        table = whole.model_dump(exclude_defaults=True, exclude_none=True)
-        for part in (*table["body"], *table.get("collider", [])):
-            if "file" in part:
-                part["file"] = str((self._scene.folder / Path(part["file"]).expanduser()).resolve())
-        return f"{_heading(self._scene.name, len(events))}\n{document(table)}"
+        return f"{_heading(self._scene.name, len(events))}\n{document(whole.table(self._scene.folder))}"
 
 
 def _only_rate(events: list[EventPart]) -> int | None:
@@ -131,45 +166,6 @@ def _frames_on_ticks(fps: float, rates: list[int]) -> float:
 
 def _heading(name: str, count: int) -> str:
     done = f"{count} thing{'' if count == 1 else 's'} that happened to it by hand" if count else "as it was started"
-    shown = "".join(letter if letter.isprintable() else " " for letter in name)
-    return (
-        f"# {shown}, saved from the live view: the scene, and {done}.\n"
-        "# phyxel run FILE plays it again, to the bit; phyxel view FILE goes on from its beginning.\n"
+    return comment(f"{name}, saved from the live view: the scene, and {done}.") + comment(
+        "phyxel run FILE plays it again, to the bit; phyxel view FILE goes on from its beginning."
     )
-
-
-# TOML as a person would write it: short tables and lists on one line
-
-
-def document(table: Mapping[str, Any]) -> str:
-    """A TOML document of a table whose own tables and lists of tables stand under headings."""
-    lines, below = [], []
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            below += ["", f"[{key}]", *_lines(value)]
-        elif _is_tables(value):
-            below += [line for one in value for line in ("", f"[[{key}]]", *_lines(one))]
-        else:
-            lines.append(f"{key} = {_written(value)}")
-    return "\n".join([*lines, *below, ""])
-
-
-def _is_tables(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, Mapping) for one in value)
-
-
-def _lines(table: Mapping[str, Any]) -> list[str]:
-    """Its keys, lists of tables last: they are long."""
-    return [f"{key} = {_written(value)}" for key, value in sorted(table.items(), key=lambda item: _is_tables(item[1]))]
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(_lines(value))} }}" if value else "{}"
-    if isinstance(value, list | tuple):
-        entries = [_written(one) for one in value]
-        line = f"[{', '.join(entries)}]"
-        return line if len(line) <= WIDE else "\n".join(["[", *(f"    {entry}," for entry in entries), "]"])
-    if isinstance(value, float):
-        return repr(float(value))
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON allows it, TOML does not

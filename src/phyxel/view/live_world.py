@@ -1,40 +1,38 @@
-"""A world that runs while pages look at it and lay hands on it: its updates, and what it does at their commands."""
+"""A world that pages lay hands on: what it does at their commands, and how it goes back to before that."""
 
 from __future__ import annotations
 
 import base64
 import gc
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from phyxel import device as dev
+from phyxel import progress
 from phyxel.body import Body
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material.presets import MEMBRANES, PRESETS
-from phyxel.models.kind import public_kinds
 from phyxel.scene import Scene
 from phyxel.scene.body_tables import MaterialPart
 from phyxel.scene.event_tables import MeltPart, SolidifyPart
-from phyxel.scene.performance import Performance
 from phyxel.view import commands as do
+from phyxel.view.brush import brush
+from phyxel.view.guests import guest
 from phyxel.view.hands import Hands
-from phyxel.view.journal import Journal
-from phyxel.view.messages import Snapshot
-from phyxel.view.pace import PERIOD, Pace, rate_for
-from phyxel.view.panels import UNITS, about_bodies, part_of, with_content, with_material, with_model
+from phyxel.view.pace import PERIOD, rate_for
+from phyxel.view.panels import part_of, with_content, with_material, with_model
+from phyxel.view.past import ANEW, PastDeed, words
+from phyxel.view.play import Moment, Play
+from phyxel.view.running_world import PLAIN, RunningWorld
 from phyxel.view.snapshots import Snapshots
-from phyxel.world import World
+from phyxel.view.uploads import Open
 
-NUMBERS_EVERY, NUMBERS_SHARE = 0.1, 0.05
-"""Wall time between two messages with numbers [s], and what share of it they may take: volumes are costly to find."""
-PLAIN: dict[str, Any] = {"field": None, "mode": "surface", "plane": None, "surface": "auto"}
-"""What is shown of bodies at first, in the words of `Snapshots.show`."""
-SMOOTHING = 0.1
-"""Share of the newest in the milliseconds that are told."""
 BY_HAND: dict[str, Callable[[Hands, int, Any], None]] = {
     "pull": Hands.pull,
+    "turn": Hands.turn,
     "let_go": lambda hands, page, asked: hands.let_go(page, asked.pin),
     "pin": lambda hands, page, asked: hands.pin(asked),
     "unpin": lambda hands, page, asked: hands.unpin(),
@@ -45,177 +43,16 @@ BY_HAND: dict[str, Callable[[Hands, int, Any], None]] = {
 """Commands that only hands hear of."""
 
 
-class Audience(Protocol):
-    """What carries words and pictures to the pages; asked from any thread."""
-
-    sending: float
-    """[ms] that making and sending a frame takes"""
-
-    @property
-    def pages(self) -> Sequence[int]: ...
-
-    def publish(self, snapshot: Snapshot, heard: dict[int, int]) -> None: ...
-
-    def tell(self, message: dict[str, Any], page: int | None = None) -> None: ...
-
-
-@dataclass
-class Play:
-    """A scene being played, with all that belongs to this playing of it."""
-
-    scene: Scene
-    performance: Performance
-    journal: Journal
-    hands: Hands
-    sight: Snapshots
-    camera: dict[str, Any]
-    """the first"""
-    volume: float
-    """of all bodies at first [m³]"""
-
-    @staticmethod
-    def of(scene: Scene, device: str | None) -> Play:
-        performance = scene.performance(device)
-        journal, world = Journal(scene), performance.world
-        volume = sum(body.diagnostics()["volume"] for body in world.bodies)
-        sight = Snapshots(world, scene.content)
-        return Play(scene, performance, journal, Hands(performance, journal), sight, sight.camera(), volume)
-
-
-class LiveWorld:
+class LiveWorld(RunningWorld):
     """The live world of a scene, owned by one thread."""
-
-    def __init__(self, scene: Scene, hub: Audience, device: str | None = None, pace: Pace | None = None) -> None:
-        self.opened = self._scene = scene
-        """as it was opened, and with what panels changed since: what reset and restart go back to"""
-        self._hub, self._device = hub, device
-        self.play: Play | None = None
-        self.blown: str | None = None
-        """why the world has stopped"""
-        self._paused, self._speed = False, 1.0
-        self._watched = False
-        """whether there was ever a page: nobody should miss the beginning"""
-        self._shown = dict(PLAIN)
-        self.pace = pace or Pace()
-        self.heard: dict[int, int] = {}
-        """number of the last command heard, by page"""
-        self._frame = 0
-        self._changed = True
-        """whether there is something new to be seen"""
-        self._took: dict[str, float] = {"physics": 0.0, "surface": 0.0, "encoding": 0.0}
-        """[ms]"""
-        self._numbers_due = 0.0
-        """when pages are told numbers next"""
-
-    @property
-    def world(self) -> World | None:
-        """The world that is played now; none while the first is being built."""
-        return None if self.play is None else self.play.performance.world
-
-    # An update
-
-    @property
-    def runs(self) -> bool:
-        return self.play is not None and self._watched and not self._paused and self.blown is None
 
     def go_on(self) -> None:
         """One update."""
-        play = self.play
-        if play is None:
-            return
-        if self.runs:
-            self._guarded(self._advance, play)
-        else:
-            self.pace.rest()
-        if self._changed and self.blown is None:
-            self._guarded(self._show_all, play)
-        began = self.pace.clock()
-        if began > self._numbers_due and self.blown is None:
-            self._guarded(self._tell_numbers, play)
-            took = self.pace.clock() - began
-            self._numbers_due = began + max(NUMBERS_EVERY, took / NUMBERS_SHARE)
-
-    def _guarded(self, stage: Any, play: Play) -> None:
-        """Do a stage of an update. What goes wrong there is the end of this world, but not of its pages."""
-        try:
-            stage(play)
-        except Exception as error:
-            if not isinstance(error, PhyxelError):
-                traceback.print_exc()
-            self.blown = str(error) or type(error).__name__
-            self._hub.tell({"kind": "blown", "text": self.blown})
-
-    def _advance(self, play: Play) -> None:
-        world, pace = play.performance.world, self.pace
-        began, start = pace.clock(), world.time
-        for _ in range(pace.ticks(world.rate or 60, self._speed)):
-            self.tick(play)
-            if not pace.ticked():
-                break
-        pace.lived(world.time - start)
-        self._note("physics", began)
-
-    def tick(self, play: Play) -> None:
-        play.hands.follow()
-        play.performance.world.tick()
-        self._changed = True
-
-    def _show_all(self, play: Play) -> None:
-        """Let surfaces follow, and show them to the pages."""
-        self._changed = False
-        world, began = play.performance.world, self.pace.clock()
-        for body in world.bodies:
-            _ = body.surface
-        world.synchronize()
-        play.hands.correct()
-        self._note("surface", began)
-        began = self.pace.clock()
-        self._frame += 1
-        snapshot = play.sight.snapshot(self._frame, play.hands.pins, play.hands.grabs)
-        self._note("encoding", began)
-        self._hub.publish(snapshot, dict(self.heard))
-
-    def _note(self, stage: str, began: float) -> None:
-        spent = 1e3 * (self.pace.clock() - began)
-        self._took[stage] += SMOOTHING * (spent - self._took[stage])
-
-    # What pages hear
-
-    def notice(self, text: str, page: int | None = None, level: str = "error") -> None:
-        self._hub.tell({"kind": "notice", "level": level, "text": text}, page)
-
-    def _tell_scene(self, page: int | None = None) -> None:
-        play = self.play
-        if play is None:
-            return
-        scene, plane = play.scene, self._shown["plane"]
-        message = {
-            "kind": "scene",
-            "mode": "live",
-            "name": scene.name,
-            "title": scene.content.title,
-            "bodies": about_bodies(play.performance.world),
-            "gravity": play.performance.world.gravity.tolist(),
-            "paused": self._paused,
-            "speed": self._speed,
-            "shown": {**self._shown, "plane": plane and {"normal": plane[0], "place": plane[1]}},
-            "recording": False,
-            "camera": play.camera,
-            "models": [kind.name for kind in public_kinds()],
-            "fields": play.sight.fields(),
-            "units": {name: list(entry) for name, entry in UNITS.items()},
-        }
-        self._hub.tell(message, page)
-
-    def _tell_numbers(self, play: Play) -> None:
-        world = play.performance.world
-        parts = [body.diagnostics() for body in world.bodies]
-        sums = {name: sum(part[name] for part in parts) for name in ("kinetic", "elastic", "potential", "volume")}
-        sums["volume"] = sums["volume"] / play.volume if play.volume else 1.0
-        told = {"kind": "numbers", "time": world.time, "pace": self.pace.pace, "updates": self.pace.updates}
-        told |= {"milliseconds": {**self._took, "sending": self._hub.sending}}
-        told |= {"surfels": sum(len(body.surfels) for body in world.bodies), "pages": len(self._hub.pages)}
-        self._hub.tell(told | sums)
+        with self._cancellable():
+            self.update()
+        self._forget_left()
+        if self.busy.end():
+            self.pace.rest()  # what took long says nothing of how fast the world goes
 
     # What pages ask for
 
@@ -223,33 +60,94 @@ class LiveWorld:
         """Do what was asked, or tell the page why not."""
         name = asked if isinstance(asked, str) else asked.do
         self._watched = True
-        try:
+        undone = self.past.newest
+        with self._cancellable(), self._answering(page, name), self._remembered(page, asked):
             if name in BY_HAND:
                 BY_HAND[name](self._playing.hands, page, asked)
             else:
                 getattr(self, f"_do_{name}", self._refuse)(page, asked)
+        if isinstance(asked, do.Command):
+            self.heard[page] = max(asked.n, self.heard.get(page, 0))
+        if self.past.newest != undone:
+            self._tell_past()
+        self._changed = True
+
+    @contextmanager
+    def _remembered(self, page: int, asked: do.Command | str) -> Iterator[None]:
+        """Inside, a command is obeyed: if it does something that can be undone, that is remembered and told of."""
+        deed = words(asked)
+        lives = self.play is not None and self.blown is None
+        if deed is not None:
+            self.busy.begin(deed, ends=lives)
+        if isinstance(asked, do.Command) and deed is not None and lives:
+            with self.past.before(page, asked, self._stand):
+                yield
+        else:
+            yield
+
+    def _stand(self) -> tuple[Moment, tuple[Scene, Scene]]:
+        return self._playing.moment(), (self.opened, self._scene)
+
+    # Going back
+
+    @contextmanager
+    def _cancellable(self) -> Iterator[None]:
+        """Inside, what takes too long ends when a page says so, and things stand as before it."""
+        try:
+            with progress.ended_by(lambda: self.busy.is_cancelled):
+                yield
+        except progress.Ended:
+            self.busy.begin("going back")
+            level = self.past.pop()
+            if level is not None and level.command in ANEW:
+                self.play = self._left or self.play
+                self.opened, self._scene = level.scenes
+                self._tell_scene()
+            elif level is not None and self.play is not None:
+                self._guarded(lambda _: self._go_back(level), self.play)
+            self._tell_past()
+
+    def _do_undo(self, page: int, asked: do.Plain) -> None:
+        level = self.past.pop()
+        if level is None:
+            raise PhyxelError("there is nothing left to undo")
+        self.busy.begin(f"undoing {level.deed}")
+        self._go_back(level)
+        self.notice(f"undone: {level.deed}", level="info")
+
+    def _do_cancel(self, page: int, asked: do.Plain) -> None:
+        """What was to be done is given up: it only counts as heard."""
+
+    def _go_back(self, level: PastDeed) -> None:
+        """Let things stand as they did before a deed."""
+        play = Play.again(level.moment, self._device)
+        self._choose_rate(play)
+        self._look(play.sight)
+        self.opened, self._scene = level.scenes
+        self._take_up(play)
+
+    def _tell_past(self, page: int | None = None) -> None:
+        self._hub.tell({"kind": "past", "undo": self.past.newest}, page)
+
+    @contextmanager
+    def _answering(self, page: int, name: str) -> Iterator[None]:
+        """Inside, what goes wrong is told to a page."""
+        try:
+            yield
         except PhyxelError as error:
             self.notice(str(error), page)
         except Exception as error:
             traceback.print_exc()
             self.notice(f"{name}: {type(error).__name__}: {error}", page)
-        if isinstance(asked, do.Command):
-            self.heard[page] = max(asked.n, self.heard.get(page, 0))
-        self._changed = True
 
     def _refuse(self, page: int, asked: do.Command | str) -> None:
         raise PhyxelError(f"{getattr(asked, 'do', asked)}: a live world cannot do this")
 
-    @property
-    def _playing(self) -> Play:
-        """What is played, unless it has come to an end."""
-        if self.play is None or self.blown is not None:
-            raise PhyxelError("the world has stopped; restart or reset it")
-        return self.play
-
     def _do_joined(self, page: int, asked: str) -> None:
         try:
             self._tell_scene(page)
+            self._tell_past(page)
+            self._remark(page)
         finally:  # a broken world may be beyond description
             if self.blown is not None:
                 self._hub.tell({"kind": "blown", "text": self.blown}, page)
@@ -266,7 +164,12 @@ class LiveWorld:
 
     def _do_cut(self, page: int, asked: do.Cut) -> None:
         self._playing.hands.cut(asked)
-        self._tell_scene()
+        self._untold = True
+
+    def _do_brush(self, page: int, asked: do.Brush) -> None:
+        if brush(self._playing.hands, asked):
+            self._choose_rate(self._playing)
+            self._tell_scene()
 
     # Time
 
@@ -321,7 +224,8 @@ class LiveWorld:
 
     def _heat(self, name: str, **what: Any) -> None:
         play = self._playing
-        for body in self._pieces(play, name):
+        pieces = self._pieces(play, name)
+        for body in [piece for piece in pieces if piece.kind.can("melt")] or pieces:  # crumbs stay solid
             play.hands.happen(body=body.name, **what)
         self._choose_rate(play)
         self._tell_scene()
@@ -351,9 +255,37 @@ class LiveWorld:
         if self.build(other, page):
             self._scene = other
 
+    def _do_ease(self, page: int, asked: do.Ease) -> None:
+        remedy = next((one for one in self.remedies.offered if one.name == asked.remedy), None)
+        if remedy is None:
+            raise PhyxelError("this is not offered any longer: the machine keeps up by now")
+        if self.build(remedy.scene, page):
+            self._scene = remedy.scene
+            self.notice(f"begun again with {remedy.text}; the saved scene has it, too", level="info")
+
+    def _do_open(self, page: int, asked: Open) -> None:
+        """Play a scene, or set a scan down in the world that is there."""
+        if asked.path.suffix.lower() == ".toml":
+            scene = Scene.read(asked.path)
+            if self.build(scene, page):
+                self.opened = self._scene = scene
+        else:
+            self._add(asked.path)
+            self._hub.tell({"kind": "opened"}, page)
+
+    def _add(self, path: Path) -> None:
+        play = self._playing
+        self.busy.say(f"reading {path.name}")
+        taken = {*play.performance.names, *(body.name for body in play.performance.world.bodies)}
+        part, told = guest(path, play.performance.world, taken)
+        self.notice(told, level="info")
+        play.hands.happen(add=part)
+        self._choose_rate(play)
+        self._tell_scene()
+
     def build(self, scene: Scene, page: int | None = None) -> bool:
         """Play a scene from its start; whether that can be. If not, the present world goes on."""
-        self._hub.tell({"kind": "busy", "text": f"building {scene.name} ..."})
+        self.busy.say(f"building {scene.name}")
         try:
             play = Play.of(scene, self._device)
             self._choose_rate(play)
@@ -367,14 +299,25 @@ class LiveWorld:
             else:
                 self.notice(str(error) or type(error).__name__, page)
             return False
-        finally:
-            self._hub.tell({"kind": "ready"})
-        self.play, self.blown, self._changed = play, None, True
-        gc.collect()  # a world and its bodies know each other: without this, old ones would pile up
-        dev.trim_memory()
+        self._take_up(play)
+        self._remark()
+        return True
+
+    def _take_up(self, play: Play) -> None:
+        """Go on with another world."""
+        self._left, self.play, self.blown, self._changed = self.play, play, None, True
         self.pace.rest()
         self._tell_scene()
-        return True
+
+    def _forget_left(self) -> None:
+        if self._left is not None:
+            self._left = None
+            gc.collect()  # a world and its bodies know each other: without this, old ones would pile up
+            dev.trim_memory()
+
+    def _remark(self, page: int | None = None) -> None:
+        for text in [] if self.play is None else self.play.remarks:
+            self.notice(text, page, "warning")
 
     # What is seen
 
@@ -397,9 +340,13 @@ class LiveWorld:
         except PhyxelError:
             self._shown = dict(PLAIN)
 
-    def _do_save(self, page: int, asked: do.Plain) -> None:
-        play = self._playing
-        text = play.journal.toml(play.performance)
-        content = base64.b64encode(text.encode()).decode()
-        name = f"{play.scene.name}-live.toml"
-        self._hub.tell({"kind": "file", "name": name, "type": "application/toml", "base64": content}, page)
+    def save(self, page: int, asked: do.Save) -> None:
+        """Give a page the scene with what has happened until now. Of all that pages ask for, this alone may be done on
+        any thread: whatever the world is busy with, nobody waits for a file."""
+        with self._answering(page, asked.do):
+            play = self._playing
+            camera = None if asked.camera is None else asked.camera.model_dump()
+            text = play.journal.toml(play.performance, camera)
+            content = base64.b64encode(text.encode()).decode()
+            name = f"{play.scene.name}-live.toml"
+            self._hub.tell({"kind": "file", "name": name, "type": "application/toml", "base64": content}, page)

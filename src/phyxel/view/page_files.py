@@ -9,11 +9,13 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
 from phyxel.errors import PhyxelError
 from phyxel.view.hub import Shown, json_text
+from phyxel.view.patches import Packer
 
 PAGE = "phyxel/"
 """what names of the page's modules begin with"""
@@ -24,8 +26,8 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
 }
-LARGEST = 60_000_000
-"""[bytes] of a file that mail and browsers still take well"""
+LARGEST, PER_SECOND = 6_000_000, 750_000
+"""[bytes] of a file that can still be sent to somebody; of a long recording, in a second."""
 
 
 def page_files() -> dict[str, bytes]:
@@ -80,17 +82,18 @@ def saved_html(scene: dict[str, Any], shown: Sequence[Shown], files: dict[str, b
     """Name and content of the file, and what is to be said of it."""
     if not any(map(_is_picture, shown)):
         raise PhyxelError("nothing has been shown yet that could be saved; let it run for a moment")
+    largest = max(LARGEST, PER_SECOND * shown[-1][0])
     every = 1
     while True:
         kept = thinned(shown, every)
-        recording = packed(scene, kept)
-        excess = len(recording) * 4 / 3 / LARGEST
+        page = saved_page(files, packed(scene, kept)).encode()
+        excess = len(page) / largest
         if excess <= 1 or len(kept) <= 2:
             break
         every = max(every + 1, math.ceil(every * excess))
     name = re.sub(r"[^A-Za-z0-9-]+", "-", str(scene.get("name", ""))).strip("-") or "phyxel"
-    remark = f"one frame in {every} was kept, so that the file stays under 60 MB" if every > 1 else ""
-    return f"{name}.html", saved_page(files, recording).encode(), remark
+    remark = f"one frame in {every} was kept, so that the file stays under {largest / 1e6:.0f} MB" if every > 1 else ""
+    return f"{name}.html", page, remark
 
 
 def thinned(shown: Sequence[Shown], every: int) -> list[Shown]:
@@ -107,11 +110,12 @@ def _is_picture(one: Shown) -> bool:
 def packed(scene: dict[str, Any], shown: Sequence[Shown]) -> bytes:
     """The scene and what was shown as messages one after the other, each after its length, compressed."""
     known: set[str] = set()
+    packer = Packer()
     about = {**scene, "kind": "scene", "mode": "saved", "paused": False, "recording": False, "duration": shown[-1][0]}
     messages = [json_text(about).encode()]
     for at, one in shown:
         if isinstance(one, dict):
             messages.append(json_text({**one, "at": at}).encode())
         else:
-            messages.append(one.message(known, {"at": at}))
-    return gzip.compress(b"".join(len(one).to_bytes(4, "little") + one for one in messages), compresslevel=6, mtime=0)
+            messages.append(replace(one, parts=packer.packed(one.parts)).message(known, {"at": at}))
+    return gzip.compress(b"".join(len(one).to_bytes(4, "little") + one for one in messages), compresslevel=9, mtime=0)

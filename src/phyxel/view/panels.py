@@ -14,6 +14,7 @@ from phyxel.body import Body
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.material.material import Material
 from phyxel.material.membrane import SOLIDS_ONLY, Membrane
+from phyxel.material.number import units_of
 from phyxel.material.presets import MEMBRANES, PRESETS
 from phyxel.models.kind import KINDS
 from phyxel.scene import Scene
@@ -21,28 +22,30 @@ from phyxel.scene.body_tables import MaterialPart
 from phyxel.view.figures import shows
 from phyxel.world import World
 
-UNITS: dict[str, tuple[str, float, float, str]] = {
-    "young": ("Pa", 1e2, 3e11, "Young's modulus: how hard it is to stretch. Jelly 1e4, rubber 1e6, steel 2e11"),
-    "poisson": ("", 0.0, 0.49, "Poisson's ratio: how much it narrows when stretched. Cork 0, rubber 0.48"),
-    "density": ("kg/m³", 10.0, 2e4, "mass per volume. Foam 40, water 1000, steel 7850"),
-    "damping": ("s", 1e-6, 0.1, "inner friction: how soon it stops to wobble"),
-    "drag": ("1/s", 1e-2, 300.0, "resistance of the surroundings: slows falling, too"),
-    "yield_strain": ("", 1e-3, 1.0, "strain beyond which it stays bent"),
-    "yield_stress": ("Pa", 1e1, 1e10, "stress beyond which it stays bent"),
-    "creep": ("1/s", 0.1, 1e3, "how fast strain beyond the yield becomes permanent"),
-    "max_strain": ("", 0.01, 0.59, "largest permanent strain"),
-    "viscosity": ("Pa s", 0.1, 1e6, "of what has melted. Honey 10, bitumen 1e4"),
-    "strength": ("Pa", 1e2, 1e10, "tensile stress at which it cracks. Concrete 3e6"),
-    "strength_scatter": ("", 0.0, 1.0, "how much the strength varies from place to place"),
-    "thickness": ("m", 1e-5, 1e-2, "of the surface. Cotton 3.5e-4"),
-    "foundation": ("N/m³", 1e2, 1e8, "what pulls each point back to where it was"),
-    "plasticity": ("", 0.0, 1.0, "share of a dent that stays"),
-    "elastic_limit": ("m", 1e-4, 0.1, "depth up to which no dent stays"),
-    "weft": ("Pa", 1e2, 3e11, "Young's modulus across the warp"),
-    "shear": ("Pa", 1e1, 1e11, "how hard it is to shear. Loose cloth 1e5"),
-    "bending": ("N m", 1e-9, 1e-1, "how hard it is to fold. Cotton 8e-6"),
+LIMITS: dict[str, tuple[float, float, str]] = {
+    "young": (1e2, 3e11, "Young's modulus: how hard it is to stretch. Jelly 1e4, rubber 1e6, steel 2e11"),
+    "poisson": (0.0, 0.49, "Poisson's ratio: how much it narrows when stretched. Cork 0, rubber 0.48"),
+    "density": (10.0, 2e4, "mass per volume. Foam 40, water 1000, steel 7850"),
+    "damping": (1e-6, 0.1, "inner friction: how soon it stops to wobble"),
+    "drag": (1e-2, 300.0, "resistance of the surroundings: slows falling, too"),
+    "yield_strain": (1e-3, 1.0, "strain beyond which it stays bent"),
+    "yield_stress": (1e1, 1e10, "stress beyond which it stays bent"),
+    "creep": (0.1, 1e3, "how fast strain beyond the yield becomes permanent"),
+    "max_strain": (0.01, 0.59, "largest permanent strain"),
+    "viscosity": (0.1, 1e6, "of what has melted. Honey 10, bitumen 1e4"),
+    "strength": (1e2, 1e10, "tensile stress at which it cracks. Concrete 3e6"),
+    "strength_scatter": (0.0, 1.0, "how much the strength varies from place to place"),
+    "thickness": (1e-5, 1e-2, "of the surface. Cotton 3.5e-4"),
+    "foundation": (1e2, 1e8, "what pulls each point back to where it was"),
+    "plasticity": (0.0, 1.0, "share of a dent that stays"),
+    "elastic_limit": (1e-4, 0.1, "depth up to which no dent stays"),
+    "weft": (1e2, 3e11, "Young's modulus across the warp"),
+    "shear": (1e1, 1e11, "how hard it is to shear. Loose cloth 1e5"),
+    "bending": (1e-9, 1e-1, "how hard it is to fold. Cotton 8e-6"),
 }
-"""Numbers of materials: unit, where sliders begin and end, and what it is."""
+"""Numbers of materials: where sliders begin and end, and what it is."""
+UNITS = {name: (units_of(Membrane)[name], *limits) for name, limits in LIMITS.items()}
+"""The same behind the unit of each."""
 BEYOND = 100.0
 """By what factor a number may lie beyond its slider: with one from nowhere a world would take steps of no length."""
 OFF = ("yield_strain", "yield_stress", "creep", "strength")

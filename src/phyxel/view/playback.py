@@ -22,8 +22,8 @@ from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import CheckpointError, LoadError, PhyxelError
 from phyxel.points.ply import read_ply
 from phyxel.rotation import tangents
-from phyxel.run.redraw import scene_of
-from phyxel.run.run import rows_of
+from phyxel.run.run import rows_of, scene_of
+from phyxel.run.stage import scene_camera
 from phyxel.scene import Scene
 from phyxel.surface.discs import Discs, Floats, disc_radii
 from phyxel.view.commands import Command, Plain, Seek, Speed, Switch
@@ -380,7 +380,7 @@ def camera_for(scene: Scene, snapshot: Snapshot) -> dict[str, Any]:
     upper = np.max([about["upper"] for about in seen], axis=0)
     if snapshot.about["ground"] is not None:
         lower[1] = min(lower[1], snapshot.about["ground"])
-    return told_camera(lower, upper, scene.content.camera, scene.content.output)
+    return told_camera(scene_camera(lower, upper, scene.content.camera, scene.content.output))
 
 
 def about_run(scene: Scene, camera: dict[str, Any], duration: float) -> dict[str, Any]:

@@ -29,9 +29,10 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 
 from phyxel.errors import PhyxelError
-from phyxel.view.commands import Command, Plain, Seen, Switch, parse
+from phyxel.view.commands import Command, Save, Seen, Sight, Switch, Upload, parse
 from phyxel.view.hub import Hub, Page
 from phyxel.view.page_files import content_type, inline_hashes, live_page, page_files, saved_html
+from phyxel.view.uploads import Arriving
 
 LOCAL = "127.0.0.1"
 """reachable from this machine alone"""
@@ -85,6 +86,8 @@ class Server:
         self._files = page_files()
         self._page = live_page(self._files) if "index.html" in self._files else ""
         self._saved: tuple[str, str, bytes] | None = None
+        self._arriving: dict[int, Arriving] = {}
+        """files on their way, by page"""
         self._loop = asyncio.new_event_loop()
         self._ending: asyncio.Future[None] | None = None
         self._thread = threading.Thread(target=self._run, name="phyxel-pages", daemon=True)
@@ -233,6 +236,7 @@ class Server:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._expect(page, None)
             self._hub.leave(page)
             self._show.gone(page.number)
 
@@ -270,7 +274,8 @@ class Server:
             except ConnectionClosed:
                 return
             # A second's worth may come at once; a long message counts as several.
-            turn = max(turn, time.monotonic() - 1.0) + (1 + len(message) // 1024) / MOST_COMMANDS
+            weight = 1 if page.number in self._arriving else 1 + len(message) // 1024
+            turn = max(turn, time.monotonic() - 1.0) + weight / MOST_COMMANDS
             await asyncio.sleep(max(turn - time.monotonic(), 0.0))
             try:
                 self._hear(page, message)
@@ -281,22 +286,46 @@ class Server:
 
     def _hear(self, page: Page, message: str | bytes) -> None:
         if isinstance(message, bytes):
-            raise PhyxelError("a command is text, not bytes")
+            self._receive(page, message)
+            return
         command = parse(message)
         match command:
+            case Upload():
+                self._expect(page, command)
             case Seen():
                 self._hub.saw(page, command.frame)
             case Switch(do="record"):
                 self._hub.record(command.on)
-            case Plain(do="html"):
-                threading.Thread(target=self._save, args=(page.number,), daemon=True).start()
+            case Save(do="html"):
+                threading.Thread(target=self._save, args=(page.number, command.camera), daemon=True).start()
             case _:
                 self._show.ask(page.number, command)
 
-    def _save(self, page: int) -> None:
-        """Write what was recorded as a page of its own, for one page to download."""
+    def _expect(self, page: Page, command: Upload | None) -> None:
+        """Files of a page are to come, in place of any that have not come whole."""
+        if (before := self._arriving.pop(page.number, None)) is not None:
+            before.forget()
+        if command is not None:
+            self._arriving[page.number] = Arriving(command.files)
+
+    def _receive(self, page: Page, data: bytes) -> None:
+        if page.number not in self._arriving:
+            raise PhyxelError("a command is text, not bytes")
         try:
-            name, html, remark = saved_html(self._hub.scene or {}, self._hub.recorder.take(), self._files)
+            command = self._arriving[page.number].add(data)
+        except (OSError, PhyxelError) as error:
+            self._expect(page, None)
+            raise PhyxelError(f"the file could not be taken: {error}") from error
+        if command is not None:
+            del self._arriving[page.number]
+            self._show.ask(page.number, command)
+
+    def _save(self, page: int, camera: Sight | None) -> None:
+        """Write what was recorded as a page of its own, for one page to download, which it looks like."""
+        scene = (self._hub.scene or {}) | ({} if camera is None else {"camera": camera.model_dump()})
+        self._hub.tell({"kind": "notice", "level": "info", "text": "packing what was seen into one file ..."}, page)
+        try:
+            name, html, remark = saved_html(scene, self._hub.recorder.take(), self._files)
         except PhyxelError as error:
             self._hub.tell({"kind": "notice", "level": "error", "text": str(error)}, page)
             return

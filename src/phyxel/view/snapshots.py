@@ -12,19 +12,21 @@ from phyxel.body.inside import Plane
 from phyxel.body.quantities import QUANTITIES, Quantity, quantity
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.errors import PhyxelError, did_you_mean
+from phyxel.render.camera import Camera
 from phyxel.render.inside.lattice import Floats, shape_of
 from phyxel.render.inside.legend import Legend, Limits
-from phyxel.render.stage import visible_box
-from phyxel.run.stage import scene_camera
+from phyxel.run.stage import world_camera
 from phyxel.scene.event_tables import CameraPart, OutputPart
 from phyxel.scene.scene_file import SceneFile
 from phyxel.view.figures import ColliderFigure, Figure, shows
 from phyxel.view.messages import DrawnThing, Snapshot
 from phyxel.view.slices import BodySlice, Gauge, carried_discs, legend_about
+from phyxel.view.volumes import BodyVolume
 from phyxel.world import World
 
-SURFACES, MODES = ("auto", "surfels", "mesh", "splats", "nodes"), ("surface", "slice")
+SURFACES, MODES = ("auto", "surfels", "mesh", "splats", "nodes"), ("surface", "slice", "fog", "iso")
 """What bodies can be drawn as, and how a field is shown."""
+MODE_NAMES = {"slice": "a slice", "fog": "fog", "iso": "an iso-surface"}
 FORGOTTEN = 0.005
 """Share by which limits of the colours come nearer to the values seen in each update: some seconds after a blow small
 values are told apart again."""
@@ -37,7 +39,8 @@ class Snapshots:
 
     `show` says what is seen: `surface` is what bodies are drawn as, "auto" for what they came as: splats, a mesh or
     surfels; `field` a quantity by which they are coloured, in `mode` "surface" on their surface, in "slice" on a plane
-    of the reference shape, a normal and a point: what lies where the normal points to is cut away.
+    of the reference shape, a normal and a point: what lies where the normal points to is cut away. In "fog" and
+    "iso" it is a volume that pages look through.
     """
 
     def __init__(self, world: World, content: SceneFile | None = None) -> None:
@@ -50,6 +53,7 @@ class Snapshots:
         self._figures: dict[Body, Figure] = {}
         self._gauges: dict[Body, Gauge] = {}
         self._slices: dict[Body, tuple[object, BodySlice]] = {}
+        self._volumes: dict[Body, tuple[object, BodyVolume]] = {}
         self._colliders: dict[Collider, ColliderFigure] = {}
         self._size: float | None = None
 
@@ -69,8 +73,8 @@ class Snapshots:
                 raise PhyxelError(f'{key} = "{given}": not known{did_you_mean(given, known)}')
         if field is not None:
             self._check_field(field)
-        elif mode == "slice":
-            raise PhyxelError(f"a slice shows a field: choose one of {', '.join(QUANTITIES)}")
+        elif mode != "surface":
+            raise PhyxelError(f"{MODE_NAMES[mode]} shows a field: choose one of {', '.join(QUANTITIES)}")
         seen = None if plane is None else Plane.read(plane)
         if field != self.field:
             self._limits = None if field is None else Limits(quantity(field))
@@ -93,7 +97,7 @@ class Snapshots:
         """The first camera: as the scene asks for, else one that sees the bodies and the ground under them."""
         told = self._content
         camera, output = (CameraPart(), OutputPart()) if told is None else (told.camera, told.output)
-        return told_camera(*visible_box(self.world), camera, output)
+        return told_camera(world_camera(self.world, camera, output))
 
     # What is seen
 
@@ -102,14 +106,18 @@ class Snapshots:
     ) -> Snapshot:
         """The world as it is now."""
         bodies = self.world.bodies
-        for kept in (self._figures, self._gauges, self._slices):
+        for kept in (self._figures, self._gauges, self._slices, self._volumes):
             for gone in kept.keys() - set(bodies):
                 del kept[gone]
         values = {body: self._values(body) for body in bodies}
         slices = {body: self._slice(body) for body in bodies if self._is_cut(body)}
-        legend = self._legend([*values.values(), *(one.values for one in slices.values())])
+        volumes = {body: self._volume(body) for body in bodies if self._is_seen_through(body)}
+        inside = [cut.values for cut in slices.values()] + [volume.values for volume in volumes.values()]
+        legend = self._legend([*values.values(), *inside])
         range = (0.0, 1.0) if legend is None else (legend.low, legend.high)
-        parts = [part for body in bodies for part in self._parts(body, values[body], slices.get(body), range)]
+        solid = [body for body in bodies if body not in volumes]
+        parts = [part for body in solid for part in self._parts(body, values[body], slices.get(body), range)]
+        parts += [volume.part(body.name, self.mode, range) for body, volume in volumes.items()]
         plane = max(slices.values(), key=lambda one: len(one.values)).outline() if slices else None
         about: dict[str, Any] = {"frame": frame, "time": self.world.time, "ground": self._ground()}
         about |= {"size": self._extent(), "legend": None if legend is None else legend_about(legend), "plane": plane}
@@ -140,12 +148,17 @@ class Snapshots:
     def _is_cut(self, body: Body) -> bool:
         return self.field is not None and self.mode == "slice" and body.kind.has_inside
 
+    def _is_seen_through(self, body: Body) -> bool:
+        return self.field is not None and self.mode in ("fog", "iso") and body.kind.has_inside
+
     def _quantity(self) -> Quantity:
         assert self.field is not None
         return quantity(self.field)
 
     def _values(self, body: Body) -> Floats | None:
         if self.field is None or not _has(body, self.field) or self._is_cut(body):
+            return None
+        if self._is_seen_through(body):
             return None
         if body not in self._gauges:
             self._gauges[body] = Gauge(body)
@@ -159,6 +172,14 @@ class Snapshots:
         cut = self._slices[body][1]
         cut.look(self._quantity())
         return cut
+
+    def _volume(self, body: Body) -> BodyVolume:
+        shape = shape_of(body)
+        if body not in self._volumes or self._volumes[body][0] != shape:
+            self._volumes[body] = shape, BodyVolume(body)
+        volume = self._volumes[body][1]
+        volume.look(self._quantity())
+        return volume
 
     def _parts(
         self, body: Body, values: Floats | None, cut: BodySlice | None, range: tuple[float, float]
@@ -192,8 +213,7 @@ def _has(body: Body, field: str) -> bool:
     return body.kind.has_inside or field in ON_SHEETS
 
 
-def told_camera(lower: Floats, upper: Floats, camera: CameraPart, output: OutputPart) -> dict[str, Any]:
-    """Eye and target [m] and field of view [degrees] for pages: as the scene has them, else such that a box is seen."""
-    chosen = scene_camera(lower, upper, camera, output)
-    eye, target = (np.asarray(one, float).tolist() for one in (chosen.eye, chosen.target))
+def told_camera(camera: Camera) -> dict[str, Any]:
+    """Eye and target [m] and field of view [degrees], for pages."""
+    eye, target = (np.asarray(one, float).tolist() for one in (camera.eye, camera.target))
     return {"eye": eye, "target": target, "fov": camera.fov}

@@ -114,5 +114,5 @@ def divide(world: World, what: Break) -> None:
 
 
 def _chosen(label: Integers, count: int) -> list[Integers]:
-    """What has each label."""
+    """The nodes with each label."""
     return [np.flatnonzero(label == k) for k in range(count)]

@@ -19,11 +19,19 @@ if TYPE_CHECKING:
     from phyxel.body.holds import Handle
     from phyxel.world.world import World
 
-FORMAT = 5
+FORMAT = 7
+OF_HOLDS = ("nodes", "points", "taken", "moved")
+"""What is kept of a hold."""
 
 
 def save(world: World, path: str | os.PathLike[str], note: str) -> None:
     """Write the state of a world to `path` (.npz)."""
+    with whole_file(path) as file:
+        np.savez(file, **taken(world, note))  # type: ignore[arg-type]
+
+
+def taken(world: World, note: str = "") -> State:
+    """The state of a world, for `put_back`."""
     content: State = {
         "fingerprint": np.array(fingerprint(world) + note),
         "clock": np.array([world.time, world.past_events]),
@@ -33,20 +41,23 @@ def save(world: World, path: str | os.PathLike[str], note: str) -> None:
         "holds": np.array(_holds(world)).reshape(-1, 2),
     }
     for h, handle in enumerate(_handles(world)):
-        content |= {f"hold{h}.taken": handle.taken, f"hold{h}.moved": handle.moved}
+        content |= {f"hold{h}.{name}": getattr(handle, name) for name in OF_HOLDS}
     for k, one in enumerate(world.breaks):
         content |= prefixed(f"break{k}.", one.state())
     for body in world.bodies:
         content |= prefixed(f"fracture.{body.name}.", {} if body.fracture is None else body.fracture.state())
     for k, mover in enumerate(world.movers):
         content |= prefixed(f"mover{k}.", mover.state())
-    with whole_file(path) as file:
-        np.savez(file, **content)  # type: ignore[arg-type]
+    return {name: np.array(array) for name, array in content.items()}  # what movers give may be their own memory
 
 
 def restore(world: World, path: str | os.PathLike[str], note: str) -> None:
     """Go to the state that `save` wrote, in a world built from the same scene."""
-    content = _read(path)
+    put_back(world, _read(path), note, path)
+
+
+def put_back(world: World, content: State, note: str = "", path: str | os.PathLike[str] = "state") -> None:
+    """Go to a state that was `taken` of a world built from the same scene; `path` is what it is called."""
     if str(content.get("fingerprint")) != fingerprint(world) + note:
         raise CheckpointError(f"{path}: a checkpoint of another scene; build the world it was saved from")
     time, events = content["clock"].tolist()
@@ -66,7 +77,11 @@ def restore(world: World, path: str | os.PathLike[str], note: str) -> None:
         )
     world.gravity = content["gravity"]
     for h, handle in enumerate(_handles(world)):
-        handle.taken, handle.moved = content[f"hold{h}.taken"], content[f"hold{h}.moved"]
+        for name in OF_HOLDS:
+            setattr(handle, name, content[f"hold{h}.{name}"])
+    for body in world.bodies:
+        if body.has_melted and body.handles:
+            world.changed(Change.HOLDS, body)
     for body in world.bodies:
         if body.fracture is not None:
             body.fracture.restore(unprefixed(f"fracture.{body.name}.", content))
@@ -101,10 +116,10 @@ def _read(path: str | os.PathLike[str]) -> State:
 
 
 def fingerprint(world: World) -> str:
-    """What a world is built of, as a hash: a checkpoint fits only a world with the same."""
+    """What a world is built of at first, as a hash: a checkpoint fits only a world with the same."""
     digest = hashlib.sha256(f"{FORMAT} {world.first_gravity.tolist()}".encode())
     for body in world.bodies:
-        if body.name == body.whole:
+        if body.name == body.whole and not body.comes_by_event:
             digest.update(body.name.encode() + body.certificate + str(body.friction).encode())
     return digest.hexdigest()
 
@@ -124,5 +139,9 @@ def _handles(world: World) -> list[Handle]:
 
 
 def _holds(world: World) -> list[list[int]]:
-    """Which body each hold is on, and how many of its points it has."""
-    return [[world.bodies.index(handle.body), len(handle.points)] for handle in _handles(world)]
+    """Which body each hold is on, and how many of its points it has; of what flows it had others than it would find
+    now, where nothing has moved yet."""
+    return [
+        [world.bodies.index(handle.body), -1 if handle.body.has_melted else len(handle.points)]
+        for handle in _handles(world)
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel import kernels, progress
 from phyxel.body import Body
 from phyxel.body.protocols import Change
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.errors import PhyxelError
+from phyxel.errors import PhyxelError, brief, knows_its_arguments
 from phyxel.fields import ForceField
 from phyxel.material import Mixture
 from phyxel.models.kind import KINDS, ModelKind
 from phyxel.movers import kinds as _kinds  # noqa: F401  fills the table of models
 from phyxel.movers.mover import Mover, Piece
+from phyxel.notebook import Fact, Showable
 from phyxel.region import Vector, as_vector
+from phyxel.units import amount_text, quantity
 from phyxel.world import checkpoint
 from phyxel.world.breaking import Break, break_apart
 
@@ -31,21 +34,43 @@ ON_TICK = 1e-6
 """Share of a tick by which a time may be off and still is that of the tick: clocks are summed up."""
 MOST_TICKS = 1_000_000
 """in a second"""
+MOST_LISTED = 6
+"""Bodies that a table names."""
 LONGEST_UNBROKEN = 1 / 60 * (1 + 1e-9)
 """Time after which bodies with cracks are looked at whether they have parted [s]."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A moment of `World.play`."""
+    """A moment of `World.play`: its bodies are as they are then until the next one is asked for.
+
+    >>> world = px.World()
+    >>> world.add(px.Body(px.load("box", points=500), nodes=64))
+    >>> [(frame.index, frame.time) for frame in world.play(seconds=0.1, fps=20)]
+    [(0, 0.0), (1, 0.05), (2, 0.1)]
+    """
 
     index: int
+    """0, 1, ..."""
     time: float
+    """[s]"""
     bodies: Sequence[Body]
+    """all that are in the world then"""
 
 
-class World:
-    """Owns the clock and what bodies meet; movers move the bodies."""
+@knows_its_arguments
+class World(Showable):
+    """Bodies, what they meet, and the clock. `gravity` [m/s²] pulls, `device` is "cpu" or "cuda" (CUDA where there is
+    one, if left out), `rate` the ticks of the clock [1/s], if it shall have any.
+
+    >>> world = px.World()
+    >>> ball = px.Body(px.load("sphere", points=500), nodes=64, at=(0, 2, 0))
+    >>> world.add(ball)
+    >>> world.add(px.Ground())
+    >>> world.advance("0.1 s")
+    >>> print(f"{ball.velocities[:, 1].mean():.3f} m/s")
+    -0.981 m/s
+    """
 
     def __init__(
         self, gravity: Sequence[float] = (0.0, -9.81, 0.0), device: str | None = None, rate: int | None = None
@@ -106,13 +131,17 @@ class World:
         elif isinstance(thing, ForceField):
             self._add_field(thing)
         else:
-            raise PhyxelError(f"world.add({thing!r}): give a Body, a collider such as Ground or a field such as Wind")
+            wanted = "a Body, made by px.Body(cloud), a collider such as px.Ground() or a field such as px.Wind(...)"
+            raise PhyxelError(f"world.add({brief(thing)}): give {wanted}")
+        self.make_ready()
 
     def remove(self, thing: Ground | Collider | ForceField) -> None:
         """Take a collider or a field out of the world; also while it runs."""
         kept: list[Any] = self.fields if isinstance(thing, ForceField) else self.colliders
         if thing not in kept:
-            raise PhyxelError(f"world.remove({thing!r}): it is not in this world; give a collider or a field that is")
+            raise PhyxelError(
+                f"world.remove({brief(thing)}): it is not in this world; give a collider or a field that is"
+            )
         kept.remove(thing)
         self._surroundings_changed()
 
@@ -141,6 +170,24 @@ class World:
         for field in self.fields:
             field.meet(body)
 
+    def make_ready(self, *more: str) -> None:
+        """Have the kernels compiled that this world launches as it is now; with `more`, also what it will launch:
+        "melt", "cut", "video". A world does it by itself as things come to it; this is for who would not wait then."""
+        materials = [material for body in self.bodies for material in body.mixture.materials]
+        breaks = any(material.strength is not None for material in materials)
+        parts = breaks or any(body.has_cracked for body in self.bodies)
+        there = {
+            "strength": breaks,
+            "cut": parts,
+            "bodies": len(self.bodies) > 1 or parts,
+            "ground": any(isinstance(one, Ground) for one in self.colliders),
+            "collider": any(isinstance(one, Collider) for one in self.colliders),
+            "melt": any(material.viscosity is not None for material in materials),
+            "plasticity": any(getattr(material, "plasticity", 0.0) > 0 for material in materials),
+        }
+        asked = {word for body in self.bodies for word in (body.model, body.integrator) if word}
+        kernels.ready(asked.union(more, (word for word, is_there in there.items() if is_there)), self.device)
+
     def mover_for(self, kind: ModelKind) -> Mover:
         """What moves the bodies of a model, made when the first of them comes."""
         if kind.mover not in self._movers:
@@ -164,14 +211,22 @@ class World:
 
     def at(self, time: float, action: Callable[[World], None]) -> None:
         """Call `action(world)` when the clock reaches `time` [s]."""
-        if not math.isfinite(time) or time < self.time:
+        time = quantity("world.at: time", time, "s")
+        if not (isinstance(time, int | float | np.number) and self.time <= time < math.inf):
             raise PhyxelError(f"world.at({time}): it is {self.time:g} s already; give a later time")
         self._events.append((time, action))
         pending = sorted(self._events[self.past_events :], key=lambda event: event[0])
         self._events[self.past_events :] = pending
 
+    def happened(self) -> None:
+        """Count what was done to the world just now among its past events: a checkpoint of it fits a world that is
+        built from a scene with the same as an event."""
+        self._events.insert(self.past_events, (self.time, lambda world: None))
+        self.past_events += 1
+
     def changed(self, change: Change, body: Body, before: Mixture | None = None) -> None:
         """Something has happened to a body: tell what moves it. `before` is what it was made of until then."""
+        self.make_ready()
         self.mover_of(body).changed(change, body, before)
         self.revision += change is Change.MATERIAL
 
@@ -179,7 +234,8 @@ class World:
 
     def advance(self, dt: float) -> None:
         """Go on by `dt` [s], in as many stable steps as it takes; events happen at their time."""
-        if not (math.isfinite(dt) and dt >= 0):
+        dt = quantity("world.advance: dt", dt, "s")
+        if not (isinstance(dt, int | float | np.number) and 0 <= dt < math.inf):
             raise PhyxelError(f"world.advance({dt}): give a time of 0 s or more")
         end = self._rounded_to_tick(self.time + dt)
         tiny = 1e-9 * max(dt, 1e-6) if self.rate is None else 0.0
@@ -189,9 +245,16 @@ class World:
             self._advance_to(time)
             self.past_events += 1
             self.set_clock(time)
+            self.set_down()
             action(self)
         self._advance_to(end)
         self.set_clock(end)
+        self.set_down()
+
+    def set_down(self) -> None:
+        """Let free bodies that came to be in the ground stand on it; `advance` does so before anything happens."""
+        for mover in self.movers:
+            mover.set_down()
 
     @property
     def next_tick(self) -> float:
@@ -268,23 +331,40 @@ class World:
         return sum(mover.steps for mover in self.movers)
 
     def settle(self, tolerance: float = 1e-6, most_steps: int = 200_000) -> None:
-        """Relax to static equilibrium at this time. Ends when what is left to go is below `tolerance` spacings."""
+        """Relax to static equilibrium at this time. Ends when nodes have less than `tolerance` spacings left to go."""
         if not self.bodies:
             raise PhyxelError("settle: the world has no body; call world.add(body) first")
         for mover in self.movers:
             mover.settle(tolerance, most_steps)
         self.revision += 1
 
+    @knows_its_arguments
     def play(self, seconds: float, fps: float = 60.0) -> Iterator[Frame]:
         """Frames at 0, 1/fps, ... up to `seconds` [s] from now, both ends included."""
-        if not (seconds > 0 and fps > 0 and math.isfinite(seconds) and math.isfinite(fps)):
+        seconds = quantity("world.play: seconds", seconds, "s")
+        if not all(isinstance(given, int | float | np.number) and 0 < given < math.inf for given in (seconds, fps)):
             raise PhyxelError(f"world.play(seconds={seconds}, fps={fps}): give numbers above 0")
-        start = self.time
-        for index in range(round(seconds * fps) + 1):
+        start, last = self.time, round(seconds * fps)
+        for index in range(last + 1):
             self.advance(max(start + index / fps - self.time, 0.0))
+            progress.tell("playing", index + 1, last + 1)
             yield Frame(index, self.time, tuple(self.bodies))
 
     # Reading
+
+    def facts(self) -> Iterator[Fact]:
+        yield "time", f"{self.time:.3f} s"
+        yield "bodies", _listed(f"{body.name} ({body.model}, {len(body.birth):,} nodes)" for body in self.bodies)
+        yield "colliders", _listed(type(one).__name__.lower() for one in self.colliders)
+        if self.fields:
+            yield "fields", _listed(field.label for field in self.fields)
+        yield "gravity", f"({', '.join(f'{part:g}' for part in self.gravity)}) m/s²"
+        if self.bodies:
+            yield "mass", amount_text(float(sum(body.masses.sum() for body in self.bodies)), "kg")
+            yield "steps", f"{self.steps:,} ({self.integrator})"
+        if self.breaks:
+            yield "breaks", f"{len(self.breaks):,}"
+        yield "device", self.device.alias
 
     def field(self, body: Body, name: str) -> Floats:
         """What one body's nodes have, in its units: "u", "v", "gradient" of u, "plastic" strain, "swell"."""
@@ -312,6 +392,23 @@ class World:
         checkpoint.restore(self, path, note)
 
 
+def _listed(words: Iterable[str]) -> str:
+    """Words in a row; of many, the first and how many more there are."""
+    every = list(words)
+    more = [f"and {len(every) - MOST_LISTED} more"] if len(every) > MOST_LISTED else []
+    return ", ".join([*every[:MOST_LISTED], *more]) or "none"
+
+
 def settle(world: World, tolerance: float = 1e-6) -> None:
-    """Relax a world to static equilibrium."""
+    """Relax a `world` to static equilibrium: its bodies are where they hang, stand or lie at last, at rest, and no time
+    has passed. Ends when nodes have less than `tolerance` node spacings left to go.
+
+    >>> bar = px.Body(px.load("bar", points=500), model="galerkin", nodes=100, material=px.Material(young=1e6))
+    >>> world = px.World(gravity=(9.81, 0, 0))  # along the bar
+    >>> world.add(bar)
+    >>> root = bar.fix(px.Box((-1, -1, -1), (0.001, 1, 1)))
+    >>> px.settle(world)
+    >>> print(f"{bar.displacement_at([[1, 0, 0]])[0, 0]:.3f} m")  # ρ g L²/2E = 0.0049
+    0.005 m
+    """
     world.settle(tolerance)

@@ -63,7 +63,9 @@ def test_implicit_and_leapfrog_agree():
 def test_dropped_squeezed_flat_and_released(young, integrator):
     """10 s, in steps of 0.01 s where implicit: it lands, a plate presses it to 20 % of its height and is pulled away.
     It jumps, comes to lie above the ground, and has its volume again; ρgh/E is 6 % for the softest."""
-    world, bear = world_with("bear", young, 150, (0.0, -9.81, 0.0), integrator=integrator, at=(0.0, 0.1, 0.0))
+    world, bear = world_with(
+        "bear", young, 150, (0.0, -9.81, 0.0), integrator=integrator, at=(0.0, 0.1, 0.0), place="file"
+    )
     tall = np.ptp(bear.surface.positions[:, 1])
     flat = 0.2 * tall
     keys = [(0.5, 0.75), (1.5, flat), (2.0, flat), (2.4, 2.0)]
@@ -113,7 +115,9 @@ def test_the_integrator_is_chosen_by_stiffness():
 
 def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path):
     def made():
-        world, block = world_with("box", 1e7, 64, (3.0, -9.81, 0.0), integrator="implicit", at=(0.0, 0.3, 0.0))
+        world, block = world_with(
+            "box", 1e7, 64, (3.0, -9.81, 0.0), integrator="implicit", at=(0.0, 0.3, 0.0), place="center"
+        )
         world.add(px.Ground(friction=0.2))
         return world, block
 
@@ -136,7 +140,7 @@ def test_what_is_stiff_lands_and_rests(preset, shape):
     caught again for ever once threw steel ten times as high as it fell. In the steps of the impact itself the solver
     leaves 1e-6 of a spacing, which is a thousand joules in steel; the next steps take them out."""
     material = px.Material.preset(preset)
-    body = px.Body(px.load(shape, points=500), nodes=120, size=0.2, at=(0, 0.13, 0), material=material)
+    body = px.Body(px.load(shape, points=500), nodes=120, size=0.2, at=(0, 0.13, 0), place="center", material=material)
     world = px.World(device="cpu")
     world.add(body)
     world.add(px.Ground())

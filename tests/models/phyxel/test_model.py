@@ -12,7 +12,7 @@ from tests.physics.matter import displace
 
 
 def bouncing(nodes: int = 200, **options) -> tuple[px.World, px.Body]:
-    body = px.Body(px.load("sphere", points=300), nodes=nodes, at=(0, 0.3, 0), **options)
+    body = px.Body(px.load("sphere", points=300), nodes=nodes, at=(0, 0.3, 0), place="center", **options)
     world = px.World(device="cpu")
     world.add(body)
     world.add(px.Ground())
@@ -66,11 +66,14 @@ def test_bodies_share_arrays_and_do_not_feel_each_other():
     """Two bodies together move exactly as each alone."""
     alone = []
     for name in ("sphere", "box"):
-        body = px.Body(px.load(name, points=200), nodes=100, at=(0, 0.4, 0), spin=(1, 2, 0))
+        body = px.Body(px.load(name, points=200), nodes=100, at=(0, 0.4, 0), place="center", spin=(1, 2, 0))
         world = px.World(device="cpu")
         world.add(body)
         alone.append((world, body))
-    together = [px.Body(px.load(n, points=200), nodes=100, at=(0, 0.4, 0), spin=(1, 2, 0)) for n in ("sphere", "box")]
+    together = [
+        px.Body(px.load(n, points=200), nodes=100, at=(0, 0.4, 0), place="center", spin=(1, 2, 0))
+        for n in ("sphere", "box")
+    ]
     world = px.World(device="cpu")
     for body in together:
         world.add(body)

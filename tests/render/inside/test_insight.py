@@ -24,7 +24,7 @@ SCALE = 300
 def ball() -> px.World:
     """A ball that has not moved."""
     world = px.World(gravity=(0, 0, 0), device="cpu")
-    world.add(px.Body(px.load("sphere", points=4000), nodes=64, size=2 * RADIUS, at=MIDDLE))
+    world.add(px.Body(px.load("sphere", points=4000), nodes=64, size=2 * RADIUS, at=MIDDLE, place="center"))
     return world
 
 

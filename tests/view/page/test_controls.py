@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from phyxel.view.commands import Command
 from phyxel.view.hub import Hub
 from phyxel.view.page_files import page_files, saved_html
+from phyxel.view.patches import PRECISION, TILTED
 from phyxel.view.server import Server
 from tests.view.page.stand_in import RADIUS, SURFELS, StandIn, snapshot
+from tests.view.records import decoded
 from tests.view.waiting import wait_for
 
 WINDOW = {"width": 780, "height": 360}
@@ -27,11 +30,14 @@ class Opened:
     def __init__(self, browser: Any, show: StandIn, address: str, window: dict[str, int] | None = None) -> None:
         self.show = show
         self.faults: list[str] = []
-        self.page = browser.new_page(viewport=window or WINDOW, device_scale_factor=COARSE)
+        self.page = self.new_page(browser, window or WINDOW)
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", self._listen)
         self.page.goto(address)
         self.until("phyxel.frame && phyxel.stage && phyxel.camera")
+
+    def new_page(self, browser: Any, window: dict[str, int]) -> Any:
+        return browser.new_page(viewport=window, device_scale_factor=COARSE)
 
     def _listen(self, message: Any) -> None:
         if message.type in ("error", "warning") and "GPU stall" not in message.text:
@@ -74,9 +80,9 @@ class Opened:
 class Served(Opened):
     """A page and the server it comes from, which can go and come back."""
 
-    def __init__(self, browser: Any) -> None:
+    def __init__(self, browser: Any, window: dict[str, int] | None = None) -> None:
         self.serve()
-        super().__init__(browser, self.show, self.server.address)
+        super().__init__(browser, self.show, self.server.address, window)
 
     def serve(self, port: int = 0) -> None:
         self.show = StandIn(hub := Hub())
@@ -180,9 +186,9 @@ def test_hands_take_what_is_under_the_pointer(live: Served) -> None:
     # Beside the body a drag turns the camera, and nothing is asked of the world.
     show.asked.clear()
     eye = live.value("phyxel.camera.eye")
-    page.mouse.move(380, 90)
+    page.mouse.move(380, 120)
     page.mouse.down()
-    page.mouse.move(440, 90)
+    page.mouse.move(320, 120)
     page.mouse.up()
     turned = live.value("phyxel.camera.eye")
     assert math.dist(eye, turned) > 0.1 * math.dist(eye, [0, 0, 0]) and not show.asked
@@ -190,6 +196,7 @@ def test_hands_take_what_is_under_the_pointer(live: Served) -> None:
     page.mouse.wheel(0, -300)
     live.until(f"phyxel.camera.distance < 0.9 * {distance}")
     page.keyboard.press("f")
+    live.until("!phyxel.camera.flight")
 
     page.keyboard.press("2")
     x, y = live.on_screen([0, RADIUS, 0])
@@ -286,6 +293,13 @@ def test_a_saved_recording_plays_from_its_file(browser: Any, tmp_path: Path) -> 
     opened.until("phyxel.frame.about.at === 1.5")
     # Frames that are sought have what was only told in the first: their colours.
     assert opened.value("phyxel.frame.parts[0].blobs.colors.length") == 4 * SURFELS
+    # What the page unpacks is what was seen.
+    part = shown[15][1].parts[0]
+    records = bytes(opened.value("[...phyxel.frame.parts[0].blobs.records]"))
+    it, true = decoded(records, part.about), decoded(part.blobs["records"].data, part.about)
+    assert np.linalg.norm(it.positions - true.positions, axis=1).max() < PRECISION * 2 * RADIUS * np.sqrt(3.44)
+    assert np.linalg.norm(it.normals - true.normals, axis=1).max() < TILTED
+    assert np.abs(np.log2(it.axes / true.axes)).max() < 0.2
     page.press("#picture", ".")
     opened.until("phyxel.frame.about.at === 1.6")
     assert not opened.faults

@@ -3,19 +3,18 @@
 What must hold is measured in the world, not in the page, wherever the world can tell.
 """
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import phyxel as px
 from phyxel.view.hub import Hub
 from phyxel.view.live import Live
 from phyxel.view.server import Server
+from tests.view.page.shots import shot
 from tests.view.waiting import wait_for
 
 BEAR = """
@@ -135,7 +134,7 @@ def on_screen(page: Any, place: np.ndarray) -> tuple[float, float]:
 
 def picture(page: Any) -> np.ndarray:
     """What the window shows, (height, width, 3) in 0..1."""
-    return np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB"), float) / 255
+    return shot(page) / 255
 
 
 def is_red(pixels: np.ndarray) -> np.ndarray:
@@ -290,16 +289,20 @@ def test_the_saved_page_plays_from_a_file(viewer, page, browser, tmp_path):
     page_until(page, "phyxel.frame.about.time > 0.3")
     press(page, "#drop")
     page.wait_for_timeout(1000)
+    page.evaluate("phyxel.camera.orbit(90, 40)")
+    seen = "[...phyxel.camera.eye, ...phyxel.camera.target, phyxel.camera.fov]"
+    camera = page.evaluate(seen)
     with page.expect_download(timeout=1e3 * PATIENCE) as download:
         press(page, "#html")
     file = tmp_path / "bear.html"
     download.value.save_as(file)
-    context = browser.new_context(viewport={"width": 640, "height": 400}, offline=True)
+    context = browser.new_context(viewport=page.viewport_size, offline=True)
     alone, faults, asked = context.new_page(), [], []
     alone.on("pageerror", lambda error: faults.append(str(error)))
     alone.on("request", lambda request: asked.append(request.url))
     alone.goto(Path(file).as_uri())
     page_until(alone, "window.phyxel?.frame")
+    assert alone.evaluate(seen) == pytest.approx(camera, rel=0.02, abs=0.02 * viewer.height), "it looks the same way"
     first = alone.evaluate("phyxel.frame.about.at")
     page_until(alone, "Math.abs(phyxel.frame.about.at - given) > 0.3", first)
     assert is_red(picture(alone)).mean() > 0.01, "the bear is there"

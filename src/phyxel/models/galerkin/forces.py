@@ -18,7 +18,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared, as_struct, float64s, int32s, mat33ds, vec3ds
+from phyxel.device import Launch, Program, Shared, float64s, int32s, mat33ds, vec3ds
 from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import (
@@ -31,6 +31,7 @@ from phyxel.models.law import (
     green_strain,
     positive_stress_change,
 )
+from phyxel.structs import as_struct
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 

@@ -1,7 +1,7 @@
 """Points of a Galerkin body that are held (G04 eq. 26, physics 10.5), as conditions on its coefficients.
 
 With G = φ at the points, G u = d fixes part of the unknowns exactly: with G = U S Vᵀ that is Vᵀu, and a search for a
-minimum keeps to what is orthogonal to V (Baraff and Witkin's filter). Where more points are held than there are
+minimum keeps to displacements orthogonal to V (Baraff and Witkin's filter). Where more points are held than there are
 independent functions at them, they are so in the sense of least squares.
 """
 

@@ -192,7 +192,7 @@ class Space:
 
     def fit(self, density: Floats) -> Callable[[Floats], Floats]:
         """Takes what holds around each node, a (n, k), to coefficients p of the nearest field: M p = ∫ ρ φ a, with a of
-        the nearest node. What is even stays so, and forces ρ a keep their sum. Densities (q,) are the points'."""
+        the nearest node. Even fields stay even, and forces ρ a keep their sum. Densities (q,) are the points'."""
         weighted = csr_array((self.weights * density, (np.arange(len(self.owner)), self.owner)), self.values.shape)
         load = csr_array(self.values.T @ weighted)
         solve = splu(csc_array(self.mass(density))).solve

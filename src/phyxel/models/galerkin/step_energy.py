@@ -111,7 +111,7 @@ class StepEnergy:
     def _conjugate(
         self, residual: Floats, z: Floats, goal: float, positive: bool, effort: Effort
     ) -> tuple[Floats, bool]:
-        """δ with bend(δ) = residual, till what is left is below `goal`; and whether the energy bends up all the way."""
+        """δ with bend(δ) = residual, till the residual is below `goal`; and whether the energy bends up all the way."""
         delta = np.zeros_like(residual)
         p, rz = z, float(np.vdot(residual, z))
         for _ in range(MOST_CG):

@@ -29,7 +29,7 @@ from phyxel import device as dev
 from phyxel.errors import PhyxelError
 from phyxel.models.particles.arrival import Arrival, look_ahead
 from phyxel.models.reductions import CHUNK
-from phyxel.solid.mesh import open_edges
+from phyxel.solid.shell import open_edges
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -229,7 +229,7 @@ class EnclosedGas:
         device: wp.Device,
         normals: Floats | None = None,
     ) -> None:
-        if faces is None or open_edges(faces):
+        if faces is None or len(open_edges(faces)):
             raise PhyxelError(
                 "a filling needs a closed surface, every edge between two faces; this one is open or has no faces"
             )

@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError
 from phyxel.models.particles.elements import BEND, BEND_WARP, BEND_WEFT, DIAGONAL, SPRING, WARP, WEFT, Elements
-from phyxel.solid.mesh import open_edges
+from phyxel.solid.shell import open_edges
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -47,7 +47,7 @@ class Sheet:
     @cached_property
     def closed(self) -> bool:
         """Whether it has faces, and these enclose something."""
-        return self.faces is not None and open_edges(self.faces) == 0
+        return self.faces is not None and len(open_edges(self.faces)) == 0
 
     @staticmethod
     def made(

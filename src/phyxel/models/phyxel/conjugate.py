@@ -18,6 +18,7 @@ from typing import Any
 import warp as wp
 
 from phyxel import device as dev
+from phyxel.device import entries
 from phyxel.models.reductions import CHUNK
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -99,85 +100,97 @@ def stretch_block(d: Any, stiff: Any, shear: Any):
 
 
 @wp.kernel
-def make_blocks(first: int, matter: Any, step: Any):
+def make_blocks(
+    first: int, X: entries, volume: entries, hourglass: entries, near: Any, inverse: entries, lever: entries, laws: Any,
+    block: entries,
+):  # fmt: skip
     """Diagonal 3 × 3 blocks of K in the reference shape, for the preconditioner (physics 5.5)."""
     i = first + wp.tid()
-    row = matter.laws.of[i]
-    C = matter.laws.stiffness[row]
-    stiff = wp.max(C[0, 0], wp.max(C[1, 1], C[2, 2])) + matter.laws.k_v[row]
+    row = laws.of[i]
+    C = laws.stiffness[row]
+    stiff = wp.max(C[0, 0], wp.max(C[1, 1], C[2, 2])) + laws.k_v[row]
     shear = wp.max(C[3, 3], wp.max(C[4, 4], C[5, 5]))
-    own = matter.moments.inverse[i] * matter.moments.lever[i]
-    K = matter.volume[i] * stretch_block(own, stiff, shear)
-    tie = matter.X[i].dtype(0.0)
-    entry = matter.near.start[i]
-    end = entry + matter.near.count[i] * matter.near.stride
+    own = inverse[i] * lever[i]
+    K = volume[i] * stretch_block(own, stiff, shear)
+    tie = X[i].dtype(0.0)
+    entry = near.start[i]
+    end = entry + near.count[i] * near.stride
     while entry < end:
-        j = matter.near.index[entry]
-        d = matter.moments.inverse[j] * (matter.X[i] - matter.X[j]) * matter.near.weight_back[entry]
-        K += matter.volume[j] * stretch_block(d, stiff, shear)
-        tie += matter.hourglass[i] * matter.near.weight[entry] + matter.hourglass[j] * matter.near.weight_back[entry]
-        entry += matter.near.stride
-    step.block[i] = K + tie * wp.identity(n=3, dtype=matter.X[i].dtype)
+        j = near.index[entry]
+        d = inverse[j] * (X[i] - X[j]) * near.weight_back[entry]
+        K += volume[j] * stretch_block(d, stiff, shear)
+        tie += hourglass[i] * near.weight[entry] + hourglass[j] * near.weight_back[entry]
+        entry += near.stride
+    block[i] = K + tie * wp.identity(n=3, dtype=X[i].dtype)
 
 
 @wp.kernel
-def invert_blocks(first: int, matter: Any, now: Any, met: Any, step: Any):
+def invert_blocks(
+    first: int, mass: entries, damping: entries, drag: entries, dt: entries, gradient: entries, rub: entries,
+    block: entries, inverse_block: entries, stiffer: entries,
+):  # fmt: skip
     """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R; `stiffer` by its contacts
     (physics 5.5)."""
     i = first + wp.tid()
-    dt = step.dt[0]
-    one = wp.identity(n=3, dtype=matter.mass.dtype)
-    U, _s, V = wp.svd3(now.gradient[i] + one)
+    t = dt[0]
+    one = wp.identity(n=3, dtype=mass.dtype)
+    U, _s, V = wp.svd3(gradient[i] + one)
     R = U * wp.transpose(V)
-    inertia = (matter.mass[i] * (matter.mass.dtype(1.0) + matter.drag[i] * dt) + met.rub[i]) * one
-    K = R * step.block[i] * wp.transpose(R)
-    step.inverse_block[i] = wp.inverse(inertia + step.stiffer[i] + (dt + matter.damping[i]) * dt * K)
+    inertia = (mass[i] * (mass.dtype(1.0) + drag[i] * t) + rub[i]) * one
+    K = R * block[i] * wp.transpose(R)
+    inverse_block[i] = wp.inverse(inertia + stiffer[i] + (t + damping[i]) * t * K)
 
 
 @wp.kernel
-def find_frames(first: int, matter: Any, step: Any):
+def find_frames(
+    first: int, X: entries, mass: entries, ahead: entries, begin: entries, total: entries, middle: entries,
+    inverse_inertia: entries,
+):  # fmt: skip
     """Mass, middle of mass and inverse inertia about it of each body, at u + Δt v' (physics 5.5)."""
     b = first + wp.tid()
-    m = matter.mass.dtype(0.0)
-    lever = matter.X[step.begin[b]] * matter.mass.dtype(0.0)
-    i = step.begin[b]
-    while i < step.begin[b + 1]:
-        m += matter.mass[i]
-        lever += matter.mass[i] * (matter.X[i] + step.ahead[i])
+    m = mass.dtype(0.0)
+    lever = X[begin[b]] * mass.dtype(0.0)
+    i = begin[b]
+    while i < begin[b + 1]:
+        m += mass[i]
+        lever += mass[i] * (X[i] + ahead[i])
         i += 1
     centre = lever / m
-    inertia = wp.outer(centre, centre) * matter.mass.dtype(0.0)
-    i = step.begin[b]
-    while i < step.begin[b + 1]:
-        arm = matter.X[i] + step.ahead[i] - centre
-        inertia += matter.mass[i] * (wp.dot(arm, arm) * wp.identity(n=3, dtype=matter.mass.dtype) - wp.outer(arm, arm))
+    inertia = wp.outer(centre, centre) * mass.dtype(0.0)
+    i = begin[b]
+    while i < begin[b + 1]:
+        arm = X[i] + ahead[i] - centre
+        inertia += mass[i] * (wp.dot(arm, arm) * wp.identity(n=3, dtype=mass.dtype) - wp.outer(arm, arm))
         i += 1
-    step.total[b] = m
-    step.middle[b] = centre
-    step.inverse_inertia[b] = wp.inverse(inertia)
+    total[b] = m
+    middle[b] = centre
+    inverse_inertia[b] = wp.inverse(inertia)
 
 
 @wp.kernel
-def move_rigidly(first: int, matter: Any, step: Any):
+def move_rigidly(
+    first: int, X: entries, mass: entries, ahead: entries, r: entries, begin: entries, total: entries, middle: entries,
+    inverse_inertia: entries, drift: entries, spin: entries,
+):  # fmt: skip
     """How each body would move under the residual if it were rigid (physics 5.5)."""
     b = first + wp.tid()
-    push = matter.X[step.begin[b]] * matter.mass.dtype(0.0)
+    push = X[begin[b]] * mass.dtype(0.0)
     torque = push
-    i = step.begin[b]
-    while i < step.begin[b + 1]:
-        push += step.r[i]
-        torque += wp.cross(matter.X[i] + step.ahead[i] - step.middle[b], step.r[i])
+    i = begin[b]
+    while i < begin[b + 1]:
+        push += r[i]
+        torque += wp.cross(X[i] + ahead[i] - middle[b], r[i])
         i += 1
-    step.drift[b] = push / step.total[b]
-    step.spin[b] = step.inverse_inertia[b] * torque
+    drift[b] = push / total[b]
+    spin[b] = inverse_inertia[b] * torque
 
 
 @wp.kernel
-def restart(first: int, step: Any):
+def restart(first: int, delta: entries, z: entries, p: entries):
     """δ = 0, p = z."""
     i = first + wp.tid()
-    step.delta[i] = step.z[i] * step.z[i].dtype(0.0)
-    step.p[i] = step.z[i]
+    delta[i] = z[i] * z[i].dtype(0.0)
+    p[i] = z[i]
 
 
 @wp.func
@@ -192,76 +205,84 @@ def sum_of(partial: wp.array(dtype=wp.float64), chunks: int):
 
 
 @wp.kernel
-def keep_first(first: int, chunks: int, step: Any):
+def keep_first(first: int, chunks: int, partial: entries, solver: entries):
     """r·z at the start."""
-    step.solver[RZ] = sum_of(step.partial, chunks)
-    step.solver[INDEFINITE] = wp.float64(0.0)
+    solver[RZ] = sum_of(partial, chunks)
+    solver[INDEFINITE] = wp.float64(0.0)
 
 
 @wp.kernel
-def apply_system(first: int, n: int, matter: Any, outside: Any, met: Any, step: Any):
+def apply_system(
+    first: int, n: int, body: entries, mass: entries, damping: entries, drag: entries, hold: entries, dt: entries,
+    contact: entries, normal: entries, rub: entries, p: entries, Ap: entries, coupling: entries, worth: entries,
+    partial: entries,
+):  # fmt: skip
     """A p in place of −K p, `coupling` being the part of contacts; partial sums of p·A p (physics 5.5)."""
     c = first + wp.tid()
     total = wp.float64(0.0)
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        b = matter.body[i]
-        stays = matter.mass[i] * (matter.mass.dtype(1.0) + matter.drag[i] * step.dt[0]) + met.rub[i]
-        whole = stays * step.p[i] - (step.dt[0] + matter.damping[i]) * step.dt[0] * step.Ap[i] + step.coupling[i]
-        Ap = filtered(whole, outside.hold[i], met.contact[i], met.normal[i])
-        step.Ap[i] = Ap
-        total += step.worth[b] * wp.float64(wp.dot(step.p[i], Ap))
+        b = body[i]
+        stays = mass[i] * (mass.dtype(1.0) + drag[i] * dt[0]) + rub[i]
+        whole = stays * p[i] - (dt[0] + damping[i]) * dt[0] * Ap[i] + coupling[i]
+        free = filtered(whole, hold[i], contact[i], normal[i])
+        Ap[i] = free
+        total += worth[b] * wp.float64(wp.dot(p[i], free))
         i += 1
-    step.partial[c] = total
+    partial[c] = total
 
 
 @wp.kernel
-def choose_length(first: int, chunks: int, step: Any):
+def choose_length(first: int, chunks: int, partial: entries, solver: entries):
     """How far to go along p; not at all once a direction of negative curvature is met (physics 5.5)."""
-    total = sum_of(step.partial, chunks)
+    total = sum_of(partial, chunks)
     zero = wp.float64(0.0)
-    if total <= zero and step.solver[RZ] > zero:
-        step.solver[INDEFINITE] = wp.float64(1.0)
-    step.solver[ALPHA] = wp.where(total > zero and step.solver[INDEFINITE] == zero, step.solver[RZ] / total, zero)
+    if total <= zero and solver[RZ] > zero:
+        solver[INDEFINITE] = wp.float64(1.0)
+    solver[ALPHA] = wp.where(total > zero and solver[INDEFINITE] == zero, solver[RZ] / total, zero)
 
 
 @wp.kernel
-def go_along(first: int, step: Any):
+def go_along(first: int, r: entries, delta: entries, p: entries, Ap: entries, solver: entries):
     """δ += αp, r −= αA p."""
     i = first + wp.tid()
-    alpha = step.r[i].dtype(step.solver[ALPHA])
-    step.delta[i] = step.delta[i] + alpha * step.p[i]
-    step.r[i] = step.r[i] - alpha * step.Ap[i]
+    alpha = r[i].dtype(solver[ALPHA])
+    delta[i] = delta[i] + alpha * p[i]
+    r[i] = r[i] - alpha * Ap[i]
 
 
 @wp.kernel
-def precondition(first: int, n: int, matter: Any, outside: Any, met: Any, step: Any):
+def precondition(
+    first: int, n: int, X: entries, body: entries, hold: entries, contact: entries, normal: entries, ahead: entries,
+    r: entries, z: entries, inverse_block: entries, worth: entries, middle: entries, drift: entries, spin: entries,
+    partial: entries,
+):  # fmt: skip
     """z = P⁻¹ r, by the phyxel's own block and by the body as a whole; partial sums of r·z (physics 5.5)."""
     c = first + wp.tid()
     total = wp.float64(0.0)
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        b = matter.body[i]
-        arm = matter.X[i] + step.ahead[i] - step.middle[b]
-        pulled = step.inverse_block[i] * step.r[i] + step.drift[b] + wp.cross(step.spin[b], arm)
-        step.z[i] = filtered(pulled, outside.hold[i], met.contact[i], met.normal[i])
-        total += step.worth[b] * wp.float64(wp.dot(step.r[i], step.z[i]))
+        b = body[i]
+        arm = X[i] + ahead[i] - middle[b]
+        pulled = inverse_block[i] * r[i] + drift[b] + wp.cross(spin[b], arm)
+        z[i] = filtered(pulled, hold[i], contact[i], normal[i])
+        total += worth[b] * wp.float64(wp.dot(r[i], z[i]))
         i += 1
-    step.partial[c] = total
+    partial[c] = total
 
 
 @wp.kernel
-def choose_turn(first: int, chunks: int, step: Any):
+def choose_turn(first: int, chunks: int, partial: entries, solver: entries):
     """β, the share of the old direction in the new."""
-    total = sum_of(step.partial, chunks)
-    step.solver[BETA] = wp.where(step.solver[RZ] > wp.float64(0.0), total / step.solver[RZ], wp.float64(0.0))
-    step.solver[RZ] = total
+    total = sum_of(partial, chunks)
+    solver[BETA] = wp.where(solver[RZ] > wp.float64(0.0), total / solver[RZ], wp.float64(0.0))
+    solver[RZ] = total
 
 
 @wp.kernel
-def turn(first: int, step: Any):
+def turn(first: int, z: entries, p: entries, solver: entries):
     """p = z + βp."""
     i = first + wp.tid()
-    step.p[i] = step.z[i] + step.p[i].dtype(step.solver[BETA]) * step.p[i]
+    p[i] = z[i] + p[i].dtype(solver[BETA]) * p[i]

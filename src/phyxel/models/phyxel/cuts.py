@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from phyxel import device as dev
-from phyxel.device import as_struct
+from phyxel.device import entries, float64s, over
 from phyxel.mls.moments import GROWTH, extreme_eigenvalues
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.visibility import Sees
@@ -54,8 +54,9 @@ ROUNDED = 1e-10
 
 @wp.kernel
 def find_overload(
-    first: int, n: int, law: Any, now: Any, strength: wp.array(dtype=Any), largest: wp.array(dtype=wp.float64)
-):
+    first: int, n: int, laws: Any, strength: entries, gradient: entries, plastic: entries, swell: entries,
+    largest: float64s,
+):  # fmt: skip
     """Largest principal Cauchy stress over the strength (Rankine) among the CHUNK phyxels of each chunk
     (G04 §4.3, physics 12.2)."""
     c = first + wp.tid()
@@ -63,7 +64,9 @@ def find_overload(
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        _low, high = extreme_eigenvalues(cauchy_stress(i, law, now))
+        row = laws.of[i]
+        C, k_v, k_b = laws.stiffness[row], laws.k_v[row], laws.k_b[row]
+        _low, high = extreme_eigenvalues(cauchy_stress(gradient[i], plastic[i], swell[i], C, k_v, k_b))
         found = wp.max(found, wp.float64(high / strength[i]))
         i += 1
     largest[c] = found
@@ -74,8 +77,8 @@ def overload(model: PhyxelModel, strength: wp.array) -> float:
     model.ensure_forces()
     n = len(model)
     largest = wp.zeros((n + CHUNK - 1) // CHUNK, dtype=wp.float64, device=model.device)
-    inputs = [n, as_struct(model.matter.laws), as_struct(model.now), strength, largest]
-    dev.launch(find_overload, len(largest), inputs, model.device)
+    find = over(find_overload, len(largest), model.matter, model.now, n=n, strength=strength, largest=largest)
+    dev.launch(find.kernel, find.count, find.inputs, model.device)
     return float(largest.numpy().max())
 
 
@@ -204,7 +207,7 @@ def _with_more(
         near = tree.query_ball_point(X[thin], wider[thin], return_sorted=True)
         i = np.repeat(thin, [len(one) for one in near])
         j = low + np.concatenate([np.asarray(one, np.int64) for one in near])
-        # What is near enough already, and no neighbour, was parted before.
+        # A phyxel near enough already, and no neighbour, was parted before.
         beyond = np.linalg.norm(X[j] - X[i], axis=1) >= np.maximum(support[i], support[j])
         i, j = i[beyond], j[beyond]
         seen = sees(places[i - low], places[j - low])

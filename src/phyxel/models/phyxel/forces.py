@@ -7,9 +7,7 @@
     pass 2, per phyxel:  f_i = own_i + Σ_j w_ji [c_j (u_j − u_i) − Q_j X_ij]
 
 c_i = β E v_i / tr A_i penalises what the linear fit cannot see (hourglass modes): energy ½ Σ_i c_i Σ_j w_ij |e_ij|²,
-e_ij = u_j − u_i − ∇u_i X_ij. It vanishes for every affine field. All of it is written in displacements. Kernels take
-`Matter`, its neighbours, its laws and `PhyxelState` as structs. Functions that they call take none: a struct that is
-handed on is copied, which costs 8 % of a pass.
+e_ij = u_j − u_i − ∇u_i X_ij. It vanishes for every affine field. All of it is written in displacements.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import Any
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.device import Launch, as_struct, packed
+from phyxel.device import Launch, entries, float64s, over, packed
 from phyxel.mls.sums import sum_fit, sum_load
 from phyxel.models.law import (
     energy_density,
@@ -74,204 +72,170 @@ def packed_load(Q: Any, c: Any):
 
 @wp.kernel
 def make_stress(
-    first: int,
-    matter: Any,
-    near: Any,
-    law: Any,
-    now: Any,
-    u: wp.array(dtype=Any),
-    load: wp.array(dtype=Any),
-    own: wp.array(dtype=Any),
-):
+    first: int, X: entries, volume: entries, hourglass: entries, near: Any, inverse: entries, lever: entries, laws: Any,
+    gradient: entries, plastic: entries, swell: entries, u: entries, load: entries, own: entries,
+):  # fmt: skip
     """Pass 1: ∇u, Q and own of each phyxel (M04 eq. 8 to 15, physics 4.2)."""
     i = first + wp.tid()
-    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, u)
-    A_inverse = matter.moments.inverse[i]
+    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, X, u)
+    A_inverse = inverse[i]
     grad = fitted_gradient(sums, A_inverse)
-    row = law.of[i]
-    P = first_stress(deformation(grad), now.plastic[i], now.swell[i], law.stiffness[row], law.k_v[row], law.k_b[row])
-    c = matter.hourglass[i]
-    Q = grad * c - P * A_inverse * matter.volume[i]
-    now.gradient[i] = grad
+    row = laws.of[i]
+    P = first_stress(deformation(grad), plastic[i], swell[i], laws.stiffness[row], laws.k_v[row], laws.k_b[row])
+    c = hourglass[i]
+    Q = grad * c - P * A_inverse * volume[i]
+    gradient[i] = grad
     load[i] = packed_load(Q, c)
-    own[i] = c * fitted_sum(sums) - Q * matter.moments.lever[i]
+    own[i] = c * fitted_sum(sums) - Q * lever[i]
 
 
 @wp.kernel
 def make_damped_stress(
-    first: int,
-    matter: Any,
-    near: Any,
-    law: Any,
-    now: Any,
-    u: wp.array(dtype=Any),
-    y: wp.array(dtype=Any),
-    load: wp.array(dtype=Any),
-    own: wp.array(dtype=Any),
-):
+    first: int, X: entries, volume: entries, hourglass: entries, near: Any, inverse: entries, lever: entries, laws: Any,
+    gradient: entries, plastic: entries, swell: entries, u: entries, y: entries, load: entries, own: entries,
+):  # fmt: skip
     """Pass 1 with Rayleigh's −βK v: y = u + βv, so that the stress is P(∇u) + ∂P·(∇y − ∇u) (physics 5.7)."""
     i = first + wp.tid()
-    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, u)
-    sums_y = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, y)
-    A_inverse = matter.moments.inverse[i]
+    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, X, u)
+    sums_y = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, X, y)
+    A_inverse = inverse[i]
     grad = fitted_gradient(sums, A_inverse)
     grad_y = fitted_gradient(sums_y, A_inverse)
     J = deformation(grad)
-    row = law.of[i]
-    P = first_stress(J, now.plastic[i], now.swell[i], law.stiffness[row], law.k_v[row], law.k_b[row])
-    P += first_stress_change(
-        J, now.plastic[i], now.swell[i], grad_y - grad, law.stiffness[row], law.k_v[row], law.k_b[row]
-    )
-    c = matter.hourglass[i]
-    Q = grad_y * c - P * A_inverse * matter.volume[i]
-    now.gradient[i] = grad
+    row = laws.of[i]
+    P = first_stress(J, plastic[i], swell[i], laws.stiffness[row], laws.k_v[row], laws.k_b[row])
+    P += first_stress_change(J, plastic[i], swell[i], grad_y - grad, laws.stiffness[row], laws.k_v[row], laws.k_b[row])
+    c = hourglass[i]
+    Q = grad_y * c - P * A_inverse * volume[i]
+    gradient[i] = grad
     load[i] = packed_load(Q, c)
-    own[i] = c * fitted_sum(sums_y) - Q * matter.moments.lever[i]
+    own[i] = c * fitted_sum(sums_y) - Q * lever[i]
 
 
 @wp.kernel
 def make_stress_change(
-    first: int,
-    matter: Any,
-    near: Any,
-    law: Any,
-    now: Any,
-    p: wp.array(dtype=Any),
-    load: wp.array(dtype=Any),
-    own: wp.array(dtype=Any),
-):
+    first: int, X: entries, volume: entries, hourglass: entries, near: Any, inverse: entries, lever: entries, laws: Any,
+    gradient: entries, plastic: entries, swell: entries, p: entries, load: entries, own: entries,
+):  # fmt: skip
     """Pass 1 of the tangent product −K p: the change of Q and own along p, at the ∇u of the last pass 1
     (physics 4.4)."""
     i = first + wp.tid()
-    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, p)
-    A_inverse = matter.moments.inverse[i]
+    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, X, p)
+    A_inverse = inverse[i]
     dJ = fitted_gradient(sums, A_inverse)
-    J = deformation(now.gradient[i])
-    c = matter.hourglass[i]
-    row = law.of[i]
-    dP = first_stress_change(J, now.plastic[i], now.swell[i], dJ, law.stiffness[row], law.k_v[row], law.k_b[row])
-    Q = dJ * c - dP * A_inverse * matter.volume[i]
+    J = deformation(gradient[i])
+    c = hourglass[i]
+    row = laws.of[i]
+    dP = first_stress_change(J, plastic[i], swell[i], dJ, laws.stiffness[row], laws.k_v[row], laws.k_b[row])
+    Q = dJ * c - dP * A_inverse * volume[i]
     load[i] = packed_load(Q, c)
-    own[i] = c * fitted_sum(sums) - Q * matter.moments.lever[i]
+    own[i] = c * fitted_sum(sums) - Q * lever[i]
 
 
 @wp.kernel
 def make_positive_stress_change(
-    first: int,
-    matter: Any,
-    near: Any,
-    law: Any,
-    now: Any,
-    p: wp.array(dtype=Any),
-    load: wp.array(dtype=Any),
-    own: wp.array(dtype=Any),
-):
+    first: int, X: entries, volume: entries, hourglass: entries, near: Any, inverse: entries, lever: entries, laws: Any,
+    gradient: entries, plastic: entries, swell: entries, p: entries, load: entries, own: entries,
+):  # fmt: skip
     """Pass 1 of the product with a positive part of the tangent: for solves where K itself is not (physics 5.5)."""
     i = first + wp.tid()
-    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, matter.X, p)
-    A_inverse = matter.moments.inverse[i]
+    sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, X, p)
+    A_inverse = inverse[i]
     dJ = fitted_gradient(sums, A_inverse)
-    J = deformation(now.gradient[i])
-    c = matter.hourglass[i]
-    row = law.of[i]
-    dP = positive_stress_change(J, now.plastic[i], now.swell[i], dJ, law.stiffness[row], law.k_v[row], law.k_b[row])
-    Q = dJ * c - dP * A_inverse * matter.volume[i]
+    J = deformation(gradient[i])
+    c = hourglass[i]
+    row = laws.of[i]
+    dP = positive_stress_change(J, plastic[i], swell[i], dJ, laws.stiffness[row], laws.k_v[row], laws.k_b[row])
+    Q = dJ * c - dP * A_inverse * volume[i]
     load[i] = packed_load(Q, c)
-    own[i] = c * fitted_sum(sums) - Q * matter.moments.lever[i]
+    own[i] = c * fitted_sum(sums) - Q * lever[i]
 
 
 @wp.kernel
-def gather_forces(
-    first: int,
-    matter: Any,
-    near: Any,
-    y: wp.array(dtype=Any),
-    load: wp.array(dtype=Any),
-    own: wp.array(dtype=Any),
-    force: wp.array(dtype=Any),
-):
+def gather_forces(first: int, X: entries, near: Any, y: entries, load: entries, own: entries, force: entries):
     """Pass 2: what the neighbours lay on each phyxel (M04 eq. 18, 19 with hourglass control, physics 4.3)."""
     i = first + wp.tid()
-    entry, count = near.start[i], near.count[i]
-    force[i] = own[i] + sum_load(i, entry, count, near.stride, near.index, near.weight_back, matter.X, y, load)
+    force[i] = own[i] + sum_load(i, near.start[i], near.count[i], near.stride, near.index, near.weight_back, X, y, load)
 
 
 @wp.kernel
 def measure_energy(
-    first: int, matter: Any, near: Any, law: Any, now: Any, u: wp.array(dtype=Any), energy: wp.array(dtype=Any)
-):
+    first: int, X: entries, volume: entries, hourglass: entries, near: Any, laws: Any, gradient: entries,
+    plastic: entries, swell: entries, u: entries, energy: entries,
+):  # fmt: skip
     """Elastic energy of each phyxel, the hourglass part included (physics 3.2, 4.1)."""
     packed(near.index)
     packed(near.weight)
-    packed(matter.X)
     i = first + wp.tid()
-    Xi = matter.X[i]
+    Xi = X[i]
     ui = u[i]
-    grad = now.gradient[i]
-    missed = matter.hourglass[i] * Xi.dtype(0.0)
+    grad = gradient[i]
+    missed = hourglass[i] * Xi.dtype(0.0)
     entry = near.start[i]
     end = entry + near.count[i] * near.stride
     while entry < end:
         j = near.index[entry]
-        missed += near.weight[entry] * wp.length_sq(u[j] - ui - grad * (matter.X[j] - Xi))
+        missed += near.weight[entry] * wp.length_sq(u[j] - ui - grad * (X[j] - Xi))
         entry += near.stride
-    row = law.of[i]
-    C = law.stiffness[row]
-    W = energy_density(deformation(grad), now.plastic[i], now.swell[i], C, law.k_v[row], law.k_b[row])
-    energy[i] = matter.volume[i] * W + Xi.dtype(0.5) * matter.hourglass[i] * missed
+    row = laws.of[i]
+    C = laws.stiffness[row]
+    W = energy_density(deformation(grad), plastic[i], swell[i], C, laws.k_v[row], laws.k_b[row])
+    energy[i] = volume[i] * W + Xi.dtype(0.5) * hourglass[i] * missed
 
 
 @wp.func
-def cauchy_stress(i: int, law: Any, now: Any):
-    """(∂W/∂J) Jᵀ/|J| of phyxel i [Pa] (physics 3.3)."""
-    J = deformation(now.gradient[i])
-    row = law.of[i]
-    P = first_stress(J, now.plastic[i], now.swell[i], law.stiffness[row], law.k_v[row], law.k_b[row])
+def cauchy_stress(gradient: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any):
+    """(∂W/∂J) Jᵀ/|J| [Pa] (physics 3.3)."""
+    J = deformation(gradient)
+    P = first_stress(J, plastic, swell, C, k_v, k_b)
     return P * wp.transpose(J) / wp.determinant(J)
 
 
 @wp.kernel
-def measure_stress(first: int, law: Any, now: Any, stress: wp.array(dtype=Any)):
+def measure_stress(first: int, laws: Any, gradient: entries, plastic: entries, swell: entries, stress: entries):
     """Cauchy stress of each phyxel [Pa]."""
     i = first + wp.tid()
-    stress[i] = cauchy_stress(i, law, now)
+    row = laws.of[i]
+    stress[i] = cauchy_stress(gradient[i], plastic[i], swell[i], laws.stiffness[row], laws.k_v[row], laws.k_b[row])
 
 
 @wp.kernel
-def measure_stiffening(first: int, n: int, matter: Any, law: Any, now: Any, largest: wp.array(dtype=wp.float64)):
+def measure_stiffening(
+    first: int, n: int, volume: entries, laws: Any, gradient: entries, plastic: entries, swell: entries,
+    largest: float64s,
+):  # fmt: skip
     """Largest stiffening among the CHUNK phyxels of each chunk; not a number if any is none (physics 3.5)."""
     c = first + wp.tid()
     found = wp.float64(0.0)
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        row = law.of[i]
-        J = deformation(now.gradient[i])
-        k_v, k_b = law.k_v[row], law.k_b[row]
-        C, C_norm = law.stiffness[row], law.shear_norm[row]
-        value = wp.float64(stiffening(J, now.plastic[i], now.swell[i], C, C_norm, k_v, k_b))
+        row = laws.of[i]
+        J = deformation(gradient[i])
+        C, C_norm = laws.stiffness[row], laws.shear_norm[row]
+        value = wp.float64(stiffening(J, plastic[i], swell[i], C, C_norm, laws.k_v[row], laws.k_b[row]))
         if wp.isnan(value):
             found = value
             break
-        if matter.volume[i] > J.dtype(0.0):
+        if volume[i] > J.dtype(0.0):
             found = wp.max(found, value)
         i += 1
     largest[c] = found
 
 
 @wp.kernel
-def flow(first: int, law: Any, now: Any, step: wp.array(dtype=Any), slot: int):
+def flow(first: int, slot: int, laws: Any, step: entries, gradient: entries, plastic: entries, swell: entries):
     """Flow of each phyxel's stored strain over a step of `step[slot]` [s] (M04 §4.1, §4.2; physics 6.1, 7.2)."""
     i = first + wp.tid()
-    row = law.of[i]
-    J = deformation(now.gradient[i])
-    share = step.dtype(1.0) - wp.exp(-law.creep[row] * step[slot])
-    if law.fluid[row] > step.dtype(0.0):
-        now.plastic[i] = molten(J, now.plastic[i], share)
-        now.swell[i] = molten_swell(J, now.swell[i], share)
+    row = laws.of[i]
+    J = deformation(gradient[i])
+    share = step.dtype(1.0) - wp.exp(-laws.creep[row] * step[slot])
+    if laws.fluid[row] > step.dtype(0.0):
+        plastic[i] = molten(J, plastic[i], share)
+        swell[i] = molten_swell(J, swell[i], share)
     else:
-        limit, most = law.yield_strain[row], law.max_strain[row]
-        now.plastic[i] = flowed(J, now.plastic[i], limit, share, most)
+        limit, most = laws.yield_strain[row], laws.max_strain[row]
+        plastic[i] = flowed(J, plastic[i], limit, share, most)
 
 
 @dataclass(frozen=True)
@@ -293,49 +257,41 @@ class Forces:
             own=wp.zeros(n, dtype=matter.X.dtype, device=device),
         )
 
-    def _launch(self, kernel: wp.Kernel, *inputs: Any) -> Launch:
-        matter, now = self.matter, self.now
-        structs = [as_struct(arrays) for arrays in (matter, matter.near, matter.laws, now)]
-        return Launch(kernel, len(matter.X), [*structs, *inputs])
+    def _over(self, kernel: wp.Kernel, **named: wp.array) -> Launch:
+        return over(kernel, len(self.matter.X), self, **named)
 
-    def _passes(self, kernel: wp.Kernel, fields: list[wp.array], force: wp.array) -> list[Launch]:
-        gathered = [as_struct(self.matter), as_struct(self.matter.near), fields[-1], self.load, self.own, force]
-        return [
-            self._launch(kernel, *fields, self.load, self.own),
-            Launch(gather_forces, len(self.matter.X), gathered),
-        ]
+    def _passes(self, kernel: wp.Kernel, y: wp.array, force: wp.array, **named: wp.array) -> list[Launch]:
+        return [self._over(kernel, y=y, **named), self._over(gather_forces, y=y, force=force)]
 
     def elastic(self, u: wp.array, force: wp.array) -> list[Launch]:
         """force = −∂U/∂u, and the gradient of u."""
-        return self._passes(make_stress, [u], force)
+        return self._passes(make_stress, u, force, u=u)
 
     def damped(self, u: wp.array, y: wp.array, force: wp.array) -> list[Launch]:
         """force = −∂U/∂u − K (y − u), and the gradient of u."""
-        return self._passes(make_damped_stress, [u, y], force)
+        return self._passes(make_damped_stress, y, force, u=u)
 
     def tangent(self, p: wp.array, change: wp.array) -> list[Launch]:
         """change = −K p at the gradient of the last force."""
-        return self._passes(make_stress_change, [p], change)
+        return self._passes(make_stress_change, p, change, p=p)
 
     def positive_tangent(self, p: wp.array, change: wp.array) -> list[Launch]:
         """change = −K⁺ p, K⁺ a positive part of K."""
-        return self._passes(make_positive_stress_change, [p], change)
+        return self._passes(make_positive_stress_change, p, change, p=p)
 
     def energy(self, u: wp.array, energy: wp.array) -> Launch:
         """Elastic energy per phyxel at the gradient of the last force."""
-        return self._launch(measure_energy, u, energy)
+        return self._over(measure_energy, u=u, energy=energy)
 
     def stress(self, stress: wp.array) -> Launch:
         """Cauchy stress per phyxel [Pa] at the gradient of the last force."""
-        return Launch(measure_stress, len(self.matter.X), [as_struct(self.matter.laws), as_struct(self.now), stress])
+        return self._over(measure_stress, stress=stress)
 
     def stiffening(self, largest: wp.array) -> Launch:
         """Largest stiffening of each chunk at the gradient of the last force."""
-        structs = [as_struct(arrays) for arrays in (self.matter, self.matter.laws, self.now)]
-        inputs = [len(self.matter.X), *structs, largest]
-        return Launch(measure_stiffening, len(largest), inputs, work=CHUNK // 4)
+        n = len(self.matter.X)
+        return over(measure_stiffening, len(largest), self, work=CHUNK // 4, n=n, largest=largest)
 
     def flow(self, step: wp.array, slot: int) -> Launch:
         """Flow of stored strain over `step[slot]` [s] at the gradient of the last force."""
-        inputs = [as_struct(self.matter.laws), as_struct(self.now), step, slot]
-        return Launch(flow, len(self.matter.X), inputs)
+        return self._over(flow, step=step, slot=slot)

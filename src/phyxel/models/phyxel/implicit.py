@@ -27,7 +27,7 @@ import numpy as np
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared, as_struct, packed
+from phyxel.device import Launch, Program, Shared, entries, over
 from phyxel.models.phyxel.conjugate import (
     INDEFINITE,
     RZ,
@@ -70,60 +70,51 @@ near the solution need not be solved more exactly than that."""
 
 
 @wp.kernel
-def start_step(first: int, now: Any, outside: Any, met: Any, step: Any):
+def start_step(first: int, hold: entries, hold_velocity: entries, v_old: entries, v: entries, contact: entries):
     """v' starts as v, or as the velocity of the hold. With this step's pushes added, a body at rest on the ground would
     be crushed against it, and the first Newton iteration be lost on that (physics 5.4)."""
     i = first + wp.tid()
-    step.v_old[i] = now.v[i]
-    met.contact[i] = wp.clamp(met.contact[i], 0, 1)
-    if outside.hold[i] >= 0:
-        now.v[i] = outside.hold_velocity[outside.hold[i]]
+    v_old[i] = v[i]
+    contact[i] = wp.clamp(contact[i], 0, 1)
+    if hold[i] >= 0:
+        v[i] = hold_velocity[hold[i]]
 
 
 @wp.kernel
-def look_ahead(first: int, matter: Any, now: Any, step: Any):
+def look_ahead(first: int, damping: entries, dt: entries, u: entries, v: entries, ahead: entries, y: entries):
     """u + Δt v' and the same plus βv', for the damped force there (physics 5.4, 5.7)."""
-    packed(matter.damping)
-    packed(now.u)
-    packed(now.v)
-    packed(step.ahead)
-    packed(step.y)
     i = first + wp.tid()
-    step.ahead[i] = now.u[i] + step.dt[0] * now.v[i]
-    step.y[i] = step.ahead[i] + matter.damping[i] * now.v[i]
+    ahead[i] = u[i] + dt[0] * v[i]
+    y[i] = ahead[i] + damping[i] * v[i]
 
 
 @wp.kernel
-def find_residual(first: int, matter: Any, now: Any, outside: Any, met: Any, step: Any):
+def find_residual(
+    first: int, body: entries, mass: entries, drag: entries, acceleration: entries, extra: entries, hold: entries,
+    dt: entries, v_old: entries, v: entries, force: entries, contact: entries, normal: entries, wall: entries,
+    rest: entries, rub: entries, r: entries,
+):  # fmt: skip
     """The momentum that is missing, whole (`rest`) and where it is free to act (`r`) (physics 5.4)."""
-    packed(matter.mass)
-    packed(now.force)
-    packed(now.v)
-    packed(step.v_old)
-    packed(met.rest)
-    packed(step.r)
     i = first + wp.tid()
-    b = matter.body[i]
-    pushed = (
-        now.force[i]
-        + matter.mass[i] * push_on(i, b, outside.acceleration, outside.extra)
-        - matter.drag[i] * matter.mass[i] * now.v[i]
-    )
-    met.rest[i] = matter.mass[i] * (step.v_old[i] - now.v[i]) + step.dt[0] * pushed
-    step.r[i] = filtered(
-        met.rest[i] - met.rub[i] * (now.v[i] - met.wall[i]), outside.hold[i], met.contact[i], met.normal[i]
-    )
+    b = body[i]
+    pushed = force[i] + mass[i] * push_on(i, b, acceleration, extra) - drag[i] * mass[i] * v[i]
+    rest[i] = mass[i] * (v_old[i] - v[i]) + dt[0] * pushed
+    r[i] = filtered(rest[i] - rub[i] * (v[i] - wall[i]), hold[i], contact[i], normal[i])
 
 
 @wp.kernel
-def correct(first: int, now: Any, step: Any):
+def correct(first: int, length: entries, v: entries, delta: entries):
     """v' += length·δ."""
     i = first + wp.tid()
-    now.v[i] = now.v[i] + step.length[0] * step.delta[i]
+    v[i] = v[i] + length[0] * delta[i]
 
 
 @wp.kernel
-def sum_merit(first: int, n: int, matter: Any, now: Any, outside: Any, met: Any, step: Any):
+def sum_merit(
+    first: int, n: int, body: entries, mass: entries, drag: entries, acceleration: entries, extra: entries, dt: entries,
+    v_old: entries, v: entries, normal: entries, wall: entries, rub: entries, energy: entries, worth: entries,
+    partial: entries,
+):  # fmt: skip
     """Partial sums of U(u + Δt v') + ½m|v' − v − Δt a|² + ½(αΔt m |v'|² + rub |(v' − wall)_t|²): the step without inner
     damping is its minimum (physics 5.4)."""
     c = first + wp.tid()
@@ -131,15 +122,15 @@ def sum_merit(first: int, n: int, matter: Any, now: Any, outside: Any, met: Any,
     i = c * CHUNK
     end = wp.min(n, i + CHUNK)
     while i < end:
-        beyond = now.v[i] - step.v_old[i] - step.dt[0] * push_on(i, matter.body[i], outside.acceleration, outside.extra)
-        sliding = now.v[i] - met.wall[i]
-        along = sliding - wp.dot(sliding, met.normal[i]) * met.normal[i]
-        m = matter.mass[i]
-        work = m * wp.length_sq(beyond) + matter.drag[i] * step.dt[0] * m * wp.length_sq(now.v[i])
-        work += met.rub[i] * wp.length_sq(along)
-        total += step.worth[matter.body[i]] * (wp.float64(step.energy[i]) + wp.float64(0.5) * wp.float64(work))
+        beyond = v[i] - v_old[i] - dt[0] * push_on(i, body[i], acceleration, extra)
+        sliding = v[i] - wall[i]
+        along = sliding - wp.dot(sliding, normal[i]) * normal[i]
+        m = mass[i]
+        work = m * wp.length_sq(beyond) + drag[i] * dt[0] * m * wp.length_sq(v[i])
+        work += rub[i] * wp.length_sq(along)
+        total += worth[body[i]] * (wp.float64(energy[i]) + wp.float64(0.5) * wp.float64(work))
         i += 1
-    step.partial[c] = total
+    partial[c] = total
 
 
 class Implicit:
@@ -180,46 +171,36 @@ class Implicit:
 
     def _launches(self) -> dict[str, list[Launch]]:
         m, n, a = self._model, len(self._model), self._step
-        structs = {
-            "matter": as_struct(m.matter),
-            "now": as_struct(m.now),
-            "outside": as_struct(m.outside),
-            "colliders": m.colliders,
-            "met": as_struct(self._met),
-            "step": as_struct(a),
-            "n": n,
-            "chunks": self._chunks,
-        }
+        holders, more = (m.matter, m.now, m.outside, self._met, a), {"colliders": m.colliders, "chunks": self._chunks}
 
-        def over(kernel: wp.Kernel, count: int = n, work: float = 1) -> Launch:
-            """A kernel, whose arguments are called as what they take."""
-            return Launch(kernel, count, [structs[arg.label] for arg in kernel.adj.args[1:]], work)
+        def each(kernel: wp.Kernel, count: int = n, work: float = 1) -> Launch:
+            return over(kernel, count, *holders, work=work, n=n, **more)
 
-        def over_chunks(kernel: wp.Kernel) -> Launch:
-            return over(kernel, self._chunks, CHUNK // 4)
+        def each_chunk(kernel: wp.Kernel) -> Launch:
+            return each(kernel, self._chunks, CHUNK // 4)
 
-        rigidly = over(move_rigidly, len(m.ranges))
+        rigidly = each(move_rigidly, len(m.ranges))
         search = [
-            over_chunks(apply_system),
-            over(choose_length, 1),
-            over(go_along),
+            each_chunk(apply_system),
+            each(choose_length, 1),
+            each(go_along),
             rigidly,
-            over_chunks(precondition),
-            over(choose_turn, 1),
-            over(turn),
+            each_chunk(precondition),
+            each(choose_turn, 1),
+            each(turn),
         ]
         launches = {
-            "blocks": [over(make_blocks)],
-            "start": [over(start_step)],
-            "contacts": [over(meet_colliders)],
-            "residual": [over(look_ahead), *m.forces.damped(a.ahead, a.y, m.now.force), over(find_residual)],
-            "precondition": [over(invert_blocks), over(find_frames, len(m.ranges))],
-            "begin": [rigidly, over_chunks(precondition), over(keep_first, 1), over(restart)],
+            "blocks": [each(make_blocks)],
+            "start": [each(start_step)],
+            "contacts": [each(meet_colliders)],
+            "residual": [each(look_ahead), *m.forces.damped(a.ahead, a.y, m.now.force), each(find_residual)],
+            "precondition": [each(invert_blocks), each(find_frames, len(m.ranges))],
+            "begin": [rigidly, each_chunk(precondition), each(keep_first, 1), each(restart)],
             "search": [*m.forces.tangent(a.p, a.Ap), *search],
             "positive search": [*m.forces.positive_tangent(a.p, a.Ap), *search],
             "flow": m.flow_launches(a.dt, 0),
-            "correct": [over(correct)],
-            "merit": [m.forces.energy(a.ahead, a.energy), over_chunks(sum_merit)],
+            "correct": [each(correct)],
+            "merit": [m.forces.energy(a.ahead, a.energy), each_chunk(sum_merit)],
         }
         return launches | self._touching_launches(launches)
 

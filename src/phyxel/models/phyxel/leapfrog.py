@@ -11,6 +11,7 @@ from phyxel import device as dev
 from phyxel.contact.colliders import rebound
 from phyxel.contact.distances import PLANE
 from phyxel.contact.table import deformed, distance_to, reach_along
+from phyxel.device import entries
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -32,12 +33,9 @@ def push_on(i: int, b: int, acceleration: wp.array(dtype=Any), extra: wp.array(d
 
 @wp.kernel
 def move(
-    first: int, X: wp.array(dtype=Any), mass: wp.array(dtype=Any), reach: wp.array(dtype=Any),
-    past: wp.array(dtype=Any), body: wp.array(dtype=wp.int32), damping: wp.array(dtype=Any),
-    drag: wp.array(dtype=Any), acceleration: wp.array(dtype=Any), extra: wp.array(dtype=Any),
-    hold: wp.array(dtype=wp.int32), hold_velocity: wp.array(dtype=Any), colliders: Any, clock: wp.array(dtype=Any),
-    force: wp.array(dtype=Any), gradient: wp.array(dtype=Any), ball: wp.array(dtype=Any), u: wp.array(dtype=Any),
-    v: wp.array(dtype=Any), y: wp.array(dtype=Any),
+    first: int, X: entries, past: entries, reach: entries, body: entries, mass: entries, damping: entries,
+    drag: entries, acceleration: entries, extra: entries, hold: entries, hold_velocity: entries, colliders: Any,
+    clock: entries, gradient: entries, ball: entries, u: entries, v: entries, force: entries, y: entries,
 ):  # fmt: skip
     """Leap-frog: kick, drift, then what the colliders say. Also y = u + βv for the damped force (physics 5.1,
     15.1, 15.2).
@@ -45,8 +43,6 @@ def move(
     A collider meets the image of the ball around a phyxel that at birth just touches the surface. It is deformed as the
     phyxel is, J F; but while it touches, it follows that slowly: the collider pushes the phyxel alone, though J depends
     on its neighbours too, and in step with their vibration it would feed it.
-
-    Arrays one by one: as structs they took an eighth longer.
     """
     i = first + wp.tid()
     b = body[i]

@@ -1,7 +1,7 @@
 """What phyxels are: constants, state, and what acts on them from outside, each a dataclass of Warp arrays.
 
-Lengths are in each body's mean node spacing; with the pascal and the second, mass is in pascal·spacing·s². Kernels take
-each of the three as one struct (`device.as_struct`).
+Lengths are in each body's mean node spacing; with the pascal and the second, mass is in pascal·spacing·s². Kernels find
+their arguments in them by name (`device.over`), or take one as a struct (`structs.as_struct`).
 """
 
 from __future__ import annotations

@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.contact.table import distance_to
-from phyxel.device import Launch, Program, Shared, as_struct, packed
+from phyxel.device import Launch, Program, Shared, packed
 from phyxel.mls.moments import weighing
 from phyxel.mls.neighbours import MovingLists, PairList, find_pairs
 from phyxel.models.phyxel.reference_shape import absorb
 from phyxel.models.reductions import CHUNK
+from phyxel.structs import as_struct
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel

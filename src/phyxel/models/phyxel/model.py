@@ -238,9 +238,8 @@ class PhyxelModel:
 
     def _launches(self) -> dict[str, list[Launch]]:
         n, clock, now, forces = len(self), self._clock.array, self.now, self.forces
-        m, o, moved = self.matter, self.outside, [now.force, now.gradient, now.ball, now.u, now.v, self._y]
-        given = [m.X, m.mass, m.reach, m.past, m.body, m.damping, m.drag, o.acceleration, o.extra]
-        moving = [Launch(move, n, [*given, o.hold, o.hold_velocity, self.colliders, clock, *moved])]
+        more = {"colliders": self.colliders, "clock": clock, "y": self._y}
+        moving = [dev.over(move, n, self.matter, self.outside, now, **more)]
         carried = Launch(carry_colliders, self._colliders.rows, [self.colliders, clock, DRIFT])
         carrying = [carried] if self._colliders.moves else []
         touching = self.contact.launches(clock, DRIFT, self._y) if self.contact is not None else []

@@ -17,12 +17,12 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import as_struct
 from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import find_pairs
 from phyxel.mls.visibility import Sees
 from phyxel.models.law import LawRow
 from phyxel.models.phyxel.forces import deformation
+from phyxel.structs import as_struct
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel

@@ -15,7 +15,7 @@ QUIET_STAGES = 3
 
 
 def relax(model: PhyxelModel, tolerance: float, most_steps: int, drive: Callable[[int, float], None]) -> None:
-    """Move phyxels until what is left to go is below `tolerance` spacings.
+    """Move phyxels until they have less than `tolerance` spacings left to go.
 
     Leap-frog with the drag α = 2ω₀ that just stops the slowest motion, ω₀² = v·Kv / v·Mv. ω₀ falls at once and rises
     slowly, since quick ripples hide the slow motion under them. `drive(stage, step)` sets fields and holds for the

@@ -10,6 +10,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.contact.table import deformed, distance_to, reach_along
+from phyxel.device import entries
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
@@ -36,7 +37,11 @@ class WallContacts:
 
 
 @wp.kernel
-def meet_colliders(first: int, matter: Any, now: Any, outside: Any, colliders: Any, met: Any, step: Any):
+def meet_colliders(
+    first: int, X: entries, past: entries, reach: entries, body: entries, hold: entries, colliders: Any, dt: entries,
+    v_old: entries, gradient: entries, u: entries, v: entries, contact: entries, normal: entries, wall: entries,
+    rest: entries, rub: entries, changed: entries,
+):  # fmt: skip
     """Which phyxels a collider holds off, the velocity across its surface that makes, and how they rub on it
     (physics 15.3).
 
@@ -48,37 +53,37 @@ def meet_colliders(first: int, matter: Any, now: Any, outside: Any, colliders: A
     caught again is kept till its end: else the contacts of a stiff body can change for ever.
     """
     i = first + wp.tid()
-    if outside.hold[i] >= 0:
+    if hold[i] >= 0:
         return
-    zero = step.dt[0] * step.dt.dtype(0.0)
-    was = met.contact[i]
-    old = met.normal[i]
+    zero = dt[0] * dt.dtype(0.0)
+    was = contact[i]
+    old = normal[i]
     state = int(0)
     rubs = zero
     rise = zero
     deepest = type(zero)(1.0e30)
-    x = matter.X[i] + now.u[i] + step.dt[0] * now.v[i]
+    x = X[i] + u[i] + dt[0] * v[i]
     k = int(0)
     while k < colliders.count:
-        row = matter.body[i] * colliders.count + k
+        row = body[i] * colliders.count + k
         arm = x + colliders.place[row]
         w = colliders.drift[row] + wp.cross(colliders.spin[row], arm)
-        way = step.dt[0] * (now.v[i] - w)
+        way = dt[0] * (v[i] - w)
         turn = colliders.turn[row]
         size = colliders.size[row]
         d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        gap = d - reach_along(n, matter.reach[i], deformed(matter.past[i], now.gradient[i]))
+        gap = d - reach_along(n, reach[i], deformed(past[i], gradient[i]))
         held = was > 0 and wp.dot(n, old) > type(zero)(0.5)
-        push = -wp.dot(n, met.rest[i])
+        push = -wp.dot(n, rest[i])
         keeps = held and (push > zero or was == CAUGHT_AGAIN)
         if (keeps or (not held and gap < zero)) and gap < deepest:
             state = int(1)
             deepest = gap
-            met.normal[i] = n
-            met.wall[i] = w
-            across = wp.dot(n, now.v[i] - w)
-            rise = across - gap / step.dt[0]
-            bounce = -colliders.restitution[k] * wp.dot(n, step.v_old[i] - w)
+            normal[i] = n
+            wall[i] = w
+            across = wp.dot(n, v[i] - w)
+            rise = across - gap / dt[0]
+            bounce = -colliders.restitution[k] * wp.dot(n, v_old[i] - w)
             if bounce > zero:
                 rise = wp.max(rise, bounce)
             rubs = zero
@@ -86,16 +91,16 @@ def meet_colliders(first: int, matter: Any, now: Any, outside: Any, colliders: A
                 rubs = (
                     colliders.friction[k]
                     * wp.max(push, zero)
-                    / wp.max(wp.length(now.v[i] - w - across * n), type(zero)(CREEP))
+                    / wp.max(wp.length(v[i] - w - across * n), type(zero)(CREEP))
                 )
         k += 1
     if (state > 0) != (was > 0):
-        step.changed[0] = 1
+        changed[0] = 1
     if state == 1:
-        now.v[i] = now.v[i] + (rise - wp.dot(met.normal[i], now.v[i] - met.wall[i])) * met.normal[i]
+        v[i] = v[i] + (rise - wp.dot(normal[i], v[i] - wall[i])) * normal[i]
         if was == LET_GO or was == CAUGHT_AGAIN:  # noqa: SIM109 (a kernel knows no tuples)
             state = CAUGHT_AGAIN
     elif was != 0:
         state = LET_GO
-    met.rub[i] = rubs
-    met.contact[i] = state
+    rub[i] = rubs
+    contact[i] = state

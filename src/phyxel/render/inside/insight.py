@@ -104,7 +104,7 @@ class Insight:
 
     @staticmethod
     def _kept(known: tuple[object, Any] | None, body: Body, make: Any) -> tuple[object, Any]:
-        """What was made for the reference shape that a body has now."""
+        """The lattice of the reference shape that a body has now."""
         shape = shape_of(body)
         return known if known is not None and known[0] == shape else (shape, make(body))
 

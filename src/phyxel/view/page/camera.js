@@ -4,6 +4,21 @@ import { add, along, boxOf, cornersOf, cross, dot, length, mix, scale, subtract,
 
 const STEEPEST = (89.5 * Math.PI) / 180;
 const GLIDE = 0.055; // seconds in which what is left of a zoom falls to a third
+const FLIGHT = 0.5; // seconds that it takes to fly to another view
+
+/** Where to look from, by name: angles as `Orbit` has them. */
+export const VIEWS = {
+  front: { turn: 0, lift: 0 }, side: { turn: Math.PI / 2, lift: 0 }, top: { turn: 0, lift: STEEPEST },
+};
+
+/**
+ * What is free of a picture: `aspect`, width over height of all of it but for what lies on its sides; `covered`, the
+ * share of its height that bars above and below cover; `raised`, by how much those below cover more than those above.
+ */
+const FREE = { aspect: 1.6, covered: 0, raised: 0 };
+
+/** How much farther off what filled a picture of aspect `wide` fills what is free of another. */
+const backward = ({ aspect, covered }, wide) => Math.max(1 / (1 - covered), wide / aspect);
 
 export class Orbit {
   constructor({ eye, target, fov = 32 } = { eye: [0.6, 0.4, 1], target: [0, 0, 0] }) {
@@ -18,7 +33,7 @@ export class Orbit {
     this.turn = Math.atan2(way[0], way[2]);
     this.lift = Math.max(-STEEPEST, Math.min(STEEPEST, Math.asin(way[1] / this.distance)));
     this.first ??= { eye: [...eye], target: [...target], fov };
-    this.pending = null;
+    this.pending = this.flight = null;
   }
 
   /** Back to where it began. */
@@ -51,6 +66,7 @@ export class Orbit {
 
   /** By pixels of the pointer: a stroke of 600 turns it half about. It stops short of the poles. */
   orbit(dx, dy) {
+    this.flight = null;
     this.turn -= (dx * Math.PI) / 600;
     this.lift = Math.max(-STEEPEST, Math.min(STEEPEST, this.lift + (dy * Math.PI) / 600));
   }
@@ -65,6 +81,7 @@ export class Orbit {
 
   /** By parts of the picture's height: what is at the target's depth stays under the pointer. */
   pan(dx, dy) {
+    this.flight = null;
     const tall = 2 * this.distance * Math.tan((this.fov * Math.PI) / 360);
     this.target = along(along(this.target, this.right, -dx * tall), this.up, dy * tall);
   }
@@ -78,12 +95,14 @@ export class Orbit {
 
   /** The same, gliding there: `settle` does what is left. */
   glide(factor, toward = null) {
+    this.flight = null;
     const left = this.pending?.left ?? 0;
     this.pending = { left: left + Math.log(factor), toward: toward ?? this.target };
   }
 
   /** Go on gliding for some seconds; whether there is more to come. */
   settle(seconds) {
+    if (this.flight) return this.#fly(Math.min(seconds, 0.1));
     if (!this.pending) return false;
     const share = 1 - Math.exp(-Math.min(seconds, 0.1) / GLIDE);
     const last = Math.abs(this.pending.left) < 1e-3;
@@ -94,32 +113,66 @@ export class Orbit {
     return !last;
   }
 
-  /** See all of a frame from where it looks now; `aspect` is width over height, of which a share `below` is covered. */
-  fit(frame, aspect = 1.6, below = 0) {
-    const bodies = frame.parts.filter((part) => !part.about.collider && part.about.count);
-    const box = boxOf(bodies.length ? bodies : frame.parts);
-    if (!box) return;
+  /** See all of a box in what is free of the picture, from where it looks now or from one of `VIEWS`, at once. */
+  fit(box, { aspect, covered, raised } = FREE, { turn, lift } = this) {
+    Object.assign(this, { turn, lift, pending: null, flight: null });
     const tall = Math.tan((this.fov * Math.PI) / 360);
-    this.pending = null;
     this.target = scale(add(box.low, box.high), 0.5);
     this.distance = 1e-6;
     for (const corner of cornersOf(box)) {
       const p = subtract(corner, this.target);
-      const reach = Math.max(Math.abs(dot(p, this.right)) / aspect, Math.abs(dot(p, this.up)) / (1 - below)) / tall;
+      const reach = Math.max(Math.abs(dot(p, this.right)) / aspect, Math.abs(dot(p, this.up)) / (1 - covered)) / tall;
       this.distance = Math.max(this.distance, 1.15 * reach + dot(p, this.back));
     }
-    this.raise(below);
+    this.raise(raised);
   }
 
-  /** Step back and look lower, until what filled a picture of aspect `wide` fills this one above what is covered. */
-  uncover(aspect, below, wide) {
-    this.distance *= Math.max(1 / (1 - below), wide / aspect);
-    this.raise(below);
+  /** The same, flying there: `settle` does what is left, until a hand moves the camera. */
+  flyTo(box, room, view = this) {
+    const from = this.#pose;
+    this.fit(box, room, view);
+    const to = this.#pose, about = Math.round((to.turn - from.turn) / (2 * Math.PI));
+    this.flight = { from, to: { ...to, turn: to.turn - 2 * Math.PI * about }, gone: null };
+    Object.assign(this, from);
   }
 
-  /** Show what is in the middle of the picture in the middle of what is left of it above a covered share. */
-  raise(below) {
-    this.target = along(this.target, this.up, -below * this.distance * Math.tan((this.fov * Math.PI) / 360));
+  get #pose() {
+    const { turn, lift, distance, target } = this;
+    return { turn, lift, distance, target };
+  }
+
+  /** Time since the picture before does not count at the start: there may have been none for long. */
+  #fly(seconds) {
+    const { from, to, gone } = this.flight, now = gone === null ? 0 : Math.min(gone + seconds / FLIGHT, 1);
+    const part = now * now * (3 - 2 * now), between = (a, b) => a + (b - a) * part;
+    this.flight.gone = now;
+    this.turn = between(from.turn, to.turn);
+    this.lift = between(from.lift, to.lift);
+    this.distance = Math.exp(between(Math.log(from.distance), Math.log(to.distance)));
+    this.target = mix(from.target, to.target, part);
+    if (now === 1) this.flight = null;
+    return Boolean(this.flight);
+  }
+
+  /** Step back and look lower, until what filled a picture of aspect `wide` fills what is free of this one. */
+  uncover(room, wide) {
+    this.distance *= backward(room, wide);
+    this.raise(room.raised);
+  }
+
+  /** Eye, target and field of view of the camera that `uncover` would make this one of. */
+  covered(room, wide) {
+    const target = this.lowered(-room.raised);
+    return { eye: along(target, this.back, this.distance / backward(room, wide)), target, fov: this.fov };
+  }
+
+  /** Show what is in the middle of the picture higher by half this share of its height. */
+  raise(share) {
+    this.target = this.lowered(share);
+  }
+
+  lowered(share) {
+    return along(this.target, this.up, -share * this.distance * Math.tan((this.fov * Math.PI) / 360));
   }
 
   /** From the eye through a place (x, y) of a picture of this width and height: origin [m] and unit direction. */

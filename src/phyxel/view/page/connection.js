@@ -5,9 +5,12 @@ const SOONEST = 250, LATEST = 5000; // [ms] between two tries
 const RECENT = 60; // of the latencies whose median is told
 
 export class Connection {
-  /** `told(message)` hears text messages, `changed(state)` hears "connecting", "open" and "lost". */
-  constructor({ told, changed }) {
-    Object.assign(this, { told, changed, live: true, count: 0, heard: 0, wait: SOONEST, frame: null });
+  /**
+   * `told(message)` hears text messages, `changed(state)` hears "connecting", "open" and "lost", `asked(what, n)` what
+   * is sent.
+   */
+  constructor({ told, changed, asked }) {
+    Object.assign(this, { told, changed, asked, live: true, count: 0, heard: 0, wait: SOONEST, frame: null });
     this.kept = new Map();
     this.stamps = new Map();
     this.latencies = [];
@@ -88,6 +91,7 @@ export class Connection {
   send(what, fields = {}, stamp = null) {
     const n = ++this.count;
     if (this.say({ do: what, n, ...fields }) && stamp !== null) this.stamps.set(n, stamp);
+    this.asked?.(what, n);
     return n;
   }
 

@@ -15,6 +15,7 @@ import { ShadowMap } from "phyxel/shadow.js";
 import { Solid } from "phyxel/solids.js";
 import { SplatProgram, Splats } from "phyxel/splats.js";
 import { BACKDROP_FRAGMENT, BODY_FRAGMENT, CROWDING_FRAGMENT, SHOWN_FRAGMENT, SMOOTH_FRAGMENT } from "phyxel/studio.js";
+import { THRESHOLDS, Volume, VolumeProgram } from "phyxel/volumes.js";
 import { boxOf, cornersOf, length, placed, subtract } from "phyxel/vectors.js";
 
 const SLOW = 30, QUICK = 9; // milliseconds of a picture above which it gets coarser, below which finer
@@ -64,12 +65,14 @@ export class Stage {
     this.smooth = new Program(gl, WHOLE_VERTEX, SMOOTH_FRAGMENT);
     this.shown = new Program(gl, WHOLE_VERTEX, SHOWN_FRAGMENT);
     this.splatting = new SplatProgram(gl);
+    this.seeing = new VolumeProgram(gl);
     this.marks = new Marks(gl);
     this.shadows = new ShadowMap(gl);
     this.legend = makeTexture(gl, 64, 1, gl.RGBA8, { linear: true });
     this.legendKey = null;
     this.solids = new Map();
     this.splats = new Map();
+    this.volumes = new Map();
     this.targets = null;
   }
 
@@ -97,14 +100,15 @@ export class Stage {
     this.#showLegend(frame.about.legend);
     const kept = new Set();
     for (const part of frame.parts) {
-      const id = `${part.kind} ${part.name}`, [parts, make] = part.kind === "splats"
-        ? [this.splats, () => new Splats(this.gl)] : [this.solids, () => new Solid(this.gl, part.kind)];
+      const id = `${part.kind} ${part.name}`, [parts, make] = {
+        splats: [this.splats, () => new Splats(this.gl)], volume: [this.volumes, () => new Volume(this.gl)],
+      }[part.kind] ?? [this.solids, () => new Solid(this.gl, part.kind)];
       if (!part.about.count) continue;
       kept.add(id);
       if (!parts.has(id)) parts.set(id, make());
       parts.get(id).show(part);
     }
-    for (const parts of [this.solids, this.splats]) {
+    for (const parts of [this.solids, this.splats, this.volumes]) {
       for (const [id, one] of parts) {
         if (kept.has(id)) continue;
         one.free();
@@ -156,6 +160,15 @@ export class Stage {
     this.fineness = fineness;
   }
 
+  /** A picture with every pixel of the display: a PNG. */
+  photograph(camera, marks) {
+    const { fineness } = this;
+    this.fineness = Math.max(fineness, 1);
+    this.#draw(camera, marks);
+    this.fineness = fineness;
+    return new Promise((resolve) => this.canvas.toBlob(resolve, "image/png"));
+  }
+
   #draw(camera, marks) {
     const { gl } = this;
     this.#makeTargets();
@@ -171,6 +184,7 @@ export class Stage {
     this.#blend(solids, common);
     this.#crowd(common, camera);
     this.#light(common, camera);
+    this.#seeThrough(common, camera, marks.volume ?? THRESHOLDS);
     this.#drawOver(splats, marks, common, camera.target);
     this.#finish();
   }
@@ -309,6 +323,11 @@ export class Stage {
     gl.depthMask(true);
     gl.depthFunc(gl.LESS);
     gl.disable(gl.DEPTH_TEST);
+  }
+
+  #seeThrough(common, camera, thresholds) {
+    bindTextures(this.gl, [this.legend, this.targets.depth]);
+    this.seeing.draw([...this.volumes.values()], camera, common, thresholds, { colors: 0, front: 1 });
   }
 
   #drawOver(splats, marks, common, base) {

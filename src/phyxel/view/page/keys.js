@@ -1,6 +1,9 @@
 /** All keys and gestures, in one place: the page listens to them, the help sheet tells them. */
 import { TOOLS } from "phyxel/tools.js";
 
+/** The axis along which each of the camera's `VIEWS` looks. */
+export const VIEW_KEYS = { front: "Z", side: "X", top: "Y" };
+
 /** [{keys: as events name them, shown: as people do, text: what it does, press}]; without text: not in the help. */
 export function keys(view) {
   const ask = (what) => () => view.source.send(what);
@@ -9,6 +12,7 @@ export function keys(view) {
   const world = [
     { keys: ["r"], shown: "R", text: "Restart with the materials as set", press: ask("restart") },
     { keys: ["⇧R"], shown: "⇧ R", text: "Reset to the scene as opened", press: ask("reset") },
+    { keys: [], shown: "Ctrl Z", text: "Undo what was done last" },
     { keys: ["d"], shown: "D", text: "Drop all bodies", press: ask("drop") },
     ...TOOLS.map(({ name, text }, k) => ({
       keys: [`${k + 1}`], shown: `${k + 1}`, text, press: () => view.live && view.hands.choose(name) })),
@@ -20,7 +24,13 @@ export function keys(view) {
     { keys: ["."], shown: ".", text: "One step", press: () => view.timeline.step.click() },
     ...(saved ? [] : world),
     { keys: ["l"], shown: "L", text: "Loop a recording", press: () => view.timeline.loop.click() },
-    { keys: ["f"], shown: "F", text: "Fit all bodies into view", press: () => view.fit() },
+    { keys: ["f"], shown: "F", text: "Frame all bodies", press: () => view.look() },
+    { keys: ["⇧F"], shown: "⇧ F", text: "Frame the body in the panels",
+      press: () => view.look(null, view.panels.body?.name) },
+    ...Object.entries(VIEW_KEYS).map(([name, key]) => ({
+      keys: [key.toLowerCase()], shown: key, text: `Look from the ${name}`, press: () => view.look(name) })),
+    { keys: ["i"], shown: "I", text: "Save a picture", press: () => view.film.photo.click() },
+    { keys: ["v"], shown: "V", text: "Record a video, and save it", press: () => view.film.record.click() },
     { keys: ["t"], shown: "T", text: "Show or hide the panels", press: () => view.togglePanels() },
     { keys: ["h", "?"], shown: "H", text: "This sheet", press: () => view.help.toggle() },
     { keys: ["escape"], press: () => view.hands.finish(true) },
@@ -35,10 +45,12 @@ export function gestures(view) {
     ["drag beside", "Look around; Alt or O: anywhere"],
     ["right drag", "Pan; also middle drag and ⇧ drag"],
     ["wheel", "Zoom toward the pointer"],
-    ["two fingers", "Pan and zoom"],
+    ["two fingers", "Look around and zoom; three: pan"],
     ["arrows + −", "Look around and zoom by keys"],
   ];
   if (view.scene.mode === "saved") return look;
-  return [["drag a body", "Pull it; let go and it keeps its speed"], ["double click", "Pin that spot; on a pin: unpin"],
+  return [["drag a body", "Pull it; let go and it keeps its speed"],
+    ["wheel, Alt", "While you hold it: turn it; so does a second finger"],
+    ["double click", "Pin that spot; on a pin: unpin"],
     ...look];
 }

@@ -1,17 +1,23 @@
 /** The page: a source of frames and messages, a stage that draws, hands, panels. */
-import { Orbit } from "phyxel/camera.js";
+import { Unheard } from "phyxel/busy.js";
+import { Orbit, VIEWS } from "phyxel/camera.js";
 import { Connection } from "phyxel/connection.js";
+import { Brush } from "phyxel/brush.js";
 import { button, settle } from "phyxel/controls.js";
 import { Stage } from "phyxel/draw.js";
-import { make } from "phyxel/elements.js";
-import { gestures, keys } from "phyxel/keys.js";
+import { download, make } from "phyxel/elements.js";
+import { Film } from "phyxel/film.js";
+import { gestures, keys, VIEW_KEYS } from "phyxel/keys.js";
 import { Legend } from "phyxel/legend.js";
 import { Panels } from "phyxel/panels.js";
 import { embedded, Player } from "phyxel/player.js";
+import { Files } from "phyxel/files.js";
 import { Help, Status } from "phyxel/status.js";
 import { Timeline } from "phyxel/timeline.js";
 import { startTips } from "phyxel/tips.js";
 import { Hands, TOOLS } from "phyxel/tools.js";
+import { Undo } from "phyxel/undo.js";
+import { boxOf } from "phyxel/vectors.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SLOW = 50; // [ms] that a picture may take before the page wants its share of the GPU
@@ -25,10 +31,14 @@ class View {
     Object.assign(this, { numbers: {}, frame: null, hover: null, stale: true, camera: null, begun: 0, done: 0 });
     this.status = new Status(this);
     this.legend = new Legend();
+    this.film = new Film(this);
+    this.brush = new Brush(this);
     this.timeline = new Timeline(this);
     this.panels = new Panels(this, document.getElementById("panels"));
     this.hands = new Hands(this, { stroke: (from, to) => this.stroke(from, to), picked: () => this.markTool() });
     this.help = new Help(keys(this).filter(({ text }) => text).map(({ shown, text }) => [shown, text]), gestures(this));
+    this.undo = new Undo(this);
+    this.files = new Files(this);
     this.lay();
     startTips();
   }
@@ -46,12 +56,18 @@ class View {
     svg.append(this.line);
     this.toolbar = make("div", { id: "toolbar", class: "bar", role: "toolbar", "aria-label": "Tools" });
     this.corner = make("div", { id: "corner", class: "bar" },
-      button({ id: "fit", look: "fit", key: "F", tip: "Look at all bodies", press: () => this.fit() }),
+      button({ id: "fit", look: "fit", key: "F", tip: "Frame all bodies; ⇧F: the one in the panels",
+        press: () => this.look() }),
+      ...Object.keys(VIEWS).map((name) => button({ id: `view_${name}`, look: name, key: VIEW_KEYS[name],
+        tip: `Look from the ${name}`, press: () => this.look(name) })),
+      this.film.photo, this.film.record,
       button({ id: "help", look: "help", key: "H", tip: "All gestures and keys", press: () => this.help.toggle() }),
       button({ id: "panels_toggle", look: "panels", key: "T", tip: "Show or hide the panels",
         press: () => this.togglePanels() }));
+    this.status.element.append(this.film.clock);
     document.getElementById("scene").append(svg, this.panels.picture.handle, this.status.element, this.toolbar,
-      this.corner, this.legend.element, this.timeline.element, this.status.toasts, this.status.overlay);
+      this.corner, this.brush.element, this.legend.element, this.timeline.element,
+      this.status.toasts, this.status.overlay);
     document.body.append(this.help.element);
     if (matchMedia("(max-width: 760px)").matches) this.togglePanels(false);
   }
@@ -61,7 +77,7 @@ class View {
       tip: `${text}: ${tip}`, press: () => this.hands.choose(name) });
     this.orbit = button({ id: "orbit", look: "orbit", key: "O",
       tip: "Look around: every drag turns the camera, as with Alt held", press: () => this.toggleOrbit() });
-    this.toolbar.replaceChildren(...(this.live ? [...TOOLS.map(tool), this.orbit] : []));
+    this.toolbar.replaceChildren(...(this.live ? [...TOOLS.map(tool), this.orbit, this.undo.button, this.files.button, this.files.input] : []));
     this.toolbar.hidden = !this.live;
     this.markTool();
   }
@@ -70,6 +86,7 @@ class View {
     for (const { name } of TOOLS) {
       document.getElementById(`tool_${name}`)?.setAttribute("aria-pressed", String(this.hands.tool === name));
     }
+    this.brush.show(this.live && this.hands.tool === "brush");
     this.orbit?.setAttribute("aria-pressed", String(this.hands.orbiting));
   }
 
@@ -96,17 +113,39 @@ class View {
     this.stale = true;
   }
 
-  fit() {
-    if (this.frame) this.camera?.fit(this.frame, ...this.room);
+  /** Fly to where all bodies, or the pieces of one, are seen: from where it looks now, or from one of `VIEWS`. */
+  look(view = null, body = null) {
+    const parts = (this.frame?.parts ?? []).filter(({ about }) => !about.collider && about.count);
+    const pieces = parts.filter(({ name }) => body === null || name === body || name.startsWith(`${body}-`));
+    const box = boxOf(pieces.length ? pieces : parts);
+    if (box) this.camera?.flyTo(box, this.room, VIEWS[view]);
     this.touch();
   }
 
-  /** Width over height of the picture, and the share of its height that the bar below covers. */
+  /** What is looked at, as a camera that another page or a scene begins with. */
+  get sight() {
+    return this.camera?.covered(this.aimed ?? this.opening, WIDE);
+  }
+
+  /** What bars leave free of the picture, as `Orbit` has it. */
   get room() {
-    const { clientWidth, clientHeight } = this.canvas;
-    const bar = this.timeline.element.getBoundingClientRect();
-    const below = (this.canvas.getBoundingClientRect().bottom - bar.top) / clientHeight;
-    return [clientWidth / clientHeight, Math.min(Math.max(below, 0), 0.5)];
+    const { left, right, top, width, height } = this.canvas.getBoundingClientRect();
+    const bars = [this.toolbar, this.corner, this.status.element];
+    const [tools, corner, status] = bars.map((element) => element.getBoundingClientRect());
+    const beside = corner.height > corner.width; // on low pictures it lies above the body
+    const side = Math.max(this.toolbar.hidden ? 0 : tools.right - left, beside ? right - corner.left : 0);
+    const above = beside ? 0 : Math.min((Math.max(corner.bottom, status.bottom) - top) / height, 0.4);
+    const { covered } = this.opening;
+    const aspect = (width - 2 * Math.min(side, width / 3)) / height;
+    return { aspect, covered: covered + above, raised: covered - above };
+  }
+
+  /** The same with only the bar below, which all pages have: by this a camera is made and saved. */
+  get opening() {
+    const { width, height, bottom } = this.canvas.getBoundingClientRect();
+    const below = (bottom - this.timeline.element.getBoundingClientRect().top) / height;
+    const covered = Math.min(Math.max(below, 0), 0.4);
+    return { aspect: width / height, covered, raised: covered };
   }
 
   told(message) {
@@ -115,7 +154,13 @@ class View {
       numbers: () => this.setNumbers(message),
       history: () => this.panels.measured.history(message),
       notice: () => this.status.notice(message.text, message.level),
-      busy: () => this.status.busy(message.text),
+      busy: () => {
+        this.unheard.forget();
+        this.status.busy(message);
+      },
+      progress: () => this.status.progress(message),
+      past: () => this.undo.set(message.undo),
+      opened: () => (this.awaits = true),
       ready: () => this.status.ready(),
       blown: () => this.status.blown(message.text),
       grabbed: () => message.body && this.panels.choose(message.body),
@@ -130,13 +175,14 @@ class View {
     Object.assign(this, { name: scene.name, mode: scene.mode });
     if (scene.camera && (first || !this.camera)) {
       this.camera = new Orbit(scene.camera);
-      this.aimed = false;
+      this.aimed = null; // for no room yet
     }
     if (first) this.makeTools();
     document.documentElement.dataset.mode = scene.mode;
     this.status.named(scene);
     this.timeline.set(scene);
     this.panels.set(scene);
+    this.brush.set(scene);
     this.touch();
   }
 
@@ -152,6 +198,7 @@ class View {
   changed(state) {
     this.status.connected(state);
     if (state === "lost") this.hands.finish(true);
+    if (state === "lost") this.unheard.forget();
   }
 
   start() {
@@ -163,7 +210,12 @@ class View {
         "Firefox, Chrome, Edge or Safari, with hardware acceleration switched on.");
       return;
     }
-    const ears = { told: (message) => this.told(message), changed: (state) => this.changed(state) };
+    this.resize();
+    this.stage.draw(new Orbit()); // the empty studio: nobody looks at a black picture
+    if (!embedded()) this.status.busy({ text: "Opening the world …" });
+    this.unheard = new Unheard(this.status);
+    const ears = { told: (message) => this.told(message), changed: (state) => this.changed(state),
+      asked: (what, n) => this.unheard.asked(what, n) };
     this.source = embedded() ? new Player(embedded(), ears) : new Connection(ears);
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     DARK.addEventListener("change", () => this.resize());
@@ -176,7 +228,17 @@ class View {
     const { clientWidth, clientHeight } = this.canvas;
     this.stage.resize(clientWidth, clientHeight, devicePixelRatio);
     this.stage.theme(DARK.matches);
+    this.refit();
     this.touch();
+  }
+
+  /** What was seen in a picture of another size is seen in this one. */
+  refit() {
+    const { camera, opening } = this;
+    if (!camera || !this.aimed) return;
+    camera.place(camera.covered(this.aimed, WIDE));
+    camera.uncover(opening, WIDE);
+    this.aimed = opening;
   }
 
   /**
@@ -185,6 +247,7 @@ class View {
   turn() {
     requestAnimationFrame(() => this.turn());
     settle(this.source.heard);
+    this.unheard.look(this.source.heard);
     if (!this.camera) return;
     const free = this.free(performance.now());
     const fresh = free ? this.source.take() : null;
@@ -202,10 +265,15 @@ class View {
   }
 
   receive(frame) {
+    if (!this.frame) this.status.ready();
     this.frame = frame;
     this.stage.show(frame);
-    if (this.camera && !this.aimed) this.camera.uncover(...this.room, WIDE);
-    this.aimed = Boolean(this.camera);
+    if (this.camera && !this.aimed) {
+      this.aimed = this.opening;
+      this.camera.uncover(this.aimed, WIDE);
+    }
+    if (this.awaits) this.look(); // somebody new is there, maybe beside the picture
+    this.awaits = false;
     this.legend.set(frame.about.legend);
     if (this.scene.mode === "live") this.timeline.at(frame.about.time);
     this.touch();
@@ -214,10 +282,14 @@ class View {
   draw() {
     this.stale = false;
     this.begun = this.done = performance.now();
-    const { pins = [], grabs = [] } = this.frame?.about ?? {};
     this.panels.picture.follow();
-    const marks = { pins, grabs, plane: this.panels.picture.plane, hover: this.hover };
-    if (this.stage.draw(this.camera, marks)) this.touch();
+    if (this.stage.draw(this.camera, { ...this.marks, hover: this.hover })) this.touch();
+  }
+
+  /** What hands have left in the picture. */
+  get marks() {
+    const { pins = [], grabs = [] } = this.frame?.about ?? {};
+    return { pins, grabs, plane: this.panels.picture.plane, volume: this.panels.picture.volume };
   }
 }
 
@@ -246,17 +318,6 @@ function freeKeys() {
   const free = (kinds) => ({ target }) => pointed && target.closest?.(kinds)?.blur();
   addEventListener("click", free("button, summary, input[type=checkbox]"));
   addEventListener("change", free("select"));
-}
-
-/** Give a file to whoever sits at the page. */
-function download({ name, type, base64, url }) {
-  const bytes = base64 && Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  const href = url ?? URL.createObjectURL(new Blob([bytes], { type }));
-  const link = make("a", { href, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  if (!url) setTimeout(() => URL.revokeObjectURL(href), 10000);
 }
 
 const view = new View();

@@ -145,13 +145,13 @@ export class Panels {
   makeShare() {
     this.save = button({ id: "save", look: "save", text: "Save scene", wide: true,
       tip: "Save the scene with all that your hands did as a TOML file; phyxel run makes the same motion from it",
-      press: () => this.view.source.send("save") });
+      press: () => this.view.source.send("save", { camera: this.view.sight }) });
     this.record = button({ id: "record", look: "record", text: "Record", wide: true,
       tip: "Record what is seen from now on, to be saved as a page",
       press: () => this.view.source.send("record", { on: !this.view.scene.recording }) });
     this.html = button({ id: "html", look: "html", text: "Save as HTML", wide: true,
       tip: "Save the recording as one file that plays in any browser, with no network",
-      press: () => this.view.source.send("html") });
+      press: () => this.view.source.send("html", { camera: this.view.sight }) });
   }
 
   choose(name) {

@@ -8,7 +8,7 @@ const COARSER = 60000; // larger parts are looked at in every second, third ... 
 export function pick(frame, origin, way) {
   let nearest = null;
   for (const part of frame?.parts ?? []) {
-    if (part.about.collider || !part.blobs.records) continue;
+    if (part.about.collider || part.kind === "volume" || !part.blobs.records) continue;
     const found = nearestOf(part.about.count, origin, way, ...(part.kind === "splats" ? splats(part) : records(part)));
     if (found && (!nearest || found.depth < nearest.depth)) nearest = found;
   }

@@ -1,7 +1,9 @@
 /** A recording inside a saved page, with the interface of a connection: nothing is asked of any network. */
 import { decode } from "phyxel/decode.js";
+import { Unpacker } from "phyxel/patches.js";
 
 const TOLD = 100; // [ms] between two messages about the time
+const AT_ONCE = 40; // [ms] that unpacking takes before the page itself has its turn
 
 /** What is embedded in this page: base64 text, or "" if the page is live. */
 export const embedded = () => document.getElementById("recording")?.textContent.trim() ?? "";
@@ -19,9 +21,14 @@ export class Player {
   async open(text) {
     this.changed("connecting");
     const bytes = await unpacked(text);
+    const unpacker = new Unpacker();
+    let rest = performance.now() + AT_ONCE;
     for (const record of records(bytes)) {
       if (record[0] === 0x7b) this.hear(JSON.parse(new TextDecoder().decode(record)));
-      else this.index(record);
+      else this.keep(unpacker.unpack(this.read(record)));
+      if (performance.now() < rest) continue;
+      await new Promise((go) => setTimeout(go));
+      rest = performance.now() + AT_ONCE;
     }
     if (!this.frames.length) throw new Error("there is no picture in it");
     const duration = this.frames.at(-1).at;
@@ -46,13 +53,13 @@ export class Player {
     return { kind: "history", ...Object.fromEntries(columns) };
   }
 
-  /** Any frame may be asked for later, so all that is kept by any of them is kept to the end. */
-  index(record) {
-    const buffer = record.buffer.slice(record.byteOffset, record.byteOffset + record.byteLength);
-    const own = new Map(this.kept);
-    const { about } = decode(buffer, own);
-    for (const [key, blob] of own) this.kept.set(key, blob);
-    this.frames.push({ at: about.at ?? about.time, buffer });
+  /** A frame, with what is kept of those before; in a copy, where blobs lie as they were aligned. */
+  read(record) {
+    return decode(record.buffer.slice(record.byteOffset, record.byteOffset + record.byteLength), this.kept);
+  }
+
+  keep(frame) {
+    this.frames.push({ at: frame.about.at ?? frame.about.time, frame });
   }
 
   /** The frame of this moment, if it was not the last one taken. */
@@ -62,7 +69,7 @@ export class Player {
     const index = this.before(this.at);
     if (index === this.shown) return null;
     this.shown = index;
-    return decode(this.frames[index].buffer, new Map(this.kept));
+    return this.frames[index].frame;
   }
 
   pass() {

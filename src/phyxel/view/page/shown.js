@@ -1,6 +1,7 @@
 /** The panel of what is seen: surface, field, and a plane through the bodies with its handle in the picture. */
 import { Menu, Quantity, Segments } from "phyxel/controls.js";
 import { make } from "phyxel/elements.js";
+import { THRESHOLDS } from "phyxel/volumes.js";
 import { add, along, boxOf, cornersOf, dot, scale } from "phyxel/vectors.js";
 
 const SURFACES = {
@@ -22,7 +23,9 @@ export class Picture {
       ask: (field) => show(field === PLAIN ? { field, mode: "surface" } : { field }) });
     this.mode = new Segments({ id: "mode", label: "Seen on", tip: "Whether the field is seen outside or inside",
       options: [["surface", "Surface", "The field as it is at the surface"],
-        ["slice", "Slice", "The field on a plane through the bodies, as if they were cut open"]],
+        ["slice", "Slice", "The field on a plane through the bodies, as if they were cut open"],
+        ["fog", "Fog", "The field all through the bodies, as coloured fog"],
+        ["iso", "Iso", "The surface inside the bodies where the field has one value"]],
       ask: (mode) => show({ mode }) });
     this.axis = new Segments({ id: "axis", label: "Plane across", tip: "Which way the plane faces",
       options: Object.keys(NORMALS).map((axis) => [axis, axis, `A plane across the ${axis} axis`]),
@@ -30,7 +33,16 @@ export class Picture {
     this.place = new Quantity({ id: "slice", label: "Place", unit: "m", low: -1, high: 1,
       tip: "Where the plane stands along its axis; its handle in the picture moves it, too",
       ask: (where) => this.move(where) });
-    this.elements = [this.surface, this.field, this.mode, this.axis, this.place].map(({ element }) => element);
+    this.volume = { ...THRESHOLDS };
+    const threshold = (name, label, tip) => new Quantity({ id: `volume_${name}`, label, unit: "%", low: 0, high: 100,
+      tip, ask: (percent) => this.limit(name, percent) });
+    this.limits = {
+      at: threshold("at", "Value", "The value on the iso-surface, as a share of the scale beside the picture"),
+      low: threshold("low", "Fog from", "Values below this share of the scale are not shown"),
+      high: threshold("high", "Fog to", "Values above this share of the scale are not shown"),
+    };
+    const controls = [this.surface, this.field, this.mode, this.axis, this.place, ...Object.values(this.limits)];
+    this.elements = controls.map(({ element }) => element);
     this.makeHandle();
   }
 
@@ -86,8 +98,24 @@ export class Picture {
     const coloured = shown.field && shown.field !== PLAIN;
     this.mode.element.hidden = !coloured;
     this.mode.set(shown.mode ?? "surface");
+    this.tellLimits(coloured ? shown.mode : null);
     this.dragged = null;
     this.tellPlane();
+  }
+
+  /** Thresholds are the page's own: the world does not hear of them. */
+  limit(name, percent) {
+    this.volume[name] = Math.min(Math.max(percent / 100, 0), 1);
+    this.limits[name].set(percent);
+    this.view.touch();
+    return 0;
+  }
+
+  tellLimits(mode) {
+    for (const [name, control] of Object.entries(this.limits)) {
+      control.element.hidden = mode !== (name === "at" ? "iso" : "fog");
+      control.set(100 * this.volume[name]);
+    }
   }
 
   /** Where the plane is, in the panel. */

@@ -1,15 +1,19 @@
-/** Hands: what pointers on the picture do. One gesture at a time, two fingers always move the camera. */
+/** Hands: what pointers on the picture do. One gesture at a time; several fingers move the camera. */
 import { pick } from "phyxel/pick.js";
+import { along, length, scale } from "phyxel/vectors.js";
 
 export const TOOLS = [
   { name: "grab", text: "Grab", tip: "Drag a body: what you took follows the pointer; let go and it keeps its speed" },
   { name: "pin", text: "Pin", tip: "Click a body to nail that spot where it is; click the nail to draw it again" },
   { name: "push", text: "Push", tip: "Press on a body with a steady force away from you, as long as you hold" },
   { name: "cut", text: "Cut", tip: "Draw a stroke across a body and it is cut there, straight away from you" },
+  { name: "brush", text: "Brush", tip: "Paint over a body: there it melts, or becomes another material" },
 ];
 
 const CLICK = 6; // [px] a pointer may wander and still have clicked
 const NOTCH = 0.0013; // zoom per pixel of the wheel, in logarithms
+const TWIST = 0.0025, TURN = Math.PI / 300; // [rad] by which what is held turns per pixel of the wheel, of the pointer
+const HELD = 250; // [ms] after which a second finger turns what the first holds
 
 export class Hands {
   /** `view` is the page: {canvas, camera, source, frame, live, hover, touch()}; `picked(tool)` hears of choices. */
@@ -56,9 +60,10 @@ export class Hands {
     canvas.focus({ preventScroll: true });
     canvas.setPointerCapture(event.pointerId);
     this.pointers.set(event.pointerId, event);
-    if (this.pointers.size === 2) {
+    if (this.pointers.size === 2 && this.gesture?.heldFor?.(event) > HELD) return;
+    if (this.pointers.size > 1) {
       this.finish(true);
-      this.gesture = new Pinch(this);
+      this.gesture = new Fingers(this);
     } else if (!this.gesture) this.gesture = this.begin(event);
     this.aim = this.view.hover = null;
     canvas.dataset.doing = this.gesture.name;
@@ -73,6 +78,7 @@ export class Hands {
     if (!place) return new Move(this, event, "orbit");
     if (this.tool === "grab") return new Grab(this, event);
     if (this.tool === "push") return new Push(this, event);
+    if (this.tool === "brush") return new Stroke(this, event);
     return new Move(this, event, "orbit", () => this.aimed("pin", event));
   }
 
@@ -89,7 +95,8 @@ export class Hands {
 
   up(event) {
     if (!this.pointers.delete(event.pointerId)) return;
-    if (this.gesture instanceof Pinch && this.pointers.size) return;
+    const going = this.gesture instanceof Grab ? this.pointers.has(this.gesture.latest.pointerId) : this.pointers.size;
+    if ((this.gesture instanceof Fingers || this.gesture instanceof Grab) && going) return;
     this.finish(event.type === "pointercancel", event);
   }
 
@@ -116,6 +123,7 @@ export class Hands {
   wheel(event) {
     event.preventDefault();
     const pixels = event.deltaY * (event.deltaMode === 1 ? 20 : 1) * (event.ctrlKey ? 6 : 1);
+    if (this.gesture instanceof Grab) return this.gesture.turn(this.view.camera.ahead, pixels * TWIST);
     this.view.camera.glide(Math.exp(Math.min(Math.max(-pixels * NOTCH, -0.5), 0.5)), this.depthOf(event));
     this.view.touch();
   }
@@ -170,18 +178,46 @@ class Following {
   }
 }
 
+/** What is held goes with the pointer; the wheel, Alt, the right button or a second finger turn it. */
 class Grab extends Following {
   name = "grab";
   pin = false;
+  spin = [0, 0, 0]; // a rotation vector [rad] that the world has not been told of
+  aside = [0, 0]; // [px] that the pointer has gone to turn, and not to pull
 
   constructor(hands, event) {
     super(hands, event);
+    this.began = event.timeStamp;
     hands.aimed("grab", event, { ahead: [...hands.view.camera.ahead] });
   }
 
+  heldFor(event) {
+    return event.timeStamp - this.began;
+  }
+
+  move(event, before) {
+    const { pointers, view } = this.hands, { up, right, ahead } = view.camera;
+    const [dx, dy] = [event.clientX - before.clientX, event.clientY - before.clientY];
+    const other = [...pointers.values()].find(({ pointerId }) => pointerId !== event.pointerId);
+    if (other) this.turn(ahead, between(other, before, event));
+    if (event.pointerId !== this.latest.pointerId) return;
+    if (event.altKey || event.buttons & 2) {
+      this.turn(up, TURN * dx);
+      this.turn(right, TURN * dy);
+      this.aside = [this.aside[0] + dx, this.aside[1] + dy];
+    } else super.move(event);
+  }
+
+  turn(axis, angle) {
+    this.spin = along(this.spin, axis, angle);
+  }
+
   frame() {
-    if (this.moved) this.hands.aimed("pull", this.latest);
+    const { latest: { clientX, clientY, timeStamp }, aside: [x, y] } = this, angle = length(this.spin);
+    if (this.moved) this.hands.aimed("pull", { clientX: clientX - x, clientY: clientY - y, timeStamp });
+    if (angle) this.hands.view.source.send("turn", { spin: scale(this.spin, Math.min(1, 3 / angle)) });
     this.moved = false;
+    this.spin = [0, 0, 0];
   }
 
   end() {
@@ -208,6 +244,21 @@ class Push extends Following {
   }
 }
 
+class Stroke extends Following {
+  name = "brush";
+  moved = true;
+  last = null;
+
+  frame() {
+    if (this.moved) this.last = this.hands.view.brush.touch(this.hands, this.latest, this.last);
+    this.moved = false;
+  }
+
+  end(cancelled) {
+    if (!cancelled) this.frame();
+  }
+}
+
 class Cut {
   name = "cut";
 
@@ -226,25 +277,35 @@ class Cut {
   }
 }
 
-/** Two fingers: their middle pans, their distance zooms. */
-class Pinch {
-  name = "pan";
-
+/**
+ * Several fingers: their middle turns the camera, and two zoom by their distance. Three pan; so do two where one turns
+ * the camera already.
+ */
+class Fingers {
   constructor(hands) {
     this.hands = hands;
+    const turning = hands.pointers.size === 2 && hands.view.live && !hands.orbiting;
+    this.name = turning ? "orbit" : "pan";
   }
 
   move(event, before) {
-    const other = [...this.hands.pointers.values()].find(({ pointerId }) => pointerId !== event.pointerId);
-    if (!other) return;
-    const { camera, canvas } = this.hands.view;
-    const height = 2 * canvas.clientHeight;
-    camera.pan((event.clientX - before.clientX) / height, (event.clientY - before.clientY) / height);
+    const { view, pointers } = this.hands, { camera, canvas } = view;
+    const share = 1 / pointers.size / (this.name === "pan" ? canvas.clientHeight : 1);
+    camera[this.name]((event.clientX - before.clientX) * share, (event.clientY - before.clientY) * share);
+    const others = [...pointers.values()].filter(({ pointerId }) => pointerId !== event.pointerId);
+    if (others.length !== 1) return;
+    const [other] = others;
     const middle = { clientX: (event.clientX + other.clientX) / 2, clientY: (event.clientY + other.clientY) / 2 };
     camera.zoom(Math.max(apart(event, other), 1) / Math.max(apart(before, other), 1), this.hands.depthOf(middle));
   }
 
   end() {}
+}
+
+/** Angle about `pivot` from one place in the page to another [rad], clockwise, at most half a turn. */
+function between(pivot, from, to) {
+  const [one, other] = [from, to].map((at) => Math.atan2(at.clientY - pivot.clientY, at.clientX - pivot.clientX));
+  return Math.atan2(Math.sin(other - one), Math.cos(other - one));
 }
 
 const apart = (a, b) => Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);

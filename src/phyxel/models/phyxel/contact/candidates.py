@@ -3,7 +3,7 @@
 (physics 15.4).
 
 Lists are symmetric, so that impulses can be gathered, and sorted, so that a step has the same bits whenever its list
-was made. They hold what is within touching distance and a margin: they serve until something has moved by that much.
+was made. They hold nodes within touching distance and a margin: they serve until something has moved by that much.
 Lengths in metres, about a common origin.
 """
 
@@ -18,12 +18,13 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared, as_struct, packed
+from phyxel.device import Launch, Program, Shared, packed
 from phyxel.mls.neighbours import PairList, find_pairs
 from phyxel.mls.visibility import Sees
 from phyxel.models.phyxel.contact.groups import SkinGroups, gaps
 from phyxel.models.reductions import CHUNK
 from phyxel.solid.distance_grid import DistanceGrid
+from phyxel.structs import as_struct
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel

@@ -18,7 +18,7 @@ shape, being near is no longer a matter of pressure."""
 
 @dataclass(frozen=True)
 class SkinGroups:
-    """The skin of one body in compact groups of nodes: what is not near as a group need not be asked one by one."""
+    """The skin of one body in compact groups of nodes: those of a far group need not be asked one by one."""
 
     node: NDArray[np.int64]
     """skin nodes, one group after another"""

@@ -11,14 +11,14 @@ lest it be shot out. Friction μ·push against the sliding is written as −rub�
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
-from phyxel.device import Launch, as_struct
+from phyxel.device import Launch
 from phyxel.models.phyxel.conjugate import filtered
 from phyxel.models.phyxel.contact.candidates import ContactNodes
 from phyxel.models.phyxel.contact.impulses import BodyContact
@@ -172,8 +172,10 @@ def take_presses(
     first: int,
     nodes: ContactNodes,
     contacts: NodeContacts,
-    outside: Any,
-    met: Any,
+    hold: wp.array(dtype=wp.int32),
+    contact: wp.array(dtype=wp.int32),
+    normal: wp.array(dtype=wp.vec3),
+    rest: wp.array(dtype=wp.vec3),
     r: wp.array(dtype=wp.vec3),
 ):
     """The impulses of the springs, added to the momentum that is missing (physics 5.4, 15.7)."""
@@ -182,8 +184,8 @@ def take_presses(
         return
     unit = nodes.unit[nodes.body[k]]
     pushed = gathered(k, nodes, contacts) / (unit * unit)
-    met.rest[k] = met.rest[k] + pushed
-    r[k] = r[k] + filtered(pushed, outside.hold[k], met.contact[k], met.normal[k])
+    rest[k] = rest[k] + pushed
+    r[k] = r[k] + filtered(pushed, hold[k], contact[k], normal[k])
 
 
 @wp.kernel
@@ -299,10 +301,10 @@ class ContactSprings:
         return [self._contact.over(rub_on, self._springs, self._model.v, changed)]
 
     def press(self, dt: wp.array, met: WallContacts, r: wp.array) -> list[Launch]:
-        """Impulses at v, added to what is missing."""
+        """Impulses at v, added to the missing momentum."""
         return [
             self._contact.over(press, self._springs, dt, self._model.v),
-            self._contact.over(take_presses, as_struct(self._model.outside), as_struct(met), r),
+            self._contact.over(take_presses, self._model.outside.hold, met.contact, met.normal, met.rest, r),
         ]
 
     def couple(self, p: wp.array, coupling: wp.array) -> list[Launch]:
