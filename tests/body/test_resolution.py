@@ -1,5 +1,6 @@
 """Whether a body has enough nodes across it to bend: told of where most of it is too thin, and nowhere else."""
 
+import dataclasses
 import re
 import warnings
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from phyxel.body.resolution import nodes_to_bend
+from phyxel.body.resolution import filled_with, nodes_to_bend
 from phyxel.errors import PhyxelWarning
 from phyxel.models.kind import KINDS
 
@@ -73,3 +74,25 @@ def test_a_coarse_bar_is_told_of_once_with_what_to_do():
 @pytest.mark.parametrize("shape", ["bear", "box", "sphere", "bust"])
 def test_compact_shapes_at_the_usual_number_of_nodes_are_fine(shape):
     assert told(lambda: px.Body(px.load(shape, points=2000))) == []
+
+
+@pytest.mark.parametrize("model", ["phyxel", "modal"])
+def test_auto_takes_as_many_nodes_as_are_enough(model):
+    rod = px.load("bar", points=600)
+    rod = dataclasses.replace(rod, positions=rod.positions * [1, 0.3, 0.3], shape=None, mesh=None, faces=None)
+    made: list[px.Body] = []
+    assert told(lambda: made.append(px.Body(rod, nodes="auto", model=model))) == []
+    assert len(made[0].reference) > 800 or model == "modal"
+
+
+def test_auto_leaves_compact_bodies_the_usual_number_and_ends_where_none_is_enough():
+    asked: list[int] = []
+
+    def fill(count: int) -> int:
+        asked.append(count)
+        return count
+
+    assert filled_with("auto", fill, lambda made: None) == 800
+    assert filled_with(123, fill, lambda made: 10 * made) == 123
+    assert filled_with("auto", fill, lambda made: 5 * made) == 50_000
+    assert asked == [800, 123, 800, 4000, 20_000, 50_000]

@@ -43,7 +43,7 @@ USAGE = [
     ("rnu jelly.toml", "rnu"),
     ("run", "scene"),
     ("run jelly.toml --secnds 3", "--secnds"),
-    ("run jelly.toml --nodes many", "integer"),
+    ("run jelly.toml --nodes many", "neither a whole number nor auto"),
     ("view jelly.toml --port 0", "--port"),
 ]
 

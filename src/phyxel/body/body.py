@@ -19,7 +19,7 @@ from phyxel.body.fragments import crack_for
 from phyxel.body.holds import Handle, HoldMotion, OpenPath, picked, stays, surfel_at, turn_of, way_of
 from phyxel.body.placement import Place, Pose
 from phyxel.body.protocols import Change
-from phyxel.body.resolution import tell_if_coarse
+from phyxel.body.resolution import USUAL_NODES, NodeCount, filled_with, nodes_to_bend, tell_if_coarse
 from phyxel.body.shape import NodeData, certificate_of
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
@@ -46,8 +46,9 @@ Floats = NDArray[np.float64]
 
 @knows_its_arguments
 class Body(BodyCore):
-    """A deformable body of a `cloud`, or of what `px.load` takes, filled with about so many `nodes` of a `material`.
-    Quantities are in SI units and world axes, y up. `name` is what events and messages call it.
+    """A deformable body of a `cloud`, or of what `px.load` takes, filled with about so many `nodes` of a `material`;
+    `nodes="auto"`: the usual number, or as many as its thin parts need to bend as they should. Quantities are in SI
+    units and world axes, y up. `name` is what events and messages call it.
 
     `at` [m] is where it stands: the middle of its foot, or with `place` the middle of its box ("center") or the origin
     of its cloud ("file"). Left out, a file stands on the world's origin, and all else stays where its points are.
@@ -87,7 +88,7 @@ class Body(BodyCore):
         cloud: CloudLike,
         *,
         material: Material | None = None,
-        nodes: int = 800,
+        nodes: NodeCount = USUAL_NODES,
         model: str = "phyxel",
         integrator: str | None = None,
         surface: str | None = None,
@@ -130,7 +131,11 @@ class Body(BodyCore):
         checks.tell_of_file(self.name, cloud, looked_at=size is not None or rotate is not None)
         pose = Pose(self.name, at, place, rotate, quantity(f"{self.name}: size", size, "m"))
         if kind.has_inside:
-            made = filled(pose, cloud, kind, basis, nodes, closing, refine)
+            made = filled_with(
+                nodes,
+                lambda count: filled(pose, cloud, kind, basis, count, closing, refine),
+                lambda made: nodes_to_bend(kind, made.X, made.reach, made.volumes),
+            )
         else:
             made = sheeted(pose, cloud, links, warp)
         tell_if_coarse(self.name, kind, made.X, made.reach, made.volumes)

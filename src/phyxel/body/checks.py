@@ -163,10 +163,13 @@ def start_velocities(name: str, arm: Floats, velocity: Vector, spin: Vector) -> 
     return velocities
 
 
-def check_count(name: str, nodes: int) -> None:
+def check_count(name: str, nodes: Any) -> None:
     """Refuse what is no number of nodes."""
-    if not (_is_whole(nodes) and nodes >= 1):
-        raise PhyxelError(f"{name}: nodes = {nodes!r}: give a whole number of at least 1 (800 look right)")
+    if not (nodes == "auto" or (_is_whole(nodes) and nodes >= 1)):
+        raise PhyxelError(
+            f'{name}: nodes = {nodes!r}: give a whole number of at least 1 (800 look right), or "auto" for as many as '
+            "it needs to bend as it should"
+        )
 
 
 def checked_seed(name: str, seed: int) -> int:

@@ -1,6 +1,9 @@
-"""Whether a body has enough nodes across it to bend as it should."""
+"""Whether a body has enough nodes across it to bend as it should, and how many would do."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +13,34 @@ from phyxel.errors import tell
 from phyxel.models.kind import ModelKind, named, public_kinds
 
 Floats = NDArray[np.float64]
+Filled = TypeVar("Filled")
+NodeCount = int | Literal["auto"]
+"""How many nodes a body is asked to have; "auto": the usual number, or as many as its thin parts need."""
 
+USUAL_NODES = 800
+"""Nodes of a body that look right, and with which compact bodies bend as they should."""
+MOST_AUTO = 50_000
+"""Nodes that nobody gets without asking for them by number: a thin plate would need millions."""
+TRIES = 4
+"""to find how many nodes are enough: each is made from what the one before has shown"""
 MOST = 0.5
 """Share of the volume that is too thin, from which on it is told of: ears and fingers may be, a bar may not."""
 AROUND = 1.5
 """Over a node's distance from the surface: what lies so near to it is about as thick as there."""
+
+
+def filled_with(nodes: NodeCount, fill: Callable[[int], Filled], enough: Callable[[Filled], int | None]) -> Filled:
+    """What `fill` makes of so many nodes; where it is left to us, of so many that nothing is said to be `enough`."""
+    if nodes != "auto":
+        return fill(nodes)
+    made, asked = fill(USUAL_NODES), USUAL_NODES
+    for _ in range(TRIES):
+        if (needed := enough(made)) is None or asked == MOST_AUTO:
+            break
+        # A tenth of what is asked for may be missing, and a layer with it.
+        asked = min(max(needed, int(1.1 * asked)), MOST_AUTO)
+        made = fill(asked)
+    return made
 
 
 def tell_if_coarse(name: str, kind: ModelKind, X: Floats, reach: Floats, volumes: Floats) -> None:
@@ -30,7 +56,7 @@ def remedy(kind: ModelKind, count: int, enough: int) -> str:
     instead = f", or model = {' or '.join(named(others))}" if others else ""
     return (
         f'{count:,} nodes are fewer than {kind.across} across most of it, and with model = "{kind.name}" it bends too '
-        f"easily then; give about nodes = {enough:,}{instead}"
+        f'easily then; give about nodes = {enough:,} ("auto" finds it){instead}'
     )
 
 

@@ -18,6 +18,7 @@ from rich.table import Column, Table
 
 from phyxel import __version__
 from phyxel.cli import completion
+from phyxel.cli.options import Device, Model, Nodes, Out, Resume, SceneName, Seconds, Units, Up, Video
 from phyxel.errors import PhyxelError, told_to
 from phyxel.progress import heard_by
 
@@ -29,24 +30,6 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 console = Console(stderr=True)
-
-SceneName = Annotated[
-    str, typer.Argument(help="A scene file (.toml) or the name of a gallery scene.", autocompletion=completion.scenes)
-]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results. Default: out/NAME.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint of the run in --out.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1. Default: CUDA where there is one.")]
-Model = Annotated[Path | None, typer.Option(help="A scan or mesh to put in place of the built-in shapes.")]
-Nodes = Annotated[int | None, typer.Option("--nodes", "-n", help="Nodes per body, in place of the scene's.")]
-Seconds = Annotated[float | None, typer.Option(help="Seconds to simulate, in place of the scene's.")]
-Video = Annotated[
-    bool | None,
-    typer.Option("--video/--no-video", help="Draw pictures and a preview video, or not."),
-]
-Units = Annotated[
-    str | None, typer.Option(help="Of a file's numbers: m, dm, cm, mm, um, km, in or ft. Default: as the file says.")
-]
-Up = Annotated[str | None, typer.Option(help="A file's axis that points upward: x, y or z. Default: as the file says.")]
 
 
 @app.command()
@@ -349,7 +332,7 @@ def draw_modes(found: Any, camera: Any, folder: Path, video: bool, report: Any) 
 @app.command()
 def sample(
     model: Annotated[str, typer.Argument(help="A scan or mesh (PLY, OBJ, STL, XYZ), or the name of a built-in shape.")],
-    nodes: Annotated[int, typer.Option("--nodes", "-n", help="Nodes to fill it with.")] = 800,
+    nodes: Nodes = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw it cut open, with its nodes, to this .png or .jpg file.")
     ] = None,
@@ -365,6 +348,7 @@ def sample(
     device: Device = None,
 ) -> None:
     """Show what is understood of a file or shape: its solid and nodes, and a picture of it cut open."""
+    from phyxel.body.resolution import USUAL_NODES
     from phyxel.cli.sample import rows_of, take, tips_of
 
     with (
@@ -372,8 +356,8 @@ def sample(
         heard_by(lambda what, done, most: status.update(f"{escape(what)} {done}/{most}")),
     ):
         taken = take(
-            model, nodes, picture, points=points, units=units, up=up, opacity=opacity, closing=closing, device=device,
-            report=lambda stage: status.update(escape(stage)),
+            model, nodes or USUAL_NODES, picture, points=points, units=units, up=up, opacity=opacity, closing=closing,
+            device=device, report=lambda stage: status.update(escape(stage)),
         )  # fmt: skip
     table = Table(show_header=False, box=None)
     for what, found in rows_of(taken):

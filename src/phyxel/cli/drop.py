@@ -29,5 +29,8 @@ def choices(thing: Bare, scene: Scene) -> Iterator[str]:
     else:
         yield f"dropped from {length_text(thing.fall)}, {100 * FALL:.0f} % of its height, onto the ground"
         yield f"young = {part.material.young:g} Pa: at its height it wobbles, and still stands"
-        yield f"{part.nodes} nodes: smooth to see and quick; more (-n) are more accurate"
+        if part.nodes == "auto":
+            yield "as many nodes as it needs to bend as it should"
+        else:
+            yield f"{part.nodes} nodes: smooth to see and quick; more (-n) are more accurate"
     yield f"{scene.seconds:g} s: until it has come to rest"

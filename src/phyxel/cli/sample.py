@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from phyxel.body.resolution import nodes_to_bend, remedy
+from phyxel.body.resolution import USUAL_NODES, NodeCount, filled_with, nodes_to_bend, remedy
 from phyxel.models.kind import public_kinds
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import OPACITY, load
@@ -33,7 +33,7 @@ class Sample:
     cloud: PointCloud
     solid: Solid
     nodes: Nodes
-    asked: int
+    asked: NodeCount
     """nodes"""
     picture: Path | None
     spent: dict[str, float]
@@ -42,7 +42,7 @@ class Sample:
 
 def take(
     model: str,
-    nodes: int = 800,
+    nodes: NodeCount = USUAL_NODES,
     picture: Path | None = None,
     *,
     points: int | None = None,
@@ -67,7 +67,7 @@ def take(
         solid = Solid(cloud, closing=CLOSING if closing is None else closing, device=device)
     report("placing nodes")
     with watch.stage("nodes"):
-        placed = solid.sample(nodes)
+        placed = filled_with(nodes, solid.sample, _enough)
     if picture is not None:
         report("drawing")
         with watch.stage("picture"):
@@ -149,11 +149,17 @@ def _dirt(solid: Solid) -> Iterator[tuple[str, str]]:
 
 
 def _nodes(sample: Sample) -> str:
+    asked = "as many as it needs to bend" if sample.asked == "auto" else f"{sample.asked:,} asked for"
     inside, inner, outer = np.bincount(sample.nodes.kinds, minlength=Kind.EXTERIOR)[: Kind.EXTERIOR]
     return (
-        f"{len(sample.nodes):,} ({sample.asked:,} asked for): {inside:,} interior, {inner:,} interior boundary, "
+        f"{len(sample.nodes):,} ({asked}): {inside:,} interior, {inner:,} interior boundary, "
         f"{outer:,} exterior boundary"
     )
+
+
+def _enough(nodes: Nodes) -> int | None:
+    """How many would be, for the model that bodies have unless they are told, if these are too few."""
+    return nodes_to_bend(public_kinds()[0], nodes.positions, nodes.reach, nodes.volumes)
 
 
 def tips_of(sample: Sample) -> Iterator[str]:
@@ -162,9 +168,8 @@ def tips_of(sample: Sample) -> Iterator[str]:
     yield from sample.cloud.oddities()
     yield from sample.cloud.reading.missing if sample.cloud.reading is not None else ()
     yield from solid.findings.doubts
-    nodes, kind = sample.nodes, public_kinds()[0]
-    if (enough := nodes_to_bend(kind, nodes.positions, nodes.reach, nodes.volumes)) is not None:
-        yield remedy(kind, len(nodes), enough)
+    if (enough := _enough(sample.nodes)) is not None:
+        yield remedy(public_kinds()[0], len(sample.nodes), enough)
     if solid.findings.closed_share > MUCH_MADE_UP:
         share = 100 * solid.findings.closed_share
         yield f"{share:.0f} % of the surface is made up; see with --picture whether it closes where it should"

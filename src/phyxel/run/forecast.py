@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
+from phyxel.body.resolution import USUAL_NODES
 from phyxel.models.kind import KINDS
 from phyxel.scene.scene_file import SceneFile
 
@@ -75,7 +76,7 @@ class Forecast:
     def _remedy(self, stage: str) -> str:
         bodies = self._content.body
         if stage == "physics":
-            nodes = max(part.nodes for part in bodies)
+            nodes = max(USUAL_NODES if part.nodes == "auto" else part.nodes for part in bodies)
             able = any(KINDS[part.model].can("melt") for part in bodies)
             other = ', or model = "modal" for bodies that neither melt nor break' if able else ""
             return f"fewer nodes help (--nodes {max(nodes // 2, 8)}){other}"

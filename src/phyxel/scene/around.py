@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from phyxel.body.resolution import USUAL_NODES, NodeCount
 from phyxel.points.cloud import PointCloud
 from phyxel.points.load import load
 from phyxel.points.sheets import SURFACES
@@ -21,8 +22,8 @@ SMALLEST, LARGEST = 0.01, 10.0
 """Extents [m]: a file beyond them has perhaps other units than metres."""
 USUAL = 1.0
 """Extent that such a file is given, if it may be given another [m]."""
-NODES, MOST_PARTICLES = 800, 10_000
-"""Nodes of a solid, and particles of a surface at most."""
+MOST_PARTICLES = 10_000
+"""Particles of a surface."""
 DENSITY, GRAVITY = 1000.0, 9.81
 """[kg/m³], [m/s²]"""
 STIFFNESS = 60.0
@@ -72,14 +73,14 @@ class Bare:
         """How far it is dropped [m]."""
         return SHEET_FALL * self.cloud.size if self.is_sheet else FALL * self.height
 
-    def set_down(self, nodes: int | None = None, size: float | None = None) -> Scene:
+    def set_down(self, nodes: NodeCount | None = None, size: float | None = None) -> Scene:
         """Just above the ground, as large as something for hands, or of this `size` [m]."""
         size = USUAL if size is None and self.is_odd_in_size else size
         scaled = "" if size is None else f", shown {length_text(size)} large"
         title = f"{self._about}{scaled}, {self._kind}, on the ground"
         return self._scene(title, 10.0, GAP * (size or self.cloud.size), nodes, size)
 
-    def dropped(self, nodes: int | None = None, seconds: float | None = None) -> Scene:
+    def dropped(self, nodes: NodeCount | None = None, seconds: float | None = None) -> Scene:
         """From above the ground, as large as it is, for so long that it comes to rest."""
         time = math.sqrt(2 * self.fall / GRAVITY)
         time += min(max(WATCHED * math.sqrt(self.cloud.size / GRAVITY), SHORTEST), LONGEST)
@@ -94,7 +95,7 @@ class Bare:
     def _kind(self) -> str:
         return "a thin skin" if self.is_sheet else "soft as jelly"
 
-    def _scene(self, title: str, seconds: float, above: float, nodes: int | None, size: float | None) -> Scene:
+    def _scene(self, title: str, seconds: float, above: float, nodes: NodeCount | None, size: float | None) -> Scene:
         scale = 1.0 if size is None else size / self.cloud.size
         source = ("file", str(self.file.resolve())) if self.file else ("shape", self.what)
         told = [source, ("units", self.units), ("up", self.up)]
@@ -104,7 +105,8 @@ class Bare:
         lines += [f"size = {size:g}  # [m], its largest extent"] if size is not None else []
         lines += [f"at = {written([0.0, float(f'{above:.4g}'), 0.0])}  # [m], where the middle of its foot is"]
         lines += [f'look = "{"matte" if self.file and self.cloud.colors is not None else "gummy"}"']
-        lines += self._thin() if self.is_sheet else [f"nodes = {nodes or NODES}", f"material = {self._soft(scale)}"]
+        count = f"nodes = {written(nodes or USUAL_NODES)}"
+        lines += self._thin() if self.is_sheet else [count, f"material = {self._soft(scale)}"]
         lines += ["", "[[collider]]", 'kind = "ground"', "friction = 0.7", ""]
         return Scene.parse("\n".join(lines), name=Path(self.what).stem, shown=self.what)
 

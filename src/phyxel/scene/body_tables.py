@@ -241,7 +241,7 @@ class BodyPart(SourcePart):
     paint: list[PaintPart] = Field(default=[])
     cut: list[CutPart] = Field(default=[])
     seed: int = _usual("seed", ge=0)
-    nodes: int = _usual("nodes", ge=8)
+    nodes: Annotated[int, Field(ge=8)] | Literal["auto"] = _usual("nodes")
     model: ModelName = _usual("model")
     links: Literal["edges", "weave", "none"] | Annotated[int, Field(strict=True)] | None = _usual("links")
     warp: Triple = _usual("warp")

@@ -12,6 +12,7 @@ import numpy as np
 
 from phyxel.body import Body
 from phyxel.body.placement import Pose
+from phyxel.body.resolution import NodeCount
 from phyxel.errors import SceneError, brief, did_you_mean, knows_its_arguments
 from phyxel.files import gallery_files
 from phyxel.points.load import load
@@ -92,7 +93,7 @@ class Scene:
     def changed(
         self,
         seconds: float | None = None,
-        nodes: int | None = None,
+        nodes: NodeCount | None = None,
         points: int | None = None,
         model: Path | None = None,
         video: bool | None = None,

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from phyxel.body.resolution import NodeCount
 from phyxel.errors import PhyxelError
 from phyxel.files import check_suffix, whole_file
 from phyxel.scene import Scene
@@ -27,7 +28,7 @@ def view(
     port: int | None = None,
     browser: bool = True,
     device: str | None = None,
-    nodes: int | None = None,
+    nodes: NodeCount | None = None,
     model: Path | None = None,
     units: str | None = None,
     up: str | None = None,

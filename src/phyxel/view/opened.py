@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from phyxel.body.resolution import NodeCount
 from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.points.shapes import SHAPES
 from phyxel.points.sheets import SURFACES
@@ -13,7 +14,7 @@ from phyxel.scene.around import Bare
 
 def opened(
     what: str,
-    nodes: int | None = None,
+    nodes: NodeCount | None = None,
     model: Path | None = None,
     units: str | None = None,
     up: str | None = None,

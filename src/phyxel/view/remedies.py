@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phyxel.body import Body
+from phyxel.body.resolution import USUAL_NODES
 from phyxel.models.kind import ModelKind, public_kinds
 from phyxel.scene import Scene
 from phyxel.view.panels import with_content, with_model
@@ -62,8 +63,13 @@ def remedies(scene: Scene, bodies: list[Body], pace: float) -> Iterator[Remedy]:
     """Fewer nodes, or a model that is made for real time."""
     parts = scene.content.body
     share = max((SPARE * pace) ** (1 / COST), LEAST)
-    fewer = [max(_rounded(part.nodes * share), min(FEWEST, part.nodes)) for part in parts]
-    before, after = sum(part.nodes for part in parts), sum(fewer)
+    sizes = {body.name: len(body.reference) for body in bodies}
+    counts = [
+        sizes.get(name, USUAL_NODES) if part.nodes == "auto" else part.nodes
+        for part, name in zip(parts, scene.body_names(), strict=True)
+    ]
+    fewer = [max(_rounded(count * share), min(FEWEST, count)) for count in counts]
+    before, after = sum(counts), sum(fewer)
     if after < 0.9 * before:
         body = [part.model_copy(update={"nodes": nodes}) for part, nodes in zip(parts, fewer, strict=True)]
         dumped = [part.model_dump(exclude_none=True) for part in body]
