@@ -263,7 +263,7 @@ def test_a_page_finds_its_server_again(live: Served) -> None:
     live.show.hub.tell({"kind": "blown", "text": "it flew apart"})
     page.click("#blown_reset")
     live.asked("reset")
-    assert page.is_hidden("#overlay")
+    wait_for(lambda: page.is_hidden("#overlay"))
 
 
 def test_a_browser_that_cannot_draw_is_told_what_to_do(browser: Any) -> None:
