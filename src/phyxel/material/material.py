@@ -27,7 +27,7 @@ def _preset(name: str) -> staticmethod[[], Material]:
     def made() -> Material:
         return Material.preset(name)
 
-    return call_of(made, f"Material.{name}", PRESETS[name].about)
+    return call_of(made, f"Material.{name}", PRESETS[name])
 
 
 @knows_its_arguments

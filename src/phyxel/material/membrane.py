@@ -32,7 +32,7 @@ def _preset(name: str) -> staticmethod[[], Membrane]:
     def made() -> Membrane:
         return Membrane.preset(name)
 
-    return call_of(made, f"Membrane.{name}", MEMBRANES[name].about)
+    return call_of(made, f"Membrane.{name}", MEMBRANES[name])
 
 
 @knows_its_arguments
