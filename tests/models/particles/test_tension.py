@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import spsolve
+from scipy.spatial import Delaunay
 
 from phyxel import device as dev
 from phyxel.errors import PhyxelError
@@ -149,23 +150,31 @@ def test_a_woven_strip_bends_under_its_weight_as_a_beam(across):
     assert deflection(sheet, CLOTH, 0.01, 0.3) == pytest.approx(0.3 * length**4 / (8 * D), rel=0.025)
 
 
-def test_a_strip_of_triangles_bends_as_a_narrow_plate():
-    """Equilateral triangles bend as a plate with D and ν = 1/3; a narrow one curves across as well, which makes it
-    softer by 1 − ν². Clamp as above; the ragged sides count for one of the 16 rows."""
-    columns, rows = 120, 17
-    X, quads = grid(columns, rows, np.sqrt(0.75))
-    X[:, 0] += 0.5 * (np.arange(len(X)) // columns % 2)
-    even = (np.arange(len(quads)) // (columns - 1) % 2 == 0)[:, None]
-    faces = np.concatenate(
-        [
-            np.where(even, quads[:, [0, 1, 3]], quads[:, [0, 1, 2]]),
-            np.where(even, quads[:, [1, 2, 3]], quads[:, [0, 2, 3]]),
-        ]
-    )
-    sheet = Sheet.made(X, up(X), faces=faces)
+def strip(columns, uneven=0.0):
+    """Points of a flat strip of 4 : 1 along x, spacing 1, moved at random by so much but for its ends and rims."""
+    rows = columns // 4 + 1
+    X, quads = grid(columns, rows)
+    rng = np.random.default_rng(columns)
+    inside = (X[:, 0] > 1.5) & (X[:, 0] < columns - 1)
+    between = inside & (X[:, 2] < 0) & (X[:, 2] > 1 - rows)
+    X += uneven * rng.normal(size=X.shape) * np.stack([inside, 0 * inside, between], axis=1)
+    return X, quads
+
+
+@pytest.mark.parametrize("columns", [11, 21, 41])
+@pytest.mark.parametrize("links", ["right", "uneven", "bare", "bare and uneven"])
+def test_a_strip_of_triangles_or_bare_points_bends_as_a_beam(columns, links):
+    """w = q L⁴/8D, however the triangles lie, as there is no Poisson's ratio in bending. It is clamped between the two
+    held columns, and has no bending in the last half: errors of second order, 0.6 % of the coarsest. On uneven
+    triangles (points moved by a tenth of the spacing, root mean square) two curvatures that are 7 % too soft and 4 %
+    too stiff make a mean that is right to some 3 %; of 2 × 10 squares few make it."""
+    X, quads = strip(columns, 0.1 if "uneven" in links else 0.0)
+    faces = Delaunay(X[:, [0, 2]]).simplices if links == "uneven" else quads[:, [0, 1, 2, 0, 2, 3]].reshape(-1, 3)
+    sheet = Sheet.made(X, up(X), faces=None if "bare" in links else faces)
     length = (columns - 1 - 0.5) * 0.01
-    beam = 0.3 * length**4 / (8 * CLOTH.bending * (1 - 1 / 9))
-    assert deflection(sheet, CLOTH, 0.01, 0.3) == pytest.approx(beam, rel=0.06)
+    assert sheet.areas.sum() == pytest.approx((columns - 1) * (columns // 4), rel=1e-3)
+    beam = 0.3 * length**4 / (8 * CLOTH.bending)
+    assert deflection(sheet, CLOTH, 0.01, 0.3) == pytest.approx(beam, rel=0.03 if "uneven" in links else 0.01)
 
 
 def test_threads_are_told_apart_and_only_straight_rows_bend():
