@@ -25,7 +25,7 @@ class Equilibrium:
         self._newton: Newton | None = None
         self._k: NDArray[np.float64] = np.zeros(0)
         self.missing = 0.0
-        """largest force that the last step left over, in those that it may"""
+        """force that the last step left over, over what links pull with"""
 
     @property
     def tensions(self) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.mls.neighbours import curve_order
 from phyxel.models.particles.elements import Elements
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -23,6 +24,8 @@ Ints = NDArray[np.integer]
 
 ABREAST = wp.constant(8)
 """Particles or elements that a CPU thread takes at once, as wide as its widest registers."""
+SORTED_TOGETHER = 64
+"""Particles along a curve that may change their order."""
 mat38d = wp.types.matrix((3, 8), wp.float64)
 
 
@@ -244,6 +247,15 @@ def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: w
 """)
 def bends_abreast(bends: Bends, block: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
     """`bend_one` of eight. On the CPU only."""
+
+
+def along_a_curve(X: Floats, elements: Elements) -> NDArray[np.int64]:
+    """Particles along a curve, and by the number of their springs within short pieces of it: eights of equal ones have
+    the fewest rows."""
+    order = curve_order(X)
+    pairs = elements.index[elements.index[:, 2] < 0, :2]
+    links = np.bincount(pairs.ravel(), minlength=len(order))[order]
+    return order[np.lexsort((links, np.arange(len(order)) // SORTED_TOGETHER))]
 
 
 def starts(particles: Ints, count: int) -> NDArray[np.int64]:

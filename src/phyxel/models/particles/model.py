@@ -362,6 +362,15 @@ class ParticleModel:
         dev.launch(find_fastest, len(self._fastest), inputs, self.device)
         return float(self._fastest.numpy().max())
 
+    def left_over(self) -> float:
+        """Force on particles that links left unbalanced in the last step, over what they pull with."""
+        if self._tension is None:
+            return 0.0
+        if self._landing is not None:
+            assert self._equilibrium is not None
+            return self._equilibrium.missing
+        return self._tension.left_over(self._particles.pull)
+
     def top_acceleration(self) -> float:
         """Of the particle that forces, and what it is drawn to, push most [units/s²]; links and foundation left out."""
         given = np.sqrt(np.einsum("na,na->n", self._force.host, self._force.host))

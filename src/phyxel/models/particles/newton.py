@@ -139,7 +139,7 @@ class Newton:
 
     def solve(self, now: Floats, P: Floats, drive: Drive) -> tuple[Floats, float]:
         """y (n, 3) at the end of a step, from where particles are, (n, 3), and the pull P of the step before, (n, 3);
-        and the largest force that is missing over what may be. Friction holds as it would at the start, and then as it
+        and the force that is missing over what links pull with, 0 if that is as little as may be. Friction holds as it would at the start, and then as it
         would where this leads: while it stays what it is, there is an energy that gets less."""
         free = np.isfinite(drive.inertia)
         here = self._stand(np.where(free[:, None], now, drive.free), drive, free)
@@ -154,7 +154,7 @@ class Newton:
             end = self._foreseen(end, drive, free, allowed)
             if not end.energy <= here.energy:
                 end = self._safe(here, drive, free, allowed)
-            missing = float(np.abs(end.rest).max()) / max(allowed, MISSING * _mean(end.pull))
+            missing = 0.0 if self._balanced(end, allowed) else _mean(end.rest) / max(_mean(end.pull), allowed)
             end = self._stand(end.y, drive, free)
         return end.y, missing
 

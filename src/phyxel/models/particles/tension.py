@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel import device as dev
-from phyxel.mls.neighbours import curve_order
 from phyxel.models.particles.arrival import Arrival, ahead, depth, halfway, kept_out
 from phyxel.models.particles.balance import Balance
 from phyxel.models.particles.chebyshev import (
@@ -50,6 +49,7 @@ from phyxel.models.particles.links import (
     Bends,
     LinkSprings,
     Listed,
+    along_a_curve,
     bend_one,
     bends_abreast,
     bent,
@@ -68,8 +68,6 @@ IN_AIR, BORNE = (32, 2.0e6), (64, 2.0e7)
 """The most iterations of other sheets, and how many ends of elements they may visit if they are more than the fewest:
 of sheets in the air, and of those that colliders may bear, which hats hardly move. Much longer cycles would make what
 buckles jump: the energy is a saddle there."""
-SORTED_TOGETHER = 64
-"""Particles along a curve that may change their order."""
 
 
 @wp.struct
@@ -313,7 +311,7 @@ class Tension:
         n = len(sheet.X)
         self._n, self._device = n, device
         self.abreast = 1 if device.is_cuda else int(ABREAST)
-        order = _order(sheet)
+        order = along_a_curve(sheet.X, sheet.elements)
         rank = np.empty(n, np.int32)
         rank[order] = np.arange(n)
         elements = sheet.elements
@@ -411,6 +409,15 @@ class Tension:
         """Whether iterations as planned last solve for all modes, so that they end in equilibrium."""
         return bool(self.solve.plan.numbers.numpy()[KEPT] == 1.0)
 
+    def left_over(self, P: wp.array) -> float:
+        """Force that iterations have left over, over the pull P they have come to (root mean squares)."""
+        if self.gets_there():
+            return 0.0
+        n = self._n
+        free = np.isfinite(self.solve.inertia.numpy()[:n])
+        rest, pull = self.solve.rest.numpy()[:n, :3][free], P.numpy()[self.order[free]]
+        return float(np.sqrt((rest**2).sum() / max((pull**2).sum(), np.finfo(float).tiny)))
+
     def taken(self, arrival: Arrival, P: wp.array) -> list[dev.Launch]:
         """P of where the links have led."""
         s, lain = self.solve, len(arrival.wall)
@@ -433,12 +440,3 @@ class Tension:
         x = self.solve.X.numpy() + u.numpy()[self.order]
         longer = np.linalg.norm(self.links @ x, axis=1) - self.elements.rest
         return float(0.5 * self.k @ longer**2)
-
-
-def _order(sheet: Sheet) -> NDArray[np.int64]:
-    """Particles along a curve, and by the number of their links within short pieces of it: eights of equal ones have
-    the fewest rows."""
-    order = curve_order(sheet.X)
-    pairs = sheet.elements.index[sheet.elements.index[:, 2] < 0, :2]
-    links = np.bincount(pairs.ravel(), minlength=len(order))[order]
-    return order[np.lexsort((links, np.arange(len(order)) // SORTED_TOGETHER))]
