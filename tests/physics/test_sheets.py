@@ -1,6 +1,7 @@
 """Particle surfaces through the whole stack: closed forms, Coulomb, what is kept, dents, what must not blow up."""
 
 import math
+import warnings
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -226,6 +227,20 @@ def test_a_stiff_cloth_hangs_as_long_as_its_threads_say() -> None:
     np.testing.assert_allclose(longer, stiff.density * G * np.ptp(height) ** 2 / (2 * stiff.young), rtol=0.01)
 
 
+def test_a_sheet_that_is_too_large_and_stiff_to_be_solved_for_says_so_once() -> None:
+    """Paper of 3,136 particles; of 100 it is solved for."""
+    for points, told in ((3136, 1), (100, 0)):
+        body = sheet(material=px.Membrane.paper(), points=points, size=0.1)
+        side = body.reference[:, 0].min()
+        body.fix(lambda X, side=side: X[:, 0] < side + 1e-6)
+        world = in_world(body)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                world.advance(1 / 60)
+        assert sum("equilibrium" in str(one.message) for one in heard) == told
+
+
 # Dents
 
 
@@ -289,20 +304,13 @@ def test_what_is_shot_through_a_plate_is_stopped_in_a_bounded_number_of_steps() 
     assert world.steps - before <= 60
 
 
-HEATS = "pressure on areas of the step before heats links on a foundation that swings faster than steps follow"
-
-
 @pytest.mark.parametrize("bulk", [1.0, 1e9])
 @pytest.mark.parametrize(("links", "foundation"), [("none", 0.0), (None, 0.0), ("none", 4e6), (None, 4e6)])
-def test_no_filling_makes_a_surface_blow_up(
-    links: str | None, foundation: float, bulk: float, request: pytest.FixtureRequest
-) -> None:
+def test_no_filling_makes_a_surface_blow_up(links: str | None, foundation: float, bulk: float) -> None:
     """From a tenth of what fills it to thrice that, from 1 Pa to 1 GPa, in a film of 14 mg/m² that swings 5e5 times a
     second or not at all. It never moves with more than the energy of the filling at the start, or, where a step is too
     long to tell how fast it goes, by more than its size in one; and without a foundation it comes to the volume that is
     in it, and its middle stays where it is."""
-    if links is None and foundation * bulk > 1e9:
-        request.applymarker(pytest.mark.xfail(reason=HEATS))
     film = px.Membrane(young=700.0, density=0.27, thickness=5.1e-5, foundation=foundation, drag=1.0, damping=1e-3)
     size, longest = 0.2, 1 / 60
     for amount in (0.1, 3.0):

@@ -20,8 +20,8 @@ from phyxel.contact.table import ColliderTable, top_speed
 from phyxel.errors import BlowUpError, PhyxelError, tell
 from phyxel.fields import Filling, ForceField, SurfaceField, Wind, Wrap
 from phyxel.material import Mixture
-from phyxel.models.particles.equilibrium import LARGEST
 from phyxel.models.particles.model import ParticleModel
+from phyxel.models.particles.sheet import LARGEST
 from phyxel.movers.each import diagnosed, restore_states, states_of
 from phyxel.movers.mover import MoverWorld, Parts, Piece
 from phyxel.movers.surroundings import Surroundings

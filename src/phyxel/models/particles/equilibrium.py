@@ -12,10 +12,6 @@ from phyxel import device as dev
 from phyxel.models.particles.newton import Drive, Newton
 from phyxel.models.particles.tension import Tension
 
-LARGEST = 3000
-"""Particles up to which a factor pays. It takes some n^1.5: beyond, iterations that end before equilibrium are all that
-there is time for, and whoever moves such a sheet is told."""
-
 
 class Equilibrium:
     """Newton's method for the links of a sheet: what it needs from the device, and back."""

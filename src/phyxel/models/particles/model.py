@@ -21,7 +21,7 @@ from phyxel.contact.table import ColliderTable
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.particles.arrival import Arrival, no_arrival, set_walls
-from phyxel.models.particles.equilibrium import LARGEST, Equilibrium
+from phyxel.models.particles.equilibrium import Equilibrium
 from phyxel.models.particles.filling import EnclosedGas, enclosed
 from phyxel.models.particles.flight import (
     Particles,
@@ -36,7 +36,7 @@ from phyxel.models.particles.flight import (
     show,
     touch_down,
 )
-from phyxel.models.particles.sheet import Sheet
+from phyxel.models.particles.sheet import LARGEST, Sheet
 from phyxel.models.particles.tension import Tension
 from phyxel.models.particles.wrapping import draw_to_colliders
 from phyxel.models.particles.yielding import arrive_dented, arrive_plastic

@@ -139,8 +139,10 @@ class Newton:
 
     def solve(self, now: Floats, P: Floats, drive: Drive) -> tuple[Floats, float]:
         """y (n, 3) at the end of a step, from where particles are, (n, 3), and the pull P of the step before, (n, 3);
-        and the force that is missing over what links pull with, 0 if that is as little as may be. Friction holds as it would at the start, and then as it
-        would where this leads: while it stays what it is, there is an energy that gets less."""
+        and the force that is missing over what links pull with, 0 if that is as little as may be.
+
+        Friction holds as it would at the start, if that is anywhere near, and then as it would where this leads: while
+        it stays what it is, there is an energy that gets less."""
         free = np.isfinite(drive.inertia)
         here = self._stand(np.where(free[:, None], now, drive.free), drive, free)
         end = self._stand(drive.free + P / drive.inertia[:, None], drive, free)
