@@ -1,6 +1,7 @@
 """Particle surfaces through the whole stack: closed forms, Coulomb, what is kept, dents, what must not blow up."""
 
 import math
+import warnings
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -171,6 +172,75 @@ def test_a_hanging_cloth_is_as_long_as_its_threads_say() -> None:
     np.testing.assert_allclose(longer, soft.density * G * np.ptp(height) ** 2 / (2 * soft.young), rtol=1e-4)
 
 
+def strip(rows: int, young: float, meshed: str, bending: float = 0.2) -> tuple[Body, float]:
+    """A strip of 0.2 × 0.05 m along x whose first two rows are held, and its spacing [m]."""
+    length, across = 0.2, max(rows // 4, 2)
+    x, z = np.meshgrid(np.linspace(0, length, rows + 1), np.linspace(0, 0.05, across + 1), indexing="ij")
+    X = np.stack([x.ravel(), 0 * x.ravel(), z.ravel()], axis=1)
+    i = np.arange(len(X)).reshape(rows + 1, across + 1)
+    quads = np.stack([i[:-1, :-1], i[:-1, 1:], i[1:, 1:], i[1:, :-1]], axis=2).reshape(-1, 4).astype(np.int32)
+    mesh = {
+        "weave": {"quads": quads},
+        "triangles": {"faces": quads[:, [0, 1, 2, 0, 2, 3]].reshape(-1, 3)},
+        "bare": {"normals": np.tile((0.0, 1.0, 0.0), (len(X), 1))},
+    }[meshed]
+    made = px.Membrane(young=young, poisson=0.0, density=400.0, thickness=5e-4, drag=20.0, bending=bending)
+    body = px.Body(px.PointCloud(positions=X, **mesh), model="particles", material=made)
+    body.fix(lambda X: X[:, 0] < 1.01 * length / rows)
+    return body, length / rows
+
+
+@pytest.mark.parametrize("meshed", ["weave", "triangles", "bare"])
+@pytest.mark.parametrize(("rows", "young"), [(10, 1e5), (10, 5e9), (20, 1e8), (40, 1e5), (40, 5e9)])
+def test_a_strip_sinks_as_a_beam_however_stiff_its_threads_are(rows: int, young: float, meshed: str) -> None:
+    """q l⁴/8B under its weight, l from halfway between the two held rows: rows of three bend there first. What is left
+    is of second order in the spacing, 0.6 % of ten rows, and the same for threads of 1e5 and 5e9 Pa: bending comes to
+    rest where forces say."""
+    body, spacing = strip(rows, young, meshed)
+    in_world(body).advance(1.5)  # ω = 88/s, and drag leaves e^(-15)
+    end = body.birth[:, 0] > 0.2 - 1e-9
+    beam = 400 * 5e-4 * G * (0.2 - spacing / 2) ** 4 / (8 * 0.2)
+    assert -(body.positions - body.birth)[end, 1].mean() == pytest.approx(beam, rel=0.01)
+
+
+def test_stiff_paper_held_at_one_edge_comes_to_rest() -> None:
+    """5 cm of office paper, whose threads pull 3e7 times as much as a step of 1/240 s can follow: from its fall it
+    swings as a pendulum whose drag leaves e^(-3), and bends by less and less, to less than 1 mm/s."""
+    body = sheet(material=px.Membrane.paper(), points=121, size=0.05)
+    side = body.reference[:, 0].min()
+    body.fix(lambda X: X[:, 0] < side + 1e-6)
+    in_world(body).advance(6.0)
+    assert np.sqrt((body.velocities**2).sum(axis=1).mean()) < 1e-3
+    assert np.ptp(body.positions[:, 1]) == pytest.approx(0.05, rel=1e-4)
+
+
+def test_a_stiff_cloth_hangs_as_long_as_its_threads_say() -> None:
+    """ρ g L²/2E longer, 5e-6 of its length, of 441 particles with H D = 7e5: iterations alone leave more than twice
+    that."""
+    stiff = COTTON.but(young=1e9, weft=1e9, shear=0.0, bending=0.0, drag=20.0)
+    body = sheet(material=stiff, points=441, rotate=(90, 0, 0))
+    height = body.birth[:, 1]
+    body.fix(np.flatnonzero(height > height.max() - 1e-6))
+    in_world(body).advance(0.5)
+    low = (height < height.min() + 1e-6) & (np.abs(body.birth[:, 0]) < 0.49)
+    longer = -(body.positions - body.birth)[low, 1]
+    np.testing.assert_allclose(longer, stiff.density * G * np.ptp(height) ** 2 / (2 * stiff.young), rtol=0.01)
+
+
+def test_a_sheet_that_is_too_large_and_stiff_to_be_solved_for_says_so_once() -> None:
+    """Paper of 3,136 particles; of 100 it is solved for."""
+    for points, told in ((3136, 1), (100, 0)):
+        body = sheet(material=px.Membrane.paper(), points=points, size=0.1)
+        side = body.reference[:, 0].min()
+        body.fix(lambda X, side=side: X[:, 0] < side + 1e-6)
+        world = in_world(body)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                world.advance(1 / 60)
+        assert sum("equilibrium" in str(one.message) for one in heard) == told
+
+
 # Dents
 
 
@@ -234,20 +304,13 @@ def test_what_is_shot_through_a_plate_is_stopped_in_a_bounded_number_of_steps() 
     assert world.steps - before <= 60
 
 
-HEATS = "pressure on areas of the step before heats links on a foundation that swings faster than steps follow"
-
-
 @pytest.mark.parametrize("bulk", [1.0, 1e9])
 @pytest.mark.parametrize(("links", "foundation"), [("none", 0.0), (None, 0.0), ("none", 4e6), (None, 4e6)])
-def test_no_filling_makes_a_surface_blow_up(
-    links: str | None, foundation: float, bulk: float, request: pytest.FixtureRequest
-) -> None:
+def test_no_filling_makes_a_surface_blow_up(links: str | None, foundation: float, bulk: float) -> None:
     """From a tenth of what fills it to thrice that, from 1 Pa to 1 GPa, in a film of 14 mg/m² that swings 5e5 times a
     second or not at all. It never moves with more than the energy of the filling at the start, or, where a step is too
     long to tell how fast it goes, by more than its size in one; and without a foundation it comes to the volume that is
     in it, and its middle stays where it is."""
-    if links is None and foundation * bulk > 1e9:
-        request.applymarker(pytest.mark.xfail(reason=HEATS))
     film = px.Membrane(young=700.0, density=0.27, thickness=5.1e-5, foundation=foundation, drag=1.0, damping=1e-3)
     size, longest = 0.2, 1 / 60
     for amount in (0.1, 3.0):

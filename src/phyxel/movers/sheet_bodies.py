@@ -17,10 +17,11 @@ from phyxel.body.protocols import Change, momenta_of
 from phyxel.contact.colliders import Collider, Funnel, Ground
 from phyxel.contact.mold import Mold
 from phyxel.contact.table import ColliderTable, top_speed
-from phyxel.errors import BlowUpError, PhyxelError
+from phyxel.errors import BlowUpError, PhyxelError, tell
 from phyxel.fields import Filling, ForceField, SurfaceField, Wind, Wrap
 from phyxel.material import Mixture
 from phyxel.models.particles.model import ParticleModel
+from phyxel.models.particles.sheet import LARGEST
 from phyxel.movers.each import diagnosed, restore_states, states_of
 from phyxel.movers.mover import MoverWorld, Parts, Piece
 from phyxel.movers.surroundings import Surroundings
@@ -36,6 +37,8 @@ CROSSED = 0.3
 short of the middle, or it would be put out on the far side."""
 SHORTEST = 1e-3
 """Share of the longest step that one before colliders, or under pressure, has at least."""
+LEFT_OVER = 1.0
+"""Force left over by links, in what they pull with, from which on that is said."""
 RESOLVED = 4
 """Cells of a mold's grid that its thinnest parts have."""
 
@@ -54,6 +57,8 @@ class SheetBody:
         """which of the points of all holds says where each of them goes"""
         self._told: tuple[Any, ...] = ()
         """the steady forces that the model knows of: the even acceleration [m/s²], and fields"""
+        self._doubted = False
+        """whether it has been said that links do not come into equilibrium"""
 
     @property
     def model(self) -> ParticleModel:
@@ -113,7 +118,21 @@ class SheetBody:
                 f"{self.body.name}: blew up before t = {start + dt:.4g} s. Try a softer membrane, more damping, or "
                 "gentler drags; the last good frame is kept"
             )
+        self._tell_of_what_is_left()
         return taken
+
+    def _tell_of_what_is_left(self) -> None:
+        """Say once that links do not come into equilibrium."""
+        if self._doubted or (left := self.model.left_over()) < LEFT_OVER:
+            return
+        self._doubted = True
+        few = len(self.body.birth) <= LARGEST
+        remedy = "" if few else f" Up to {LARGEST} particles are solved for exactly: take fewer."
+        tell(
+            f"{self.body.name}: its links do not come into equilibrium within a step: forces of {left:.2g} times what "
+            f"they pull with are left over, so it may bend and stretch more than its data sheet says, or tremble."
+            f"{remedy} A softer membrane (young, bending) is solved for sooner"
+        )
 
     def set_down(self) -> None:
         """See `Surroundings.set_down`."""

@@ -141,7 +141,7 @@ class Balance:
     """The pieces of a sheet, which links keep together."""
 
     def __init__(self, index: NDArray[np.int32], n: int, device: wp.Device) -> None:
-        """`index` (E, 4) are the particles of each link, -1 where there are fewer."""
+        """`index` (E, 6) are the particles of each link, -1 where there are fewer."""
         others = index[:, 1:]
         ends = np.broadcast_to(index[:, :1], others.shape)[others >= 0], others[others >= 0]
         count, of = connected_components(csr_array((np.ones(len(ends[0]), bool), ends), (n, n)), directed=False)

@@ -1,4 +1,4 @@
-"""Links of a particle surface (physics 13.2): linear elements e = Σ_a c_a x_a over two to four particles, of energy
+"""Links of a particle surface (physics 13.2): linear elements e = Σ_a c_a x_a over two to six particles, of energy
 ½k(|e| − r)²."""
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ SPRING, WARP, WEFT, DIAGONAL, BEND, BEND_WARP, BEND_WEFT = range(7)
 its meshes; and what resists bending."""
 
 
+WIDEST = 6
+"""Particles of an element, at most."""
+
+
 @dataclass(frozen=True)
 class Elements:
     """All links of a surface. Lengths are in body units."""
 
     index: NDArray[np.int32]
-    """the particles of each, shape (E, 4); -1 where there are fewer"""
+    """the particles of each, shape (E, 6); -1 where there are fewer"""
     weight: Floats
-    """c_a, shape (E, 4); springs have 1 and -1"""
+    """c_a, shape (E, 6); springs have 1 and -1"""
     rest: Floats
     """r = |e| of the reference shape, shape (E,)"""
     kind: NDArray[np.int32]
@@ -49,11 +53,11 @@ class Elements:
         shape: Floats,
         aspect: Floats | None = None,
     ) -> Elements:
-        """Elements of one kind, at rest where X (n, 3) are; `index` and `weight` of shape (E, 2..4)."""
+        """Elements of one kind, at rest where X (n, 3) are; `index` and `weight` of shape (E, 2..6)."""
         count, width = index.shape
         weight = np.broadcast_to(np.asarray(weight, np.float64), index.shape)
         rest = np.linalg.norm(np.einsum("ea,eai->ei", weight, X[index]), axis=1)
-        missing = ((0, 0), (0, 4 - width))
+        missing = ((0, 0), (0, WIDEST - width))
         return Elements(
             np.pad(index, missing, constant_values=-1).astype(np.int32),
             np.pad(weight, missing),

@@ -14,6 +14,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
+from phyxel.mls.neighbours import curve_order
 from phyxel.models.particles.elements import Elements
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -23,6 +24,8 @@ Ints = NDArray[np.integer]
 
 ABREAST = wp.constant(8)
 """Particles or elements that a CPU thread takes at once, as wide as its widest registers."""
+SORTED_TOGETHER = 64
+"""Particles along a curve that may change their order."""
 mat38d = wp.types.matrix((3, 8), wp.float64)
 
 
@@ -40,10 +43,12 @@ class LinkSprings:
 
 @wp.struct
 class Bends:
-    """Elements of three or four particles, in eights, and which of them each particle is part of."""
+    """Elements of three to six particles, in eights, and which of them each particle is part of."""
 
+    wide: int
+    """corners that each has, or has room for"""
     corner: wp.array(dtype=wp.int32)
-    """the first corners of eight, the second, .. the fourth; the first again where there is none"""
+    """the first corners of eight, the second, .. the last; the first again where there is none"""
     weight: wp.array(dtype=float)
     """c of corners in the same order; that of the first is what makes the sum zero, and is not looked at"""
     rest: wp.array(dtype=float)
@@ -178,7 +183,7 @@ def bent(bends: Bends, i: int) -> wp.vec4:
 @wp.func
 def corner_of(bends: Bends, b: int, a: int) -> int:
     """Where corner a of an element is listed, and its weight."""
-    return b // ABREAST * (4 * ABREAST) + a * ABREAST + b % ABREAST
+    return b // ABREAST * (bends.wide * ABREAST) + a * ABREAST + b % ABREAST
 
 
 @wp.func
@@ -186,7 +191,7 @@ def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3:
     """e = Σ_a c_a y_a = Σ_a c_a (y_a − y_0)."""
     e = wp.vec3()
     base = y[bends.corner[corner_of(bends, b, 0)]]
-    for a in range(1, 4):
+    for a in range(1, bends.wide):
         slot = corner_of(bends, b, a)
         e += bends.weight[slot] * wp.vec3(y[bends.corner[slot]] - base)
     return e
@@ -196,7 +201,7 @@ def stretch(bends: Bends, b: int, y: wp.array(dtype=wp.vec3d)) -> wp.vec3:
 def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
     """f of one element of more than two particles (physics 13.2); `alone` (0, 1): softer by what its particles give."""
     given = float(0.0)
-    for a in range(4):
+    for a in range(bends.wide):
         slot = corner_of(bends, b, a)
         given += wp.abs(bends.weight[slot]) * give[bends.corner[slot]]
     k = bends.k[b] / (1.0 + float(alone) * bends.k[b] * given)
@@ -208,11 +213,11 @@ def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: w
     typedef double Eight __attribute__((ext_vector_type(8), aligned(8)));
     typedef float Floats __attribute__((ext_vector_type(8), aligned(4)));
     const double* at = (const double*)y.data;
-    const int* corners = bends.corner.data + 32 * (size_t)block;
-    const Floats* weights = (const Floats*)(bends.weight.data + 32 * (size_t)block);
+    const int* corners = bends.corner.data + 8 * bends.wide * (size_t)block;
+    const Floats* weights = (const Floats*)(bends.weight.data + 8 * bends.wide * (size_t)block);
     Floats e[3] = {};
     Eight base[3], tip[3];
-    for (int a = 0; a < 4; ++a) {
+    for (int a = 0; a < bends.wide; ++a) {
         for (int lane = 0; lane < 8; ++lane) {
             const double* place = at + 3 * (size_t)corners[8 * a + lane];
             for (int axis = 0; axis < 3; ++axis) tip[axis][lane] = place[axis];
@@ -227,7 +232,7 @@ def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: w
     Floats stiff = *(const Floats*)(bends.k.data + 8 * (size_t)block);
     if (alone) {
         Floats given = {};
-        for (int a = 0; a < 4; ++a)
+        for (int a = 0; a < bends.wide; ++a)
             for (int lane = 0; lane < 8; ++lane)
                 given[lane] += __builtin_fabsf(weights[a][lane]) * give.data[corners[8 * a + lane]];
         stiff /= 1.0f + stiff * given;
@@ -242,6 +247,15 @@ def bend_one(bends: Bends, b: int, alone: int, give: wp.array(dtype=float), y: w
 """)
 def bends_abreast(bends: Bends, block: int, alone: int, give: wp.array(dtype=float), y: wp.array(dtype=wp.vec3d)):
     """`bend_one` of eight. On the CPU only."""
+
+
+def along_a_curve(X: Floats, elements: Elements) -> NDArray[np.int64]:
+    """Particles along a curve, and by the number of their springs within short pieces of it: eights of equal ones have
+    the fewest rows."""
+    order = curve_order(X)
+    pairs = elements.index[elements.index[:, 2] < 0, :2]
+    links = np.bincount(pairs.ravel(), minlength=len(order))[order]
+    return order[np.lexsort((links, np.arange(len(order)) // SORTED_TOGETHER))]
 
 
 def starts(particles: Ints, count: int) -> NDArray[np.int64]:
@@ -296,10 +310,11 @@ class Listed:
         count = len(index)
         full = (-count) % int(ABREAST)
         bends: Any = Bends()
+        bends.wide = wide = max(int(known.any(axis=0).sum()), 1)
 
         def eights(values: NDArray[Any]) -> NDArray[Any]:
-            padded = np.pad(values, ((0, full), (0, 0)))
-            return padded.reshape(-1, int(ABREAST), 4).transpose(0, 2, 1).ravel()
+            padded = np.pad(values[:, :wide], ((0, full), (0, 0)))
+            return padded.reshape(-1, int(ABREAST), wide).transpose(0, 2, 1).ravel()
 
         bends.corner = self._array(eights(np.where(known, index, index[:, :1])), wp.int32)
         bends.weight = self._array(eights(weight), float)

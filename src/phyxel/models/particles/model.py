@@ -21,6 +21,7 @@ from phyxel.contact.table import ColliderTable
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.models.particles.arrival import Arrival, no_arrival, set_walls
+from phyxel.models.particles.equilibrium import Equilibrium
 from phyxel.models.particles.filling import EnclosedGas, enclosed
 from phyxel.models.particles.flight import (
     Particles,
@@ -35,7 +36,7 @@ from phyxel.models.particles.flight import (
     show,
     touch_down,
 )
-from phyxel.models.particles.sheet import Sheet
+from phyxel.models.particles.sheet import LARGEST, Sheet
 from phyxel.models.particles.tension import Tension
 from phyxel.models.particles.wrapping import draw_to_colliders
 from phyxel.models.particles.yielding import arrive_dented, arrive_plastic
@@ -91,7 +92,12 @@ class ParticleModel:
         self._particles = p
         self._laws = p.laws = laws_of(0, device)
         self._plastic = False
+        self._equilibrium = Equilibrium(self._tension) if self._tension is not None else None
+        self._exact = False
+        """whether links are solved for by `Equilibrium`"""
         self._program: dev.Program | None = None
+        self._landing: dev.Program | None = None
+        """what follows when links are in equilibrium; none if that is a part of the program"""
         self._met: Any = None
 
     def _vectors(self, wanted: bool) -> wp.array:
@@ -198,17 +204,34 @@ class ParticleModel:
         The table, in double for one body of this unit, is to be written for the end of the step, with the motion over
         it: `write(colliders, origin[None], (end - dt, end), end)`."""
         table = (self._walls if colliders is None else colliders).table
-        if self._program is None or table is not self._met:
-            self._capture(table)
-        assert self._program is not None
-        if self._clock.host[0] != dt:
+        if self._program is None or table is not self._met or self._clock.host[0] != dt:
             self._clock.host[0] = dt
             self._clock.push()
             self._find_paces()
+            exact = self._iterations_fall_short()
+            if self._program is None or table is not self._met or exact != self._exact:
+                self._exact = exact
+                self._capture(table)
+        assert self._program is not None
         if goals is not None and len(goals):
             self._goals.host[:] = goals
             self._goals.push()
         self._program.run()
+        if self._landing is not None:
+            assert self._equilibrium is not None
+            self._equilibrium.find(self._particles.u, self._particles.pull, self._arrival)
+            self._landing.run()
+
+    def _iterations_fall_short(self) -> bool:
+        """Whether a step of this length needs `Equilibrium`: as particles yield, lie or not is of no account, so that
+        a resumed run chooses alike."""
+        if self._tension is None or self._count > LARGEST:
+            return False
+        arrival = no_arrival(self._count, self.device)
+        launches = [dev.Launch(arrive, self._count, [self._clock.array, self._particles, arrival])]
+        for one in [*launches, *self._tension.planned(arrival)]:
+            dev.launch(one.kernel, one.count, one.inputs, self.device, split=False)
+        return not self._tension.gets_there()
 
     def _find_paces(self) -> None:
         count = len(self._laws.pace)
@@ -221,7 +244,13 @@ class ParticleModel:
         press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
         lain = bool(table.count) and self._tension is not None
         set_walls(arrival, n if lain else 0, self.device)
-        pull = [] if self._tension is None else self._tension.launches(arrival, p.pull)
+        taken: list[dev.Launch] = []
+        if self._tension is None:
+            pull = []
+        elif self._exact:
+            pull, taken = self._tension.planned(arrival), self._tension.taken(arrival, p.pull)
+        else:
+            pull = self._tension.launches(arrival, p.pull)
         if lain:
             contact = [dev.Launch(one, n, [clock, p, table, arrival], 0.5 * table.count) for one in (touch_down, lean)]
             pull = [*contact, *pull]
@@ -233,12 +262,13 @@ class ParticleModel:
             end = dev.Launch(land_among, n, [clock, p, table, arrival], 0.5 * table.count)
         else:
             end = dev.Launch(land, n, [clock, p, arrival], 0.1)
-        launches = [*self._drawing(table), way, *press, *pull, end]
+        landing = [*taken, end]
+        launches = [*self._drawing(table), way, *press, *pull, *(() if taken else landing)]
         if not (press or pull or table.count or self._plastic):  # nothing is left to do where they arrive
             launches = [dev.Launch(arrive, n, [clock, p, self._arrived_at_once()], 0.1)]
         self._program = dev.Program(launches, self.device)
+        self._landing = dev.Program(landing, self.device) if taken else None
         self._met = table
-        self._find_paces()
 
     def _arrived_at_once(self) -> Any:
         """An arrival at where the particles are."""
@@ -332,6 +362,15 @@ class ParticleModel:
         dev.launch(find_fastest, len(self._fastest), inputs, self.device)
         return float(self._fastest.numpy().max())
 
+    def left_over(self) -> float:
+        """Force on particles that links left unbalanced in the last step, over what they pull with."""
+        if self._tension is None:
+            return 0.0
+        if self._landing is not None:
+            assert self._equilibrium is not None
+            return self._equilibrium.missing
+        return self._tension.left_over(self._particles.pull)
+
     def top_acceleration(self) -> float:
         """Of the particle that forces, and what it is drawn to, push most [units/s²]; links and foundation left out."""
         given = np.sqrt(np.einsum("na,na->n", self._force.host, self._force.host))
@@ -373,11 +412,17 @@ class ParticleModel:
         kept = {
             name: np.array(getattr(self._particles, name).numpy()) for name in ("u", "v", "peak", "pull", "pressed")
         }
+        if self._equilibrium is not None:
+            kept["tensions"] = np.array(self._equilibrium.tensions)
         return {name: values for name, values in kept.items() if len(values)}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         for name, values in state.items():
+            if name == "tensions":
+                assert self._equilibrium is not None
+                self._equilibrium.tensions = values
+                continue
             self._make_room(name)
             getattr(self._particles, name).assign(values)
         self._program = None  # paces follow from peaks

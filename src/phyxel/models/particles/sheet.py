@@ -13,11 +13,15 @@ from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError
 from phyxel.models.particles.elements import BEND, BEND_WARP, BEND_WEFT, DIAGONAL, SPRING, WARP, WEFT, Elements
+from phyxel.models.particles.umbrellas import umbrellas
 from phyxel.solid.shell import open_edges
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
 
+LARGEST = 3000
+"""Particles up to which links are solved for exactly: the factor of their stiffness takes some n^1.5. Beyond,
+iterations that may end before equilibrium are all that there is time for, and whoever moves such a sheet is told."""
 LINKED_NEIGHBOURS = 8
 """Neighbours that each point of a bare cloud is linked to."""
 AREA_RINGS = range(5, 13)
@@ -28,6 +32,10 @@ straight rim, more than the gaps within."""
 LEAST_EDGE = 1e-6
 """Length [units] below which two points of a mesh have no edge between them; its square is the least area of a face
 [units²]."""
+
+
+LEAST_KNOWN = 0.1
+"""Of the curvature that six points know best: points near a conic know less of some, and of that there is less."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,9 @@ class Sheet:
                 )
             elements = _edged(X, np.asarray(faces))
         elif isinstance(links, int) and not isinstance(links, bool) and links > 0:
-            elements = _nearest(X, areas, links)
+            near = umbrellas(X) if faces is None else np.asarray(faces)
+            areas = _areas_of(X, near, areas)
+            elements = Elements.joined([_nearest(X, areas, links), _bending(X, near)])
         else:
             raise PhyxelError(f'links = {links!r}: give "edges", "weave", "none" or a number of neighbours')
         kept = None if faces is None else np.asarray(faces, np.int32)
@@ -96,6 +106,12 @@ def _length(vectors: Floats) -> Floats:
 def _face_areas(X: Floats, faces: Ints) -> Floats:
     a, b, c = (X[faces[:, k]] for k in range(3))
     return 0.5 * _length(np.cross(b - a, c - a))
+
+
+def _areas_of(X: Floats, faces: Ints, areas: Floats) -> Floats:
+    """A third of the triangles about each point that has some, else what it had, shape (n,)."""
+    third = np.bincount(faces.ravel(), np.repeat(_face_areas(X, faces) / 3, 3), len(X))
+    return np.where(third > LEAST_EDGE**2, third, areas)
 
 
 def _areas(X: Floats, faces: Ints, quads: Ints | None) -> Floats:
@@ -160,15 +176,23 @@ def _edged(X: Floats, faces: Ints) -> Elements:
     beside = np.bincount(which.ravel(), np.repeat(_face_areas(X, faces), 3), len(edges))
     square = ((X[edges[:, 0]] - X[edges[:, 1]]) ** 2).sum(axis=1)
     springs = _springs(SPRING, X, edges, beside / np.maximum(square, LEAST_EDGE**2))
-    return Elements.joined([springs, _hinges(X, faces, which, len(edges))])
+    return Elements.joined([springs, _bending(X, faces)])
 
 
-def _hinges(X: Floats, faces: Ints, which: Ints, count: int) -> Elements:
-    """Bending across the edges between two triangles (physics 13.2): |e| = length · angle for c of the cotangents
-    beside the edge (Bergou et al. 2006), which is zero for whatever is flat, and k = D/(A₁ + A₂). Equilateral triangles
-    then bend as a plate of rigidity D and of Poisson's ratio 1/3 (Seung and Nelson 1988)."""
+def _bending(X: Floats, faces: Ints) -> Elements:
+    """What resists bending of triangles: their curvature, or hinges where there are so many that no factor of their
+    stiffness would pay."""
+    return (_hinges if len(X) > LARGEST else _curvatures)(X, faces)
+
+
+def _hinges(X: Floats, faces: Ints) -> Elements:
+    """Bending across the edges between two triangles (physics 13.2), a third of the work of `_curvatures`:
+    |e| = length · angle for c of the cotangents beside the edge (Bergou et al. 2006), which is zero for whatever is
+    flat, and k = D/(A₁ + A₂). Equilateral triangles then bend as a plate of rigidity D and of Poisson's ratio 1/3 (Seung and
+    Nelson 1988); right-angled ones couple bending and twist, and bend a fifth too far."""
+    edges, which = _edges(faces)
     order = np.argsort(which.ravel(), kind="stable")
-    sides = np.bincount(which.ravel(), minlength=count)
+    sides = np.bincount(which.ravel(), minlength=len(edges))
     starts = np.concatenate([[0], np.cumsum(sides)[:-1]])[sides == 2]
     first, second = order[starts], order[starts + 1]
     a, b, c = (faces[first // 3, (first + k) % 3] for k in range(3))
@@ -186,6 +210,103 @@ def _hinges(X: Floats, faces: Ints, which: Ints, count: int) -> Elements:
     bc, bd = cotangent(b, c, a, left), cotangent(b, d, a, right)
     weight = np.stack([bc + bd, ac + ad, -(ac + bc), -(ad + bd)], axis=1)
     return Elements.of(BEND, X, np.stack([a, b, c, d], axis=1), weight, 1 / (left + right))
+
+
+def _curvatures(X: Floats, faces: Ints) -> Elements:
+    """Bending of each triangle (physics 13.2): its curvature Λ has the energy ½D A Λ:Λ, an element for Λ₁₁, Λ₂₂ and
+    √2 Λ₁₂ each, of k = D A. What is zero for all that is flat is spanned by how far its sides turn, E_j = Σ c_a x_a
+    with c of the cotangents beside each (Bergou et al. 2006). Two curvatures follow from that:
+
+        Λ = Σ_j E_j m_j m_jᵀ/2A,  half of each turn, across its side along m (Grinspun et al. 2006), and
+        Λ = Q⁻¹ E, that of the quadratic through the six corners laid flat, Q being E of the three quadratics.
+
+    The first bears even moments without forces inside, and is too stiff on uneven triangles; the second knows even
+    curvatures, and is too soft. On even triangles they are the same; what bends here is their mean. Nothing bends
+    across a free rim, m·Λm = 0."""
+    size = _face_areas(X, faces)
+    beyond = _beyond(faces, size)
+    whole = (size > LEAST_EDGE**2) & (beyond >= 0).any(axis=1)
+    faces, beyond, size = faces[whole], beyond[whole], size[whole]
+    place = _laid_flat(X, faces, beyond) / np.sqrt(size)[:, None, None]  # now A = 1
+    turn, across, rim = _turns(place), _across(place), beyond < 0
+    x, y = place[:, :, 0], place[:, :, 1]
+    Q = turn @ np.stack([0.5 * x**2, 0.5 * y**2, np.sqrt(0.5) * x * y], axis=2)
+    left, known, right = np.linalg.svd(np.where(rim[:, :, None], 2 * across, Q))
+    sure = np.maximum(known, LEAST_KNOWN * known[:, :1])
+    fitted = np.einsum("mkc,mk,mjk->mcj", right, known / sure**2, left)
+    across = np.swapaxes(across, 1, 2)
+    free = across * rim[:, None, :]
+    share = 0.5 * (fitted - 0.5 * across) * ~rim[:, None, :]
+    share = share - free @ (np.linalg.pinv(free) @ share)
+    index = np.repeat(np.concatenate([faces, beyond], axis=1), 3, axis=0)
+    return Elements.of(BEND, X, index, (share @ turn).reshape(-1, 6), np.repeat(1 / size, 3))
+
+
+def _beyond(faces: Ints, size: Floats) -> Ints:
+    """The corner of the triangle beyond each side; -1 at a rim, and where more than two meet, shape (m, 3)."""
+    edges, which = _edges(faces)
+    order = np.argsort(which.ravel(), kind="stable")
+    sides = np.bincount(which.ravel(), minlength=len(edges))
+    starts = (np.cumsum(sides) - sides)[sides == 2]
+    pairs = np.stack([order[starts], order[starts + 1]])
+    tips = faces[pairs // 3, (pairs + 2) % 3]
+    sound = (size[pairs // 3] > LEAST_EDGE**2).all(axis=0) & (tips[0] != tips[1])
+    beyond = np.full(faces.size, -1)
+    beyond[pairs[:, sound]] = tips[::-1, sound]
+    return beyond.reshape(-1, 3)
+
+
+def _laid_flat(X: Floats, faces: Ints, beyond: Ints) -> Floats:
+    """Corners of triangles and those beyond their sides, all in the plane of the triangle: turned there about the
+    sides, or, at a rim, its own corner mirrored. Shape (m, 6, 2)."""
+    flat = np.zeros((len(faces), 6, 2))
+    corners = X[faces]
+    first = corners[:, 1] - corners[:, 0]
+    along = first / _length(first)[:, None]
+    normal = np.cross(first, corners[:, 2] - corners[:, 0])
+    up = np.cross(normal / _length(normal)[:, None], along)
+    flat[:, 1, 0] = _length(first)
+    flat[:, 2] = np.stack([((corners[:, 2] - corners[:, 0]) * axis).sum(axis=1) for axis in (along, up)], axis=1)
+    for side in range(3):
+        a, b, c = (faces[:, (side + k) % 3] for k in range(3))
+        d = np.where(beyond[:, side] >= 0, beyond[:, side], c)
+        edge = X[b] - X[a]
+        length = np.maximum(_length(edge), LEAST_EDGE)
+        on = ((X[d] - X[a]) * edge).sum(axis=1) / length
+        off = _length(np.cross(edge, X[d] - X[a])) / length
+        way = (flat[:, (side + 1) % 3] - flat[:, side]) / length[:, None]
+        out = np.stack([way[:, 1], -way[:, 0]], axis=1)
+        flat[:, 3 + side] = flat[:, side] + on[:, None] * way + off[:, None] * out
+    return flat
+
+
+def _turns(place: Floats) -> Floats:
+    """c of how far each side turns a triangle laid flat, over its six corners, (m, 6, 2): |E| = length · angle.
+    Shape (m, 3, 6)."""
+    weight = np.zeros((len(place), 3, 6))
+    for side in range(3):
+        a, b, c, d = (place[:, k] for k in (side, (side + 1) % 3, (side + 2) % 3, 3 + side))
+
+        def cotangents(tip: Floats, a: Floats = a, b: Floats = b) -> tuple[Floats, Floats]:
+            """Of the angles at both ends between the side and the way to the tip of a triangle."""
+            edge, way = b - a, tip - a
+            double = np.maximum(np.abs(edge[:, 0] * way[:, 1] - edge[:, 1] * way[:, 0]), LEAST_EDGE**2)
+            return (edge * way).sum(axis=1) / double, (edge * (edge - way)).sum(axis=1) / double
+
+        (ac, bc), (ad, bd) = cotangents(c), cotangents(d)
+        weight[:, side, side] = bc + bd
+        weight[:, side, (side + 1) % 3] = ac + ad
+        weight[:, side, (side + 2) % 3] = -(ac + bc)
+        weight[:, side, 3 + side] = -(ad + bd)
+    return weight
+
+
+def _across(place: Floats) -> Floats:
+    """m mᵀ of each side of triangles laid flat, (m, 6, 2), m being across it: (11, 22, √2 12) by sides, shape
+    (m, 3, 3)."""
+    way = place[:, [1, 2, 0]] - place[:, :3]
+    x, y = np.moveaxis(way / np.maximum(_length(way), LEAST_EDGE)[:, :, None], 2, 0)
+    return np.stack([y**2, x**2, -np.sqrt(2) * x * y], axis=2)
 
 
 # --- quads ---------------------------------------------------------------------------------------------------------

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phyxel import device as dev
-from phyxel.mls.neighbours import curve_order
 from phyxel.models.particles.arrival import Arrival, ahead, depth, halfway, kept_out
 from phyxel.models.particles.balance import Balance
 from phyxel.models.particles.chebyshev import (
@@ -50,6 +49,7 @@ from phyxel.models.particles.links import (
     Bends,
     LinkSprings,
     Listed,
+    along_a_curve,
     bend_one,
     bends_abreast,
     bent,
@@ -68,8 +68,6 @@ IN_AIR, BORNE = (32, 2.0e6), (64, 2.0e7)
 """The most iterations of other sheets, and how many ends of elements they may visit if they are more than the fewest:
 of sheets in the air, and of those that colliders may bear, which hats hardly move. Much longer cycles would make what
 buckles jump: the energy is a saddle there."""
-SORTED_TOGETHER = 64
-"""Particles along a curve that may change their order."""
 
 
 @wp.struct
@@ -171,7 +169,7 @@ def find_ties(first: int, springs: LinkSprings, bends: Bends, s: Solve):
         b = bends.element[slot]
         free = float(0.0)
         fixed = bool(False)
-        for a in range(4):
+        for a in range(bends.wide):
             corner = corner_of(bends, b, a)
             if s.ease[bends.corner[corner]] == 0.0:
                 fixed = True
@@ -313,28 +311,28 @@ class Tension:
         n = len(sheet.X)
         self._n, self._device = n, device
         self.abreast = 1 if device.is_cuda else int(ABREAST)
-        order = _order(sheet)
+        order = along_a_curve(sheet.X, sheet.elements)
         rank = np.empty(n, np.int32)
         rank[order] = np.arange(n)
         elements = sheet.elements
         known = elements.index >= 0
-        self._elements = replace(elements, index=np.where(known, rank[elements.index], -1))
-        self._listed = Listed(self._elements, n, device)
+        self.elements = replace(elements, index=np.where(known, rank[elements.index], -1))
+        self._listed = Listed(self.elements, n, device)
         self._ends = int(known.sum())
         self._coarse = Coarse(sheet.X[order], device)
-        places = (np.nonzero(known)[0], self._elements.index[known])
-        self._links = csr_array((elements.weight[known], places), (len(elements), n))
-        self._balance = Balance(self._elements.index, n, device)
-        self._order = order
-        self._solve = self._room(sheet.X[order])
-        crowd = np.bincount(self._elements.index[known], np.abs(elements.weight)[known], n)
-        self._solve.crowd.assign(np.pad(crowd, (0, len(self._solve.crowd) - n)))
+        places = (np.nonzero(known)[0], self.elements.index[known])
+        self.links = csr_array((elements.weight[known], places), (len(elements), n))
+        self._balance = Balance(self.elements.index, n, device)
+        self.order = order
+        self.solve = self._room(sheet.X[order])
+        crowd = np.bincount(self.elements.index[known], np.abs(elements.weight)[known], n)
+        self.solve.crowd.assign(np.pad(crowd, (0, len(self.solve.crowd) - n)))
 
     def _room(self, X: NDArray[np.float64]) -> Any:
         """Room for the numbers of a step. Entries that fill the last eight up are held."""
         n, full = self._n, -(-self._n // int(ABREAST)) * int(ABREAST)
         s: Any = Solve()
-        s.who = wp.array(self._order, dtype=wp.int32, device=self._device)
+        s.who = wp.array(self.order, dtype=wp.int32, device=self._device)
         s.X = wp.array(X, dtype=wp.vec3d, device=self._device)
         for name, dtype in (
             ("free", wp.vec3d), ("y", wp.vec3d), ("arm", wp.vec3d), ("rest", wp.vec4),
@@ -357,16 +355,16 @@ class Tension:
 
     def set_stiffness(self, k: NDArray[np.float64]) -> None:
         """k [N/m] of each element, shape (E,): what `Elements.stiffness` gives. Programs need not be captured anew."""
-        self._k = k
-        if not len(self._elements):
+        self.k = k
+        if not len(self.elements):
             return
-        index, weight = self._elements.index, np.abs(self._elements.weight)
+        index, weight = self.elements.index, np.abs(self.elements.weight)
         known = index >= 0
         stiffness = k[:, None] * weight * weight.sum(axis=1, keepdims=True)
         bends = known & (index[:, 2:3] >= 0)
-        for array, which in ((self._solve.D, known), (self._solve.D_bend, bends)):
+        for array, which in ((self.solve.D, known), (self.solve.D_bend, bends)):
             array.assign(np.bincount(index[which], stiffness[which], len(array)))
-        self._coarse.set_stiffness(self._links, k)
+        self._coarse.set_stiffness(self.links, k)
         self._listed.set_stiffness(k)
 
     def launches(self, arrival: Arrival, P: wp.array) -> list[dev.Launch]:
@@ -374,16 +372,14 @@ class Tension:
 
         `P` holds that of the step before (the iterations start there, so it is part of a checkpoint) and then the new
         one; arrival is only read: whoever asks adds x += A P, v += B P. No launches if there are no links."""
-        if not len(self._elements):
+        if not len(self.elements):
             return []
-        n, s, springs, bends = self._n, self._solve, self._listed.springs, self._listed.bends
+        n, s, springs, bends = self._n, self.solve, self._listed.springs, self._listed.bends
         coarse, levels = self._coarse, float(len(self._coarse.levels) + 1)
         lain = len(arrival.wall)
         most, abreast = self.iterations(lain > 0) // 2, self.abreast
         launches = [
-            dev.Launch(look_ahead, n, [arrival, s], 0.05),
-            dev.Launch(find_stiffest, self._chunks, [n, s], 0.05 * CHUNK),
-            dev.Launch(plan_iterations, 1, [most, levels, s.plan]),
+            *self.planned(arrival),
             self._bend(0, True),
             self._by_particle(start, start_abreast, [n, springs, bends, P, s]),
             dev.Launch(find_ties, n if coarse.levels else 0, [springs, bends, s], 0.2),
@@ -397,12 +393,40 @@ class Tension:
             cycle.append(
                 dev.Launch(iterate, -(-n // abreast), [step, abreast, levels, coarse.lowest, s], 0.1 * abreast)
             )
-        launches += [*cycle, *cycle, dev.Launch(find_borne, lain, [arrival, s], 0.05)]
-        launches += self._balance.launches(s.y, s.free, s.arm, s.bearing if lain else s.inertia)
-        return [*launches, dev.Launch(take_pull, n, [s, P], 0.05)]
+        return [*launches, *cycle, *cycle, *self.taken(arrival, P)]
+
+    def planned(self, arrival: Arrival) -> list[dev.Launch]:
+        """What a step asks of the links, and how many iterations that takes."""
+        n, s, levels = self._n, self.solve, float(len(self._coarse.levels) + 1)
+        most = self.iterations(len(arrival.wall) > 0) // 2
+        return [
+            dev.Launch(look_ahead, n, [arrival, s], 0.05),
+            dev.Launch(find_stiffest, self._chunks, [n, s], 0.05 * CHUNK),
+            dev.Launch(plan_iterations, 1, [most, levels, s.plan]),
+        ]
+
+    def gets_there(self) -> bool:
+        """Whether iterations as planned last solve for all modes, so that they end in equilibrium."""
+        return bool(self.solve.plan.numbers.numpy()[KEPT] == 1.0)
+
+    def left_over(self, P: wp.array) -> float:
+        """Force that iterations have left over, over the pull P they have come to (root mean squares)."""
+        if self.gets_there():
+            return 0.0
+        n = self._n
+        free = np.isfinite(self.solve.inertia.numpy()[:n])
+        rest, pull = self.solve.rest.numpy()[:n, :3][free], P.numpy()[self.order[free]]
+        return float(np.sqrt((rest**2).sum() / max((pull**2).sum(), np.finfo(float).tiny)))
+
+    def taken(self, arrival: Arrival, P: wp.array) -> list[dev.Launch]:
+        """P of where the links have led."""
+        s, lain = self.solve, len(arrival.wall)
+        balanced = self._balance.launches(s.y, s.free, s.arm, s.bearing if lain else s.inertia)
+        borne = dev.Launch(find_borne, lain, [arrival, s], 0.05)
+        return [borne, *balanced, dev.Launch(take_pull, self._n, [s, P], 0.05)]
 
     def _bend(self, step: int, alone: bool) -> dev.Launch:
-        s, count, abreast = self._solve, self._listed.bend_count, self.abreast
+        s, count, abreast = self.solve, self._listed.bend_count, self.abreast
         inputs = [step, int(alone), s.free if alone else s.y, self._listed.bends, s]
         return dev.Launch(bend if abreast == 1 else bend_abreast, -(-count // abreast), inputs, 0.03 * abreast)
 
@@ -413,15 +437,6 @@ class Tension:
 
     def energy(self, u: wp.array) -> float:
         """Σ ½k(|e| − r)² of displacements u, (n,) of vec3d [N/m units²: times unit² it is J] (physics 13.2)."""
-        x = self._solve.X.numpy() + u.numpy()[self._order]
-        longer = np.linalg.norm(self._links @ x, axis=1) - self._elements.rest
-        return float(0.5 * self._k @ longer**2)
-
-
-def _order(sheet: Sheet) -> NDArray[np.int64]:
-    """Particles along a curve, and by the number of their links within short pieces of it: eights of equal ones have
-    the fewest rows."""
-    order = curve_order(sheet.X)
-    pairs = sheet.elements.index[sheet.elements.index[:, 2] < 0, :2]
-    links = np.bincount(pairs.ravel(), minlength=len(order))[order]
-    return order[np.lexsort((links, np.arange(len(order)) // SORTED_TOGETHER))]
+        x = self.solve.X.numpy() + u.numpy()[self.order]
+        longer = np.linalg.norm(self.links @ x, axis=1) - self.elements.rest
+        return float(0.5 * self.k @ longer**2)

@@ -1,0 +1,52 @@
+"""Links brought into equilibrium in the midst of a step, on the CPU, where iterations would not get there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from phyxel import device as dev
+from phyxel.models.particles.newton import Drive, Newton
+from phyxel.models.particles.tension import Tension
+
+
+class Equilibrium:
+    """Newton's method for the links of a sheet: what it needs from the device, and back."""
+
+    def __init__(self, tension: Tension) -> None:
+        self._tension = tension
+        self._newton: Newton | None = None
+        self._k: NDArray[np.float64] = np.zeros(0)
+        self.missing = 0.0
+        """force that the last step left over, over what links pull with"""
+
+    @property
+    def tensions(self) -> NDArray[np.float64]:
+        """λ of each link in the last step; none if it has never been asked, shape (E,)"""
+        return np.zeros(0) if self._newton is None else self._newton.tension
+
+    @tensions.setter
+    def tensions(self, values: NDArray[np.float64]) -> None:
+        self._made().tension = np.array(values)
+
+    def _made(self) -> Newton:
+        if self._newton is None:
+            tension = self._tension
+            self._newton = Newton(tension.solve.X.numpy(), tension.elements, tension.links)
+        return self._newton
+
+    def find(self, u: wp.array, P: wp.array, arrival: Any) -> None:
+        """y of `Solve` from displacements u (n,) and the last pull P (n,), in place of all iterations."""
+        tension, s = self._tension, self._tension.solve
+        newton, order, n = self._made(), tension.order, len(tension.order)
+        newton.set_stiffness(tension.k, s.D.numpy()[:n])
+        lain = len(arrival.wall) > 0
+        wall, spot = (a.numpy()[order] if lain else np.zeros((n, 3)) for a in (arrival.wall, arrival.spot))
+        grip = arrival.grip.numpy()[order] if lain else np.zeros(n)
+        drive = Drive(s.free.numpy()[:n], s.inertia.numpy()[:n], wall, spot, grip)
+        with dev.one_blas_thread():
+            y, self.missing = newton.solve(s.X.numpy() + u.numpy()[order], P.numpy()[order], drive)
+        dev.write(s.y, 0, y)
