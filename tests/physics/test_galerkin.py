@@ -120,12 +120,14 @@ def test_free_spin():
 
 
 def test_free_fall_with_drag():
-    """v = (g/α)(1 − (1 + αΔt)^−n) downwards, which is implicit Euler's own solution: to rounding, 1e-9."""
+    """v = (g/α)(1 − e^−αt) downwards, all nodes alike to rounding. The first step, Euler's, is off by (αΔt)²/2 of g/α,
+    the others by (αΔt)³/12 each: 0.1 %."""
     model = model_of("bar", 251, SOFT.but(drag=3.0))
     for _ in range(20):
         model.step(0.01, even(model, 0, -9.81, 0), [], None)
-    expected = 9.81 / 3 * (1 - 1.03**-20)
-    np.testing.assert_allclose(model.v * model.unit, np.tile([0, -expected, 0], (len(model.v), 1)), atol=1e-8)
+    v = model.v * model.unit
+    np.testing.assert_allclose(v, np.tile(v.mean(axis=0), (len(v), 1)), atol=1e-8)
+    np.testing.assert_allclose(v.mean(axis=0), [0, -9.81 / 3 * (1 - np.exp(-0.6)), 0], atol=1e-3 * 1.48)
 
 
 def test_dropped_bar_comes_to_rest():
@@ -158,11 +160,12 @@ def test_bounce():
 def test_slope(friction: float):
     """On a slope of 20°, tan 20° = 0.364: slides with g(sin − μ cos) where μ is less, else stays for good.
 
-    Euler's steps begin as the bar settles on its springs: 1 %. What sticks moves no faster than 1e-5 m/s.
+    Steps begin as the bar settles on its springs: 1 %. What sticks swings about where it does, as its damping lets it;
+    after 0.9 s it moves no faster than 1e-5 m/s.
     """
     model = model_of("bar", 120, SOFT.but(damping=2e-3))
     feel = ground(-0.5 * SIDE / model.unit, friction)
-    slope, dt, steps = np.radians(20), 0.01, 25
+    slope, dt, steps = np.radians(20), 0.01, 25 if friction < np.tan(np.radians(20)) else 90
     for _ in range(steps):
         model.step(dt, even(model, 9.81 * np.sin(slope), -9.81 * np.cos(slope), 0), [], feel)
     speed = model.v[:, 0].mean() * model.unit

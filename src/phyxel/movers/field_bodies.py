@@ -143,7 +143,7 @@ class FieldBody:
     def step(self, dt: float, end: float) -> None:
         """Go on by dt [s] until `end`."""
         self._surroundings.place(end - dt, end)
-        push, goals = self._push(end), self._goals(end)
+        push, goals = self._push(end - 0.5 * dt, 0.5 * dt), self._goals(end)
         try:
             with dev.one_blas_thread():
                 self.model.step(dt, push, goals, self._surroundings.feel)
@@ -167,8 +167,9 @@ class FieldBody:
             longest = min(longest, max(CROSSED / max(speed, 1e-9), 1e-2 * longest))
         return longest
 
-    def _push(self, time: float) -> Floats:
-        """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3)."""
+    def _push(self, time: float, ahead: float = 0.0) -> Floats:
+        """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3); fields as they are at a time a
+        little ahead of now [s], where nodes are by then: did they lag, they would drive what circles outward."""
         body = self.body
         even = (self.world.gravity + body.force / self._mass) / body.unit
         fields = [field for field in self.world.acting if field.acts_on(body)]
@@ -178,7 +179,8 @@ class FieldBody:
             return self._even
         if self._fit is None:
             self._fit = body.space.fit(body.mixture.number("density")[body.space.owner])
-        x, v = body.positions, body.velocities
+        v = body.velocities
+        x = body.positions + ahead * v
         acting = np.sum([field.acceleration(body, x, v, time) for field in fields], axis=0)
         return self._even + self._fit(acting) / body.unit
 

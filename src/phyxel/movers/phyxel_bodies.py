@@ -27,7 +27,7 @@ from phyxel.mls.neighbours import PairList
 from phyxel.models.phyxel import cuts
 from phyxel.models.phyxel.contact.impulses import BodyContact
 from phyxel.models.phyxel.model import PhyxelModel
-from phyxel.models.phyxel.relaxation import STEPS_OF_A_STAGE, relax
+from phyxel.models.phyxel.relaxation import relax
 from phyxel.movers.energy_guard import EnergyGuard
 from phyxel.movers.melting import Melting, is_fluid
 from phyxel.movers.mover import Floats, MoverWorld, Parts, Piece
@@ -51,8 +51,8 @@ SUBSTEPS_OF_A_TICK = 8
 """Leap-frog steps that a live view lets pass between two looks at most, so that hands are felt at once."""
 MOSTLY = 0.5
 """Share of a part's phyxels without a stress of their own from which on it cannot bend."""
-TURNING_STAGES = 8
-"""Stages of settling within which a turn is done that takes no time: half a turn at once would go either way round."""
+TURNING_STEPS = 8
+"""Steps of settling within which a turn is done that takes no time: half a turn at once would go either way round."""
 
 
 class PhyxelBodies:
@@ -69,10 +69,8 @@ class PhyxelBodies:
         """what has melted"""
         self.cracks = PhyxelCracks(self)
         self.energies = EnergyGuard(self.bodies)
-        self._collider_speed = 0.0
-        """the fastest a collider gets in the time that is being stepped over [m/s]"""
-        self._span = (0.0, 0.0)
-        """the time over which colliders move as last written [s]"""
+        self._collider_speed, self._span = 0.0, (0.0, 0.0)
+        """the fastest a collider gets in the time that is being stepped over [m/s]; that time, as last written [s]"""
         self.chosen, self.holds = PhyxelSteps(self), PhyxelHolds(self)
         self._arrived: list[Body] = []
         """bodies that have not moved since they, or a collider, came"""
@@ -243,7 +241,7 @@ class PhyxelBodies:
             now = self.contact.prepare(left / substeps, min(substeps, most))
             before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
-            self._write_fields(0.5 * (now - 1) * step)
+            self._write_fields(0.5 * step if implicit else 0.5 * (now - 1) * step)
             self.time = start + dt - left
             self._move_colliders((before, self.time), self.time if implicit else before)
             self.holds.move(self.time, step, now)
@@ -303,7 +301,7 @@ class PhyxelBodies:
 
     def _write_fields(self, ahead: float) -> None:
         """Accelerations by the fields (physics 16.2), as they will be a little ahead [s]: in the middle of the kicks
-        they are for, or they would lag and drive what circles a centre outward."""
+        or the step they are for, or they would lag and drive what circles a centre outward."""
         model, acting_now = self.model, self.world.acting
         extra = np.zeros((len(model) if acting_now else 0, 3))
         for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
@@ -397,11 +395,12 @@ class PhyxelBodies:
         if self.melting.flows:
             molten = next(body.name for body in self.bodies if is_fluid(body))
             raise PhyxelError(f"settle: {molten} is molten and flows on; use world.advance, or solidify it first")
-        stages = TURNING_STAGES if any(handle.turns for handle in self.holds.handles()) else 1
+        self.world.make_ready("implicit")
+        turning = TURNING_STEPS if any(handle.turns for handle in self.holds.handles()) else 1
 
-        def drive(stage: int, step: float) -> None:
+        def drive(number: int, step: float) -> None:
             self._write_fields(0.0)
-            self.holds.move(self.time + min((stage + 1) / stages, 1.0) * DRAG_TIME, step, STEPS_OF_A_STAGE)
+            self.holds.move(self.time + min((number + 1) / turning, 1.0) * DRAG_TIME, step, 1)
 
         relax(self.model, tolerance, most_steps, drive)
         self.energies.forget()

@@ -330,7 +330,7 @@ class World(Showable):
         """Substeps taken so far."""
         return sum(mover.steps for mover in self.movers)
 
-    def settle(self, tolerance: float = 1e-6, most_steps: int = 200_000) -> None:
+    def settle(self, tolerance: float = 1e-6, most_steps: int = 1000) -> None:
         """Relax to static equilibrium at this time. Ends when nodes have less than `tolerance` spacings left to go."""
         if not self.bodies:
             raise PhyxelError("settle: the world has no body; call world.add(body) first")

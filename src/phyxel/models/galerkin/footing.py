@@ -46,6 +46,11 @@ class Footing:
         """Whether anything was touched in the last step."""
         return bool(self.pressure.any())
 
+    def stands_as(self, pressure: Floats) -> bool:
+        """Whether the same points are touched as with this pressure (c,), and by nothing that moves."""
+        pressed = self.pressure > 0
+        return np.array_equal(pressed, pressure > 0) and not (pressed.any() and self._touch.velocity[pressed].any())
+
     def begin(self, feel: Feel | None, u: Floats, v: Floats, dt: float, push: Floats) -> None:
         """A step of dt from u with velocities v, all (n, 3)."""
         self._feel, self._dt = feel, dt

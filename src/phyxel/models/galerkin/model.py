@@ -1,11 +1,11 @@
 """Element-free Galerkin motion of one body (G04 §4.1, physics 10.4): consistent mass, exact nonlinear law, implicit
 steps, in double.
 
-A step of implicit Euler is the minimum, over where it ends, of
+A stage of a step (`second_order`) is the minimum, over where it ends, of
 
-    ½ (u' − u)·A(u' − u) − M(v/Δt + a)·(u' − u) + U(u') + contacts,   A = M/Δt² + αM/Δt,   v' = (u' − u)/Δt,
+    ½ (u' − ū)·A(u' − ū) − M(v̂/h + a)·(u' − ū) + U(u') + contacts,   A = M/h² + αM/h,   v' = (u' − ū)/h,
 
-with U the elastic energy and its damping (`forces`), and static equilibrium is the same without A and v. Held points
+with U the elastic energy and its damping (`forces`), and static equilibrium is the same without A and v̂. Held points
 (`held`) fix part of the unknowns.
 """
 
@@ -32,11 +32,13 @@ from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.held import Held
 from phyxel.models.galerkin.point_functions import Extent
 from phyxel.models.galerkin.preconditioner import Preconditioner, RestSystem
-from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_momenta
+from phyxel.models.galerkin.rigid_motion import momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
 from phyxel.models.galerkin.step_energy import Effort, StepEnergy
+from phyxel.models.galerkin.touched import TouchedField
 from phyxel.models.law import LawRow
-from phyxel.models.protocol import FieldValues, Floats, Goal, Hold
+from phyxel.models.protocol import Floats, Goal, Hold
+from phyxel.models.second_order import GAMMA, EulerStage
 from phyxel.state import State, prefixed, unprefixed
 
 CONTACT = 100.0
@@ -45,13 +47,15 @@ MOST_NEWTON, MOST_STATIC = 20, 60
 """Newton iterations of a step, and towards equilibrium."""
 PUSHED, MOVING, ROUNDED = 1e-8, 1e-8, 1e-16
 """What of the energy of a step's pushes, of its motion, and of a spacing's strain need not be found."""
+FINER = 1e-2
+"""How much less that is in steps of second order: what a thousand of them leave must not show."""
 LONG, MOST_SETTLING = 100, 400
 """Steps towards equilibrium: how long the last ones are, in times that sound takes, and how many there are at most."""
 FLOWED = 1e9
 """[s]: all that can flow has flowed."""
 
 
-class GalerkinModel(FieldValues):
+class GalerkinModel(TouchedField):
     """Moves one body by its Galerkin space (`protocol.FieldModel`, `protocol.Tangible`).
 
     `unit` [m] is the body's length; `velocities` (n, 3) [1/s] are coefficients. Nodes `contact` (c,) can touch
@@ -79,13 +83,13 @@ class GalerkinModel(FieldValues):
         self.held = Held.of(space, ())
         self._goals: Sequence[Goal] | None = None
         """where the last step has brought held points"""
-        self._preconditioner = Preconditioner(space)
+        self._preconditioner, self._finer = Preconditioner(space), Preconditioner(space)
+        """of Euler's steps, and of stages of second order"""
+        self._carried: tuple[Floats, Floats, Floats] | None = None
+        """u and v as the last step left them, and the acceleration there but for pushes, if it is known; (n, 3) each"""
         self.effort = Effort()
         """what the last step took"""
-        self._borne: Floats | None = None
-        """forces of other bodies in the last step, if it is not free: the next one foresees them, shape (n, 3)"""
-        self._unpushed = self.u
-        """where the last step would have ended without them"""
+        self._borne, self._unpushed = None, self.u
         self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
@@ -99,7 +103,7 @@ class GalerkinModel(FieldValues):
         self._forces.set_laws(self._materials.rows, self._materials.which)
         of = np.concatenate([self._contact, nearest(self._faces, self.space.nodes, 1)[1][:, 0]])
         self._footing.stiffness = CONTACT * self._materials.hardness[mixture.which[of]]
-        self._preconditioner.forget()
+        self._forget()
 
     def _contact_rows(self) -> csr_array:
         nodes = csr_array(self.space.at_nodes.values[self._contact])
@@ -109,7 +113,13 @@ class GalerkinModel(FieldValues):
         """Points are held so from now on; nothing jumps."""
         self.held = Held.of(self.space, holds)
         self._goals = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Laws or holds are others from now on."""
+        self._carried = None
         self._preconditioner.forget()
+        self._finer.forget()
 
     def look_by(self, cracks: Cracked) -> None:
         """Let `cracks` say from now on what they leave free: the same as was known so far."""
@@ -134,6 +144,7 @@ class GalerkinModel(FieldValues):
         kept = self._parted_motion().momenta, self.middle()
         left = Departure(*fields, elastic, kinetic, gradient, weighed, *kept, held)
         self._enter(space, Inertia.of(self._materials, space.functions, (self.space.functions, self._inertia)))
+        self._carried = None
 
         def respond(u: Floats, force: Floats) -> Floats:
             return self._at_hand(self._preconditioner.dt, u).apply(force)
@@ -151,6 +162,7 @@ class GalerkinModel(FieldValues):
         if not np.array_equal(held.basis, self.held.basis):
             self.held = held
             self._preconditioner.hold(held.basis)
+            self._finer.hold(held.basis)
 
     def _renew(self, space: Space) -> None:
         """The space as it was at another time; it may have had other points then."""
@@ -169,6 +181,7 @@ class GalerkinModel(FieldValues):
         piece.u = self.u[nodes].copy()
         piece._forces.plastic = self._forces.plastic[self.space.points_of(space)]
         piece._preconditioner.turns = self._preconditioner.turns[nodes].copy()
+        piece._finer.turns = self._finer.turns[nodes].copy()
         rows, count = np.searchsorted(self._contact, nodes[contact]), len(contact)
         footing = piece._footing
         footing.anchor[:count], footing.pressure[:count] = self._footing.anchor[rows], self._footing.pressure[rows]
@@ -178,127 +191,101 @@ class GalerkinModel(FieldValues):
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end."""
-        mass, system = self._inertia.mass, self._tuned_to(dt, self.u)
-        start = self.u + dt * self.v
-        start = start + system.lift(self.held.aims(goals) - self.held.basis.T @ start)
-        pushed, moving = (float(np.vdot(w, mass @ w)) for w in (dt * push, (start - self.u) / dt))
-        enough = PUSHED * pushed + MOVING * moving + ROUNDED * self._materials.hardness.max()
-        self._push, self._goals = push, goals
-        load = mass @ (self.v / dt + push)
+        self._push, self._goals, self.effort = push, goals, Effort()
+        pressed, acceleration = self._footing.pressure > 0, self._acceleration(push)
+        last, end = EulerStage.euler(self.u, self.v, dt), None
+        if acceleration is not None:
+            last, end = self._of_second_order(dt, acceleration, feel)
+        second = end is not None
+        if end is None:
+            last = EulerStage.euler(self.u, self.v, dt)
+            end = self._end_of(last, 1.0, dt, feel)
+        v, inner = last.velocity(end), last.acceleration(end) - push
+        if not self.held.holds and not self._footing.touching and self._borne is None:
+            end, v = self._freely(end, v, dt, second)
+        self.u, self.v = end, v
+        self._footing.end()
+        steady = np.array_equal(pressed, self._footing.pressure > 0) and not self._flow(dt)
+        self._carried = (end, v, inner) if steady else None
+
+    def _acceleration(self, push: Floats) -> Floats | None:
+        """At the start of a step, as the last one left it; unless something has happened since."""
+        if self._carried is None or self._borne is not None:
+            return None
+        u, v, inner = self._carried
+        return inner + push if np.array_equal(u, self.u) and np.array_equal(v, self.v) else None
+
+    def _of_second_order(self, dt: float, a: Floats, feel: Feel | None) -> tuple[EulerStage, Floats | None]:
+        """The last stage of a step of second order, and where it ends; unless touch changes, or is with what moves."""
+        u, v, footing = self.u, self.v, self._footing
+        kept = footing.anchor.copy(), footing.pressure.copy()
+        stage = EulerStage.first(u, v, a, dt)
+        end = self._end_of(stage, GAMMA, dt, feel)
+        if footing.stands_as(kept[1]):
+            stage = EulerStage.second(u, v, end, stage.velocity(end), dt)
+            end = self._end_of(stage, 1.0, dt, feel)
+            if footing.stands_as(kept[1]):
+                return stage, end
+        footing.anchor, footing.pressure = kept
+        return stage, None
+
+    def _end_of(self, stage: EulerStage, share: float, dt: float, feel: Feel | None) -> Floats:
+        """Where a stage ends, at a share of a step of dt [s]."""
+        mass, second = self._inertia.mass, stage.h < dt
+        kept = self._finer if second else self._preconditioner
+        system = self._tuned_to(stage.h, stage.guess if second else self.u, kept)
+        there = self.held.basis.T @ self.u
+        aims = there + share * (self.held.aims(self._goals or ()) - there)
+        start = stage.guess + system.lift(aims - self.held.basis.T @ stage.guess)
+        pushed, moving = (float(np.vdot(w, mass @ w)) for w in (stage.h * self._push, stage.velocity(start)))
+        least = FINER if second else 1.0
+        enough = least * (PUSHED * pushed + MOVING * moving) + ROUNDED * self._materials.hardness.max()
+        load = mass @ (stage.speed / stage.h + self._push)
         if self._borne is not None:
             load = load + self._borne
-        self._forces.begin(self.u, self._materials.damping / dt)
-        self._footing.begin(feel, self.u, self.v, dt, push)
-        end, self.effort = self._energy(system, dt, load).minimum(start, enough, MOST_NEWTON)
+        self._forces.begin(stage.base, self._materials.damping / stage.h)
+        self._footing.begin(feel, self.u, self.v, dt, self._push)
+        end, effort = self._energy(system, stage.h, load, stage.base).minimum(start, enough, MOST_NEWTON)
         if not np.isfinite(end).all():
             raise PhyxelError("galerkin: a step has no solution; take a shorter one")
-        v = (end - self.u) / dt
-        if not self.held.holds and not self._footing.touching and self._borne is None:
-            end, v = self._freely(end, v, dt, push)
-        self.u, self.v = end, v
-        self._preconditioner.count(self.space, self.effort.cg)
-        self._footing.end()
-        if self._forces.flows:
-            self._forces.flow(dt)
+        kept.count(self.space, effort.cg)
+        self.effort = self.effort + effort
+        return end
 
-    def _energy(self, system: RestSystem, dt: float, load: Floats) -> StepEnergy:
-        """What a step of dt from u minimises, under a load (n, 3)."""
+    def _flow(self, dt: float) -> bool:
+        """Let what can flow over dt [s]; whether anything did."""
+        if not self._forces.flows:
+            return False
+        before = self._forces.plastic.copy()
+        self._forces.flow(dt)
+        return not np.array_equal(before, self._forces.plastic)
+
+    def _energy(self, system: RestSystem, dt: float, load: Floats, base: Floats) -> StepEnergy:
+        """What a step of dt from `base` minimises, under a load (n, 3)."""
         inertia = self._inertia.over(dt)
-        return StepEnergy(self._forces, self._footing, system, self.held.basis, inertia, load, self.u)
+        return StepEnergy(self._forces, self._footing, system, self.held.basis, inertia, load, base)
 
-    def _tuned_to(self, dt: float, u: Floats) -> RestSystem:
+    def _tuned_to(self, dt: float, u: Floats, kept: Preconditioner) -> RestSystem:
         """The preconditioner for steps of about dt from u."""
         about = self.space, self._materials, self._inertia, self.held.basis, self._forces.turns(u)
-        return self._preconditioner.tuned_to(dt, *about)
+        return kept.tuned_to(dt, *about)
 
-    def _freely(self, end: Floats, v: Floats, dt: float, push: Floats) -> tuple[Floats, Floats]:
+    def _freely(self, end: Floats, v: Floats, dt: float, second: bool) -> tuple[Floats, Floats]:
         """u' and v' with the momentum and, about the middle of mass, the angular momentum that v and the pushes leave
         (physics 5.6).
 
-        Rigid motion t + ω × x is added to v', and Δt t to u'. The middle of mass goes by the mean of its velocities
-        before and after: it falls along a parabola, whatever the step.
+        Rigid motion is added to v'. The middle of mass goes by the mean of its velocities before and after: it falls
+        along a parabola, whatever the step.
         """
-        weight = self._inertia.weight
+        weight, inertia, push = self._inertia.weight, self._inertia, self._push
         total = weight.sum()
         old, new = self.space.nodes + self.u, self.space.nodes + end
-        impulse = self._inertia.mass @ (self.v + dt * push)
-        arm_old, arm = old - weight @ old / total, new - weight @ new / total
-        after, drift = with_momenta(v, momenta_of(arm_old, impulse), arm, self._inertia.resisting(dt))
-        ahead = 0.5 * dt * (weight @ (after - self.v)) / total
-        return end + dt * drift - ahead, after
-
-    # Contact with other bodies
-
-    @property
-    def margin(self) -> float:
-        """How far its surface may lie outside the box around its coefficients: beside a crack there are no nodes."""
-        return 1.0
-
-    def unload(self, dt: float) -> None:
-        """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
-        if self._borne is not None:
-            change = self._responded(dt * self._borne, dt)
-            self.u, self.v, self._borne = self.u - change, self.v - change / dt, None
-
-    def _at_hand(self, dt: float, u: Floats) -> RestSystem:
-        """The system as the last step left it."""
-        return self._preconditioner.system or self._tuned_to(dt, u)
-
-    def _responded(self, impulses: Floats, dt: float) -> Floats:
-        """How far impulses (n, 3) on the coefficients move these in a step."""
-        response = self._at_hand(dt, self.u).respond(impulses)
-        return dt / self._preconditioner.dt**2 * response
-
-    def compliance(self, rows: csr_array, dt: float) -> Floats:
-        """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
-        until its end, shape (3k, 3k)."""
-        compliance = self._at_hand(dt, self.u).compliance(rows)
-        return dt / self._preconditioner.dt**2 * compliance
-
-    def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
-        """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
-        the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
-        if not impulses.any() and not shifts.any():
-            return
-        change, shift = (self._responded(rows.T @ part, dt) for part in (impulses, shifts))
-        x, v = self.space.nodes + self.u, self.v
-        start = self._unpushed = before + dt * v
-        self.u, self.v = start + change + shift, v + change / dt
-        if self.held.holds or self._footing.touching:
-            self._borne = rows.T @ impulses / dt
-            return
-        # The system at rest knows little of how the body has turned: momenta are those of the impulses.
-        resisting, middle = self._inertia.resisting(dt), self.middle()
-        arm, places = self.space.nodes + self.u - middle, rows @ (self.space.nodes + start) - middle
-        target = momenta_of(x - middle, resisting @ v) + momenta_of(places, impulses)
-        self.v, _ = with_momenta(self.v, target, arm, resisting)
-
-    def work(self, before: Floats) -> float:
-        """What the pushes of the last step have done since u was `before` (n, 3) [J]."""
-        return float(np.vdot(self._inertia.mass @ self._push, self.u - before)) * self.unit**3
-
-    def calm(self, energy: float) -> float:
-        """Take some energy of vibration away, as far as there is any; how much that was [J]. Momenta stay."""
-        mass, x = self._inertia.mass, self.space.nodes + self.u
-        rigid = PartedMotion(mass, x, np.zeros_like(x))
-        rigid.with_momenta(*self._parted_motion().momenta)
-        vibration = self.v - rigid.v
-        there = 0.5 * float(np.vdot(vibration, mass @ vibration)) * self.unit**3
-        taken = min(energy, there)
-        self.v = rigid.v + math.sqrt(1 - taken / max(there, 1e-300)) * vibration
-        return taken
-
-    def ease(self) -> None:
-        """Take half of what the last impulses have moved back, and leave velocities such that momenta stay."""
-        momentum, spin = self._parted_motion().momenta
-        middle = self.middle()
-        self.u = 0.5 * (self.u + self._unpushed)
-        eased = self._parted_motion()
-        eased.with_momenta(momentum, spin + np.cross(middle - self.middle(), momentum))
-        self.v = eased.v
-
-    def _parted_motion(self) -> PartedMotion:
-        return PartedMotion(self._inertia.mass, self.space.nodes + self.u, self.v)
+        impulse, resisting = inertia.mass @ (self.v + dt * push), inertia.resisting(dt)
+        if second:
+            impulse, resisting = impulse - 0.5 * dt * (inertia.drag @ (self.v + v)), inertia.mass
+        middle_old, middle = weight @ old / total, weight @ new / total
+        after = with_momenta(v, momenta_of(old - middle_old, impulse), new - middle, resisting)
+        return end + middle_old - middle + 0.5 * dt * (weight @ (self.v + after)) / total, after
 
     # Equilibrium
 
@@ -338,11 +325,11 @@ class GalerkinModel(FieldValues):
     def _relax(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None, near: float) -> bool:
         """A step of dt from rest, without damping, to the end of which nothing has further to go than `near`; whether
         it was found."""
-        system = self._tuned_to(dt, self.u)
+        system = self._tuned_to(dt, self.u, self._preconditioner)
         start = self.u + system.lift(self.held.aims(goals) - self.held.basis.T @ self.u)
         self._forces.begin(self.u, 0.0)
         self._footing.begin(feel, self.u, self.v, 0.0, push)
-        search = self._energy(system, dt, self._inertia.mass @ push)
+        search = self._energy(system, dt, self._inertia.mass @ push, self.u)
         end, self.effort = search.minimum(start, 0.0, MOST_STATIC, near)
         if not self.effort.done or not np.isfinite(end).all():
             return False
@@ -406,22 +393,31 @@ class GalerkinModel(FieldValues):
             | {"anchor": footing.anchor.copy(), "pressure": footing.pressure.copy()}
             | {"mass": inertia.mass.data, "slopes": inertia.slopes.data}
             | ({} if self._borne is None else {"borne": self._borne})
+            | prefixed("finer.", self._finer.state(self.space, inertia.mass, self.held.basis))
+            | ({} if (inner := self._acceleration(np.zeros_like(self.u))) is None else {"inner": inner})
         )
 
     def restore(self, state: State) -> None:
         """Take over what `state` gave; `cracks` are already as they were then."""
-        now, tuned = (self.space.restored(unprefixed(name, state), self.cracks) for name in ("space.", "tuned."))
-        if now.functions.same_as(tuned.functions):
-            tuned = now
-        self._renew(tuned)
-        mass = square(tuned.functions.lists, state["tuned_mass"])
-        inertia = Inertia(mass, self._inertia.slopes, self._inertia.drag)
-        self._preconditioner.restore(state, tuned, self._materials, inertia)
+        now = self.space.restored(unprefixed("space.", state), self.cracks)
+        for kept, tuned in ((self._preconditioner, state), (self._finer, unprefixed("finer.", state))):
+            self._restore_tuned(kept, tuned, now)
         self._renew(now)
         mass, slopes = (square(now.functions.lists, state[name]) for name in ("mass", "slopes"))
         self._inertia = Inertia(mass, slopes, self._inertia.drag)
         self._preconditioner.hold(self.held.basis)
+        self._finer.hold(self.held.basis)
         self.u, self.v = state["u"].copy(), state["v"].copy()
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
         self._borne = state.get("borne")
+        self._carried = (self.u, self.v, state["inner"]) if "inner" in state else None
+
+    def _restore_tuned(self, kept: Preconditioner, state: State, now: Space) -> None:
+        """Tune a preconditioner as it was, in the space of then, unless that is the one of `now`."""
+        tuned = self.space.restored(unprefixed("tuned.", state), self.cracks)
+        if now.functions.same_as(tuned.functions):
+            tuned = now
+        self._renew(tuned)
+        mass = square(tuned.functions.lists, state["tuned_mass"])
+        kept.restore(state, tuned, self._materials, Inertia(mass, self._inertia.slopes, self._inertia.drag))

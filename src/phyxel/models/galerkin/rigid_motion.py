@@ -30,13 +30,12 @@ def momenta_of(arms: Floats, carried: Floats) -> Floats:
     return np.concatenate([carried.sum(axis=0), np.cross(arms, carried).sum(axis=0)])
 
 
-def with_momenta(v: Floats, momenta: Floats, arm: Floats, mass: csr_array) -> tuple[Floats, Floats]:
-    """Velocities (n, 3) with the rigid motion that gives them these momenta (6,) about where arms (n, 3) begin; and how
-    much of it is even, shape (3,)."""
+def with_momenta(v: Floats, momenta: Floats, arm: Floats, mass: csr_array) -> Floats:
+    """Velocities (n, 3) with the rigid motion that gives them these momenta (6,) about where arms (n, 3) begin."""
     fields = rigid_fields(arm)
     matrix = np.stack([momenta_of(arm, mass @ field) for field in fields], axis=1)
     amounts = np.asarray(np.linalg.solve(matrix, momenta - momenta_of(arm, mass @ v)), np.float64)
-    return v + np.einsum("k,kna->na", amounts, fields), amounts[:3]
+    return np.asarray(v + np.einsum("k,kna->na", amounts, fields))
 
 
 class PartedMotion:

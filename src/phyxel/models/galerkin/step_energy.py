@@ -34,6 +34,9 @@ class Effort:
     """what of the energy was left to go"""
     done: bool = False
 
+    def __add__(self, other: Effort) -> Effort:
+        return Effort(self.newton + other.newton, self.cg + other.cg, other.left, other.done)
+
 
 @dataclass
 class StepEnergy:

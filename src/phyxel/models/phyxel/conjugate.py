@@ -2,7 +2,7 @@
 """Conjugate gradients for an implicit step, as kernels: nothing comes back to the host between iterations
 (physics 5.5).
 
-    A = M(1 + αΔt) + (Δt² + βΔt) K + rub,   P⁻¹ = (3 × 3 blocks of A)⁻¹ + rigid motions of each body
+    A = M(1 + αh) + (h² + βh) K + rub,   P⁻¹ = (3 × 3 blocks of A)⁻¹ + rigid motions of each body
 
 Rigid motions are what no diagonal sees: a stiff body resists everything else a million times more. Held phyxels and the
 direction across a plane that is touched are filtered out of residuals and directions (Baraff and Witkin 1998).
@@ -23,7 +23,7 @@ from phyxel.models.reductions import CHUNK
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-RZ, ALPHA, BETA, INDEFINITE = (wp.constant(k) for k in range(4))
+RZ, ALPHA, BETA, INDEFINITE, GAINED = (wp.constant(k) for k in range(5))
 """Numbers of the solver, kept on the device."""
 
 
@@ -32,13 +32,19 @@ class StepArrays:
     """What an implicit step works with; vectors of shape (n,) where nothing else is said."""
 
     dt: wp.array
-    """[s], shape (1,)"""
+    """h of each body's stage [s], 0 for one that has none; shape (bodies,)"""
+    stage: wp.array
+    """which that is (`stages`), shape (bodies,), int32"""
     length: wp.array
     """how much of δ is taken, shape (1,)"""
+    v_start: wp.array
+    """v at the beginning of the step"""
+    base: wp.array
+    """ū, from where the stage goes"""
     v_old: wp.array
-    """v at the beginning"""
+    """v̂, with which it goes"""
     ahead: wp.array
-    """u + Δt v'"""
+    """ū + h v'"""
     y: wp.array
     """the same plus βv'"""
     r: wp.array
@@ -64,6 +70,8 @@ class StepArrays:
     """first phyxel of each body, and the end of the last, shape (bodies + 1,), int32"""
     worth: wp.array
     """of a body's part in a scalar product: the cube of its unit, shape (bodies,), float64"""
+    loose: wp.array
+    """what of a rigid motion of each body counts in the preconditioner, shape (bodies,)"""
     total: wp.array
     """mass of each body, shape (bodies,)"""
     middle: wp.array
@@ -77,7 +85,7 @@ class StepArrays:
     partial: wp.array
     """partial sums, shape (chunks,), float64"""
     solver: wp.array
-    """numbers of the conjugate gradients, shape (4,), float64"""
+    """numbers of the conjugate gradients, shape (5,), float64"""
     changed: wp.array
     """1 if any phyxel meets something otherwise than before, shape (1,), int32"""
 
@@ -126,19 +134,21 @@ def make_blocks(
 
 @wp.kernel
 def invert_blocks(
-    first: int, mass: entries, damping: entries, drag: entries, dt: entries, gradient: entries, rub: entries,
-    block: entries, inverse_block: entries, stiffer: entries,
+    first: int, body: entries, mass: entries, damping: entries, drag: entries, dt: entries, gradient: entries,
+    rub: entries, block: entries, inverse_block: entries, stiffer: entries,
 ):  # fmt: skip
-    """(m(1 + αΔt) I + (Δt² + βΔt) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R; `stiffer` by its contacts
+    """(m(1 + αh) I + (h² + βh) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R; `stiffer` by its contacts
     (physics 5.5)."""
     i = first + wp.tid()
-    t = dt[0]
+    t = dt[body[i]]
     one = wp.identity(n=3, dtype=mass.dtype)
     U, _s, V = wp.svd3(gradient[i] + one)
     R = U * wp.transpose(V)
     inertia = (mass[i] * (mass.dtype(1.0) + drag[i] * t) + rub[i]) * one
     K = R * block[i] * wp.transpose(R)
-    inverse_block[i] = wp.inverse(inertia + stiffer[i] + (t + damping[i]) * t * K)
+    A = inertia + stiffer[i] + (t + damping[i]) * t * K
+    size = wp.trace(A)  # cubed, as in a determinant, it may be no number any more
+    inverse_block[i] = wp.inverse(A / size) / size
 
 
 @wp.kernel
@@ -146,7 +156,7 @@ def find_frames(
     first: int, X: entries, mass: entries, ahead: entries, begin: entries, total: entries, middle: entries,
     inverse_inertia: entries,
 ):  # fmt: skip
-    """Mass, middle of mass and inverse inertia about it of each body, at u + Δt v' (physics 5.5)."""
+    """Mass, middle of mass and inverse inertia about it of each body, where the stage leads (physics 5.5)."""
     b = first + wp.tid()
     m = mass.dtype(0.0)
     lever = X[begin[b]] * mass.dtype(0.0)
@@ -169,10 +179,10 @@ def find_frames(
 
 @wp.kernel
 def move_rigidly(
-    first: int, X: entries, mass: entries, ahead: entries, r: entries, begin: entries, total: entries, middle: entries,
-    inverse_inertia: entries, drift: entries, spin: entries,
+    first: int, X: entries, mass: entries, ahead: entries, r: entries, begin: entries, loose: entries, total: entries,
+    middle: entries, inverse_inertia: entries, drift: entries, spin: entries,
 ):  # fmt: skip
-    """How each body would move under the residual if it were rigid (physics 5.5)."""
+    """How each body would move under the residual if it were rigid, as far as that counts (physics 5.5)."""
     b = first + wp.tid()
     push = X[begin[b]] * mass.dtype(0.0)
     torque = push
@@ -181,8 +191,8 @@ def move_rigidly(
         push += r[i]
         torque += wp.cross(X[i] + ahead[i] - middle[b], r[i])
         i += 1
-    drift[b] = push / total[b]
-    spin[b] = inverse_inertia[b] * torque
+    drift[b] = loose[b] * push / total[b]
+    spin[b] = loose[b] * (inverse_inertia[b] * torque)
 
 
 @wp.kernel
@@ -208,6 +218,7 @@ def sum_of(partial: wp.array(dtype=wp.float64), chunks: int):
 def keep_first(first: int, chunks: int, partial: entries, solver: entries):
     """r·z at the start."""
     solver[RZ] = sum_of(partial, chunks)
+    solver[GAINED] = wp.float64(0.0)
     solver[INDEFINITE] = wp.float64(0.0)
 
 
@@ -224,8 +235,9 @@ def apply_system(
     end = wp.min(n, i + CHUNK)
     while i < end:
         b = body[i]
-        stays = mass[i] * (mass.dtype(1.0) + drag[i] * dt[0]) + rub[i]
-        whole = stays * p[i] - (dt[0] + damping[i]) * dt[0] * Ap[i] + coupling[i]
+        h = dt[b]
+        stays = mass[i] * (mass.dtype(1.0) + drag[i] * h) + rub[i]
+        whole = stays * p[i] - (h + damping[i]) * h * Ap[i] + coupling[i]
         free = filtered(whole, hold[i], contact[i], normal[i])
         Ap[i] = free
         total += worth[b] * wp.float64(wp.dot(p[i], free))
@@ -235,12 +247,14 @@ def apply_system(
 
 @wp.kernel
 def choose_length(first: int, chunks: int, partial: entries, solver: entries):
-    """How far to go along p; not at all once a direction of negative curvature is met (physics 5.5)."""
+    """How far to go along p; not at all once a direction of negative curvature is met. `GAINED` is δ·Aδ (physics
+    5.5)."""
     total = sum_of(partial, chunks)
     zero = wp.float64(0.0)
     if total <= zero and solver[RZ] > zero:
         solver[INDEFINITE] = wp.float64(1.0)
     solver[ALPHA] = wp.where(total > zero and solver[INDEFINITE] == zero, solver[RZ] / total, zero)
+    solver[GAINED] = solver[GAINED] + solver[ALPHA] * solver[RZ]
 
 
 @wp.kernel

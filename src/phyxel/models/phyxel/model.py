@@ -66,10 +66,8 @@ class PhyxelModel:
         self.contact: BodyContact | None = None
         """between bodies, and of a body with itself"""
         self.melt: Melt | None = None
-        self.reshaped = False
-        """whether any reference shape is not that of birth"""
-        self.relaid = False
-        """whether neighbours are not those of the reference shape: cracks have parted some"""
+        self.reshaped = self.relaid = False
+        """whether any reference shape is not that of birth; and neighbours not those of it: cracks have parted some"""
         self.vibration = Vibration(self)
         self._implicit: Implicit | None = None
         self._programs: dict[str, Program] = {}
@@ -205,8 +203,9 @@ class PhyxelModel:
 
     def shape_changed(self) -> None:
         """The reference shape has changed, and with it the forces."""
-        self._forces_known = False
-        self._fastest = None
+        self._forces_known, self._fastest = False, None
+        if self._implicit is not None:
+            self._implicit.carried.forget()
 
     def take_over(self, old: PhyxelModel, order: NDArray[np.integer]) -> None:
         """Go on where another model is: the first phyxels are those of it with the numbers `order`, (m,)."""
@@ -316,8 +315,7 @@ class PhyxelModel:
         """Forces and gradients belong to the displacements."""
         if not self._forces_known:
             self.run("force")
-            self._forces_known = True
-            self._fastest = None
+            self._forces_known, self._fastest = True, None
 
     @property
     def _touching(self) -> str:
@@ -339,12 +337,15 @@ class PhyxelModel:
         self._owed = 0.5 * dt
 
     def step_implicitly(self, dt: float, substeps: int) -> None:
-        """Take implicit Euler steps of dt; velocities are those of the positions."""
-        self.synchronise()
+        """Take implicit steps of dt; velocities are those of the positions."""
         for _ in range(substeps):
-            self.implicit.step(dt)
-        self._forces_known = False
-        self._fastest = None
+            self.about_to_move().step(dt)
+
+    def about_to_move(self) -> Implicit:
+        """The implicit integrator, to be used at once."""
+        self.synchronise()
+        self._forces_known, self._fastest = False, None
+        return self.implicit
 
     @property
     def implicit(self) -> Implicit:
@@ -372,6 +373,7 @@ class PhyxelModel:
         self._forces_known = False
         if self._implicit is not None:
             self._implicit.forget_contacts()
+            self._implicit.carried.forget()
 
     def recentre(self, bodies: list[int], amount: Floats) -> None:
         """u ← u − amount for bodies whose origin moves by as much."""
@@ -386,8 +388,7 @@ class PhyxelModel:
         """Elastic energy [Pa·spacing³] and volume over that at rest of every phyxel, each of shape (n,)."""
         self.ensure_forces()
         energy = wp.zeros(len(self), dtype=self.real, device=self.device)
-        item = self.forces.energy(self.u, energy)
-        dev.launch(item.kernel, item.count, item.inputs, self.device)
+        self._launch(self.forces.energy(self.u, energy))
         J = self.now.gradient.numpy().astype(np.float64) + np.eye(3)
         stored, ratio = energy.numpy().astype(np.float64), self.now.swell.numpy() * np.linalg.det(J)
         if self.melt is not None:
@@ -402,9 +403,11 @@ class PhyxelModel:
         """Cauchy stress [Pa], shape (n, 3, 3)."""
         self.ensure_forces()
         stress = wp.zeros(len(self), dtype=self.now.gradient.dtype, device=self.device)
-        item = self.forces.stress(stress)
-        dev.launch(item.kernel, item.count, item.inputs, self.device)
+        self._launch(self.forces.stress(stress))
         return stress.numpy() * (self.matter.volume.numpy() > 0)[:, None, None]
+
+    def _launch(self, item: Launch) -> None:
+        dev.launch(item.kernel, item.count, item.inputs, self.device)
 
     # Checkpoints
 
@@ -424,8 +427,7 @@ class PhyxelModel:
 
     def restore(self, state: State) -> None:
         """Take over what `state` gave."""
-        if "contact" in state:
-            self._implicit = self.implicit
+        self._implicit = self.implicit if "contact" in state else None
         self.reshaped, self.relaid = state["changed"].tolist()
         assign(self._state_arrays(), state)
         if self.reshaped or self.relaid:
@@ -437,8 +439,7 @@ class PhyxelModel:
             assign(self._state_arrays(), state)  # what was made anew for these neighbours
         omega, ripple_known = state["rest_omega"].tolist()
         self.vibration.omega, self.vibration.ripple_known = omega, bool(ripple_known)
-        self._forces_known = bool(state["forces_known"])
-        self._fastest = None
+        self._forces_known, self._fastest = bool(state["forces_known"]), None
 
     def _state_arrays(self) -> dict[str, wp.array]:
         return {

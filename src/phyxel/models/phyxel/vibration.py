@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""How fast phyxels can vibrate: the largest frequency of M⁻¹K, and that of their motion (physics 5.3, 5.8)."""
+"""How fast phyxels can vibrate: the largest frequency of M⁻¹K (physics 5.3)."""
 
 from __future__ import annotations
 
@@ -112,16 +112,3 @@ class Vibration:
         self.ripple_known = False
         self._model.run("tangent")
         return self._change.numpy()
-
-    def of_motion(self) -> float:
-        """Rayleigh quotient √(v·Kv / v·Mv) of the motion [1/s]: the slowest mode, once it alone is left
-        (physics 5.8)."""
-        model = self._model
-        v, mass = model.v.numpy().astype(np.float64), model.matter.mass.numpy().astype(np.float64)
-        size = float(np.abs(v).max())
-        if size == 0.0:
-            return 0.0
-        change = self.tangent(model.v.numpy() / size).astype(np.float64)
-        free = (model.outside.hold.numpy() < 0)[:, None]
-        quotient = -float((free * v / size * change).sum()) / float((mass[:, None] * v * v).sum() / size**2)
-        return float(np.sqrt(max(quotient, 0.0)))

@@ -16,8 +16,15 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 LET_GO, CAUGHT_AGAIN = wp.constant(-1), wp.constant(2)
 """Contacts of a phyxel besides 0, none, and 1: let go in this step, and caught again after that."""
-CREEP = wp.constant(1.0e-4)
-"""Sliding speed below which friction is viscous, in spacings per second: so slowly it may creep where it holds."""
+CREEP, CREEP_WAY = wp.constant(1.0e-4), wp.constant(1.0e-5)
+"""Sliding speed below which friction is viscous, in spacings per second, and way in a step, in spacings: so slowly it
+may creep where it holds."""
+
+
+@wp.func
+def rubbing_speed(sliding: Any, dt: Any):
+    """A sliding speed, or that below which friction is viscous in a step of dt (physics 15.3)."""
+    return wp.max(sliding, wp.min(type(dt)(CREEP), type(dt)(CREEP_WAY) / dt))
 
 
 @dataclass
@@ -39,7 +46,7 @@ class WallContacts:
 @wp.kernel
 def meet_colliders(
     first: int, X: entries, past: entries, reach: entries, body: entries, hold: entries, colliders: Any, dt: entries,
-    v_old: entries, gradient: entries, u: entries, v: entries, contact: entries, normal: entries, wall: entries,
+    base: entries, v_old: entries, gradient: entries, v: entries, contact: entries, normal: entries, wall: entries,
     rest: entries, rub: entries, changed: entries,
 ):  # fmt: skip
     """Which phyxels a collider holds off, the velocity across its surface that makes, and how they rub on it
@@ -53,22 +60,23 @@ def meet_colliders(
     caught again is kept till its end: else the contacts of a stiff body can change for ever.
     """
     i = first + wp.tid()
-    if hold[i] >= 0:
+    h = dt[body[i]]
+    zero = type(h)(0.0)
+    if hold[i] >= 0 or h == zero:
         return
-    zero = dt[0] * dt.dtype(0.0)
     was = contact[i]
     old = normal[i]
     state = int(0)
     rubs = zero
     rise = zero
     deepest = type(zero)(1.0e30)
-    x = X[i] + u[i] + dt[0] * v[i]
+    x = X[i] + base[i] + h * v[i]
     k = int(0)
     while k < colliders.count:
         row = body[i] * colliders.count + k
         arm = x + colliders.place[row]
         w = colliders.drift[row] + wp.cross(colliders.spin[row], arm)
-        way = dt[0] * (v[i] - w)
+        way = h * (v[i] - w)
         turn = colliders.turn[row]
         size = colliders.size[row]
         d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
@@ -82,17 +90,14 @@ def meet_colliders(
             normal[i] = n
             wall[i] = w
             across = wp.dot(n, v[i] - w)
-            rise = across - gap / dt[0]
+            rise = across - gap / h
             bounce = -colliders.restitution[k] * wp.dot(n, v_old[i] - w)
             if bounce > zero:
                 rise = wp.max(rise, bounce)
             rubs = zero
             if held:
-                rubs = (
-                    colliders.friction[k]
-                    * wp.max(push, zero)
-                    / wp.max(wp.length(v[i] - w - across * n), type(zero)(CREEP))
-                )
+                sliding = wp.length(v[i] - w - across * n)
+                rubs = colliders.friction[k] * wp.max(push, zero) / rubbing_speed(sliding, h)
         k += 1
     if (state > 0) != (was > 0):
         changed[0] = 1

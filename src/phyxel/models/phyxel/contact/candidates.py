@@ -352,10 +352,10 @@ class Candidates:
         """Time passes."""
         self.slack -= duration * closing
 
-    def place(self, clock: wp.array, drift: int) -> Launch:
-        """x from u, before the nodes moved with v for clock[drift] [s]."""
+    def place(self, clock: wp.array, drift: int, u: wp.array) -> Launch:
+        """x from u, before the nodes moved there with v for clock[drift] [s]."""
         model = self._model
-        return Launch(place_nodes, len(model), [self.nodes, model.matter.X, model.u, model.v, clock, drift], work=WORK)
+        return Launch(place_nodes, len(model), [self.nodes, model.matter.X, u, model.v, clock, drift], work=WORK)
 
     def renew(self, way: float) -> bool:
         """Make the lists anew, for steps in which nodes come nearer by `way` [m] at most; whether they have moved to

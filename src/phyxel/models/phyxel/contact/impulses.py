@@ -293,20 +293,24 @@ class BodyContact:
         _, label = connected_components(met, directed=False)
         return [set(np.flatnonzero(label == party).tolist()) for party in range(label.max() + 1)]
 
+    def near_parties(self) -> NDArray[np.integer]:
+        """The number of each body's group of bodies that are near each other now, shape (bodies,)."""
+        return np.asarray(connected_components(self.candidates.near, directed=False)[1])
+
     # What a step does
 
     def over(self, kernel: wp.Kernel, *inputs: Any) -> Launch:
         """A kernel of contact over all nodes."""
         return Launch(kernel, len(self._model), [self.candidates.nodes, self.contacts, *inputs], work=WORK)
 
-    def finding(self, clock: wp.array, drift: int, nearest: float) -> list[Launch]:
-        """Contacts where nodes were before they moved with v for clock[drift] [s], of those that then are nearer than
-        `nearest` spacings."""
+    def finding(self, clock: wp.array, drift: int, nearest: float, u: wp.array) -> list[Launch]:
+        """Contacts where nodes were before they moved to `u` with v for clock[drift] [s], of those that then are nearer
+        than `nearest` spacings."""
         model, found = self._model, self.candidates
         matter = model.matter
         shape = [self._guide_array, matter.birth, found.support, matter.past, model.now.gradient]
         return [
-            found.place(clock, drift),
+            found.place(clock, drift, u),
             self.over(find_contacts, *shape, clock, drift, model.v, nearest),
         ]
 
@@ -324,7 +328,7 @@ class BodyContact:
             ]
 
         return [
-            *self.finding(clock, drift, TOUCHING),
+            *self.finding(clock, drift, TOUCHING, model.u),
             self.over(sum_shares, *who),
             *impulses(1),
             *(item for _ in range(ROUNDS - 1) for item in impulses(0)),

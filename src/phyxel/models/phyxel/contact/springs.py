@@ -2,7 +2,7 @@
 """Contact of bodies inside an implicit step: one-sided springs on the gap that the step leads to (physics
 15.7).
 
-    g_i = gap_i + Δt n·(v_i − v_patch),   energy ½ κ_i min(g_i, 0)²,   A gains Δt²κ_i n nᵀ where g_i < 0
+    g_i = gap_i + h n·(v_i − v_patch),   energy ½ κ_i min(g_i, 0)²,   A gains Δt²κ_i n nᵀ where g_i < 0
 
 Springs are STIFFER times as stiff as the node and the patch they push apart, Δt²κ = STIFFER·(m + Δt²K), so that the
 system stays well conditioned. A node that begins a step inside the other body is asked for a share of its depth only,
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
@@ -23,7 +24,7 @@ from phyxel.models.phyxel.conjugate import filtered
 from phyxel.models.phyxel.contact.candidates import ContactNodes
 from phyxel.models.phyxel.contact.impulses import BodyContact
 from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, pair_weight
-from phyxel.models.phyxel.walls import WallContacts
+from phyxel.models.phyxel.walls import WallContacts, rubbing_speed
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
@@ -36,8 +37,6 @@ RETURN = wp.constant(0.2)
 """Share of a depth that a step is asked to take back."""
 REACHED = 0.5
 """Gap, in spacings, up to which a node may come to touch within a step."""
-SLOWEST = wp.constant(1.0e-4)
-"""Sliding speed below which friction is viscous, in spacings per second."""
 
 
 @wp.struct
@@ -74,7 +73,11 @@ def tighten(
 ):
     """Δt²κ = STIFFER·a_i a_p/(a_i + a_p), a = m + Δt² tr K/3 of the node and of its patch [kg] (physics 15.7)."""
     i = first + wp.tid()
+    h = dt[nodes.body[i]]
     springs.rub[i] = 0.0
+    springs.stiff[i] = 0.0
+    if h == 0.0:
+        return
     springs.pressed[i] = 0
     springs.was_pressed[i] = 0
     b = contacts.target[i]
@@ -87,10 +90,10 @@ def tighten(
         k = nodes.index[entry]
         if nodes.body[k] == b:
             s = pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) * contacts.per_weight[i]
-            patch += s * (mass[k] + dt[0] * dt[0] * wp.trace(block[k]) / 3.0)
+            patch += s * (mass[k] + h * h * wp.trace(block[k]) / 3.0)
         entry += 1
     patch = patch * nodes.unit[b]
-    own = nodes.unit[nodes.body[i]] * (mass[i] + dt[0] * dt[0] * wp.trace(block[i]) / 3.0)
+    own = nodes.unit[nodes.body[i]] * (mass[i] + h * h * wp.trace(block[i]) / 3.0)
     springs.stiff[i] = STIFFER * own * patch / (own + patch)
 
 
@@ -107,9 +110,13 @@ def press(
     i = first + wp.tid()
     if nodes.count[i] == 0 or contacts.target[i] < 0:
         return
+    if springs.stiff[i] == 0.0:
+        contacts.impulse[i] = wp.vec3()
+        contacts.twist[i] = wp.vec3()
+        return
     velocity = against_patch(i, nodes, contacts, v)
     n = contacts.normal[i]
-    wanted = wp.max(contacts.gap[i], RETURN * contacts.gap[i]) / dt[0]
+    wanted = wp.max(contacts.gap[i], RETURN * contacts.gap[i]) / dt[nodes.body[i]]
     across = wanted + wp.dot(n, velocity)
     springs.pressed[i] = wp.where(across < 0.0, 1, 0)
     push = springs.stiff[i] * wp.max(-across, 0.0)
@@ -124,6 +131,7 @@ def rub_on(
     nodes: ContactNodes,
     contacts: NodeContacts,
     springs: SpringArrays,
+    dt: wp.array(dtype=float),
     v: wp.array(dtype=wp.vec3),
     changed: wp.array(dtype=wp.int32),
 ):
@@ -131,7 +139,7 @@ def rub_on(
     (physics 15.7)."""
     i = first + wp.tid()
     b = contacts.target[i]
-    if nodes.count[i] == 0 or b < 0:
+    if nodes.count[i] == 0 or b < 0 or springs.stiff[i] == 0.0:
         return
     if springs.pressed[i] != springs.was_pressed[i]:
         changed[0] = 1
@@ -143,7 +151,7 @@ def rub_on(
         push = wp.max(wp.dot(n, contacts.impulse[i]), 0.0)
         sliding = wp.length(velocity - wp.dot(n, velocity) * n)
         rough = wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b])
-        springs.rub[i] = rough * push / wp.max(sliding, SLOWEST * nodes.unit[b])
+        springs.rub[i] = rough * push / (nodes.unit[b] * rubbing_speed(sliding / nodes.unit[b], dt[nodes.body[i]]))
 
 
 @wp.func
@@ -265,7 +273,7 @@ def add_energy(
     """½ push²/(Δt²κ) + ½ rub |v_t|² of each contact, in the units of its node, added to the energy of the node
     (physics 5.4, 15.7)."""
     i = first + wp.tid()
-    if nodes.count[i] == 0 or contacts.target[i] < 0:
+    if nodes.count[i] == 0 or contacts.target[i] < 0 or springs.stiff[i] == 0.0:
         return
     n = contacts.normal[i]
     velocity = against_patch(i, nodes, contacts, v)
@@ -289,16 +297,16 @@ class ContactSprings:
         )
         self._no_time = wp.zeros(1, dtype=float, device=device)
 
-    def start(self, dt: wp.array, block: wp.array) -> list[Launch]:
-        """Find what may touch in this step."""
+    def start(self, dt: wp.array, base: wp.array, block: wp.array) -> list[Launch]:
+        """Find what may touch in a stage that goes from `base`; it does nothing to bodies whose dt is 0."""
         return [
-            *self._contact.finding(self._no_time, 0, REACHED),
+            *self._contact.finding(self._no_time, 0, REACHED, base),
             self._contact.over(tighten, self._springs, dt, self._model.matter.mass, block),
         ]
 
-    def rub(self, changed: wp.array) -> list[Launch]:
+    def rub(self, dt: wp.array, changed: wp.array) -> list[Launch]:
         """Friction by the push of the last `press`."""
-        return [self._contact.over(rub_on, self._springs, self._model.v, changed)]
+        return [self._contact.over(rub_on, self._springs, dt, self._model.v, changed)]
 
     def press(self, dt: wp.array, met: WallContacts, r: wp.array) -> list[Launch]:
         """Impulses at v, added to the missing momentum."""
@@ -319,13 +327,18 @@ class ContactSprings:
         """Energy of the springs, added to that of the nodes; after `press`."""
         return [self._contact.over(add_energy, self._springs, self._model.v, energy)]
 
+    @property
+    def pressed(self) -> NDArray[np.integer]:
+        """1 for each node that another body presses on, else 0, shape (n,)."""
+        return np.where(self._contact.contacts.target.numpy() >= 0, self._springs.pressed.numpy(), 0)
+
     def parties(self) -> list[list[int]]:
         """Which bodies push on each other, as groups."""
         model, contacts = self._model, self._contact.contacts
         bodies = len(model.ranges)
         if bodies == 1:
             return [[0]]
-        pressed = np.flatnonzero((self._springs.pressed.numpy() == 1) & (contacts.target.numpy() >= 0))
+        pressed = np.flatnonzero(self.pressed)
         touch = np.zeros((bodies, bodies), bool)
         touch[model.matter.body.numpy()[pressed], contacts.target.numpy()[pressed]] = True
         _, label = connected_components(touch, directed=False)
