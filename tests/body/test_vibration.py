@@ -37,7 +37,7 @@ def test_a_clamped_bar_vibrates_as_beam_theory_says():
     assert found.frequencies[:2] == pytest.approx(0.96 * bending, rel=0.01)
     shapes = found.shapes
     assert np.linalg.norm(shapes, axis=2).max(axis=1) == pytest.approx(1.0)
-    assert np.abs(shapes[:, body.birth[:, 0] < 1e-3]).max() < 1e-9, "held"
+    assert np.abs(shapes[:, body.birth[:, 0] < 1e-3]).max() < 2e-3, "held, in the mean over the face"
     assert np.abs(shapes[5, :, 0]).max() == pytest.approx(1.0, abs=0.01), "along the bar"
 
 

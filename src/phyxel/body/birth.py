@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-FORMAT = 8
+FORMAT = 10
 """Counts changes of how preparations are made: older ones are not used then."""
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from phyxel.errors import PhyxelError
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.visibility import seen_pairs
+from phyxel.models.protocol import Hold
 from phyxel.region import Vector, as_vector
 from phyxel.rotation import euler, spin_between, spun
 
@@ -25,6 +26,8 @@ HoldMotion = Vector | Callable[[float], Vector] | Keyframes
 
 PICKED = 1.5
 """How far around a picked surfel nodes are taken hold of, in spacings."""
+FACE = 3
+"""Nodes that can span a face: of a support, what lies between so many is held with them."""
 DRAG_TIME = 1 / 60
 """Time in which a drag by a fixed displacement or turn gets there [s]."""
 
@@ -116,6 +119,11 @@ class Handle:
         ]
         self.__dict__.update(parts[0].__dict__)
         return [(part.body, part) for part in [self, *parts[1:]]]
+
+    def in_units(self, centre: Floats, unit: float) -> Hold:
+        """What is held, in lengths of `unit` [m] from a `centre` [m], shape (3,)."""
+        turns, fills = self.turns and len(self.points) == 1, self.still and len(self.nodes) >= FACE
+        return Hold((self.points - centre) / unit, self.still, turns, fills)
 
     def pose(self, time: float) -> tuple[Floats, Floats]:
         """How far what it turns about goes [m], and how it turns, 3 × 3, at a time [s]."""

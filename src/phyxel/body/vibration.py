@@ -85,8 +85,8 @@ def modes(body: Body, count: int = 12, progress: Progress | None = None) -> Vibr
     matter = ModalMatrices.of(
         space, replace(body.mixture, materials=tuple(map(_elastic, body.mixture.materials))), body.shape.rotation
     )
-    points = np.concatenate([np.zeros((0, 3)), *(handle.points for handle in body.handles)])
-    clamp = Clamp(space, (points - body.born.centre) / body.born.unit) if len(points) else None
+    holds = [handle.in_units(body.born.centre, body.born.unit) for handle in body.handles]
+    clamp = Clamp(space, holds) if holds else None
     loose = 0 if clamp is None else _loose(clamp.points)
     found = eigenmodes(matter, clamp, count + loose, lambda: Compliance(matter, clamp), progress)
     values = np.maximum(found.values[loose:], 0.0) * matter.modulus / (matter.density * body.born.unit**2)

@@ -34,6 +34,8 @@ class Hold:
     """whether they stay where they are: a support, not a hand"""
     turns: bool = False
     """whether the body's rotation at its one point is held, too"""
+    fills: bool = False
+    """whether the points are nodes, and what lies between them is held with them, in the mean"""
 
 
 @dataclass(frozen=True)

@@ -121,10 +121,7 @@ class FieldBody:
 
     def _holds(self) -> list[Hold]:
         body = self.body
-        return [
-            Hold((one.points - body.centre) / body.unit, one.still, one.turns and len(one.points) == 1)
-            for one in body.handles
-        ]
+        return [handle.in_units(body.centre, body.unit) for handle in body.handles]
 
     def _goals(self, time: float) -> list[Goal]:
         body = self.body

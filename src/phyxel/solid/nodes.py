@@ -230,6 +230,8 @@ MOST_STRETCHED = 0.18
 """How far the side of a fitted octant may be from that of a cube."""
 STRETCH_COST = 0.25
 """What a stretched octant costs beside a missed count."""
+ROUNDS = 20
+"""in which the side of octants is found that would hold so many places"""
 FITTED_TRIALS = 6
 CUBE_TRIALS = 8
 LEAST_OF_GUESS = 0.03
@@ -247,6 +249,8 @@ class _Search:
         self._solid, self._count, self._refine, self._place = solid, count, refine, placing
         self._lower, self._upper = np.asarray(solid.lower, np.float64), np.asarray(solid.upper, np.float64)
         self._guess = self._first_guess()
+        self._more = 1 if placing is place_corners else 0
+        """places for nodes along an axis, beyond the number of octants"""
         self._nearest: Placed | None = None
 
     def best(self) -> Placed:
@@ -271,16 +275,18 @@ class _Search:
 
     def _try_fitted(self) -> float:
         """Lattices that fill the bounding box; returns about how many nodes an octant of the lattice gets."""
-        per_octant = self._guess
+        per_octant = per_place = self._guess
         tried: set[tuple[int, ...]] = set()
         for _ in range(FITTED_TRIALS):
-            shape = fitted_shape(self._upper - self._lower, self._count / per_octant, tried)
+            shape = fitted_shape(self._upper - self._lower, self._count / per_place, tried, self._more)
             if shape is None:
                 break
             tried.add(shape)
             lattice = RootOctants.fitted(self._lower, self._upper, shape)
             # Where nothing is found inside, finer lattices are of little use.
-            per_octant = max(self._try(lattice) / lattice.octants, LEAST_OF_GUESS * self._guess)
+            found, least = self._try(lattice), LEAST_OF_GUESS * self._guess
+            per_octant = max(found / lattice.octants, least)
+            per_place = max(found / float(np.prod(np.array(shape) + self._more)), least)
             if self._miss() <= CLOSE:
                 break
         return per_octant
@@ -317,17 +323,21 @@ class _Search:
                 side = float(np.sqrt(too_fine * too_coarse))
 
 
-def fitted_shape(extent: Floats, octants: float, tried: set[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """How many octants along each axis fill a box of this extent [m] with about so many, as near to cubes as fits.
+def fitted_shape(extent: Floats, places: float, tried: set[tuple[int, ...]], more: int = 0) -> tuple[int, ...] | None:
+    """How many octants along each axis fill a box of this extent [m] with about so many places for nodes, `more` along
+    an axis than octants, as near to cubes as fits. Bars are the thinner the more corners than octants they have.
 
     None where all that have not been tried are stretched too much or miss the number by more than the tolerance.
     """
-    ideal = extent / np.cbrt(extent.prod() / octants)
+    side = float(np.cbrt(extent.prod() / places))
+    for _ in range(ROUNDS):
+        side *= float(np.cbrt((extent / side + more).prod() / places))
+    ideal = extent / side
     ranges = [np.arange(max(1, int(n / 1.25)), int(n * 1.25) + 2) for n in ideal]
     shapes = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, 3)
     sides = extent / shapes
     stretch = np.abs(sides / np.cbrt(sides.prod(axis=1, keepdims=True)) - 1).max(axis=1)
-    miss = np.abs(shapes.prod(axis=1) / octants - 1)
+    miss = np.abs((shapes + more).prod(axis=1) / places - 1)
     cost = miss + STRETCH_COST * stretch
     cost[(stretch > MOST_STRETCHED) | (miss > TOLERANCE)] = np.inf
     for index in np.argsort(cost, kind="stable")[: len(tried) + 1]:

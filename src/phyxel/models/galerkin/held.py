@@ -2,7 +2,7 @@
 
 With G = φ at the points, G u = d fixes part of the unknowns exactly: with G = U S Vᵀ that is Vᵀu, and a search for a
 minimum keeps to displacements orthogonal to V (Baraff and Witkin's filter). Where more points are held than there are
-independent functions at them, they are so in the sense of least squares.
+independent functions at them, they are so in the sense of least squares; and so is a region between held nodes.
 """
 
 from __future__ import annotations
@@ -11,15 +11,52 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.sparse import csr_array, diags_array, vstack
 
 from phyxel.mls.corrected_gradients import VANISHED
+from phyxel.models.galerkin.held_region import HeldRegion
 from phyxel.models.galerkin.rigid_motion import rigid_fields
 from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Floats, Goal, Hold
 
 DEPENDENT = VANISHED
 """Singular values of held points below this, over the largest, are no conditions of their own."""
+FAINT = 0.05
+"""The same of regions: fields that are so small there may be what they like. They live beside it, and would be held."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows:
+    """What one hold asks of the coefficients: G u = `spread` times where its points go."""
+
+    rows: csr_array
+    """G, shape (m, n)"""
+    spread: Floats
+    """shape (m, k), or (m, k + 3) of a hold that turns"""
+    faint: float
+    """singular values of G below this, over the largest, do not count"""
+
+    @staticmethod
+    def of(space: Space, hold: Hold) -> HeldRows:
+        at = space.at(hold.points)
+        # A node that other nodes lead has no motion of its own to hold: it would only pull at them.
+        own = diags_array((~space.led(hold.points)).astype(float))
+        parts = [csr_array(own @ part) for part in (at.values, *(at.gradients if hold.turns else ()))]
+        spread = np.eye(sum(part.shape[0] for part in parts))
+        if not hold.fills:
+            return HeldRows(csr_array(vstack(parts)), spread, DEPENDENT)
+        region = HeldRegion.around(space, hold.points)
+        return HeldRows(csr_array(vstack([*parts, region.rows])), np.concatenate([spread, region.spread]), FAINT)
+
+    def independent(self) -> tuple[Floats, Floats]:
+        """Vᵀ times S, shape (r, n), and Uᵀ, shape (r, m), of what counts in G = U S Vᵀ."""
+        nodes = np.unique(self.rows.indices)
+        U, S, Vt = np.linalg.svd(self.rows[:, nodes].toarray(), full_matrices=False)
+        kept = self.faint * S[0] < S
+        conditions = np.zeros((int(kept.sum()), self.rows.shape[1]))
+        conditions[:, nodes] = S[kept, None] * Vt[kept]
+        return conditions, U[:, kept].T
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,23 +67,23 @@ class Held:
     basis: Floats
     """V, shape (n, r)"""
     pull: Floats
-    """S⁻¹ Uᵀ: what Vᵀu has to be is `pull` @ goals, shape (r, rows)"""
+    """what Vᵀu has to be is `pull` @ what u is to be in the rows, shape (r, m)"""
     rows: csr_array
-    """G, shape (rows, n)"""
+    """G, shape (m, n)"""
+    spread: Floats
+    """takes goals of points, and of turns, to the rows, shape (m, k)"""
 
     @staticmethod
     def of(space: Space, holds: Sequence[Hold]) -> Held:
-        parts: list[csr_array] = []
-        for hold in holds:
-            # A node that other nodes lead has no motion of its own to hold: it would only pull at them.
-            at, own = space.at(hold.points), diags_array((~space.led(hold.points)).astype(float))
-            parts += [own @ part for part in (at.values, *(at.gradients if hold.turns else ()))]
-        if not parts:
-            return Held((), np.zeros((len(space), 0)), np.zeros((0, 0)), csr_array((0, len(space))))
-        rows = csr_array(vstack(parts))
-        U, S, Vt = np.linalg.svd(rows.toarray(), full_matrices=False)
+        if not holds:
+            return Held((), np.zeros((len(space), 0)), np.zeros((0, 0)), csr_array((0, len(space))), np.zeros((0, 0)))
+        each = [HeldRows.of(space, hold) for hold in holds]
+        conditions, turns = zip(*(one.independent() for one in each), strict=True)
+        U, S, Vt = np.linalg.svd(np.concatenate(conditions), full_matrices=False)
         kept = DEPENDENT * S[0] < S
-        return Held(tuple(holds), Vt[kept].T.copy(), U[:, kept].T / S[kept, None], rows)
+        pull = (U[:, kept].T / S[kept, None]) @ block_diag(*turns)
+        rows = csr_array(vstack([one.rows for one in each]))
+        return Held(tuple(holds), Vt[kept].T.copy(), pull, rows, block_diag(*(one.spread for one in each)))
 
     def aims(self, goals: Sequence[Goal]) -> Floats:
         """What Vᵀu has to be, shape (r, 3)."""
@@ -56,7 +93,7 @@ class Held:
             if hold.turns:
                 # ∂u/∂X_k = (R − I) e_k: no strain there, either
                 parts.append((np.asarray(goal.rotation) - np.eye(3)).T)
-        return self.pull @ np.concatenate(parts) if parts else np.zeros((0, 3))
+        return self.pull @ (self.spread @ np.concatenate(parts)) if parts else np.zeros((0, 3))
 
     def fixes(self, nodes: Floats) -> bool:
         """Whether a body with these nodes (n, 3) cannot move as a whole."""

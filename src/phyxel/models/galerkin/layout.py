@@ -27,6 +27,11 @@ from phyxel.state import State, prefixed, unprefixed
 Floats = NDArray[np.float64]
 
 PLACES = ("points", "nodes", "skin")
+ENOUGH = 4
+"""Surfels for each node from which on they tell what vanishes on the surface."""
+SHALLOW = 0.5
+"""Spacings from the surface within which points of the quadrature are moved onto it to tell that where surfels are few:
+a box may have eight."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,8 @@ class Fabric:
         """Of a solid with these nodes."""
         shape, points, weights = solid.shape_functions(nodes, basis), nodes.quadrature.points, nodes.quadrature.weights
         at_skin, at_points = shape.at(solid.skin.positions), shape.at(points)
-        plain, vanishing = at_points.dphi.numpy(), vanishing_fields(at_skin.values)
+        outside = at_skin if len(solid.skin) > ENOUGH * len(nodes) else shape.at(_surface_places(solid, nodes))
+        plain, vanishing = at_points.dphi.numpy(), vanishing_fields(outside.values)
         gradients = consistent_gradients(plain, at_points.values, points, weights, nodes.positions, vanishing, basis)
         at_points = at_points.with_gradients(gradients)
         assert solid.skin.normals is not None
@@ -80,6 +86,13 @@ class Fabric:
         nodes = Fabric.nodes_of(state)
         values = (ShapeValues.restored(unprefixed(f"{place}.", state), len(nodes), device) for place in PLACES)
         return Fabric(nodes, basis, state["covers"], *values)
+
+
+def _surface_places(solid: Solid, nodes: Nodes) -> Floats:
+    """Places all over the surface of a solid [m], shape (m, 3)."""
+    points = nodes.quadrature.points
+    shallow = points[solid.distance(points) > -SHALLOW * nodes.spacing]
+    return np.concatenate([solid.skin.positions, solid.project(shallow)])
 
 
 @dataclass(frozen=True)

@@ -326,21 +326,23 @@ class ModalModel(FieldValues):
         motion = {name: getattr(field.motion, name).copy() for name in ModalMotion.__dataclass_fields__}
         holds = self._holds
         points = np.concatenate([*(hold.points for hold in holds), np.zeros((0, 3))])
-        kinds = [[len(h.points), h.still, h.turns, any(h is base for base in self._shapes.base)] for h in holds]
+        kinds = [
+            [len(h.points), h.still, h.turns, h.fills, any(h is base for base in self._shapes.base)] for h in holds
+        ]
         turned = np.array([grip.turned for grip in self._grips]).reshape(-1, 3, 3)
         return motion | {
             "shapes": field.basis.shapes.copy(), "values": field.basis.values.copy(), "push": field.push.copy(),
-            "hold_points": points, "holds": np.array(kinds, np.int64).reshape(-1, 4), "turned": turned,
+            "hold_points": points, "holds": np.array(kinds, np.int64).reshape(-1, 5), "turned": turned,
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
         """Take over what `state` gave."""
         starts = np.cumsum([0, *state["holds"][:, 0]])
         self._holds = [
-            Hold(state["hold_points"][start : start + count], bool(still), bool(turns))
-            for start, (count, still, turns, _) in zip(starts, state["holds"], strict=False)
+            Hold(state["hold_points"][start : start + count], bool(still), bool(turns), bool(fills))
+            for start, (count, still, turns, fills, _) in zip(starts, state["holds"], strict=False)
         ]
-        base = [hold for hold, kind in zip(self._holds, state["holds"], strict=True) if kind[3]]
+        base = [hold for hold, kind in zip(self._holds, state["holds"], strict=True) if kind[4]]
         self._shapes = self._shapes_with(base)
         motion = ModalMotion(**{name: state[name].copy() for name in ModalMotion.__dataclass_fields__})
         field = self._adopt(Modes(state["shapes"], state["values"]), self._new_frame(), motion, self._still())
@@ -358,4 +360,5 @@ def _turns_back(way: Floats, last: Floats) -> bool:
 
 
 def _same(one: Hold, other: Hold) -> bool:
-    return one.still == other.still and one.turns == other.turns and np.array_equal(one.points, other.points)
+    kinds = [(hold.still, hold.turns, hold.fills) for hold in (one, other)]
+    return kinds[0] == kinds[1] and np.array_equal(one.points, other.points)

@@ -20,6 +20,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 from phyxel import cache
 from phyxel.material import Mixture
 from phyxel.mls.shape_values import ShapeValues
+from phyxel.models.galerkin.held import Held
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
 from phyxel.models.protocol import Hold
@@ -28,7 +29,7 @@ from phyxel.rotation import cross_matrix
 Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
-VERSION = 1
+VERSION = 2
 """Of modes on disk: to be raised when modes come out differently."""
 MOST_MODES = 256
 DENSE = 6000
@@ -101,15 +102,18 @@ class ModalMatrices:
 
 
 class Clamp:
-    """Points of a body that cannot move: Σ φ_I(X_c) u_I = 0."""
+    """Points of a body that cannot move, Σ φ_I(X_c) u_I = 0, and what lies between them (physics 10.5)."""
 
-    def __init__(self, space: Space, points: Floats) -> None:
-        values = space.at(points).values
-        self.points = points
-        self.nodes: NDArray[np.int64] = np.unique(values.indices)
+    def __init__(self, space: Space, holds: Sequence[Hold]) -> None:
+        self.points: Floats = np.concatenate([hold.points for hold in holds])
+        """shape (c, 3)"""
+        self.content = [part for hold in holds for part in (hold.points, hold.fills)]
+        """what it depends on besides the space, to be hashed"""
+        held = Held.of(space, [replace(hold, turns=False) for hold in holds])
+        self.nodes: NDArray[np.int64] = np.unique(held.rows.indices)
         """those that matter, shape (b,)"""
-        _, sizes, across = np.linalg.svd(values[:, self.nodes].toarray())
-        rank = int((sizes > 1e-9 * sizes[0]).sum())
+        rank = held.basis.shape[1]
+        across = np.linalg.svd(held.basis[self.nodes].T)[2]
         self.held: Floats = across[:rank].T @ across[:rank]
         """the part of their coefficients that moves the points, a projection, b × b"""
         self._free = across[rank:].T
@@ -227,8 +231,8 @@ def eigenmodes(
         modes = diagonal(matter, orthonormal(matter, found, [] if clamp is not None else [rigid_shapes(matter)]))
         return {"shapes": modes.shapes, "values": modes.values}
 
-    base = np.zeros((0, 3)) if clamp is None else clamp.points
-    known = cache.remembered("modes", [VERSION, count, base, *matter.content], compute)
+    base = [] if clamp is None else clamp.content
+    known = cache.remembered("modes", [VERSION, count, *base, *matter.content], compute)
     return Modes(known["shapes"], known["values"])
 
 
@@ -296,11 +300,10 @@ class ModalShapes:
         self, space: Space, matter: ModalMatrices, holds: Sequence[Hold], count: int, progress: Progress | None
     ) -> None:
         """With `count` modes; `progress` hears how far these are found."""
-        points = np.concatenate([hold.points for hold in holds]) if holds else np.zeros((0, 3))
-        held = pins(points)
+        held = bool(holds) and pins(np.concatenate([hold.points for hold in holds]))
         self.base: list[Hold] = list(holds) if held else []
         """holds that clamp it"""
-        self.clamp = Clamp(space, points) if held else None
+        self.clamp = Clamp(space, holds) if held else None
         self._space, self._matter, self._count, self._progress = space, matter, count, progress
         self._responses: dict[bytes, Floats] = {}
 

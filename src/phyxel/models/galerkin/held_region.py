@@ -1,0 +1,104 @@
+"""What is held where nodes are (physics 10.5): not only they, but also the face or the body between them.
+
+Shape functions are not one at their node and zero at the others: of the fields that vanish at the nodes of a face many
+do not vanish between, the more the wider the covers are. A body held at its nodes alone bulges there, and its root
+gives. So all of a face is held, up to its edges, and of a thicker region all that lies between its nodes: in the mean,
+
+    ∫ |u − d|² = least,
+
+since fields that vanish everywhere on a face have no slope there either and would hold it far too well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+from scipy.spatial import cKDTree
+
+from phyxel.mls.neighbours import nearest
+from phyxel.mls.shape_values import entries_of, owners_of
+from phyxel.models.galerkin.space import Space
+from phyxel.models.protocol import Floats
+
+AROUND = 2.0
+"""Spacings within which held nodes tell whether a place is one of theirs, and where it is to go."""
+BESIDE = 1.0
+"""Spacings to a held node within which a place is held with it, and to one of the same face that is not: not."""
+DEEP = 0.5
+"""Spacings from a face within which points of the quadrature stand for it."""
+SPANNED = 0.5
+"""Root of the sum of squares of their distances from a line, in spacings, from which on held nodes span a plane."""
+FLAT = 0.05
+"""Spacings from a plane within which places lie in it."""
+CORNERS = 8
+"""Nodes around a place inside a body."""
+APART = 0.4
+"""Spacings between places that stand for a region."""
+
+
+@dataclass(frozen=True)
+class HeldRegion:
+    """Places between held nodes, and where these send them."""
+
+    rows: csr_array
+    """φ there, shape (m, n)"""
+    spread: Floats
+    """goals of the places are those of the held nodes times this, shape (m, k): any affine motion goes on as such"""
+
+    @staticmethod
+    def around(space: Space, held: Floats) -> HeldRegion:
+        """That of held nodes (k, 3) of a space. Points of its quadrature lie everywhere in it: some that are shallow
+        are moved onto a face, those between nodes stay."""
+        nearby, own = cKDTree(held), nearest(space.nodes, held, 1)[0][:, 0] < FLAT
+        near = _thinned(space.points, nearby)
+        inside = near[own[nearest(space.points[near], space.nodes, min(CORNERS, len(space)))[1]].all(axis=1)]
+        moved = [_on_face(place, nearby, space.nodes[~own]) for place in space.points[near]]
+        shallow = near[[place is not None for place in moved]]
+        on_faces = np.array([place for place in moved if place is not None]).reshape(-1, 3)
+        places = np.concatenate([on_faces, space.points[inside]])
+        spread = np.zeros((len(places), len(held)))
+        for row, place in zip(spread, places, strict=True):
+            some = nearby.query_ball_point(place, AROUND, return_sorted=True)
+            row[some] = _affine_weights(held[some] - place)
+        return HeldRegion(csr_array(vstack([_moved_rows(space, shallow, on_faces), space.values[inside]])), spread)
+
+
+def _thinned(places: Floats, nearby: cKDTree) -> NDArray[np.int64]:
+    """Some of the places that lie near held nodes, one to a cube."""
+    near = np.flatnonzero(nearby.query(places, distance_upper_bound=BESIDE + DEEP)[0] < BESIDE + DEEP)
+    return near[np.unique(np.floor(places[near] / APART), axis=0, return_index=True)[1]]
+
+
+def _on_face(place: Floats, nearby: cKDTree, free: Floats) -> Floats | None:
+    """The nearest place of a flat face that the held nodes around span, if that is near, and off nodes of the face that
+    are free, (f, 3)."""
+    held = nearby.data[nearby.query_ball_point(place, AROUND)]
+    _, sizes, axes = np.linalg.svd(held - held.mean(axis=0))
+    if len(held) < 3 or sizes[1] < SPANNED or sizes[2] > FLAT * np.sqrt(len(held)):
+        return None
+    normal = axes[2]
+    depth = float((place - held.mean(axis=0)) @ normal)
+    there = place - depth * normal
+    if abs(depth) > DEEP or nearby.query(there)[0] > BESIDE:
+        return None
+    arms = free - there
+    beside = (np.linalg.norm(arms, axis=1) < BESIDE) & (np.abs(arms @ normal) < FLAT)
+    return None if beside.any() else there
+
+
+def _moved_rows(space: Space, points: NDArray[np.int64], places: Floats) -> csr_array:
+    """φ at places (m, 3) that points (m,) of the quadrature were moved to: of the nodes that these feel."""
+    functions = space.functions
+    starts, entries = entries_of(functions.lists.start, points)
+    felt = functions.phi[entries] != 0
+    owner, index = owners_of(starts)[felt], functions.lists.index[entries[felt]]
+    return space.layout.on(places, owner, index).values
+
+
+def _affine_weights(arms: Floats) -> Floats:
+    """Smallest a (k,) with Σ a = 1 and Σ a arms = 0 for arms (k, 3), as far as they reach."""
+    system = np.concatenate([np.ones((len(arms), 1)), arms], axis=1)
+    return np.asarray(np.linalg.pinv(system, rcond=2 * FLAT)[0], np.float64)
