@@ -58,7 +58,7 @@ def rebound(world: px.World) -> float:
     while world.time < 1.4:
         world.advance(0.02)
         heights.append(ball.surface.positions[:, 1].min())
-    landed = int(np.argmin(np.array(heights) > 0.05))
+    landed = int(np.argmin(heights[:30]))  # within 0.6 s: it falls for 0.45 s
     return max(heights[landed:])
 
 
@@ -111,6 +111,9 @@ def test_sheets_hang_or_stand_out(name):
     world = world_of(name)
     sheet = world.bodies[0]
     far = np.argmax(sheet.reference[:, 0])
-    world.advance(2.0)
-    fallen = float((sheet.reference - sheet.positions)[far, 1]) / np.ptp(sheet.reference[:, 0])
-    assert fallen > 0.8 if "hangs" in ROWS[name][2].split(";")[0] else fallen < 0.25
+    fallen = []
+    while world.time < 2.0:  # a swing takes half a second
+        world.advance(0.05)
+        fallen.append((sheet.reference - sheet.positions)[far, 1] / np.ptp(sheet.reference[:, 0]))
+    fallen = np.mean(fallen[20:])
+    assert fallen > 0.6 if "hangs" in ROWS[name][2].split(";")[0] else fallen < 0.25
