@@ -188,8 +188,8 @@ def _bending(X: Floats, faces: Ints) -> Elements:
 def _hinges(X: Floats, faces: Ints) -> Elements:
     """Bending across the edges between two triangles (physics 13.2), a third of the work of `_curvatures`:
     |e| = length · angle for c of the cotangents beside the edge (Bergou et al. 2006), which is zero for whatever is
-    flat, and k = D/(A₁ + A₂). Equilateral triangles then bend as a plate of rigidity D and of Poisson's ratio 1/3 (Seung and
-    Nelson 1988); right-angled ones couple bending and twist, and bend a fifth too far."""
+    flat, and k = D/(A₁ + A₂). Equilateral triangles then bend as a plate of rigidity D and of Poisson's ratio 1/3
+    (Seung and Nelson 1988); right-angled ones couple bending and twist, and bend a fifth too far."""
     edges, which = _edges(faces)
     order = np.argsort(which.ravel(), kind="stable")
     sides = np.bincount(which.ravel(), minlength=len(edges))
