@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Cholesky's factor of the stiffness of a sheet, front by front (physics 13.6).
+"""Cholesky's factor of the stiffness of a sheet, front by front (physics 13.9).
 
 A front is dense: it gathers the stiffness of its own particles and what fronts below leave to their borders, eliminates
 its own, and leaves U = F₂₂ − L₂₁ L₂₁ᵀ to the front above (Duff and Reid 1983). Who is in which front depends on who is
@@ -139,7 +139,7 @@ def factor_one(
     put: wp.array(dtype=wp.float64),
     L_all: wp.array(dtype=wp.float64),
 ):
-    """L of one front, rows of its own particles and of its border; and U (physics 13.6). On the CPU only."""
+    """L of one front, rows of its own particles and of its border; and U (physics 13.9). On the CPU only."""
 
 
 @wp.kernel
@@ -152,7 +152,7 @@ def factor_front(
     put: wp.array(dtype=wp.float64),
     L: wp.array(dtype=wp.float64),
 ):
-    """L of the fronts of a level, from what the level below has left (physics 13.6)."""
+    """L of the fronts of a level, from what the level below has left (physics 13.9)."""
     factor_one(f, begin + first + wp.tid(), values, taken, put, L)
 
 
@@ -205,7 +205,7 @@ def solve_all(f: FrontLists, fronts: int, L: wp.array(dtype=wp.float64), x: wp.a
 
 @wp.kernel
 def solve_fronts(first: int, fronts: int, f: FrontLists, L: wp.array(dtype=wp.float64), x: wp.array(dtype=wp.float64)):
-    """x of L Lᵀ x = r, in the place of r (physics 13.6)."""
+    """x of L Lᵀ x = r, in the place of r (physics 13.9)."""
     if first + wp.tid() == 0:
         solve_all(f, fronts, L, x)
 

@@ -1,4 +1,4 @@
-"""Links in equilibrium at the end of a step (physics 13.6): Newton's method with tensions as second unknowns.
+"""Links in equilibrium at the end of a step (physics 13.9): Newton's method with tensions as second unknowns.
 
 Of what makes ½|y − y_free|²/H + Σ ½k(|e| − r)² least, t = e/|e|, each round solves
 
