@@ -193,20 +193,15 @@ class GalerkinModel(TouchedField):
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end."""
         self._push, self._goals, self.effort = push, goals, Effort()
         pressed, acceleration = self._footing.pressure > 0, self._acceleration(push)
-        last, end = EulerStage.euler(self.u, self.v, dt), None
-        if acceleration is not None:
-            last, end = self._of_second_order(dt, acceleration, feel)
-        second = end is not None
-        if end is None:
-            last = EulerStage.euler(self.u, self.v, dt)
-            end = self._end_of(last, 1.0, dt, feel)
+        found = None if acceleration is None else self._of_second_order(dt, acceleration, feel)
+        last, end = found or self._by_euler(dt, feel)
         v, inner = last.velocity(end), last.acceleration(end) - push
         if not self.held.holds and not self._footing.touching and self._borne is None:
-            end, v = self._freely(end, v, dt, second)
+            end, v = self._freely(end, v, dt, found is not None)
         self.u, self.v = end, v
         self._footing.end()
         steady = np.array_equal(pressed, self._footing.pressure > 0) and not self._flow(dt)
-        self._carried = (end, v, inner) if steady else None
+        self._carried = (end.copy(), v.copy(), inner) if steady else None
 
     def _acceleration(self, push: Floats) -> Floats | None:
         """At the start of a step, as the last one left it; unless something has happened since."""
@@ -215,7 +210,12 @@ class GalerkinModel(TouchedField):
         u, v, inner = self._carried
         return inner + push if np.array_equal(u, self.u) and np.array_equal(v, self.v) else None
 
-    def _of_second_order(self, dt: float, a: Floats, feel: Feel | None) -> tuple[EulerStage, Floats | None]:
+    def _by_euler(self, dt: float, feel: Feel | None) -> tuple[EulerStage, Floats]:
+        """The only stage of a step of Euler, and where it ends."""
+        stage = EulerStage.euler(self.u, self.v, dt)
+        return stage, self._end_of(stage, 1.0, dt, feel)
+
+    def _of_second_order(self, dt: float, a: Floats, feel: Feel | None) -> tuple[EulerStage, Floats] | None:
         """The last stage of a step of second order, and where it ends; unless touch changes, or is with what moves."""
         u, v, footing = self.u, self.v, self._footing
         kept = footing.anchor.copy(), footing.pressure.copy()
@@ -227,7 +227,7 @@ class GalerkinModel(TouchedField):
             if footing.stands_as(kept[1]):
                 return stage, end
         footing.anchor, footing.pressure = kept
-        return stage, None
+        return None
 
     def _end_of(self, stage: EulerStage, share: float, dt: float, feel: Feel | None) -> Floats:
         """Where a stage ends, at a share of a step of dt [s]."""
@@ -411,7 +411,7 @@ class GalerkinModel(TouchedField):
         self._forces.plastic = state["plastic"]
         self._footing.anchor, self._footing.pressure = state["anchor"].copy(), state["pressure"].copy()
         self._borne = state.get("borne")
-        self._carried = (self.u, self.v, state["inner"]) if "inner" in state else None
+        self._carried = (self.u.copy(), self.v.copy(), state["inner"]) if "inner" in state else None
 
     def _restore_tuned(self, kept: Preconditioner, state: State, now: Space) -> None:
         """Tune a preconditioner as it was, in the space of then, unless that is the one of `now`."""

@@ -120,7 +120,7 @@ class Implicit(Newton):
             whole = self._iterate(self._solve_wholly)
             far = dt * _largest(self._step.delta)
             rounded = self._solver.host[GAINED] <= ROUNDED * abs(self._merit())
-            there = rounded or far <= max(near, STATIC_SHARE * dt * _largest(model.v))
+            there = bool(rounded or far <= max(near, STATIC_SHARE * dt * _largest(model.v)))
         self._run("residual")
         model.u.assign(self._step.ahead)
         model.v.zero_()

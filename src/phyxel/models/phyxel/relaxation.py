@@ -53,7 +53,8 @@ def relax(model: PhyxelModel, tolerance: float, most_steps: int, drive: Callable
 
 
 def _step(model: PhyxelModel, step: float, near: float, flows: bool) -> tuple[bool, bool]:
-    """One step from rest; whether its end was found, with the right friction. If not, phyxels are where they were."""
+    """One step from rest; whether its end was found, with the right friction. If not, phyxels are where they were, but
+    for those that a hold has moved."""
     contact = model.contact
     if contact is not None:
         contact.outdate()  # nobody has a speed that tells how far he will go
@@ -62,6 +63,8 @@ def _step(model: PhyxelModel, step: float, near: float, flows: bool) -> tuple[bo
     before = model.now.u.numpy().copy()
     found, steady = model.about_to_move().relax(step, near, flows)
     if not found:
+        held = model.outside.hold.numpy() >= 0
+        before[held] = model.now.u.numpy()[held]
         model.now.u.assign(before)
     return found, steady
 
