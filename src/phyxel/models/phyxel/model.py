@@ -391,8 +391,7 @@ class PhyxelModel:
         J = self.now.gradient.numpy().astype(np.float64) + np.eye(3)
         stored, ratio = energy.numpy().astype(np.float64), self.now.swell.numpy() * np.linalg.det(J)
         if self.melt is not None:
-            crowding = np.maximum(self.melt.crowding.numpy(), 1.0)
-            laws = self.matter.laws
+            crowding, laws = np.maximum(self.melt.crowding.numpy(), 1.0), self.matter.laws
             bulk = laws.bulk.numpy().astype(np.float64)[laws.of.numpy()]
             stored += 0.5 * bulk * self.now.rest_volume.numpy() * (crowding - 1) ** 2
             ratio /= crowding
@@ -404,7 +403,8 @@ class PhyxelModel:
         stress = wp.zeros(len(self), dtype=self.now.gradient.dtype, device=self.device)
         item = self.forces.stress(stress)
         dev.launch(item.kernel, item.count, item.inputs, self.device)
-        return stress.numpy() * (self.matter.volume.numpy() > 0)[:, None, None]
+        pressure = 0.0 if self.melt is None else self.melt.hydrostatic()[:, None, None] * np.eye(3)
+        return stress.numpy() * (self.matter.volume.numpy() > 0)[:, None, None] - pressure
 
     # Checkpoints
 
