@@ -67,7 +67,7 @@ def take(
         solid = Solid(cloud, closing=CLOSING if closing is None else closing, device=device)
     report("placing nodes")
     with watch.stage("nodes"):
-        placed = solid.sample(nodes)
+        placed = solid.sample(nodes, (), public_kinds()[0].scheme().nodes == "to the surface", "cells")
     if picture is not None:
         report("drawing")
         with watch.stage("picture"):
@@ -163,8 +163,8 @@ def tips_of(sample: Sample) -> Iterator[str]:
     yield from sample.cloud.reading.missing if sample.cloud.reading is not None else ()
     yield from solid.findings.doubts
     nodes, kind = sample.nodes, public_kinds()[0]
-    if (enough := nodes_to_bend(kind, nodes.positions, nodes.reach, nodes.volumes)) is not None:
-        yield remedy(kind, len(nodes), enough)
+    if (enough := nodes_to_bend(kind.scheme(), nodes.positions, nodes.reach, nodes.volumes)) is not None:
+        yield remedy(kind, kind.scheme(), len(nodes), enough)
     if solid.findings.closed_share > MUCH_MADE_UP:
         share = 100 * solid.findings.closed_share
         yield f"{share:.0f} % of the surface is made up; see with --picture whether it closes where it should"

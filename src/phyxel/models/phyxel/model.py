@@ -52,8 +52,7 @@ class PhyxelModel:
         self.ranges = list(itertools.pairwise(np.cumsum([0, *counts]).tolist()))
         self.units = [part.unit for part in parts]
         self.matter = Matter.made(parts, real, device)
-        born = np.concatenate([part.volumes * part.unit**3 for part in parts])
-        self.materials = Materials(self.matter, counts, born)
+        self.materials = Materials(self.matter, parts)
         self.now = PhyxelState.at_rest(np.concatenate([part.velocities for part in parts]), self.matter)
         self.forces = Forces.over(self.matter, self.now)
         n, vector = len(self), self.matter.X.dtype
