@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import phyxel as px
+import phyxel.movers.kinds  # fills the table
 from phyxel.body.resolution import filled_with, nodes_to_bend
 from phyxel.errors import PhyxelWarning
-from phyxel.models.kind import KINDS
+from phyxel.models.kind import KINDS, Scheme
 
 
 def told(make) -> list[str]:
@@ -20,9 +21,14 @@ def told(make) -> list[str]:
     return [str(one.message) for one in caught if issubclass(one.category, PhyxelWarning)]
 
 
+def scheme(kind: str) -> Scheme:
+    """That of a model, or of phyxels as M04 has them."""
+    return KINDS["phyxel"].scheme("m04") if kind == "m04" else KINDS[kind].scheme()
+
+
 def layers(across: tuple[int, int, int], kind: str, jitter: float = 0.0):
-    """Nodes of a block of so many spacings, as a model has them: positions, distances to the surface, volumes."""
-    inside = KINDS[kind].nodes == "inside"
+    """Nodes of a block of so many spacings, as a scheme has them: positions, distances to the surface, volumes."""
+    inside = scheme(kind).nodes == "inside"
     cells = [np.arange(n) + 0.5 if inside else np.linspace(0, n - 1, n) for n in across]
     sides = np.array(across, float) - (not inside)
     X = np.stack(np.meshgrid(*cells, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -32,42 +38,45 @@ def layers(across: tuple[int, int, int], kind: str, jitter: float = 0.0):
     return X, np.maximum(reach, 0), np.broadcast_to(halves, len(X)).astype(float)
 
 
-@pytest.mark.parametrize("kind", ["phyxel", "galerkin", "modal"])
+@pytest.mark.parametrize("kind", ["phyxel", "m04", "galerkin", "modal"])
 @pytest.mark.parametrize("length", [8, 30])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 70.0])
 def test_bars_and_plates_are_told_of_up_to_the_layers_that_they_need(kind, length, scale):
-    needed = KINDS[kind].across
+    needed = scheme(kind).across
     for count in range(2, needed + 4):
         for across in ((length, count, count), (length, count, length)):
             X, reach, volumes = layers(across, kind, 0.2)
-            enough = nodes_to_bend(KINDS[kind], scale * X, scale * reach, scale**3 * volumes)
+            enough = nodes_to_bend(scheme(kind), scale * X, scale * reach, scale**3 * volumes)
             assert (enough is None) == (count >= needed), (across, enough)
 
 
 def test_the_number_that_is_named_is_about_enough():
     """A bar of n layers needs (needed / n)³ as many; the depth of the middle one tells n to ± ½."""
     for count in (2, 3, 4):
-        X, reach, volumes = layers((40, count, count), "phyxel")
-        fewest, most = (len(X) * (KINDS["phyxel"].across / (count + off)) ** 3 for off in (0.6, -0.6))
-        assert fewest < nodes_to_bend(KINDS["phyxel"], X, reach, volumes) < most
+        X, reach, volumes = layers((40, count, count), "m04")
+        fewest, most = (len(X) * (scheme("m04").across / (count + off)) ** 3 for off in (0.6, -0.6))
+        assert fewest < nodes_to_bend(scheme("m04"), X, reach, volumes) < most
 
 
 def test_a_thin_part_of_a_thick_body_is_not_told_of():
     """A handle on a block: most of the volume is thick enough."""
-    block, handle = layers((10, 10, 10), "phyxel"), layers((40, 2, 2), "phyxel")
+    block, handle = layers((10, 10, 10), "m04"), layers((40, 2, 2), "m04")
     X, reach, volumes = (
         np.concatenate(pair) for pair in zip(block, (handle[0] + [10, 4, 4], *handle[1:]), strict=True)
     )
-    assert nodes_to_bend(KINDS["phyxel"], X, reach, volumes) is None
+    assert nodes_to_bend(scheme("m04"), X, reach, volumes) is None
 
 
 def test_a_coarse_bar_is_told_of_once_with_what_to_do():
     bar = px.load("bar", points=300)
-    (message,) = told(lambda: px.Body(bar, nodes=150))
-    for word in ("bar: ", "fewer than 5 across", 'model = "phyxel"', "bends too easily", '"galerkin" or "modal"'):
+    (message,) = told(lambda: px.Body(bar, nodes=150, scheme="m04"))
+    for word in ("bar: ", "fewer than 5 across", 'model = "phyxel"', "not bend as it should", '"galerkin" or "modal"'):
         assert word in message
     enough = int(re.search(r"nodes = ([\d,]+)", message)[1].replace(",", ""))
-    assert told(lambda: px.Body(bar, nodes=2 * enough)) == []
+    assert told(lambda: px.Body(bar, nodes=2 * enough, scheme="m04")) == []
+    assert told(lambda: px.Body(bar, nodes=150)) == [], "to the surface, three across are enough"
+    (message,) = told(lambda: px.Body(bar, nodes=20))
+    assert "fewer than 3 across" in message
     assert told(lambda: px.Body(bar, nodes=150, model="modal")) == []
 
 

@@ -23,7 +23,7 @@ from phyxel.errors import PhyxelError, SolidError, tell
 from phyxel.mls.shape_functions import Basis
 from phyxel.models.galerkin.layout import Fabric, Layout, Placing
 from phyxel.models.galerkin.space import Space
-from phyxel.models.kind import ModelKind
+from phyxel.models.kind import ModelKind, Scheme
 from phyxel.models.particles.sheet import Sheet
 from phyxel.models.rigid.model import RigidSpace
 from phyxel.points.cloud import PointCloud
@@ -59,6 +59,8 @@ class Made:
     """[m³], shape (n,); of a particle surface areas, [m²]"""
     reach: Floats
     """how far nodes are from the surface [m], shape (n,)"""
+    heft: Floats
+    """mass of each node over that of its volume, shape (n,)"""
     unit: float
     """mean spacing [m]"""
     middle: Floats
@@ -69,6 +71,8 @@ class Made:
     """what it fills, if it does; made only if somebody asks"""
     sheet: Sheet | None = None
     """what its particles are linked by, if it is a surface"""
+    evened: Callable[[], tuple[Floats, Floats]] | None = None
+    """where nodes stand and what volumes they have once it flows, (n, 3) [m] and (n,) [m³], if it ever may"""
     once: Once = field(default_factory=Kept)
     """keeps what follows from all this alone"""
 
@@ -162,21 +166,24 @@ def filled(
     pose: Pose,
     cloud: PointCloud,
     kind: ModelKind,
+    scheme: Scheme,
     basis: Basis,
     count: int,
     closing: float,
     refine: Sequence[Region],
 ) -> Made:
-    """About `count` nodes in the solid of a cloud; those with nodes on the surface are remembered on disk."""
-    key = _key(pose, cloud, refine, kind.name, basis, count, closing)
-    to_surface = kind.nodes == "to the surface"
-    return _shared(key, lambda: _filled(pose, cloud.copy(), to_surface, basis, count, closing, refine))
+    """About `count` nodes in the solid of a cloud, as a scheme has them; those that carry shape functions are
+    remembered on disk."""
+    key = _key(pose, cloud, refine, kind.name, scheme.nodes, basis, count, closing)
+    with_fields = kind.carried_by == "shape functions"
+    return _shared(key, lambda: _filled(pose, cloud.copy(), scheme, with_fields, basis, count, closing, refine))
 
 
 def _filled(
     pose: Pose,
     cloud: PointCloud,
-    to_surface: bool,
+    scheme: Scheme,
+    with_fields: bool,
     basis: Basis,
     count: int,
     closing: float,
@@ -191,25 +198,32 @@ def _filled(
 
     def sampled() -> tuple[Solid, Nodes]:
         regions = [pose.of(solid().skin, solid().lower, solid().upper).region_in_cloud(entry) for entry in refine]
-        return solid(), solid().sample(count, regions, to_surface, basis)
+        to_surface = scheme.nodes == "to the surface"
+        return solid(), solid().sample(count, regions, to_surface, basis if with_fields else "cells")
 
-    if not to_surface:
+    if not with_fields:
         inside, nodes = sampled()
         placement, skin = pose.of(inside.skin, inside.lower, inside.upper), inside.skin
         X = placement.placed(nodes.positions)
-        middle = np.average(X, axis=0, weights=nodes.volumes)
+        heft = nodes.hefts() if scheme.consistent else np.ones(len(X))
+        middle = np.average(X, axis=0, weights=nodes.volumes * heft)
         fabric = partial(Fabric.woven, inside, nodes, basis)
     else:
         placing = (cloud.from_file, *pose.asked) if refine else ()
         ready = prepared(cloud, sampled, basis, (count, closing, *placing), refine)
         placement, skin, nodes = pose.of(ready.skin, ready.lower, ready.upper), ready.skin, ready.nodes
         X, within = placement.placed(nodes.positions), nodes.quadrature
-        middle = placement.placed(np.average(within.points, axis=0, weights=within.weights))
+        middle, heft = placement.placed(np.average(within.points, axis=0, weights=within.weights)), np.ones(len(X))
         fabric = partial(Fabric.restored, ready.fabric, basis)
-    scale = placement.scale
-    return Made(
-        skin, placement, X, nodes.volumes * scale**3, nodes.reach * scale, nodes.spacing * scale, middle, fabric, solid
-    )
+    scale, spacing = placement.scale, nodes.spacing * placement.scale
+    volumes, reach = nodes.volumes * scale**3, nodes.reach * scale
+
+    @cache
+    def evened() -> tuple[Floats, Floats]:
+        there, shares = nodes.evened()
+        return placement.placed(there), shares * scale**3
+
+    return Made(skin, placement, X, volumes, reach, heft, spacing, middle, fabric, solid, evened=evened)
 
 
 # On a surface
@@ -233,7 +247,8 @@ def _sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vecto
         raise PhyxelError(f"{pose.name}: {error}") from None
     middle = start + unit * np.average(sheet.X, axis=0, weights=sheet.areas)
     sheet = replace(sheet, X=(X - middle) / unit)
-    return Made(cloud, placement, X, sheet.areas * unit**2, np.zeros(len(X)), unit, middle, sheet=sheet)
+    reach, heft = np.zeros(len(X)), np.ones(len(X))
+    return Made(cloud, placement, X, sheet.areas * unit**2, reach, heft, unit, middle, sheet=sheet)
 
 
 def _surface(cloud: PointCloud) -> PointCloud:
@@ -281,8 +296,8 @@ def field_space(body: Body, device: wp.Device) -> Space:
 
 def rigid_space(body: Body, device: wp.Device) -> RigidSpace:
     """Rigid motions of a body."""
-    X = (body.birth - body.centre) / body.unit
-    return RigidSpace(X, body.volumes / body.unit**3, body.shape.in_units(body.placed_cloud()), device)
+    X, volumes = (body.birth - body.centre) / body.unit, body.volumes * body.nodes.heft / body.unit**3
+    return RigidSpace(X, volumes, body.shape.in_units(body.placed_cloud()), device)
 
 
 def _whole_space(body: Body, device: wp.Device) -> Space:

@@ -54,7 +54,9 @@ class Body(BodyCore):
     of its cloud ("file"). Left out, a file stands on the world's origin, and all else stays where its points are.
     Before that `rotate` (degrees about x, y, z, in this order) turns it, and `size` [m] scales its largest extent.
     `velocity` [m/s] and `spin` [rad/s] are what it starts with.
-    `support` is the radius within which nodes feel each other, over the mean distance to their ten nearest. `refine`
+    `scheme` is how phyxels lie and feel each other: "consistent" (to the surface; bends and twists as it should) or
+    "m04" (half a spacing inside, as the paper has them). `support` is the radius within which they do, over the mean
+    distance to their ten nearest; left out, that of the scheme. `refine`
     asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference positions, and a number of octree
     levels, each of which halves their distance. `closing` is the share of the surface that may be made up where the
     points leave it open. `parts` are regions of other materials, pairs of a place and a `Material`, later ones over
@@ -99,7 +101,8 @@ class Body(BodyCore):
         velocity: Vector = (0.0, 0.0, 0.0),
         spin: Vector = (0.0, 0.0, 0.0),
         name: str | None = None,
-        support: float = 2.0,
+        scheme: str | None = None,
+        support: float | None = None,
         refine: Sequence[Region] = (),
         closing: float = CLOSING,
         parts: Sequence[tuple[Where, Material]] = (),
@@ -117,11 +120,14 @@ class Body(BodyCore):
         self.name = checks.name_for(cloud, material, name)
         checks.check_kinds(self.name, refine=refine, parts=parts, vary=vary or {})
         kind = checks.kind_named(self.name, model)
-        given = {"surface": surface, "refine": refine, "basis": basis, "modes": modes, "links": links, "warp": warp}
+        given: dict[str, Any] = {"surface": surface, "scheme": scheme, "refine": refine, "basis": basis, "modes": modes}
+        given |= {"links": links, "warp": warp}
         checks.check_options(self.name, kind, integrator, given)
-        checks.check_support(self.name, support)
         checks.check_count(self.name, nodes)
-        self.integrator, self.basis, self.modes, self.support = integrator, basis, modes, support
+        self.scheme, laid = checks.checked_scheme(self.name, kind, scheme)
+        """how its nodes lie and feel each other"""
+        self.support = checks.checked_support(self.name, laid.support if support is None else support)
+        self.integrator, self.basis, self.modes = integrator, basis, modes
         self.blends = surface != "carried"
         """whether the surface is blended with an implicit skin while the body flows"""
         self.friction, self.look = friction, look
@@ -133,16 +139,17 @@ class Body(BodyCore):
         if kind.has_inside:
             made = filled_with(
                 nodes,
-                lambda count: filled(pose, cloud, kind, basis, count, closing, refine),
-                lambda made: nodes_to_bend(kind, made.X, made.reach, made.volumes),
+                lambda count: filled(pose, cloud, kind, laid, basis, count, closing, refine),
+                lambda made: nodes_to_bend(laid, made.X, made.reach, made.volumes),
             )
         else:
             made = sheeted(pose, cloud, links, warp)
-        tell_if_coarse(self.name, kind, made.X, made.reach, made.volumes)
+        tell_if_coarse(self.name, kind, laid, made.X, made.reach, made.volumes)
         velocities = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
         self.seed = checks.checked_seed(self.name, seed)
         luck = np.random.default_rng(seed).standard_normal(len(made.X))
-        super().__init__(model, made, NodeData(made.X, made.volumes, made.reach, velocities, luck))
+        number = np.arange(len(made.X))
+        super().__init__(model, made, NodeData(made.X, made.volumes, made.reach, made.heft, velocities, luck, number))
         recipe = Recipe(self, material or kind.usual(), parts, vary or {})
         checks.check_moves(self.name, kind, recipe, recipe.base)
         self._consist_of(Substance.at_birth(recipe))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from phyxel.errors import PhyxelError, did_you_mean, tell
 from phyxel.material import Material, Membrane
 from phyxel.material.variation import Recipe
-from phyxel.models.kind import KINDS, ModelKind, named, public_kinds
+from phyxel.models.kind import KINDS, ModelKind, Scheme, named, public_kinds
 from phyxel.points.cloud import PointCloud
 from phyxel.region import Vector, as_vector
 
@@ -31,7 +31,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "basis": ("linear", "quadratic"),
 }
 DEFAULTS: dict[str, Any] = {
-    "surface": None, "refine": (), "basis": "linear", "modes": MODES, "links": None, "warp": WARP,
+    "surface": None, "scheme": None, "refine": (), "basis": "linear", "modes": MODES, "links": None, "warp": WARP,
 }  # fmt: skip
 """Options that not every model takes, as they are unless they are told."""
 EXPECTED: dict[str, tuple[type, str]] = {
@@ -148,10 +148,19 @@ def _check_deeds(kind: ModelKind, material: Material) -> None:
         kind.refuse("crack", "material.strength")
 
 
-def check_support(name: str, support: float) -> None:
-    """Refuse a support with too few or too many neighbours."""
+def checked_support(name: str, support: float) -> float:
+    """A support, if it has neither too few nor too many neighbours."""
     if not (isinstance(support, int | float | np.number) and 1.2 <= support <= 5):
-        raise PhyxelError(f"{name}: support = {support}: give 1.2 to 5 (2 is right for most)")
+        raise PhyxelError(f"{name}: support = {support}: give 1.2 to 5, or leave it out")
+    return float(support)
+
+
+def checked_scheme(name: str, kind: ModelKind, scheme: str | None) -> tuple[str, Scheme]:
+    """The name of the scheme that is meant, "" if its model has but one, and what it is."""
+    known = list(kind.schemes)
+    if scheme is not None and scheme not in known:
+        raise PhyxelError(f"{name}: scheme = {scheme!r}: not known{did_you_mean(str(scheme), known)}")
+    return scheme or next(iter(known), ""), kind.scheme(scheme)
 
 
 def start_velocities(name: str, arm: Floats, velocity: Vector, spin: Vector) -> Floats:

@@ -278,7 +278,7 @@ class BodyCore(Showable, metaclass=ForUsers):
     @property
     def masses(self) -> Floats:
         """[kg], shape (n,)"""
-        return self.mixture.number("density") * self.volumes
+        return self.mixture.number("density") * self.volumes * self.nodes.heft
 
     @property
     def positions(self) -> Floats:

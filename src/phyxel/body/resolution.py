@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from phyxel.errors import tell
-from phyxel.models.kind import ModelKind, named, public_kinds
+from phyxel.models.kind import ModelKind, Scheme, named, public_kinds
 
 Floats = NDArray[np.float64]
 Filled = TypeVar("Filled")
@@ -43,30 +43,30 @@ def filled_with(nodes: NodeCount, fill: Callable[[int], Filled], enough: Callabl
     return made
 
 
-def tell_if_coarse(name: str, kind: ModelKind, X: Floats, reach: Floats, volumes: Floats) -> None:
+def tell_if_coarse(name: str, kind: ModelKind, scheme: Scheme, X: Floats, reach: Floats, volumes: Floats) -> None:
     """Warn of a body most of which is too few nodes thick for its model; nodes (n, 3) [m], how far they are from the
     surface (n,) [m], and their volumes (n,) [m³]."""
-    if (enough := nodes_to_bend(kind, X, reach, volumes)) is not None:
-        tell(f"{name}: {remedy(kind, len(X), enough)}")
+    if (enough := nodes_to_bend(scheme, X, reach, volumes)) is not None:
+        tell(f"{name}: {remedy(kind, scheme, len(X), enough)}")
 
 
-def remedy(kind: ModelKind, count: int, enough: int) -> str:
+def remedy(kind: ModelKind, scheme: Scheme, count: int, enough: int) -> str:
     """What is wrong with so many nodes where so many would be enough, and what to do."""
-    others = [one for one in public_kinds() if one.has_inside and one.across < kind.across]
+    others = [one for one in public_kinds() if one.has_inside and one is not kind and one.across < scheme.across]
     instead = f", or model = {' or '.join(named(others))}" if others else ""
     return (
-        f'{count:,} nodes are fewer than {kind.across} across most of it, and with model = "{kind.name}" it bends too '
-        f'easily then; give about nodes = {enough:,} ("auto" finds it){instead}'
+        f'{count:,} nodes are fewer than {scheme.across} across most of it, and with model = "{kind.name}" it does not '
+        f'bend as it should then; give about nodes = {enough:,} ("auto" finds it){instead}'
     )
 
 
-def nodes_to_bend(kind: ModelKind, X: Floats, reach: Floats, volumes: Floats) -> int | None:
+def nodes_to_bend(scheme: Scheme, X: Floats, reach: Floats, volumes: Floats) -> int | None:
     """How many nodes would be enough, if these are too few."""
-    if not kind.across:
+    if not scheme.across:
         return None
     # Of n layers of nodes the middle one is (n − 1)/2 spacings below the outermost, which is half a spacing deep or on
     # the surface itself; half a spacing is for layers that do not lie even.
-    needed = 0.5 * (kind.across - (1 if kind.nodes == "inside" else 2))
+    needed = 0.5 * (scheme.across - (1 if scheme.nodes == "inside" else 2))
     depth = reach / np.cbrt(volumes)
     deep = depth >= needed
     thick = np.zeros(len(X), bool)
@@ -75,5 +75,5 @@ def nodes_to_bend(kind: ModelKind, X: Floats, reach: Floats, volumes: Floats) ->
         thick = away <= AROUND * reach[deep][nearest]
     if volumes[~thick].sum() <= MOST * volumes.sum():
         return None
-    layers = 2 * float(np.quantile(depth[~thick], 0.95)) + (0.5 if kind.nodes == "inside" else 1.5)
-    return int(float(f"{len(X) * max(kind.across / layers, 1.0) ** 3:.1e}"))
+    layers = 2 * float(np.quantile(depth[~thick], 0.95)) + (0.5 if scheme.nodes == "inside" else 1.5)
+    return int(float(f"{len(X) * max(scheme.across / layers, 1.0) ** 3:.1e}"))

@@ -28,10 +28,14 @@ class NodeData:
     """[m³], shape (n,)"""
     reach: Floats
     """how far from the surface [m], shape (n,)"""
+    heft: Floats
+    """mass over that of the volume, shape (n,)"""
     velocities: Floats
     """[m/s], shape (n, 3)"""
     luck: Floats
     """by how many standard deviations stronger than its material, shape (n,)"""
+    number: NDArray[np.int64]
+    """its place among those of the body at birth, whole, shape (n,)"""
 
     def part(self, nodes: NDArray[np.integer]) -> NodeData:
         """That of some nodes, (k,) ascending."""
@@ -79,6 +83,8 @@ class Shape:
 def certificate_of(body: Body) -> bytes:
     """What a body is at birth, as a hash: a checkpoint fits only what was born the same."""
     digest = hashlib.sha256(f"{body.model} {body.basis} {body.modes}".encode())
+    if body.kind.schemes:
+        digest.update(body.scheme.encode())
     if body.sheet is not None:
         digest.update(body.sheet.elements.index.tobytes() + body.sheet.elements.kind.tobytes())
     digest.update(np.ascontiguousarray(body.birth).tobytes())

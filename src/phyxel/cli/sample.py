@@ -67,7 +67,8 @@ def take(
         solid = Solid(cloud, closing=CLOSING if closing is None else closing, device=device)
     report("placing nodes")
     with watch.stage("nodes"):
-        placed = filled_with(nodes, solid.sample, _enough)
+        to_surface = public_kinds()[0].scheme().nodes == "to the surface"
+        placed = filled_with(nodes, lambda count: solid.sample(count, (), to_surface, "cells"), _enough)
     if picture is not None:
         report("drawing")
         with watch.stage("picture"):
@@ -159,7 +160,7 @@ def _nodes(sample: Sample) -> str:
 
 def _enough(nodes: Nodes) -> int | None:
     """How many would be, for the model that bodies have unless they are told, if these are too few."""
-    return nodes_to_bend(public_kinds()[0], nodes.positions, nodes.reach, nodes.volumes)
+    return nodes_to_bend(public_kinds()[0].scheme(), nodes.positions, nodes.reach, nodes.volumes)
 
 
 def tips_of(sample: Sample) -> Iterator[str]:
@@ -169,7 +170,8 @@ def tips_of(sample: Sample) -> Iterator[str]:
     yield from sample.cloud.reading.missing if sample.cloud.reading is not None else ()
     yield from solid.findings.doubts
     if (enough := _enough(sample.nodes)) is not None:
-        yield remedy(public_kinds()[0], len(sample.nodes), enough)
+        kind = public_kinds()[0]
+        yield remedy(kind, kind.scheme(), len(sample.nodes), enough)
     if solid.findings.closed_share > MUCH_MADE_UP:
         share = 100 * solid.findings.closed_share
         yield f"{share:.0f} % of the surface is made up; see with --picture whether it closes where it should"

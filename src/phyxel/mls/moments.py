@@ -17,7 +17,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import float64s, int32s
+from phyxel.device import float64s, int32s, mat33ds, vec4ds
 from phyxel.mls.neighbours import Neighbourhood, PairList, find_pairs, mean_spacing
 from phyxel.mls.visibility import Sees
 
@@ -27,6 +27,8 @@ THINNEST = 0.02
 """Smallest allowed ratio of the moment matrix' eigenvalues: below it, gradients across the thin side are noise."""
 GROWTH, MOST_GROWTHS = 1.2, 8
 """Factor by which the support of a node with thin moments grows, and how often at most."""
+MOST_LEAN = wp.constant(wp.float64(1.2))
+"""Largest |η|: weights change by 3.3 times at most."""
 
 
 @wp.func
@@ -64,6 +66,85 @@ def weigh_pairs(
         squared = wp.length_sq(in_double(X[j]) - Xi)
         weight_forth[entry] = weight_forth.dtype(weight(squared, support[i]))
         weight_back[entry] = weight_back.dtype(weight(squared, support[j]))
+        entry += stride
+
+
+@wp.func
+def matrix_in_double(M: Any):
+    return wp.matrix_from_rows(
+        wp.vec3d(wp.float64(M[0, 0]), wp.float64(M[0, 1]), wp.float64(M[0, 2])),
+        wp.vec3d(wp.float64(M[1, 0]), wp.float64(M[1, 1]), wp.float64(M[1, 2])),
+        wp.vec3d(wp.float64(M[2, 0]), wp.float64(M[2, 1]), wp.float64(M[2, 2])),
+    )
+
+
+@wp.func
+def leant(lean: wp.vec4d):
+    """ξ of a node."""
+    return wp.vec3d(lean[0], lean[1], lean[2])
+
+
+@wp.func
+def leaning(lean_i: wp.vec4d, lean_j: wp.vec4d, slope: wp.mat33d, A_inverse: wp.mat33d, Xij: wp.vec3d):
+    """η_ij = v_i A⁰_i⁻¹ X_ij · (ξ_j − ξ_i − ∇ξ_i X_ij) (physics 2.9)."""
+    return lean_i[3] * wp.dot(A_inverse * Xij, leant(lean_j) - leant(lean_i) - slope * Xij)
+
+
+@wp.kernel
+def slope_of_lean(
+    first: int,
+    X: wp.array(dtype=Any),
+    start: int32s,
+    count: int32s,
+    stride: int,
+    index: int32s,
+    weight_forth: wp.array(dtype=Any),
+    inverse: wp.array(dtype=Any),
+    lean: vec4ds,
+    slope: mat33ds,
+):
+    """∇ξ_i = Σ_j w⁰_ij (ξ_j − ξ_i) X_ijᵀ A⁰_i⁻¹ (physics 2.9)."""
+    i = first + wp.tid()
+    Xi = in_double(X[i])
+    B = wp.mat33d()
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        B += wp.float64(weight_forth[entry]) * wp.outer(leant(lean[j]) - leant(lean[i]), in_double(X[j]) - Xi)
+        entry += stride
+    slope[i] = B * matrix_in_double(inverse[i])
+
+
+@wp.kernel
+def lean_pairs(
+    first: int,
+    X: wp.array(dtype=Any),
+    start: int32s,
+    count: int32s,
+    stride: int,
+    index: int32s,
+    weight_forth: wp.array(dtype=Any),
+    weight_back: wp.array(dtype=Any),
+    inverse: wp.array(dtype=Any),
+    lean: vec4ds,
+    slope: mat33ds,
+):
+    """w_ij ← w_ij exp(η_ij), and w_ji as j has it (physics 2.9)."""
+    i = first + wp.tid()
+    Xi = in_double(X[i])
+    Ai = matrix_in_double(inverse[i])
+    entry = start[i]
+    end = entry + count[i] * stride
+    while entry < end:
+        j = index[entry]
+        Xij = in_double(X[j]) - Xi
+        forth = leaning(lean[i], lean[j], slope[i], Ai, Xij)
+        back = leaning(lean[j], lean[i], slope[j], matrix_in_double(inverse[j]), -Xij)
+        forth = wp.exp(wp.clamp(forth, -MOST_LEAN, MOST_LEAN))
+        back = wp.exp(wp.clamp(back, -MOST_LEAN, MOST_LEAN))
+        weight_forth[entry] = weight_forth.dtype(wp.float64(weight_forth[entry]) * forth)
+        weight_back[entry] = weight_back.dtype(wp.float64(weight_back[entry]) * back)
         entry += stride
 
 
@@ -165,19 +246,33 @@ def weighing(
     ]
 
 
+def _leaning(
+    nodes: wp.array, X: wp.array, lean: wp.array, near: Neighbourhood, moments: Moments, again: dev.Launch
+) -> list[dev.Launch]:
+    """Launches that make plain weights lean, and the moments anew by `again`."""
+    n, slope = len(nodes), wp.empty(len(X), dtype=wp.mat33d, device=X.device)
+    lists = [near.start, near.count, near.stride, near.index]
+    fit = [X, *lists, near.weight, moments.inverse, lean, slope]
+    pairs = [X, *lists, near.weight, near.weight_back, moments.inverse, lean, slope]
+    return [dev.Launch(slope_of_lean, n, fit), dev.Launch(lean_pairs, n, pairs), again]
+
+
 def prepare_neighbourhood(
     X: wp.array,
     support: NDArray[np.floating],
     pairs: PairList,
     device: wp.Device,
     room: NDArray[np.integer] | None = None,
+    lean: wp.array | None = None,
 ) -> tuple[Neighbourhood, Moments]:
-    """Weights and moments of all nodes; `X` decides the precision."""
+    """Weights and moments of all nodes; `X` decides the precision. `lean`, (n,) of ξ and v, makes weights lean."""
     n, real = len(X), X.dtype._wp_scalar_type_
     near, moments = Neighbourhood.laid_out(pairs, real, device, room), Moments.blank(n, real, device)
     h = wp.array(support.astype(np.float64), dtype=wp.float64, device=device)
     nodes = wp.array(np.arange(n, dtype=np.int32), dtype=wp.int32, device=device)
     launches = weighing(nodes, X, h, near, moments)
+    if lean is not None:
+        launches += _leaning(nodes, X, lean, near, moments, launches[-1])
     dev.prepare(launches, device)
     for item in launches:
         dev.launch(item.kernel, item.count, item.inputs, device)

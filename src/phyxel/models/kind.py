@@ -15,6 +15,27 @@ from phyxel.material import Material
 Deed = Literal["melt", "yield", "crack"]
 
 
+NodesLie = Literal["inside", "to the surface", "points"]
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How the nodes of a body lie and feel each other."""
+
+    nodes: NodesLie
+    """see `ModelKind.nodes`"""
+    across: int
+    """see `ModelKind.across`"""
+    support: float = 2.0
+    """radius within which nodes feel each other, over the mean distance to their ten nearest, unless told"""
+    hourglass: float = 0.0
+    """stiffness against what gradients do not see, over Young's modulus (physics 4.1)"""
+    consistent: bool = False
+    """whether uniform stress leaves inner nodes alone (physics 2.9)"""
+    once_melted: str = ""
+    """the scheme of what has melted, whose nodes are evened out then (physics 7.8); "": this one"""
+
+
 @dataclass(frozen=True)
 class ModelKind:
     """A model: what it is, can and takes."""
@@ -25,7 +46,7 @@ class ModelKind:
     """what it is for, in a few words"""
     mover: Callable[[Any], Any]
     """makes the mover of a world's bodies of this kind; kinds with the same one are moved together"""
-    nodes: Literal["inside", "to the surface", "points"]
+    nodes: NodesLie
     """how nodes lie: in the solid, in it and on its surface, or one for each point of a cloud without an inside"""
     carried_by: Literal["neighbours", "shape functions", "ring"]
     """what carries surfels and probes"""
@@ -49,6 +70,8 @@ class ModelKind:
     """models whose bodies its bodies touch"""
     across: int = 0
     """nodes across a part from which on it bends as it should; 0: it needs none"""
+    schemes: Mapping[str, Scheme] = field(default_factory=dict)
+    """how its nodes can lie and feel each other, its own choice first; without: in one way"""
     private: bool = False
     """whether users cannot ask for it"""
 
@@ -56,6 +79,12 @@ class ModelKind:
     def has_inside(self) -> bool:
         """Whether its bodies are solids, not thin surfaces."""
         return self.nodes != "points"
+
+    def scheme(self, name: str | None = None) -> Scheme:
+        """The scheme of this name, or its own choice."""
+        if not self.schemes:
+            return Scheme(self.nodes, self.across)
+        return self.schemes[name or next(iter(self.schemes))]
 
     def can(self, deed: Deed) -> bool:
         """Whether its bodies can do this."""

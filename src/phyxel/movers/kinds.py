@@ -8,7 +8,7 @@ from phyxel.body import Body
 from phyxel.body.birth import field_space, rigid_space
 from phyxel.material import Membrane
 from phyxel.models.galerkin.model import GalerkinModel
-from phyxel.models.kind import ModelKind, register
+from phyxel.models.kind import ModelKind, Scheme, register
 from phyxel.models.modal.model import ModalModel
 from phyxel.models.rigid.model import RigidModel
 from phyxel.movers.field_bodies import FieldBodies
@@ -35,14 +35,20 @@ register(
         name="phyxel",
         summary="does everything: dents, melts, cracks, meets other bodies",
         mover=PhyxelBodies,
-        nodes="inside",
+        nodes="to the surface",
         carried_by="neighbours",
         integrators=("leapfrog", "implicit"),
         space=field_space,
-        options=frozenset({"support", "refine", "surface"}),
+        options=frozenset({"support", "refine", "scheme", "surface"}),
         crumbs="rigid",
         meets=frozenset({"phyxel"}),
-        across=5,
+        across=3,
+        schemes={
+            "consistent": Scheme(
+                "to the surface", across=3, support=1.8, hourglass=0.2, consistent=True, once_melted="m04"
+            ),
+            "m04": Scheme("inside", across=5, support=2.0, hourglass=0.1),
+        },
     ),
     ModelKind(
         name="galerkin",

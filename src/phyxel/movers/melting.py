@@ -7,6 +7,7 @@ notice.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.body.placement import Anchor
+from phyxel.body.shape import NodeData
 from phyxel.material import Mixture
 from phyxel.models.law import LawRow
 from phyxel.models.phyxel import reference_shape
+from phyxel.models.phyxel.reference_shape import Evened
 from phyxel.movers.melt_surface import MeltSurface
+from phyxel.movers.phyxel_nodes import inner_nodes
 from phyxel.state import unprefixed
 from phyxel.surface.hull import Hull
 from phyxel.surface.surfels import Surfels
@@ -41,6 +45,8 @@ class Melting:
         """how often the reference shape has changed"""
         self._stiffness: dict[Body, float] = {}
         """of bodies that have never melted, when they were last absorbed [Pa]"""
+        self._at_birth: dict[Body, tuple[NodeData, str, float]] = {}
+        """nodes, scheme and support of bodies that have been evened out, as they were before"""
         self.surface = MeltSurface(phyxels, self)
 
     @property
@@ -73,8 +79,8 @@ class Melting:
         """If a body is molten for the first time: from now on it is counted from where the others are."""
         if not is_fluid(body) or body in self.bodies:
             return
-        self.absorb_alone(body)
         model, index = self._phyxels.model, self._phyxels.bodies.index(body)
+        self.absorb_alone(body, self._evened(body))
         if self._anchor is None:
             self._anchor = body.anchor
         else:
@@ -89,15 +95,42 @@ class Melting:
         self.set_melt()
         self._phyxels.write_surroundings()
 
-    def absorb_alone(self, body: Body) -> None:
-        """The present shape of one body becomes its reference shape."""
+    def _evened(self, body: Body) -> Evened | None:
+        """What the phyxels of a body become as it melts for the first time (physics 7.8), if its scheme wants that."""
+        if not (melted := body.kind.scheme(body.scheme).once_melted):
+            return None
+        assert body.made.evened is not None
+        self._at_birth[body] = body.nodes, body.scheme, body.support
+        there, volumes = (values[body.nodes.number] for values in body.made.evened())
+        density, mass = body.mixture.number("density"), float(body.masses.sum())
+        volumes = volumes * (mass / float(density @ volumes))
+        away = (there - body.birth) / body.unit
+        body.nodes = replace(body.nodes, volumes=volumes, heft=np.ones(len(volumes)))
+        body.scheme = melted
+        scheme = body.kind.scheme(melted)
+        body.support = max(body.support, scheme.support)
+        self._phyxels.model.materials.become(self._phyxels.bodies.index(body), volumes, scheme.hourglass)
+        return Evened(away, volumes / body.unit**3, density * volumes / body.unit)
+
+    def be_born_again(self) -> None:
+        """Bodies that have been evened out have the nodes that they were born with."""
+        for body, before in self._at_birth.items():
+            body.nodes, body.scheme, body.support = before
+
+    def absorb_alone(self, body: Body, evened: Evened | None = None) -> None:
+        """The present shape of one body becomes its reference shape, of phyxels that are `evened` out if they are to
+        be."""
         model, anchor = self._phyxels.model, body.anchor
         surface = self._carried(body)
-        shift = reference_shape.absorb_body(model, self._phyxels.bodies.index(body), body.support, body.sees)
+        index, inner = self._phyxels.bodies.index(body), None if is_fluid(body) else inner_nodes(body)
+        shift = reference_shape.absorb_body(model, index, body.support, body.sees, inner, evened)
         self._move(anchor, shift)
         body.reshaped = True
         anchor.absorbed += 1
         surface.absorb(anchor.unit, anchor.origin)
+        if evened is not None:
+            model.set_material(index, body.mixture, body.shape.rotation)
+            surface.find_carriers(self._phyxels.nodal(body).X, body.born.unit / body.unit)
 
     def _carried(self, body: Body) -> Surfels:
         """All surfels of a body, where it is at this moment."""

@@ -22,10 +22,9 @@ from phyxel.contact.colliders import Collider
 from phyxel.contact.table import top_speed
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.material import Mixture
-from phyxel.mls.moments import choose_supports
-from phyxel.mls.neighbours import PairList
 from phyxel.models.phyxel import cuts
 from phyxel.models.phyxel.contact.impulses import BodyContact
+from phyxel.models.phyxel.matter import Ties
 from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.models.phyxel.relaxation import relax
 from phyxel.movers.energy_guard import EnergyGuard
@@ -103,8 +102,7 @@ class PhyxelBodies:
         self.world.revision += 1
         if not order:
             return
-        pairs, support = old.matter.near.pairs(), old.matter.support.numpy()
-        self._make([(support[own], pairs.taken(own)) for own in order])
+        self._make([old.matter.ties(own) for own in order])
         self.model.take_over(old, np.concatenate(order))
         self.melting.set_melt()
         self.write_surroundings()  # forces of a melt know of walls, and may be asked for before the next step
@@ -124,8 +122,8 @@ class PhyxelBodies:
         assert self._model is not None
         return self._model
 
-    def _make(self, known: list[tuple[Floats, PairList]]) -> None:
-        """Make the model; supports and neighbours of the first bodies are known."""
+    def _make(self, known: list[Ties]) -> None:
+        """Make the model; what ties the phyxels of the first bodies is known."""
         both = itertools.zip_longest(self.bodies, known)
         parts = [replace(part_of(body), known=one or self._neighbours_at_birth(body)) for body, one in both]
         model = self._model = PhyxelModel(parts, self.device)
@@ -140,15 +138,11 @@ class PhyxelBodies:
             self.melting.take_in(body)
         dev.trim_memory()
 
-    def _neighbours_at_birth(self, body: Body) -> tuple[Floats, PairList] | None:
-        """Supports and neighbours of a body in which there is no crack."""
-        part, device = part_of(body), self.device
+    def _neighbours_at_birth(self, body: Body) -> Ties | None:
+        """What ties the phyxels of a body in which there is no crack."""
         if body.has_cracked:
             return None
-        return body.once(
-            ("supports", body.support, str(device)),
-            lambda: choose_supports(part.positions, part.support, device, part.sees),
-        )
+        return body.once(("ties", body.support, str(self.device)), lambda: part_of(body).tied(self.device))
 
     @property
     def contact(self) -> BodyContact:
@@ -437,6 +431,7 @@ class PhyxelBodies:
 
     def _be_born_again(self) -> None:
         """Bodies that have been reshaped since get their first shape back."""
+        self.melting.be_born_again()
         self._model, self.melting = None, Melting(self)
         for body in self.bodies:
             body.anchor = Anchor(body.born.unit, body.born.centre, body.born.origin.copy())

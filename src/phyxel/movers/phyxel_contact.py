@@ -13,6 +13,9 @@ from phyxel.models.phyxel.contact.impulses import BodyContact, guide_around
 from phyxel.models.phyxel.model import PhyxelModel
 from phyxel.solid.distance_grid import DistanceGrid
 
+SKIN = {"inside": 1.2, "to the surface": 0.75}
+"""Depth in spacings from which on nodes do not touch, by how the outermost ones lie: beside a crack, between nodes."""
+
 
 def contact_of(model: PhyxelModel, bodies: Sequence[Body], melted: Sequence[Body], flows: bool) -> BodyContact:
     """Contact of all bodies of a model; `melted` are those that have ever melted, `flows` whether they are molten."""
@@ -22,6 +25,7 @@ def contact_of(model: PhyxelModel, bodies: Sequence[Body], melted: Sequence[Body
         return ContactPart(
             unit=body.unit,
             sees=None if body in melted else _sees(body),
+            skin=SKIN[body.kind.scheme(body.scheme).nodes],
             flows=flows and body in melted,
             family=wholes[body.whole] if body.has_cracked else -1,
             guide=lambda: _guide(body, model),

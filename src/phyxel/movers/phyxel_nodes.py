@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Measured = NDArray[np.floating]
 
+BESIDE = 1.0
+"""Spacings from a crack within which nodes lie beside it."""
+
 
 def part_of(body: Body) -> PhyxelPart:
     """What the model takes of a body, in units of its mean node spacing about its origin."""
@@ -30,7 +33,19 @@ def part_of(body: Body) -> PhyxelPart:
         unit=body.unit,
         support=body.support,
         sees=body.sees,
+        inner=inner_nodes(body),
+        heft=body.nodes.heft,
+        hourglass=body.kind.scheme(body.scheme).hourglass,
     )
+
+
+def inner_nodes(body: Body) -> NDArray[np.bool_] | None:
+    """Nodes of a body that uniform stress is to leave alone, shape (n,), if its scheme sees to that: those that neither
+    lie on the surface nor beside a crack."""
+    if not body.kind.scheme(body.scheme).consistent:
+        return None
+    reach = body.nodes.reach / body.unit
+    return (reach > 0) & (reach_beside_cracks(body) >= np.minimum(reach, BESIDE))
 
 
 def measured_of(body: Body, energy: Measured, volume_ratio: Measured, gravity: Floats) -> dict[str, Any]:

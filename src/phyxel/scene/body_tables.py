@@ -255,7 +255,8 @@ class BodyPart(SourcePart):
     size: Length | None = _usual("size", gt=0)
     velocity: Velocity = _usual("velocity")
     spin: Spin = _usual("spin")
-    support: float = _usual("support", ge=1.2, le=5)
+    scheme: Literal["consistent", "m04"] | None = _usual("scheme")
+    support: float | None = _usual("support", ge=1.2, le=5)
     friction: float = _usual("friction", ge=0)
     look: Literal[NAMES] = _usual("look")  # type: ignore[valid-type]
     inside: Color | None = _usual("inside")

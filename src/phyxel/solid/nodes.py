@@ -34,9 +34,19 @@ NODES_APART = 0.5
 """Octants from a node on the surface to any other; nearer ones are merged: explicit steps shrink with the distance."""
 LONELY, ALONE = 1.2, 0.9
 """Octants to other nodes, and to others of its own sort, from where even a sliver gets a node: sheets and spikes."""
-FINER = {"linear": (3, False), "quadratic": (2, True)}
-"""Gauss points along an octant, and whether it is halved first, for shape functions of nodes at corners: those of a
-linear basis are smooth within octants, those of a quadratic one within their halves."""
+FINER = {"linear": (3, False), "quadratic": (2, True), "cells": (2, True)}
+"""Gauss points along an octant, and whether it is halved first, for nodes at corners. Shape functions of a linear basis
+are smooth within octants, those of a quadratic one within their halves. Cells, which have what is nearest to a node,
+end at the halves: a point on the border of two would fall to either."""
+LEAST_HEFT = 0.4
+"""Of a node's mass over that of its volume: lighter ones would make steps shorter."""
+EVENED, EVENED_FARTHER, EVENED_BY = 16, 1.7, 32
+"""How often nodes are moved to even them out, how much farther than to the middle, which is sooner there, and by how
+many points each at most."""
+EMPTY = 0.1
+"""Least volume of an evened node over the mean."""
+HEFT_ROUNDS = 4
+"""How often hefts are found anew after some would have been less."""
 SNAPPED_WITHIN = 0.5
 """Octants from the surface within which a corner of one is moved onto it."""
 ON_SURFACE = 1e-6
@@ -69,6 +79,41 @@ class Nodes:
         """Mean distance between nodes [m]: the side of a cube with a node's mean volume."""
         return float(np.cbrt(self.volumes.mean()))
 
+    def hefts(self) -> Floats:
+        """Mass of each node over that of its volume, 1 + q(X) with one quadratic polynomial q, shape (n,): so mass,
+        middle and inertia are those of the solid (physics 9.7). Nodes on the surface stand farther out than what is
+        theirs, and a bar of four layers would resist turning by a fifth too much."""
+        middle, points = self.positions.mean(axis=0), self.quadrature
+        at, within = (_quadratics((X - middle) / self.spacing) for X in (self.positions, points.points))
+        wanted = within.T @ points.weights
+        heft, light = np.ones(len(self)), np.zeros(len(self), bool)
+        for _ in range(HEFT_ROUNDS):
+            lacks = wanted - at.T @ (self.volumes * np.where(light, LEAST_HEFT, 1.0))
+            free = at[~light]
+            q = np.linalg.lstsq(free.T @ (self.volumes[~light, None] * free), lacks, rcond=1e-10)[0]
+            heft = np.where(light, LEAST_HEFT, 1 + at @ q)
+            if not (heft < LEAST_HEFT - 1e-9).any():
+                break
+            light |= heft < LEAST_HEFT
+        heft = np.maximum(heft, LEAST_HEFT)
+        return np.asarray(heft * (self.volumes.sum() / (heft @ self.volumes)))
+
+    def evened(self) -> tuple[Floats, Floats]:
+        """Where the nodes would stand and what each would have of the volume, (n, 3) [m] and (n,) [m³], if all were
+        inside and had about as much: each goes to the middle of what is nearest to it, a few times over (Lloyd)."""
+        points = self.quadrature
+        most = min(len(points), EVENED_BY * len(self))
+        some = np.random.default_rng(0).permutation(len(points))[:most]
+        there, weights, places = points.points[some], points.weights[some], self.positions.copy()
+        for farther in [EVENED_FARTHER] * EVENED + [1.0]:
+            owner = nearest(there, places, 1)[1][:, 0]
+            volumes = np.bincount(owner, weights, minlength=len(self))
+            middles = np.stack([np.bincount(owner, weights * x, minlength=len(self)) for x in there.T], axis=1)
+            held = volumes > 0
+            places[held] += farther * (middles[held] / volumes[held, None] - places[held])
+        volumes = np.maximum(_nearest_volumes(points, places), EMPTY * points.weights.sum() / len(self))
+        return places, volumes * (points.weights.sum() / volumes.sum())
+
     def covers(self, basis: str = "linear") -> Floats:
         """d_m: half the side of each node's cube cover [m], for a "linear" or "quadratic" basis; shape (n,)."""
         if basis not in COVERS:
@@ -76,12 +121,18 @@ class Nodes:
         return COVERS[basis] * self.octants / 2
 
 
+def _quadratics(X: Floats) -> Floats:
+    """1, x, y, z and their products at places (m, 3), shape (m, 10)."""
+    x, y, z = X.T
+    return np.stack([np.ones(len(X)), x, y, z, x * x, y * y, z * z, y * z, z * x, x * y], axis=1)
+
+
 def sample_nodes(
     solid: SolidShape, count: int, refine: Sequence[Region] = (), on_surface: bool = False, basis: str = "linear"
 ) -> Nodes:
     """About `count` nodes in all, a tenth more or fewer (physics 9.3); each region of `refine` asks for so many levels
     more there. They stand in the middle of octants, or at their corners, the outermost `on_surface`, with quadrature
-    points for shape functions of this basis.
+    points for shape functions of this basis, or for "cells".
 
     The size of the octants is the free variable that meets the count.
     """

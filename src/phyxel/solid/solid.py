@@ -257,10 +257,10 @@ class Solid(Showable):
         yield from (("doubtful", sentence) for sentence in self.findings.doubts)
 
     def sample(
-        self, count: int, refine: Sequence[Region] = (), on_surface: bool = False, basis: Basis = "linear"
+        self, count: int, refine: Sequence[Region] = (), on_surface: bool = False, basis: str = "linear"
     ) -> Nodes:
         """About `count` nodes (within 10 %) that share the volume among them, with quadrature points; the outermost
-        half a spacing inside, or `on_surface`, for shape functions of a basis.
+        half a spacing inside, or `on_surface`, for shape functions of a basis, or for the "cells" of phyxels.
 
         `refine` asks for more levels of the octree in some places: pairs of a `px.Box` or a function of (N, 3)
         positions that says which, and the number of levels.

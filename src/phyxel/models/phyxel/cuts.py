@@ -25,7 +25,6 @@ from phyxel.mls.moments import GROWTH, extreme_eigenvalues
 from phyxel.mls.neighbours import PairList
 from phyxel.mls.visibility import Sees
 from phyxel.models.phyxel.forces import cauchy_stress
-from phyxel.models.phyxel.matter import HOURGLASS
 from phyxel.models.phyxel.reference_shape import store
 from phyxel.models.reductions import CHUNK
 
@@ -48,8 +47,8 @@ TOGETHER = 0.75
 SPLINTER = 6
 """Fewest phyxels of what parts from a body: fewer have no stress of their own, and a crack's way is not known better
 than to a spacing."""
-ROUNDED = 1e-10
-"""Energy of a phyxel over E v that single precision makes of rigid motion: no gain."""
+ROUNDED = 1e-9
+"""Energy of a phyxel over β E v that single precision makes of rigid motion: no gain."""
 
 
 @wp.kernel
@@ -249,7 +248,7 @@ def _store_excess(model: PhyxelModel, nodes: Integers, before: Floats) -> None:
     elastic strain and of its change of volume, and f² of its hourglass stiffness."""
     nodes = nodes[model.matter.volume.numpy()[nodes] > 0]
     now, matter = model.measure()[0][nodes], model.matter
-    noise = ROUNDED / HOURGLASS * model.matter.grip.numpy().astype(np.float64) * matter.volume.numpy()
+    noise = ROUNDED * model.matter.grip.numpy().astype(np.float64) * matter.volume.numpy()
     rising = now > before[nodes] + noise[nodes]
     if not rising.any():
         return

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.material import Mixture
+from phyxel.mls.consistent_weights import consistent_lean
 from phyxel.mls.moments import Moments, choose_supports, prepare_neighbourhood
 from phyxel.mls.neighbours import Neighbourhood, PairList
 from phyxel.mls.visibility import Sees
@@ -25,9 +26,6 @@ from phyxel.models.law import LawRow, Laws
 from phyxel.state import State
 
 Floats = NDArray[np.floating]
-
-HOURGLASS = 0.1
-"""β of the hourglass stiffness, as a share of Young's modulus (physics 4.1)."""
 
 
 def kept(arrays: dict[str, wp.array]) -> State:
@@ -59,8 +57,47 @@ class PhyxelPart:
     """support radius over the mean distance r̄ to the ten nearest"""
     sees: Sees | None = None
     """whether positions see each other inside the body"""
-    known: tuple[Floats, PairList] | None = None
-    """supports and neighbours, if they have been chosen before"""
+    inner: NDArray[np.bool_] | None = None
+    """nodes that uniform stress is to leave alone, shape (n,); none: with plain weights (physics 2.9)"""
+    heft: Floats | None = None
+    """mass over that of the volume, shape (n,); none: 1"""
+    hourglass: float = 0.1
+    """β of the hourglass stiffness, as a share of Young's modulus (physics 4.1)"""
+    known: Ties | None = None
+    """what ties its phyxels, if it has been chosen before"""
+
+    def tied(self, device: wp.Device) -> Ties:
+        """What ties its phyxels, known or chosen now."""
+        return self.known or Ties.chosen(
+            self.positions, self.support, device, self.sees, inner=self.inner, volumes=self.volumes
+        )
+
+
+@dataclass(frozen=True)
+class Ties:
+    """What ties phyxels to each other."""
+
+    support: Floats
+    """h_i, shape (n,)"""
+    pairs: PairList
+    lean: Floats
+    """ξ and v of consistent weights, 0 for plain ones, shape (n, 4)"""
+
+    @staticmethod
+    def chosen(
+        X: Floats,
+        factor: float,
+        device: wp.Device,
+        sees: Sees | None,
+        birth: Floats | None = None,
+        inner: NDArray[np.bool_] | None = None,
+        volumes: Floats | None = None,
+    ) -> Ties:
+        """Supports of phyxels at X (n, 3), see `choose_supports`, and weights that are consistent at `inner` ones."""
+        support, pairs = choose_supports(X, factor, device, sees, birth)
+        if inner is None or volumes is None:
+            return Ties(support, pairs, np.zeros((len(X), 4)))
+        return Ties(support, pairs, consistent_lean(X, volumes, support, pairs, inner, device))
 
 
 @dataclass
@@ -110,7 +147,7 @@ class PhyxelState:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-SHAPE = ("X", "birth", "past", "reach", "support", "volume", "hourglass", "rest_density", "loose")
+SHAPE = ("X", "birth", "past", "reach", "support", "volume", "hourglass", "rest_density", "loose", "lean")
 
 
 @dataclass
@@ -140,6 +177,8 @@ class Matter:
     """c⁰ of phyxels that have ever melted, else not a number; float64 (physics 7.4)"""
     loose: wp.array
     """share of the hourglass stiffness that is left to phyxels beside cracks, float64"""
+    lean: wp.array
+    """ξ and v of consistent weights, 0 for plain ones, vec4d (physics 2.9)"""
     mass: wp.array
     grip: wp.array
     """β E of hourglass control [Pa]"""
@@ -154,8 +193,8 @@ class Matter:
     @staticmethod
     def made(parts: Sequence[PhyxelPart], real: Any, device: wp.Device) -> Matter:
         """Phyxels of all bodies; their laws still to be set."""
-        found = [part.known or choose_supports(part.positions, part.support, device, part.sees) for part in parts]
-        support = np.concatenate([support for support, _ in found]).astype(np.float64)
+        found = [part.tied(device) for part in parts]
+        support = np.concatenate([ties.support for ties in found]).astype(np.float64)
         positions = np.concatenate([part.positions for part in parts])
         n = len(positions)
 
@@ -163,7 +202,9 @@ class Matter:
             return wp.array(np.full(n, values), dtype=dtype, device=device)
 
         X = wp.array(positions, dtype=wp.types.vector(3, real), device=device)
-        near, moments = prepare_neighbourhood(X, support, PairList.joined([pairs for _, pairs in found]), device)
+        lean = wp.array(np.concatenate([ties.lean for ties in found]), dtype=wp.vec4d, device=device)
+        pairs = PairList.joined([ties.pairs for ties in found])
+        near, moments = prepare_neighbourhood(X, support, pairs, device, lean=lean)
         one = np.broadcast_to(np.eye(3), (n, 3, 3))
         return Matter(
             X=X,
@@ -176,6 +217,7 @@ class Matter:
             hourglass=number(0.0),
             rest_density=number(math.nan, wp.float64),
             loose=number(1.0, wp.float64),
+            lean=lean,
             mass=number(1.0),
             grip=number(0.0),
             damping=number(0.0),
@@ -190,10 +232,14 @@ class Matter:
         """What a checkpoint keeps besides the state when reference shapes are not those of birth."""
         return {name: getattr(self, name) for name in SHAPE} | {"inverse": self.moments.inverse}
 
+    def ties(self, nodes: NDArray[np.integer]) -> Ties:
+        """What ties some phyxels (m,) to each other now."""
+        return Ties(self.support.numpy()[nodes], self.near.pairs().taken(nodes), self.lean.numpy()[nodes])
+
     def lay_out(self, pairs: PairList, room: NDArray[np.integer]) -> None:
         """Other neighbours; `room` (n,) of them a phyxel may come to have."""
         device = self.X.device
-        self.near, self.moments = prepare_neighbourhood(self.X, self.support.numpy(), pairs, device, room)
+        self.near, self.moments = prepare_neighbourhood(self.X, self.support.numpy(), pairs, device, room, self.lean)
         self.tie()
 
     def tie(self) -> None:
@@ -207,9 +253,14 @@ class Matter:
 class Materials:
     """The materials of all bodies, as they are written into matter."""
 
-    def __init__(self, matter: Matter, counts: Sequence[int], born: Floats) -> None:
-        self._matter, self._born = matter, born
-        """volume of each phyxel at birth [m³], which stays what it is, whatever the unit and the strain"""
+    def __init__(self, matter: Matter, parts: Sequence[PhyxelPart]) -> None:
+        self._matter = matter
+        hefts = [1.0 if part.heft is None else part.heft for part in parts]
+        born = [part.volumes * part.unit**3 * heft for part, heft in zip(parts, hefts, strict=True)]
+        self._born = np.concatenate(born)
+        """volume whose mass each phyxel has [m³], which stays what it is, whatever the unit and the strain"""
+        self._hourglass = [part.hourglass for part in parts]
+        counts = [len(part.positions) for part in parts]
         self._ranges = list(itertools.pairwise(np.cumsum([0, *counts]).tolist()))
         self._rows: list[list[LawRow]] = [[] for _ in counts]
         self._row_of = [np.zeros(count, np.int64) for count in counts]
@@ -217,6 +268,12 @@ class Materials:
         self.flows = False
         """whether any law can flow"""
         self.most_damping = self.most_drag = 0.0
+
+    def become(self, body: int, born: Floats, hourglass: float) -> None:
+        """Let phyxels of one body have the mass of other volumes [m³] (n,), and another hourglass stiffness, as soon as
+        its materials are set."""
+        low, high = self._ranges[body]
+        self._born[low:high], self._hourglass[body] = born, hourglass
 
     @property
     def sound(self) -> float:
@@ -236,7 +293,7 @@ class Materials:
         sounds = [math.sqrt(row.stiffness.max() + row.k_v) for row in self._rows[body]]
         self._sounds[body] = max(sounds) / math.sqrt(density.min()) / unit
         dev.write(matter.mass, low, density * self._born[low:high] / unit)
-        dev.write(matter.grip, low, HOURGLASS * mixture.number("young"))
+        dev.write(matter.grip, low, self._hourglass[body] * mixture.number("young"))
         matter.tie()
         damped = self.most_damping > 0
         self.most_damping, self.most_drag = float(matter.damping.numpy().max()), float(matter.drag.numpy().max())

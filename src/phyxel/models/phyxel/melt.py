@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+Floats = NDArray[np.float64]
+
 FARTHEST = 0.25
 """How far phyxels may move against each other before neighbours are found anew, in spacings."""
 THINNEST = 0.05
@@ -171,6 +173,20 @@ def find_farthest(
     farthest[c] = found
 
 
+def kernel_of(r: Floats, h: Floats) -> tuple[Floats, Floats]:
+    """−r W′ and W of the spiky kernel at distances r with supports h (physics 7.4), of their shape."""
+    left, scale = np.maximum(h - r, 0), 15 / (np.pi * h**6)
+    return 3 * scale * r * left**2, scale * left**3
+
+
+def felt_share(h: Floats) -> Floats:
+    """κ = ⅓ Σ_j v_j (−r W′)_ij / Σ_j v_j W_ij of phyxels on a lattice of unit cells with supports h, of their shape
+    (physics 7.4). Of an even spread it would be 1; but a phyxel counts itself as crowding and does not push itself."""
+    r = np.linalg.norm(np.stack(np.meshgrid(*3 * [np.arange(-5, 6)]), axis=-1).reshape(-1, 3), axis=1)
+    push, W = kernel_of(*np.broadcast_arrays(r, h[:, None]))
+    return push.sum(axis=1) / (3 * W.sum(axis=1))
+
+
 @dataclass
 class MeltArrays:
     """What the pressure of a melt works with, shape (n,) each."""
@@ -260,6 +276,34 @@ class Melt:
     def outdate(self) -> None:
         """Laws have changed."""
         self._first_omega = 0.0
+
+    def hydrostatic(self) -> NDArray[np.float64]:
+        """P [Pa] of the forces last found, shape (n,), 0 in what is solid (physics 7.4): −∇P pushes as they do.
+
+        Of phyxels as crowded as ĉ = c/c⁰ the forces are those of P = κ K (ĉ − 1) ĉ². Where they lie at random each has
+        its own ĉ, some tenths of P apart, and forces see only means over the kernel: so does this.
+        """
+        now, matter, arrays = self._model.now, self._model.matter, self._arrays
+        x, volume, half, crowding = (
+            array.numpy().astype(np.float64) for array in (matter.X, now.rest_volume, arrays.half, arrays.crowding)
+        )
+        x += now.u.numpy()
+        bulk = matter.laws.bulk.numpy().astype(np.float64)[matter.laws.of.numpy()]
+        fluid = np.isin(np.arange(len(x)), self._nodes) & (bulk > 0)
+        h = 2 * half[fluid]
+        own = felt_share(h / np.cbrt(volume[fluid])) * bulk[fluid] * np.maximum(crowding[fluid] - 1, 0)
+        P = np.zeros(len(x))
+        P[fluid] = own * crowding[fluid] ** 2
+        pairs = matter.near.pairs()
+        i, j = np.repeat(np.arange(len(x)), pairs.count), pairs.index
+        both = fluid[i] & fluid[j]
+        i, j = i[both], j[both]
+        _, W = kernel_of(np.linalg.norm(x[i] - x[j], axis=1), half[i] + half[j])
+        alone = np.zeros(len(x))
+        alone[fluid] = volume[fluid] * kernel_of(np.zeros(len(h)), h)[1]
+        total = alone + np.bincount(i, volume[j] * W, minlength=len(x))
+        around = alone * P + np.bincount(i, volume[j] * W * P[j], minlength=len(x))
+        return np.divide(around, total, out=np.zeros(len(x)), where=fluid)
 
     def launches(self) -> list[Launch]:
         """Add the forces of the pressure to those there are."""

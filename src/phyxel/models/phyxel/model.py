@@ -52,8 +52,7 @@ class PhyxelModel:
         self.ranges = list(itertools.pairwise(np.cumsum([0, *counts]).tolist()))
         self.units = [part.unit for part in parts]
         self.matter = Matter.made(parts, real, device)
-        born = np.concatenate([part.volumes * part.unit**3 for part in parts])
-        self.materials = Materials(self.matter, counts, born)
+        self.materials = Materials(self.matter, parts)
         self.now = PhyxelState.at_rest(np.concatenate([part.velocities for part in parts]), self.matter)
         self.forces = Forces.over(self.matter, self.now)
         n, vector = len(self), self.matter.X.dtype
@@ -392,8 +391,7 @@ class PhyxelModel:
         J = self.now.gradient.numpy().astype(np.float64) + np.eye(3)
         stored, ratio = energy.numpy().astype(np.float64), self.now.swell.numpy() * np.linalg.det(J)
         if self.melt is not None:
-            crowding = np.maximum(self.melt.crowding.numpy(), 1.0)
-            laws = self.matter.laws
+            crowding, laws = np.maximum(self.melt.crowding.numpy(), 1.0), self.matter.laws
             bulk = laws.bulk.numpy().astype(np.float64)[laws.of.numpy()]
             stored += 0.5 * bulk * self.now.rest_volume.numpy() * (crowding - 1) ** 2
             ratio /= crowding
@@ -404,7 +402,8 @@ class PhyxelModel:
         self.ensure_forces()
         stress = wp.zeros(len(self), dtype=self.now.gradient.dtype, device=self.device)
         self._launch(self.forces.stress(stress))
-        return stress.numpy() * (self.matter.volume.numpy() > 0)[:, None, None]
+        pressure = 0.0 if self.melt is None else self.melt.hydrostatic()[:, None, None] * np.eye(3)
+        return stress.numpy() * (self.matter.volume.numpy() > 0)[:, None, None] - pressure
 
     def _launch(self, item: Launch) -> None:
         dev.launch(item.kernel, item.count, item.inputs, self.device)

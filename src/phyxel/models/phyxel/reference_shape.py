@@ -10,6 +10,7 @@ M04's εᵖ ← εᵖ − ε leaves it in the old ones, and a tumbling body shea
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,11 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.mls.moments import choose_supports
 from phyxel.mls.neighbours import find_pairs
 from phyxel.mls.visibility import Sees
 from phyxel.models.law import LawRow
 from phyxel.models.phyxel.forces import deformation
+from phyxel.models.phyxel.matter import Ties
 from phyxel.structs import as_struct
 
 if TYPE_CHECKING:
@@ -77,15 +78,66 @@ def absorb(model: PhyxelModel, nodes: wp.array) -> NDArray[np.float64]:
     return shift.numpy()[0].astype(np.float64)
 
 
-def absorb_body(model: PhyxelModel, body: int, support: float, sees: Sees) -> NDArray[np.float64]:
-    """The present shape of a body that has never melted becomes its reference shape; see `absorb`."""
+@dataclass(frozen=True)
+class Evened:
+    """Phyxels of a body as they are to be once it flows, in its units."""
+
+    away: Floats
+    """from where they were at birth, shape (n, 3)"""
+    volumes: Floats
+    """at rest, shape (n,)"""
+    masses: Floats
+    """shape (n,), of the same sum as before"""
+
+
+def even_out(model: PhyxelModel, body: int, evened: Evened) -> None:
+    """Let the phyxels of a body whose shape has just been absorbed be others, which fill the same room (physics 7.8):
+    what strain they have stays theirs, and so do the momenta of the body."""
+    low, high = model.ranges[body]
+    matter, now = model.matter, model.now
+    X, past, v, m = (
+        array.numpy()[low:high].astype(np.float64) for array in (matter.X, matter.past, now.v, matter.mass)
+    )
+    there = X + np.einsum("nab,nb->na", past, evened.away)
+    dev.write(matter.X, low, there)
+    dev.write(matter.birth, low, matter.birth.numpy()[low:high] + evened.away)
+    dev.write(now.rest_volume, low, evened.volumes)
+    dev.write(matter.volume, low, evened.volumes * now.swell.numpy()[low:high])
+    dev.write(now.v, low, v + _rigid_change(X, m, v, there, evened.masses))
+
+
+def _rigid_change(X: Floats, m: Floats, v: Floats, there: Floats, masses: Floats) -> NDArray[np.float64]:
+    """The rigid motion (n, 3) that gives nodes of other masses (n,) at other places (n, 3) the momentum and the angular
+    momentum of those of masses m at X, all with velocities v."""
+    middle = np.average(there, axis=0, weights=masses)
+    arm = there - middle
+    momentum = m @ v - masses @ v
+    spin = (m[:, None] * np.cross(X - middle, v) - masses[:, None] * np.cross(arm, v)).sum(axis=0)
+    inertia = masses @ (arm * arm).sum(axis=1) * np.eye(3) - (masses * arm.T) @ arm
+    return momentum / masses.sum() + np.cross(np.linalg.lstsq(inertia, spin, rcond=None)[0], arm)
+
+
+def absorb_body(
+    model: PhyxelModel,
+    body: int,
+    support: float,
+    sees: Sees,
+    inner: NDArray[np.bool_] | None,
+    evened: Evened | None = None,
+) -> NDArray[np.float64]:
+    """The present shape of a body that has never melted becomes its reference shape; see `absorb`. Weights become
+    consistent at its `inner` phyxels (n,), or plain; phyxels are `evened` out, if they are to be."""
     low, high = model.ranges[body]
     nodes = np.arange(low, high)
     shift = absorb(model, wp.array(nodes.astype(np.int32), dtype=wp.int32, device=model.device))
+    if evened is not None:
+        even_out(model, body, evened)
     X, birth = (array.numpy()[low:high].astype(np.float64) for array in (model.matter.X, model.matter.birth))
-    chosen, pairs = choose_supports(X, support, model.device, sees, birth)
-    dev.write(model.matter.support, low, chosen)
-    model.lay_out(model.matter.near.pairs().replaced(nodes, pairs), nodes, 0)
+    volumes = model.matter.volume.numpy()[low:high].astype(np.float64)
+    ties = Ties.chosen(X, support, model.device, sees, birth, inner, volumes)
+    dev.write(model.matter.support, low, ties.support)
+    dev.write(model.matter.lean, low, ties.lean)
+    model.lay_out(model.matter.near.pairs().replaced(nodes, ties.pairs), nodes, 0)
     return shift
 
 

@@ -42,8 +42,6 @@ SERVED = 40
 """Steps for which lists should serve."""
 DRAWN_NEARER = wp.constant(0.9)
 """Nodes of one body that are no neighbours count once their distance has shrunk to this share of the first."""
-SKIN = 1.2
-"""Nodes this deep or deeper, in spacings, do not touch: others are in front of them."""
 MANY = 3000
 """Skin nodes from which their lists are worth several threads."""
 WORK = 1 / 16
@@ -100,8 +98,9 @@ class GroupLists:
 
 @wp.func
 def touching_distance(ball_i: float, ball_k: float, unit_i: float, unit_k: float):
-    """Farthest from each other that two nodes with balls of these radii may stand and touch [m]."""
-    return ball_i + ball_k + BESIDE * wp.max(unit_i, unit_k)
+    """Farthest from each other that two nodes with balls of these radii may stand and touch [m]. Nodes on the surface
+    have none, but a patch of theirs has no fewer nodes than of such as lie half a spacing inside."""
+    return wp.max(ball_i + ball_k, 0.5 * (unit_i + unit_k)) + BESIDE * wp.max(unit_i, unit_k)
 
 
 @wp.kernel
@@ -230,6 +229,8 @@ class ContactPart:
     """the mean node spacing [m]"""
     sees: Sees | None
     """which of its places at birth see each other; None for a body that has ever melted"""
+    skin: float
+    """nodes this deep or deeper, in spacings, do not touch: others are in front of them"""
     flows: bool
     """whether it is molten now, and meets other molten bodies by pressure"""
     family: int
@@ -263,6 +264,8 @@ class Candidates:
         nodes.count = wp.zeros(n, dtype=wp.int32, device=device)
         nodes.index = wp.zeros(1, dtype=wp.int32, device=device)
         self.support = wp.array(model.matter.support.numpy(), dtype=float, device=device)
+        deep = np.repeat([part.skin for part in parts], [high - low for low, high in model.ranges])
+        self._skin = model.matter.reach.numpy() < deep
         self._cut_pairs = self._pairs_that_do_not_see()
         cut = np.zeros(n, np.int32)
         cut[self._cut_pairs] = 1
@@ -320,12 +323,12 @@ class Candidates:
         )
         both = np.stack(np.divmod(np.setdiff1d(one, other), len(X)), axis=1)
         both = both[both[:, 0] < both[:, 1]]
-        return both[(model.matter.reach.numpy() < SKIN)[both].all(axis=1)]
+        return both[self._skin[both].all(axis=1)]
 
     def _divided(self, sees: Sequence[Sees | None]) -> list[SkinGroups]:
         """The skin of each body in groups."""
         model = self._model
-        skin, X = model.matter.reach.numpy() < SKIN, model.matter.birth.numpy().astype(np.float64)
+        skin, X = self._skin, model.matter.birth.numpy().astype(np.float64)
         near = np.diagonal(self._touching + self._margin) / self.units
         divided = []
         for b, (low, high) in enumerate(model.ranges):
