@@ -73,7 +73,7 @@ def test_the_dent_of_a_shell_is_proportional_to_its_plasticity():
 
 def test_the_membrane_wraps_the_jack_and_stops_at_its_surface():
     """Never more than 0.5 % of the jack's size in it; closer by the larger force."""
-    world = scene_world("shrink-wrap", 1000)
+    world = scene_world("shrink-wrap", 500)
     membrane, jack = world.bodies[0], world.colliders[0]
     lower, upper = jack.box
     size = (upper - lower).max()

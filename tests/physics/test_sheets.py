@@ -214,6 +214,19 @@ def test_stiff_paper_held_at_one_edge_comes_to_rest() -> None:
     assert np.ptp(body.positions[:, 1]) == pytest.approx(0.05, rel=1e-4)
 
 
+def test_stiff_paper_over_a_ball_comes_to_rest() -> None:
+    """Borne and held by friction within the same equilibrium, buckled as it is: slower than 1 mm/s once its drag of 4/s
+    has left e^(-6) of its fall of 1 m/s, none of it in the ball, and no thread longer by 1 %."""
+    body = sheet(material=px.Membrane.paper().but(drag=4.0), points=121, at=(0, 0.52, 0))
+    in_world(body, px.Sphere(radius=0.25, at=(0, 0.26, 0), friction=0.5)).advance(3.0)
+    assert np.sqrt((body.velocities**2).sum(axis=1).mean()) < 1e-3
+    assert np.linalg.norm(body.positions - (0, 0.26, 0), axis=1).min() > 0.25
+    elements = body.sheet.elements
+    threads = elements.index[elements.index[:, 2] < 0, :2]
+    lengths = np.linalg.norm(np.diff(body.positions[threads], axis=1)[:, 0], axis=1) / body.unit
+    np.testing.assert_allclose(lengths, elements.rest[elements.index[:, 2] < 0], rtol=0.01)
+
+
 def test_a_stiff_cloth_hangs_as_long_as_its_threads_say() -> None:
     """ρ g L²/2E longer, 5e-6 of its length, of 441 particles with H D = 7e5: iterations alone leave more than twice
     that."""

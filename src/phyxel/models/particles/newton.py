@@ -131,7 +131,8 @@ class Newton:
         self._size = float(np.ptp(X, axis=0).max())
         self.tension = np.zeros(len(elements))
         """λ of the last step [N/unit · unit], shape (E,)"""
-        self.multiplications = self._fronts.multiplications
+        self._buckles = False
+        """whether links that are pushed left no factor in this step"""
 
     def set_stiffness(self, k: Floats, D: Floats) -> None:
         """k [N/m] of each element, (E,), and of all elements of each particle together, (n,)."""
@@ -144,6 +145,7 @@ class Newton:
         Friction holds as it would at the start, if that is anywhere near, and then as it would where this leads: while
         it stays what it is, there is an energy that gets less."""
         free = np.isfinite(drive.inertia)
+        self._buckles = False
         here = self._stand(np.where(free[:, None], now, drive.free), drive, free)
         end = self._stand(drive.free + P / drive.inertia[:, None], drive, free)
         if end.footing is not None and np.abs(end.rest).max() > _mean(end.pull):
@@ -215,11 +217,12 @@ class Newton:
 
     def _way(self, now: Stance, drive: Drive, free: Bools) -> Floats:
         """δ of a round, (n, 3): with all tensions if what they make less stiff stays stable, else with pulling ones."""
-        for least in (-np.inf, 0.0):
+        for least in (0.0,) if self._buckles else (-np.inf, 0.0):
             self._fronts.factor(self._stiffness(now, drive, free, np.maximum(self.tension, least)))
             way = self._fronts.solve(now.rest)
             if np.isfinite(way).all():
                 break
+            self._buckles = True
         return way
 
     def _stiffness(self, now: Stance, drive: Drive, free: Bools, tension: Floats) -> Floats:
