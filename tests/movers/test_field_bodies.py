@@ -85,8 +85,8 @@ def test_a_scene_is_refused_when_it_is_read_not_when_it_gets_there(tmp_path: Pat
 
 @MODELS
 def test_pulling_at_the_base_disturbs_nothing_else(model: str) -> None:
-    """The base is held twice over: a modal one stays, the Galerkin point goes half the way. Sound crosses the bar in
-    1 m / 14 m/s; the other end knows of nothing in this time."""
+    """The base is held twice over, as a face in the mean: the point goes its way, and its coefficient by no more than
+    three times that. Sound crosses the bar in 1 m / 14 m/s; the other end knows of nothing in this time."""
     speeds = []
     for pulled in (False, True):
         world, body = bar(model)
@@ -96,7 +96,7 @@ def test_pulling_at_the_base_disturbs_nothing_else(model: str) -> None:
         world.advance(0.03)
         speeds.append(np.abs(body.velocities).max())
     assert speeds[0] == 0
-    assert speeds[1] < 2 * 1e-3 / (1 / 60)
+    assert speeds[1] < 3 * 1e-3 / (1 / 60)
 
 
 @MODELS

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="import-untyped,no-untyped-def"
 """Cantilevers under their weight, as bodies and in finite elements."""
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ HoldMotion = Vector | Callable[[float], Vector] | Keyframes
 PICKED = 1.5
 """How far around a picked surfel nodes are taken hold of, in spacings."""
 FACE = 3
-"""Nodes that can span a face: of a support, what lies between so many is held with them."""
+"""Nodes that can span a face: of a support, one between them is held with them."""
 DRAG_TIME = 1 / 60
 """Time in which a drag by a fixed displacement or turn gets there [s]."""
 

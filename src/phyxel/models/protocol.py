@@ -35,7 +35,7 @@ class Hold:
     turns: bool = False
     """whether the body's rotation at its one point is held, too"""
     fills: bool = False
-    """whether the points are nodes, and what lies between them is held with them, in the mean"""
+    """whether the points are nodes, and faces between them are held with them, in the mean"""
 
 
 @dataclass(frozen=True)

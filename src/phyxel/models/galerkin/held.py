@@ -2,7 +2,7 @@
 
 With G = φ at the points, G u = d fixes part of the unknowns exactly: with G = U S Vᵀ that is Vᵀu, and a search for a
 minimum keeps to displacements orthogonal to V (Baraff and Witkin's filter). Where more points are held than there are
-independent functions at them, they are so in the sense of least squares; and so is a region between held nodes.
+independent functions at them, they are so in the sense of least squares; and so is a face between held nodes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from phyxel.models.protocol import Floats, Goal, Hold
 DEPENDENT = VANISHED
 """Singular values of held points below this, over the largest, are no conditions of their own."""
 FAINT = 0.05
-"""The same of regions: fields that are so small there may be what they like. They live beside it, and would be held."""
+"""The same of faces: fields that are so small there may be what they like. They live beside it, and would be held."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,9 @@ class HeldRows:
         own = diags_array((~space.led(hold.points)).astype(float))
         parts = [csr_array(own @ part) for part in (at.values, *(at.gradients if hold.turns else ()))]
         spread = np.eye(sum(part.shape[0] for part in parts))
-        if not hold.fills:
+        region = HeldRegion.around(space, hold.points) if hold.fills else None
+        if region is None or not len(region.spread):
             return HeldRows(csr_array(vstack(parts)), spread, DEPENDENT)
-        region = HeldRegion.around(space, hold.points)
         return HeldRows(csr_array(vstack([*parts, region.rows])), np.concatenate([spread, region.spread]), FAINT)
 
     def independent(self) -> tuple[Floats, Floats]:

@@ -1,8 +1,8 @@
-"""What is held where nodes are (physics 10.5): not only they, but also the face or the body between them.
+"""What is held where the nodes of a face are (physics 10.5): not only they, but also the face between them.
 
 Shape functions are not one at their node and zero at the others: of the fields that vanish at the nodes of a face many
 do not vanish between, the more the wider the covers are. A body held at its nodes alone bulges there, and its root
-gives. So all of a face is held, up to its edges, and of a thicker region all that lies between its nodes: in the mean,
+gives. So all of a flat face is held, up to its edges, in the mean,
 
     ∫ |u − d|² = least,
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
 from phyxel.mls.neighbours import nearest
@@ -33,8 +33,6 @@ SPANNED = 0.5
 """Root of the sum of squares of their distances from a line, in spacings, from which on held nodes span a plane."""
 FLAT = 0.05
 """Spacings from a plane within which places lie in it."""
-CORNERS = 8
-"""Nodes around a place inside a body."""
 APART = 0.4
 """Spacings between places that stand for a region."""
 
@@ -50,26 +48,26 @@ class HeldRegion:
 
     @staticmethod
     def around(space: Space, held: Floats) -> HeldRegion:
-        """That of held nodes (k, 3) of a space. Points of its quadrature lie everywhere in it: some that are shallow
-        are moved onto a face, those between nodes stay."""
+        """That of held nodes (k, 3) of a space: shallow points of its quadrature, moved onto their faces."""
         nearby, own = cKDTree(held), nearest(space.nodes, held, 1)[0][:, 0] < FLAT
-        near = _thinned(space.points, nearby)
-        inside = near[own[nearest(space.points[near], space.nodes, min(CORNERS, len(space)))[1]].all(axis=1)]
+        near = _thinned(space, nearby)
         moved = [_on_face(place, nearby, space.nodes[~own]) for place in space.points[near]]
         shallow = near[[place is not None for place in moved]]
-        on_faces = np.array([place for place in moved if place is not None]).reshape(-1, 3)
-        places = np.concatenate([on_faces, space.points[inside]])
+        places = np.array([place for place in moved if place is not None]).reshape(-1, 3)
         spread = np.zeros((len(places), len(held)))
         for row, place in zip(spread, places, strict=True):
             some = nearby.query_ball_point(place, AROUND, return_sorted=True)
             row[some] = _affine_weights(held[some] - place)
-        return HeldRegion(csr_array(vstack([_moved_rows(space, shallow, on_faces), space.values[inside]])), spread)
+        return HeldRegion(_moved_rows(space, shallow, places), spread)
 
 
-def _thinned(places: Floats, nearby: cKDTree) -> NDArray[np.int64]:
-    """Some of the places that lie near held nodes, one to a cube."""
-    near = np.flatnonzero(nearby.query(places, distance_upper_bound=BESIDE + DEEP)[0] < BESIDE + DEEP)
-    return near[np.unique(np.floor(places[near] / APART), axis=0, return_index=True)[1]]
+def _thinned(space: Space, nearby: cKDTree) -> NDArray[np.int64]:
+    """Some of the points of the quadrature that lie near held nodes, one to a cube of the cloud's own axes: the same
+    however the body is placed."""
+    near = np.flatnonzero(nearby.query(space.points, distance_upper_bound=BESIDE + DEEP)[0] < BESIDE + DEEP)
+    placing = space.layout.placing
+    cubes = np.floor((placing.cloud(space.points[near]) - placing.middle) / (APART * placing.length) + 0.123)
+    return near[np.unique(cubes, axis=0, return_index=True)[1]]
 
 
 def _on_face(place: Floats, nearby: cKDTree, free: Floats) -> Floats | None:
@@ -95,7 +93,7 @@ def _moved_rows(space: Space, points: NDArray[np.int64], places: Floats) -> csr_
     starts, entries = entries_of(functions.lists.start, points)
     felt = functions.phi[entries] != 0
     owner, index = owners_of(starts)[felt], functions.lists.index[entries[felt]]
-    return space.layout.on(places, owner, index).values
+    return csr_array(space.layout.on(places, owner, index).values)
 
 
 def _affine_weights(arms: Floats) -> Floats:

@@ -155,7 +155,7 @@ class TouchingPoints:
 
     def __init__(self, touch: Touch, patch: PointPatch, before: Floats, predicted: Floats, dt: float) -> None:
         self.touch, self.patch = touch, patch
-        self._predicted = predicted
+        self._before, self._predicted = before, predicted
         self._stuck = before + dt * touch.velocity
         self._approach = np.einsum("ka,ka->k", (predicted - before) / dt - touch.velocity, touch.normal)
         self._axes = axes_about(touch.normal)
@@ -173,6 +173,10 @@ class TouchingPoints:
         result = np.einsum("kab,kb->ka", self._axes, places - self._stuck)
         result[:, 0] = self.touch.gap + np.einsum("ka,ka->k", places - self._predicted, self.touch.normal)
         return result.ravel()
+
+    def way(self, pose: FramePose) -> Floats:
+        """How far they have gone in the step along their axes, shape (3k,)."""
+        return np.einsum("kab,kb->ka", self._axes, self.patch.places(pose) - self._before).ravel()
 
     def velocities(self, slow: float) -> Floats:
         """What they are to have at the end along their axes, shape (3k,): the collider's, and what bounces back of an
@@ -254,15 +258,17 @@ class StepConstraints:
         grip.patch.see(self._field.motion.z)
         return grip.patch.places(pose), grip.patch.rotation(pose)
 
-    def impose(self, modes: OscillatorStep, rigid: OscillatorStep, calm: bool) -> None:
-        """Held points to their goals, others out of colliders; then, unless the body is to be `calm`, their
-        velocities."""
-        field, goals, dt = self._field, self._goals, self._dt
-        contacts = self._touching()
-        if not goals and contacts is None:
-            return
+    def place(self, modes: OscillatorStep, rigid: OscillatorStep) -> float:
+        """Held points to their goals, others out of colliders, by forces even over the step. Returns their work."""
+        field, dt = self._field, self._dt
+        self.forces: Floats = np.zeros(len(field.basis))
+        """what these are on the modes, shape (l,)"""
+        contacts = self._contacts = self._touching()
+        if not self._goals and contacts is None:
+            return 0.0
         total = np.zeros(0 if contacts is None else 3 * len(contacts.touch.gap))
         friction = np.zeros(0) if contacts is None else contacts.touch.friction
+        impulses: Floats | float = 0.0
         place, speed = Response(float(rigid.g) / dt, modes.g / dt), Response(float(rigid.s) / dt, modes.s / dt)
         for left in reversed(range(ROUNDS)):
             pose = field.pose()
@@ -279,12 +285,22 @@ class StepConstraints:
             delta = solve(joined.matrix(pose, place), error, held, Cone(friction, total))
             delta *= self._share(place.modes * (joined.z.T @ delta))
             total = total + delta[held:]
+            impulses = impulses + delta
             self._kick(joined, delta, pose, place, speed)
-        if not calm:
-            wanted = [*self._held_velocities(pose)]
-            if contacts is not None:
-                wanted.append(contacts.velocities(RESTING * dt * longest(field.push)))
-            self._match_velocities(joined, np.concatenate(wanted), pose, held, Cone(friction, total))
+            self.forces += joined.z.T @ delta / dt
+        self._last = joined, pose, held, Cone(friction, total)
+        ways = [*self._held_velocities(pose), *([] if contacts is None else [contacts.way(pose) / dt])]
+        return float(np.sum(impulses * np.concatenate(ways)))
+
+    def match(self) -> float:
+        """Give points that were placed the velocities they must have at the end. Returns the work of that."""
+        if not self._goals and self._contacts is None:
+            return 0.0
+        rows, pose, held, cone = self._last
+        wanted = [*self._held_velocities(pose)]
+        if self._contacts is not None:
+            wanted.append(self._contacts.velocities(RESTING * self._dt * longest(self._field.push)))
+        return self._match_velocities(rows, np.concatenate(wanted), pose, held, cone)
 
     def _held_rows(self, pose: FramePose) -> tuple[list[Rows], Floats]:
         """Rows of held points, and how far these are from their goals."""
@@ -329,16 +345,28 @@ class StepConstraints:
             if grip.hold.turns:
                 yield rotation_vector(grip.patch.rotation(pose) @ rotation.T) / self._dt
 
-    def _match_velocities(self, rows: Rows, wanted: Floats, pose: FramePose, held: int, cone: Cone) -> None:
-        """Give rows the velocities that are wanted: all that are held, and of points of contact those that press."""
+    def _match_velocities(self, rows: Rows, wanted: Floats, pose: FramePose, held: int, cone: Cone) -> float:
+        """Give rows the velocities that are wanted: all that are held, and of points of contact those that press.
+        Returns what kinetic energy they get by that."""
         pressing = np.flatnonzero(cone.total[::3] > 0)
         contacts = (3 * pressing[:, None] + np.arange(3)).ravel()
         chosen = np.concatenate([np.arange(held), held + contacts])
         rows, wanted, motion = rows[chosen], wanted[chosen], self._field.motion
         now = rows.move @ motion.v + rows.turn @ (pose.inverse_inertia @ motion.L) + rows.z @ motion.rate
+        before = self._kinetic(pose)
         response = Response(1.0, 1 / (1 + np.maximum(self._field.values, 0.0) * self._dt**2))
         cone = Cone(cone.friction[pressing], cone.total[contacts])
         self._kick(rows, solve(rows.matrix(pose, response), now - wanted, held, cone), pose, None, response)
+        return self._kinetic(pose) - before
+
+    def _kinetic(self, pose: FramePose) -> float:
+        """Of the modes and of the frame, in the body's own scales."""
+        motion = self._field.motion
+        kinetic = 0.5 * float(motion.rate @ motion.rate)
+        if self._field.frame is not None:
+            kinetic += 0.5 * float(motion.v @ motion.v) / pose.inverse_mass
+            kinetic += 0.5 * float(motion.L @ pose.inverse_inertia @ motion.L)
+        return kinetic
 
     def _touching(self) -> TouchingPoints | None:
         """The points that touch something at the end of the step, or nearly do; the deepest, well spread."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from phyxel.models.galerkin.space import Space
 from phyxel.models.modal.modes import ModalMatrices
-from phyxel.models.modal.warping import Basis, warp_derivative
+from phyxel.models.modal.warping import Basis, warp_derivative, warp_rate
 from phyxel.models.oscillators import OscillatorStep, pace, rigid_pace
 from phyxel.rotation import cross, cross_matrix, nearest_rotation, rotation_by
 
@@ -122,11 +122,19 @@ class FloatingFrame:
         whirl = np.outer(spin, spin) - spin @ spin * np.eye(3) + cross_matrix(faster)
         return -arms @ whirl.T
 
-    def velocities(self, motion: ModalMotion, rate: Floats) -> Floats:
-        """ẋ of the coefficients, whose shape changes at `rate` (n, 3)."""
-        own = cross(self.weighed, rate).sum(axis=0)
-        spin = self.inverse @ (motion.Q.T @ motion.L - own)
-        return motion.v + (np.cross(spin, self.y - self.middle) + rate - self.lumps @ rate) @ motion.Q.T
+    def velocities(self, motion: ModalMotion, rate: Floats) -> tuple[Floats, Floats]:
+        """ẋ of the coefficients, whose shape changes at `rate` (n, 3): what carries the momenta, and the rest."""
+        arms = self.y - self.middle
+        spin = self.inverse @ (motion.Q.T @ motion.L)
+        back = self.inverse @ cross(self.weighed, rate).sum(axis=0)
+        carried = motion.v + np.cross(spin, arms) @ motion.Q.T
+        return carried, (rate - self.lumps @ rate - np.cross(back, arms)) @ motion.Q.T
+
+    def dragged(self, motion: ModalMotion, rigid: OscillatorStep) -> float:
+        """What drag takes off a motion of the frame in a step, about."""
+        angular = motion.Q.T @ motion.L
+        kinetic = 0.5 * (self.mass * float(motion.v @ motion.v) + float(angular @ self.inverse @ angular))
+        return (1 - float(rigid.e) ** 2) * kinetic
 
     def torque(self, motion: ModalMotion, force: Floats) -> Floats:
         """Of forces (n, 3) about the middle, shape (3,)."""
@@ -240,10 +248,23 @@ class ModalField:
     @property
     def v(self) -> Floats:
         """Coefficients of the velocity [1/s], shape (n, 3): the exact change of u."""
-        rate = np.einsum("nab,nb->na", warp_derivative(self.basis.linear), self.basis.rows @ self.motion.rate)
+        carried, swing = self.velocity_parts()
+        return carried + swing
+
+    def velocity_parts(self) -> tuple[Floats, Floats]:
+        """Those of the frame, which carries all momentum, and of the modes, shape (n, 3) each: no kinetic energy is of
+        both."""
+        rows = self.basis.rows
+        rate = rows.reshape(6 * len(rows), len(self.basis)) @ self.motion.rate
+        rate = warp_rate(self.basis.linear, rate.reshape(-1, 6))
         if self.frame is not None:
             return self.frame.velocities(self.motion, rate)
-        return rate if self.basis.clamp is None else self.basis.clamp.without(rate)
+        return np.zeros_like(rate), rate if self.basis.clamp is None else self.basis.clamp.without(rate)
+
+    @property
+    def elastic(self) -> float:
+        """½ zᵀΛz, in the body's own scales."""
+        return 0.5 * float(self.values @ self.motion.z**2)
 
     # Time
 
@@ -268,10 +289,10 @@ class ModalField:
     def _take_force(self, push: Floats) -> None:
         """Forces of the accelerations, and what of them bends the body: its frame takes their mean."""
         self.push = push
-        self._force: Floats = self.matter.mass @ push
-        self._bending = self._force
+        self.force: Floats = self.matter.mass @ push
+        self._bending = self.force
         if self.frame is not None:
-            self._mean = self._force.sum(axis=0) / self.frame.mass
+            self._mean = self.force.sum(axis=0) / self.frame.mass
             self._bending = self.matter.mass @ (push - self._mean)
         self.basis.load(self._bending)
 
@@ -283,7 +304,7 @@ class ModalField:
         motion.rate = modes.e * motion.rate + modes.s * pull
         if self.frame is not None:
             y, weighed = self.frame.y, self.frame.weighed
-            after = rigid.e * motion.L + rigid.s * self.frame.torque(motion, self._force)
+            after = rigid.e * motion.L + rigid.s * self.frame.torque(motion, self.force)
             motion.c = motion.c + rigid.s * motion.v + rigid.g * self._mean
             motion.v = rigid.e * motion.v + rigid.s * self._mean
             motion.L = 0.5 * (motion.L + after)

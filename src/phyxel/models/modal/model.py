@@ -15,6 +15,7 @@ colliders; then impulses at its end give those points the velocities they must h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import warp as wp
@@ -27,6 +28,7 @@ from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.assembly import volume
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import hooke_stress
+from phyxel.models.modal.budget import EnergyBudget
 from phyxel.models.modal.constraints import SHALLOW, Grip, PointPatch, StepConstraints, Touchable, longest, spread
 from phyxel.models.modal.field import FloatingFrame, ModalField, ModalMotion
 from phyxel.models.modal.modes import ModalMatrices, ModalShapes, Modes, Progress, curls, turning
@@ -45,7 +47,7 @@ SETTLING_STEPS = 3000
 class ModalModel(FieldValues):
     """One body that moves by its modes (`protocol.FieldModel`). Lengths in units of its mean node spacing."""
 
-    _matter: ModalMatrices
+    matter: ModalMatrices
     _shapes: ModalShapes
 
     def __init__(
@@ -76,12 +78,13 @@ class ModalModel(FieldValues):
         matter = ModalMatrices.of(self.space, mixture, rotation)
         self._rotation = np.asarray(rotation, np.float64)
         if self._field is None:
-            self._matter = matter
-        elif all(map(np.array_equal, matter.content, self._matter.content)):
-            self._matter = matter
+            self.matter = matter
+        elif all(map(np.array_equal, matter.content, self.matter.content)):
+            self.matter = matter
             self._field.set_matter(matter)
+            self.budget = EnergyBudget(self._field)
         else:
-            self._matter = matter
+            self.matter = matter
             self._restart(self._field, self._shapes.base)
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
@@ -100,7 +103,7 @@ class ModalModel(FieldValues):
             self._shapes.base = kept
             self._renew(field.fields(), field.frame, field.motion, field.push)
 
-    def _ready(self) -> ModalField:
+    def ready(self) -> ModalField:
         """The field, made when first needed."""
         if self._field is not None:
             return self._field
@@ -116,10 +119,10 @@ class ModalModel(FieldValues):
 
     def _shapes_with(self, holds: Sequence[Hold]) -> ModalShapes:
         """Shapes clamped where these hold the body, if that keeps it from turning."""
-        return ModalShapes(self.space, self._matter, holds, self._count, self._progress)
+        return ModalShapes(self.space, self.matter, holds, self._count, self._progress)
 
     def _new_frame(self) -> FloatingFrame | None:
-        return FloatingFrame(self._matter, self.space.nodes) if self._shapes.clamp is None else None
+        return FloatingFrame(self.matter, self.space.nodes) if self._shapes.clamp is None else None
 
     def _restart(self, field: ModalField, base: list[Hold]) -> None:
         """Other modes, clamped by `base` only, from the same displacements and velocities.
@@ -147,7 +150,7 @@ class ModalModel(FieldValues):
         (n, 6, 2)."""
         chosen = self._chosen()
         modes = self._shapes.joined([(hold.points[some], hold.turns) for hold, some in chosen], present)
-        motion.z, motion.rate = self._matter.products(modes.shapes, present).T.copy()
+        motion.z, motion.rate = self.matter.products(modes.shapes, present).T.copy()
         field = self._adopt(modes, frame, motion, push)
         old, self._grips = self._grips, []
         pose = field.pose(False)
@@ -171,7 +174,8 @@ class ModalModel(FieldValues):
 
     def _adopt(self, modes: Modes, frame: FloatingFrame | None, motion: ModalMotion, push: Floats) -> ModalField:
         basis = Basis(self.space, modes, self._shapes.clamp, self.coefficients)
-        self._field = ModalField(self.space, self.unit, self._matter, basis, frame, motion, push)
+        self._field = ModalField(self.space, self.unit, self.matter, basis, frame, motion, push)
+        self.budget = EnergyBudget(self._field)
         return self._field
 
     # Time
@@ -179,18 +183,21 @@ class ModalModel(FieldValues):
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end, and out of
         colliders."""
-        self._advance(self._ready(), dt, push, goals, feel, False)
+        self._advance(self.ready(), dt, push, goals, feel, False)
 
     def _advance(
         self, field: ModalField, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None, calm: bool
     ) -> None:
-        motion = field.motion
-        field.load(push)
+        motion, budget = field.motion, self.budget
+        budget.load(field, push)
         modes, rigid = field.pace(dt, calm)
-        forces = field.forces
+        forces, before = field.forces, replace(motion)
         constraints = StepConstraints(field, self._gripped(goals), self._touchable, feel, dt)
         field.predict(modes, rigid, dt)
-        constraints.impose(modes, rigid, calm)
+        budget.spend(constraints.place(modes, rigid))
+        budget.damp(field, before, forces + constraints.forces, rigid)
+        if not calm:
+            budget.spend(constraints.match())
         if calm:
             motion.rate[:], motion.v[:], motion.L[:] = 0.0, 0.0, 0.0
         if not np.isfinite(motion.z).all():
@@ -199,6 +206,7 @@ class ModalModel(FieldValues):
         field.show()
         if not calm:  # forces turn with the body: half of the step should have seen these
             motion.rate = motion.rate + 0.5 * modes.s * (field.forces - forces)
+            budget.keep(field, before.z, bool(self._grips))
 
     def _gripped(self, goals: Sequence[Goal]) -> list[tuple[Grip, Goal]]:
         """The goals of the holds that are not clamped."""
@@ -211,10 +219,11 @@ class ModalModel(FieldValues):
 
     def stop(self) -> None:
         """Be at rest in the present shape, out of touch with everything."""
-        field = self._ready()
+        field = self.ready()
         motion = field.motion
         motion.rate, motion.v, motion.L = np.zeros_like(motion.rate), np.zeros(3), np.zeros(3)
         field.show()
+        self.budget = EnergyBudget(field)
 
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to static equilibrium, to `tolerance` [spacings]; the body is then at rest.
@@ -223,7 +232,7 @@ class ModalModel(FieldValues):
         turn with what they bend. A free body falls and turns a little at a time until something holds it; what it
         touches it then rests on no more exactly than contact is kept.
         """
-        field = self._ready()
+        field = self.ready()
         free = field.frame is not None
         if free and not self._grips and feel is None and np.any(push):
             raise PhyxelError("settle: nothing holds this body; fix it somewhere, or put a collider under it")
@@ -243,6 +252,7 @@ class ModalModel(FieldValues):
             share = 1 - np.exp(-slowest * dt) * (1 + slowest * dt)  # of what the slowest mode had to go
             quiet = quiet + 1 if gone <= 0.3 * share * tolerance else 0
             if quiet == 3:
+                self.budget = EnergyBudget(field)
                 return
             if gone > 0.8 * np.abs(last).max() and _turns_back(way, last):
                 dt = max(0.7 * dt, shortest)
@@ -264,27 +274,27 @@ class ModalModel(FieldValues):
     @property
     def frequencies(self) -> Floats:
         """Of the body's modes [Hz], ascending, shape (l,)."""
-        squared = self._ready().squared
+        squared = self.ready().squared
         return np.sqrt(np.maximum(self._shapes.modes.values, 0.0) * squared) / (2 * np.pi)
 
     @property
     def linear(self) -> Floats:
         """Coefficients of the linear field that is bent along arcs, shape (n, 3)."""
-        return self._ready().basis.linear[:, :3]
+        return self.ready().basis.linear[:, :3]
 
     def mode_shape(self, k: int) -> Floats:
         """Coefficients of mode k, shape (n, 3)."""
-        self._ready()
+        self.ready()
         return self._shapes.modes.shapes[:, :, k]
 
     def shown(self) -> tuple[wp.array, Floats]:
         """Coefficients of the displacement on the device, and the even part that they are without."""
-        return self.coefficients, self._ready().offset
+        return self.coefficients, self.ready().offset
 
     def stress(self, at: ShapeValues, material: Mixture, which: NDArray[np.integer]) -> Floats:
         """Cauchy stress [Pa] at points whose laws are `which` of the mixture's, shape (m, 3, 3): that of the linear
         field's strain, turned with the body, R C ε Rᵀ."""
-        field = self._ready()
+        field = self.ready()
         p = field.basis.linear[:, :3]
         gradient = np.stack([part @ p for part in at.gradients], axis=2)
         strain = 0.5 * (gradient + np.swapaxes(gradient, 1, 2))
@@ -298,20 +308,19 @@ class ModalModel(FieldValues):
     def energies(self) -> tuple[float, float]:
         """Elastic and kinetic energy [J]."""
         v = self.v
-        kinetic = 0.5 * float(np.sum(v * (self._matter.mass @ v))) * self._matter.density * self.unit**5
+        kinetic = 0.5 * float(np.sum(v * (self.matter.mass @ v))) * self.matter.density * self.unit**5
         if self._field is None:
             return 0.0, kinetic
-        squares = float(self._field.basis.values @ self._field.motion.z**2)
-        return 0.5 * squares * self._matter.modulus * self.unit**3, kinetic
+        return self._field.elastic * self.matter.density * self.unit**5, kinetic
 
     def momenta(self) -> tuple[Floats, Floats]:
         """∫ρ v [kg m/s] and ∫ρ (X + u) × v [kg m²/s] about where the body counts from, shape (3,) each."""
-        weighed = self._matter.mass @ self.v * (self._matter.density * self.unit**4)
+        weighed = self.matter.mass @ self.v * (self.matter.density * self.unit**4)
         return weighed.sum(axis=0), np.cross(self.space.nodes + self.u, weighed).sum(axis=0) * self.unit
 
     def middle(self) -> Floats:
         """The middle of mass, shape (3,)."""
-        weight = np.asarray(self._matter.mass.sum(axis=0)).reshape(-1)
+        weight = np.asarray(self.matter.mass.sum(axis=0)).reshape(-1)
         return weight @ (self.space.nodes + self.u) / weight.sum()
 
     def volume(self) -> float:
@@ -322,7 +331,7 @@ class ModalModel(FieldValues):
 
     def state(self) -> State:
         """All that a checkpoint must keep."""
-        field = self._ready()
+        field = self.ready()
         motion = {name: getattr(field.motion, name).copy() for name in ModalMotion.__dataclass_fields__}
         holds = self._holds
         points = np.concatenate([*(hold.points for hold in holds), np.zeros((0, 3))])
@@ -333,6 +342,7 @@ class ModalModel(FieldValues):
         return motion | {
             "shapes": field.basis.shapes.copy(), "values": field.basis.values.copy(), "push": field.push.copy(),
             "hold_points": points, "holds": np.array(kinds, np.int64).reshape(-1, 5), "turned": turned,
+            "budget": np.array(self.budget.amount),
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
@@ -352,6 +362,7 @@ class ModalModel(FieldValues):
             for (hold, some), turned in zip(chosen, state["turned"], strict=True)
         ]
         field.load(state["push"])
+        self.budget.amount = float(state["budget"])
 
 
 def _turns_back(way: Floats, last: Floats) -> bool:

@@ -102,7 +102,7 @@ class ModalMatrices:
 
 
 class Clamp:
-    """Points of a body that cannot move, Σ φ_I(X_c) u_I = 0, and what lies between them (physics 10.5)."""
+    """Points of a body that cannot move, Σ φ_I(X_c) u_I = 0, and faces between them (physics 10.5)."""
 
     def __init__(self, space: Space, holds: Sequence[Hold]) -> None:
         self.points: Floats = np.concatenate([hold.points for hold in holds])

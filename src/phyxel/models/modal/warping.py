@@ -232,6 +232,17 @@ def warp(linear: Floats) -> Floats:
     return p + a * c + b * cross(w, c)
 
 
+def warp_rate(linear: Floats, rate: Floats) -> Floats:
+    """u̇ of p and w (m, 6) that change at a rate (m, 6), shape (m, 3): `warp_derivative` times that."""
+    p, w, dp, dw = linear[:, :3], linear[:, 3:], rate[:, :3], rate[:, 3:]
+    a, b, slope_a, slope_b = factors(w)
+    along = np.einsum("ma,ma->m", w, dw)[:, None]
+    c = cross(w, p)
+    dc = cross(dw, p) + cross(w, dp)
+    inner = slope_a * along * c + a * dc + b * cross(dw, c)
+    return dp + inner + cross(w, slope_b * along * c + b * dc)
+
+
 def unwarp(u: Floats, w: Floats) -> Floats:
     """p = R̃(w)⁻¹ u, shape (m, 3)."""
     a, b, _, _ = factors(w)
