@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from tests.physics.cantilevers import FAT, RUBBERY, SLENDER, TURN, Cantilever
+from tests.physics.cantilevers import FAT, SLENDER, TURN, Cantilever
 
 
 @cache
@@ -43,11 +43,7 @@ def test_quadratic_basis_converges(turn):
 
 
 @pytest.mark.slow
-def test_turned_bars_and_scans():
-    """Turned by 30° about (1, 1, ½), to 1 %; a bare scan as well. A linear basis is stiffer the less a material gives
-    way: 2 % at ν = 0.45, of which a quadratic one has 1 %."""
+def test_turned_bars():
+    """Turned by 30° about (1, 1, ½), to 1 %."""
     assert abs(error(SLENDER, "galerkin", 500, TURN)) < 0.01
     assert abs(error(FAT, "modal", 500, TURN)) < 0.01
-    assert abs(error(FAT, "galerkin", 500, points=20000)) < 0.01
-    assert abs(error(RUBBERY, "galerkin", 500)) < 0.02
-    assert abs(error(RUBBERY, "galerkin", 500, basis="quadratic")) < 0.01
