@@ -22,8 +22,8 @@ def told(make) -> list[str]:
 
 
 def scheme(kind: str) -> Scheme:
-    """That of a model, or of phyxels as M04 has them."""
-    return KINDS["phyxel"].scheme("m04") if kind == "m04" else KINDS[kind].scheme()
+    """That of a model, or one of phyxels."""
+    return KINDS["phyxel"].scheme(kind) if kind in KINDS["phyxel"].schemes else KINDS[kind].scheme()
 
 
 def layers(across: tuple[int, int, int], kind: str, jitter: float = 0.0):
@@ -38,7 +38,7 @@ def layers(across: tuple[int, int, int], kind: str, jitter: float = 0.0):
     return X, np.maximum(reach, 0), np.broadcast_to(halves, len(X)).astype(float)
 
 
-@pytest.mark.parametrize("kind", ["phyxel", "m04", "galerkin", "modal"])
+@pytest.mark.parametrize("kind", ["m04", "consistent", "galerkin", "modal"])
 @pytest.mark.parametrize("length", [8, 30])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 70.0])
 def test_bars_and_plates_are_told_of_up_to_the_layers_that_they_need(kind, length, scale):
@@ -74,8 +74,8 @@ def test_a_coarse_bar_is_told_of_once_with_what_to_do():
         assert word in message
     enough = int(re.search(r"nodes = ([\d,]+)", message)[1].replace(",", ""))
     assert told(lambda: px.Body(bar, nodes=2 * enough, scheme="m04")) == []
-    assert told(lambda: px.Body(bar, nodes=150)) == [], "to the surface, three across are enough"
-    (message,) = told(lambda: px.Body(bar, nodes=20))
+    assert told(lambda: px.Body(bar, nodes=150, scheme="consistent")) == [], "to the surface, three across are enough"
+    (message,) = told(lambda: px.Body(bar, nodes=20, scheme="consistent"))
     assert "fewer than 3 across" in message
     assert told(lambda: px.Body(bar, nodes=150, model="modal")) == []
 

@@ -92,8 +92,8 @@ def melted(tmp_path_factory):
 
 
 def test_a_melt_keeps_old_numbers_and_gives_new_ones_once(melted):
-    """A number goes no farther in a frame than flow does, and a spacing of nodes, a little more at most, from its place
-    onto the skin. New numbers are larger than all before, and nearly all that were there go on."""
+    """A number goes no farther in a frame than flow does, and a spacing of nodes at most from its place onto the skin.
+    New numbers are larger than all before, and nearly all that were there go on."""
     frames, _, spacing = melted
     seen = set(frames[0]["id"].tolist())
     for before, after in itertools.pairwise(frames):
@@ -107,8 +107,8 @@ def test_a_melt_keeps_old_numbers_and_gives_new_ones_once(melted):
         assert len(one) > 0.95 * len(before["id"])
         way = np.stack([after[axis][other] - before[axis][one] for axis in "xyz"], axis=1)
         fastest = max(before["speed"], after["speed"])
-        assert np.linalg.norm(way, axis=1).max() < fastest / 25 + 1.2 * spacing
-    assert len(seen) > 1.4 * 2500, "many were added"
+        assert np.linalg.norm(way, axis=1).max() < fastest / 25 + spacing
+    assert len(seen) > 1.5 * 2500, "many were added"
 
 
 def test_numbers_go_on_after_a_checkpoint(melted, tmp_path):

@@ -59,7 +59,7 @@ def laid_over(points: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 
 def test_the_bear_dents_and_bounces_with_its_dent():
-    """Root mean square change of the surface above 1.5 % of the size after the second impact, and the same 1 s later;
+    """Root mean square change of the surface above 2 % of the size after the second impact, and the same 1 s later;
     the total energy never grows."""
     scene = px.gallery("bounce").changed(nodes=600, points=800)
     world = scene.world("cpu")
@@ -78,21 +78,18 @@ def test_the_bear_dents_and_bounces_with_its_dent():
     assert (np.diff(energy) < 0.01 * energy[0]).all()
     assert max(lowest[40:66]) > 0.2, "it bounces"
     assert max(lowest[80:105]) > 0.015, "also stiff and with its dent"
-    assert dents[120] > 0.015
+    assert dents[120] > 0.02
     assert dents[180] == pytest.approx(dents[120], rel=0.25)
 
 
 def test_the_bear_melts_into_a_puddle():
-    """Height below 40 %, volume within 5 % of what its phyxels fill when it has just melted, at 0.5 s; no surfel under
-    the ground."""
+    """Height below 40 %, volume within 5 %, no surfel under the ground."""
     scene = px.gallery("melt").changed(nodes=300, points=1500)
     world = scene.world("cpu")
     bear = world.bodies[0]
-    height, full = np.ptp(bear.surface.positions[:, 1]), 0.0
+    height, full = np.ptp(bear.surface.positions[:, 1]), filled_volume(world)
     for frame in world.play(5.0, 20):
         assert bear.surface.positions[:, 1].min() > -1e-6, frame.time
-        if bear.has_melted and not full:
-            full = filled_volume(world)
     assert np.ptp(bear.positions[:, 1]) < 0.4 * height
     assert filled_volume(world) == pytest.approx(full, rel=0.05)
 

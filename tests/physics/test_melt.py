@@ -168,10 +168,10 @@ def test_a_bear_melts_into_a_puddle_of_the_same_volume():
 def two_drops() -> tuple[px.World, px.Body, px.Body]:
     """Two balls of different spacing side by side that have melted on the ground until they are one."""
     left = px.Body(
-        px.load("sphere", points=800), material=SYRUP, nodes=250, at=(-0.29, 0.25, 0), place="center", name="left"
+        px.load("sphere", points=800), material=SYRUP, nodes=250, at=(-0.28, 0.25, 0), place="center", name="left"
     )
     right = px.Body(
-        px.load("sphere", points=800), material=SYRUP, nodes=350, at=(0.29, 0.25, 0), place="center", name="right"
+        px.load("sphere", points=800), material=SYRUP, nodes=350, at=(0.28, 0.25, 0), place="center", name="right"
     )
     world = px.World(device="cpu")
     for thing in (left, right, px.Ground()):
@@ -323,17 +323,13 @@ def test_a_mixture_knows_each_node():
 
 @pytest.mark.parametrize("shape", ["torus", "box", "bear"])
 def test_melting_at_rest_does_nothing(shape: str):
-    """Without gravity nothing moves what melts at rest: no energy from nowhere, to rounding. Its phyxels are others
-    then, which fill the same room."""
+    """Without gravity nothing moves what melts at rest: no energy from nowhere, to rounding."""
     body = px.Body(px.load(shape, points=1000), material=px.Material(young=1e5), nodes=150, size=0.2)
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
-    middle, seen = body.masses @ body.positions / body.masses.sum(), body.surface.positions
-    body.melt(viscosity=50.0)
     start = body.positions
-    assert body.masses @ start / body.masses.sum() == pytest.approx(middle, abs=0.02 * body.unit)
+    body.melt(viscosity=50.0)
     assert body.diagnostics()["elastic"] < 1e-9
-    assert np.abs(body.surface.positions - seen).max() < 1e-4 * body.unit
     world.advance(0.2)
     assert np.abs(body.positions - start).max() < 1e-4 * body.unit
 

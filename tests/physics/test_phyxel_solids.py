@@ -27,7 +27,7 @@ def body_of(
     sides: tuple[float, float, float], turn: np.ndarray, nodes: int, material: px.Material, **options: object
 ) -> tuple[px.World, px.Body]:
     """In a world without gravity."""
-    body = px.Body(box_of(sides, turn), nodes=nodes, material=material, **options)
+    body = px.Body(box_of(sides, turn), nodes=nodes, material=material, **({"scheme": "consistent"} | options))
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     return world, body
@@ -52,7 +52,7 @@ def test_mass_middle_and_inertia_are_those_of_the_box(turn):
     """Mass to rounding; of the others 0.5 %, since that good are the integrals over octants that the surface cuts. Bare
     volumes on the surface would be off by 20 %."""
     sides = (1.0, 0.3, 0.2)
-    body = px.Body(box_of(sides, turn), nodes=200, material=px.Material(density=500.0))
+    body = px.Body(box_of(sides, turn), nodes=200, material=px.Material(density=500.0), scheme="consistent")
     X, m = body.positions @ turn, body.masses
     assert m.sum() == pytest.approx(500 * np.prod(sides), rel=1e-6)
     arm = X - m @ X / m.sum()
@@ -170,8 +170,9 @@ def test_what_melts_is_evened_out_and_keeps_its_momenta():
     """Phyxels of an eighth to the whole of a cell become such of about one volume, in the same room: mass to rounding,
     momentum and angular momentum to that of single precision (physics 7.8)."""
     body = px.Body(
-        px.load("bear", points=1000), nodes=300, size=0.3, velocity=(1, 2, 0.5), spin=(1, -3, 2), at=(1, 2, 3)
-    )
+        px.load("bear", points=1000), nodes=300, size=0.3, velocity=(1, 2, 0.5), spin=(1, -3, 2), at=(1, 2, 3),
+        scheme="consistent",
+    )  # fmt: skip
     world = px.World(gravity=(0, 0, 0), device="cpu")
     world.add(body)
     world.advance(0.02)
@@ -190,7 +191,7 @@ def test_what_melts_is_evened_out_and_keeps_its_momenta():
 
 def test_a_scheme_is_chosen_by_name():
     cloud = px.load("box", points=300)
-    one, other = px.Body(cloud, nodes=64), px.Body(cloud, nodes=64, scheme="m04")
+    one, other = px.Body(cloud, nodes=64, scheme="consistent"), px.Body(cloud, nodes=64)
     assert (one.scheme, one.support) == ("consistent", 1.8)
     assert (other.scheme, other.support) == ("m04", 2.0)
     assert one.nodes.reach.min() == 0 < other.nodes.reach.min()

@@ -224,7 +224,7 @@ def test_drops_of_a_few_phyxels_are_seen_and_melt_again():
     world.add(drop)
     world.add(px.Ground())
     drop.melt(viscosity=20.0)
-    world.advance(1.5)
+    world.advance(0.6)
     everyone = np.arange(len(drop.birth))
     assert far_from_surface(drop, everyone) < 1.2
     drop.solidify()

@@ -69,7 +69,7 @@ class Twisted:
 def test_what_is_held_turns_as_far_as_the_hand(size, degrees):
     twisted = Twisted(size)
     twisted.turn(degrees)
-    twisted.live_on(100)
+    twisted.live_on(60)
     assert twisted.angle == pytest.approx(degrees, rel=0.03)
     shares = twisted.body.birth[:, 0] / size
     middle = np.abs(shares - 0.5) < 0.1

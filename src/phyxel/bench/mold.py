@@ -26,7 +26,6 @@ file = "max-planck.obj"
 size = 0.6
 points = 53000
 nodes = 600
-scheme = "m04"
 at = [0.01, 1.12, 0.05]
 place = "center"
 material = { young = 4.0e4, poisson = 0.4, density = 1000.0, damping = 1.0e-3 }

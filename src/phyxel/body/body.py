@@ -54,11 +54,11 @@ class Body(BodyCore):
     of its cloud ("file"). Left out, a file stands on the world's origin, and all else stays where its points are.
     Before that `rotate` (degrees about x, y, z, in this order) turns it, and `size` [m] scales its largest extent.
     `velocity` [m/s] and `spin` [rad/s] are what it starts with.
-    `scheme` is how phyxels lie and feel each other: "consistent" (to the surface; bends and twists as it should) or
-    "m04" (half a spacing inside, as the paper has them). `support` is the radius within which they do, over the mean
-    distance to their ten nearest; left out, that of the scheme. `refine`
-    asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference positions, and a number of octree
-    levels, each of which halves their distance. `closing` is the share of the surface that may be made up where the
+    `scheme` is how phyxels lie and feel each other: "m04" (half a spacing inside, as the paper has them), which is also
+    what you get if you say nothing, or "consistent" (to the surface: thin, turned and twisted bodies are as stiff as
+    they should be). `support` is the radius within which they do, over the mean distance to their ten nearest; left
+    out, that of the scheme. `refine` asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference
+    positions, and a number of octree levels, each of which halves their distance. `closing` is the share of the surface that may be made up where the
     points leave it open. `parts` are regions of other materials, pairs of a place and a `Material`, later ones over
     earlier; `vary` lets numbers of the material vary over the body: `{"young": px.Channel("red", 1e5, 1e7)}`, or a
     function of (n, 3) reference positions in place of the channel. Later changes of the material scale with it.

@@ -11,9 +11,10 @@ from phyxel.cli import completion
 
 
 def _node_count(text: str) -> int | str:
-    if text == "auto" or text.isdecimal():
+    try:
         return text if text == "auto" else int(text)
-    raise typer.BadParameter(f'"{text}" is neither a whole number nor auto')
+    except ValueError:
+        raise typer.BadParameter(f'"{text}" is neither a whole number nor auto') from None
 
 
 SceneName = Annotated[

@@ -35,19 +35,19 @@ register(
         name="phyxel",
         summary="does everything: dents, melts, cracks, meets other bodies",
         mover=PhyxelBodies,
-        nodes="to the surface",
+        nodes="inside",
         carried_by="neighbours",
         integrators=("leapfrog", "implicit"),
         space=field_space,
         options=frozenset({"support", "refine", "scheme", "surface"}),
         crumbs="rigid",
         meets=frozenset({"phyxel"}),
-        across=3,
+        across=5,
         schemes={
+            "m04": Scheme("inside", across=5, support=2.0, hourglass=0.1),
             "consistent": Scheme(
                 "to the surface", across=3, support=1.8, hourglass=0.2, consistent=True, once_melted="m04"
             ),
-            "m04": Scheme("inside", across=5, support=2.0, hourglass=0.1),
         },
     ),
     ModelKind(

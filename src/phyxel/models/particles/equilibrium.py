@@ -9,7 +9,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.models.particles.newton import Drive, Newton
+from phyxel.models.particles.newton import Drive, TensionNewton
 from phyxel.models.particles.tension import Tension
 
 
@@ -18,7 +18,7 @@ class Equilibrium:
 
     def __init__(self, tension: Tension) -> None:
         self._tension = tension
-        self._newton: Newton | None = None
+        self._newton: TensionNewton | None = None
         self._k: NDArray[np.float64] = np.zeros(0)
         self.missing = 0.0
         """force that the last step left over, over what links pull with"""
@@ -32,10 +32,10 @@ class Equilibrium:
     def tensions(self, values: NDArray[np.float64]) -> None:
         self._made().tension = np.array(values)
 
-    def _made(self) -> Newton:
+    def _made(self) -> TensionNewton:
         if self._newton is None:
             tension = self._tension
-            self._newton = Newton(tension.solve.X.numpy(), tension.elements, tension.links)
+            self._newton = TensionNewton(tension.solve.X.numpy(), tension.elements, tension.links)
         return self._newton
 
     def find(self, u: wp.array, P: wp.array, arrival: Any) -> None:

@@ -116,7 +116,7 @@ class Stance:
         return None if self.footing is None else self.footing.held
 
 
-class Newton:
+class TensionNewton:
     """Brings the links of a sheet into equilibrium."""
 
     def __init__(self, X: Floats, elements: Elements, links: csr_array) -> None:

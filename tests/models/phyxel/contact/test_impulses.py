@@ -78,13 +78,12 @@ def collide(one: px.Body, other: px.Body, frames: int, dt: float) -> tuple[px.Wo
 def never_grows(energies: np.ndarray) -> None:
     """Not over what it was. In between, kinetic + elastic energy at whole steps is what leap-frog keeps only up to a
     part of (ωΔt)²: while they are pressed together single frames lie up to 4 % above the one before, by chance; means
-    over five come and go by 2.5 % at the largest step, 0.1 % at two sevenths of it (physics 5)."""
+    over five come and go by 1.5 % at the largest step, 0.4 % at a seventh of it (physics 5)."""
     means = np.convolve(energies, np.full(5, 0.2), "valid")
     growth = (means - np.minimum.accumulate(means)).max()
-    print(f"energy came back by {growth:.2%}, single frames to {energies.max():.3f}")
-    assert energies[-1] <= energies[0]
-    assert means.max() < 1.025
-    assert growth < 0.03
+    print(f"energy came back by {growth:.2%}")
+    assert energies.max() < 1.005
+    assert growth < 0.02
 
 
 # Two bodies
@@ -105,7 +104,7 @@ def test_two_balls_bounce_off_each_other(offset, integrator):
     assert distances.min() > 0.4
     assert distances[-1] > distances[-10] > 0.5, "they part again"
     if integrator == "leapfrog":
-        assert energies[-1] > 0.65
+        assert energies[-1] > 0.7
 
 
 def test_other_sizes_other_stuffs():
@@ -164,7 +163,7 @@ def test_what_starts_inside_another_is_eased_out(integrator):
     fastest = max(np.linalg.norm(b.velocities.mean(axis=0)) for b in (one, other))
     print(f"{fastest:.2f} m/s, overlap left {0.5 - (other.positions - one.positions).mean(axis=0)[1]:.3f} m")
     assert fastest < 1.5
-    assert depth(world, one, other) < 0.6, "in spacings; at first two"
+    assert depth(world, one, other) < 0.4
 
 
 # At rest
@@ -210,12 +209,11 @@ def test_a_stack_rests(integrator, young):
 @pytest.mark.parametrize(("friction", "slides"), [(0.6, False), (0.2, True)])
 def test_friction_between_bodies(friction, slides, integrator):
     """A box on a held box, pushed sideways with 0.4 of its weight: μ = 0.6 holds it, with μ = 0.2 it gains
-    (0.4 − 0.2) g. Of implicit steps it holds only such as are long: shorter ones let it creep by some cm/s."""
-    rubs = {"nodes": 64, "place": "center", "friction": friction}
-    if integrator == "implicit":
-        rubs["scheme"] = "m04"  # whose softer contact allows for them
-    below = body("box", size=1.0, at=(0.0, -0.5, 0.0), integrator=integrator, **rubs)
-    above = body("box", size=0.3, at=(0.0, 0.15, 0.0), name="above", **rubs)
+    (0.4 − 0.2) g."""
+    below = body(
+        "box", nodes=64, size=1.0, at=(0.0, -0.5, 0.0), place="center", friction=friction, integrator=integrator
+    )
+    above = body("box", nodes=64, size=0.3, at=(0.0, 0.15, 0.0), place="center", friction=friction, name="above")
     above.material = below.material = SOFT.but(young=1e7, damping=1e-3)
     below.fix(lambda X: X[:, 1] < -0.6)
     world = world_of(below, above, gravity=(0.4 * G, -G, 0.0))
@@ -278,7 +276,7 @@ def test_a_squeezed_ring_meets_itself():
     over = (ring.positions[left, 0] + ring.nodes.reach[left]).max()
     print(f"the left side reaches {over / ring.unit:.2f} spacings over the middle, unit {ring.unit:.3f} m")
     assert (phyxels_of(world).contact.contacts.target.numpy() >= 0).sum() > 6
-    assert over < 0.5 * ring.unit
+    assert over < 0.4 * ring.unit
 
 
 @pytest.mark.parametrize(
@@ -347,6 +345,6 @@ def test_what_is_pressed_into_the_immovable_ends_with_a_word():
     world.add(held)
     world.add(pressed)
     held.fix(np.arange(len(held.positions)))
-    pressed.drag(np.argsort(pressed.positions[:, 0])[:5], to=lambda time: (-0.3 * time, 0, 0))
+    pressed.drag(np.arange(5), to=lambda time: (-0.3 * time, 0, 0))
     with pytest.raises(px.PhyxelError, match="blew up"):
         world.advance(0.4)
