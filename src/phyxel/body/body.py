@@ -58,8 +58,9 @@ class Body(BodyCore):
     what you get if you say nothing, or "consistent" (to the surface: thin, turned and twisted bodies are as stiff as
     they should be). `support` is the radius within which they do, over the mean distance to their ten nearest; left
     out, that of the scheme. `refine` asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference
-    positions, and a number of octree levels, each of which halves their distance. `closing` is the share of the surface that may be made up where the
-    points leave it open. `parts` are regions of other materials, pairs of a place and a `Material`, later ones over
+    positions, and a number of octree levels, each of which halves their distance. `closing` is the share of the
+    surface that may be made up where the points leave it open. `parts` are regions of other materials, pairs of a
+    place and a `Material`, later ones over
     earlier; `vary` lets numbers of the material vary over the body: `{"young": px.Channel("red", 1e5, 1e7)}`, or a
     function of (n, 3) reference positions in place of the channel. Later changes of the material scale with it.
     `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs.

@@ -99,8 +99,10 @@ class GroupLists:
 @wp.func
 def touching_distance(ball_i: float, ball_k: float, unit_i: float, unit_k: float):
     """Farthest from each other that two nodes with balls of these radii may stand and touch [m]. Nodes on the surface
-    have none, but a patch of theirs has no fewer nodes than of such as lie half a spacing inside."""
-    return wp.max(ball_i + ball_k, 0.5 * (unit_i + unit_k)) + BESIDE * wp.max(unit_i, unit_k)
+    have none, and count as if they lay half a spacing inside: a patch of theirs has no fewer nodes than of such."""
+    inside_i = wp.where(ball_i > 0.0, ball_i, 0.5 * unit_i)
+    inside_k = wp.where(ball_k > 0.0, ball_k, 0.5 * unit_k)
+    return inside_i + inside_k + BESIDE * wp.max(unit_i, unit_k)
 
 
 @wp.kernel
