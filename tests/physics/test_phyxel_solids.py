@@ -93,8 +93,8 @@ def tip_of(sides: tuple[float, float, float], turn: np.ndarray, nodes: int, youn
     ids=["as it is", "turned", "as it is, finer", "turned, finer", "turned, finer, nearly incompressible"],
 )
 def test_a_cantilever_bends_as_finite_elements_do(turn, nodes, poisson, good):
-    """2 × 0.4 × 0.5 m. At 400 to 1,000 phyxels, four to six layers, it is −2.7 to +1.3 % by how layers come out; turned,
-    the face has few phyxels of its own that can be held."""
+    """2 × 0.4 × 0.5 m. At 400 to 1,000 phyxels, four to six layers, it is −2.7 to +1.3 % by how layers come out. Turned
+    and coarse, the face has few phyxels of its own that can be held."""
     tip = tip_of((2, 0.5, 0.4), turn, nodes, 3e7, poisson)
     print(f"{tip[1] / FAT_TIP[poisson] - 1:+.2%}, sideways {tip[2] / tip[1]:+.2%}")
     assert tip[1] == pytest.approx(FAT_TIP[poisson], rel=good)
