@@ -121,11 +121,11 @@ def stiffness_and_mass(body: px.Body) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("turn", "nodes"), [(AS_IT_IS, 300), pytest.param(TURNED, 300, marks=pytest.mark.slow)], ids=["as it is", "turned"]
+    ("turn", "nodes"), [(AS_IT_IS, 300), pytest.param(TURNED, 500, marks=pytest.mark.slow)], ids=["as it is", "turned"]
 )
 def test_a_free_bar_rings_as_it_should(turn, nodes):
     """1 × 0.2 × 0.2 m, free: six modes without energy, then two of bending, then torsion, with f = √(G J/ρI)/2L,
-    J = 0.1406 a⁴, I = a⁴/6. 5 % for four layers; six have 1 %."""
+    J = 0.1406 a⁴, I = a⁴/6. 5 % for four layers; six have 1 %. Turned, 300 have 5.1 %, 500 have 2.8 %."""
     young, poisson, density = 1e6, 0.3, 1000.0
     _, bar = body_of((1, 0.2, 0.2), turn, nodes, px.Material(young=young, poisson=poisson, density=density))
     K, m = stiffness_and_mass(bar)
