@@ -268,6 +268,13 @@ class BodyPart(SourcePart):
     bone: list[BonePart] = Field(default=[])
     hold: list[HoldPart] = Field(default=[])
 
+    @field_validator("nodes", mode="before")
+    @classmethod
+    def _a_number_or_auto(cls, given: Any) -> Any:
+        if isinstance(given, str) and given != "auto":
+            raise ValueError('give a whole number of at least 8, or "auto"')
+        return given
+
     @field_validator("vary", mode="before")
     @classmethod
     def _in_units_of_the_number(cls, given: Any) -> Any:
