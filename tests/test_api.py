@@ -56,7 +56,7 @@ INSIDE = {
     "Showable": "facts thumbnail",
     "Skeleton": "motion moves",
     "Solid": "sees",
-    "World": "acting changed company field integrator material_changed membranes mover_for mover_of movers next_tick "
+    "World": "acting changed company field integrator material_changed membranes mover_of movers next_tick "
     "phyxels replay set_clock synchronize",
 }
 """Members that are not for users: rooms use them among themselves. By the class, or one that it builds on."""

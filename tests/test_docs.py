@@ -6,9 +6,9 @@ A page is gone through from top to bottom, in a folder of its own in which a sma
 - a block of TOML that begins with the name of a file (`# mine.toml`) is written there;
 - on pages of `FOLLOWED`, indented lines that begin with one of `PROGRAMS` are run, if that is `phyxel`.
 
-Not run are lines that begin with `pip` (`.ci/run` has README's), `phyxel view`, whose page waits for a browser, and
-Python that opens it; but all commands must be such that the command line takes them, and scripts for Blender those that
-`px.export.blender` writes.
+Not run are lines that begin with `pip` and `phyxel demo` (`.ci/run` has README's two commands), `phyxel view`, whose
+page waits for a browser, and Python that opens it; but all commands must be such that the command line takes them, and
+scripts for Blender those that `px.export.blender` writes.
 """
 
 import ast
@@ -39,6 +39,7 @@ PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").gl
 PROGRAMS = ("phyxel", "pip", "pytest", "blender", "ssh")
 FOLLOWED = ("README.md", "docs/first-hour.md")
 """Pages that are followed word by word; the commands of others play scenes of the gallery, which has tests."""
+ELSEWHERE = ("view", "demo")
 QUICK = ("docs/export.md", "docs/scenes.md")
 """Pages that take a second or two; others are for the slow lane."""
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -114,7 +115,7 @@ def opens_a_page(block: Block) -> bool:
 
 def run(commands: list[list[str]], block: Block) -> None:
     for command in commands:
-        if command[0] == "phyxel" and command[1] != "view":
+        if command[0] == "phyxel" and command[1] not in ELSEWHERE:
             done = subprocess.run(command, capture_output=True, text=True, timeout=600)
             assert done.returncode == 0, f"{block}: {shlex.join(command)}: {done.stdout}{done.stderr}"
         elif command[0] == "blender":

@@ -43,6 +43,7 @@ CORE = (
     "cracks",
     "contact",
     "models",
+    "meeting",
     "surface",
     "body",
     "fields",
@@ -60,6 +61,7 @@ MODELS = tuple(sorted(folder.name for folder in (SOURCE / "models").iterdir() if
 TABLE_OF_MODELS = "movers/kinds.py"
 
 LOCAL = {
+    "bench/accuracy/finite_elements.py": "optional: the bench extra",
     "bench/m04.py": "pictures are measured only when asked for",
     "bench/peer_mujoco.py": "optional: the bench extra",
     "bench/peer_pypbd.py": "optional: the bench extra",
@@ -220,8 +222,7 @@ def table_of_models() -> Iterator[str]:
     for kind in (KINDS[name] for name in KINDS if name in MODELS):
         lists = (kind.integrators, sorted(kind.options), kind.cannot, sorted(kind.meets))
         steps, options, cannot, meets = (", ".join(words) for words in lists)
-        name = f"{kind.name} (private)" if kind.private else kind.name
-        cells = (name, kind.summary, kind.nodes, kind.carried_by, steps, options, cannot, meets)
+        cells = (kind.name, kind.summary, kind.nodes, kind.carried_by, steps, options, cannot, meets)
         yield f"| {' | '.join(cells)} |"
 
 

@@ -73,7 +73,7 @@ def test_the_record_fits_the_kernels() -> None:
 
 
 def test_every_world_on_record_says_what_it_is_of() -> None:
-    models = {"phyxel", "galerkin", "modal", "particles"}
+    models = {"phyxel", "galerkin", "modal", "particles", "rigid"}
     for words, names in kernels.record().worlds:
         assert len(words & models) == 1 or words in ({"from mesh"}, {"from points"}, {"picture"})
         assert set(names) <= set(kernels.record().seconds)

@@ -18,6 +18,7 @@ from phyxel.notebook import paint_with
 
 if TYPE_CHECKING:
     from phyxel import export as export
+    from phyxel.body.attach import Attach as Attach
     from phyxel.body.body import Body as Body
     from phyxel.body.holds import Handle as Handle
     from phyxel.body.inside import Inside as Inside
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "body.attach": ("Attach",),
     "body.body": ("Body",),
     "body.holds": ("Handle",),
     "body.inside": ("Inside",),

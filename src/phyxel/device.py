@@ -41,7 +41,8 @@ No adjoints (half the compile time), and multiply-adds fused as CUDA fuses them.
 
 bools, int8s, int32s = (wp.array(dtype=kind) for kind in (wp.bool, wp.int8, wp.int32))
 float32s, float64s = wp.array(dtype=wp.float32), wp.array(dtype=wp.float64)
-vec3s, vec3ds, vec4ds, mat33ds = (wp.array(dtype=kind) for kind in (wp.vec3, wp.vec3d, wp.vec4d, wp.mat33d))
+vec2ds, vec3s, vec3ds, vec4ds = (wp.array(dtype=kind) for kind in (wp.vec2d, wp.vec3, wp.vec3d, wp.vec4d))
+mat33ds = wp.array(dtype=wp.mat33d)
 entries = wp.array(dtype=Any)
 """Arrays that kernels take, called by what they hold; `entries` are of what a launch brings."""
 

@@ -68,7 +68,7 @@ def test_what_breaks_keeps_its_numbers(tmp_path):
 
 def melting() -> tuple[px.World, px.Body]:
     world = px.World(device="cpu")
-    bear = px.Body(colourful("bear", 2500), nodes=200, at=(0, 0.05, 0), material=px.Material.gelatin())
+    bear = px.Body(colourful("bear", 2500), nodes=200, at=(0, 0.05, 0), material=px.Material.gelatin(), scheme="m04")
     world.add(bear)
     world.add(px.Ground())
     world.at(0.02, lambda _: bear.melt(viscosity=20.0))

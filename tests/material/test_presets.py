@@ -14,7 +14,7 @@ ROW = re.compile(r"^\| (\w+) \| ([^|]+) \| `(body = [^`]+)` \| ([^|]+) \|$", re.
 ROWS = {name: (numbers, line, does) for name, numbers, line, does in ROW.findall(PAGE.read_text())}
 TABLES = PRESETS | MEMBRANES
 GROUND = '\ncollider = [{ kind = "ground" }]\n'
-SHARES = {"half": 0.5, "third": 1 / 3, "four tenths": 0.4}
+SHARES = {"two thirds": 2 / 3, "half": 0.5, "third": 1 / 3, "four tenths": 0.4}
 """of the height that it fell from, within a third: bounces hang on how a ball of 120 nodes lands"""
 
 

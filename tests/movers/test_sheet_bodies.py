@@ -165,7 +165,11 @@ def test_bodies_go_as_if_they_were_alone() -> None:
     def bodies() -> list[Body]:
         linked = cloth(px.Membrane.silk(), links=None, name="linked", at=(0, 0.5, 0))
         linked.fix(lambda X: X[:, 0] < -0.49)
-        return [linked, cloth(px.Membrane.felt(), links=8, name="free", at=(2, 0.3, 0)), cloth(name="loose")]
+        return [
+            linked,
+            cloth(px.Membrane.felt(), links=8, name="free", at=(2, 0.3, 0)),
+            cloth(name="loose", at=(-2, 0, 0)),
+        ]
 
     together, apart = bodies(), bodies()
     in_world(*together, px.Ground()).advance(0.3)

@@ -67,4 +67,4 @@ def test_what_happens_at_the_start_happens_to_what_is_set_down():
     for one in (world, other):
         one.advance(0.05)
     assert np.array_equal(body.positions, same.positions)
-    assert body.positions[:, 1].min() > 0
+    assert body.positions[:, 1].min() > -1e-6  # nodes lie on the ground

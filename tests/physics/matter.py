@@ -51,6 +51,14 @@ def forces_at(model: PhyxelModel, u: np.ndarray) -> np.ndarray:
     return model.now.force.numpy().copy()
 
 
+def damping_at(model: PhyxelModel, u: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """What damping adds to the force at displacements u where they change by `change` = βv, (n, 3)."""
+    elastic = forces_at(model, u)
+    y = wp.array((u + change).astype(elastic.dtype), dtype=model.u.dtype, device=model.device)
+    dev.Program(model.forces.damped(model.u, y, model.now.force), model.device).run()
+    return model.now.force.numpy() - elastic
+
+
 def energy_at(model: PhyxelModel, u: np.ndarray) -> float:
     """Elastic energy for displacements u."""
     forces_at(model, u)

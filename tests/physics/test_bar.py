@@ -15,8 +15,8 @@ SIDE, LENGTH, GRAVITY = 0.25, 1.0, 9.81
 
 
 def clamped_bar(nodes: int, support: float = 2.0) -> tuple[px.World, px.Body]:
-    """Held: nodes nearer than one spacing to the root."""
-    body = px.Body(px.load("bar", points=100), material=RUBBERY, nodes=nodes, support=support)
+    """The paper's phyxels, the outermost half a spacing inside. Held: nodes nearer than one spacing to the root."""
+    body = px.Body(px.load("bar", points=100), material=RUBBERY, nodes=nodes, support=support, scheme="m04")
     world = px.World(device="cpu")
     world.add(body)
     body.fix(lambda X: X[:, 0] < body.unit)
@@ -61,7 +61,8 @@ def test_static_tip_of_a_turned_bar():
     corners = np.indices((2, 2, 2)).reshape(3, -1).T * [LENGTH, SIDE, SIDE] - [0, SIDE / 2, SIDE / 2]
     quads = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    body = px.Body(PointCloud(corners @ turn.T, faces=faces, name="turned bar"), material=RUBBERY, nodes=864)
+    cloud = PointCloud(corners @ turn.T, faces=faces, name="turned bar")
+    body = px.Body(cloud, material=RUBBERY, nodes=864, scheme="m04")
     world = px.World(gravity=turn @ [0, -GRAVITY, 0], device="cpu")
     world.add(body)
     body.fix(lambda X: (X @ turn)[:, 0] < body.unit)

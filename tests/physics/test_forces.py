@@ -8,6 +8,7 @@ from phyxel.material import Material
 from tests.physics.matter import (
     UNIT,
     block,
+    damping_at,
     displace,
     energy_at,
     forces_at,
@@ -99,6 +100,29 @@ def test_tangent_is_the_change_of_the_force(cloud, amplitude):
     assert np.abs(Kp - change).max() < 1e-7 * np.abs(change).max()
     Kq = tangent_along(model, q)
     assert float((Kp * q).sum()) == pytest.approx(float((Kq * p).sum()), abs=1e-10 * np.abs(Kp).max() * X.size)
+
+
+@pytest.mark.parametrize("squeeze", [0.7, 1.0, 1.3])
+def test_damping_leaves_what_turns_alone(cloud, squeeze):
+    """−βK'v = 0 for v = ω × x of a body that is evenly squeezed, stretched, sheared: −βKv would turn its stress, and
+    with it drive or brake the body. Scale: the damping of a stretching as fast."""
+    X, model = cloud
+    J = squeeze * rotation(40.0) @ (np.eye(3) + 0.1 * np.random.default_rng(6).normal(size=(3, 3)))
+    u, spin = X @ J.T - X, np.cross([0.03, 0.1, -0.05], X @ J.T)
+    stretching = np.abs(damping_at(model, u, 0.1 * X @ J.T)).max()
+    assert np.abs(damping_at(model, u, spin)).max() < 1e-11 * stretching
+
+
+def test_damping_never_drives(cloud):
+    """v·(−βK'v) ≤ 0 for any motion of any shape. With all of K it is not: a body that is pressed together and spins is
+    driven, as the second line says."""
+    X, model = cloud
+    random = np.random.default_rng(7)
+    u = -0.4 * X + 0.02 * random.normal(size=X.shape)
+    for _ in range(10):
+        v = np.cross(random.normal(size=3), X + u) + 0.02 * random.normal(size=X.shape)
+        assert (v * damping_at(model, u, 0.1 * v)).sum() < 0
+        assert (v * tangent_along(model, v)).sum() > 0
 
 
 def test_small_strain_obeys_hooke():

@@ -8,9 +8,10 @@ from tests.world.boxes import DAMPED, MASS, SOFT, G, box, world_of
 
 
 def test_the_ground_stops_a_fall_and_carries_the_weight():
+    """It bounces for a second; then its slowest motion goes by a factor of five in half a second."""
     body = box(at=(0, 0.35, 0), material=SOFT.but(damping=1e-2))
     world = world_of(body, px.Ground())
-    world.advance(1.5)
+    world.advance(2.0)
     where = body.positions
     world.advance(0.5)
     assert np.abs(body.positions - where).max() < 1e-4, "it rests"
@@ -48,8 +49,9 @@ def test_a_sliding_body_decelerates_by_friction_times_gravity(friction):
 
 
 def test_friction_stops_a_body_and_does_not_turn_it_back():
-    """v²/(2μg), to 5 % for a block so stiff that it hardly sways: with E = 1e6 it springs back a third of the way."""
-    body = box(at=(0, 0.25, 0), velocity=(0.5, 0, 0), material=px.Material(young=1e7, poisson=0.3, damping=5e-4))
+    """v²/(2μg), to 5 % for a block so stiff that it hardly sways. With E = 1e7 it springs back by a tenth of the way,
+    0.88 as phyxels, 0.88 as a Galerkin body."""
+    body = box(at=(0, 0.25, 0), velocity=(0.5, 0, 0), material=px.Material(young=1e8, poisson=0.3, damping=5e-4))
     world = world_of(body, px.Ground(friction=0.8))
     world.advance(0.5)
     way = body.positions[:, 0].mean() - body.reference[:, 0].mean()

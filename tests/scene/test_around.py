@@ -38,7 +38,7 @@ def test_a_scan_is_dropped_as_large_as_it_is_and_comes_to_lie(radius, middle, st
 
 @pytest.mark.parametrize("shape", ["bear", "torus"])
 def test_it_lands_and_comes_to_rest(shape):
-    scene = Bare(shape).dropped(nodes=60)
+    scene = Bare(shape).dropped(nodes=120)
     world = scene.world("cpu")
     body = world.bodies[0]
     size, lowest = np.ptp(body.surface.positions, axis=0).max(), []

@@ -62,7 +62,7 @@ MISTAKES: list[tuple[str, str, tuple[str, ...]]] = [
     ("ball", collider('kind = "ball"\nradius = 1'), ('collider[0].kind = "ball": not known', 'did you mean "sphere"?')),
     ("cube", '[[body]]\nshape = "cube"\n', ('shape = "cube": no built-in shape', 'did you mean "box"?')),
     ("preset", body('material = { preset = "ruber" }'), ('preset = "ruber": not known', 'did you mean "rubber"?')),
-    ("model", body('model = "rigid"'), ('body[0].model = "rigid": not known; there are phyxel, galerkin',)),
+    ("model", body('model = "stiff"'), ('body[0].model = "stiff": not known; there are phyxel, galerkin',)),
     ("look", body('look = "shiny"'), ('body[0].look = "shiny": not known; there are gummy, wax, clay, stone, matte',)),
     ("mesh", BODY + '[output]\nmesh = "fbx"\n', ('output.mesh = "fbx": not known; there are obj, ply, usd',)),
     ("background", BODY + '[output]\nbackground = "stduio"\n', ('output.background = "stduio"', '"studio"?')),

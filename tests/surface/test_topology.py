@@ -11,7 +11,7 @@ from phyxel.surface.topology import outside_probability
 @pytest.fixture(scope="module")
 def box():
     world = px.World(gravity=(0, 0, 0), device="cpu")
-    body = px.Body(px.load("box", points=500), nodes=1000)
+    body = px.Body(px.load("box", points=500), nodes=1000, scheme="m04")
     world.add(body)
     model = phyxels_of(world).model
     return model, body, outside_probability(model.matter.X, model.matter.near)

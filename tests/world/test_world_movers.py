@@ -30,13 +30,14 @@ def test_each_body_is_moved_by_its_own_mover(drift, tmp_path):
     for world in (alone, mixed):
         world.advance(0.1)
     assert [bits(mixed)[k] for k in (2, 3, 6, 7)] == bits(alone)
-    one, tom, two, tim = mixed.bodies
+    one, tom, two, _ = mixed.bodies
     mover = mixed.mover_of(one)
     assert mover is mixed.mover_of(two) and mixed.mover_of(tom) is phyxels_of(mixed) is not mover
     assert mover.spans == [(0.0, 0.05), (0.05, pytest.approx(0.05))]
     assert one.positions[0, 1] - one.birth[0, 1] == pytest.approx(-0.5 * G * 0.1**2)
     assert one.velocities[0, 1] == pytest.approx(-G * 0.1)
-    assert [set(piece) for piece in mixed.pieces()] == [{tom}, {tim}, {one}, {two}]
+    assert sorted(body.name for piece in mixed.pieces() for body in piece) == ["one", "tim", "tom", "two"]
+    assert {len(piece) for piece in mixed.pieces()} == {1}
 
     mixed.save(tmp_path / "state.npz")
     again.restore(tmp_path / "state.npz")

@@ -67,7 +67,9 @@ def _shown(world: World) -> dict[str, int]:
 def _falling(source: str, phyxels: int, surfels: int, setting: BenchSetting, integrator: str) -> World:
     """A soft body on the ground, moving."""
     material = Material(young=1e5, poisson=0.35)
-    body = Body(load(source, points=surfels), material=material, nodes=phyxels, size=0.6, integrator=integrator)
+    body = Body(
+        load(source, points=surfels), material=material, nodes=phyxels, size=0.6, integrator=integrator, scheme="m04"
+    )
     lowest = float(body.positions[:, 1].min())
     world = World(device=setting.device)
     world.add(body)

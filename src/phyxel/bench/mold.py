@@ -26,6 +26,7 @@ file = "max-planck.obj"
 size = 0.6
 points = 53000
 nodes = 600
+scheme = "m04"
 at = [0.01, 1.12, 0.05]
 place = "center"
 material = { young = 4.0e4, poisson = 0.4, density = 1000.0, damping = 1.0e-3 }
@@ -36,7 +37,7 @@ kind = "ground"
 [[collider]]
 name = "funnel"
 kind = "funnel"
-upper_radius = 0.45
+upper_radius = 0.55
 lower_radius = 0.08
 height = 0.35
 thickness = 0.015

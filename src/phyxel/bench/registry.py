@@ -16,13 +16,14 @@ from phyxel.errors import PhyxelError, did_you_mean
 from phyxel.world import World
 
 MODULES = {
-    "m04": "m04", "bar": "bar", "steps": "steps", "contact": "steps", "melt": "steps", "mold": "mold", "surface": "m04",
-    "picture": "pictures", "volume": "pictures", "million": "steps", "g05": "galerkin", "g04": "galerkin",
-    "levels": "galerkin", "modes": "galerkin", "w96": "w96", "view": "view", "soak": "view", "solid": "solids",
-    "growth": "solids", "demo": "scenes", "gallery": "scenes",
+    "m04": "m04", "bar": "bar", "steps": "steps", "contact": "steps", "melt": "steps", "meeting": "meeting",
+    "mold": "mold", "surface": "m04", "picture": "pictures", "volume": "pictures", "million": "steps",
+    "g05": "galerkin", "g04": "galerkin", "levels": "galerkin", "modes": "galerkin", "w96": "w96", "view": "view",
+    "soak": "view", "solid": "solids", "growth": "solids", "demo": "scenes", "gallery": "scenes",
+    "accuracy": "accuracy",
 }  # fmt: skip
 """The file of this folder that each benchmark is in, in the order in which they run."""
-SLOW = ("growth", "gallery", "soak")
+SLOW = ("growth", "gallery", "soak", "accuracy")
 """Run only when asked for by name."""
 
 
@@ -35,6 +36,12 @@ class BenchSetting:
     peers: bool = False
     """run other tools beside"""
     device: str | None = None
+    only: str = ""
+    """words that rows must have in their names, of benchmarks with many"""
+    page: Path | None = None
+    """where such a benchmark writes its page"""
+    resume: bool = False
+    """whether what the page has already is not measured again"""
 
     def model(self, name: str) -> Path | None:
         """A scan, if its folder is known and has it."""

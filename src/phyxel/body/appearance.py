@@ -114,7 +114,7 @@ class Appearance:
     def _nodes(self) -> Floats:
         """Where the nodes that carry surfels are in the reference shape, in units, shape (n, 3)."""
         body = self._body
-        return body.space.nodes if body.thrown is not None else (body.reference - body.centre) / body.unit
+        return (body.reference - body.centre) / body.unit if body.kind.bends else body.space.nodes
 
     def _show_cracks(self, surfels: Surfels, cracks: Cracks) -> None:
         """Let surfels be parted by cracks that have come or grown since they were last."""

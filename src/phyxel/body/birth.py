@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
 
 from phyxel import device as dev
+from phyxel.body.mass import balanced, moments_of
 from phyxel.body.placement import Placement, Pose
 from phyxel.cache import Kept, Once, digest, remembered
 from phyxel.errors import PhyxelError, SolidError, tell
@@ -25,9 +28,10 @@ from phyxel.models.galerkin.layout import Fabric, Layout, Placing
 from phyxel.models.galerkin.space import Space
 from phyxel.models.kind import ModelKind, Scheme
 from phyxel.models.particles.sheet import Sheet
-from phyxel.models.rigid.model import RigidSpace
+from phyxel.models.rigid.space import RigidSpace
 from phyxel.points.cloud import PointCloud
 from phyxel.points.completion import with_unit_normals
+from phyxel.points.moments import SolidMoments
 from phyxel.points.normals import areas_of, estimate_normals
 from phyxel.points.shapes import SHAPES
 from phyxel.region import BoxRegion, Vector
@@ -42,7 +46,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-FORMAT = 10
+ON_SURFACE = 1e-6
+"""Distance from the surface, over the size of a solid, below which a place is on it."""
+FORMAT = 13
 """Counts changes of how preparations are made: older ones are not used then."""
 
 
@@ -59,6 +65,8 @@ class Made:
     """[m³], shape (n,); of a particle surface areas, [m²]"""
     reach: Floats
     """how far nodes are from the surface [m], shape (n,)"""
+    thickness: Floats
+    """of the solid about nodes, in spacings, shape (n,)"""
     heft: Floats
     """mass of each node over that of its volume, shape (n,)"""
     unit: float
@@ -71,6 +79,8 @@ class Made:
     """what it fills, if it does; made only if somebody asks"""
     sheet: Sheet | None = None
     """what its particles are linked by, if it is a surface"""
+    moments: SolidMoments | None = None
+    """of its solid, where its nodes have them"""
     evened: Callable[[], tuple[Floats, Floats]] | None = None
     """where nodes stand and what volumes they have once it flows, (n, 3) [m] and (n,) [m³], if it ever may"""
     once: Once = field(default_factory=Kept)
@@ -135,6 +145,8 @@ def prepared(
 
     def compute() -> dict[str, NDArray[Any]]:
         solid, nodes = make()
+        if solid.made_from == "points":  # the surface of a scan waves about the box that octants fill, and cut it off
+            nodes = nodes.weighed(moments_of(solid))
         assert solid.skin.normals is not None
         kept = np.arange(0) if solid.kept is None else solid.kept
         around = {"lower": solid.lower, "upper": solid.upper, "normals": solid.skin.normals, "kept": kept}
@@ -175,8 +187,13 @@ def filled(
     """About `count` nodes in the solid of a cloud, as a scheme has them; those that carry shape functions are
     remembered on disk."""
     key = _key(pose, cloud, refine, kind.name, scheme.nodes, basis, count, closing)
-    with_fields = kind.carried_by == "shape functions"
-    return _shared(key, lambda: _filled(pose, cloud.copy(), scheme, with_fields, basis, count, closing, refine))
+    with_fields = kind.carried_by == "shape functions" and kind.bends
+
+    def make() -> Made:
+        made = _filled(pose, cloud.copy(), scheme, with_fields, basis, count, closing, refine)
+        return made if kind.bends else _weighed(made)
+
+    return _shared(key, make)
 
 
 def _filled(
@@ -216,14 +233,22 @@ def _filled(
         middle, heft = placement.placed(np.average(within.points, axis=0, weights=within.weights)), np.ones(len(X))
         fabric = partial(Fabric.restored, ready.fabric, basis)
     scale, spacing = placement.scale, nodes.spacing * placement.scale
-    volumes, reach = nodes.volumes * scale**3, nodes.reach * scale
+    volumes, reach, thickness = nodes.volumes * scale**3, nodes.reach * scale, nodes.thickness
 
     @cache
     def evened() -> tuple[Floats, Floats]:
         there, shares = nodes.evened()
         return placement.placed(there), shares * scale**3
 
-    return Made(skin, placement, X, volumes, reach, heft, spacing, middle, fabric, solid, evened=evened)
+    return Made(skin, placement, X, volumes, reach, thickness, heft, spacing, middle, fabric, solid, evened=evened)
+
+
+def _weighed(made: Made) -> Made:
+    """The same with nodes that have the volume and the middle of the solid itself."""
+    assert made.solid is not None
+    own, placement = moments_of(made.solid()), made.placement
+    whole = own.moved(placement.scale, placement.rotation, placement.placed(own.middle))
+    return replace(made, volumes=balanced(made.X, made.volumes, whole), middle=whole.middle, moments=whole)
 
 
 # On a surface
@@ -247,8 +272,8 @@ def _sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vecto
         raise PhyxelError(f"{pose.name}: {error}") from None
     middle = start + unit * np.average(sheet.X, axis=0, weights=sheet.areas)
     sheet = replace(sheet, X=(X - middle) / unit)
-    reach, heft = np.zeros(len(X)), np.ones(len(X))
-    return Made(cloud, placement, X, sheet.areas * unit**2, reach, heft, unit, middle, sheet=sheet)
+    none, heft = np.zeros(len(X)), np.ones(len(X))
+    return Made(cloud, placement, X, sheet.areas * unit**2, none, none, heft, unit, middle, sheet=sheet)
 
 
 def _surface(cloud: PointCloud) -> PointCloud:
@@ -295,9 +320,24 @@ def field_space(body: Body, device: wp.Device) -> Space:
 
 
 def rigid_space(body: Body, device: wp.Device) -> RigidSpace:
-    """Rigid motions of a body."""
+    """Rigid motions of a body; of a crumb, which knows no more of its solid than its nodes, as well."""
     X, volumes = (body.birth - body.centre) / body.unit, body.volumes * body.nodes.heft / body.unit**3
-    return RigidSpace(X, volumes, body.shape.in_units(body.placed_cloud()), device)
+    skin, whole = body.shape.in_units(body.placed_cloud()), body.made.moments
+    if whole is None:
+        return RigidSpace(X, volumes, skin, device)
+    left_out = whole.second / body.unit**5 - (volumes[:, None] * X).T @ X
+    spread = np.broadcast_to(left_out / volumes.sum(), (len(X), 3, 3))
+    return RigidSpace(X, volumes, skin, device, spread, body.once("corners", lambda: _corners(body)))
+
+
+def _corners(body: Body) -> Floats:
+    """Those of the convex hull of a body, in units, shape (k, 3): of its mesh, if it has one, else of its points. Where
+    its solid fills a corner of its box, that is one: points are put on faces, not on edges."""
+    cloud, solid = body.cloud, body.solid
+    ends = np.array(list(product(*np.stack([solid.lower, solid.upper], axis=1))))
+    filled_ends = ends[np.abs(solid.distance(ends)) < ON_SURFACE * (solid.upper - solid.lower).max()]
+    places = np.concatenate([filled_ends, cloud.positions if cloud.mesh is None else cloud.mesh.vertices])
+    return body.shape.in_units(body.shape.placement.placed(places[np.sort(ConvexHull(places).vertices)]))
 
 
 def _whole_space(body: Body, device: wp.Device) -> Space:

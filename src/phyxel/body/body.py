@@ -19,7 +19,14 @@ from phyxel.body.fragments import crack_for
 from phyxel.body.holds import Handle, HoldMotion, OpenPath, picked, stays, surfel_at, turn_of, way_of
 from phyxel.body.placement import Place, Pose
 from phyxel.body.protocols import Change
-from phyxel.body.resolution import USUAL_NODES, NodeCount, filled_with, nodes_to_bend, tell_if_coarse
+from phyxel.body.resolution import (
+    USUAL_NODES,
+    NodeCount,
+    filled_with,
+    nodes_for,
+    nodes_to_bend,
+    tell_if_coarse,
+)
 from phyxel.body.shape import NodeData, certificate_of
 from phyxel.cracks.crack import Crack
 from phyxel.cracks.fracture import Fracture
@@ -54,28 +61,30 @@ class Body(BodyCore):
     of its cloud ("file"). Left out, a file stands on the world's origin, and all else stays where its points are.
     Before that `rotate` (degrees about x, y, z, in this order) turns it, and `size` [m] scales its largest extent.
     `velocity` [m/s] and `spin` [rad/s] are what it starts with.
-    `scheme` is how phyxels lie and feel each other: "m04" (half a spacing inside, as the paper has them), which is also
-    what you get if you say nothing, or "consistent" (to the surface: thin, turned and twisted bodies are as stiff as
-    they should be). `support` is the radius within which they do, over the mean distance to their ten nearest; left
+    `scheme` is how phyxels lie and feel each other: "consistent" (to the surface: thin, turned and twisted bodies are
+    as stiff as they should be), which is also what you get if you say nothing, or "m04" (half a spacing inside, as the
+    paper has them). `support` is the radius within which they do, over the mean distance to their ten nearest; left
     out, that of the scheme. `refine` asks for finer nodes: pairs of a `px.Box` or a function of (n, 3) reference
     positions, and a number of octree levels, each of which halves their distance. `closing` is the share of the
     surface that may be made up where the points leave it open. `parts` are regions of other materials, pairs of a
-    place and a `Material`, later ones over
-    earlier; `vary` lets numbers of the material vary over the body: `{"young": px.Channel("red", 1e5, 1e7)}`, or a
-    function of (n, 3) reference positions in place of the channel. Later changes of the material scale with it.
-    `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs.
+    place and a `Material`, later ones over earlier; `vary` lets numbers of the material vary over the body:
+    `{"young": px.Channel("red", 1e5, 1e7)}`, or a function of (n, 3) reference positions in place of the channel. Later
+    changes of the material scale with it.
+    `friction` is Coulomb's coefficient against itself; two bodies rub with the geometric mean of theirs. `restitution`
+    is the share of the speed that comes back where bodies hit each other or a collider: the larger one counts.
     `look` is what it is drawn as: "gummy", "wax", "clay", "stone" or "matte". `surface` is "carried" (its points go
     with the nodes around them) or "blended" (so they do while it is solid; while it flows they part and join with it,
     and in a mold take its relief), which is also what you get if you say nothing. `inside` is the colour (red, green,
     blue from 0 to 1, a name or "#rrggbb") of what cracks lay open; if left out, a paler one than that of its surface.
 
-    `model` is what moves it: "phyxel" (does everything: dents, melts, meets other bodies), "galerkin" (accurate: stress
-    and strain at every point, with a "linear" or "quadratic" `basis`) or "modal" (in real time: the softest `modes` of
-    vibration, bent as far as you like). The latter two are for solids and have their outermost nodes on the surface;
-    they meet colliders, and Galerkin bodies each other, but no phyxel body. "particles" is for thin surfaces, open or
-    closed, of a `Membrane`: the points of the cloud are its nodes, whatever `nodes` says, and meet colliders only.
-    `links` between them are "edges" of its mesh, the "weave" of quads with the `warp` along a direction of the cloud,
-    so many nearest points, or "none"; left out, what the cloud has of these.
+    `model` is what moves it: "phyxel" (does everything: dents, melts, cracks), "galerkin" (accurate: stress and strain
+    at every point, with a "linear" or "quadratic" `basis`), "modal" (in real time: the softest `modes` of vibration,
+    bent as far as you like) or "rigid" (never bends or breaks: the mass, middle and inertia of the solid itself, and
+    few nodes; one held point is a ball joint, two are a hinge). "particles" is for thin surfaces, open or closed, of a
+    `Membrane`: the points of the cloud are its nodes, whatever `nodes` says. Bodies of all kinds meet each other.
+    `links` between particles are "edges" of its mesh, the "weave" of quads with the `warp` along a direction of the
+    cloud, so many nearest points, or "none"; left out, what the cloud has of these. One that `meets_itself` lies in
+    folds that do not pass through each other; that costs much, so it is asked for.
 
     `integrator`, "leapfrog" (keeps energy) or "implicit" (for what is stiff), is by stiffness if left out.
 
@@ -109,6 +118,7 @@ class Body(BodyCore):
         parts: Sequence[tuple[Where, Material]] = (),
         vary: Mapping[str, Variation] | None = None,
         friction: float = 0.5,
+        restitution: float = 0.0,
         look: str = "gummy",
         basis: Basis = "linear",
         modes: int = checks.MODES,
@@ -116,22 +126,23 @@ class Body(BodyCore):
         seed: int = 0,
         links: str | int | None = None,
         warp: Vector = checks.WARP,
+        meets_itself: bool = False,
     ) -> None:
         cloud = as_cloud(cloud, "Body")
         self.name = checks.name_for(cloud, material, name)
         checks.check_kinds(self.name, refine=refine, parts=parts, vary=vary or {})
         kind = checks.kind_named(self.name, model)
         given: dict[str, Any] = {"surface": surface, "scheme": scheme, "refine": refine, "basis": basis, "modes": modes}
-        given |= {"links": links, "warp": warp}
+        given |= {"links": links, "warp": warp, "meets_itself": meets_itself}
         checks.check_options(self.name, kind, integrator, given)
         checks.check_count(self.name, nodes)
         self.scheme, laid = checks.checked_scheme(self.name, kind, scheme)
         """how its nodes lie and feel each other"""
         self.support = checks.checked_support(self.name, laid.support if support is None else support)
-        self.integrator, self.basis, self.modes = integrator, basis, modes
+        self.integrator, self.basis, self.modes, self.meets_itself = integrator, basis, modes, meets_itself
         self.blends = surface != "carried"
         """whether the surface is blended with an implicit skin while the body flows"""
-        self.friction, self.look = friction, look
+        self.friction, self.restitution, self.look = friction, restitution, look
         self._force = np.zeros(3)
         if not (device := dev.pick()).is_cuda:  # then every world is here: all is compiled, and told of, at once
             kernels.ready({kind.name, integrator or ""}, device)
@@ -139,13 +150,13 @@ class Body(BodyCore):
         pose = Pose(self.name, at, place, rotate, quantity(f"{self.name}: size", size, "m"))
         if kind.has_inside:
             made = filled_with(
-                nodes,
+                nodes_for(kind, nodes),
                 lambda count: filled(pose, cloud, kind, laid, basis, count, closing, refine),
-                lambda made: nodes_to_bend(laid, made.X, made.reach, made.volumes),
+                lambda made: nodes_to_bend(laid, made.thickness, made.volumes),
             )
         else:
             made = sheeted(pose, cloud, links, warp)
-        tell_if_coarse(self.name, kind, laid, made.X, made.reach, made.volumes)
+        tell_if_coarse(self.name, kind, laid, made.thickness, made.volumes)
         velocities = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
         self.seed = checks.checked_seed(self.name, seed)
         luck = np.random.default_rng(seed).standard_normal(len(made.X))
@@ -189,6 +200,18 @@ class Body(BodyCore):
         if not (isinstance(friction, int | float) and 0 <= friction < np.inf):
             raise PhyxelError(f"{self.name}: friction = {friction}: give 0 or more (ice 0.05, rubber 1)")
         self._friction = float(friction)
+
+    @property
+    def restitution(self) -> float:
+        """Share of the speed with which it hits something that comes back, 0 to 1: of two that meet the larger counts;
+        assign another at any time."""
+        return self._restitution
+
+    @restitution.setter
+    def restitution(self, restitution: float) -> None:
+        if not (isinstance(restitution, int | float) and 0 <= restitution <= 1):
+            raise PhyxelError(f"{self.name}: restitution = {restitution}: give 0 (it stays) to 1 (it bounces back)")
+        self._restitution = float(restitution)
 
     @property
     def look(self) -> str:

@@ -32,6 +32,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 }
 DEFAULTS: dict[str, Any] = {
     "surface": None, "scheme": None, "refine": (), "basis": "linear", "modes": MODES, "links": None, "warp": WARP,
+    "meets_itself": False,
 }  # fmt: skip
 """Options that not every model takes, as they are unless they are told."""
 EXPECTED: dict[str, tuple[type, str]] = {
@@ -74,7 +75,7 @@ def check_kinds(name: str, **given: Any) -> None:
 def kind_named(name: str, model: str) -> ModelKind:
     """The model that a body is asked to have, if there is one."""
     kind = KINDS.get(model)
-    if kind is None or kind.private:
+    if kind is None:
         meant = did_you_mean(str(model), [kind.name for kind in public_kinds()])
         raise PhyxelError(f'{name}: model = "{model}": not known{meant}')
     return kind
@@ -116,6 +117,8 @@ def _check_values(name: str, given: Mapping[str, Any]) -> None:
         )
     if not as_vector(f"{name}: warp", warp).any():
         raise PhyxelError(f"{name}: warp = {warp}: give the direction of the warp threads; it has no length")
+    if not isinstance(given["meets_itself"], bool):
+        raise PhyxelError(f"{name}: meets_itself = {given['meets_itself']!r}: give True or False")
 
 
 def check_moves(name: str, kind: ModelKind, recipe: Recipe, material: Material) -> None:
@@ -142,6 +145,8 @@ def check_moves(name: str, kind: ModelKind, recipe: Recipe, material: Material) 
 def _check_deeds(kind: ModelKind, material: Material) -> None:
     if material.viscosity is not None:
         kind.refuse("melt", "material.viscosity")
+    if not kind.bends:  # of what it is made is its density: a stone may be rigid, and never breaks
+        return
     if np.isfinite(material.flow_strain):
         kind.refuse("yield")
     if material.strength is not None:

@@ -190,8 +190,8 @@ class BodyCore(Showable, metaclass=ForUsers):
 
     @property
     def space(self) -> Any:
-        """The displacement fields that it can have: a `Space`, or of a crumb a `RigidSpace`. A phyxel body is asked for
-        its modes in them."""
+        """The displacement fields that it can have: a `Space`, or of what is rigid a `RigidSpace`. A phyxel body is
+        asked for its modes in them."""
         if self._space is None:
             make = self.kind.space
             if make is None:
@@ -237,6 +237,8 @@ class BodyCore(Showable, metaclass=ForUsers):
     @property
     def strength(self) -> Floats:
         """Largest principal stress that its nodes bear [Pa], shape (n,); infinite where it never cracks."""
+        if not self.kind.bends:
+            return np.full(len(self.birth), np.inf)
         return scattered(self.mixture.number("strength"), self.mixture.number("strength_scatter"), self.nodes.luck)
 
     @property

@@ -7,7 +7,6 @@ from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from phyxel.errors import tell
 from phyxel.models.kind import ModelKind, Scheme, named, public_kinds
@@ -19,14 +18,23 @@ NodeCount = int | Literal["auto"]
 
 USUAL_NODES = 800
 """Nodes of a body that look right, and with which compact bodies bend as they should."""
+UNBENT_NODES = 100
+"""Nodes of a body that never bends, at most: fields push at them, and hands take hold of them."""
 MOST_AUTO = 50_000
 """Nodes that nobody gets without asking for them by number: a thin plate would need millions."""
 TRIES = 4
 """to find how many nodes are enough: each is made from what the one before has shown"""
 MOST = 0.5
 """Share of the volume that is too thin, from which on it is told of: ears and fingers may be, a bar may not."""
-AROUND = 1.5
-"""Over a node's distance from the surface: what lies so near to it is about as thick as there."""
+UNEVEN = 0.5
+"""Spacings that a thickness may seem less than it is: octants do not end where the solid does."""
+
+
+def nodes_for(kind: ModelKind, nodes: NodeCount) -> NodeCount:
+    """How many nodes a body is to have that is asked to have so many."""
+    if kind.bends:
+        return nodes
+    return UNBENT_NODES if nodes == "auto" else min(nodes, UNBENT_NODES)
 
 
 def filled_with(nodes: NodeCount, fill: Callable[[int], Filled], enough: Callable[[Filled], int | None]) -> Filled:
@@ -43,16 +51,16 @@ def filled_with(nodes: NodeCount, fill: Callable[[int], Filled], enough: Callabl
     return made
 
 
-def tell_if_coarse(name: str, kind: ModelKind, scheme: Scheme, X: Floats, reach: Floats, volumes: Floats) -> None:
-    """Warn of a body most of which is too few nodes thick for its model; nodes (n, 3) [m], how far they are from the
-    surface (n,) [m], and their volumes (n,) [m³]."""
-    if (enough := nodes_to_bend(scheme, X, reach, volumes)) is not None:
-        tell(f"{name}: {remedy(kind, scheme, len(X), enough)}")
+def tell_if_coarse(name: str, kind: ModelKind, scheme: Scheme, thickness: Floats, volumes: Floats) -> None:
+    """Warn of a body most of which is too few nodes thick for its model: how thick it is about them, in spacings, and
+    their volumes, (n,) each."""
+    if (enough := nodes_to_bend(scheme, thickness, volumes)) is not None:
+        tell(f"{name}: {remedy(kind, scheme, len(volumes), enough)}")
 
 
 def remedy(kind: ModelKind, scheme: Scheme, count: int, enough: int) -> str:
     """What is wrong with so many nodes where so many would be enough, and what to do."""
-    others = [one for one in public_kinds() if one.has_inside and one is not kind and one.across < scheme.across]
+    others = [one for one in public_kinds() if one is not kind and 0 < one.across < scheme.across]
     instead = f", or model = {' or '.join(named(others))}" if others else ""
     return (
         f'{count:,} nodes are fewer than {scheme.across} across most of it, and with model = "{kind.name}" it does not '
@@ -60,20 +68,16 @@ def remedy(kind: ModelKind, scheme: Scheme, count: int, enough: int) -> str:
     )
 
 
-def nodes_to_bend(scheme: Scheme, X: Floats, reach: Floats, volumes: Floats) -> int | None:
-    """How many nodes would be enough, if these are too few."""
+def nodes_to_bend(scheme: Scheme, thickness: Floats, volumes: Floats) -> int | None:
+    """How many nodes would be enough, if these are too few: how thick the body is about them, in spacings, and their
+    volumes, (n,) each."""
     if not scheme.across:
         return None
-    # Of n layers of nodes the middle one is (n − 1)/2 spacings below the outermost, which is half a spacing deep or on
-    # the surface itself; half a spacing is for layers that do not lie even.
-    needed = 0.5 * (scheme.across - (1 if scheme.nodes == "inside" else 2))
-    depth = reach / np.cbrt(volumes)
-    deep = depth >= needed
-    thick = np.zeros(len(X), bool)
-    if deep.any():
-        away, nearest = cKDTree(X[deep]).query(X)
-        thick = away <= AROUND * reach[deep][nearest]
-    if volumes[~thick].sum() <= MOST * volumes.sum():
+    # Of n layers the outermost two are n − 1 spacings apart, and that is all where they lie on the surface.
+    layers = thickness + (0 if scheme.nodes == "inside" else 1)
+    thin = layers < scheme.across - UNEVEN
+    if volumes[thin].sum() <= MOST * volumes.sum():
         return None
-    layers = 2 * float(np.quantile(depth[~thick], 0.95)) + (0.5 if scheme.nodes == "inside" else 1.5)
-    return int(float(f"{len(X) * max(scheme.across / layers, 1.0) ** 3:.1e}"))
+    # Near its ends and edges a bar is thinner than it is.
+    there = float(np.quantile(layers[thin], 0.9))
+    return int(float(f"{len(volumes) * (scheme.across / max(there, 1.0)) ** 3:.1e}"))

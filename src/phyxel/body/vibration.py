@@ -79,6 +79,8 @@ def modes(body: Body, count: int = 12, progress: Progress | None = None) -> Vibr
     if not (isinstance(count, int | np.integer) and 1 <= count <= MOST_MODES):
         raise PhyxelError(f"{body.name}: modes = {count}: give a whole number from 1 to {MOST_MODES}")
     body.needs_solid("modes")
+    if not body.kind.bends:
+        raise PhyxelError(f'{body.name}: modes: model = "{body.model}" never bends; ask a body of another model')
     if any(material.viscosity is not None for material in body.mixture.materials):
         raise PhyxelError(f"{body.name}: is molten: it has no shape to vibrate about; ask before it melts")
     space = body.space

@@ -376,14 +376,18 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each result.")] = False,
     models: Annotated[Path | None, typer.Option(help="Folder with scans. Default: $PHYXEL_MODELS.")] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Run other tools beside, where installed.")] = False,
+    only: Annotated[str, typer.Option(help="Of accuracy: rows with these words in their test or model.")] = "",
+    page: Annotated[Path | None, typer.Option(help="Of accuracy: the page to write (.md).")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Leave alone what the page has already.")] = False,
     device: Device = None,
 ) -> None:
-    """Measure speed and memory."""
+    """Measure speed, memory and accuracy."""
     from phyxel.bench import BenchSetting, measure
 
     folder = models or (Path(os.environ["PHYXEL_MODELS"]) if "PHYXEL_MODELS" in os.environ else None)
     table = Table("benchmark", "value", "unit", "compared with", "ratio")
-    for result in measure(names or [], BenchSetting(models=folder, peers=peers, device=device)):
+    setting = BenchSetting(models=folder, peers=peers, device=device, only=only, page=page, resume=resume)
+    for result in measure(names or [], setting):
         if as_json:
             print(json.dumps(result.row()), flush=True)
         else:

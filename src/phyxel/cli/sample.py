@@ -160,7 +160,7 @@ def _nodes(sample: Sample) -> str:
 
 def _enough(nodes: Nodes) -> int | None:
     """How many would be, for the model that bodies have unless they are told, if these are too few."""
-    return nodes_to_bend(public_kinds()[0].scheme(), nodes.positions, nodes.reach, nodes.volumes)
+    return nodes_to_bend(public_kinds()[0].scheme(), nodes.thickness, nodes.volumes)
 
 
 def tips_of(sample: Sample) -> Iterator[str]:

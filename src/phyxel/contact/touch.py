@@ -67,6 +67,27 @@ def find_nearest(
             which[i] = k
 
 
+@wp.kernel
+def find_each(
+    first: int,
+    colliders: Any,
+    which: wp.array(dtype=wp.int32),
+    x: wp.array(dtype=wp.vec3d),
+    gap: wp.array(dtype=wp.float64),
+    normal: wp.array(dtype=wp.vec3d),
+    velocity: wp.array(dtype=wp.vec3d),
+):
+    """Signed distance of each place from a collider of its own, and the velocity of that one's surface (physics
+    15.1)."""
+    i = first + wp.tid()
+    k = which[i]
+    arm = colliders.place[k] + x[i]
+    distance, outward = distance_out_of(colliders, k, arm)
+    gap[i] = distance
+    normal[i] = outward
+    velocity[i] = colliders.drift[k] + wp.cross(colliders.spin[k], arm)
+
+
 class ColliderQuery:
     """The colliders around one body, in its units about its origin."""
 
@@ -85,15 +106,39 @@ class ColliderQuery:
 
     def feel(self, places: Floats) -> Touch:
         """What places (k, 3) meet."""
-        count = len(places)
-        x = wp.array(places, dtype=wp.vec3d, device=self._device)
-        gap = wp.zeros(count, dtype=wp.float64, device=self._device)
-        normal, velocity = (wp.zeros(count, dtype=wp.vec3d, device=self._device) for _ in range(2))
-        which = wp.zeros(count, dtype=wp.int32, device=self._device)
+        x, gap, normal, velocity, which = self._room(places)
         inputs = [self._table.table, x, gap, normal, velocity, which]
-        dev.launch(find_nearest, count, inputs, self._device, split=False)
+        dev.launch(find_nearest, len(places), inputs, self._device, split=False)
+        return self._touch(gap, normal, velocity, which.numpy())
+
+    def feel_each(self, places: Floats, which: NDArray[np.integer]) -> Touch:
+        """What places (k, 3) meet of one collider each, by its number (k,)."""
+        x, gap, normal, velocity, _ = self._room(places)
+        numbers = wp.array(which, dtype=wp.int32, device=self._device)
+        inputs = [self._table.table, numbers, x, gap, normal, velocity]
+        dev.launch(find_each, len(places), inputs, self._device, split=False)
+        return self._touch(gap, normal, velocity, which)
+
+    @property
+    def count(self) -> int:
+        """How many colliders there are."""
+        return len(self._colliders)
+
+    def rubs(self, collider: int) -> tuple[float, float]:
+        """Friction and restitution of one of them."""
+        one = self._colliders[collider]
+        return one.friction, one.restitution
+
+    def _room(self, places: Floats) -> tuple[wp.array, ...]:
+        count, device = len(places), self._device
+        x = wp.array(places, dtype=wp.vec3d, device=device)
+        gap = wp.zeros(count, dtype=wp.float64, device=device)
+        normal, velocity = (wp.zeros(count, dtype=wp.vec3d, device=device) for _ in range(2))
+        return x, gap, normal, velocity, wp.zeros(count, dtype=wp.int32, device=device)
+
+    def _touch(self, gap: wp.array, normal: wp.array, velocity: wp.array, which: NDArray[np.integer]) -> Touch:
         friction, restitution = (
-            np.array([getattr(one, name) for one in self._colliders], np.float64)[which.numpy()]
+            np.array([getattr(one, name) for one in self._colliders], np.float64)[which]
             for name in ("friction", "restitution")
         )
         return Touch(gap.numpy(), normal.numpy(), velocity.numpy(), friction, restitution)

@@ -1,4 +1,4 @@
-"""Materials ready made: numbers of data sheets by the names of their fields, in SI units, and whose they are."""
+"""Materials ready made: numbers of data sheets by the names of their fields, in SI units, and where they come from."""
 
 from __future__ import annotations
 
@@ -27,55 +27,57 @@ def _row(about: str, source: str, **numbers: Any) -> Preset:
 PRESETS = {
     "rubber": _row(
         "Soft natural rubber.",
-        "Ashby, Materials Selection in Mechanical Design (2011), natural rubber: 1.5 to 2.5 MPa, 920 to 930 kg/m³; "
-        "tan δ 0.06 at 50 Hz, unfilled.",
+        "Natural rubber as tables of engineering materials have it (Ashby, Materials Selection in Mechanical Design): "
+        "1.5 to 2.5 MPa, 920 to 930 kg/m³; with little filler it loses some hundredths of a swing.",
         young=1.5e6, poisson=0.48, density=930.0, damping=2e-4,
     ),
     "silicone": _row(
         "Soft casting silicone, Shore 00-50.",
-        "Smooth-On, Ecoflex 00-50: 1.07 g/cm³, 83 kPa at twice the length, which makes E = 3 · 83 kPa/(2 − 1/4) of a "
-        "neo-Hookean rubber.",
+        "Smooth-On's sheet of Ecoflex 00-50: 1.07 g/cm³, 12 psi at twice the length, 83 kPa, which makes "
+        "E = 3 · 83 kPa/(2 − 1/4) of a neo-Hookean rubber. Damping is a guess.",
         young=1.4e5, poisson=0.48, density=1070.0, damping=5e-4,
     ),
     "gelatin": _row(
-        "Gummy candy: firm gelatin, some 30 % by weight.",
-        "Gels of 20 to 30 % at 20 °C: 0.05 to 0.3 MPa; density of 30 % gelatin (1.35 g/cm³), 15 % sugar, 55 % water.",
+        "Firm jelly: gelatin, some 30 % by weight, with some sugar.",
+        "Moduli of gels go with the square of the gelatin and scatter by a factor of three, about 0.1 MPa at 20 to "
+        "30 %; density of 30 % gelatin (1.35 g/cm³), 15 % sugar, 55 % water. Candy has less water: 1.3 to 1.4 g/cm³.",
         young=1.0e5, poisson=0.45, density=1150.0, damping=1e-3,
     ),
     "foam": _row(
         "Upholstery foam: open-cell polyurethane.",
-        "Gibson and Ashby, Cellular Solids (1997): E = 45 MPa (ρ/1200)² is 50 kPa; Poisson's ratio of open cells "
-        "measured from 0.1 to 0.33.",
+        "Open cells have E = E_s (ρ/ρ_s)² (Gibson and Ashby, Cellular Solids): 50 kPa with 45 MPa and 1,200 kg/m³ of "
+        "soft polyurethane; their Poisson's ratio is measured anywhere from 0 to 0.4. Damping is a guess.",
         young=6.0e4, poisson=0.2, density=40.0, damping=2e-3,
     ),
     "clay": _row(
         "Modelling clay: stays as it is pressed.",
-        "Oil-based clays (Plasticine, Roma Plastilina 1) at 20 °C: they flow at 0.03 to 0.2 MPa, by the rate; "
-        "1.5 to 1.9 g/cm³; a few MPa before they flow, with a loss factor near 1.",
+        "Oil-based clays such as Plasticine have no data sheet: they flow at some 0.03 to 0.2 MPa, by rate and warmth, "
+        "and have a few MPa before; 1.5 to 1.9 g/cm³. Chosen within that so that a ball stays where it falls.",
         young=4.0e6, poisson=0.42, density=1700.0, damping=2e-3, yield_stress=3.0e4,
     ),
     "wax": _row(
         "Paraffin wax.",
-        "Paraffin at 20 to 25 °C: 0.1 to 0.3 GPa, 0.88 to 0.92 g/cm³.",
+        "Paraffin at room temperature: 0.1 to 0.3 GPa, by grade and warmth, 0.88 to 0.92 g/cm³.",
         young=2.0e8, poisson=0.4, density=900.0, damping=1e-4,
     ),
     "cork": _row(
         "Cork: no bulge when squeezed.",
-        "Gibson, Easterling and Ashby, The structure and mechanics of cork (1981): 20 MPa along the radius, "
-        "Poisson's ratio 0 to 0.1, 170 kg/m³ give or take a tenth.",
+        "Gibson, Easterling and Ashby, The structure and mechanics of cork (1981): 13 to 20 MPa, Poisson's ratio 0 to "
+        "0.1 along the radius; tables of engineering materials have 120 to 240 kg/m³.",
         young=2.0e7, poisson=0.0, density=180.0, damping=2e-4,
     ),
     "wood": _row(
         "Spruce with its grain along x, rings in y (radial) and z (tangential).",
-        "Forest Products Laboratory, Wood Handbook (2010), tables 5-1, 5-2 and 5-3, Sitka spruce of 12 % moisture.",
+        "Forest Products Laboratory, Wood Handbook, mechanical properties, Sitka spruce of 12 % moisture: 10.8 GPa in "
+        "bending, the other moduli as shares of it, Poisson's ratios; 0.40 g/cm³ dry.",
         young=(1.08e10, 8.4e8, 4.6e8), poisson=(0.435, 0.467, 0.372), shear=(3.2e7, 6.6e8, 6.9e8),
         density=450.0, damping=1e-6,
     ),
     "ice": _row(
         "Freshwater ice at -5 °C.",
-        "Gammon, Kiefte, Clouter and Denner (1983), grains in all directions, at -16 °C: 9.33 GPa, 0.325; 1 % less at "
-        "-5 °C. 917 kg/m³.",
-        young=9.3e9, poisson=0.325, density=917.0,
+        "Gammon, Kiefte, Clouter and Denner (1983): crystals at -16 °C, with grains in all directions 9.3 GPa and "
+        "0.325; 1.5 % less at -5 °C. 917 kg/m³.",
+        young=9.2e9, poisson=0.325, density=917.0,
     ),
     "concrete": _row(
         "Ordinary concrete, C30/37.",
@@ -83,13 +85,12 @@ PRESETS = {
         young=3.3e10, poisson=0.2, density=2400.0,
     ),
     "glass": _row(
-        "Soda-lime glass.", "EN 572-1: 70 GPa, 2,500 kg/m³; Poisson's ratio of makers 0.20 to 0.23.",
+        "Soda-lime glass.", "EN 572-1: 70 GPa, 2,500 kg/m³; Poisson's ratio is given as 0.20 to 0.23.",
         young=7.0e10, poisson=0.22, density=2500.0,
     ),
     "stone": _row(
         "Granite.",
-        "Granites: 40 to 70 GPa, 0.2 to 0.3, 2.6 to 2.7 g/cm³, 7 to 25 MPa in tension (Goodman, Introduction to Rock "
-        "Mechanics, 1989).",
+        "Granites as tables of rocks have them: 40 to 70 GPa, 0.2 to 0.3, 2.6 to 2.7 g/cm³, 7 to 25 MPa in tension.",
         young=5.0e10, poisson=0.25, density=2650.0, strength=1.0e7, strength_scatter=0.15,
     ),
     "ceramic": _row(
@@ -98,7 +99,7 @@ PRESETS = {
         young=6.0e10, poisson=0.2, density=2300.0, strength=3.0e7, strength_scatter=0.15,
     ),
     "aluminium": _row(
-        "Aluminium 6061.", "ASM, aluminium 6061-T6: 68.9 GPa, 0.33, 2,700 kg/m³ (it yields at 276 MPa).",
+        "Aluminium 6061.", "Sheets of 6061-T6: 68.9 GPa, 0.33, 2,700 kg/m³ (it yields at 276 MPa).",
         young=6.9e10, poisson=0.33, density=2700.0,
     ),
     "steel": _row(
@@ -114,7 +115,8 @@ PRESETS = {
 MEMBRANES = {
     "skin": _row(
         "Human skin, 2 mm, on the fat of a forearm or forehead.",
-        "Agache and others (1980), torsion of a forearm: 0.42 MPa below 30 years, 0.85 above; 1.1 g/cm³.",
+        "Agache and others (1980), torsion of a forearm: 0.42 MPa below 30 years, 0.85 above; other ways to pull give "
+        "a tenth or ten times that. 1.1 g/cm³. Foundation and damping are guesses.",
         young=5.0e5, poisson=0.48, density=1100.0, damping=2e-3, drag=200.0, thickness=2.0e-3, foundation=5.0e5,
     ),
     "latex": _row(
@@ -124,31 +126,33 @@ MEMBRANES = {
     ),
     "cotton": _row(
         "Plain weave cotton, 150 g/m².",
-        "Kawabata's ranges for cotton shirting: B 3 to 10 µN m, G 0.5 to 2 N/(m °), which over the thickness is "
-        "0.1 to 0.3 MPa; warp stiffer than weft.",
+        "Shirtings as Kawabata's tests find them, about: bending 3 to 10 µN m, shear 0.5 to 2 N/(m °), which over the "
+        "thickness is 0.1 to 0.3 MPa; warp stiffer than weft.",
         young=2.0e7, weft=1.2e7, shear=1.5e5, bending=8.0e-6,
         poisson=0.2, density=430.0, damping=2e-3, drag=0.5, thickness=3.5e-4,
     ),
     "silk": _row(
         "Habotai silk, 65 g/m².",
-        "Kawabata's ranges for silk: B 1 to 4 µN m, G 0.2 to 0.5 N/(m °); 16 momme are 69 g/m².",
+        "Light silks as Kawabata's tests find them, about: bending 1 to 4 µN m, shear 0.2 to 0.5 N/(m °); 16 momme are "
+        "69 g/m².",
         young=4.0e7, weft=2.5e7, shear=1.2e5, bending=2.0e-6,
         poisson=0.2, density=540.0, damping=1e-3, drag=1.0, thickness=1.2e-4,
     ),
     "felt": _row(
         "Pressed wool felt, 3 mm, 750 g/m².",
-        "Pressed felts of 0.2 to 0.3 g/cm³ (DIN 61200): 1 to 5 MPa in tension.",
+        "Soft pressed felts are 0.2 to 0.3 g/cm³; their modulus is a few MPa, and hangs on how they were pressed.",
         young=2.0e6, poisson=0.2, density=250.0, damping=5e-3, drag=0.3, thickness=3.0e-3,
     ),
     "tin": _row(
         "A shell of sheet tin, 0.5 mm, that gives 2 mm and then keeps its dents.",
-        "CRC Handbook, tin: 50 GPa, 0.36, 7,300 kg/m³; foundation and dents are those of the shell of W96, Figure 8.",
+        "Tin as tables of the elements have it: 50 GPa, 0.36, 7,300 kg/m³; foundation and dents "
+        "are those of the shell of W96, Figure 8.",
         young=5.0e10, poisson=0.36, density=7300.0, drag=60.0, thickness=5.0e-4,
         foundation=2.0e6, plasticity=0.8, elastic_limit=2.0e-3,
     ),
     "paper": _row(
         "Office paper, 80 g/m².",
-        "Niskanen, Paper Physics (2008): 4 to 6 GPa along the machine, half across; bending is E h³/12 of 0.1 mm.",
+        "Printing papers: 4 to 6 GPa along the machine, about half across; bending is E h³/12 of 0.1 mm.",
         young=5.0e9, weft=2.5e9, shear=1.4e9, bending=4.0e-4,
         poisson=0.3, density=800.0, damping=1e-4, drag=1.0, thickness=1.0e-4,
     ),

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_array, csr_matrix
 
 from phyxel import device as dev
 from phyxel.device import float32s, vec3s
+from phyxel.mls.moments import THINNEST
 from phyxel.mls.neighbours import grid_for, nearest
 from phyxel.mls.visibility import Sees, seen_pairs
 
@@ -217,6 +218,29 @@ class Carriers:
 
     def matrix(self, count: int) -> csr_matrix:
         """The shares as a matrix (m, count): what the nodes have (count, ...), it takes to the mean at the points."""
+        return csr_matrix(self._rows(self.shares.astype(np.float64), count))
+
+    def fit(
+        self, points: NDArray[np.floating], nodes: NDArray[np.floating]
+    ) -> tuple[csr_array, tuple[csr_array, csr_array, csr_array]]:
+        """φ and its slopes along three axes at (m, 3) points of (n, 3) nodes, shape (m, n) each: what the nodes have is
+        fitted by a linear field, by least squares with the shares ω_i (physics 2.10):
+
+            φ_i = ω_i (1 + (X − X̄)·g_i),   ∇φ_i = ω_i g_i,   g_i = M⁻¹ (X_i − X̄),   M = Σ ω_i (X_i − X̄)(X_i − X̄)ᵀ
+
+        about the mean X̄ = Σ ω_i X_i, so that Σ φ_i = 1, Σ φ_i X_i = X and Σ X_i ∇φ_iᵀ = 1. Across nodes that lie in a
+        plane nothing is known, and nothing is made up: M⁻¹ leaves that direction out."""
+        shares, places = self.shares.astype(np.float64), np.asarray(nodes, np.float64)[self.nodes]
+        shares /= shares.sum(axis=1, keepdims=True)
+        middle = np.einsum("mk,mka->ma", shares, places)
+        arm = places - middle[:, None]
+        moments = np.einsum("mk,mka,mkb->mab", shares, arm, arm)
+        slopes = shares[:, :, None] * (arm @ np.linalg.pinv(moments, rcond=THINNEST, hermitian=True))
+        phi = shares + np.einsum("mka,ma->mk", slopes, points - middle)
+        first, *others = (self._rows(values, len(nodes)) for values in (phi, *np.moveaxis(slopes, 2, 0)))
+        return first, (others[0], others[1], others[2])
+
+    def _rows(self, values: NDArray[np.float64], count: int) -> csr_array:
+        """Values (m, k) of the points' nodes as a matrix (m, count)."""
         m, k = self.nodes.shape
-        shares = self.shares.reshape(-1).astype(np.float64)
-        return csr_matrix((shares, self.nodes.reshape(-1), k * np.arange(m + 1)), (m, count))
+        return csr_array((values.reshape(-1), self.nodes.reshape(-1), k * np.arange(m + 1)), (m, count))

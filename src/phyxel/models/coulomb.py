@@ -1,6 +1,6 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
 """Impulses at points of contact (physics 15.9): normal ones p_n ≥ 0 that only push, tangential ones within Coulomb's
-cone, |p_t| ≤ μ p_n.
+cone, |p_t| ≤ μ p_n. Without an end to friction, μ = ∞, a point is tied: it pulls, too.
 
 A point has three numbers, along its normal and two tangents; W (3k, 3k) says how far unit impulses move the points.
 """
@@ -62,16 +62,16 @@ def sweep(W: Floats, gap: Floats, friction: Floats, total: Floats, least: float)
     const double* row = W.data + (size_t)i * size;
     for (int j = 0; j < size; ++j) gap.data[j] += change * row[j];
 """)
-def _add_row(W: float64s, i: int, size: int, change: wp.float64, gap: float64s):
+def add_row(W: float64s, i: int, size: int, change: wp.float64, gap: float64s):
     """gap += W e_i change; a loop that the compiler makes vectors of."""
 
 
-@wp.kernel
-def sweep_contacts(
-    first: int, count: int, least: wp.float64, W: float64s, gap: float64s, friction: float64s, total: float64s
+@wp.func
+def settle(
+    count: int, least: wp.float64, still: wp.float64, W: float64s, gap: float64s, friction: float64s, total: float64s
 ):
-    """Gauss and Seidel's method with projection on the cones of friction, point by point, until nothing changes
-    (physics 15.9); one thread.
+    """Gauss and Seidel's method with projection on the cones of friction, point by point, until nothing changes by more
+    than `still` of the largest (physics 15.9).
 
     `gap` = W total + b is kept up to date: points that do not touch cost nothing. Points that can hardly move, by less
     than `least`, are left alone.
@@ -86,27 +86,40 @@ def sweep_contacts(
             weight = W[n * size + n]
             if weight > least:
                 before = total[n]
-                total[n] = wp.max(none, before - gap[n] / weight)
+                tied = wp.isinf(friction[i])
+                total[n] = before - gap[n] / weight
+                if not tied:
+                    total[n] = wp.max(none, total[n])
                 if total[n] != before:
                     moved = wp.max(moved, wp.abs(total[n] - before))
-                    _add_row(W, n, size, total[n] - before, gap)
-                largest = wp.max(largest, total[n])
+                    add_row(W, n, size, total[n] - before, gap)
+                largest = wp.max(largest, wp.abs(total[n]))
                 most = friction[i] * total[n]
-                if most > none or total[n + 1] != none or total[n + 2] != none:
+                if tied or most > none or total[n + 1] != none or total[n + 2] != none:
                     slack = wp.max(W[(n + 1) * size + n + 1], W[(n + 2) * size + n + 2])
                     slack = wp.max(slack, least)
                     t1 = total[n + 1] - gap[n + 1] / slack
                     t2 = total[n + 2] - gap[n + 2] / slack
                     length = wp.sqrt(t1 * t1 + t2 * t2)
-                    if length > most:
+                    if not tied and length > most:
                         t1 *= most / length
                         t2 *= most / length
+                    if tied:
+                        largest = wp.max(largest, length)
                     moved = wp.max(moved, wp.max(wp.abs(t1 - total[n + 1]), wp.abs(t2 - total[n + 2])))
                     d1 = t1 - total[n + 1]
                     d2 = t2 - total[n + 2]
                     total[n + 1] = t1
                     total[n + 2] = t2
-                    _add_row(W, n + 1, size, d1, gap)
-                    _add_row(W, n + 2, size, d2, gap)
-        if moved <= STILL * largest:
+                    add_row(W, n + 1, size, d1, gap)
+                    add_row(W, n + 2, size, d2, gap)
+        if moved <= still * largest:
             break
+
+
+@wp.kernel
+def sweep_contacts(
+    first: int, count: int, least: wp.float64, W: float64s, gap: float64s, friction: float64s, total: float64s
+):
+    """The impulses of `count` points, by one thread (physics 15.9)."""
+    settle(count, least, STILL, W, gap, friction, total)

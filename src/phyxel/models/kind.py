@@ -69,11 +69,11 @@ class ModelKind:
     meets: frozenset[str] = frozenset()
     """models whose bodies its bodies touch"""
     across: int = 0
-    """nodes across a part from which on it bends as it should; 0: it needs none"""
+    """nodes across a part from which on it bends as it should, to a tenth; 0: it needs none"""
     schemes: Mapping[str, Scheme] = field(default_factory=dict)
     """how its nodes can lie and feel each other, its own choice first; without: in one way"""
-    private: bool = False
-    """whether users cannot ask for it"""
+    bends: bool = True
+    """whether its bodies do; if not, a few nodes are enough, and have the mass and the middle of the solid itself"""
 
     @property
     def has_inside(self) -> bool:
@@ -114,7 +114,7 @@ def register(*kinds: ModelKind) -> None:
 
 def public_kinds() -> list[ModelKind]:
     """The models that users can ask for."""
-    return [kind for kind in KINDS.values() if not kind.private]
+    return list(KINDS.values())
 
 
 def named(kinds: Iterable[ModelKind]) -> list[str]:

@@ -35,6 +35,8 @@ VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
 ENGINEERING = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 """The order of a 6 × 6 elasticity, and how often it counts each component."""
 COUNTED = 1 / ENGINEERING[:, None]
+UNLOCKED = 0.75
+"""k_v over the modulus 2μ of shear up to which a volume term locks nothing that shear would not: that of ν = 0.3."""
 LARGEST = 1e6
 """Yield strain, or creep [1/s], that stands for an infinite one: single precision has room above it."""
 
@@ -92,17 +94,22 @@ def first_stress(J: Any, plastic: Any, swell: Any, C: Any, k_v: Any, k_b: Any):
 
 
 @wp.func
+def straining_stress(J: Any, swell: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
+    """What of the change of ∂W/∂J along dJ comes of the strain that dJ makes, not of stress that turns with it: none if
+    dJ is a rotation's, and its work on dJ is never negative (physics 3.4)."""
+    slope = k_v + wp.where(swell * wp.determinant(J) < J.dtype(WALL), k_b, J.dtype(0.0))
+    cof = cofactor(J) * swell
+    half = wp.transpose(J) * dJ
+    return J * hooke(C, (half + wp.transpose(half)) * J.dtype(0.5)) + cof * (slope * wp.ddot(cof, dJ))
+
+
+@wp.func
 def first_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
     """Change of ∂W/∂J along dJ: the exact tangent (physics 3.4)."""
     volume = swell * wp.determinant(J)
-    below = wp.min(volume - J.dtype(WALL), J.dtype(0.0))
-    p = k_v * (volume - J.dtype(1.0)) + k_b * below
-    slope = k_v + wp.where(below < J.dtype(0.0), k_b, J.dtype(0.0))
-    cof = cofactor(J) * swell
-    half = wp.transpose(J) * dJ
-    de = (half + wp.transpose(half)) * J.dtype(0.5)
-    elastic = dJ * hooke(C, green_strain(J) - plastic) + J * hooke(C, de)
-    return elastic + cof * (slope * wp.ddot(cof, dJ)) + cofactor_change(J, dJ) * (swell * p)
+    p = k_v * (volume - J.dtype(1.0)) + k_b * wp.min(volume - J.dtype(WALL), J.dtype(0.0))
+    turning = dJ * hooke(C, green_strain(J) - plastic) + cofactor_change(J, dJ) * (swell * p)
+    return straining_stress(J, swell, dJ, C, k_v, k_b) + turning
 
 
 @wp.func
@@ -118,13 +125,8 @@ def positive_part(A: Any):
 def positive_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_v: Any, k_b: Any):
     """The tangent without what can make it indefinite: compressive stress, and the pressure's turning cofactor
     (physics 3.4)."""
-    volume = swell * wp.determinant(J)
-    slope = k_v + wp.where(volume < J.dtype(WALL), k_b, J.dtype(0.0))
-    cof = cofactor(J) * swell
-    half = wp.transpose(J) * dJ
-    de = (half + wp.transpose(half)) * J.dtype(0.5)
-    elastic = dJ * positive_part(hooke(C, green_strain(J) - plastic)) + J * hooke(C, de)
-    return elastic + cof * (slope * wp.ddot(cof, dJ))
+    turning = dJ * positive_part(hooke(C, green_strain(J) - plastic))
+    return straining_stress(J, swell, dJ, C, k_v, k_b) + turning
 
 
 @wp.func
@@ -235,11 +237,19 @@ class LawRow:
         )
 
     @property
-    def at_rest(self) -> Floats:
-        """C of small strains [Pa], 6 × 6."""
-        C = self.stiffness.copy()
-        C[:3, :3] += self.k_v
-        return C
+    def locking(self) -> float:
+        """So much of k_v [Pa] would lock fields that cannot keep their volume everywhere: what is above UNLOCKED times
+        the least modulus of C'."""
+        least = float(np.linalg.eigvalsh(self.stiffness * np.outer(MANDEL, MANDEL)).min())
+        return max(0.0, self.k_v - UNLOCKED * least)
+
+    @property
+    def parts_at_rest(self) -> tuple[Floats, Floats]:
+        """C of small strains [Pa], 6 × 6, in two parts: without what locks, and that."""
+        parts = self.stiffness.copy(), np.zeros((6, 6))
+        for C, k in zip(parts, (self.k_v - self.locking, self.locking), strict=True):
+            C[:3, :3] += k
+        return parts
 
     @property
     def flows(self) -> bool:

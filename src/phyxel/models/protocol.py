@@ -136,6 +136,10 @@ class FieldValues:
         """None: shape (m, 3, 3)."""
         return np.zeros((len(at.condition), 3, 3))
 
+    def lead(self: Tangible, before: Floats, dt: float) -> Floats:
+        """See `Tangible.lead`: it goes straight on."""
+        return self.drift(before, dt)
+
 
 @runtime_checkable
 class BrittleModel(FieldModel, Protocol):
@@ -160,6 +164,9 @@ class BrittleModel(FieldModel, Protocol):
 class Tangible(FieldModel, Protocol):
     """A model whose body others can touch: coefficients of positions are those of u on top of its space's nodes."""
 
+    with_others: bool | None
+    """whether it meets colliders together with other bodies, not within its own step; None: while others are near"""
+
     @property
     def margin(self) -> float:
         """How far its surface may lie outside the box around its coefficients."""
@@ -167,13 +174,20 @@ class Tangible(FieldModel, Protocol):
     def unload(self, dt: float) -> None:
         """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
 
-    def compliance(self, rows: csr_array, dt: float) -> Floats:
-        """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
-        until its end, shape (3k, 3k)."""
+    def drift(self, before: Floats, dt: float) -> Floats:
+        """Velocity (n, 3) with which the coefficients get from u = `before` to the end of the last step, of dt [s], if
+        no impulses act; those that they make add to it."""
 
-    def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
-        """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
-        the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
+    def lead(self, before: Floats, dt: float) -> Floats:
+        """The same, but (n, 3) by which they truly get there: what turns goes along a bow, not straight on."""
+
+    def response(self, rows: csr_array, dt: float) -> Floats:
+        """A root L of what unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n) do to the
+        velocities of these points, L Lᵀ; shape (3k, r), with r ways to answer."""
+
+    def push(self, rows: csr_array, places: Floats, impulses: Floats, before: Floats, dt: float) -> None:
+        """Let impulses (k, 3) at such points, which were at `places` (k, 3) when it began, act within that step, which
+        began at u = `before`. Momentum and angular momentum change by theirs, unless something else holds the body."""
 
     def work(self, before: Floats) -> float:
         """What the pushes of the last step have done since u was `before` (n, 3) [J]."""

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +17,19 @@ from phyxel.body.holds import DRAG_TIME, Handle
 from phyxel.body.probes import FieldProbe, Probe
 from phyxel.body.protocols import Change
 from phyxel.contact.colliders import Collider
+from phyxel.contact.touch import ColliderQuery
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.material import Mixture
-from phyxel.models.field_contact import Meeting, Outline, Party, scattered
-from phyxel.models.protocol import BrittleModel, FieldModel, Goal, Hold
-from phyxel.models.rigid.model import RigidSpace
+from phyxel.meeting.meeting import ContactMemory, Meeting
+from phyxel.meeting.outline import POINTS, Outline
+from phyxel.meeting.party import Party
+from phyxel.models.protocol import BrittleModel, FieldModel, Goal, Hold, Tangible
 from phyxel.movers.each import diagnosed, restore_states, states_of
 from phyxel.movers.galerkin_cracks import GalerkinCracks
 from phyxel.movers.mover import MoverWorld, Parts, Piece
+from phyxel.movers.outlines import outline_of
 from phyxel.movers.surroundings import Surroundings
+from phyxel.points.sampling import scattered
 from phyxel.state import State, prefixed, unprefixed
 from phyxel.surface.motion import Motion
 
@@ -37,9 +40,6 @@ FEW = 4
 THINNEST = 0.25
 """Root mean square distance of nodes from the plane nearest to them all, over that between neighbours, below which
 they are a crumb: two layers have a half."""
-_ways = np.array([way for way in itertools.product((-1, 0, 1), repeat=3) if any(way)], np.float64)
-AROUND: Floats = _ways / np.linalg.norm(_ways, axis=1, keepdims=True)
-"""Directions all around, shape (26, 3)."""
 LONGEST_STEP = 0.01
 """[s]"""
 CROSSED = 0.5
@@ -60,6 +60,8 @@ class FieldBody:
         """acceleration of all nodes by gravity and force [1/s²], shape (n, 3)"""
         self._fit: Callable[[Floats], Floats] | None = None
         """takes accelerations around the nodes to coefficients"""
+        self.with_others = False
+        """whether it meets colliders together with other bodies, not within its own step"""
 
     @property
     def model(self) -> FieldModel:
@@ -79,6 +81,11 @@ class FieldBody:
         if isinstance(model, BrittleModel):
             self._cracks = GalerkinCracks(body, model)
 
+    @property
+    def around(self) -> ColliderQuery:
+        """The colliders around it."""
+        return self._surroundings.around
+
     def parted(self, piece: Body, nodes: NDArray[np.int64]) -> FieldBody:
         """What moves a piece that has these nodes (k,) of the body from now on; the body may be that piece."""
         assert self._cracks is not None
@@ -86,7 +93,7 @@ class FieldBody:
         new._surroundings.arrived = False
         faces = np.asarray(piece.surfels.carried.shape.points[len(piece.cloud) :], np.float64)
         if len(faces):
-            chosen, count = scattered(faces)
+            chosen, count = scattered(faces, POINTS, POINTS)
             faces = faces[chosen[:count]]
         new.take(self._cracks.model.part(piece.space, nodes, piece.outermost, faces))
         return new
@@ -143,7 +150,7 @@ class FieldBody:
         push, goals = self._push(end - 0.5 * dt, 0.5 * dt), self._goals(end)
         try:
             with dev.one_blas_thread():
-                self.model.step(dt, push, goals, self._surroundings.feel)
+                self.model.step(dt, push, goals, None if self.with_others else self._surroundings.feel)
         except PhyxelError as error:
             raise BlowUpError(
                 f"{self.body.name}: blew up before t = {end:.4g} s: {error}. Try a softer material, more damping, or "
@@ -267,6 +274,10 @@ class FieldBodies:
         self.steps = 0
         self._each: dict[Body, FieldBody] = {}
         self._outlines: dict[Body, Outline] = {}
+        self._memory = ContactMemory()
+        self._attachments = world.attachments
+        self._around = ColliderQuery(1.0)
+        """colliders, in metres about the world's origin"""
 
     def add(self, body: Body) -> None:
         self.bodies.append(body)
@@ -280,6 +291,7 @@ class FieldBodies:
         whole = self._each.pop(body)
         self.bodies.remove(body)
         self._outlines.pop(body, None)
+        self._memory.clear()
         for piece, own in zip(pieces, nodes, strict=True):
             self._each[piece] = whole.parted(piece, own)
         self.bodies += pieces
@@ -310,40 +322,68 @@ class FieldBodies:
 
     def advance(self, dt: float) -> None:
         self.set_down()
-        each = list(self._each.values())
         start, left = self.world.time, dt
         while left > 0:
-            meeting = Meeting(self._parties(), min(one.longest_step() for one in each))
-            longest = meeting.longest_step
-            substeps = max(1, math.ceil(left / longest * (1 - 1e-9)))
+            meeting = self.meeting()
+            substeps = max(1, math.ceil(left / meeting.longest_step * (1 - 1e-9)))
             step, left = left / substeps, left * (substeps - 1) / substeps
             end = start + dt - left
-            for one in each:
-                one.step(step, end)
-            with dev.one_blas_thread():
-                meeting.resolve(step)
-            self.steps += 1
-            for one in each:
-                one.finish(step, end)
+            self.step(meeting, step, end)
+            self.finish(step, end)
 
-    def _parties(self) -> list[Party]:
-        """Those that can touch each other, as they are now; none if there is but one."""
+    def step(self, meeting: Meeting, dt: float, end: float, load: Callable[[], None] | None = None) -> None:
+        """Let all go on by dt [s] until `end`, and meet each other and colliders, under a `load` of others."""
+        for one in self._each.values():
+            one.step(dt, end)
+        self._around.place(self.world.colliders, np.zeros(3), (end - dt, end), end)
+        with dev.one_blas_thread():
+            meeting.resolve(dt, self._around, load)
+        for ties in meeting.ties:
+            self._attachments.bear(ties, meeting.parties[ties.one], self._memory.recalled(ties.key)[0], end)
+        self.steps += 1
+
+    def finish(self, dt: float, end: float) -> None:
+        """A step of dt [s] until `end` is done, meetings with all others, too."""
+        for one in self._each.values():
+            one.finish(dt, end)
+
+    def meeting(self, company: frozenset[Body] = frozenset()) -> Meeting:
+        """Of those that can touch others, in the longest step that they can take. Says who meets colliders with others:
+        with those of other movers, if it is in their company, as well."""
+        longest = min(one.longest_step() for one in self._each.values())
         able = [body for body in self.bodies if body.kind.meets]
-        return [self._party(body) for body in able] if len(able) > 1 else []
+        if len(able) == 1 and not company and not self._model_that_meets(able[0]).with_others:
+            able = []
+        meeting = Meeting(
+            [self._party(body) for body in able], longest, float(np.linalg.norm(self.world.gravity)), self._memory
+        )
+        number = {body: k for k, body in enumerate(able)}
+        meeting.tie(self._attachments.among(number, meeting.parties))
+        for k, body in enumerate(able):
+            model, one = self._model_that_meets(body), self._each[body]
+            one.with_others = model.with_others or (
+                model.with_others is None and (k in meeting.together or body in company)
+            )
+            meeting.parties[k].around = one.around if one.with_others else None
+        meeting.bodies = able
+        return meeting
+
+    def _model_that_meets(self, body: Body) -> Tangible:
+        return cast(Tangible, self.model_of(body))
 
     def _party(self, body: Body) -> Party:
-        model: Any = self.model_of(body)
-        return Party(model, lambda: self._outline(body), body.unit, body.origin, body.friction)
+        model = self._model_that_meets(body)
+        young = float(body.mixture.number("young").max()) if body.kind.bends else math.inf
+        about = body.unit, body.origin, float(body.masses.sum()), body.friction, body.restitution
+        party = Party(model, lambda: self._outline(body), *about, young)
+        party.family = body.whole if body.has_cracked else ""
+        return party
 
     def _outline(self, body: Body) -> Outline:
-        if body not in self._outlines and len(body.birth) < FEW:
-            self._outlines[body] = _ball(body.space)
         if body not in self._outlines:
-            shape = body.surfels.carried.shape
-            normals = np.cross(shape.axis_a, shape.axis_b)
-            self._outlines[body] = Outline(shape.points, normals / np.linalg.norm(normals, axis=1)[:, None])
+            self._outlines[body] = outline_of(body)
         outline = self._outlines[body]
-        outline.follow(body.space)
+        outline.follow(body.space, body.space.at)
         return outline
 
     def settle(self, tolerance: float, most_steps: int) -> None:
@@ -374,16 +414,11 @@ class FieldBodies:
     # Checkpoints
 
     def state(self) -> State:
-        return states_of(self._each.values())
+        return states_of(self._each.values()) | prefixed("contacts.", self._memory.state())
 
     def restore(self, state: State) -> None:
         restore_states(self._each.values(), state)
-
-
-def _ball(space: RigidSpace) -> Outline:
-    """That of a ball in place of a crumb, with its volume: faces of the smallest crumbs are not worth finding."""
-    radius = np.cbrt(0.75 / np.pi * space.weights.sum())
-    return Outline(space.nodes[0] + radius * AROUND, AROUND)
+        self._memory.restore(unprefixed("contacts.", state))
 
 
 def is_flat(places: Floats) -> bool:

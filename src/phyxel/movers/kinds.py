@@ -30,24 +30,28 @@ def _rigid(body: Body, device: wp.Device) -> RigidModel:
     return RigidModel(body.space, body.unit, body.start_velocities / body.unit, device, start)
 
 
+ALL = frozenset({"phyxel", "galerkin", "modal", "rigid", "particles"})
+"""Models whose bodies meet each other."""
+
+
 register(
     ModelKind(
         name="phyxel",
         summary="does everything: dents, melts, cracks, meets other bodies",
         mover=PhyxelBodies,
-        nodes="inside",
+        nodes="to the surface",
         carried_by="neighbours",
         integrators=("leapfrog", "implicit"),
         space=field_space,
         options=frozenset({"support", "refine", "scheme", "surface"}),
         crumbs="rigid",
-        meets=frozenset({"phyxel"}),
-        across=5,
+        meets=ALL,
+        across=3,
         schemes={
-            "m04": Scheme("inside", across=5, support=2.0, hourglass=0.1),
             "consistent": Scheme(
-                "to the surface", across=3, support=1.8, hourglass=0.2, consistent=True, once_melted="m04"
+                "to the surface", across=4, support=1.8, hourglass=0.2, consistent=True, once_melted="m04"
             ),
+            "m04": Scheme("inside", across=7, support=2.0, hourglass=0.1),
         },
     ),
     ModelKind(
@@ -62,7 +66,7 @@ register(
         options=frozenset({"basis", "refine", "surface"}),
         cannot={"melt": "its nodes keep their neighbours"},
         crumbs="rigid",
-        meets=frozenset({"galerkin", "rigid"}),
+        meets=ALL,
         across=3,
     ),
     ModelKind(
@@ -80,6 +84,7 @@ register(
             "yield": "its modes are those of an elastic body",
             "crack": "its modes are those of a whole body",
         },
+        meets=ALL,
         across=3,
     ),
     ModelKind(
@@ -91,20 +96,21 @@ register(
         integrators=("exact",),
         material=Membrane,
         usual=Membrane.latex,
-        options=frozenset({"links", "warp"}),
+        options=frozenset({"links", "warp", "meets_itself"}),
         cannot={"melt": "it has no inside", "crack": "it has no inside"},
+        meets=ALL,
     ),
     ModelKind(
         name="rigid",
-        summary="a crumb: too small or too flat to bend",
+        summary="never bends: falls, spins, swings, lies; and crumbs of what broke",
         mover=FieldBodies,
         make=_rigid,
         nodes="to the surface",
         carried_by="shape functions",
-        integrators=("implicit",),
+        integrators=("exact",),
         space=rigid_space,
-        cannot=dict.fromkeys(("melt", "yield", "crack"), "it is too small"),
-        meets=frozenset({"galerkin", "rigid"}),
-        private=True,
+        cannot=dict.fromkeys(("melt", "yield", "crack"), "it never bends"),
+        meets=ALL,
+        bends=False,
     ),
 )

@@ -49,6 +49,11 @@ class Melting:
         """nodes, scheme and support of bodies that have been evened out, as they were before"""
         self.surface = MeltSurface(phyxels, self)
 
+    def adopt(self, body: Body, other: Melting) -> None:
+        """A body that has never melted comes, which another flock had."""
+        if body in other._stiffness:
+            self._stiffness[body] = other._stiffness.pop(body)
+
     @property
     def flows(self) -> bool:
         """Whether anything is molten now."""

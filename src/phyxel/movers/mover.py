@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.body.protocols import BodyMover, BodyWorld
 from phyxel.fields import ForceField
+from phyxel.movers.attachments import Attachments
 from phyxel.state import State
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,9 @@ class Parts(NamedTuple):
 
 class MoverWorld(BodyWorld, Protocol):
     """A world, as movers see it."""
+
+    attachments: Attachments
+    """what ties its bodies to each other"""
 
     @property
     def acting(self) -> list[ForceField]:

@@ -1,4 +1,4 @@
-"""The phyxel bodies of a world: one model moves them all, for they touch and flow together."""
+"""A flock of phyxel bodies: one model moves them all by one integrator, for they touch and flow together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from phyxel.contact.colliders import Collider
 from phyxel.contact.table import top_speed
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.material import Mixture
-from phyxel.models.phyxel import cuts
 from phyxel.models.phyxel.contact.impulses import BodyContact
 from phyxel.models.phyxel.matter import Ties
 from phyxel.models.phyxel.model import PhyxelModel
@@ -33,7 +32,8 @@ from phyxel.movers.mover import Floats, MoverWorld, Parts, Piece
 from phyxel.movers.phyxel_contact import contact_of, place_contact
 from phyxel.movers.phyxel_cracks import PhyxelCracks
 from phyxel.movers.phyxel_holds import PhyxelHolds
-from phyxel.movers.phyxel_nodes import PhyxelNodes, measured_of, part_of
+from phyxel.movers.phyxel_nodes import PhyxelNodes, measured_of, part_of, parts_of, pieces_of
+from phyxel.movers.phyxel_pushes import PhyxelPushes
 from phyxel.movers.phyxel_steps import PhyxelSteps
 from phyxel.movers.surroundings import raised_from_ground, refuse_overlap
 from phyxel.state import State, prefixed, unprefixed
@@ -48,14 +48,16 @@ LONGEST_UNASKED = 0.002
 """Time of explicit substeps after which fields are asked anew, if one substep is not longer [s]."""
 SUBSTEPS_OF_A_TICK = 8
 """Leap-frog steps that a live view lets pass between two looks at most, so that hands are felt at once."""
-MOSTLY = 0.5
-"""Share of a part's phyxels without a stress of their own from which on it cannot bend."""
 TURNING_STEPS = 8
 """Steps of settling within which a turn is done that takes no time: half a turn at once would go either way round."""
 
+Phyxels = tuple[PhyxelModel, NDArray[np.int64]]
+"""Some of a model, by their numbers, (m,)."""
+
 
 class PhyxelBodies:
-    """The mover of all phyxel bodies of a world: finds the stable step and moves them together."""
+    """The mover of a flock of phyxel bodies: finds the stable step and moves them together. A world has one for each
+    integrator that its bodies choose (`movers.Movers`)."""
 
     def __init__(self, world: MoverWorld) -> None:
         self.world, self.device = world, world.device
@@ -70,7 +72,7 @@ class PhyxelBodies:
         self.energies = EnergyGuard(self.bodies)
         self._collider_speed, self._span = 0.0, (0.0, 0.0)
         """the fastest a collider gets in the time that is being stepped over [m/s]; that time, as last written [s]"""
-        self.chosen, self.holds = PhyxelSteps(self), PhyxelHolds(self)
+        self.chosen, self.holds, self.pushes = PhyxelSteps(self), PhyxelHolds(self), PhyxelPushes(self)
         self._arrived: list[Body] = []
         """bodies that have not moved since they, or a collider, came"""
 
@@ -80,32 +82,53 @@ class PhyxelBodies:
         self._arrived.append(body)
         self.chosen.choose_anew()
         if self._model is not None:
-            self._rebuild([np.arange(low, high) for low, high in self._model.ranges])
+            self._rebuild([(self._model, np.arange(low, high)) for low, high in self._model.ranges])
 
     def divide(self, body: Body, pieces: Sequence[Body], nodes: Sequence[NDArray[np.int64]]) -> None:
         at = self.bodies.index(body)
         for piece in pieces:
             self.cracks.take_after(piece, body)
+        self.chosen.take_after(pieces, body)
         self.bodies[at : at + 1] = pieces
         self.energies.forget()
         if self._model is not None:
-            order = [np.arange(low, high) for low, high in self._model.ranges]
-            order[at : at + 1] = [order[at][own] for own in nodes]
-            self._rebuild(order)
+            own = [(self._model, np.arange(low, high)) for low, high in self._model.ranges]
+            own[at : at + 1] = [(self._model, own[at][1][chosen]) for chosen in nodes]
+            self._rebuild(own)
         if self._model is not None:
             self._model.relaid = True
 
-    def _rebuild(self, order: list[NDArray[np.int64]]) -> None:
-        """Another model, whose first bodies have these phyxels of the old one, and are where they were."""
-        assert self._model is not None
-        old, self._model = self._model, None
+    def _rebuild(self, first: list[Phyxels]) -> None:
+        """Another model, whose first bodies have these phyxels of others, and are where they were."""
+        self._model = None
         self.world.revision += 1
-        if not order:
+        if not first:
             return
-        self._make([old.matter.ties(own) for own in order])
-        self.model.take_over(old, np.concatenate(order))
+        self._make([old.matter.ties(nodes) for old, nodes in first])
+        # Those of one model stay together: phyxels that have flowed together are neighbours across bodies.
+        sources = [(old, list(some)) for old, some in itertools.groupby(first, key=lambda one: one[0])]
+        self.model.take_over([(old, np.concatenate([nodes for _, nodes in some])) for old, some in sources])
         self.melting.set_melt()
         self.write_surroundings()  # forces of a melt know of walls, and may be asked for before the next step
+
+    def phyxels(self) -> dict[Body, Phyxels | None]:
+        """Which phyxels each body has, if there is a model."""
+        if self._model is None:
+            return dict.fromkeys(self.bodies)
+        return {body: (self._model, np.arange(*own)) for body, own in zip(self.bodies, self._model.ranges, strict=True)}
+
+    def become(self, bodies: dict[Body, tuple[PhyxelBodies, Phyxels | None]]) -> None:
+        """Move these bodies from now on, and no others. They have been in these flocks, as these phyxels of them, and
+        go on where they are; those that have melted were here."""
+        for body, (flock, _) in bodies.items():
+            if flock is not self:
+                self.cracks.adopt(body, flock.cracks)
+                self.melting.adopt(body, flock.melting)
+        self._arrived = [body for body, (flock, _) in bodies.items() if body in flock._arrived]
+        self.bodies[:] = bodies
+        self.time = self.world.time
+        self.energies.forget()
+        self._rebuild([own for _, own in bodies.values() if own is not None])
 
     @property
     def is_made(self) -> bool:
@@ -134,7 +157,7 @@ class PhyxelBodies:
         self.cracks.outdate()
         self.renew_contact()
         self.holds.write()
-        for body in self.bodies:
+        for body in self.bodies[len(known) :]:
             self.melting.take_in(body)
         dev.trim_memory()
 
@@ -235,7 +258,7 @@ class PhyxelBodies:
             now = self.contact.prepare(left / substeps, min(substeps, most))
             before = self.time
             step, left = left / substeps, left * (substeps - now) / substeps
-            self._write_fields(0.5 * step if implicit else 0.5 * (now - 1) * step)
+            self.pushes.write(0.5 * step if implicit else 0.5 * (now - 1) * step, step)
             self.time = start + dt - left
             self._move_colliders((before, self.time), self.time if implicit else before)
             self.holds.move(self.time, step, now)
@@ -293,21 +316,6 @@ class PhyxelBodies:
             self._place_colliders(at)
             self.energies.forget()
 
-    def _write_fields(self, ahead: float) -> None:
-        """Accelerations by the fields (physics 16.2), as they will be a little ahead [s]: in the middle of the kicks
-        or the step they are for, or they would lag and drive what circles a centre outward."""
-        model, acting_now = self.model, self.world.acting
-        extra = np.zeros((len(model) if acting_now else 0, 3))
-        for body, (low, high) in zip(self.bodies, model.ranges, strict=True):
-            fields = [field for field in acting_now if field.acts_on(body)]
-            if fields:
-                self.energies.forget(body)
-                velocities = body.velocities
-                positions, time = body.positions + ahead * velocities, self.time + ahead
-                acting = [field.acceleration(body, positions, velocities, time) for field in fields]
-                extra[low:high] = np.sum(acting, axis=0) / body.unit
-        model.set_extra(extra)
-
     def _recentre(self) -> None:
         """Move the origins of bodies that have gone far (physics 16.1), so that displacements stay small."""
         first_nodes = self.model.u.numpy()
@@ -355,20 +363,11 @@ class PhyxelBodies:
         return [measured_of(body, energy[o], ratio[o], gravity) for body, o in zip(bodies, own, strict=True)]
 
     def parts(self, body: Body) -> Parts:
-        label = cuts.components(self.model, self.bodies.index(body))
-        matter, own = self.model.matter, self.nodes_of(body)
-        numb = (matter.moments.degenerate | (matter.volume.numpy() == 0))[own]
-        return Parts(label, np.array([numb[label == part].mean() > MOSTLY for part in range(label.max() + 1)]))
+        return parts_of(self, body)
 
     def pieces(self) -> list[Piece]:
         """Bodies that have flowed together are one piece, one that has flowed apart is several."""
-        label = cuts.pieces(self.model)
-        found: list[Piece] = [{} for _ in range(int(label.max()) + 1)]
-        for body in self.bodies:
-            own = label[self.nodes_of(body)]
-            for piece in np.unique(own):
-                found[piece][body] = np.flatnonzero(own == piece)
-        return found
+        return pieces_of(self)
 
     def motion(self, body: Body) -> Motion:
         model, index = self.model, self.bodies.index(body)
@@ -393,7 +392,7 @@ class PhyxelBodies:
         turning = TURNING_STEPS if any(handle.turns for handle in self.holds.handles()) else 1
 
         def drive(number: int, step: float) -> None:
-            self._write_fields(0.0)
+            self.pushes.write(0.0, step)
             self.holds.move(self.time + min((number + 1) / turning, 1.0) * DRAG_TIME, step, 1)
 
         relax(self.model, tolerance, most_steps, drive)
@@ -415,7 +414,7 @@ class PhyxelBodies:
 
     def restore(self, state: State) -> None:
         if (self.model.reshaped or self.model.relaid) and not state["model.changed"].any():
-            self._be_born_again()
+            self.be_born_again()
         self.model.restore(unprefixed("model.", state))
         self.melting.restore(unprefixed("melting.", state))
         if self.model.relaid:
@@ -429,7 +428,7 @@ class PhyxelBodies:
         self.energies.restore(unprefixed("energies.", state))
         self.cracks.restore(unprefixed("cracks.", state))
 
-    def _be_born_again(self) -> None:
+    def be_born_again(self) -> None:
         """Bodies that have been reshaped since get their first shape back."""
         self.melting.be_born_again()
         self._model, self.melting = None, Melting(self)

@@ -33,7 +33,7 @@ FEWEST = 40
 
 
 class PhyxelCracks:
-    """Lets the cracks of all phyxel bodies of a world run."""
+    """Lets the cracks of a flock of phyxel bodies run."""
 
     def __init__(self, phyxels: PhyxelBodies) -> None:
         self._phyxels = phyxels
@@ -55,6 +55,11 @@ class PhyxelCracks:
         """A piece has come of a body."""
         if whole in self._known:
             self._known[piece] = self._known[whole]
+
+    def adopt(self, body: Body, other: PhyxelCracks) -> None:
+        """A body comes that another flock had."""
+        if body in other._known:
+            self._known[body] = other._known.pop(body)
 
     def outdate(self) -> None:
         """Materials have changed, or bodies."""

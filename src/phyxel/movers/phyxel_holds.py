@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 class PhyxelHolds:
-    """The holds on all phyxel bodies of a world."""
+    """The holds on a flock of phyxel bodies."""
 
     def __init__(self, phyxels: PhyxelBodies) -> None:
         self._phyxels = phyxels

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.body.fragments import reach_beside_cracks
 from phyxel.body.protocols import momenta_of
+from phyxel.models.phyxel import cuts
 from phyxel.models.phyxel.matter import PhyxelPart
+from phyxel.movers.mover import Parts, Piece
 
 if TYPE_CHECKING:
     from phyxel.movers.phyxel_bodies import PhyxelBodies
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Measured = NDArray[np.floating]
 
+MOSTLY = 0.5
+"""Share of a part's phyxels without a stress of their own from which on it cannot bend."""
 BESIDE = 1.0
 """Spacings from a crack within which nodes lie beside it."""
 
@@ -61,6 +65,25 @@ def measured_of(body: Body, energy: Measured, volume_ratio: Measured, gravity: F
         "potential": float(-(m @ x) @ gravity),
         "volume": float(body.volumes @ volume_ratio),
     }
+
+
+def parts_of(mover: PhyxelBodies, body: Body) -> Parts:
+    """What cracks have made of a body."""
+    label = cuts.components(mover.model, mover.bodies.index(body))
+    matter, own = mover.model.matter, mover.nodes_of(body)
+    numb = (matter.moments.degenerate | (matter.volume.numpy() == 0))[own]
+    return Parts(label, np.array([numb[label == part].mean() > MOSTLY for part in range(label.max() + 1)]))
+
+
+def pieces_of(mover: PhyxelBodies) -> list[Piece]:
+    """What hangs together of the bodies of a mover."""
+    label = cuts.pieces(mover.model)
+    found: list[Piece] = [{} for _ in range(int(label.max()) + 1)]
+    for body in mover.bodies:
+        own = label[mover.nodes_of(body)]
+        for piece in np.unique(own):
+            found[piece][body] = np.flatnonzero(own == piece)
+    return found
 
 
 class PhyxelNodes:

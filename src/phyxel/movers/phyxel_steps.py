@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from phyxel.body import Body
 from phyxel.errors import BlowUpError
+from phyxel.models.phyxel.leapfrog import longest_step
 from phyxel.state import State
 
 if TYPE_CHECKING:
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 LONGEST_IMPLICIT = 0.01
 """Longest implicit step [s]."""
 MOST_EXPLICIT = 500
-"""Leap-frog steps in a sixtieth of a second, at rest, above which a world is moved implicitly unless told otherwise."""
+"""Leap-frog steps in a sixtieth of a second, at rest, above which a body is moved implicitly unless told otherwise."""
 SMALLEST_STEP, LARGEST_STEP = 0.7, 1.05
 """Size of a step over the stability limit between which it is kept."""
 ROOM_TO_SHRINK = 0.9
@@ -26,32 +29,69 @@ HOPELESS = 1e-4
 
 
 class PhyxelSteps:
-    """Chooses the steps of all phyxel bodies of a world."""
+    """Chooses the steps of a flock of phyxel bodies, and which flock each of them belongs to."""
 
     def __init__(self, phyxels: PhyxelBodies) -> None:
         self._phyxels = phyxels
-        self._integrator: str | None = None
+        self._choices: dict[Body, str] | None = None
         self.size = 0.0
         """of a step as last chosen [s]; 0: none yet"""
 
+    @property
+    def known(self) -> bool:
+        """Whether integrators have been chosen."""
+        return self._choices is not None
+
     def choose_anew(self) -> None:
-        """Bodies or materials are others now: choose the integrator anew."""
-        self._integrator = None
+        """Bodies or materials are others now: choose integrators anew."""
+        self._choices = None
+
+    def adopt(self, choices: dict[Body, str] | None) -> None:
+        """These have been chosen for the bodies that are there now, if any have."""
+        self._choices = choices
+
+    def take_after(self, pieces: Sequence[Body], whole: Body) -> None:
+        """Pieces have come of a body, which may be one of them, or a crumb now that others move."""
+        if self._choices is not None:
+            kept = {body: word for body, word in self._choices.items() if body is not whole}
+            self._choices = kept | dict.fromkeys(pieces, self._choices[whole])
+
+    @property
+    def choices(self) -> dict[Body, str]:
+        """ "leapfrog" or "implicit" for each body: what it asks for; else implicit if leap-frog would need more than
+        some hundred steps for a sixtieth of a second. All that has ever melted goes one way: by leap-frog while any of
+        it flows, for neighbours change then, and pressure is stiff."""
+        if self._choices is None:
+            bodies, melting = self._phyxels.bodies, self._phyxels.melting
+            stiff = self._stiff([body for body in bodies if body.integrator is None])
+            chosen = {body: body.integrator or ("implicit" if body in stiff else "leapfrog") for body in bodies}
+            implicit = not melting.flows and "implicit" in {chosen[body] for body in melting.bodies}
+            self._choices = chosen | dict.fromkeys(melting.bodies, "implicit" if implicit else "leapfrog")
+            self._phyxels.world.make_ready(*set(self._choices.values()))
+        return self._choices
 
     @property
     def integrator(self) -> str:
-        """ "leapfrog" or "implicit", for all bodies: what a body asks for; else implicit if leap-frog would need more
-        than some hundred steps for a sixtieth of a second."""
-        if self._integrator is None:
-            asked = {body.integrator for body in self._phyxels.bodies} - {None}
-            if self._phyxels.melting.flows:
-                asked = {"leapfrog"}  # neighbours change, and pressure is stiff
-            if not asked:
-                steps = 1 / 60 / self._phyxels.model.stable_step()
-                asked = {"implicit" if steps > MOST_EXPLICIT else "leapfrog"}
-            self._integrator = "implicit" if "implicit" in asked else "leapfrog"
-            self._phyxels.world.make_ready(self._integrator)
-        return self._integrator
+        """ "leapfrog" or "implicit", for all bodies of the flock, which go one way unless it is still to be sorted."""
+        return "implicit" if "implicit" in self.choices.values() and not self._phyxels.melting.flows else "leapfrog"
+
+    def _stiff(self, bodies: list[Body]) -> list[Body]:
+        """Those without which leap-frog would take the others in few enough steps, the stiffest first. How fast the
+        fastest of all vibrates is known; that of others goes with their sound, in spacings."""
+        model, every = self._phyxels.model, self._phyxels.bodies
+        if not bodies:
+            return []
+        model.ensure_forces()
+        most = model.vibration.at_rest() * model.stiffened() / model.materials.sound
+        omega = {body: most * float(model.materials.sounds[every.index(body)]) for body in bodies}
+        left = sorted(bodies, key=lambda body: omega[body])
+        while left:
+            drag, damping = (max(body.mixture.number(name).max() for body in left) for name in ("drag", "damping"))
+            step = min(longest_step(omega[left[-1]], float(drag), float(damping)), model.crossing_time())
+            if 1 / 60 / step <= MOST_EXPLICIT:
+                break
+            left.pop()
+        return [body for body in bodies if body not in left]
 
     def stable(self, dt: float, longest: float) -> int:
         """How many stable steps make up dt (physics 5.2).
@@ -86,8 +126,11 @@ class PhyxelSteps:
 
     def state(self) -> State:
         """What a checkpoint keeps of it."""
-        return {"size": np.array(self.size), "integrator": np.array(self._integrator or "")}
+        chosen = self._choices or {}
+        words = [chosen[body] for body in self._phyxels.bodies if body in chosen]
+        return {"size": np.array(self.size), "integrators": np.array(words, str)}
 
     def restore(self, state: State) -> None:
         """Take over what `state` gave."""
-        self.size, self._integrator = float(state["size"]), str(state["integrator"]) or None
+        self.size, words = float(state["size"]), state["integrators"].tolist()
+        self._choices = dict(zip(self._phyxels.bodies, words, strict=True)) if words else None

@@ -1,4 +1,4 @@
-"""All particle surfaces of a world: each moves on its own, by exact steps, and meets colliders only."""
+"""All particle surfaces of a world: each moves on its own among colliders, by exact steps, where no body is near."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from phyxel.contact.table import ColliderTable, top_speed
 from phyxel.errors import BlowUpError, PhyxelError, tell
 from phyxel.fields import Filling, ForceField, SurfaceField, Wind, Wrap
 from phyxel.material import Mixture
+from phyxel.models.particles.met import MetFlight, MetSteps
 from phyxel.models.particles.model import ParticleModel
 from phyxel.models.particles.sheet import LARGEST
 from phyxel.movers.each import diagnosed, restore_states, states_of
@@ -49,6 +50,8 @@ class SheetBody:
     def __init__(self, world: MoverWorld, body: Body) -> None:
         self.world, self.body = world, body
         self._model: ParticleModel | None = None
+        self._met: MetSteps | None = None
+        """its steps while it touches something"""
         self._surroundings = Surroundings(world, body)
         self._colliders = ColliderTable([body.unit], wp.float64, world.device)
         self._held = np.zeros(0, np.int64)
@@ -143,6 +146,20 @@ class SheetBody:
         colliders = self.world.colliders
         self._colliders.write(colliders, self.body.origin[None], (end - dt, end), end)
         self.model.step(dt, self._goals(end), self._colliders if colliders else None)
+        self.body.follow_ramp(end)
+
+    def depart(self, dt: float, end: float) -> MetFlight:
+        """Begin a step of dt [s] until `end` that something else solves for."""
+        self._act(end - dt, dt)
+        self._colliders.write(self.world.colliders, self.body.origin[None], (end - dt, end), end)
+        if self._met is None:
+            self._met = MetSteps(self.model)
+        return self._met.depart(dt, self._goals(end), self._colliders)
+
+    def land(self, x: Floats, v: Floats, pull: Floats, end: float) -> None:
+        """End that step at x (n, 3) [m] from the body's origin with v (n, 3) [m/s]."""
+        assert self._met is not None
+        self._met.land(x, v, pull, self._colliders)
         self.body.follow_ramp(end)
 
     def _longest_step(self, time: float, left: float) -> float:
@@ -277,7 +294,7 @@ class SheetBody:
 
 
 class SheetBodies:
-    """Moves particle surfaces (`mover.Mover`). They do not feel each other, nor bodies of other models."""
+    """Moves particle surfaces (`mover.Mover`), each by itself; `SheetEncounters` lets them meet what is near."""
 
     integrator = "exact"
 
@@ -291,12 +308,20 @@ class SheetBodies:
         self.bodies.append(body)
         self._sheets[body] = SheetBody(self.world, body)
 
+    def sheet_of(self, body: Body) -> SheetBody:
+        """What moves one of the bodies, by itself."""
+        return self._sheets[body]
+
     def model_of(self, body: Body) -> ParticleModel:
         """What moves one of the bodies."""
         return self._sheets[body].model
 
-    def advance(self, dt: float) -> None:
-        self.steps += max(sheet.advance(dt) for sheet in self._sheets.values())
+    def advance(self, dt: float, bodies: Sequence[Body] | None = None) -> None:
+        """Go on by dt [s], all or some of them."""
+        self.steps += max((self._sheets[body].advance(dt) for body in self._some(bodies)), default=1)
+
+    def _some(self, bodies: Sequence[Body] | None) -> Sequence[Body]:
+        return self.bodies if bodies is None else bodies
 
     def set_clock(self, time: float) -> None:
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import warp as wp
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from phyxel.body import Body
 from phyxel.contact.colliders import Collider, Ground
 from phyxel.contact.table import ColliderTable, measured
-from phyxel.contact.touch import ColliderQuery, Feel
+from phyxel.contact.touch import ColliderQuery, Feel, Touch
 from phyxel.errors import PhyxelError, tell
 from phyxel.movers.mover import MoverWorld
 from phyxel.region import Vector
@@ -76,7 +77,11 @@ class Surroundings:
     @property
     def feel(self) -> Feel | None:
         """What tells of the colliders, if there are any."""
-        return self.around.feel if self._world.colliders else None
+        return self._felt if self._world.colliders else None
+
+    def _felt(self, places: Floats) -> Touch:
+        touch = self.around.feel(places)
+        return replace(touch, restitution=np.maximum(touch.restitution, self._body.restitution))
 
     def set_down(self, clearance: float = 0.0) -> None:
         """A free body that starts in the ground is raised until its skin is a clearance [m] above it; in another

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from phyxel.errors import LoadError, PhyxelError, brief, knows_its_arguments
 from phyxel.notebook import Fact, Showable
 from phyxel.points import FEWEST_POINTS
+from phyxel.points.moments import SolidMoments
 from phyxel.points.reading import Reading, oddities
 from phyxel.points.splats import Splats
 from phyxel.points.texture import Texture
@@ -42,6 +43,8 @@ class BuiltInShape:
     upper: tuple[float, float, float]
     color: Callable[[Floats], Floats]
     """(N, 3) surface positions [m] -> (N, 3) red, green, blue in 0..1."""
+    moments: SolidMoments | None = None
+    """volume, middle and second moments, where there are formulas for them"""
 
     def gradient(self, positions: Floats) -> Floats:
         """Gradient of the distance by central differences in double, (N, 3); error of order 1e-9."""

@@ -173,6 +173,24 @@ def settle(shape: BuiltInShape, x: Floats, normals: Floats) -> Floats:
     return x
 
 
+def scattered(positions: Floats, apart: float, closest: float) -> tuple[Indices, int]:
+    """Some of the positions (m, d), `closest` apart, the farthest from those before first; and how many of them are
+    `apart`."""
+    cells = np.floor(positions / (0.5 * closest)).astype(np.int64)
+    few = np.sort(np.unique(cells, axis=0, return_index=True)[1])
+    x, chosen, points = positions[few], [], 0
+    if not len(x):
+        return few, 0
+    distance = np.full(len(x), np.inf)
+    k = int(np.argmax(np.square(x - x.mean(axis=0)).sum(axis=1)))
+    while distance[k] > closest**2:
+        points += bool(distance[k] > apart**2)
+        chosen.append(k)
+        distance = np.minimum(distance, np.square(x - x[k]).sum(axis=1))
+        k = int(np.argmax(distance))
+    return few[chosen], points
+
+
 def unit(vectors: Floats) -> Floats:
     """Rows of an (N, 3) array at length 1."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from phyxel.points.cloud import BuiltInShape, Floats
+from phyxel.points.moments import of_ball, of_box, of_dome, of_ring
 from phyxel.points.sdf import (
     Jet,
     Vector,
@@ -23,7 +26,7 @@ from phyxel.points.sdf import (
 )
 from phyxel.rotation import about_axis
 
-BAR_HALF = np.array([0.5, 0.125, 0.125])
+BAR_MIDDLE, BAR_HALF = np.array([0.5, 0, 0]), np.array([0.5, 0.125, 0.125])
 BOX_HALF = np.array([0.25, 0.25, 0.25])
 SPHERE_RADIUS = 0.25
 TORUS_MAJOR, TORUS_MINOR = 0.3, 0.1
@@ -45,7 +48,7 @@ def box_distance(positions: Floats, center: Floats, half: Floats) -> Floats:
 
 def bar_distance(positions: Floats) -> Floats:
     """A beam from x = 0 to x = 1."""
-    return box_distance(positions, np.array([0.5, 0, 0]), BAR_HALF)
+    return box_distance(positions, BAR_MIDDLE, BAR_HALF)
 
 
 def cube_distance(positions: Floats) -> Floats:
@@ -311,8 +314,16 @@ def sphere_color(positions: Floats) -> Floats:
     return mix(colors, cloth[1], (np.abs(positions[:, 1]) - 0.243) / 0.0005)
 
 
+MOMENTS = {
+    "bar": of_box(BAR_MIDDLE, BAR_HALF),
+    "box": of_box(np.zeros(3), BOX_HALF),
+    "sphere": of_ball(SPHERE_RADIUS),
+    "torus": of_ring(TORUS_MAJOR, TORUS_MINOR),
+    "shell": of_dome(SHELL_OUTER, SHELL_OUTER - SHELL_THICKNESS),
+}
+"""Of the shapes that have formulas for them."""
 SHAPES: dict[str, BuiltInShape] = {
-    shape.name: shape
+    shape.name: replace(shape, moments=MOMENTS.get(shape.name))
     for shape in (
         BuiltInShape("bear", distance_of(bear), (-0.175, 0, -0.1201), (0.175, 0.5951, 0.171), bear_color),
         BuiltInShape("bar", bar_distance, (0, -0.125, -0.125), (1, 0.125, 0.125), bar_color),

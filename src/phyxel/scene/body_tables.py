@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
@@ -11,12 +12,13 @@ import numpy as np
 from pydantic import Field, create_model, field_validator, model_validator
 
 from phyxel.body import Body
+from phyxel.body.attach import Attach
 from phyxel.body.checks import MOST_MODES
 from phyxel.body.holds import Handle, HoldMotion, turn_of, way_of
 from phyxel.body.placement import Place
 from phyxel.body.skeleton import Bone, Skeleton
 from phyxel.contact.colliders import Box
-from phyxel.errors import MaterialError
+from phyxel.errors import MaterialError, PhyxelError, did_you_mean
 from phyxel.material.look import NAMES
 from phyxel.material.material import Material
 from phyxel.material.membrane import Membrane
@@ -32,6 +34,7 @@ from phyxel.scene.tables import (
     Length,
     ModelName,
     Position,
+    Pressure,
     Seconds,
     SourcePart,
     Spin,
@@ -186,6 +189,23 @@ class HoldPart(PlacePart):
         turn_of(f"{body.name}: turn", self.turning(time), time)
 
 
+class AttachPart(PlacePart):
+    """Two bodies to tie to each other."""
+
+    body: str
+    to: str
+    strength: Pressure | None = Field(default=None, gt=0, allow_inf_nan=False)
+    name: str | None = None
+
+    def attach(self, bodies: Mapping[str, Body]) -> Attach:
+        """The tie, in a world with these bodies."""
+        for key in ("body", "to"):
+            if (name := getattr(self, key)) not in bodies:
+                raise PhyxelError(f'{key} = "{name}": no such body{did_you_mean(name, bodies)}')
+        where = None if self.where == RegionPart().box else self.where
+        return Attach(bodies[self.body], bodies[self.to], where, self.strength, self.name)
+
+
 class RefinePart(RegionPart):
     """Where nodes stand closer."""
 
@@ -245,6 +265,7 @@ class BodyPart(SourcePart):
     model: ModelName = _usual("model")
     links: Literal["edges", "weave", "none"] | Annotated[int, Field(strict=True)] | None = _usual("links")
     warp: Triple = _usual("warp")
+    meets_itself: bool = _usual("meets_itself")
     basis: Literal["linear", "quadratic"] = _usual("basis")
     modes: int = _usual("modes", ge=1, le=MOST_MODES)
     integrator: Literal["leapfrog", "implicit"] | None = _usual("integrator")
@@ -258,6 +279,7 @@ class BodyPart(SourcePart):
     scheme: Literal["consistent", "m04"] | None = _usual("scheme")
     support: float | None = _usual("support", ge=1.2, le=5)
     friction: float = _usual("friction", ge=0)
+    restitution: float = _usual("restitution", ge=0, le=1)
     look: Literal[NAMES] = _usual("look")  # type: ignore[valid-type]
     inside: Color | None = _usual("inside")
     refine: list[RefinePart] = Field(default=[])

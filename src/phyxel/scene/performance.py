@@ -23,6 +23,7 @@ class Performance(Things):
         kernels.ready(content.words(), self.world.device)
         self._add_bodies()
         self._add_surroundings()
+        self._add_ties()
         self._rehearse()
         self._begun = False
         for event in content.event:
@@ -45,6 +46,15 @@ class Performance(Things):
         for index, field in enumerate(self._content.field):
             with blaming(self._shown, f"field[{index}]"):
                 self.add_field(field)
+
+    def _add_ties(self) -> None:
+        bodies = {body.name: body for body in self.world.bodies}
+        for index, part in enumerate(self._content.attach):
+            with blaming(self._shown, f"attach[{index}]"):
+                tie = part.attach(bodies)
+                self.world.add(tie)
+            if part.name:
+                self.ties[part.name] = tie
 
     def _rehearse(self) -> None:
         """Go through the events in order without any of them happening: a fault is found before the run begins."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError, field_validator
 
 from phyxel.errors import PhyxelError, SceneError, did_you_mean, tell
-from phyxel.scene.body_tables import BodyPart
+from phyxel.scene.body_tables import AttachPart, BodyPart
 from phyxel.scene.event_tables import AnyFieldPart, CameraPart, EventPart, OutputPart
 from phyxel.scene.mistakes import explained
 from phyxel.scene.tables import Acceleration, ColliderPart, PerSecond, Rate, Seconds, Table, Triple
@@ -29,6 +29,7 @@ class SceneFile(Table):
     body: list[BodyPart] = Field(min_length=1)
     collider: list[Annotated[ColliderPart, Field(discriminator="kind")]] = Field(default=[])
     field: list[Annotated[AnyFieldPart, Field(discriminator="kind")]] = Field(default=[])
+    attach: list[AttachPart] = Field(default=[])
     event: list[EventPart] = Field(default=[])
     camera: CameraPart = CameraPart()
     output: OutputPart = OutputPart()
@@ -101,9 +102,12 @@ class SceneFile(Table):
         fields = [part.name for part in self.field if part.name]
         if len(set(fields)) < len(fields):
             raise SceneError(f"{shown}: two fields have the same name; give each a name of its own")
-        shared = set(fields) & set(colliders)
+        ties = [part.name for part in self.attach if part.name]
+        named = [*fields, *set(colliders), *ties]
+        shared = {name for name in named if named.count(name) > 1}
         if shared:
-            raise SceneError(f'{shown}: a field and a collider are named "{min(shared)}"; give each a name of its own')
+            what = "two ties, or a tie and a field or collider," if shared & set(ties) else "a field and a collider"
+            raise SceneError(f'{shown}: {what} are named "{min(shared)}"; give each a name of its own')
         holds = [hold for part in self.body for hold in part.hold]
         holds += [event.hold for event in self.event if event.hold]
         coming = [event.field.name for event in self.event if event.field and event.field.name]
@@ -111,7 +115,7 @@ class SceneFile(Table):
         known = {
             "body": [part.name or "" for part in self._added],
             "hold": held,
-            "field or collider": [*colliders, *fields, *coming],
+            "field, collider or tie": [*colliders, *fields, *coming, *ties],
         }
         for index, event in enumerate(self.event):
             self._check_event(f"{shown}: event[{index}]", event, bodies, known)

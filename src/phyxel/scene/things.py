@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from phyxel.body import Body
+from phyxel.body.attach import Attach
 from phyxel.body.holds import Handle
 from phyxel.body.skeleton import Skeleton
 from phyxel.contact.colliders import Collider, Ground
@@ -33,6 +34,7 @@ class Things:
         """holds, by the names of body and hold"""
         self.colliders: dict[str, Ground | Collider] = {}
         self.fields: dict[str, ForceField] = {}
+        self.ties: dict[str, Attach] = {}
         self.skeletons: dict[str, Skeleton] = {}
         """by the name of their body"""
         self.coming: dict[str, Body] = {}
@@ -95,7 +97,7 @@ class Stand:
     held: set[tuple[str, str]]
     """names of body and hold"""
     removable: set[str]
-    """colliders and fields"""
+    """colliders, fields and ties"""
 
     @staticmethod
     def of(things: Things) -> Stand:
@@ -107,7 +109,7 @@ class Stand:
             {body.name for body in bodies if body.has_melted or body.material.viscosity is not None},
             {body.name for body in bodies if body.fracture is not None},
             set(things.handles),
-            {*things.colliders, *things.fields},
+            {*things.colliders, *things.fields, *things.ties},
         )
 
     def subject(self, event: EventPart) -> Subject:

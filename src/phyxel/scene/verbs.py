@@ -191,7 +191,7 @@ class FieldVerb(WorldVerb):
 
 class RemoveVerb(WorldVerb):
     value: str
-    refers_to = "field or collider"
+    refers_to = "field, collider or tie"
 
     def check(self, stand: Stand) -> None:
         if self.value not in stand.removable:
@@ -199,8 +199,8 @@ class RemoveVerb(WorldVerb):
         stand.removable.remove(self.value)
 
     def act(self, things: Things) -> None:
-        named = things.fields if self.value in things.fields else things.colliders
-        things.world.remove(named.pop(self.value))
+        named: list[dict[str, Any]] = [things.fields, things.ties, things.colliders]
+        things.world.remove(next(every for every in named if self.value in every).pop(self.value))
 
 
 class AddVerb(WorldVerb):

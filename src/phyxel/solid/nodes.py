@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from scipy.spatial import cKDTree
 
 from phyxel.errors import PhyxelError, SolidError
 from phyxel.mls.neighbours import curve_order, nearest
+from phyxel.points.moments import SolidMoments
+from phyxel.solid.edges import edges_beside
 from phyxel.solid.octree import (
     Floats,
     Integers,
@@ -27,6 +30,7 @@ from phyxel.solid.octree import (
     in_region,
 )
 from phyxel.solid.quadrature import Quadrature, quadrature, skin_quadrature
+from phyxel.solid.thickness import thickness_about
 
 ENOUGH_INSIDE = 0.2
 """Share of an octant that must be inside the solid, and fall to its node, for a node on the surface."""
@@ -40,13 +44,12 @@ are smooth within octants, those of a quadratic one within their halves. Cells, 
 end at the halves: a point on the border of two would fall to either."""
 LEAST_HEFT = 0.4
 """Of a node's mass over that of its volume: lighter ones would make steps shorter."""
-EVENED, EVENED_FARTHER, EVENED_BY = 16, 1.7, 32
-"""How often nodes are moved to even them out, how much farther than to the middle, which is sooner there, and by how
-many points each at most."""
-EMPTY = 0.1
-"""Least volume of an evened node over the mean."""
+EVENED, EVENED_FARTHER = 64, 1.7
+"""How often nodes are moved to even them out, and how much farther than to the middle, which is sooner there."""
 HEFT_ROUNDS = 4
 """How often hefts are found anew after some would have been less."""
+MOST_CORRECTED = 0.25
+"""Of a weight of the quadrature, over it, to get moments right: solids of few octants would ask for any weights."""
 SNAPPED_WITHIN = 0.5
 """Octants from the surface within which a corner of one is moved onto it."""
 ON_SURFACE = 1e-6
@@ -69,6 +72,8 @@ class Nodes:
     """side of the cube with the volume of the node's octant [m], shape (n,)"""
     kinds: NDArray[np.int8]
     """`Kind` of the node's octant, shape (n,); a node of an exterior-boundary octant lies on the surface"""
+    thickness: Floats
+    """of the solid about the node, in sides of octants, shape (n,); not told apart beyond 8"""
     quadrature: Quadrature
 
     def __len__(self) -> int:
@@ -98,21 +103,39 @@ class Nodes:
         heft = np.maximum(heft, LEAST_HEFT)
         return np.asarray(heft * (self.volumes.sum() / (heft @ self.volumes)))
 
+    def weighed(self, whole: SolidMoments) -> Nodes:
+        """The same with weights w (1 + q(x)) of the quadrature, q one quadratic polynomial, that have volume, middle
+        and second moments of the whole solid (physics 9.4). Points of cut octants are good to a few per cent of one: a
+        bar of two octants would bend by as many too easily. Where that asks for more than a correction, they stay."""
+        points, weights = self.quadrature.points, self.quadrature.weights
+        at = _quadratics((points - whole.middle) / self.spacing)
+        xx, xy, zx, yy, yz, zz = whole.second[np.triu_indices(3)] / self.spacing**2
+        lacks = np.array([whole.volume, 0, 0, 0, xx, yy, zz, yz, zx, xy]) - at.T @ weights
+        factor = 1 + at @ np.linalg.lstsq(at.T @ (weights[:, None] * at), lacks, rcond=1e-10)[0]
+        if np.abs(factor - 1).max() > MOST_CORRECTED:
+            return self
+        corrected = Quadrature(points, weights * factor)
+        return replace(self, volumes=_nearest_volumes(corrected, self.positions), quadrature=corrected)
+
     def evened(self) -> tuple[Floats, Floats]:
         """Where the nodes would stand and what each would have of the volume, (n, 3) [m] and (n,) [m³], if all were
-        inside and had about as much: each goes to the middle of what is nearest to it, a few times over (Lloyd)."""
-        points = self.quadrature
-        most = min(len(points), EVENED_BY * len(self))
-        some = np.random.default_rng(0).permutation(len(points))[:most]
-        there, weights, places = points.points[some], points.weights[some], self.positions.copy()
+        inside and had as much, of its octant's size: each goes to the middle of its cell, again and again (Lloyd).
+
+        Cells have the points nearest by |x − x_i|² − s_i, and a cell that is too small has its s_i grow: neighbours of
+        six faces take it back by 3 sides. Such cells, unlike those of what is just nearest, become as large as they are
+        to be (a power diagram)."""
+        x, weights, places = self.quadrature.points, self.quadrature.weights, self.positions.copy()
+        volumes = self.octants**3 * (weights.sum() / (self.octants**3).sum())
+        there, s = np.pad(x, ((0, 0), (0, 1))), np.zeros(len(self))
         for farther in [EVENED_FARTHER] * EVENED + [1.0]:
-            owner = nearest(there, places, 1)[1][:, 0]
-            volumes = np.bincount(owner, weights, minlength=len(self))
-            middles = np.stack([np.bincount(owner, weights * x, minlength=len(self)) for x in there.T], axis=1)
-            held = volumes > 0
-            places[held] += farther * (middles[held] / volumes[held, None] - places[held])
-        volumes = np.maximum(_nearest_volumes(points, places), EMPTY * points.weights.sum() / len(self))
-        return places, volumes * (points.weights.sum() / volumes.sum())
+            # Nearest in four dimensions, where a node is √(max s − s_i) away from ours.
+            owner = nearest(there, np.column_stack([places, np.sqrt(s.max() - s)]), 1)[1][:, 0]
+            cells = np.bincount(owner, weights, minlength=len(self))
+            middles = np.stack([np.bincount(owner, weights * along, minlength=len(self)) for along in x.T], axis=1)
+            held = cells > 0
+            places[held] += farther * (middles[held] / cells[held, None] - places[held])
+            s += (volumes - cells) / (3 * np.cbrt(volumes))
+        return places, volumes
 
     def covers(self, basis: str = "linear") -> Floats:
         """d_m: half the side of each node's cube cover [m], for a "linear" or "quadratic" basis; shape (n,)."""
@@ -140,7 +163,7 @@ def sample_nodes(
         raise PhyxelError(f"{solid.name}: nodes = {count}: give at least 1")
     if not solid.volume > 0:
         raise SolidError(f"{solid.name}: volume = {solid.volume} m³: nothing lies inside; is the surface closed?")
-    placing = place_corners if on_surface else place
+    placing: Placing = partial(place_corners, on_edges=basis == "cells") if on_surface else place
     placed = _Search(solid, count, checked_refine(refine, solid.name), placing).best()
     return _finished(solid, placed, quadrature(solid, placed.octants, *(FINER[basis] if on_surface else ())))
 
@@ -187,21 +210,27 @@ def place(solid: SolidShape, octants: Octants) -> Placed:
     return _with_clear(placed, skin[~full], LONELY, ALONE)
 
 
-def place_corners(solid: SolidShape, octants: Octants) -> Placed:
+def place_corners(solid: SolidShape, octants: Octants, on_edges: bool = False) -> Placed:
     """Nodes at the corners of octants; those near the surface are moved onto it. So a body can be held, and touched,
     where it ends: nodes in the middle of octants lie half of one inside, which makes a clamped bar that much shorter.
+    Those beside sharp edges are moved `on_edges`, if so: no part of a held face is then left to nodes beside it.
     """
     positions, owner = octants.corners()
     side = np.cbrt(octants.tree.sides[owner].prod(axis=1))
     distance = solid.distance(positions)
     inside = distance < -SNAPPED_WITHIN * side
     placed = Placed(octants, positions[inside], owner[inside], np.zeros(int(inside.sum()), bool))
-    # Of nodes to be merged the one that was moved least stays.
     outer = np.flatnonzero(~inside)
-    outer = outer[np.argsort(np.abs(distance[outer]) / side[outer], kind="stable")]
-    there = positions[outer].copy()
-    moved = np.abs(distance[outer]) > ON_SURFACE * side[outer]
-    there[moved] = solid.project(there[moved])
+    there, normals, _ = solid.closest(positions[outer])
+    at_rest = np.abs(distance[outer]) <= ON_SURFACE * side[outer]
+    there[at_rest] = positions[outer[at_rest]]
+    faces = np.ones(len(outer), int)
+    if on_edges:
+        faces, meeting = edges_beside(there, normals, side[outer])
+        there[faces > 1] = solid.project(meeting[faces > 1])
+    # Of nodes to be merged those in corners stay, then those on edges, then the one that was moved least.
+    order = np.lexsort([np.abs(distance[outer]) / side[outer], -faces])
+    outer, there = outer[order], there[order]
     skin = Placed(octants, there, owner[outer], np.ones(len(outer), bool))
     near = distance[outer] <= SNAPPED_WITHIN * side[outer]
     placed = _with_clear(placed, skin[near], NODES_APART, NODES_APART)
@@ -265,7 +294,8 @@ def _finished(solid: SolidShape, placed: Placed, points: Quadrature) -> Nodes:
     inside = np.minimum(placed.octants.kinds[placed.owner], Kind.INTERIOR_BOUNDARY)
     kinds = np.where(placed.on_surface, Kind.EXTERIOR_BOUNDARY, inside).astype(np.int8)
     reach = np.where(placed.on_surface, 0.0, np.maximum(-solid.distance(placed.positions), 0.0))
-    return Nodes(placed.positions, volumes, reach, placed.sides, kinds, points)
+    thickness = thickness_about(solid, placed.octants, placed.positions)
+    return Nodes(placed.positions, volumes, reach, placed.sides, kinds, thickness, points)
 
 
 Placing = Callable[[SolidShape, Octants], Placed]
@@ -300,7 +330,7 @@ class _Search:
         self._solid, self._count, self._refine, self._place = solid, count, refine, placing
         self._lower, self._upper = np.asarray(solid.lower, np.float64), np.asarray(solid.upper, np.float64)
         self._guess = self._first_guess()
-        self._more = 1 if placing is place_corners else 0
+        self._more = 0 if placing is place else 1
         """places for nodes along an axis, beyond the number of octants"""
         self._nearest: Placed | None = None
 

@@ -56,6 +56,10 @@ class SolidShape(Protocol):
         """(N, 3) -> the nearest points on the surface, (N, 3)."""
         ...
 
+    def closest(self, positions: Floats, /) -> tuple[Floats, Floats, Floats]:
+        """(N, 3) -> the nearest points on the surface, outward normals there, (N, 3) each, and distances (N,)."""
+        ...
+
 
 Where = BoxRegion | Callable[[Floats], Mask]
 Region = tuple[Where, int]

@@ -21,6 +21,7 @@ from phyxel.points.cloud import Floats, Mesh
 from phyxel.points.completion import HALF_SIZE, double_areas
 from phyxel.points.load import spread_on
 from phyxel.points.meshfiles import sum_by_index
+from phyxel.points.moments import SolidMoments, enclosed_by
 from phyxel.points.normals import neighbourhoods
 from phyxel.solid.openings import Closing, close_openings
 from phyxel.solid.winding import Soup, point_triangles
@@ -77,8 +78,8 @@ class Shell:
     """the triangles that bound the solid, films among them, shape (n, 3, 3), if they are not the faces themselves"""
     area: float
     """of the skin without films"""
-    volume: float | None
-    """of the solid, if it is known exactly: the faces themselves bound it, and leave no openings"""
+    moments: SolidMoments | None
+    """of the solid, if they are known exactly: the faces themselves bound it, and leave no openings"""
     films: Closing
     parts: list[Part]
     rims: Floats
@@ -140,7 +141,7 @@ def read_shell(corners: Floats, faces: Faces, device: wp.Device) -> Shell | None
         soup=soup,
         skin=None if is_whole else skin,
         area=float(_areas(bare).sum()),
-        volume=float((triangles[:, 0] * np.cross(triangles[:, 1], triangles[:, 2])).sum() / 6) if is_whole else None,
+        moments=enclosed_by(triangles) if is_whole else None,
         films=films,
         parts=parts,
         rims=corners[rims].mean(axis=1),

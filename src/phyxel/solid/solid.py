@@ -20,6 +20,7 @@ from phyxel.notebook import Fact, Showable
 from phyxel.points.cloud import BuiltInShape, CloudLike, Mesh, PointCloud, as_cloud
 from phyxel.points.completion import with_unit_normals
 from phyxel.points.load import points_on
+from phyxel.points.moments import SolidMoments
 from phyxel.points.sampling import unit
 from phyxel.solid.closest import FittedSurface
 from phyxel.solid.doubts import Doubts
@@ -131,13 +132,15 @@ class Solid(Showable):
         """"shape", "mesh" (by its triangles) or "points" (of a cloud, or of a mesh that does not tell its inside)"""
         self._middle: Numbers = np.zeros(3)
         self._size = 1.0
-        self._enclosed: float | None = None
+        self.moments: SolidMoments | None = None
+        """volume, middle and second moments, if they are known exactly: of a mesh that bounds it, of simple shapes"""
         picked = dev.pick(device)
         mesh = cloud.mesh or (None if cloud.faces is None else Mesh(cloud.positions, cloud.faces))
         if cloud.shape is not None:
             self.made_from = "shape"
             self.lower, self.upper = np.array(cloud.shape.lower, float), np.array(cloud.shape.upper, float)
             self._surface: Boundary = ShapeSurface(cloud.shape)
+            self.moments = cloud.shape.moments
         elif mesh is not None and self._take_mesh(joined := welded(mesh), closing, picked):
             self.made_from = "mesh"
         else:
@@ -170,7 +173,8 @@ class Solid(Showable):
             return False
         shell.films.check(self.name, shell.area, closing)
         self.lower, self.upper = (self._middle + self._size * corner for corner in (shell.lower, shell.upper))
-        self._enclosed = shell.volume
+        if (own := shell.moments) is not None:
+            self.moments = own.moved(self._size, np.eye(3), self._middle + self._size * own.middle)
         surface = self._surface = MeshSurface(shell, device)
         doubts = Doubts(shell, lambda x: surface.distance(x) < 0, self._middle, self._size)
         self.findings = replace(
@@ -242,8 +246,8 @@ class Solid(Showable):
     def volume(self) -> float:
         """[m³]: of a closed mesh that does not overlap itself, what its triangles enclose; else by quadrature on a grid
         that is refined along the surface."""
-        if self._enclosed is not None:
-            return self._enclosed * self._size**3
+        if self.made_from == "mesh" and self.moments is not None:
+            return self.moments.volume
         return volume_of(self.distance, self.lower, self.upper)
 
     def facts(self) -> Iterator[Fact]:

@@ -64,7 +64,7 @@ def _about_body(name: str, pieces: list[Body]) -> dict[str, Any]:
     body = max(pieces, key=lambda piece: len(piece.birth))
     thin = isinstance(body.material, Membrane)
     colors = body.cloud.colors
-    kind = next((piece.kind for piece in pieces if not piece.kind.private), body.kind)
+    kind = next((piece.kind for piece in pieces if piece.thrown is None), body.kind)
     return {
         "name": name,
         "model": kind.name,

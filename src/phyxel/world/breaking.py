@@ -105,9 +105,11 @@ def divide(world: World, what: Break) -> None:
         piece._force = force * (piece.masses.sum() / mass)
     whole = np.flatnonzero(~what.crumbs)
     mover.divide(body, [pieces[k] for k in whole], [nodes[k] for k in whole])
+    world.encounters.forget()
+    world.attachments.divide(body, pieces)
     for k, start in thrown.items():
         crumble(pieces[k], start)
-        world.mover_for(pieces[k].kind).add(pieces[k])
+        world.moving.newcomers(pieces[k].kind).add(pieces[k])
     world.bodies.extend(others)
     world.breaks.append(what)
     world.revision += 1

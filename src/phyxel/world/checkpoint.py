@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from phyxel.body.holds import Handle
     from phyxel.world.world import World
 
-FORMAT = 7
+FORMAT = 8
+FLOCKS = ("flock0", "flock1")
+"""The bodies of each flock of phyxel bodies."""
 OF_HOLDS = ("nodes", "points", "taken", "moved")
 """What is kept of a hold."""
 
@@ -48,6 +50,10 @@ def taken(world: World, note: str = "") -> State:
         content |= prefixed(f"fracture.{body.name}.", {} if body.fracture is None else body.fracture.state())
     for k, mover in enumerate(world.movers):
         content |= prefixed(f"mover{k}.", mover.state())
+    for k, names in enumerate(world.moving.names):
+        content[f"flock{k}"] = np.array(names, str)
+    content |= prefixed("encounters.", world.encounters.state())
+    content |= prefixed("attachments.", world.attachments.state())
     return {name: np.array(array) for name, array in content.items()}  # what movers give may be their own memory
 
 
@@ -68,7 +74,9 @@ def put_back(world: World, content: State, note: str = "", path: str | os.PathLi
     if content["holds"].tolist() != _holds(world):
         raise CheckpointError(f"{path}: other holds than this world has; build the world it was saved from")
     if content["surroundings"].tolist() != _surroundings(world):
-        raise CheckpointError(f"{path}: other colliders or fields than this world has; build that it was saved from")
+        raise CheckpointError(
+            f"{path}: other colliders, fields or ties than this world has; build that it was saved from"
+        )
     world.set_clock(time)
     if content["materials"].tolist() != _materials(world):
         raise CheckpointError(
@@ -85,8 +93,11 @@ def put_back(world: World, content: State, note: str = "", path: str | os.PathLi
     for body in world.bodies:
         if body.fracture is not None:
             body.fracture.restore(unprefixed(f"fracture.{body.name}.", content))
+    world.moving.arrange([content[f"flock{k}"].tolist() for k in range(sum(name in content for name in FLOCKS))])
     for k, mover in enumerate(world.movers):
         mover.restore(unprefixed(f"mover{k}.", content))
+    world.encounters.restore(unprefixed("encounters.", content))
+    world.attachments.restore(unprefixed("attachments.", content))
     world.revision += 1
 
 
@@ -120,7 +131,7 @@ def fingerprint(world: World) -> str:
     digest = hashlib.sha256(f"{FORMAT} {world.first_gravity.tolist()}".encode())
     for body in world.bodies:
         if body.name == body.whole and not body.comes_by_event:
-            digest.update(body.name.encode() + body.certificate + str(body.friction).encode())
+            digest.update(body.name.encode() + body.certificate + str((body.friction, body.restitution)).encode())
     return digest.hexdigest()
 
 
@@ -130,8 +141,9 @@ def _materials(world: World) -> list[str]:
 
 
 def _surroundings(world: World) -> list[str]:
-    """Colliders and fields that are there now: they may come and go with events."""
-    return [*(one.signature() for one in world.colliders), *(field.label for field in world.fields)]
+    """Colliders, fields and ties that are there now: they may come and go with events."""
+    labels = [*(field.label for field in world.fields), *(tie.label for tie in world.attachments.every)]
+    return [*(one.signature() for one in world.colliders), *labels]
 
 
 def _handles(world: World) -> list[Handle]:

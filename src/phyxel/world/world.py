@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel import kernels, progress
 from phyxel.body import Body
+from phyxel.body.attach import Attach
 from phyxel.body.protocols import Change
 from phyxel.contact.colliders import Collider, Ground
-from phyxel.errors import PhyxelError, brief, knows_its_arguments
+from phyxel.errors import PhyxelError, brief, knows_its_arguments, tell
 from phyxel.fields import ForceField
 from phyxel.material import Mixture
-from phyxel.models.kind import KINDS, ModelKind
 from phyxel.movers import kinds as _kinds  # noqa: F401  fills the table of models
+from phyxel.movers.attachments import Attachments
+from phyxel.movers.encounters import Encounters
 from phyxel.movers.mover import Mover, Piece
+from phyxel.movers.movers import Movers
 from phyxel.notebook import Fact, Showable
 from phyxel.region import Vector, as_vector
 from phyxel.units import amount_text, quantity
@@ -83,8 +86,12 @@ class World(Showable):
         self.rate = rate
         self.revision = 0
         """counts changes of the bodies' shape, so that surfaces know when to follow"""
-        self._movers: dict[Callable[[Any], Any], Mover] = {}
-        """by what makes them"""
+        self.attachments = Attachments(self)
+        """what ties bodies to each other"""
+        self.encounters = Encounters(self)
+        """how bodies of different movers meet"""
+        self.moving = Movers(self, self.encounters.forget)
+        """what moves bodies"""
         self._events: list[tuple[float, Callable[[World], None]]] = []
         self.past_events = 0
         """how many events have happened"""
@@ -119,8 +126,8 @@ class World(Showable):
             raise PhyxelError(f"rate = {rate}: give a whole number of ticks a second from 1 to {MOST_TICKS}, or None")
         self._rate = rate
 
-    def add(self, thing: Body | Ground | Collider | ForceField) -> None:
-        """Put a body, a collider or a field into the world; also while it runs."""
+    def add(self, thing: Body | Ground | Collider | ForceField | Attach) -> None:
+        """Put a body, a collider, a field or what ties two bodies into the world; also while it runs."""
         if isinstance(thing, Ground | Collider):
             if not math.isfinite(thing.extent):
                 raise PhyxelError(f"world.add({thing!r}): a collider has an end on every side; only regions are open")
@@ -130,17 +137,21 @@ class World(Showable):
             self._add_body(thing)
         elif isinstance(thing, ForceField):
             self._add_field(thing)
+        elif isinstance(thing, Attach):
+            self.set_down()
+            self.attachments.add(thing)
         else:
             wanted = "a Body, made by px.Body(cloud), a collider such as px.Ground() or a field such as px.Wind(...)"
             raise PhyxelError(f"world.add({brief(thing)}): give {wanted}")
         self.make_ready()
 
-    def remove(self, thing: Ground | Collider | ForceField) -> None:
-        """Take a collider or a field out of the world; also while it runs."""
-        kept: list[Any] = self.fields if isinstance(thing, ForceField) else self.colliders
+    def remove(self, thing: Ground | Collider | ForceField | Attach) -> None:
+        """Take a collider, a field or a tie out of the world; also while it runs."""
+        every: list[list[Any]] = [self.fields, self.attachments.every, self.colliders]
+        kept = next((kept for kept in every if thing in kept), [])
         if thing not in kept:
             raise PhyxelError(
-                f"world.remove({brief(thing)}): it is not in this world; give a collider or a field that is"
+                f"world.remove({brief(thing)}): it is not in this world; give a collider, a field or a tie that is"
             )
         kept.remove(thing)
         self._surroundings_changed()
@@ -165,10 +176,21 @@ class World(Showable):
             body.name = next(name for k in range(2, 10**6) if (name := f"{body.name}-{k}") not in names)
         body.whole = body.name
         body.world = self
+        self.encounters.forget()
+        self._tell_of_strangers(body)
         self.bodies.append(body)
-        self.mover_for(body.kind).add(body)
+        self.moving.newcomers(body.kind).add(body)
         for field in self.fields:
             field.meet(body)
+
+    def _tell_of_strangers(self, body: Body) -> None:
+        """Say of a body that comes into the world whom it will pass through."""
+        strangers = [other for other in self.bodies if other.model not in body.kind.meets]
+        if not strangers:
+            return
+        thin = body if not body.kind.meets else strangers[0]
+        names = _listed(other.name for other in strangers)
+        tell(f'{body.name}: passes through {names}: model = "{thin.model}" meets colliders, but no other bodies yet')
 
     def make_ready(self, *more: str) -> None:
         """Have the kernels compiled that this world launches as it is now; with `more`, also what it will launch:
@@ -188,12 +210,6 @@ class World(Showable):
         asked = {word for body in self.bodies for word in (body.model, body.integrator) if word}
         kernels.ready(asked.union(more, (word for word, is_there in there.items() if is_there)), self.device)
 
-    def mover_for(self, kind: ModelKind) -> Mover:
-        """What moves the bodies of a model, made when the first of them comes."""
-        if kind.mover not in self._movers:
-            self._movers[kind.mover] = kind.mover(self)
-        return self._movers[kind.mover]
-
     @property
     def acting(self) -> list[ForceField]:
         """The fields that act now; movers go on while they stay the same, and no further."""
@@ -201,13 +217,12 @@ class World(Showable):
 
     def mover_of(self, body: Body) -> Mover:
         """What moves a body of this world."""
-        return self._movers[body.kind.mover]
+        return self.moving.of(body)
 
     @property
     def movers(self) -> list[Mover]:
         """All that move bodies of this world, in the order of the table of models."""
-        order = dict.fromkeys(kind.mover for kind in KINDS.values())
-        return [self._movers[make] for make in order if make in self._movers and self._movers[make].bodies]
+        return self.moving.every
 
     def at(self, time: float, action: Callable[[World], None]) -> None:
         """Call `action(world)` when the clock reaches `time` [s]."""
@@ -227,7 +242,8 @@ class World(Showable):
     def changed(self, change: Change, body: Body, before: Mixture | None = None) -> None:
         """Something has happened to a body: tell what moves it. `before` is what it was made of until then."""
         self.make_ready()
-        self.mover_of(body).changed(change, body, before)
+        self.attachments.changed(change, body)
+        self.moving.changed(change, body, before)
         self.revision += change is Change.MATERIAL
 
     # Stepping
@@ -298,10 +314,22 @@ class World(Showable):
         for part in range(parts):
             if part > 0:
                 self.set_clock(start + part * dt / parts)
-            for mover in self.movers:
-                mover.advance(dt / parts)
+            self.moving.sort()
+            self._advance_together(dt / parts)
             self.revision += 1
             break_apart(self)
+
+    def _advance_together(self, dt: float) -> None:
+        """Let all bodies go on by dt [s]: movers each by itself, or by intervals in which some of their bodies meet."""
+        start, left = self.time, dt
+        while (step := self.encounters.interval(self.movers, left)) is not None:
+            self.encounters.advance(step)
+            left -= step
+            if left <= 1e-12 * dt:
+                return
+            self.set_clock(start + dt - left)
+        for mover in self.movers:
+            mover.advance(left)
 
     def set_clock(self, time: float) -> None:
         """The time to the bit, with what depends on it alone: a resumed run must find the same."""
@@ -314,26 +342,29 @@ class World(Showable):
     def replay(self, events: int) -> None:
         """Let past events happen again, each at its time, until there were so many. They change materials, holds and
         fields; the state is to be overwritten then."""
+        self.attachments.known = False
         for then, action in self._events[self.past_events : events]:
             self.set_clock(self._rounded_to_tick(then))
             action(self)
+        self.attachments.known = True
         self.past_events = events
 
     @property
     def integrator(self) -> str:
-        """ "leapfrog" or "implicit": what moves the phyxel bodies; Galerkin and modal ones take implicit steps; or
-        "exact", if there are only particle surfaces."""
-        return next((mover.integrator for mover in self.movers), "implicit")
+        """ "leapfrog" or "implicit": what moves the phyxel bodies, or "leapfrog, implicit", some and others; Galerkin
+        and modal ones take implicit steps; or "exact", if there are only particle surfaces."""
+        return self.moving.integrator
 
     @property
     def steps(self) -> int:
         """Substeps taken so far."""
-        return sum(mover.steps for mover in self.movers)
+        return self.moving.steps
 
     def settle(self, tolerance: float = 1e-6, most_steps: int = 1000) -> None:
         """Relax to static equilibrium at this time. Ends when nodes have less than `tolerance` spacings left to go."""
         if not self.bodies:
             raise PhyxelError("settle: the world has no body; call world.add(body) first")
+        self.moving.gather()
         for mover in self.movers:
             mover.settle(tolerance, most_steps)
         self.revision += 1

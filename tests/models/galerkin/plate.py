@@ -40,7 +40,13 @@ def plate(x: np.ndarray, y: np.ndarray, z: np.ndarray, each: int = 3) -> Space:
     shape = ShapeFunctions(nodes, cover, "linear", None, device)
     n = len(nodes)
     sampled = Nodes(
-        nodes, np.ones(n), np.zeros(n), np.ones(n), np.zeros(n, np.int8), quadrature=Quadrature(where, worth)
+        nodes,
+        np.ones(n),
+        np.zeros(n),
+        np.ones(n),
+        np.zeros(n, np.int8),
+        np.ones(n),
+        quadrature=Quadrature(where, worth),
     )
     at_nodes = shape.at(nodes)
     fabric = Fabric(sampled, "linear", cover, shape.at(where), at_nodes, at_nodes)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from phyxel.material import Material
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.law import LawRow
 from phyxel.models.protocol import Goal, Hold
@@ -28,11 +29,15 @@ def forces_of(name: str, nodes: int, material=SOFT, lag: float = 0.0) -> PointFo
     return forces
 
 
+NEARLY_INCOMPRESSIBLE = SOFT.but(poisson=0.45)
+
+
+@pytest.mark.parametrize("material", [SOFT, NEARLY_INCOMPRESSIBLE], ids=["soft", "nearly incompressible"])
 @pytest.mark.parametrize("lag", [0.0, 0.5])
-def test_force_and_tangent_are_derivatives(lag: float):
+def test_force_and_tangent_are_derivatives(lag: float, material: Material):
     """F = −∂U/∂u and K = −∂F/∂u by central differences, whose own error is h² = 1e-10 and rounding/h = 1e-11, damped
-    and not: to 1e-7."""
-    forces = forces_of("bar", 251, lag=lag)
+    and not, with a volume term at each point and in the mean of cells: to 1e-7."""
+    forces = forces_of("bar", 251, material, lag)
     random = np.random.default_rng(0)
     u, p = (random.normal(size=(len(space_of("bar", 251)[0]), 3)) for _ in range(2))
     u, h = 0.05 * u, 1e-5
@@ -42,6 +47,22 @@ def test_force_and_tangent_are_derivatives(lag: float):
     found = forces.tangent(p)
     np.testing.assert_allclose(found, (down_force - up_force) / (2 * h), atol=1e-7 * np.abs(found).max())
     assert np.vdot(p, forces.tangent(p, positive=True)) > 0
+
+
+def test_nothing_but_rigid_motion_is_free_where_volume_is_kept_in_the_mean():
+    """Six zero modes at ν = 0.45, in the matrix at rest, and it is the tangent of U there, to rounding."""
+    space, _, _ = space_of("bar", 120)
+    forces = forces_of("bar", 120, NEARLY_INCOMPRESSIBLE)
+    K = space.stiffness([LawRow.of(NEARLY_INCOMPRESSIBLE, np.eye(3))], np.zeros(len(space.points), int))
+    still = np.zeros((len(space), 3))
+    forces.begin(still, 0.0)
+    forces.at(still)
+    p = np.random.default_rng(1).normal(size=still.shape)
+    found = forces.tangent(p).reshape(-1)
+    assert K @ p.reshape(-1) == pytest.approx(found, abs=1e-12 * np.abs(found).max())
+    values = np.linalg.eigvalsh(K.toarray())
+    assert (values < 1e-9 * values[-1]).sum() == 6
+    assert values[6] > 1e-6 * values[-1]
 
 
 def test_rigid_motion_costs_nothing():

@@ -40,7 +40,7 @@ def block(cells: Sequence[int], size: Sequence[float], basis: Basis = "linear") 
     volumes = np.einsum("i,j,k->ijk", *weights).ravel()
     share = np.bincount(nearest(places, X, 1)[1][:, 0], volumes, len(X)).astype(np.float64)
     none = np.zeros(len(X))
-    grid = Nodes(X, share, none, np.full(len(X), h.max()), none.astype(np.int8), Quadrature(places, volumes))
+    grid = Nodes(X, share, none, np.full(len(X), h.max()), none.astype(np.int8), none, Quadrature(places, volumes))
     at_points, at_skin = shapes.at(places), shapes.at(skin)
     gradients = consistent_gradients(
         at_points.dphi.numpy(), at_points.values, places, volumes, X, vanishing_fields(at_skin.values), basis

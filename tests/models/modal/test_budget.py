@@ -17,25 +17,49 @@ DOWN = gravity(SPACE, UNIT, 0, -1, 0)
 
 def excess(model: ModalModel) -> float:
     """Energy above the budget, over m g L/2."""
-    field = model.ready()
-    weight = float(model.matter.mass.sum()) * 9.81 / UNIT
-    return (ModalEnergy.of(field).total - model.budget.amount) / (0.5 * weight / UNIT)
+    return (ModalEnergy.of(model.ready()).total - model.budget.amount) / weight(model)
 
 
-@pytest.mark.parametrize("how", ["clamped", "hinged", "free"])
-def test_energy_stays_within_its_budget(how: str) -> None:
-    """A soft pendulum, and a bar that spins, 10 s: E ≤ B to 1e-6 of m g L/2."""
+def weight(model: ModalModel) -> float:
+    """m g L/2, in the body's own scales."""
+    return 0.5 * float(model.matter.mass.sum()) * 9.81 / UNIT**2
+
+
+@pytest.mark.parametrize(
+    ("how", "young", "steps"),
+    [("clamped", 2e4, 1000), ("hinged", 2e4, 150), ("hinged", 5e4, 200), ("hinged", 1e5, 200), ("free", 2e4, 300)],
+)
+def test_energy_stays_within_its_budget(how: str, young: float, steps: int) -> None:
+    """A soft pendulum, and a bar that spins: E ≤ B to 1e-6 of m g L/2; and B stays at most what it was, but for
+    the 1 % to which work of holds is found, as none of them moves.
+    Hinged at an edge, 2e4 and 5e4 Pa fold within a second, where forces on the modes lead uphill."""
     hinge = face(SPACE, 0, -1)
     line = Hold(hinge[np.abs(hinge[:, 1] - hinge[:, 1].min()) < 1e-6], still=True)
     holds = {"clamped": [base(SPACE)], "hinged": [line], "free": []}[how]
     spin = np.cross([0, 0, 4.0], SPACE.nodes) if how == "free" else None
-    model = modal(SPACE, UNIT, holds, spin, young=1e5 if how == "hinged" else 2e4)
+    model = modal(SPACE, UNIT, holds, spin, young=young)
     push = 0 * DOWN if how == "free" else DOWN
-    worst = -np.inf
-    for _ in range(1000 if how == "clamped" else 300):
+    model.ready()
+    start = model.budget.amount
+    worst = most = -np.inf
+    for _ in range(steps):
         model.step(STEP, push, [unmoved(hold) for hold in holds], None)
-        worst = max(worst, excess(model))
+        worst, most = max(worst, excess(model)), max(most, model.budget.amount)
     print(f"{how}: {worst:.1e}")
+    assert worst < 1e-6
+    assert most <= start + 0.01 * weight(model)
+
+
+def test_a_dragged_tip_stays_within_its_budget() -> None:
+    """A hand that swings the end of a soft hinged bar about for 2 s."""
+    far = face(SPACE, 0, 1)
+    hand, edge = Hold(far[:2], still=False), Hold(face(SPACE, 0, -1)[:2], still=True)
+    model = modal(SPACE, UNIT, [edge, hand], young=5e4)
+    worst = -np.inf
+    for k in range(1, 201):
+        way = np.array([0.1 * np.sin(0.021 * k), 0.15 * (1 - np.cos(0.03 * k)), 0.0]) / UNIT
+        model.step(STEP, DOWN, [unmoved(edge), Goal(np.tile(way, (2, 1)), np.eye(3))], None)
+        worst = max(worst, excess(model))
     assert worst < 1e-6
 
 

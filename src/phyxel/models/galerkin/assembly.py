@@ -1,7 +1,7 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
 """Integrals over a body by its quadrature (G04 §4.1, physics 10.2): the two matrices of small motion,
 
-    M_IJ = ∫ ρ φ_I φ_J,   K_IJ = ∫ B_Iᵀ C B_J,
+    M_IJ = ∫ ρ φ_I φ_J,   K_IJ = ∫ B_Iᵀ (C − k 1⊗1) B_J + k b̄_I b̄_Jᵀ,   b̄ = mean of ∇φ over a cell,
 
 and ∫ ∇φ_I · ∇φ_J, of what a body is made of at its points; what a cut changes of them is found from the points whose
 functions it has changed alone.
@@ -141,15 +141,37 @@ def assemble_stiffness(
             block[at] += wp.matrix_from_rows(sx * h, sy * h, sz * h)
 
 
+@dataclass(frozen=True)
+class StiffnessPart:
+    """One of two parts that K is the sum of: that of the points, and that of the volume term that would lock, from
+    cells."""
+
+    functions: PointFunctions
+    laws: Sequence[Floats]
+    """C of each law, 6 × 6"""
+    which: Indices
+    """law of each point, or cell"""
+
+    @staticmethod
+    def both(functions: PointFunctions, rows: Sequence[LawRow], which: Indices) -> tuple[StiffnessPart, StiffnessPart]:
+        """`which` law is that of each point, (q,), and of all in a cell."""
+        of_cells = np.zeros(sum(functions.lists.shape), int)
+        of_cells[functions.lists.owner] = of_cells[len(functions.lists.nodes) :] = which
+        at_points, in_cells = zip(*(row.parts_at_rest for row in rows), strict=True)
+        return StiffnessPart(functions, at_points, which), StiffnessPart(functions.means, in_cells, of_cells)
+
+
 def stiffness(functions: PointFunctions, rows: Sequence[LawRow], which: Indices) -> bsr_array:
-    """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
+    """K_IJ at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
     lists, device = functions.lists, functions.lists.device
-    weights = wp.array(lists.weights, dtype=wp.float64, device=device)
-    law, start, index = (wp.array(part, dtype=wp.int32, device=device) for part in (which, *lists.neighbours))
-    laws = wp.array(np.array([row.at_rest for row in rows]), dtype=mat66d, device=device)
+    start, index = (wp.array(part, dtype=wp.int32, device=device) for part in lists.neighbours)
     entries = wp.zeros(len(index), dtype=wp.mat33d, device=device)
-    inputs = [functions.pairs, weights, law, laws, start, index, entries]
-    dev.launch(assemble_stiffness, len(lists.nodes), inputs, device)
+    for part in StiffnessPart.both(functions, rows, which):
+        weights = wp.array(part.functions.lists.weights, dtype=wp.float64, device=device)
+        law = wp.array(part.which, dtype=wp.int32, device=device)
+        laws = wp.array(np.array(part.laws), dtype=mat66d, device=device)
+        inputs = [part.functions.pairs, weights, law, laws, start, index, entries]
+        dev.launch(assemble_stiffness, len(lists.nodes), inputs, device)
     return blocks(lists, entries.numpy())
 
 
@@ -207,8 +229,8 @@ class Difference:
             place = owner * len(nodes) + rank[one.lists.index[entries]]
             for part, values in zip(functions, (one.phi[entries], *one.dphi[entries].T), strict=True):
                 part.reshape(-1)[place] = values
-        volumes = now.lists.weights[rows]
-        return Difference(np.tile(rows, 2), nodes, functions, np.concatenate([volumes, -volumes]))
+        weights = np.concatenate([now.lists.weights[rows], -before.lists.weights[rows]])
+        return Difference(np.tile(rows, 2), nodes, functions, weights)
 
     def mass(self, density: Floats) -> Floats:
         """Of ∫ ρ φ_I φ_J for densities (q,) at all points, shape (m, m)."""
@@ -266,9 +288,11 @@ def stiffness_from(
     before: PointFunctions, functions: PointFunctions, known: bsr_array, rows: Sequence[LawRow], which: Indices
 ) -> bsr_array:
     """`stiffness` where it is `known` for the functions before a cut."""
-    change, lists = Difference.between(before, functions), (before.lists.neighbours, functions.lists.neighbours)
-    added = change.stiffness([row.at_rest for row in rows], which)
-    return blocks(functions.lists, change.added(added, known.data, *lists))
+    entries, lists, now = known.data, before.lists.neighbours, functions.lists.neighbours
+    for part, old in zip(StiffnessPart.both(functions, rows, which), (before, before.means), strict=True):
+        change = Difference.between(old, part.functions)
+        entries, lists = change.added(change.stiffness(part.laws, part.which), entries, lists, now), now
+    return blocks(functions.lists, entries)
 
 
 # Materials and inertia

@@ -2,7 +2,8 @@
 
 With G = φ at the points, G u = d fixes part of the unknowns exactly: with G = U S Vᵀ that is Vᵀu, and a search for a
 minimum keeps to displacements orthogonal to V (Baraff and Witkin's filter). Where more points are held than there are
-independent functions at them, they are so in the sense of least squares; and so is a face between held nodes.
+independent functions at them, they are so in the sense of least squares. A face between held nodes is held against
+their own functions, Nᵀ(G u − d) = 0: one condition for each node, and none for what only lives beside it.
 """
 
 from __future__ import annotations
@@ -21,21 +22,19 @@ from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Floats, Goal, Hold
 
 DEPENDENT = VANISHED
-"""Singular values of held points below this, over the largest, are no conditions of their own."""
-FAINT = 0.05
-"""The same of faces: fields that are so small there may be what they like. They live beside it, and would be held."""
+"""Singular values below this, over the largest, are no conditions of their own."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
-    """What one hold asks of the coefficients: G u = `spread` times where its points go."""
+    """What one hold asks of the coefficients: Nᵀ G u = Nᵀ `spread` times where its points go."""
 
     rows: csr_array
     """G, shape (m, n)"""
     spread: Floats
     """shape (m, k), or (m, k + 3) of a hold that turns"""
-    faint: float
-    """singular values of G below this, over the largest, do not count"""
+    tests: Floats
+    """N, what u is held against, shape (m, k'): G itself, or on faces φ of their nodes alone"""
 
     @staticmethod
     def of(space: Space, hold: Hold) -> HeldRows:
@@ -46,17 +45,16 @@ class HeldRows:
         spread = np.eye(sum(part.shape[0] for part in parts))
         region = HeldRegion.around(space, hold.points) if hold.fills else None
         if region is None or not len(region.spread):
-            return HeldRows(csr_array(vstack(parts)), spread, DEPENDENT)
-        return HeldRows(csr_array(vstack([*parts, region.rows])), np.concatenate([spread, region.spread]), FAINT)
+            rows = csr_array(vstack(parts))
+            return HeldRows(rows, spread, rows[:, np.unique(rows.indices)].toarray())
+        rows = csr_array(vstack([*parts, region.rows]))
+        return HeldRows(rows, np.concatenate([spread, region.spread]), rows[:, region.tests].toarray())
 
     def independent(self) -> tuple[Floats, Floats]:
-        """Vᵀ times S, shape (r, n), and Uᵀ, shape (r, m), of what counts in G = U S Vᵀ."""
-        nodes = np.unique(self.rows.indices)
-        U, S, Vt = np.linalg.svd(self.rows[:, nodes].toarray(), full_matrices=False)
-        kept = self.faint * S[0] < S
-        conditions = np.zeros((int(kept.sum()), self.rows.shape[1]))
-        conditions[:, nodes] = S[kept, None] * Vt[kept]
-        return conditions, U[:, kept].T
+        """UᵀG, shape (r, n), and Uᵀ, shape (r, m), of what counts in N = U S Vᵀ."""
+        U, S, _ = np.linalg.svd(self.tests, full_matrices=False)
+        chosen = U[:, DEPENDENT * S[0] < S].T
+        return np.asarray((self.rows.T @ chosen.T).T), chosen
 
 
 @dataclass(frozen=True, eq=False)

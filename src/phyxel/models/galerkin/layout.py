@@ -66,7 +66,7 @@ class Fabric:
         nodes, quadrature = self.nodes, self.nodes.quadrature
         kept: State = {
             "positions": nodes.positions, "volumes": nodes.volumes, "reach": nodes.reach,
-            "octants": nodes.octants, "kinds": nodes.kinds, "covers": self.covers,
+            "octants": nodes.octants, "kinds": nodes.kinds, "thickness": nodes.thickness, "covers": self.covers,
             "quadrature": quadrature.points, "weights": quadrature.weights,
         }  # fmt: skip
         for place in PLACES:
@@ -77,7 +77,7 @@ class Fabric:
     @staticmethod
     def nodes_of(state: State) -> Nodes:
         """The nodes in what `state` gave."""
-        kept = {name: state[name] for name in ("positions", "volumes", "reach", "octants", "kinds")}
+        kept = {name: state[name] for name in ("positions", "volumes", "reach", "octants", "kinds", "thickness")}
         return Nodes(**kept, quadrature=Quadrature(state["quadrature"], state["weights"]))
 
     @staticmethod
@@ -162,7 +162,7 @@ class Layout:
         """the node nearest to each point, shape (q,)"""
         found = self._part_of(fabric.at_points, self.own.points)
         values = found.values
-        lists = PointLists(self.points, self.weights, self.nodes, values.indptr, values.indices, device)
+        lists = PointLists(self.points, self.weights, self.nodes, self.owner, values.indptr, values.indices, device)
         self.functions = PointFunctions.whole(lists, values.data, found.dphi.numpy())
         self.at_nodes: ShapeValues = self._part_of(fabric.at_nodes, self.own.nodes)
         """φ and ∇φ at the nodes: a node's coefficient is not its displacement"""

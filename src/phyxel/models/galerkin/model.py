@@ -204,9 +204,13 @@ class GalerkinModel(TouchedField):
         self._carried = (end.copy(), v.copy(), inner) if steady else None
 
     def _acceleration(self, push: Floats) -> Floats | None:
-        """At the start of a step, as the last one left it; unless something has happened since."""
-        if self._carried is None or self._borne is not None:
+        """At the start of a step, as the last one left it, unless something has happened since. Nothing but pushes acts
+        on a body at rest as it was born, and Euler would take ½m(Δt a)² off what it falls with."""
+        if self._borne is not None:
             return None
+        if self._carried is None:
+            unmoved = not (self.u.any() or self.v.any() or self._forces.plastic.any())
+            return push if unmoved else None
         u, v, inner = self._carried
         return inner + push if np.array_equal(u, self.u) and np.array_equal(v, self.v) else None
 

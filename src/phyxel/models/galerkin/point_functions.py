@@ -5,7 +5,7 @@ further."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -56,13 +56,15 @@ class PointLists:
     """the volume each stands for, shape (q,)"""
     nodes: Floats
     """shape (n, 3)"""
+    owner: Indices
+    """the node whose cell each point is in, shape (q,)"""
     start: NDArray[np.int32]
     """shape (q + 1,)"""
     index: NDArray[np.int32]
     """shape (pairs,)"""
     device: wp.Device
     known_neighbours: Lists | None = None
-    """the nodes that share a point with each node, if they have been found"""
+    """the nodes that share a cell with each node, if they have been found"""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -75,10 +77,11 @@ class PointLists:
 
     @cached_property
     def neighbours(self) -> Lists:
-        """The nodes that share a point with each node."""
+        """The nodes that share a cell with each node: points of it depend on both."""
         if self.known_neighbours is not None:
             return self.known_neighbours
-        common = _met(self.start, self.index, self.shape)
+        felt = np.ones(len(self.index), np.float32), (self.owner[self.point], self.index)
+        common = _met(csr_array(felt, 2 * self.shape[1:]))
         return common.indptr.astype(np.int32), common.indices.astype(np.int32)
 
     @cached_property
@@ -105,15 +108,15 @@ class PointLists:
         """Lists that are longer at some points, (k,)."""
         starts, entries = entries_of(start, rows)
         known = csr_array((np.ones(len(self.neighbours[1]), np.float32), *self.neighbours[::-1]), 2 * self.shape[1:])
-        both = csr_array(known + _met(starts, index[entries], (len(rows), self.shape[1])))
+        felt = np.ones(len(entries), np.float32), index[entries], starts
+        both = csr_array(known + _met(csr_array(felt, (len(rows), self.shape[1]))))
         neighbours = both.indptr.astype(np.int32), both.indices.astype(np.int32)
-        return PointLists(self.points, self.weights, self.nodes, start, index, self.device, neighbours)
+        return replace(self, start=start, index=index, known_neighbours=neighbours)
 
 
-def _met(start: NDArray[np.int32], index: NDArray[np.int32], shape: tuple[int, int]) -> csr_array:
-    """Which nodes share a point, given which points feel which nodes: entries of any value, shape (n, n)."""
-    meets = csr_array((np.ones(len(index), np.float32), index, start), shape)
-    common = csr_array(meets.T @ meets)
+def _met(felt: csr_array) -> csr_array:
+    """Which nodes share a place, given which places feel which nodes (m, n): entries of any value, shape (n, n)."""
+    common = csr_array(felt.T @ felt)
     common.sort_indices()
     return common
 
@@ -153,6 +156,45 @@ class PointFunctions:
         pairs.phi = wp.array(self.phi, dtype=wp.float64, device=device, copy=False)
         pairs.dphi = wp.array(self.dphi, dtype=wp.vec3d, device=device, copy=False)
         return pairs
+
+    @cached_property
+    def cell(self) -> NDArray[np.int32]:
+        """The cell of each point, shape (q,): that of a node, or one of its own where a crack is near, as what lies
+        across is no longer the same matter. So n + q cells in all, many of them empty."""
+        points, nodes = self.lists.shape
+        return np.where(self.cut_off, nodes + np.arange(points), self.lists.owner).astype(np.int32)
+
+    @cached_property
+    def cell_volumes(self) -> Floats:
+        """shape (n + q,)"""
+        return np.asarray(np.bincount(self.cell, self.lists.weights, sum(self.lists.shape)), np.float64)
+
+    @cached_property
+    def means(self) -> PointFunctions:
+        """The mean functions of each cell, Σ w φ / Σ w, as if cells were points."""
+        lists, (points, nodes) = self.lists, self.lists.shape
+        share = lists.weights / self.cell_volumes[self.cell]
+        cell = self.cell[lists.point].astype(np.int64)
+        keys, place = np.unique(cell * nodes + lists.index, return_inverse=True)
+        phi, *dphi = (np.bincount(place, share[lists.point] * part) for part in (self.phi, *self.dphi.T))
+        start = np.searchsorted(keys, np.arange(points + nodes + 1) * nodes).astype(np.int32)
+        middle = np.stack(
+            [np.bincount(self.cell, share * x, points + nodes) for x in lists.points.T], axis=1, dtype=np.float64
+        )
+        cells = replace(
+            lists, points=middle, weights=self.cell_volumes, start=start, index=(keys % nodes).astype(np.int32)
+        )
+        cut_off = np.zeros(points + nodes, bool)
+        cut_off[lists.owner[self.cut_off]] = cut_off[nodes:][self.cut_off] = True
+        lost = np.zeros_like(cut_off)
+        return PointFunctions(
+            cells,
+            np.asarray(phi, np.float64),
+            np.stack(dphi, axis=1, dtype=np.float64),
+            np.ones(len(phi), bool),
+            cut_off,
+            lost,
+        )
 
     @cached_property
     def felt(self) -> NDArray[np.int64]:

@@ -1,21 +1,24 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
 """What preconditions the system of a step (physics 10.6): the system at rest, inverted once, turned with each node.
 
-    H ≈ R (A + K₀ + c V Vᵀ) Rᵀ + Gᵀ G
+    H ≈ R (A + K₀ + c V Vᵀ) Rᵀ + Gᵀ D G
 
 A is the inertia, K₀ the stiffness at rest, R the rotation of each node; the stiff springs c V Vᵀ stand for held points
-(V: orthonormal, shape (n, r)) and the rows G for contacts, which come and go: Woodbury's formula adds them.
+(V: orthonormal, shape (n, r)) and Gᵀ D G for contacts, which come and go: Woodbury's formula adds them.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import block_diag, lapack
 from scipy.sparse import bsr_array, csc_array, csr_array, kron
 from scipy.sparse.linalg import SuperLU, splu
 
@@ -28,10 +31,12 @@ from phyxel.state import State, prefixed
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
-vec12d = wp.types.vector(12, wp.float64)
+Packed = NDArray[np.float32] | NDArray[np.float64]
+vec12, vec12d = wp.types.vector(12, wp.float32), wp.types.vector(12, wp.float64)
 
-MOST_INVERTED = 3000
-"""Unknowns up to which the inverse is kept as a matrix (72 MB, twice); beyond, blocks of single nodes have to do."""
+MOST_IN_DOUBLE, MOST_INVERTED = 3000, 7500
+"""Unknowns up to which the inverse is kept as a matrix in double (72 MB), and in single precision (225 MB, found in
+10 s); beyond, blocks of single nodes have to do."""
 OFTEN = 1.3
 """Factor by which the step may change before the system at rest is inverted anew."""
 TURNED = 0.2
@@ -58,7 +63,7 @@ def turn_back(first: int, turn: mat33ds, residual: vec3ds, turned: vec3ds):
 
 
 @wp.kernel
-def solve_whole(first: int, inverse: wp.array2d(dtype=vec12d), turn: mat33ds, turned: vec3ds, found: vec3ds):
+def solve_whole(first: int, inverse: wp.array2d(dtype=Any), turn: mat33ds, turned: vec3ds, found: vec3ds):
     """R H₀⁻¹ of what was turned back, for four nodes at a time: twelve sums side by side keep vector units busy."""
     group = first + wp.tid()
     a = vec12d()
@@ -66,9 +71,9 @@ def solve_whole(first: int, inverse: wp.array2d(dtype=vec12d), turn: mat33ds, tu
     c = vec12d()
     for J in range(turned.shape[0]):
         r = turned[J]
-        a += r[0] * inverse[group, 3 * J]
-        b += r[1] * inverse[group, 3 * J + 1]
-        c += r[2] * inverse[group, 3 * J + 2]
+        a += r[0] * vec12d(inverse[group, 3 * J])
+        b += r[1] * vec12d(inverse[group, 3 * J + 1])
+        c += r[2] * vec12d(inverse[group, 3 * J + 2])
     a += b + c
     for k in range(4):
         node = 4 * group + k
@@ -83,6 +88,40 @@ def solve_blocks(first: int, inverse: mat33ds, turn: mat33ds, turned: vec3ds, fo
     found[I] = turn[I] * (inverse[I] * turned[I])
 
 
+class Inverse:
+    """H₀⁻¹, symmetric; where it is large in single precision, which halves what each product has to read. Sums are in
+    double: conjugate gradients take as many iterations with it, but for fields that hardly any point feels."""
+
+    def __init__(self, inertia: csr_array, stiffness: bsr_array, held: Floats) -> None:
+        precision = np.float64 if stiffness.shape[0] <= MOST_IN_DOUBLE else np.float32
+        self.groups: Packed = _in_groups(_inverted(inertia, stiffness, held), precision)
+        """twelve rows at a time, column by column, shape (groups, 3n, 12)"""
+
+    def times(self, entries: NDArray[np.integer], forces: Floats) -> Floats:
+        """Of forces (k, c) on some of the unknowns, entries (k,): shape (3n, c)."""
+        some = self.groups[:, entries].transpose(0, 2, 1).astype(np.float64)
+        return (some @ forces).reshape(-1, forces.shape[1])[: self.groups.shape[1]]
+
+    def between(self, entries: NDArray[np.integer]) -> Floats:
+        """Its rows and columns that belong to some unknowns (k,), shape (k, k)."""
+        group, row = np.divmod(entries, 12)
+        return self.groups[group[:, None], entries, row[:, None]].astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """c points that touch something, and how the system at rest answers to forces there."""
+
+    keys: list[bytes]
+    """what they are, in terms of nodes"""
+    there: Floats
+    """G P, shape (3c, 3n)"""
+    back: Floats
+    """P Gᵀ, shape (3n, 3c)"""
+    compliance: Floats
+    """G P Gᵀ, shape (3c, 3c)"""
+
+
 class RestSystem:
     """An approximate inverse of H."""
 
@@ -90,17 +129,20 @@ class RestSystem:
         self._held = self.springs = held
         """V now, and when it was inverted"""
         count = inertia.shape[0]
+        self._weight: Floats = np.asarray(inertia.sum(axis=0), np.float64).reshape(-1, 1)
+        """what resists the motion of all together, shape (n, 1)"""
         self._turn = Shared(count, wp.mat33d, device)
         self._residual, self._found = Shared(count, wp.vec3d, device), Shared(count, wp.vec3d, device)
         self._lifts: Floats | None = None
-        self._grip: tuple[Floats, Floats] | None = None
-        self._gripped = b""
+        self._forget_contacts()
         turned = wp.zeros(count, dtype=wp.vec3d, device=device)
         between = [self._turn.array, turned, self._found.array]
         self._whole = 3 * count <= MOST_INVERTED
         if self._whole:
-            self._inverse = _inverted(inertia, stiffness, held)
-            inverse = wp.array(_in_groups(self._inverse), dtype=vec12d, device=device)
+            self._inverse = Inverse(inertia, stiffness, held)
+            groups = self._inverse.groups
+            kind = vec12d if groups.dtype == np.float64 else vec12
+            inverse = wp.array(groups, dtype=kind, device=device, copy=False)
             solve = Launch(solve_whole, len(inverse), [inverse, *between], count / 10)
         else:
             self._matrices = inertia, stiffness
@@ -115,43 +157,81 @@ class RestSystem:
         """Something else is held, V (n, r), but not much else: the inverse stays."""
         self._held = held
         self._lifts = None
-        self._grip, self._gripped = None, b""
+        self._forget_contacts()
 
     def turn(self, rotations: Floats) -> None:
         """R of each node, shape (n, 3, 3)."""
         self._turn.host[:] = rotations
         self._turn.push()
-        self._grip, self._gripped = None, b""
+        self._forget_contacts()
 
-    def grip(self, rows: csr_array, roots: Floats) -> None:
-        """Contacts: G is, at each of c points with φ in `rows` (c, n), the 3 × 3 matrix of `roots`."""
-        key = rows.indices.tobytes() + roots.tobytes()
-        if key == self._gripped:
+    def _forget_contacts(self) -> None:
+        self._answers: dict[bytes, Floats] = {}
+        """of points that were touched since, shape (3, 3n) each"""
+        self._contacts: Contacts | None = None
+        self._grip: Floats | None = None
+        """(D⁻¹ + G P Gᵀ)⁻¹, shape (3c, 3c)"""
+
+    def let_go(self) -> None:
+        """Nothing is touched."""
+        self._grip = None
+
+    @property
+    def foresees(self) -> bool:
+        """Whether `compliance_at` can be asked for."""
+        return self._whole
+
+    def compliance_at(self, rows: csr_array) -> Floats:
+        """C = G P Gᵀ, P without contacts, of points with φ in `rows` (c, n), shape (3c, 3c)."""
+        return self._touched(rows).compliance
+
+    def grip(self, rows: csr_array, bend: Floats) -> None:
+        """Contacts at c points with φ in `rows` (c, n): D is `bend` (c, 3, 3) there."""
+        self._grip = None
+        if len(bend) == 0 or not self._whole:
             return
-        self._grip, self._gripped = None, key
-        if len(roots) == 0 or not self._whole:
-            return
-        count = 3 * len(roots)
-        turn = self._turn.host
-        G = np.einsum("cn,cab->nbca", rows.toarray(), roots).reshape(-1, 3, count)
-        back = (np.swapaxes(turn, 1, 2) @ self._free(G)).reshape(-1, count)
-        response = self._free(turn @ (self._inverse @ back).reshape(-1, 3, count)).reshape(-1, count)
-        small = np.eye(count) + G.reshape(-1, count).T @ response
-        factor, _ = lapack.dpotrf(small, lower=1)
-        # P − P Gᵀ (1 + G P Gᵀ)⁻¹ G P = P − Y Yᵀ
-        grip = blas.dtrsm(1.0, factor, response, side=1, lower=1, trans_a=1)
-        self._grip = np.ascontiguousarray(grip), np.ascontiguousarray(grip.T)
+        C = self._touched(rows).compliance
+        D = block_diag(*bend)
+        # P − P Gᵀ (D⁻¹ + C)⁻¹ G P, where D may have no inverse
+        grip = np.linalg.solve(np.eye(len(C)) + D @ C, D)
+        self._grip = 0.5 * (grip + grip.T)
+
+    def _touched(self, rows: csr_array) -> Contacts:
+        keys = [rows.indices[low:high].tobytes() + rows.data[low:high].tobytes() for low, high in _spans(rows)]
+        if self._contacts is None or self._contacts.keys != keys:
+            for row, key in enumerate(keys):
+                if key not in self._answers:
+                    self._answers[key] = self._answer(rows[[row]])
+            there = np.concatenate([self._answers[key] for key in keys])
+            spread = there.reshape(len(there), -1, 3).transpose(1, 0, 2)
+            moved = (rows @ spread.reshape(len(spread), -1)).reshape(len(keys), len(there), 3)
+            compliance = moved.transpose(0, 2, 1).reshape(len(there), -1)
+            self._contacts = Contacts(keys, there, np.ascontiguousarray(there.T), compliance)
+        return self._contacts
+
+    def _answer(self, row: csr_array) -> Floats:
+        """How unit forces at a point with φ in `row` (1, n) move all nodes, shape (3, 3n). One point at a time: what
+        others are touched must not change its bits."""
+        spread = self._free(np.einsum("n,ab->nab", row.toarray()[0], np.eye(3)))
+        nodes, turn = np.flatnonzero(spread.any(axis=(1, 2))), self._turn.host
+        back = (np.swapaxes(turn[nodes], 1, 2) @ spread[nodes]).reshape(-1, 3)
+        there = self._inverse.times(_entries(nodes), back).reshape(-1, 3, 3)
+        return np.ascontiguousarray(self._free(turn @ there).reshape(-1, 3).T)
 
     def apply(self, residual: Floats) -> Floats:
-        """H⁻¹ residual, about, shape (n, 3)."""
-        self._residual.host[:] = residual
+        """H⁻¹ residual, about, shape (n, 3). What nothing holds is moved as a whole apart: a fall must not shake it."""
+        even = np.zeros(3)
+        if self._grip is None and self._held.shape[1] == 0:
+            even = residual.sum(axis=0) / self._weight.sum()
+        self._residual.host[:] = residual - self._weight * even
         self._residual.push()
         self._solve.run()
-        found = self._found.pull().copy()
-        if self._grip is not None:
+        found = self._found.pull() + even
+        if self._grip is not None and self._contacts is not None:
             # Not by BLAS: its threads would wait for each other, and take longer than the work.
-            Y, Yt = self._grip
-            found -= np.einsum("ic,c->i", Y, np.einsum("ci,i->c", Yt, residual.reshape(-1))).reshape(-1, 3)
+            pressed = np.einsum("ci,i->c", self._contacts.there, residual.reshape(-1))
+            borne = np.einsum("cd,d->c", self._grip, pressed)
+            found -= np.einsum("ic,c->i", self._contacts.back, borne).reshape(-1, 3)
         return found
 
     def compliance(self, rows: csr_array) -> Floats:
@@ -159,16 +239,16 @@ class RestSystem:
         nodes, turn = np.unique(rows.indices), self._turn.host
         phi = rows[:, nodes].toarray()
         seen = np.einsum("cj,jab->cajb", phi, turn[nodes]).reshape(3 * len(phi), -1)
-        entries = (3 * nodes[:, None] + np.arange(3)).reshape(-1)
+        entries = _entries(nodes)
         if not self._whole:
             spread = np.zeros((3 * rows.shape[1], len(seen)))
             spread[entries] = seen.T
             return np.asarray(spread.T @ self._factor.solve(spread))
-        result = seen @ self._inverse[np.ix_(entries, entries)] @ seen.T
-        if self._grip is not None:
-            gripped = np.einsum("cj,jag->cag", phi, self._grip[0].reshape(-1, 3, len(self._grip[1]))[nodes])
+        result = seen @ self._inverse.between(entries) @ seen.T
+        if self._grip is not None and self._contacts is not None:
+            gripped = np.einsum("cj,jag->cag", phi, self._contacts.back.reshape(-1, 3, len(self._grip))[nodes])
             gripped = gripped.reshape(3 * len(phi), -1)
-            result -= gripped @ gripped.T
+            result -= gripped @ self._grip @ gripped.T
         return np.asarray(result)
 
     def respond(self, forces: Floats) -> Floats:
@@ -201,7 +281,8 @@ class RestSystem:
         spread: Floats = np.kron(self._held, np.eye(3)).astype(np.float64, copy=False)
         if not self._whole:
             return spread
-        response = self._inverse @ spread
+        nodes = np.flatnonzero(self._held.any(axis=1))
+        response = self._inverse.times(_entries(nodes), spread[_entries(nodes)])
         return np.asarray(np.linalg.solve(spread.T @ response, response.T).T, np.float64)
 
     def _free(self, fields: Floats) -> Floats:
@@ -316,16 +397,27 @@ def _inverted(inertia: csr_array, stiffness: bsr_array, held: Floats) -> Floats:
         own = np.triu(inverse[first:last, first:last])
         inverse[first:last, first:last] = own + np.triu(own, 1).T
         inverse[last:, first:last] = inverse[first:last, last:].T
-    return np.ascontiguousarray(inverse.T)
+    return np.asarray(inverse)
 
 
-def _in_groups(matrix: Floats) -> Floats:
+def _in_groups(matrix: Floats, precision: type[np.floating]) -> Packed:
     """Twelve rows of a symmetric matrix at a time, column by column, shape (groups, 3n, 12)."""
     size = len(matrix)
-    groups = -(-size // 12)
-    padded = np.zeros((size, 12 * groups))
-    padded[:, :size] = matrix
-    return np.ascontiguousarray(padded.reshape(size, groups, 12).transpose(1, 0, 2))
+    groups = np.zeros((-(-size // 12), size, 12), precision)
+    for number, group in enumerate(groups):
+        rows = matrix[:, 12 * number : 12 * (number + 1)]
+        group[:, : rows.shape[1]] = rows
+    return groups
+
+
+def _entries(nodes: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Numbers of the unknowns that belong to nodes (k,), shape (3k,)."""
+    return np.asarray((3 * nodes[:, None] + np.arange(3)).reshape(-1))
+
+
+def _spans(rows: csr_array) -> list[tuple[int, int]]:
+    """Where the entries of each row begin and end."""
+    return list(pairwise(rows.indptr.tolist()))
 
 
 def _diagonal_blocks(matrix: bsr_array) -> Floats:

@@ -187,7 +187,7 @@ class Space:
         return assembly.products(self.functions, density)[0]
 
     def stiffness(self, rows: Sequence[LawRow], which: NDArray[np.integer]) -> bsr_array:
-        """K_IJ = ∫ B_Iᵀ C B_J at rest, 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
+        """K_IJ at rest (physics 10.2), 3 × 3 blocks, shape (3n, 3n); `which` law is that of each point, (q,)."""
         return assembly.stiffness(self.functions, rows, which)
 
     def fit(self, density: Floats) -> Callable[[Floats], Floats]:

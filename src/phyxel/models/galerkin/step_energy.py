@@ -16,8 +16,9 @@ from phyxel.models.protocol import Floats
 MOST_RUBS = 5
 """Times that friction is found anew in a step."""
 MOST_CG = 400
-FORCING = 1e-2
-"""What conjugate gradients leave of a residual, in the preconditioner's norm: Newton's method does the rest."""
+FORCING, TOUCHING = 1e-3, 1e-2
+"""What conjugate gradients leave of a residual, in the preconditioner's norm: Newton's method does the rest. More in
+touch: where points stick, slide or let go by another correction, less would be in vain."""
 SHORTEST = 2.0**-12
 """Part of a correction below which there is nothing to be gained along it."""
 ROUNDING = 1e-13
@@ -57,9 +58,14 @@ class StepEnergy:
         way = u - self.base
         resisting = self.inertia @ way
         energy, force = self.forces.at(u)
-        standing, held_up = self.footing.at(u)
-        energy += 0.5 * np.vdot(way, resisting) - np.vdot(way, self.load) + standing
-        return float(energy), self.load - resisting + force + held_up
+        energy += 0.5 * np.vdot(way, resisting) - np.vdot(way, self.load)
+        self._alone = float(energy), self._free(self.load - resisting + force)
+        return self._with(self.footing.at(u))
+
+    def _with(self, standing: tuple[float, Floats]) -> tuple[float, Floats]:
+        """The body's own energy and minus its gradient where `at` was last, and those of contacts."""
+        energy, force = self._alone
+        return energy + standing[0], force + self._free(standing[1])
 
     def bend(self, p: Floats, positive: bool) -> Floats:
         """Its second derivative along p, or a positive part of that, where `at` was last."""
@@ -78,46 +84,75 @@ class StepEnergy:
         `enough` of the energy is to be gained, or nothing has further to go than `near`. With the friction as it is
         found, each time anew, at most `most` iterations are made."""
         effort = Effort()
-        for _ in range(MOST_RUBS):
-            start = self._descend(start, enough, effort.newton + most, near, effort)
+        self.at(start)
+        for number in range(MOST_RUBS):
+            # Friction is foreseen at first, then it goes by the pressure that was found.
+            start = self._descend(start, enough, effort.newton + most, near, effort, MOST_RUBS if number == 0 else 0)
             if not self.footing.renew():
                 break
+            self.footing.at(start)
         return start, effort
 
-    def _descend(self, u: Floats, enough: float, most: int, near: float, effort: Effort) -> Floats:
-        value, residual = self.at(u)
+    def _descend(self, u: Floats, enough: float, most: int, near: float, effort: Effort, rubs: int) -> Floats:
+        """From u, where `at` was last, with friction foreseen in the first `rubs` iterations."""
         while True:
-            self.system.grip(*self.footing.grips())
-            residual = self._free(residual)
-            z = self._precondition(residual)
-            effort.left = float(np.vdot(residual, z))
-            effort.done = effort.left <= enough or bool(np.abs(z).max() <= near)
+            way = self._lean(effort.newton < rubs)
+            value, residual = self._with(self.footing.again())
+            effort.left = float(np.vdot(residual, way))
+            effort.done = effort.left <= enough or bool(np.abs(way).max() <= near)
             if effort.done or effort.newton == most:
                 return u
             effort.newton += 1
-            goal = max(FORCING**2 * effort.left, 0.25 * enough)
-            delta, fine = self._conjugate(residual, z, goal, False, effort)
-            if not fine:
-                delta, _ = self._conjugate(residual, z, goal, True, effort)
+            delta = self._corrected(way, residual, enough, effort)
             length = 1.0
             slack = enough + ROUNDING * abs(value)
             while True:
-                ahead, residual = self.at(u + length * delta)
+                ahead, _ = self.at(u + length * delta)
                 if ahead <= value + slack:
                     break
                 length *= 0.5
                 if length < SHORTEST:
                     self.at(u)
                     return u
-            u, value = u + length * delta, ahead
+            u = u + length * delta
 
-    def _conjugate(
-        self, residual: Floats, z: Floats, goal: float, positive: bool, effort: Effort
-    ) -> tuple[Floats, bool]:
-        """δ with bend(δ) = residual, till the residual is below `goal`; and whether the energy bends up all the way."""
-        delta = np.zeros_like(residual)
+    def _lean(self, rub: bool) -> Floats:
+        """Where the body would go by the system at rest, and contacts as they will be there, shape (n, 3)."""
+        force = self._alone[1]
+        self.system.let_go()
+        freely = self._precondition(force)
+        rows = self.footing.near(freely)
+        if rows.shape[0] == 0:
+            return freely
+        if self.system.foresees:
+            self.footing.foresee(freely, self.system.compliance_at(rows), rub)
+        self.system.grip(rows, self.footing.bends)
+        return self._precondition(force + self._free(self.footing.thrust()))
+
+    def _corrected(self, way: Floats, residual: Floats, enough: float, effort: Effort) -> Floats:
+        """Where the exact tangent leads, with contacts as they were foreseen, shape (n, 3)."""
+        touching = len(self.footing.bends) > 0
+        goal = max((TOUCHING if touching else FORCING) ** 2 * effort.left, 0.25 * enough)
+        for positive in (False, True):
+            delta, fine = self._conjugate(way, goal, positive, effort)
+            if fine:
+                break
+        return delta if np.vdot(residual, delta) > 0 else way
+
+    def _conjugate(self, way: Floats, goal: float, positive: bool, effort: Effort) -> tuple[Floats, bool]:
+        """δ with bend(δ) = force, from `way` on, till the rest of it is below `goal`; and whether the energy bends up
+        all the way."""
+        wanted = self._alone[1] + self._free(self.footing.thrust())
+        effort.cg += 1
+        delta, along = way, self.bend(way, positive)
+        if float(np.vdot(way, along)) <= 0:
+            return delta, False
+        residual = wanted - along
+        z = self._precondition(residual)
         p, rz = z, float(np.vdot(residual, z))
         for _ in range(MOST_CG):
+            if not rz > goal:
+                break
             effort.cg += 1
             along = self.bend(p, positive)
             curvature = float(np.vdot(p, along))
@@ -128,7 +163,5 @@ class StepEnergy:
             residual = residual - length * along
             z = self._precondition(residual)
             before, rz = rz, float(np.vdot(residual, z))
-            if not rz > goal:
-                break
             p = z + (rz / before) * p
         return delta, True

@@ -17,10 +17,14 @@ from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_m
 from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import FieldValues, Floats
 
+ROUNDING = 1e-10
+"""Share of the largest response that counts as one."""
+
 
 class TouchedField(FieldValues):
     """A Galerkin body as others meet it."""
 
+    with_others = False
     space: Space
     u: Floats
     v: Floats
@@ -62,29 +66,41 @@ class TouchedField(FieldValues):
         response = self._at_hand(dt, self.u).respond(impulses)
         return dt / self._preconditioner.dt**2 * response
 
-    def compliance(self, rows: csr_array, dt: float) -> Floats:
-        """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, n), move these points
-        until its end, shape (3k, 3k)."""
-        compliance = self._at_hand(dt, self.u).compliance(rows)
-        return dt / self._preconditioner.dt**2 * compliance
+    def drift(self, before: Floats, dt: float) -> Floats:
+        """The velocity that the last step left: impulses lead on from where it began."""
+        return self.v
 
-    def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
-        """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
-        the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
-        if not impulses.any() and not shifts.any():
+    def response(self, rows: csr_array, dt: float) -> Floats:
+        """A root of what unit impulses at points with φ in `rows` (k, n), within the last step of dt [s], do to their
+        velocities, shape (3k, r)."""
+        compliance = self._at_hand(dt, self.u).compliance(rows)
+        values, vectors = np.linalg.eigh(compliance / self._preconditioner.dt**2)
+        felt = values > ROUNDING * values[-1]
+        return np.asarray(vectors[:, felt] * np.sqrt(values[felt]))
+
+    def push(self, rows: csr_array, places: Floats, impulses: Floats, before: Floats, dt: float) -> None:
+        """Let impulses (k, 3) at such points, which are at `places` (k, 3), act within that step, which began at u =
+        `before`, so that it leads where the velocity after it says."""
+        if not impulses.any():
             return
-        change, shift = (self._responded(rows.T @ part, dt) for part in (impulses, shifts))
+        change = self._responded(rows.T @ impulses, dt)
         x, v = self.space.nodes + self.u, self.v
-        start = self._unpushed = before + dt * v
-        self.u, self.v = start + change + shift, v + change / dt
+        # Impulses lead on from where the step began, but for what pushes have added to it meanwhile.
+        weight = self._inertia.weight / self._inertia.weight.sum()
+        x = x - weight @ (self.u - before - dt * v)
+        self._unpushed = before + dt * v
+        self.u, self.v = self._unpushed + change, v + change / dt
         if self.held.holds or self._footing.touching:
-            self._borne = rows.T @ impulses / dt
+            borne = rows.T @ impulses / dt
+            self._borne = borne if self._borne is None else self._borne + borne
             return
-        # The system at rest knows little of how the body has turned: momenta are those of the impulses.
-        resisting, middle = self._inertia.resisting(dt), self.middle()
-        arm, places = self.space.nodes + self.u - middle, rows @ (self.space.nodes + start) - middle
-        target = momenta_of(x - middle, resisting @ v) + momenta_of(places, impulses)
-        self.v = with_momenta(self.v, target, arm, resisting)
+        # The system at rest knows little of how the body has turned: momenta are those of the impulses. As it goes on
+        # from where the step began, they are the same there and at its end.
+        resisting, begun = self._inertia.resisting(dt), self.space.nodes + before
+        middle = weight @ begun
+        target = momenta_of(x - middle, resisting @ v) + momenta_of(places - middle, impulses)
+        self.v = with_momenta(self.v, target, begun - middle, resisting)
+        self.u = before + dt * self.v
 
     def work(self, before: Floats) -> float:
         """What the pushes of the last step have done since u was `before` (n, 3) [J]."""

@@ -6,17 +6,21 @@ the warp. So the force stays, and the energy is bounded by what there was and th
 
     E = ½ ẋᵀMẋ + ½ zᵀΛz − f·u ≤ B,   B += work of holds and colliders − Δf·u − what damping takes
 
+What damps takes motion alone: B does not fall below the energy of a body at rest where it is, though the work of
+forces that are no gradient went the same way.
+
 Where a step ends above, the modes are slowed down till it does not: next to a frame that carries all momentum their
 kinetic energy stands alone, ½ẋᵀMẋ = K₀ + s² K₁ for rates s ż. A body below its budget keeps its bits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel.models.modal.constraints import StepConstraints
 from phyxel.models.modal.field import ModalField, ModalMotion
 from phyxel.models.oscillators import OscillatorStep
 
@@ -42,26 +46,25 @@ class ModalEnergy:
 
     @staticmethod
     def of(field: ModalField) -> ModalEnergy:
-        carried, swing = field.velocity_parts()
-        return ModalEnergy(
-            _kinetic(field, carried) if field.frame is not None else 0.0,
-            _kinetic(field, swing),
-            field.elastic,
-            -float(np.vdot(field.force, field.u)),
-        )
+        return ModalEnergy(*field.kinetic(), field.elastic, field.potential)
+
+    @staticmethod
+    def at_most(field: ModalField) -> ModalEnergy:
+        """With a kinetic energy that is no less, and sooner found."""
+        return ModalEnergy(*field.kinetic_bound(), field.elastic, field.potential)
+
+    @property
+    def rest(self) -> float:
+        """what it would have at rest"""
+        return self.elastic + self.potential
 
     @property
     def total(self) -> float:
-        return self.carried + self.swing + self.elastic + self.potential
+        return self.carried + self.swing + self.rest
 
     @property
     def slack(self) -> float:
         return ROUNDING * (self.carried + self.swing + self.elastic + abs(self.potential))
-
-
-def _kinetic(field: ModalField, v: Floats) -> float:
-    """½ vᵀMv of velocities (n, 3); axis by axis, which takes a third of the time of all at once."""
-    return 0.5 * sum(float(along @ (field.matter.mass @ along)) for along in np.ascontiguousarray(v.T))
 
 
 class EnergyBudget:
@@ -69,13 +72,16 @@ class EnergyBudget:
 
     def __init__(self, field: ModalField) -> None:
         self.amount = ModalEnergy.of(field).total
+        self._lost = 0.0
+        """in this step, as far as there was motion to lose"""
 
     def load(self, field: ModalField, push: Floats) -> None:
         """Other accelerations (n, 3) [1/s²] act from now on: −f·u is another."""
-        before = field.force
+        before, self._lost = field.force, 0.0
         field.load(push)
         if field.force is not before:
             self.amount -= float(np.vdot(field.force - before, field.u))
+        self._begun = self.amount
 
     def damp(self, field: ModalField, before: ModalMotion, forces: Floats, rigid: OscillatorStep) -> None:
         """A step under even forces (l,) on the modes has been made from `before`: take off what damping took."""
@@ -85,17 +91,21 @@ class EnergyBudget:
         taken = float(np.sum(forces * (motion.z - before.z) - gained))
         if field.frame is not None:
             taken += field.frame.dragged(before, rigid)
-        self.amount -= max(taken, 0.0)
+        self._lost += max(taken, 0.0)
 
     def spend(self, work: float) -> None:
         """Holds and colliders have done so much work."""
-        self.amount += work
+        self.amount += max(work, 0.0)
+        self._lost += max(-work, 0.0)
 
-    def keep(self, field: ModalField, start: Floats, gripped: bool) -> None:
-        """Slow the body down where it has more than its budget: its modes; one that is `gripped`, and keeps no momentum
-        anyway, as a whole, so that held points go on as they do. Where one that is not would have more even at rest, it
-        goes only as far as it may from the amplitudes at the `start` of the step, (l,)."""
-        energy, motion = ModalEnergy.of(field), field.motion
+    def keep(self, field: ModalField, before: ModalMotion, constraints: StepConstraints) -> None:
+        """Slow the body down where it has more than its budget after a step from `before`: its modes; one that is
+        gripped, and keeps no momentum anyway, as a whole, so that held points go on as they do."""
+        energy = ModalEnergy.at_most(field)
+        self.amount = max(self.amount - self._lost, min(self.amount, energy.rest))
+        if energy.total <= self.amount:
+            return
+        energy, motion, gripped = ModalEnergy.of(field), field.motion, constraints.grips
         above = energy.total - self.amount
         if above <= energy.slack:
             return
@@ -104,8 +114,24 @@ class EnergyBudget:
         motion.rate = share * motion.rate
         if gripped:
             motion.v, motion.L = share * motion.v, share * motion.L
-        elif above > moving + energy.slack:
-            self._retreat(field, start)
+        if above > moving + energy.slack:
+            self._stop(field, before, energy, constraints)
+
+    def _stop(self, field: ModalField, before: ModalMotion, energy: ModalEnergy, constraints: StepConstraints) -> None:
+        """The body would have more than its budget even at rest. One that nothing grips goes only as far as it may. One
+        that is gripped would leave its holds there: it goes back the way it came. What a hold that moves makes of it is
+        work of the hold."""
+        if not constraints.grips:
+            self._retreat(field, before.z)
+        elif constraints.driven:
+            self.amount = energy.rest
+        else:
+            for part in fields(before):
+                setattr(field.motion, part.name, getattr(before, part.name))
+            motion, self.amount = field.motion, self._begun
+            motion.rate, motion.v, motion.L = -motion.rate, -motion.v, -motion.L
+            field.lay()
+            field.show()
 
     def _retreat(self, field: ModalField, start: Floats) -> None:
         """Between where the body was and where it is, the last place that it has the energy for, at rest."""

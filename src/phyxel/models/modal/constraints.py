@@ -253,6 +253,23 @@ class StepConstraints:
         self._before = [self._places(grip, pose) for grip, _ in goals]
         self._here = None if feel is None else touchable.places(field, pose)
 
+    @property
+    def grips(self) -> bool:
+        """Whether anything holds the body by other than its clamp."""
+        return bool(self._goals)
+
+    @property
+    def driven(self) -> bool:
+        """Whether what holds or touches the body moves."""
+        pose = self._field.pose(False)
+        hands = [
+            grip.patch.places(pose) - places
+            for (grip, _), (places, _) in zip(self._goals, self._before, strict=True)
+            if not grip.hold.still
+        ]
+        walls = [] if self._contacts is None else [self._dt * self._contacts.touch.velocity]
+        return any(longest(way) > EXACT for way in hands + walls)
+
     def _places(self, grip: Grip, pose: FramePose) -> tuple[Floats, Floats]:
         """Where the points of a hold are, and how far the body has turned there."""
         grip.patch.see(self._field.motion.z)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phyxel.models.galerkin.space import Space
+from phyxel.models.modal.kinetic import WarpedMotion
 from phyxel.models.modal.modes import ModalMatrices
-from phyxel.models.modal.warping import Basis, warp_derivative, warp_rate
+from phyxel.models.modal.warping import Basis, warp_derivative
 from phyxel.models.oscillators import OscillatorStep, pace, rigid_pace
 from phyxel.rotation import cross, cross_matrix, nearest_rotation, rotation_by
 
@@ -56,6 +57,18 @@ class FramePose:
     """∂ȳ/∂z, shape (3, l)"""
     spin: Floats
     """I⁻¹ ∫ρ y × ∂u/∂z, in the body's axes, shape (3, l)"""
+
+
+@dataclass(frozen=True)
+class BorneForce:
+    """What other bodies press with, all through a step, in the body's own scales."""
+
+    force: Floats
+    """shape (3,)"""
+    torque: Floats
+    """about the middle, in the world's axes, shape (3,)"""
+    z: Floats
+    """on the modes, shape (l,)"""
 
 
 class FloatingFrame:
@@ -122,24 +135,33 @@ class FloatingFrame:
         whirl = np.outer(spin, spin) - spin @ spin * np.eye(3) + cross_matrix(faster)
         return -arms @ whirl.T
 
-    def velocities(self, motion: ModalMotion, rate: Floats) -> tuple[Floats, Floats]:
-        """ẋ of the coefficients, whose shape changes at `rate` (n, 3): what carries the momenta, and the rest."""
+    def velocities(self, motion: ModalMotion, rate: Floats) -> Floats:
+        """ẋ of the coefficients, whose shape changes at `rate` (n, 3), shape (n, 3)."""
         arms = self.y - self.middle
-        spin = self.inverse @ (motion.Q.T @ motion.L)
-        back = self.inverse @ cross(self.weighed, rate).sum(axis=0)
-        carried = motion.v + np.cross(spin, arms) @ motion.Q.T
-        return carried, (rate - self.lumps @ rate - np.cross(back, arms)) @ motion.Q.T
+        spin = self.inverse @ (motion.Q.T @ motion.L - self._angular(rate))
+        return motion.v + (rate - self.lumps @ rate + np.cross(spin, arms)) @ motion.Q.T
+
+    def _angular(self, rate: Floats) -> Floats:
+        """Angular momentum of a change of shape (n, 3), shape (3,)."""
+        return _axial(self.weighed.T @ rate)
+
+    def kinetic(self, motion: ModalMotion) -> float:
+        """½ m|v|² + ½ L·I⁻¹L: of a motion of the frame."""
+        angular = motion.Q.T @ motion.L
+        return 0.5 * (self.mass * float(motion.v @ motion.v) + float(angular @ self.inverse @ angular))
+
+    def absorbed(self, rate: Floats) -> float:
+        """What of the kinetic energy of a change of shape (n, 3) is that of its momenta, which the frame takes back."""
+        mean, angular = self.lumps @ rate, self._angular(rate)
+        return 0.5 * (self.mass * float(mean @ mean) + float(angular @ self.inverse @ angular))
 
     def dragged(self, motion: ModalMotion, rigid: OscillatorStep) -> float:
         """What drag takes off a motion of the frame in a step, about."""
-        angular = motion.Q.T @ motion.L
-        kinetic = 0.5 * (self.mass * float(motion.v @ motion.v) + float(angular @ self.inverse @ angular))
-        return (1 - float(rigid.e) ** 2) * kinetic
+        return (1 - float(rigid.e) ** 2) * self.kinetic(motion)
 
     def torque(self, motion: ModalMotion, force: Floats) -> Floats:
         """Of forces (n, 3) about the middle, shape (3,)."""
-        moment = ((self.y - self.middle) @ motion.Q.T).T @ force
-        return np.array([moment[1, 2] - moment[2, 1], moment[2, 0] - moment[0, 2], moment[0, 1] - moment[1, 0]])
+        return _axial(((self.y - self.middle) @ motion.Q.T).T @ force)
 
     def pose(self, motion: ModalMotion, basis: Basis, rows: bool) -> FramePose:
         """Where the frame is; `rows`: and how it goes with z."""
@@ -163,6 +185,11 @@ def _about(arms: Floats, weighed: Floats) -> Floats:
     return np.trace(second) * np.eye(3) - second
 
 
+def _axial(product: Floats) -> Floats:
+    """Σ a × b of a product Σ a bᵀ, 3 × 3."""
+    return np.array([product[1, 2] - product[2, 1], product[2, 0] - product[0, 2], product[0, 1] - product[1, 0]])
+
+
 class ModalField:
     """Where a body is and how it moves, and the forces on its modes.
 
@@ -182,10 +209,13 @@ class ModalField:
         """Under accelerations `push` (n, 3) [1/s²] of the nodes."""
         self.space, self.basis, self.frame, self.motion = space, basis, frame, motion
         self._unit = unit
+        self._warped = WarpedMotion(matter.mass, basis)
         self.offset: Floats = np.zeros(3)
         self._laid: Floats | None = None
         self._mean: Floats = np.zeros(3)
         self._given: Floats | None = None
+        self.borne: BorneForce | None = None
+        """what others did in the last step: the next one foresees it"""
         self.set_matter(matter)
         self._take_force(push)
         self.lay()
@@ -248,23 +278,36 @@ class ModalField:
     @property
     def v(self) -> Floats:
         """Coefficients of the velocity [1/s], shape (n, 3): the exact change of u."""
-        carried, swing = self.velocity_parts()
-        return carried + swing
+        rate = self._warped.velocities(self.motion.z, self.motion.rate)
+        return rate if self.frame is None else self.frame.velocities(self.motion, rate)
 
-    def velocity_parts(self) -> tuple[Floats, Floats]:
-        """Those of the frame, which carries all momentum, and of the modes, shape (n, 3) each: no kinetic energy is of
-        both."""
-        rows = self.basis.rows
-        rate = rows.reshape(6 * len(rows), len(self.basis)) @ self.motion.rate
-        rate = warp_rate(self.basis.linear, rate.reshape(-1, 6))
-        if self.frame is not None:
-            return self.frame.velocities(self.motion, rate)
-        return np.zeros_like(rate), rate if self.basis.clamp is None else self.basis.clamp.without(rate)
+    def kinetic(self) -> tuple[float, float]:
+        """½ẋᵀMẋ, in the body's own scales: of the frame, which carries all momentum, and of the modes. No part of it is
+        of both."""
+        carried, absorbed = self._of_frame()
+        return carried, self._warped.kinetic - absorbed
+
+    def kinetic_bound(self) -> tuple[float, float]:
+        """What these are at most; sooner found."""
+        carried, absorbed = self._of_frame()
+        return carried, self._warped.bound - absorbed
+
+    def _of_frame(self) -> tuple[float, float]:
+        """Kinetic energy of the frame, and that of the modes which it takes back."""
+        rate = self._warped.follow(self.motion.z, self.motion.rate)
+        if self.frame is None:
+            return 0.0, 0.0
+        return self.frame.kinetic(self.motion), self.frame.absorbed(rate)
 
     @property
     def elastic(self) -> float:
         """½ zᵀΛz, in the body's own scales."""
         return 0.5 * float(self.values @ self.motion.z**2)
+
+    @property
+    def potential(self) -> float:
+        """−f·u, in the body's own scales."""
+        return -float(np.vdot(self.force, self.u))
 
     # Time
 
@@ -298,15 +341,16 @@ class ModalField:
 
     def predict(self, modes: OscillatorStep, rigid: OscillatorStep, dt: float) -> None:
         """Free motion to the end of the step."""
-        motion = self.motion
-        pull = self.forces - np.maximum(self.basis.values, 0.0) * self.squared * motion.z
+        motion, borne = self.motion, self.borne or BorneForce(np.zeros(3), np.zeros(3), np.zeros(len(self.basis)))
+        pull = self.forces + borne.z - np.maximum(self.basis.values, 0.0) * self.squared * motion.z
         motion.z = motion.z + modes.s * motion.rate + modes.g * pull
         motion.rate = modes.e * motion.rate + modes.s * pull
         if self.frame is not None:
             y, weighed = self.frame.y, self.frame.weighed
-            after = rigid.e * motion.L + rigid.s * self.frame.torque(motion, self.force)
-            motion.c = motion.c + rigid.s * motion.v + rigid.g * self._mean
-            motion.v = rigid.e * motion.v + rigid.s * self._mean
+            after = rigid.e * motion.L + rigid.s * (self.frame.torque(motion, self.force) + borne.torque)
+            pushed = self._mean + borne.force / self.frame.mass
+            motion.c = motion.c + rigid.s * motion.v + rigid.g * pushed
+            motion.v = rigid.e * motion.v + rigid.s * pushed
             motion.L = 0.5 * (motion.L + after)
             self.lay()
             motion.Q = self.frame.spun(motion, dt, y, weighed)

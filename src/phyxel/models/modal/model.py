@@ -32,8 +32,9 @@ from phyxel.models.modal.budget import EnergyBudget
 from phyxel.models.modal.constraints import SHALLOW, Grip, PointPatch, StepConstraints, Touchable, longest, spread
 from phyxel.models.modal.field import FloatingFrame, ModalField, ModalMotion
 from phyxel.models.modal.modes import ModalMatrices, ModalShapes, Modes, Progress, curls, turning
+from phyxel.models.modal.touched import TouchedModes
 from phyxel.models.modal.warping import Basis, unwarp, warp_derivative
-from phyxel.models.protocol import FieldValues, Goal, Hold
+from phyxel.models.protocol import Goal, Hold
 from phyxel.rotation import rotation_vectors, rotations_by
 from phyxel.state import State
 
@@ -44,8 +45,9 @@ POINTS = 12
 SETTLING_STEPS = 3000
 
 
-class ModalModel(FieldValues):
-    """One body that moves by its modes (`protocol.FieldModel`). Lengths in units of its mean node spacing."""
+class ModalModel(TouchedModes):
+    """One body that moves by its modes (`protocol.FieldModel`, `protocol.Tangible`). Lengths in units of its mean node
+    spacing."""
 
     matter: ModalMatrices
     _shapes: ModalShapes
@@ -199,14 +201,15 @@ class ModalModel(FieldValues):
         if not calm:
             budget.spend(constraints.match())
         if calm:
-            motion.rate[:], motion.v[:], motion.L[:] = 0.0, 0.0, 0.0
+            motion.rate, motion.v, motion.L = np.zeros_like(motion.rate), np.zeros(3), np.zeros(3)
         if not np.isfinite(motion.z).all():
             raise PhyxelError("the body flew apart: its handles or colliders ask for more than it can follow")
         field.lay()
         field.show()
         if not calm:  # forces turn with the body: half of the step should have seen these
             motion.rate = motion.rate + 0.5 * modes.s * (field.forces - forces)
-            budget.keep(field, before.z, bool(self._grips))
+            if field.borne is None:  # what others do is bounded as they all meet
+                budget.keep(field, before, constraints)
 
     def _gripped(self, goals: Sequence[Goal]) -> list[tuple[Grip, Goal]]:
         """The goals of the holds that are not clamped."""
@@ -342,7 +345,7 @@ class ModalModel(FieldValues):
         return motion | {
             "shapes": field.basis.shapes.copy(), "values": field.basis.values.copy(), "push": field.push.copy(),
             "hold_points": points, "holds": np.array(kinds, np.int64).reshape(-1, 5), "turned": turned,
-            "budget": np.array(self.budget.amount),
+            "budget": np.array(self.budget.amount), **self.borne_state(),
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
@@ -363,6 +366,7 @@ class ModalModel(FieldValues):
         ]
         field.load(state["push"])
         self.budget.amount = float(state["budget"])
+        self.restore_borne(state)
 
 
 def _turns_back(way: Floats, last: Floats) -> bool:

@@ -29,7 +29,7 @@ from phyxel.rotation import cross_matrix
 Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
-VERSION = 2
+VERSION = 5
 """Of modes on disk: to be raised when modes come out differently."""
 MOST_MODES = 256
 DENSE = 6000

@@ -18,7 +18,8 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.device import Launch, Program, Shared, float32s, float64s, int32s, mat33ds, vec3ds, vec3s
+from phyxel import rotation
+from phyxel.device import Launch, Program, Shared, float32s, float64s, int32s, mat33ds, vec2ds, vec3ds, vec3s
 from phyxel.models.galerkin.space import Space
 from phyxel.models.modal.modes import Clamp, Modes
 from phyxel.rotation import cross, cross_matrix, factors
@@ -32,23 +33,26 @@ LANES = 16
 """Modes that are summed side by side; rows are padded with zeros to a multiple of it."""
 CHUNK = 32
 """Nodes whose forces are summed by one thread."""
-SMALL = wp.constant(wp.float64(1e-3))
-"""Rotation [rad] below which the series is as good as the formula."""
+ONE, NEARBY = (wp.constant(wp.float64(number)) for number in (1.0, rotation.NEARBY))
+"""1, and |w|² [rad²] below which three terms of a series have all digits."""
 
 
 @wp.func_native("""
     const float* row = rows.data + (size_t)i * 6 * l;
+    double part[6][8] = {};
+    for (int k = 0; k < l; k += 8)
+        for (int r = 0; r < 6; ++r)
+            for (int j = 0; j < 8; ++j) part[r][j] += (double)row[r * l + k + j] * z.data[k + j];
     wp::vec_t<6, double> total;
-    for (int r = 0; r < 6; ++r, row += l) {
-        double part[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-        for (int k = 0; k < l; k += 8)
-            for (int j = 0; j < 8; ++j) part[j] += (double)row[k + j] * z.data[k + j];
-        total[r] = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    for (int r = 0; r < 6; ++r) {
+        const double* p = part[r];
+        total[r] = ((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]));
     }
     return total;
 """)
-def _linear_field(rows: float32s, z: float64s, i: int, l: int) -> vec6d:
-    """p and w of a node: 6 × l rows times z. Eight sums side by side, which the compiler will not make of one."""
+def linear_field(rows: float32s, z: float64s, i: int, l: int) -> vec6d:
+    """p and w of a node: 6 × l rows times z. Eight sums of each row side by side, which the compiler will not make of
+    one, and all rows at once, so that no sum waits for its last term."""
 
 
 @wp.func_native("""
@@ -66,36 +70,59 @@ def _project_some(rows: float32s, force: vec3ds, begin: int, end: int, l: int, k
 
 
 @wp.func
-def rotation(w: wp.vec3d):
-    """R(w) = exp [w]× (physics 11.3)"""
-    angle = wp.length(w)
-    if angle < wp.float64(1e-12):
-        return wp.identity(n=3, dtype=wp.float64)
-    return wp.quat_to_matrix(wp.quat_from_axis_angle(w / angle, angle))
+def turns(w: wp.vec3d):
+    """(1 − cos|w|)/|w|² and (|w| − sin|w|)/|w|³, of which R and R̃ of w are made (physics 11.3)"""
+    square = wp.dot(w, w)
+    if square < NEARBY:
+        return wp.vec2d(
+            ONE / wp.float64(2.0) - square / wp.float64(24.0) + square * square / wp.float64(720.0),
+            ONE / wp.float64(6.0) - square / wp.float64(120.0) + square * square / wp.float64(5040.0),
+        )
+    angle = wp.sqrt(square)
+    half = wp.sin(wp.float64(0.5) * angle)
+    return wp.vec2d(wp.float64(2.0) * half * half / square, (angle - wp.sin(angle)) / (square * angle))
 
 
 @wp.func
-def warped(w: wp.vec3d, p: wp.vec3d):
+def warped(w: wp.vec3d, p: wp.vec3d, turn: wp.vec2d):
     """R̃(w) p (physics 11.3)"""
-    square = wp.dot(w, w)
-    angle = wp.sqrt(square)
-    a = wp.float64(0.5) - square / wp.float64(24.0)
-    b = wp.float64(1.0) / wp.float64(6.0) - square / wp.float64(120.0)
-    if angle > SMALL:
-        half = wp.sin(wp.float64(0.5) * angle)
-        a = wp.float64(2.0) * half * half / square
-        b = (angle - wp.sin(angle)) / (square * angle)
     c = wp.cross(w, p)
-    return p + a * c + b * wp.cross(w, c)
+    return p + turn[0] * c + turn[1] * wp.cross(w, c)
+
+
+@wp.func
+def turned_back(w: wp.vec3d, f: wp.vec3d, turn: wp.vec2d):
+    """R(w)ᵀ f, R(w) = exp [w]× (physics 11.3)"""
+    c = wp.cross(w, f)
+    return f - (ONE - turn[1] * wp.dot(w, w)) * c + turn[0] * wp.cross(w, c)
 
 
 @wp.kernel
-def warp_nodes(first: int, l: int, rows: float32s, z: float64s, linear: wp.array(dtype=vec6d), u: vec3ds):
+def warp_nodes(first: int, l: int, rows: float32s, z: float64s, linear: wp.array(dtype=vec6d), turn: vec2ds, u: vec3ds):
     """p, w (G05 eq. 7) and u = R̃(w) p of each node (physics 11.3)."""
     i = first + wp.tid()
-    field = _linear_field(rows, z, i, l)
+    field = linear_field(rows, z, i, l)
     linear[i] = field
-    u[i] = warped(wp.vec3d(field[3], field[4], field[5]), wp.vec3d(field[0], field[1], field[2]))
+    w = wp.vec3d(field[3], field[4], field[5])
+    turn[i] = turns(w)
+    u[i] = warped(w, wp.vec3d(field[0], field[1], field[2]), turn[i])
+
+
+@wp.func_native("""
+    double sum[4][3] = {};
+    int k = begin;
+    for (; k + 4 <= end; k += 4)
+        for (int j = 0; j < 4; ++j)
+            for (int a = 0; a < 3; ++a) sum[j][a] += weights.data[at + k + j] * field.data[nodes.data[k + j]][a];
+    for (; k < end; ++k)
+        for (int a = 0; a < 3; ++a) sum[0][a] += weights.data[at + k] * field.data[nodes.data[k]][a];
+    wp::vec_t<3, double> total;
+    for (int a = 0; a < 3; ++a) total[a] = (sum[0][a] + sum[1][a]) + (sum[2][a] + sum[3][a]);
+    return total;
+""")
+def weighted_sum(weights: float64s, at: int, nodes: int32s, begin: int, end: int, field: vec3ds) -> wp.vec3d:
+    """Σ weights[at + k] field[nodes[k]] over k from `begin` to `end`. Four sums side by side: none waits for its last
+    term."""
 
 
 @wp.kernel
@@ -103,10 +130,7 @@ def clamp_nodes(first: int, nodes: int32s, held: float64s, u: vec3ds, excess: ve
     """What of the warped coefficients would move clamped points, which the modes themselves do not (physics 11.1)."""
     b = first + wp.tid()
     count = nodes.shape[0]
-    total = wp.vec3d()
-    for c in range(count):
-        total += held[b * count + c] * u[nodes[c]]
-    excess[b] = total
+    excess[b] = weighted_sum(held, b * count, nodes, 0, count, u)
 
 
 @wp.kernel
@@ -121,6 +145,7 @@ def place_nodes(
     first: int,
     X: vec3ds,
     linear: wp.array(dtype=vec6d),
+    turn: vec2ds,
     u: vec3ds,
     frame: mat33ds,
     force: vec3ds,
@@ -131,8 +156,8 @@ def place_nodes(
     i = first + wp.tid()
     Q = frame[0]
     coefficients[i] = wp.vec3(Q * (X[i] + u[i]) - X[i])
-    R = rotation(wp.vec3d(linear[i][3], linear[i][4], linear[i][5]))
-    turned[i] = wp.transpose(R) * (wp.transpose(Q) * force[i])
+    w = wp.vec3d(linear[i][3], linear[i][4], linear[i][5])
+    turned[i] = turned_back(w, wp.transpose(Q) * force[i], turn[i])
 
 
 @wp.kernel
@@ -159,16 +184,19 @@ class Basis:
         self.rows: Floats = stored[:, :, :l].astype(np.float64)
         """the same as the device has them"""
         self._z = Shared(padded, wp.float64, device)
-        self._linear = Shared(n, vec6d, device)
+        self.shared_linear = Shared(n, vec6d, device)
+        self.turn = wp.zeros(n, dtype=wp.vec2d, device=device)
+        """`turns` of each node's w, as the field was laid"""
         self._u = Shared(n, wp.vec3d, device)
         self._frame = Shared(1, wp.mat33d, device)
         self._force = Shared(n, wp.vec3d, device)
         chunks = -(-n // CHUNK)
         self._sums = Shared(chunks * padded, wp.float64, device)
-        self._padded = padded
-        rows = wp.array(stored.reshape(-1), dtype=wp.float32, device=device)
+        self.device, self.padded = device, padded
+        rows = self.stored = wp.array(stored.reshape(-1), dtype=wp.float32, device=device)
         # One thread is soonest done: waking another takes as long as all of it.
-        lay = [Launch(warp_nodes, n, [padded, rows, self._z.array, self._linear.array, self._u.array], 0.1)]
+        field = [self.shared_linear.array, self.turn, self._u.array]
+        lay = [Launch(warp_nodes, n, [padded, rows, self._z.array, *field], 0.1)]
         if clamp is not None:
             nodes = wp.array(clamp.nodes.astype(np.int32), dtype=wp.int32, device=device)
             held = wp.array(clamp.held.reshape(-1), dtype=wp.float64, device=device)
@@ -177,7 +205,7 @@ class Basis:
             lay.append(Launch(take_off, len(nodes), [nodes, excess, self._u.array], 0.1))
         X = wp.array(space.nodes, dtype=wp.vec3d, device=device)
         turned = wp.zeros(n, dtype=wp.vec3d, device=device)
-        place = [X, self._linear.array, self._u.array, self._frame.array, self._force.array, coefficients, turned]
+        place = [X, *field, self._frame.array, self._force.array, coefficients, turned]
         project = [n, padded, rows, turned, self._sums.array]
         self._lay = Program(lay, device)
         self._show = Program(
@@ -205,7 +233,7 @@ class Basis:
     @property
     def linear(self) -> Floats:
         """p = Ψ z and w = W z, shape (n, 6)."""
-        return self._linear.pull()
+        return self.shared_linear.pull()
 
     def load(self, force: Floats) -> None:
         """Forces (n, 3) on the coefficients from now on."""
@@ -218,7 +246,7 @@ class Basis:
             self._frame.host[0] = Q
             self._frame.push()
         self._show.run()
-        return self._sums.pull().reshape(-1, self._padded).sum(axis=0)[: len(self)]
+        return self._sums.pull().reshape(-1, self.padded).sum(axis=0)[: len(self)]
 
 
 # ---- The same on the host, for a few nodes, and its derivative ----
@@ -230,17 +258,6 @@ def warp(linear: Floats) -> Floats:
     a, b, _, _ = factors(w)
     c = cross(w, p)
     return p + a * c + b * cross(w, c)
-
-
-def warp_rate(linear: Floats, rate: Floats) -> Floats:
-    """u̇ of p and w (m, 6) that change at a rate (m, 6), shape (m, 3): `warp_derivative` times that."""
-    p, w, dp, dw = linear[:, :3], linear[:, 3:], rate[:, :3], rate[:, 3:]
-    a, b, slope_a, slope_b = factors(w)
-    along = np.einsum("ma,ma->m", w, dw)[:, None]
-    c = cross(w, p)
-    dc = cross(dw, p) + cross(w, dp)
-    inner = slope_a * along * c + a * dc + b * cross(dw, c)
-    return dp + inner + cross(w, slope_b * along * c + b * dc)
 
 
 def unwarp(u: Floats, w: Floats) -> Floats:

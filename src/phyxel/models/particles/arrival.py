@@ -105,3 +105,11 @@ def set_walls(arrival: Arrival, n: int, device: wp.Device) -> None:
     """Room for what n particles lie on."""
     arrival.wall, arrival.spot = (wp.zeros(n, dtype=wp.vec3d, device=device) for _ in range(2))
     arrival.grip = wp.zeros(n, dtype=wp.float64, device=device)
+
+
+def arrived_at_once(u: wp.array, v: wp.array, like: Arrival) -> Arrival:
+    """An arrival at where the particles are."""
+    arrival = Arrival()
+    arrival.x, arrival.v = u, v
+    arrival.A, arrival.B, arrival.H = like.A, like.B, like.H
+    return arrival

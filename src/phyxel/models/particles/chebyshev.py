@@ -26,6 +26,9 @@ DIGITS = 21.4
 """−log of the share of the error at which the iterations end, 5e-10; ½ log 2 less for each cycle."""
 SOFT = 0.5
 """H D of bending below which a sheet of several levels finds it once a cycle: two cycles leave (H D)² of its error."""
+SOFT_LINKS = 1.0e5
+"""H D up to which iterations follow motion well enough: under its weight such a sheet stretches by a few per cent of
+its stretch more than it should, if it is not brought into equilibrium when it is calm."""
 LATE = 0.5
 """Share of the error from which on nothing is taken over from the step before; below half of that all is."""
 

@@ -32,17 +32,33 @@ class Equilibrium:
     def tensions(self, values: NDArray[np.float64]) -> None:
         self._made().tension = np.array(values)
 
+    @property
+    def friction(self) -> NDArray[np.float64]:
+        """How far friction held each particle back in the last step; none if it has never been asked, shape (n,)"""
+        return np.zeros(0) if self._newton is None else self._newton.held
+
+    @friction.setter
+    def friction(self, values: NDArray[np.float64]) -> None:
+        self._made().held = np.array(values)
+
     def _made(self) -> TensionNewton:
         if self._newton is None:
             tension = self._tension
             self._newton = TensionNewton(tension.solve.X.numpy(), tension.elements, tension.links)
         return self._newton
 
-    def find(self, u: wp.array, P: wp.array, arrival: Any) -> None:
-        """y of `Solve` from displacements u (n,) and the last pull P (n,), in place of all iterations."""
+    def forget(self) -> None:
+        """Links were solved for otherwise: their tensions are not known."""
+        self.missing = 0.0
+        if self._newton is not None:
+            self._newton.forget()
+
+    def find(self, u: wp.array, P: wp.array, arrival: Any, soft: bool) -> None:
+        """y of `Solve` from displacements u (n,) and the last pull P (n,), in place of all iterations; `soft`:
+        conjugate gradients are sooner there than a factor."""
         tension, s = self._tension, self._tension.solve
         newton, order, n = self._made(), tension.order, len(tension.order)
-        newton.set_stiffness(tension.k, s.D.numpy()[:n])
+        newton.set_stiffness(tension.k, s.D.numpy()[:n], soft)
         lain = len(arrival.wall) > 0
         wall, spot = (a.numpy()[order] if lain else np.zeros((n, 3)) for a in (arrival.wall, arrival.spot))
         grip = arrival.grip.numpy()[order] if lain else np.zeros(n)

@@ -328,3 +328,10 @@ def find_rests(first: int, p: Particles, rest: wp.array(dtype=wp.vec3d), steeper
     place, factor = dent_of(p.peak[i], p.laws.plasticity[k], p.laws.limit[k])
     rest[i] = place
     steeper[i] = factor
+
+
+def rests_of(p: Any, n: int, device: wp.Device) -> tuple[Any, Any]:
+    """u₀ (n, 3) and K'/K (n,) of n particles."""
+    rest, steeper = wp.zeros(n, dtype=wp.vec3d, device=device), wp.zeros(n, dtype=wp.float64, device=device)
+    dev.launch(find_rests, n, [p, rest, steeper], device)
+    return rest.numpy(), steeper.numpy()

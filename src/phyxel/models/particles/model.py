@@ -20,7 +20,7 @@ from phyxel import device as dev
 from phyxel.contact.table import ColliderTable
 from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
-from phyxel.models.particles.arrival import Arrival, no_arrival, set_walls
+from phyxel.models.particles.arrival import arrived_at_once, no_arrival, set_walls
 from phyxel.models.particles.equilibrium import Equilibrium
 from phyxel.models.particles.filling import EnclosedGas, enclosed
 from phyxel.models.particles.flight import (
@@ -28,17 +28,17 @@ from phyxel.models.particles.flight import (
     arrive,
     find_dented_paces,
     find_paces,
-    find_rests,
     land,
     land_among,
     laws_of,
     lean,
+    rests_of,
     show,
     touch_down,
 )
 from phyxel.models.particles.sheet import LARGEST, Sheet
 from phyxel.models.particles.tension import Tension
-from phyxel.models.particles.wrapping import draw_to_colliders
+from phyxel.models.particles.wrapping import drawing_to
 from phyxel.models.particles.yielding import arrive_dented, arrive_plastic
 from phyxel.models.reductions import CHUNK, find_fastest
 
@@ -52,6 +52,9 @@ SETTLING_STEPS = 5000
 STEPS_TO_REST = 1000
 """In which particles without links are at rest, unless a step throws one to and fro: a pull leads through the edge of a
 collider, where it is put out of another face, and back. From then on steps are half as long."""
+CALM = 0.01
+"""How far particles move in a step [units] below which soft links are brought into equilibrium: what moves faster is
+followed by iterations alone."""
 LEANING = 0.5
 """Longest step, over the time √(ρhl/p) in which a pressure takes a particle about half its way to its neighbours."""
 NARROWEST = 0.3
@@ -68,13 +71,14 @@ class ParticleModel:
         self.sheet, self.unit, self.device = sheet, unit, device
         n = len(sheet.X)
         self._count = n
-        self._clock = dev.Shared(1, wp.float64, device)
+        self.clock = dev.Shared(1, wp.float64, device)
         self._force = dev.Shared(n, wp.vec3d, device)
         self._goals = dev.Shared(0, wp.vec3d, device)
         self._pressures = dev.Shared(0, wp.float64, device)
         """with which it is drawn to each collider, times the unit [Pa m]; none if it is to none"""
         self._walls = ColliderTable([unit], wp.float64, device)
         self._tension = Tension(sheet, device) if len(sheet.elements) else None
+        self._settling_step = SETTLING_STEP if self._tension is None else LINKED_SETTLING_STEP
         self._filling: EnclosedGas | None = None
         self._arrival = no_arrival(n, device)
         self._fastest = wp.zeros(-(-n // CHUNK), dtype=wp.float64, device=device)
@@ -89,13 +93,15 @@ class ParticleModel:
         p.v = wp.array(np.asarray(velocities, np.float64), dtype=wp.vec3d, device=device)
         p.pull = self._vectors(self._tension is not None)
         p.pressed, p.peak, p.pace = (self._vectors(False) for _ in range(3))
-        self._particles = p
+        self.particles = p
         self._laws = p.laws = laws_of(0, device)
         self._plastic = False
         self._equilibrium = Equilibrium(self._tension) if self._tension is not None else None
-        self._exact = False
-        """whether links are solved for by `Equilibrium`"""
+        self._exact = self._soft = False
+        """whether links are solved for by `Equilibrium`, and if so, by iterations all the same unless it is calm"""
         self._program: dev.Program | None = None
+        self._iteration: dev.Program | None = None
+        """of soft links"""
         self._landing: dev.Program | None = None
         """what follows when links are in equilibrium; none if that is a part of the program"""
         self._met: Any = None
@@ -106,8 +112,8 @@ class ParticleModel:
     def _make_room(self, *names: str) -> None:
         """For numbers of the particles that not all surfaces have."""
         for name in names:
-            if not len(getattr(self._particles, name)):
-                setattr(self._particles, name, self._vectors(True))
+            if not len(getattr(self.particles, name)):
+                setattr(self.particles, name, self._vectors(True))
                 self._program = None
 
     # Material, holds, forces
@@ -116,9 +122,9 @@ class ParticleModel:
         """What each particle is made of (membranes); motion goes on from where it is."""
         self.mixture = mixture
         self._write_laws(calm=False)
-        self._particles.kind.assign(mixture.which.astype(np.int32))
+        self.particles.kind.assign(mixture.which.astype(np.int32))
         self._mass = mixture.number("density") * mixture.number("thickness") * self.sheet.areas * self.unit**2
-        self._particles.mass.assign(self._mass)
+        self.particles.mass.assign(self._mass)
         if self._plastic:
             self._make_room("peak", "pace")
         if self._tension is not None:
@@ -144,19 +150,19 @@ class ParticleModel:
         }
         plastic = bool(((plasticity > 0) & (stiffness > 0)).any())
         if len(self._laws.pace) != len(materials) or plastic != self._plastic:
-            self._laws = self._particles.laws = laws_of(len(materials), self.device)
+            self._laws = self.particles.laws = laws_of(len(materials), self.device)
             self._plastic, self._program = plastic, None
         for name, values in columns.items():
             getattr(self._laws, name).assign(values)
-        self._clock.host[0] = 0.0  # the next step is to find its paces
+        self.clock.host[0] = 0.0  # the next step is to find its paces
 
     def set_holds(self, nodes: NDArray[np.integer]) -> None:
         """Which particles are held from now on, (k,) in the order of the goals of a step; nothing jumps."""
         hold = np.full(self._count, -1, np.int32)
         hold[nodes] = np.arange(len(nodes))
-        self._particles.hold = wp.array(hold, dtype=wp.int32, device=self.device)
+        self.particles.hold = wp.array(hold, dtype=wp.int32, device=self.device)
         self._goals = dev.Shared(len(nodes), wp.vec3d, self.device)
-        self._particles.goal = self._goals.array
+        self.particles.goal = self._goals.array
         self._held = np.asarray(nodes, np.int64)
         self._program = None
 
@@ -180,7 +186,7 @@ class ParticleModel:
         drawn = pressures if pressures.any() else np.zeros(0)
         if len(drawn) != len(self._pressures.host):
             self._pressures = dev.Shared(len(drawn), wp.float64, self.device)
-            self._particles.force = self._vectors(True) if len(drawn) else self._force.array
+            self.particles.force = self._vectors(True) if len(drawn) else self._force.array
             self._program = None
         self._pressures.host[:] = self.unit * drawn
         self._pressures.push()
@@ -192,8 +198,8 @@ class ParticleModel:
         neighbourhood: √(ρhl/p), l being its spacing. The areas that they press on lean with the surface but are those
         of the step before, so that longer steps would let it tremble and crumple; where nothing presses, any length."""
         push = np.full(self._count, pressure * self.unit) * self.sheet.areas
-        if self._tension is not None and len(self._particles.pressed):
-            push += np.linalg.norm(self._particles.pressed.numpy(), axis=1)
+        if self._tension is not None and len(self.particles.pressed):
+            push += np.linalg.norm(self.particles.pressed.numpy(), axis=1)
         spacing = np.maximum(np.sqrt(self.sheet.areas), NARROWEST)
         sharpest = float((push / (self._mass * spacing)).max())
         return LEANING / np.sqrt(sharpest) if sharpest > 0 else np.inf
@@ -204,51 +210,72 @@ class ParticleModel:
         The table, in double for one body of this unit, is to be written for the end of the step, with the motion over
         it: `write(colliders, origin[None], (end - dt, end), end)`."""
         table = (self._walls if colliders is None else colliders).table
-        if self._program is None or table is not self._met or self._clock.host[0] != dt:
-            self._clock.host[0] = dt
-            self._clock.push()
-            self._find_paces()
-            exact = self._iterations_fall_short()
-            if self._program is None or table is not self._met or exact != self._exact:
-                self._exact = exact
+        if self._program is None or table is not self._met or self.clock.host[0] != dt:
+            self.set_pace(dt)
+            solver = self._solver()
+            if self._program is None or table is not self._met or solver != (self._exact, self._soft):
+                self._exact, self._soft = solver
                 self._capture(table)
         assert self._program is not None
-        if goals is not None and len(goals):
-            self._goals.host[:] = goals
-            self._goals.push()
+        self.set_goals(goals)
         self._program.run()
         if self._landing is not None:
             assert self._equilibrium is not None
-            self._equilibrium.find(self._particles.u, self._particles.pull, self._arrival)
+            if self._iteration is not None and not self._is_calm(dt):
+                self._iteration.run()
+                self._equilibrium.forget()
+            else:
+                self._equilibrium.find(self.particles.u, self.particles.pull, self._arrival, self._soft)
             self._landing.run()
 
-    def _iterations_fall_short(self) -> bool:
-        """Whether a step of this length needs `Equilibrium`: as particles yield, lie or not is of no account, so that
-        a resumed run chooses alike."""
-        if self._tension is None or self._count > LARGEST:
-            return False
+    def _solver(self) -> tuple[bool, bool]:
+        """Whether steps of this length need `Equilibrium`, and whether links are soft all the same: as particles yield,
+        lie or not is of no account, so that a resumed run chooses alike."""
+        if self._tension is None:
+            return False, False
         arrival = no_arrival(self._count, self.device)
-        launches = [dev.Launch(arrive, self._count, [self._clock.array, self._particles, arrival])]
+        launches = [dev.Launch(arrive, self._count, [self.clock.array, self.particles, arrival])]
         for one in [*launches, *self._tension.planned(arrival)]:
             dev.launch(one.kernel, one.count, one.inputs, self.device, split=False)
-        return not self._tension.gets_there()
+        short = not self._tension.gets_there()
+        soft = short and self._tension.is_soft()
+        return soft or (short and self._count <= LARGEST), soft
 
-    def _find_paces(self) -> None:
-        count = len(self._laws.pace)
-        dev.launch(find_paces, count, [self._laws, self._clock.array], self.device, split=False)
+    def _is_calm(self, dt: float) -> bool:
+        """Whether particles move so little in a step (root mean square) that links hardly turn. Those of large sheets
+        must lie on nothing besides: what bears them is found with a factor."""
+        v = self.particles.v.numpy()
+        if float((v**2).sum()) * dt**2 > CALM**2 * self._count:
+            return False
+        return self._count <= LARGEST or not self._arrival.wall.numpy().any()
+
+    def set_goals(self, goals: Floats | None) -> None:
+        """Held particles are displaced by (k, 3) [units] at the end of the next step."""
+        if goals is not None and len(goals):
+            self._goals.host[:] = goals
+            self._goals.push()
+
+    def set_pace(self, dt: float) -> None:
+        """The next step takes dt [s]."""
+        self.clock.host[0] = dt
+        self.clock.push()
+        dev.launch(find_paces, len(self._laws.pace), [self._laws, self.clock.array], self.device, split=False)
         if self._plastic:
-            dev.launch(find_dented_paces, self._count, [self._clock.array, self._particles], self.device)
+            dev.launch(find_dented_paces, self._count, [self.clock.array, self.particles], self.device)
 
     def _capture(self, table: Any) -> None:
-        clock, p, n, arrival = self._clock.array, self._particles, self._count, self._arrival
-        press = [] if self._filling is None else self._filling.launches(arrival, p.pull, p.pressed)
+        clock, p, n, arrival = self.clock.array, self.particles, self._count, self._arrival
+        press = self.pressing(arrival)
         lain = bool(table.count) and self._tension is not None
         set_walls(arrival, n if lain else 0, self.device)
         taken: list[dev.Launch] = []
+        self._iteration = None
         if self._tension is None:
             pull = []
         elif self._exact:
             pull, taken = self._tension.planned(arrival), self._tension.taken(arrival, p.pull)
+            if self._soft:
+                self._iteration = dev.Program(self._tension.iterated(arrival, p.pull), self.device)
         else:
             pull = self._tension.launches(arrival, p.pull)
         if lain:
@@ -263,30 +290,32 @@ class ParticleModel:
         else:
             end = dev.Launch(land, n, [clock, p, arrival], 0.1)
         landing = [*taken, end]
-        launches = [*self._drawing(table), way, *press, *pull, *(() if taken else landing)]
+        launches = [*self.drawing(table), way, *press, *pull, *(() if taken else landing)]
         if not (press or pull or table.count or self._plastic):  # nothing is left to do where they arrive
-            launches = [dev.Launch(arrive, n, [clock, p, self._arrived_at_once()], 0.1)]
+            launches = [
+                dev.Launch(
+                    arrive, n, [clock, p, arrived_at_once(self.particles.u, self.particles.v, self._arrival)], 0.1
+                )
+            ]
         self._program = dev.Program(launches, self.device)
         self._landing = dev.Program(landing, self.device) if taken else None
         self._met = table
 
-    def _arrived_at_once(self) -> Any:
-        """An arrival at where the particles are."""
-        arrival: Any = Arrival()
-        arrival.x, arrival.v = self._particles.u, self._particles.v
-        arrival.A, arrival.B, arrival.H = self._arrival.A, self._arrival.B, self._arrival.H
-        return arrival
+    def pressing(self, arrival: Any) -> list[dev.Launch]:
+        """The filling presses particles that get to an arrival."""
+        gas, p = self._filling, self.particles
+        return [] if gas is None else gas.launches(arrival, p.pull, p.pressed)
 
-    def _drawing(self, table: Any) -> list[dev.Launch]:
-        if not len(self._pressures.host):
-            return []
-        p, areas = self._particles, wp.array(self.sheet.areas, dtype=wp.float64, device=self.device)
-        inputs = [table, self._pressures.array, p.X, p.u, areas, self._force.array, p.force]
-        return [dev.Launch(draw_to_colliders, self._count, inputs, 0.1 + 0.5 * table.count)]
+    def forget_tensions(self) -> None:
+        """Links were solved for elsewhere, in a step of another length maybe."""
+        self._program = None
+        if self._equilibrium is not None:
+            self._equilibrium.forget()
 
-    @property
-    def _settling_step(self) -> float:
-        return SETTLING_STEP if self._tension is None else LINKED_SETTLING_STEP
+    def drawing(self, table: Any) -> list[dev.Launch]:
+        """Wraps draw particles to colliders."""
+        pressures = self._pressures.array if len(self._pressures.host) else None
+        return drawing_to(table, pressures, self.sheet.areas, self.particles, self._force.array)
 
     def settle(
         self, goals: Floats | None = None, colliders: ColliderTable | None = None, tolerance: float = 1e-6
@@ -296,7 +325,7 @@ class ParticleModel:
         Whenever the surface as a whole gets slower it is stopped: it has passed its equilibrium. If nothing has gone
         farther than the tolerance from stop to stop, that is it."""
         self._write_laws(calm=True)
-        v = self._particles.v
+        v = self.particles.v
         v.zero_()
         last, before = 0.0, self.u
         try:
@@ -323,19 +352,17 @@ class ParticleModel:
 
     def stop(self) -> None:
         """Be at rest in the present shape."""
-        self._particles.v.zero_()
-
-    # Measures
+        self.particles.v.zero_()
 
     @property
     def u(self) -> Floats:
         """Displacements [units], shape (n, 3)."""
-        return np.array(self._particles.u.numpy())
+        return np.array(self.particles.u.numpy())
 
     @property
     def v(self) -> Floats:
         """Velocities [units/s], shape (n, 3)."""
-        return np.array(self._particles.v.numpy())
+        return np.array(self.particles.v.numpy())
 
     @property
     def rest(self) -> Floats:
@@ -346,19 +373,17 @@ class ParticleModel:
         """u₀ (n, 3), and how many times stiffer the pull to it is than the foundation, (n,)."""
         if not self._plastic:
             return np.zeros((self._count, 3)), np.ones(self._count)
-        rest, steeper = self._vectors(True), wp.zeros(self._count, dtype=wp.float64, device=self.device)
-        dev.launch(find_rests, self._count, [self._particles, rest, steeper], self.device)
-        return rest.numpy(), steeper.numpy()
+        return rests_of(self.particles, self._count, self.device)
 
     def shown(self) -> tuple[wp.array, Floats]:
         """u about an even displacement, on the device in single precision, (n,) of vec3; and that even one, (3,)."""
-        u = self._particles.u
+        u = self.particles.u
         dev.launch(show, self._count, [u, self._shown], self.device)
         return self._shown, np.array(u[:1].numpy()[0])
 
     def top_speed(self) -> float:
         """Of the fastest particle [units/s]."""
-        inputs = [self._count, self._particles.v, self._fastest]
+        inputs = [self._count, self.particles.v, self._fastest]
         dev.launch(find_fastest, len(self._fastest), inputs, self.device)
         return float(self._fastest.numpy().max())
 
@@ -369,7 +394,7 @@ class ParticleModel:
         if self._landing is not None:
             assert self._equilibrium is not None
             return self._equilibrium.missing
-        return self._tension.left_over(self._particles.pull)
+        return self._tension.left_over(self.particles.pull)
 
     def top_acceleration(self) -> float:
         """Of the particle that forces, and what it is drawn to, push most [units/s²]; links and foundation left out."""
@@ -379,7 +404,7 @@ class ParticleModel:
 
     def energies(self) -> tuple[float, float]:
         """Elastic (of foundation, links and filling) and kinetic energy [J]."""
-        p = self._particles
+        p = self.particles
         u, v = p.u.numpy(), p.v.numpy()
         rest, steeper = self.rests()
         foundation = self.mixture.number("foundation") * self.sheet.areas * self.unit**2 * steeper
@@ -409,20 +434,17 @@ class ParticleModel:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a checkpoint must keep."""
-        kept = {
-            name: np.array(getattr(self._particles, name).numpy()) for name in ("u", "v", "peak", "pull", "pressed")
-        }
+        kept = {name: np.array(getattr(self.particles, name).numpy()) for name in ("u", "v", "peak", "pull", "pressed")}
         if self._equilibrium is not None:
-            kept["tensions"] = np.array(self._equilibrium.tensions)
+            kept["tensions"], kept["friction"] = self._equilibrium.tensions.copy(), self._equilibrium.friction.copy()
         return {name: values for name, values in kept.items() if len(values)}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         for name, values in state.items():
-            if name == "tensions":
-                assert self._equilibrium is not None
-                self._equilibrium.tensions = values
+            if name in ("tensions", "friction"):
+                setattr(self._equilibrium, name, values)
                 continue
             self._make_room(name)
-            getattr(self._particles, name).assign(values)
+            getattr(self.particles, name).assign(values)
         self._program = None  # paces follow from peaks

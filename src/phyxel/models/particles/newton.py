@@ -4,32 +4,40 @@ Of what makes ½|y − y_free|²/H + Σ ½k(|e| − r)² least, t = e/|e|, each 
 
     [1/H + Σ cᵀ (k ttᵀ + λ/|e| (1 − ttᵀ)) c] δ = (y_free − y)/H + P(y),   y ← y + δ,   λ ← k (|e| − r + t·cδ)
 
-by a factor of that matrix (`fronts`). λ is the tension that the round itself foresees: links that turn by δ are longer
-to second order, and of stiff ones k (|e| − r) would say much more than they pull with. From the P of the step before on
-two rounds do, however stiff the links are. Where links that are pushed would buckle there is no factor, and only those
-that pull are counted.
+by a factor of that matrix (`fronts`), or by conjugate gradients where links are soft and lie on nothing (`conjugate`).
+λ is the tension that the round itself foresees: links that turn by δ are longer to second order, and of stiff ones
+k (|e| − r) would say much more than they pull with. From the P of the step before on two rounds do, however stiff the
+links are. Where links that are pushed would buckle there is no factor, and only those that pull are counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from phyxel.models.particles.conjugate import Gradients
 from phyxel.models.particles.elements import Elements
 from phyxel.models.particles.fronts import Fronts
+from phyxel.models.particles.linked import LinkedForces
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MISSING = 1.0e-3
-"""Force that may be missing at a particle, over what links pull particles with (root mean square)."""
+"""Force that may be missing, over what links pull particles with (root mean squares)."""
+LAST = 0.1
+"""How far a round moves particles, over how far links do (√Σ|δ|²/H and √Σ H P²), below which it was the last: what is
+left is of second order in that."""
 UNFELT = 1.0e-6
 """The same over what is missing where particles are now, which their momentum is a part of."""
 ROUNDED = 32 * float(np.finfo(np.float64).eps)
 """Of k times the size of the sheet: forces below are rounding."""
+FOOTINGS = 3
+"""How often a round asks anew who lies on colliders, at most."""
 ROUNDS, SAFE_ROUNDS = 6, 10
 """Most rounds with foreseen tensions, and of those after them that take none and never make the energy more."""
 SURELY_LESS, SHORTEST = 1.0e-4, 1.0e-4
@@ -51,6 +59,10 @@ class Drive:
     grip: Floats
     """Coulomb's coefficient there, shape (n,)"""
 
+    def deep(self, y: Floats) -> Floats:
+        """How far particles at y are in the colliders that they lie on, less than 0 if they are out, shape (n,)."""
+        return np.einsum("na,na->n", self.wall, self.spot - y)
+
 
 @dataclass(frozen=True)
 class Borne:
@@ -70,12 +82,15 @@ class Borne:
     """shape (n,)"""
 
     @staticmethod
-    def at(y: Floats, drive: Drive, held: Floats | None, before: Borne | None) -> Borne:
+    def at(
+        y: Floats, drive: Drive, held: Floats | None, before: Borne | None = None, lies: Bools | None = None
+    ) -> Borne:
         """Of particles at y; friction as it is there, unless it is known how far it holds. What slid in the round
         before and would now slide back sticks: friction does not drive it."""
-        deep = np.maximum(np.einsum("na,na->n", drive.wall, drive.spot - y), 0.0)
-        lies = deep > 0
-        held = drive.grip * deep if held is None else held
+        deep = drive.deep(y)
+        lies = deep > 0 if lies is None else lies
+        deep = np.where(lies, deep, 0.0)
+        held = drive.grip * np.maximum(deep, 0.0) if held is None else held
         slid = np.where(lies[:, None], y + deep[:, None] * drive.wall - drive.spot, 0.0)
         far = np.linalg.norm(slid, axis=1)
         sticks = far <= held
@@ -121,66 +136,92 @@ class TensionNewton:
 
     def __init__(self, X: Floats, elements: Elements, links: csr_array) -> None:
         """`links` are the weights of the elements, e = C y, (E, n)."""
-        self._C, self._across = links, csr_array(links.T)
-        self._elements = elements
-        pattern = abs(links).T @ abs(links)
-        self._fronts = Fronts(X, csr_array(pattern))
-        self._shares = _shares(links, self._fronts)
-        self._own = np.flatnonzero(self._fronts.rows == self._fronts.columns)
+        self._C, self._X, self._elements = links, X, elements
+        self._joined = csr_array(abs(links).T @ abs(links))
+        self._joined.sort_indices()
+        rows, columns = (side.astype(np.int64) for side in self._joined.nonzero())
+        self._rows, self._columns = rows[rows >= columns], columns[rows >= columns]
+        """the two particles of each entry of the stiffness"""
+        self._own = np.flatnonzero(self._rows == self._columns)
         """entries of single particles"""
+        self._links = LinkedForces(links, elements.rest, self._rows, self._columns)
+        self._gradients = Gradients(len(X), self._rows, self._columns)
         self._size = float(np.ptp(X, axis=0).max())
         self.tension = np.zeros(len(elements))
         """λ of the last step [N/unit · unit], shape (E,)"""
+        self.held = np.zeros(len(X))
+        """how far friction held particles back at its end, shape (n,)"""
         self._buckles = False
         """whether links that are pushed left no factor in this step"""
 
-    def set_stiffness(self, k: Floats, D: Floats) -> None:
-        """k [N/m] of each element, (E,), and of all elements of each particle together, (n,)."""
-        self._k, self._D = k, D
+    @cached_property
+    def _fronts(self) -> Fronts:
+        return Fronts(self._X, self._joined)
+
+    @cached_property
+    def _placed(self) -> NDArray[np.int64]:
+        """Where the entries of fronts are among ours."""
+        pair = np.sort(np.stack([self._fronts.rows, self._fronts.columns]), axis=0)
+        n = len(self._X)
+        return np.searchsorted(self._rows * n + self._columns, pair[1] * n + pair[0])
+
+    def set_stiffness(self, k: Floats, D: Floats, soft: bool) -> None:
+        """k [N/m] of each element, (E,), and of all elements of each particle together, (n,); `soft`: conjugate
+        gradients are sooner there than a factor."""
+        self._k, self._D, self._soft = k, D, soft
+        self._links.set_stiffness(k)
+
+    def forget(self) -> None:
+        """What the last step knew is of no use to the next."""
+        self.tension = np.full(len(self.tension), np.nan)
+        self.held = np.zeros(len(self.held))
 
     def solve(self, now: Floats, P: Floats, drive: Drive) -> tuple[Floats, float]:
         """y (n, 3) at the end of a step, from where particles are, (n, 3), and the pull P of the step before, (n, 3);
         and the force that is missing over what links pull with, 0 if that is as little as may be.
 
-        Friction holds as it would at the start, if that is anywhere near, and then as it would where this leads: while
-        it stays what it is, there is an energy that gets less."""
+        Friction holds as it did at the end of the step before, and then as it would where this leads: while it stays
+        what it is, there is an energy that gets less."""
         free = np.isfinite(drive.inertia)
         self._buckles = False
         here = self._stand(np.where(free[:, None], now, drive.free), drive, free)
-        end = self._stand(drive.free + P / drive.inertia[:, None], drive, free)
-        if end.footing is not None and np.abs(end.rest).max() > _mean(end.pull):
-            end = self._stand(end.y, drive, free, np.zeros(len(free)))
-        if end.energy > here.energy:
+        end = self._stand(drive.free + P / drive.inertia[:, None], drive, free, self.held)
+        if end.energy > here.energy or np.isnan(self.tension).any():
             end, self.tension = here, self._k * (here.length - self._elements.rest)
         allowed = ROUNDED * float(self._k.max()) * self._size + UNFELT * _mean(here.rest)
         for _ in range(1 if end.footing is None else 2):
             here = self._stand(here.y, drive, free, end.held)
-            end = self._foreseen(end, drive, free, allowed)
+            end, there = self._foreseen(end, drive, free, allowed)
             if not end.energy <= here.energy:
-                end = self._safe(here, drive, free, allowed)
-            missing = 0.0 if self._balanced(end, allowed) else _mean(end.rest) / max(_mean(end.pull), allowed)
+                end, there = self._safe(here, drive, free, allowed)
+            missing = 0.0 if there else _mean(end.rest) / max(_mean(end.pull), allowed)
             end = self._stand(end.y, drive, free)
+        if end.footing is not None:
+            self.held = end.footing.held
         return end.y, missing
 
-    def _foreseen(self, now: Stance, drive: Drive, free: Bools, allowed: float) -> Stance:
-        """Rounds with tensions as unknowns."""
+    def _foreseen(self, now: Stance, drive: Drive, free: Bools, allowed: float) -> tuple[Stance, bool]:
+        """Rounds with tensions as unknowns, and whether they get there."""
         for _ in range(ROUNDS):
             if self._balanced(now, allowed):
-                break
+                return now, True
             way = self._way(now, drive, free)
             along = (now.e * (self._C @ way)).sum(axis=1) / now.length
             self.tension = self._k * (now.length - self._elements.rest + along)
             now = self._stand(now.y + way, drive, free, now.held, now.footing)
             if not np.isfinite(now.energy):
                 break
-        return now
+            if _was_last(way, now, drive, free):
+                return now, True
+        return now, False
 
-    def _safe(self, now: Stance, drive: Drive, free: Bools, allowed: float) -> Stance:
-        """Rounds that take tensions as they are and go only as far as the energy gets less."""
+    def _safe(self, now: Stance, drive: Drive, free: Bools, allowed: float) -> tuple[Stance, bool]:
+        """Rounds that take tensions as they are and go only as far as the energy gets less, and whether they get
+        there."""
         for _ in range(SAFE_ROUNDS):
             self.tension = self._k * (now.length - self._elements.rest)
             if self._balanced(now, allowed):
-                break
+                return now, True
             way, share = self._way(now, drive, free), 1.0
             gain = float((way * now.rest).sum())
             then = self._stand(now.y + way, drive, free, now.held)
@@ -190,20 +231,20 @@ class TensionNewton:
             if share <= SHORTEST:
                 break
             now = then
-        return now
+            if share == 1.0 and _was_last(way, now, drive, free):
+                return now, True
+        return now, False
 
     @staticmethod
     def _balanced(now: Stance, allowed: float) -> bool:
-        return bool(np.abs(now.rest).max() <= max(allowed, MISSING * _mean(now.pull)))
+        return bool(_mean(now.rest) <= max(allowed, MISSING * _mean(now.pull)))
 
     def _stand(
         self, y: Floats, drive: Drive, free: Bools, held: Floats | None = None, before: Borne | None = None
     ) -> Stance:
         """At y, with what friction holds there unless that is known."""
-        e = self._C @ y
-        length = np.maximum(np.sqrt(np.einsum("ea,ea->e", e, e)), 1e-300)
+        e, length, pull = self._links.at(y)
         longer = length - self._elements.rest
-        pull = -(self._across @ ((self._k * longer / length)[:, None] * e))
         lack = np.where(free[:, None], drive.free - y, 0.0)
         inertia = np.where(free, drive.inertia, 0.0)
         energy = 0.5 * float(self._k @ longer**2 + inertia @ np.einsum("na,na->n", lack, lack))
@@ -216,56 +257,52 @@ class TensionNewton:
         return Stance(y, e, length, pull[free], rest, energy, footing)
 
     def _way(self, now: Stance, drive: Drive, free: Bools) -> Floats:
-        """δ of a round, (n, 3): with all tensions if what they make less stiff stays stable, else with pulling ones."""
+        """δ of a round, (n, 3). Who lies on colliders is found with it: those that it leads there, and no others."""
+        footing, way = now.footing, self._led(now, now.footing, drive, free)
+        for _ in range(FOOTINGS):
+            lies = free & (drive.deep(now.y + way) > 0)
+            if footing is None or (lies == footing.lies).all():
+                break
+            footing = Borne.at(now.y, drive, now.held, None, lies)
+            way = self._led(now, footing, drive, free)
+        return way
+
+    def _led(self, now: Stance, footing: Borne | None, drive: Drive, free: Bools) -> Floats:
+        """Where forces lead to first order, (n, 3): with all tensions if what they make less stiff stays stable, else
+        with pulling ones."""
+        rest = now.rest
+        if footing is not None and now.footing is not None:
+            rest = rest + (free * self._D)[:, None] * (footing.move - now.footing.move)
+        if self._soft and footing is None:
+            stiffness = self._stiffness(now, footing, drive, free, np.maximum(self.tension, 0.0))
+            return self._gradients.solve(stiffness, rest)
         for least in (0.0,) if self._buckles else (-np.inf, 0.0):
-            self._fronts.factor(self._stiffness(now, drive, free, np.maximum(self.tension, least)))
-            way = self._fronts.solve(now.rest)
+            stiffness = self._stiffness(now, footing, drive, free, np.maximum(self.tension, least))
+            self._fronts.factor(stiffness[self._placed])
+            way = self._fronts.solve(rest)
             if np.isfinite(way).all():
                 break
             self._buckles = True
         return way
 
-    def _stiffness(self, now: Stance, drive: Drive, free: Bools, tension: Floats) -> Floats:
+    def _stiffness(self, now: Stance, footing: Borne | None, drive: Drive, free: Bools, tension: Floats) -> Floats:
         """Blocks of the matrix of a round, shape (entries, 3, 3)."""
-        t = now.e / now.length[:, None]
-        across = np.where(self._elements.rest == 0, self._k, tension / now.length)
-        each = np.einsum("e,ea,eb->eab", self._k - across, t, t)
-        each[:, range(3), range(3)] += across[:, None]
-        rows, columns = self._fronts.rows, self._fronts.columns
-        blocks = (self._shares @ each.reshape(-1, 9)).reshape(-1, 3, 3)
+        rows, columns = self._rows, self._columns
+        blocks = self._links.stiffness(now.e, now.length, tension)
         blocks[~(free[rows] & free[columns])] = 0.0
         alone = np.where(free, drive.inertia, 1.0)[:, None, None] * np.eye(3)
-        if now.footing is not None:
-            alone += (free * self._D)[:, None, None] * now.footing.stiffness(drive)
+        if footing is not None:
+            alone += (free * self._D)[:, None, None] * footing.stiffness(drive)
         blocks[self._own] += alone[rows[self._own]]
         return blocks
+
+
+def _was_last(way: Floats, now: Stance, drive: Drive, free: Bools) -> bool:
+    """Whether a round has moved particles by so little that none need follow."""
+    inertia = drive.inertia[free, None]
+    return bool((inertia * way[free] ** 2).sum() <= LAST**2 * (now.pull**2 / inertia).sum())
 
 
 def _mean(forces: Floats) -> float:
     """Root mean square of the lengths of vectors (n, 3)."""
     return float(np.sqrt((forces**2).sum() / max(len(forces), 1)))
-
-
-def _shares(links: csr_array, fronts: Fronts) -> csr_array:
-    """c_i c_j of each element in each entry (i, j) of the stiffness, (entries, E)."""
-    n = links.shape[1]
-    width = int(np.diff(links.indptr).max(initial=1))
-    index = np.full((links.shape[0], width), -1)
-    weight = np.zeros((links.shape[0], width))
-    row = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr))
-    slot = np.arange(len(row)) - links.indptr[row]
-    index[row, slot], weight[row, slot] = links.indices, links.data
-    keys = fronts.rows * n + fronts.columns
-    order = np.argsort(keys)
-    found, elements, products = [], [], []
-    for a in range(width):
-        for b in range(width):
-            both = np.flatnonzero((index[:, a] >= 0) & (index[:, b] >= 0))
-            key = index[both, a] * n + index[both, b]
-            place = np.minimum(np.searchsorted(keys[order], key), len(keys) - 1)
-            hit = keys[order][place] == key
-            found.append(order[place[hit]])
-            elements.append(both[hit])
-            products.append((weight[both, a] * weight[both, b])[hit])
-    places = (np.concatenate(found), np.concatenate(elements))
-    return csr_array((np.concatenate(products), places), (len(keys), links.shape[0]))

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
 
 LARGEST = 3000
-"""Particles up to which links are solved for exactly: the factor of their stiffness takes some n^1.5. Beyond,
+"""Particles up to which stiff links are solved for exactly: the factor of their stiffness takes some n^1.5. Beyond,
 iterations that may end before equilibrium are all that there is time for, and whoever moves such a sheet is told."""
 LINKED_NEIGHBOURS = 8
 """Neighbours that each point of a bare cloud is linked to."""

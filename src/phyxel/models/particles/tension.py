@@ -37,6 +37,7 @@ from phyxel.models.particles.chebyshev import (
     FEWEST_ITERATIONS,
     HELD,
     KEPT,
+    SOFT_LINKS,
     Plan,
     bends_at,
     goes_on,
@@ -374,12 +375,15 @@ class Tension:
         one; arrival is only read: whoever asks adds x += A P, v += B P. No launches if there are no links."""
         if not len(self.elements):
             return []
+        return [*self.planned(arrival), *self.iterated(arrival, P), *self.taken(arrival, P)]
+
+    def iterated(self, arrival: Arrival, P: wp.array) -> list[dev.Launch]:
+        """Where iterations as planned lead."""
         n, s, springs, bends = self._n, self.solve, self._listed.springs, self._listed.bends
         coarse, levels = self._coarse, float(len(self._coarse.levels) + 1)
         lain = len(arrival.wall)
         most, abreast = self.iterations(lain > 0) // 2, self.abreast
         launches = [
-            *self.planned(arrival),
             self._bend(0, True),
             self._by_particle(start, start_abreast, [n, springs, bends, P, s]),
             dev.Launch(find_ties, n if coarse.levels else 0, [springs, bends, s], 0.2),
@@ -393,7 +397,7 @@ class Tension:
             cycle.append(
                 dev.Launch(iterate, -(-n // abreast), [step, abreast, levels, coarse.lowest, s], 0.1 * abreast)
             )
-        return [*launches, *cycle, *cycle, *self.taken(arrival, P)]
+        return [*launches, *cycle, *cycle]
 
     def planned(self, arrival: Arrival) -> list[dev.Launch]:
         """What a step asks of the links, and how many iterations that takes."""
@@ -408,6 +412,10 @@ class Tension:
     def gets_there(self) -> bool:
         """Whether iterations as planned last solve for all modes, so that they end in equilibrium."""
         return bool(self.solve.plan.numbers.numpy()[KEPT] == 1.0)
+
+    def is_soft(self) -> bool:
+        """Whether links, as iterations were planned for last, give little more than they should in so many."""
+        return bool(self.solve.plan.highest.numpy()[:, 0].max() <= SOFT_LINKS)
 
     def left_over(self, P: wp.array) -> float:
         """Force that iterations have left over, over the pull P they have come to (root mean squares)."""

@@ -36,3 +36,12 @@ def draw_to_colliders(
             if distance > wp.float64(0.0):
                 total -= (pressure[k] * area[i]) * outward
     force[i] = total
+
+
+def drawing_to(table: Any, pressures: wp.array | None, areas: Any, p: Any, given: wp.array) -> list[dev.Launch]:
+    """What adds to the forces `given` on particles p, of such areas, with these pressures, if any draw."""
+    if pressures is None:
+        return []
+    there = wp.array(areas, dtype=wp.float64, device=p.X.device)
+    inputs = [table, pressures, p.X, p.u, there, given, p.force]
+    return [dev.Launch(draw_to_colliders, len(areas), inputs, 0.1 + 0.5 * table.count)]

@@ -113,10 +113,10 @@ def cut(model: PhyxelModel, body: int, places: Floats, cracks: Sees, sees: Sees,
     X, support = model.matter.X.numpy().astype(np.float64), model.matter.support.numpy()
     links = _with_more(links.part(kept), X, support, affected, low, places, sees)
     model.matter.support.assign(support)
-    model.relay(links.pairs(len(model)))
+    _relay(model, links.pairs(len(model)))
     now = model.matter.moments.trace.numpy().astype(np.float64)
     thinner = np.divide(now, trace, out=np.ones_like(now), where=(trace > 0) & (now > 0))
-    model.loosen(affected, thinner[affected])  # c_i stays: of what is left of a fit, no tie gets stiffer
+    _loosen(model, affected, thinner[affected])  # c_i stays: of what is left of a fit, no tie gets stiffer
     _numb(model, affected, before)
     _store_excess(model, affected, energy)
 
@@ -230,6 +230,24 @@ def _ratios(X: Floats, support: Floats, nodes: Integers, links: _Links) -> Float
     return np.divide(values[:, 0], values[:, 2], out=np.zeros(len(nodes)), where=values[:, 2] > 0)
 
 
+def _relay(model: PhyxelModel, pairs: PairList) -> None:
+    """Other neighbours than the reference shape makes."""
+    model.relaid = True
+    if model.melt is None:
+        model.lay_out(pairs, np.arange(0), 0)
+    else:
+        model.melt.restore(pairs, model.melt.numbers)
+
+
+def _loosen(model: PhyxelModel, nodes: Integers, shares: Floats) -> None:
+    """Leave so much (m,) of their hourglass stiffness to some phyxels, never more than they have."""
+    loose = model.matter.loose.numpy()
+    loose[nodes] *= np.minimum(shares, 1.0)
+    model.matter.loose.assign(loose)
+    model.matter.tie()
+    model.shape_changed()
+
+
 def _numb(model: PhyxelModel, nodes: Integers, before: NDArray[np.floating]) -> None:
     """Leave no stress of their own to those of some phyxels that see quite another ∇u than `before` (n, 3, 3) in the
     few neighbours they have left: they stand for no volume, and go where the others take them."""
@@ -240,7 +258,7 @@ def _numb(model: PhyxelModel, nodes: Integers, before: NDArray[np.floating]) -> 
     volume = model.matter.volume.numpy()
     volume[nodes[unlike | crushed]] = 0
     model.matter.volume.assign(volume)
-    model.loosen(nodes[:0], np.zeros(0))
+    _loosen(model, nodes[:0], np.zeros(0))
 
 
 def _store_excess(model: PhyxelModel, nodes: Integers, before: Floats) -> None:
@@ -253,7 +271,7 @@ def _store_excess(model: PhyxelModel, nodes: Integers, before: Floats) -> None:
     if not rising.any():
         return
     nodes, share = nodes[rising], before[nodes][rising] / now[rising]
-    model.loosen(nodes, share)
+    _loosen(model, nodes, share)
     kept = np.sqrt(share)
     J = model.now.gradient.numpy()[nodes].astype(np.float64) + np.eye(3)
     strain, ratio = 0.5 * (np.swapaxes(J, 1, 2) @ J - np.eye(3)), np.linalg.det(J)

@@ -29,11 +29,15 @@ from phyxel.models.law import (
     molten_swell,
     positive_stress_change,
     stiffening,
+    straining_stress,
 )
 from phyxel.models.phyxel.matter import Matter, PhyxelState
 from phyxel.models.reductions import CHUNK
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
+
+LEAST_TIE = wp.constant(0.1)
+"""What of the hourglass stiffness is left to a phyxel that flows, at least."""
 
 
 @wp.func
@@ -60,6 +64,16 @@ def fitted_sum(sums: Any):
 
 
 @wp.func
+def flowed_tie(c: Any, plastic: Any, yield_strain: Any):
+    """c_i of a phyxel that has flowed by εᵖ: as its stress stays at the yield Y, what ties it to its neighbours is
+    Y/(Y + |εᵖ|) as stiff, never below a share that hourglasses need. A melt, of no yield, keeps it (physics 4.1)."""
+    square = wp.ddot(plastic, plastic)
+    if square == type(c)(0.0) or yield_strain == type(c)(0.0):
+        return c
+    return c * wp.max(yield_strain / (yield_strain + wp.sqrt(square)), type(c)(LEAST_TIE))
+
+
+@wp.func
 def packed_load(Q: Any, c: Any):
     """Qᵀ with c behind its first row: what `sum_load` takes from a neighbour."""
     none = type(c)(0.0)
@@ -82,7 +96,7 @@ def make_stress(
     grad = fitted_gradient(sums, A_inverse)
     row = laws.of[i]
     P = first_stress(deformation(grad), plastic[i], swell[i], laws.stiffness[row], laws.k_v[row], laws.k_b[row])
-    c = hourglass[i]
+    c = flowed_tie(hourglass[i], plastic[i], laws.yield_strain[row])
     Q = grad * c - P * A_inverse * volume[i]
     gradient[i] = grad
     load[i] = packed_load(Q, c)
@@ -94,7 +108,8 @@ def make_damped_stress(
     first: int, X: entries, volume: entries, hourglass: entries, near: Any, inverse: entries, lever: entries, laws: Any,
     gradient: entries, plastic: entries, swell: entries, u: entries, y: entries, load: entries, own: entries,
 ):  # fmt: skip
-    """Pass 1 with Rayleigh's −βK v: y = u + βv, so that the stress is P(∇u) + ∂P·(∇y − ∇u) (physics 5.7)."""
+    """Pass 1 with damping β: y = u + βv, so that the stress is P(∇u) + ∂P·(∇y − ∇u), of ∂P what straining makes
+    (physics 5.7)."""
     i = first + wp.tid()
     sums = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, X, u)
     sums_y = sum_fit(i, near.start[i], near.count[i], near.stride, near.index, near.weight, X, y)
@@ -104,8 +119,8 @@ def make_damped_stress(
     J = deformation(grad)
     row = laws.of[i]
     P = first_stress(J, plastic[i], swell[i], laws.stiffness[row], laws.k_v[row], laws.k_b[row])
-    P += first_stress_change(J, plastic[i], swell[i], grad_y - grad, laws.stiffness[row], laws.k_v[row], laws.k_b[row])
-    c = hourglass[i]
+    P += straining_stress(J, swell[i], grad_y - grad, laws.stiffness[row], laws.k_v[row], laws.k_b[row])
+    c = flowed_tie(hourglass[i], plastic[i], laws.yield_strain[row])
     Q = grad_y * c - P * A_inverse * volume[i]
     gradient[i] = grad
     load[i] = packed_load(Q, c)
@@ -124,8 +139,8 @@ def make_stress_change(
     A_inverse = inverse[i]
     dJ = fitted_gradient(sums, A_inverse)
     J = deformation(gradient[i])
-    c = hourglass[i]
     row = laws.of[i]
+    c = flowed_tie(hourglass[i], plastic[i], laws.yield_strain[row])
     dP = first_stress_change(J, plastic[i], swell[i], dJ, laws.stiffness[row], laws.k_v[row], laws.k_b[row])
     Q = dJ * c - dP * A_inverse * volume[i]
     load[i] = packed_load(Q, c)
@@ -143,8 +158,8 @@ def make_positive_stress_change(
     A_inverse = inverse[i]
     dJ = fitted_gradient(sums, A_inverse)
     J = deformation(gradient[i])
-    c = hourglass[i]
     row = laws.of[i]
+    c = flowed_tie(hourglass[i], plastic[i], laws.yield_strain[row])
     dP = positive_stress_change(J, plastic[i], swell[i], dJ, laws.stiffness[row], laws.k_v[row], laws.k_b[row])
     Q = dJ * c - dP * A_inverse * volume[i]
     load[i] = packed_load(Q, c)
@@ -180,7 +195,8 @@ def measure_energy(
     row = laws.of[i]
     C = laws.stiffness[row]
     W = energy_density(deformation(grad), plastic[i], swell[i], C, laws.k_v[row], laws.k_b[row])
-    energy[i] = volume[i] * W + Xi.dtype(0.5) * hourglass[i] * missed
+    c = flowed_tie(hourglass[i], plastic[i], laws.yield_strain[row])
+    energy[i] = volume[i] * W + Xi.dtype(0.5) * c * missed
 
 
 @wp.func
@@ -268,7 +284,7 @@ class Forces:
         return self._passes(make_stress, u, force, u=u)
 
     def damped(self, u: wp.array, y: wp.array, force: wp.array) -> list[Launch]:
-        """force = −∂U/∂u − K (y − u), and the gradient of u."""
+        """force = −∂U/∂u − K' (y − u), K' what of K resists straining, and the gradient of u."""
         return self._passes(make_damped_stress, y, force, u=u)
 
     def tangent(self, p: wp.array, change: wp.array) -> list[Launch]:

@@ -12,7 +12,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.models.phyxel.conjugate import GAINED
-from phyxel.models.phyxel.momenta import freely, with_momenta
+from phyxel.models.phyxel.momenta import freely, put_to, with_momenta
 from phyxel.models.phyxel.newton import Newton
 from phyxel.models.phyxel.stages import EULER, FIRST, IDLE, SECOND
 from phyxel.models.second_order import SHARE
@@ -20,11 +20,13 @@ from phyxel.models.second_order import SHARE
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
 
+Floats = NDArray[np.float64]
+
 FEWEST_NEWTON, MOST_NEWTON = 2, 8
 """Newton iterations; more than the fewest only while contacts change or corrections have to be shortened."""
 MOST_STATIC, STATIC_SHARE = 20, 1e-2
 """Newton iterations of a step towards rest, and what of its way may be left to go."""
-ROUNDED, NOTICED = 1e-6, 0.05
+ROUNDED, NOTICED = 1e-6, 0.01
 """Share of the energy below which a correction is rounding; and change of friction that is found anew."""
 
 
@@ -38,8 +40,9 @@ class Implicit(Newton):
 
     @property
     def state(self) -> dict[str, wp.array]:
-        """What one step leaves to the next: how phyxels met the colliders, and accelerations."""
-        return {field.name: getattr(self._met, field.name) for field in fields(self._met)} | self.carried.arrays
+        """What one step leaves to the next: how phyxels met the colliders and each other, and accelerations."""
+        met = {field.name: getattr(self._met, field.name) for field in fields(self._met)}
+        return met | {"pressing": self._pressing} | self.carried.arrays
 
     def forget_contacts(self) -> None:
         """A collider is gone."""
@@ -54,11 +57,11 @@ class Implicit(Newton):
         self._negligible, self._acceptable = self._small_energies(dt)
         stage = np.where(_of_parties(carried.known(), party), FIRST, EULER)
         self._pass(dt, stage)
-        changed = self._touch_changed(party)
+        changed = self._touch_changed(party, dt)
         stage = np.select([stage == EULER, changed], [IDLE, EULER], SECOND)
         if stage.any():
             self._pass(dt, stage)
-            changed = self._touch_changed(party)
+            changed = self._touch_changed(party, dt)
             again = (stage == SECOND) & changed
             if again.any():
                 self._pass(dt, np.where(again, EULER, IDLE))
@@ -86,14 +89,16 @@ class Implicit(Newton):
         contact = self._model.contact
         return np.arange(len(self._model.ranges)) if contact is None else contact.near_parties()
 
-    def _touch_changed(self, party: NDArray[np.integer]) -> NDArray[np.bool_]:
+    def _touch_changed(self, party: NDArray[np.integer], dt: float) -> NDArray[np.bool_]:
         """Which bodies (bodies,) of groups `party` touch colliders otherwise than after the last step; or something
-        that moves: a collider stands where it will be at the end of the step, and springs between bodies push by where
-        a stage begins, so that what they did is none of the acceleration at the start of the next."""
+        that moves: a collider stands where it will be at the end of the step, and springs between bodies and of guests
+        push by where a stage begins, so that what they did is none of the acceleration at the start of the next."""
         met = self._met.contact.numpy() > 0
         steady = (met == self.carried.met.numpy()) & ~(met & self._met.wall.numpy().any(axis=1))
         if self._springs is not None and self._touching:
             steady &= self._springs.pressed == 0
+        if self._guests is not None and self._receiving:
+            steady &= ~self._guests.closing(dt)
         return ~_of_parties(self.carried.of_bodies(steady), party)
 
     def relax(self, dt: float, near: float, flows: bool) -> tuple[bool, bool]:
@@ -109,9 +114,11 @@ class Implicit(Newton):
         self._whole.push()
         self._start(np.full(bodies, dt))
         whole, there, found, steady = False, False, False, False
-        for _ in range(MOST_STATIC):
+        for iteration in range(MOST_STATIC):
             rubbed = self._met.rub.numpy().copy()
             found = not self._update_contacts() and whole and there
+            if iteration == 0:
+                self._rub_as_before(rubbed, dt)
             steady = np.allclose(rubbed, self._met.rub.numpy(), rtol=NOTICED, atol=0.0)
             if found and steady:
                 break
@@ -122,6 +129,7 @@ class Implicit(Newton):
             rounded = self._solver.host[GAINED] <= ROUNDED * abs(self._merit())
             there = bool(rounded or far <= max(near, STATIC_SHARE * dt * _largest(model.v)))
         self._run("residual")
+        self._h[:] = dt
         model.u.assign(self._step.ahead)
         model.v.zero_()
         if found and flows:
@@ -130,6 +138,13 @@ class Implicit(Newton):
         past = model.matter.past.numpy()
         model.now.ball.assign(past + model.now.gradient.numpy() @ past)
         return found, steady
+
+    def _rub_as_before(self, rubbed: NDArray[np.floating], dt: float) -> None:
+        """Let what rubbed (n,) in the step before slide on as fast, in spacings a step, though nothing has a speed yet:
+        found anew from rest in each step, a phyxel that has far to slide would hardly get on."""
+        ratio = (dt / np.where(self._h > 0, self._h, dt))[self._model.matter.body.numpy()]
+        rub = self._met.rub.numpy()
+        self._met.rub.assign(np.where((rub > 0) & (rubbed > 0), rubbed * ratio**2, rub).astype(rub.dtype))
 
     def falling_time(self) -> float:
         """Time [s] in which a body that nothing holds or touches falls about a spacing; infinite if there is none."""
@@ -153,9 +168,16 @@ class Implicit(Newton):
         X = m.matter.X.numpy().astype(np.float64)
         x, ahead = (origins[body] + unit * (X + u.numpy()) for u in (m.u, self._step.ahead))
         v, mass, touched = unit * v, m.matter.mass.numpy() * unit[:, 0], self._touched
+        received = np.zeros(len(m), bool)
+        if self._guests is not None and self._receiving:
+            free += self._guests.book(dt, ahead - x) / (mass[:, None] * (1 + dt * drag))
+            received = self._guests.pressed
         for part in self._parties():
             if not touched[part].any():
+                before = mass[part] @ v[part]
                 v[part] = with_momenta(x[part], ahead[part], free[part], v[part], mass[part])
+                if received[part].any():  # where guests push, middles go with the velocity that they leave
+                    ahead[part] += dt * (mass[part] @ v[part] - before) / mass[part].sum()
         m.v.assign((v / unit).astype(m.v.numpy().dtype))
         self._run("energy")
         energy = unit[:, 0] ** 3 * self._step.energy.numpy() + 0.5 * mass * (v * v).sum(axis=1)
@@ -163,8 +185,58 @@ class Implicit(Newton):
         work, lift = (pull * (ahead - x)).sum(axis=1), unit[:, 0] * np.linalg.norm(pull, axis=1)
         work[self._driven()] = np.nan
         m.u.assign(self._step.ahead)
+        if received.any():
+            m.u.assign(((ahead - origins[body]) / unit - X).astype(m.u.numpy().dtype))
         met, steady = self._met.contact.numpy() > 0, steady & ~self._flowed()
         self.carried.keep(inner, met, steady, energy, work, lift)
+
+    def push(self, dt: float, impulses: Floats, momentum: Floats, spin: Floats, origins: Floats) -> float:
+        """Let impulses (n, 3) [N s] act within the last step, of dt [s]: one more solve of its system (physics 15.14).
+        Bodies with these origins (bodies, 3) [m] are to get so much momentum and angular momentum about the world's
+        origin, (bodies, 3) each [N s, N m s]; they do to rounding, unless something else holds them. How far phyxels
+        move by it, at most [m]."""
+        m, a = self._model, self._step
+        body = m.matter.body.numpy()
+        unit = np.array(m.units)[body][:, None]
+        self._dt.host[:] = dt
+        self._dt.push()
+        if self._receiving:  # guests have been given theirs
+            self._receiving = False
+            a.coupling.zero_()
+            a.stiffer.zero_()
+        self._run("precondition")
+        wanted = np.einsum("nab,nb->na", self.freedoms(), impulses / unit**2).astype(a.r.numpy().dtype)
+
+        def again() -> None:
+            a.r.assign(wanted)
+
+        again()
+        self._solve(again)
+        delta, u, v = (array.numpy().astype(np.float64) for array in (a.delta, m.u, m.v))
+        mass = m.matter.mass.numpy() * unit[:, 0]
+        x = origins[body] + unit * (m.matter.X.numpy() + u)
+        ahead, new = x + dt * unit * delta, unit * (v + delta)
+        for part in self._parties():
+            if not self._touched[part].any():
+                before, own = mass[part][:, None] * unit[part] * v[part], np.unique(body[part])
+                P = before.sum(axis=0) + momentum[own].sum(axis=0)
+                L = np.cross(x[part], before).sum(axis=0) + spin[own].sum(axis=0)
+                new[part] = put_to(ahead[part], new[part], mass[part], P, L)
+        m.v.assign((new / unit).astype(m.v.numpy().dtype))
+        m.u.assign((u + dt * delta).astype(m.u.numpy().dtype))
+        return dt * float(np.linalg.norm(unit * delta, axis=1).max())
+
+    def freedoms(self) -> Floats:
+        """The ways that holds and colliders leave to each phyxel, as a projection onto them, shape (n, 3, 3)."""
+        normal = self._met.normal.numpy() * (self._met.contact.numpy() > 0)[:, None]
+        free = np.eye(3) - np.einsum("na,nb->nab", normal, normal).astype(np.float64)
+        return np.where(self._model.outside.hold.numpy()[:, None, None] >= 0, 0.0, free)
+
+    def answers(self) -> Floats:
+        """How phyxels answer impulses in the last step by their own blocks of its system [1/kg], shape (n, 3, 3)."""
+        unit = np.array(self._model.units)[self._model.matter.body.numpy()][:, None, None]
+        free = self.freedoms()
+        return np.asarray(free @ (self._step.inverse_block.numpy() / unit) @ free)
 
     def _driven(self) -> NDArray[np.bool_]:
         """Phyxels (n,) on which something that moves may have done work in the step."""
@@ -174,6 +246,8 @@ class Implicit(Newton):
         driven |= (hold >= 0) & outside.hold_velocity.numpy()[np.maximum(hold, 0)].any(axis=1)
         if self._springs is not None and self._touching:
             driven |= self._springs.pressed == 1
+        if self._guests is not None and self._receiving:
+            driven |= self._guests.pressed
         return driven
 
     def _flowed(self) -> NDArray[np.bool_]:

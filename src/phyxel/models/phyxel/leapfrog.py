@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import warp as wp
@@ -15,12 +16,20 @@ from phyxel.device import entries
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
+SAFETY = 0.7
+"""Share of the stability limit to step with. 0.9 blows up by nonlinear resonance near ωΔt = √3."""
 TOUCHING = wp.constant(1.0e-4)
 """Gap to a collider, in spacings, below which a phyxel counts as touching."""
 FOLLOWING = wp.constant(0.01)
 """Share of its deformation that a touching ball follows in a step: slowly against any vibration of the body."""
 KICK, DRIFT, EXTRA_DRAG, PER_OMEGA_SQUARED = range(4)
 """Entries of the clock: what changes from step to step, kept on the device so that captured launches see it."""
+
+
+def longest_step(omega: float, drag: float, damping: float) -> float:
+    """Δt = 0.7·(2/ω)(√(1 + ξ²) − ξ), ξ = ½(α/ω + βω) [s], of what vibrates with ω [1/s] at most (physics 5.2)."""
+    xi = 0.5 * (drag / omega + damping * omega)
+    return SAFETY * (2 / omega) / (math.sqrt(1 + xi * xi) + xi)  # the same without cancellation
 
 
 @wp.func

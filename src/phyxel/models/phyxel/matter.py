@@ -264,7 +264,8 @@ class Materials:
         self._ranges = list(itertools.pairwise(np.cumsum([0, *counts]).tolist()))
         self._rows: list[list[LawRow]] = [[] for _ in counts]
         self._row_of = [np.zeros(count, np.int64) for count in counts]
-        self._sounds = np.zeros(len(counts))
+        self.sounds = np.zeros(len(counts))
+        """fastest sound of each body, in its spacings per second"""
         self.flows = False
         """whether any law can flow"""
         self.most_damping = self.most_drag = 0.0
@@ -278,7 +279,7 @@ class Materials:
     @property
     def sound(self) -> float:
         """Fastest sound of all bodies, in spacings per second."""
-        return float(self._sounds.max())
+        return float(self.sounds.max())
 
     def set(self, body: int, mixture: Mixture, rotation: NDArray[np.float64], unit: float) -> bool:
         """Give the phyxels of one body their laws and masses; whether the table of laws has moved in memory, or other
@@ -291,7 +292,7 @@ class Materials:
         dev.write(matter.damping, low, mixture.number("damping"))
         dev.write(matter.drag, low, mixture.number("drag"))
         sounds = [math.sqrt(row.stiffness.max() + row.k_v) for row in self._rows[body]]
-        self._sounds[body] = max(sounds) / math.sqrt(density.min()) / unit
+        self.sounds[body] = max(sounds) / math.sqrt(density.min()) / unit
         dev.write(matter.mass, low, density * self._born[low:high] / unit)
         dev.write(matter.grip, low, self._hourglass[body] * mixture.number("young"))
         matter.tie()

@@ -7,8 +7,9 @@ number density c_i = Σ_j v_j W_ij of the rest volumes v, with the spiky kernel 
 
     U = Σ_i ½ K v_i max(c_i/c⁰ − 1, 0)²,   f_i = −v_i Σ_j v_j (p_i + p_j) ∇W_ij,   p_i = K max(c_i/c⁰ − 1, 0)/c⁰
 
-c⁰ is what a phyxel inside the resting body has: a bare sum is 1.13 there, 0.94 at a face, 0.67 at a corner. Only what
-is crowded pushes. A force from an energy keeps momentum, angular momentum and energy.
+c⁰ is what a phyxel inside a lattice has: a bare sum is 1.13 there, 0.94 at a face, 0.67 at a corner. What was more
+crowded when it melted is at rest as it is until it finds more room. Only what is crowded pushes. A force from an energy
+keeps momentum, angular momentum and energy.
 
 A collider counts as if it were full of melt, or a film would be pressed onto its surface until it is as crowded as the
 inside. Of a plane at the distance d the kernel covers B = 3/2 a⁵ − a⁶, a = 1 − d/h, of several 1 − Π(1 − B).
@@ -29,6 +30,7 @@ from phyxel.contact.table import distance_to
 from phyxel.device import Launch, Program, Shared, packed
 from phyxel.mls.moments import weighing
 from phyxel.mls.neighbours import MovingLists, PairList, find_pairs
+from phyxel.models.phyxel.crowds import kernel_of, lattice_density
 from phyxel.models.phyxel.reference_shape import absorb
 from phyxel.models.reductions import CHUNK
 from phyxel.structs import as_struct
@@ -108,9 +110,10 @@ def find_crowding(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now:
     if stiff > none:
         walls, slope = crowding_by_walls(colliders, matter.body[i], x, half_i + half_i)
         total += walls
-    crowded = total / melt.at_rest[i]
+    at_rest = type(half_i)(matter.rest_density[i])
+    crowded = total / at_rest
     melt.crowding[i] = crowded
-    melt.pressure[i] = stiff * wp.max(crowded - type(half_i)(1.0), none) / melt.at_rest[i]
+    melt.pressure[i] = stiff * wp.max(crowded - type(half_i)(1.0), none) / at_rest
     now.force[i] = now.force[i] - volume_i * melt.pressure[i] * slope
     melt.calm[i] = type(half_i)(CALM) * type(half_i)(0.5) * wp.sqrt(stiff * matter.mass[i] / volume_i)
 
@@ -149,6 +152,14 @@ def push_apart(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, now: An
 
 
 @wp.kernel
+def give_room(first: int, nodes: wp.array(dtype=wp.int32), matter: Any, melt: Any):
+    """c⁰ of a phyxel that was crowded as it melted falls with its c to that of a lattice (physics 7.4)."""
+    i = nodes[first + wp.tid()]
+    now = matter.rest_density[i] * wp.min(wp.float64(melt.crowding[i]), wp.float64(1.0))
+    matter.rest_density[i] = wp.max(now, melt.even[i])
+
+
+@wp.kernel
 def tie(first: int, nodes: wp.array(dtype=wp.int32), matter: Any):
     """c_i = β E v_i / tr A_i of hourglass control (physics 4.1)."""
     i = nodes[first + wp.tid()]
@@ -173,28 +184,14 @@ def find_farthest(
     farthest[c] = found
 
 
-def kernel_of(r: Floats, h: Floats) -> tuple[Floats, Floats]:
-    """−r W′ and W of the spiky kernel at distances r with supports h (physics 7.4), of their shape."""
-    left, scale = np.maximum(h - r, 0), 15 / (np.pi * h**6)
-    return 3 * scale * r * left**2, scale * left**3
-
-
-def felt_share(h: Floats) -> Floats:
-    """κ = ⅓ Σ_j v_j (−r W′)_ij / Σ_j v_j W_ij of phyxels on a lattice of unit cells with supports h, of their shape
-    (physics 7.4). Of an even spread it would be 1; but a phyxel counts itself as crowding and does not push itself."""
-    r = np.linalg.norm(np.stack(np.meshgrid(*3 * [np.arange(-5, 6)]), axis=-1).reshape(-1, 3), axis=1)
-    push, W = kernel_of(*np.broadcast_arrays(r, h[:, None]))
-    return push.sum(axis=1) / (3 * W.sum(axis=1))
-
-
 @dataclass
 class MeltArrays:
     """What the pressure of a melt works with, shape (n,) each."""
 
     half: wp.array
     """half the support"""
-    at_rest: wp.array
-    """c⁰"""
+    even: wp.array
+    """c⁰ of a lattice"""
     crowding: wp.array
     """c_i/c⁰"""
     pressure: wp.array
@@ -211,7 +208,8 @@ class Melt:
         device, real = model.device, model.real
         self._nodes = np.concatenate([np.arange(*model.ranges[b]) for b in sorted(bodies)])
         n, m = len(model), len(self._nodes)
-        self._arrays = MeltArrays(*(wp.zeros(n, dtype=real, device=device) for _ in range(5)))
+        kinds = (real, wp.float64, real, real, real)
+        self._arrays = MeltArrays(*(wp.zeros(n, dtype=kind, device=device) for kind in kinds))
         self._farthest = Shared((m + CHUNK - 1) // CHUNK, wp.float64, device)
         self._programs: dict[str, Program] = {}
         self._first_omega, self._first_spread = 0.0, 1.0
@@ -241,8 +239,9 @@ class Melt:
     def _calibrate(self) -> None:
         """Supports and c⁰."""
         model = self._model
-        self._arrays.half.assign(0.5 * model.matter.support.numpy())
-        self._arrays.at_rest.assign(np.nan_to_num(model.matter.rest_density.numpy(), nan=1.0))
+        h, volume = model.matter.support.numpy(), model.now.rest_volume.numpy()
+        self._arrays.half.assign(0.5 * h)
+        self._arrays.even.assign(lattice_density(h / np.cbrt(volume)))
         self._run("weigh")
 
     def _spread(self) -> float:
@@ -280,29 +279,29 @@ class Melt:
     def hydrostatic(self) -> NDArray[np.float64]:
         """P [Pa] of the forces last found, shape (n,), 0 in what is solid (physics 7.4): −∇P pushes as they do.
 
-        Of phyxels as crowded as ĉ = c/c⁰ the forces are those of P = κ K (ĉ − 1) ĉ². Where they lie at random each has
-        its own ĉ, some tenths of P apart, and forces see only means over the kernel: so does this.
+        Phyxels as crowded as ĉ = c/c⁰ push as if P = κ K (ĉ − 1) ĉ c/c_lattice did. κ is what they feel of c: walls and
+        neighbours, but not themselves. Where they lie at random each has its own ĉ, some tenths of P apart, and forces
+        see only means over the kernel: so does this.
         """
         now, matter, arrays = self._model.now, self._model.matter, self._arrays
-        x, volume, half, crowding = (
-            array.numpy().astype(np.float64) for array in (matter.X, now.rest_volume, arrays.half, arrays.crowding)
+        x, volume, half, crowding, at_rest, even = (
+            array.numpy().astype(np.float64)
+            for array in (matter.X, now.rest_volume, arrays.half, arrays.crowding, matter.rest_density, arrays.even)
         )
         x += now.u.numpy()
         bulk = matter.laws.bulk.numpy().astype(np.float64)[matter.laws.of.numpy()]
         fluid = np.isin(np.arange(len(x)), self._nodes) & (bulk > 0)
-        h = 2 * half[fluid]
-        own = felt_share(h / np.cbrt(volume[fluid])) * bulk[fluid] * np.maximum(crowding[fluid] - 1, 0)
-        P = np.zeros(len(x))
-        P[fluid] = own * crowding[fluid] ** 2
         pairs = matter.near.pairs()
         i, j = np.repeat(np.arange(len(x)), pairs.count), pairs.index
-        both = fluid[i] & fluid[j]
-        i, j = i[both], j[both]
-        _, W = kernel_of(np.linalg.norm(x[i] - x[j], axis=1), half[i] + half[j])
-        alone = np.zeros(len(x))
-        alone[fluid] = volume[fluid] * kernel_of(np.zeros(len(h)), h)[1]
+        i, j = i[fluid[i]], j[fluid[i]]
+        push, W = kernel_of(np.linalg.norm(x[i] - x[j], axis=1), half[i] + half[j])
+        alone = np.where(fluid, volume * kernel_of(np.zeros(len(x)), 2 * half)[1], 0)
         total = alone + np.bincount(i, volume[j] * W, minlength=len(x))
+        c = np.where(fluid, crowding * at_rest, 1)
+        felt = np.bincount(i, volume[j] * push / 3, minlength=len(x)) + c - total
+        P = np.where(fluid, felt * bulk * np.maximum(crowding - 1, 0) * crowding / even, 0)
         around = alone * P + np.bincount(i, volume[j] * W * P[j], minlength=len(x))
+        total = alone + np.bincount(i, volume[j] * W * fluid[j], minlength=len(x))
         return np.divide(around, total, out=np.zeros(len(x)), where=fluid)
 
     def launches(self) -> list[Launch]:
@@ -318,6 +317,7 @@ class Melt:
             moved = [nodes, len(nodes), model.u, self._farthest.array]
             launches = {
                 "weigh": [*weigh, Launch(tie, len(nodes), [nodes, as_struct(matter)])],
+                "room": [Launch(give_room, len(nodes), [nodes, as_struct(matter), as_struct(self._arrays)])],
                 "moved": [Launch(find_farthest, len(self._farthest.host), moved, work=CHUNK // 8)],
             }
             dev.prepare([item for items in launches.values() for item in items], model.device)
@@ -333,6 +333,7 @@ class Melt:
         """Absorb the deformation and find neighbours anew; by how much the origin has moved, in spacings, (3,)."""
         model = self._model
         shift = absorb(model, self._lists.nodes)
+        self._run("room")
         longest = self._lists.find(model.matter.X, model.matter.near)
         if longest > self._lists.room:
             self._lists = self._with_room(int(MORE_ROOM * longest))

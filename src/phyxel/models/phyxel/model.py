@@ -23,9 +23,10 @@ from phyxel.contact.table import ColliderTable, carry_colliders
 from phyxel.device import Launch, Program, Shared
 from phyxel.material import Mixture
 from phyxel.mls.neighbours import PairList
+from phyxel.models.phyxel.contact.guests import GuestContacts, Guests
 from phyxel.models.phyxel.forces import Forces
 from phyxel.models.phyxel.implicit import Implicit
-from phyxel.models.phyxel.leapfrog import DRIFT, move, shift_bodies
+from phyxel.models.phyxel.leapfrog import DRIFT, longest_step, move, shift_bodies
 from phyxel.models.phyxel.matter import Materials, Matter, Outside, PhyxelPart, PhyxelState, assign, kept
 from phyxel.models.phyxel.melt import FARTHEST, Melt
 from phyxel.models.phyxel.vibration import Vibration
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.floating]
 
-SAFETY = 0.7
-"""Share of the stability limit to step with. 0.9 blows up by nonlinear resonance near ωΔt = √3."""
 FARTHEST_MOVE = 0.5
 """No phyxel moves farther than this share of the node spacing in one step."""
 
@@ -64,6 +63,8 @@ class PhyxelModel:
         self._collider_speed = 0.0
         self.contact: BodyContact | None = None
         """between bodies, and of a body with itself"""
+        self.guests: Guests | None = None
+        """bodies of other models, once some have been met"""
         self.melt: Melt | None = None
         self.reshaped = self.relaid = False
         """whether any reference shape is not that of birth; and neighbours not those of it: cracks have parted some"""
@@ -168,6 +169,13 @@ class PhyxelModel:
             self._implicit.forget_springs()
         self.outdate_programs()
 
+    def set_guests(self, contacts: GuestContacts | None) -> Guests:
+        """What bodies meet of those of other models in the steps to come; these book what they do."""
+        if self.guests is None:
+            self.guests = Guests(self)
+        self.guests.meet(contacts)
+        return self.guests
+
     def outdate_programs(self) -> None:
         """Arrays that launches work with are elsewhere in memory, or other launches are needed."""
         self._programs.clear()
@@ -184,44 +192,32 @@ class PhyxelModel:
         self.outdate_programs()
         self._outdate()
 
-    def relay(self, pairs: PairList) -> None:
-        """Other neighbours than the reference shape makes."""
-        self.relaid = True
-        if self.melt is None:
-            self.lay_out(pairs, np.arange(0), 0)
-        else:
-            self.melt.restore(pairs, self.melt.numbers)
-
-    def loosen(self, nodes: NDArray[np.integer], shares: Floats) -> None:
-        """Leave so much (m,) of their hourglass stiffness to some phyxels, never more than they have."""
-        loose = self.matter.loose.numpy()
-        loose[nodes] *= np.minimum(shares, 1.0)
-        self.matter.loose.assign(loose)
-        self.matter.tie()
-        self.shape_changed()
-
     def shape_changed(self) -> None:
         """The reference shape has changed, and with it the forces."""
         self._forces_known, self._fastest = False, None
         if self._implicit is not None:
             self._implicit.carried.forget()
 
-    def take_over(self, old: PhyxelModel, order: NDArray[np.integer]) -> None:
-        """Go on where another model is: the first phyxels are those of it with the numbers `order`, (m,)."""
-        self.relaid, self.reshaped = old.relaid, old.reshaped
-        if old.reshaped:
-            n = len(order)
-            pairs = self.matter.near.pairs().replaced(np.arange(n), old.matter.near.pairs().taken(order))
-            self._copy_first(old, order)
+    def take_over(self, sources: Sequence[tuple[PhyxelModel, NDArray[np.integer]]]) -> None:
+        """Go on where others are: the first phyxels are those of each of these models with these numbers, (m,)."""
+        self.relaid = any(old.relaid for old, _ in sources)
+        self.reshaped = any(old.reshaped for old, _ in sources)
+        if self.reshaped:
+            known = PairList.joined([old.matter.near.pairs().taken(nodes) for old, nodes in sources])
+            pairs = self.matter.near.pairs().replaced(np.arange(len(known.count)), known)
+            self._copy_first(sources)
             self.lay_out(pairs, np.arange(0), 0)
-        self._copy_first(old, order)
+        self._copy_first(sources)
         self.shape_changed()
 
-    def _copy_first(self, old: PhyxelModel, order: NDArray[np.integer]) -> None:
-        known = old._state_arrays()
-        for name, array in self._state_arrays().items():
-            if name in known:
-                dev.write(array, 0, known[name].numpy()[order])
+    def _copy_first(self, sources: Sequence[tuple[PhyxelModel, NDArray[np.integer]]]) -> None:
+        first = 0
+        for old, nodes in sources:
+            known = old._state_arrays()
+            for name, array in self._state_arrays().items():
+                if name in known:
+                    dev.write(array, first, known[name].numpy()[nodes])
+            first += len(nodes)
 
     def set_melt(self, bodies: list[int]) -> None:
         """Bodies with melted parts, and what they have flowed together with."""
@@ -241,16 +237,18 @@ class PhyxelModel:
         carried = Launch(carry_colliders, self._colliders.rows, [self.colliders, clock, DRIFT])
         carrying = [carried] if self._colliders.moves else []
         touching = self.contact.launches(clock, DRIFT, self._y) if self.contact is not None else []
+        meeting = {"": [], "touching ": touching}
+        if self.guests is not None:
+            received = self.guests.launches(clock, self._y)
+            meeting |= {"receiving ": received, "touching receiving ": touching + received}
         elastic = forces.elastic(now.u, now.force)
         inner = forces.damped(now.u, self._y, now.force) if self.materials.most_damping > 0 else elastic
         pressure = [] if self.melt is None else self.melt.launches()
         inner = inner + pressure + self.flow_launches(clock, DRIFT)
         return {
             "force": elastic + pressure,
-            "move": moving,
-            "substep": carrying + moving + inner,
-            "touching move": moving + touching,
-            "touching substep": carrying + moving + touching + inner,
+            **{f"{name}move": moving + met for name, met in meeting.items()},
+            **{f"{name}substep": carrying + moving + met + inner for name, met in meeting.items()},
             "survey": [
                 Launch(find_fastest, len(self._speeds.host), [n, now.v, self._speeds.array], work=CHUNK // 8),
                 forces.stiffening(self._stiffening.array),
@@ -278,8 +276,7 @@ class PhyxelModel:
         self._clock.push()
 
     def stable_step(self) -> float:
-        """Δt = 0.7·(2/ω)(√(1 + ξ²) − ξ), ξ = ½(α/ω + βω) [s]; less where a phyxel would move half a spacing
-        (physics 5.2).
+        """That of `leapfrog.longest_step` [s]; less where a phyxel would move half a spacing (physics 5.2).
 
         ω comes from above: that at rest times the root of the largest stiffening. A power iteration at every frame
         would cost more and come from below: warm from the frame before, it stays in the corner that was stiffest then
@@ -287,11 +284,13 @@ class PhyxelModel:
         """
         self.ensure_forces()
         at_rest = self.vibration.at_rest() if self.melt is None else self.melt.rest_omega
+        step = longest_step(at_rest * self.stiffened(), self.materials.most_drag, self.materials.most_damping)
+        return min(step, self.crossing_time())
+
+    def stiffened(self) -> float:
+        """How much faster than at rest phyxels can vibrate, at most."""
         self.fastest()
-        omega = at_rest * float(np.sqrt(max(self._stiffening.pull().max(), 1.0)))
-        xi = 0.5 * (self.materials.most_drag / omega + self.materials.most_damping * omega)
-        step = SAFETY * (2 / omega) / (np.sqrt(1 + xi * xi) + xi)  # the same without cancellation
-        return float(min(step, self.crossing_time()))
+        return float(np.sqrt(max(self._stiffening.pull().max(), 1.0)))
 
     def crossing_time(self) -> float:
         """Longest step in which no phyxel comes half a spacing nearer to a collider, both moving [s]."""
@@ -317,9 +316,11 @@ class PhyxelModel:
             self._forces_known, self._fastest = True, None
 
     @property
-    def _touching(self) -> str:
+    def _meeting(self) -> str:
         """How programs are called that see to contact."""
-        return "touching " if self.contact is not None and self.contact.possible else ""
+        touching = self.contact is not None and self.contact.possible
+        receiving = self.guests is not None and self.guests.there
+        return "touching " * touching + "receiving " * receiving
 
     def step(self, dt: float, substeps: int, extra_drag: float = 0.0) -> None:
         """Take substeps of dt. Velocities are half a step behind then, until `synchronise`; other steps may follow."""
@@ -328,11 +329,11 @@ class PhyxelModel:
         first_kick = self._owed + 0.5 * dt
         if first_kick != dt:
             self._set_clock(first_kick, dt, extra_drag)
-            self.run(self._touching + "substep")
+            self.run(self._meeting + "substep")
             substeps -= 1
         if substeps:
             self._set_clock(dt, dt, extra_drag)
-            self.run(self._touching + "substep", substeps)
+            self.run(self._meeting + "substep", substeps)
         self._owed = 0.5 * dt
 
     def step_implicitly(self, dt: float, substeps: int) -> None:
@@ -358,7 +359,7 @@ class PhyxelModel:
         if self._owed:
             self._fastest = None
             self._set_clock(self._owed, 0.0, extra_drag)
-            self.run(self._touching + "move")
+            self.run(self._meeting + "move")
             self._owed = 0.0
 
     def stop(self, bodies: list[int] | None = None) -> None:

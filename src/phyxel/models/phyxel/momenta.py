@@ -27,3 +27,14 @@ def with_momenta(x: Floats, ahead: Floats, free: Floats, v: Floats, mass: Floats
     missing = target - np.cross(arm, mass[:, None] * (v - drift)).sum(axis=0)
     inertia = (mass @ (arm**2).sum(axis=1)) * np.eye(3) - np.einsum("n,ni,nj->ij", mass, arm, arm)
     return v + drift_old - drift + np.cross(np.linalg.solve(inertia, missing), arm)
+
+
+def put_to(x: Floats, v: Floats, mass: Floats, momentum: Floats, spin: Floats) -> Floats:
+    """v with as much rigid motion added as gives masses at x (n, 3) a momentum and an angular momentum about the
+    origin, (3,) each."""
+    total = mass.sum()
+    v = v + (momentum - mass @ v) / total
+    arm = x - mass @ x / total
+    missing = spin - np.cross(x, mass[:, None] * v).sum(axis=0)
+    inertia = (mass @ (arm**2).sum(axis=1)) * np.eye(3) - np.einsum("n,ni,nj->ij", mass, arm, arm)
+    return v + np.cross(np.linalg.solve(inertia, missing), arm)

@@ -11,12 +11,13 @@ product with a vector is the directional derivative of the two force passes. Whe
 direction shows it, the solve is done again with a positive part of K; a correction that makes things worse is
 shortened. Held phyxels keep the velocity of their hold. A phyxel that meets a collider keeps to it, rubbing with
 Coulomb's friction, and leaves it when its impulse would pull. Bodies that touch each other push by springs
-(`contact.springs`).
+(`contact.springs`), and so do guests (`contact.guest_springs`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,9 +44,10 @@ from phyxel.models.phyxel.conjugate import (
     restart,
     turn,
 )
+from phyxel.models.phyxel.contact.guest_springs import GuestSprings, clear
 from phyxel.models.phyxel.contact.springs import ContactSprings
 from phyxel.models.phyxel.residual import correct, find_residual, look_ahead, sum_merit
-from phyxel.models.phyxel.stages import Accelerations, start_stage
+from phyxel.models.phyxel.stages import EULER, Accelerations, start_stage
 from phyxel.models.phyxel.walls import WallContacts, meet_colliders
 from phyxel.models.reductions import CHUNK
 
@@ -100,10 +102,15 @@ class Newton:
         self._met = WallContacts(*blank(wp.int32, vector, vector, vector, real))
         self.carried = Accelerations(model)
         self._springs: ContactSprings | None = None
+        self._guests: GuestSprings | None = None
+        self._pressing = wp.zeros(n, dtype=wp.float32, device=device)
+        """force that bodies push each phyxel with [N], as one stage leaves it to the next, shape (n,)"""
         self._negligible = self._acceptable = self._largest = 0.0
         self._settled = False
         self._touching = False
         """whether bodies may touch in this step"""
+        self._receiving = False
+        """whether guests may be met in this step"""
         self._programs: dict[str, Program] = {}
 
     def _launches(self) -> dict[str, list[Launch]]:
@@ -141,24 +148,38 @@ class Newton:
             "energy": [m.forces.energy(a.ahead, a.energy)],
             "merit": [m.forces.energy(a.ahead, a.energy), each_chunk(sum_merit)],
         }
-        return launches | self._touching_launches(launches)
+        springs, guests = self._springs, self._guests
+        kinds: dict[str, list[Any]] = {"touching ": [springs], "receiving ": [guests]}
+        kinds["touching receiving "] = [springs, guests]
+        met = {
+            f"{prefix}{name}": items
+            for prefix, some in kinds.items()
+            if None not in some
+            for name, items in self._meeting_launches(launches, some).items()
+        }
+        return launches | met
 
-    def _touching_launches(self, launches: dict[str, list[Launch]]) -> dict[str, list[Launch]]:
-        """The same where bodies may touch: with the springs between them."""
-        if self._springs is None:
-            return {}
-        springs, merit, a = self._springs, launches["merit"], self._step
-        coupled = springs.couple(a.p, a.coupling)
-        extended = {
-            "start": launches["start"] + springs.start(a.dt, a.base, a.block),
-            "contacts": launches["contacts"] + springs.rub(a.dt, a.changed),
-            "residual": launches["residual"] + springs.press(a.dt, self._met, a.r),
-            "precondition": springs.blocks(a.stiffer) + launches["precondition"],
+    def _meeting_launches(self, launches: dict[str, list[Launch]], kinds: Sequence[Any]) -> dict[str, list[Launch]]:
+        """The same where bodies may touch, or guests may be met: with the springs between them. Those of bodies write
+        what those of guests add to."""
+        a, merit = self._step, launches["merit"]
+
+        def each(launched: Callable[[Any], list[Launch]]) -> list[Launch]:
+            return [item for one in kinds for item in launched(one)]
+
+        def blank(field: wp.array) -> list[Launch]:
+            return [] if self._springs in kinds else [Launch(clear, len(self._model), [field])]
+
+        coupled = blank(a.coupling) + each(lambda one: one.couple(a.p, a.coupling))
+        return {
+            "start": launches["start"] + each(lambda one: one.start(a.dt, a.base, a.block)),
+            "contacts": launches["contacts"] + each(lambda one: one.rub(a.dt, a.changed)),
+            "residual": launches["residual"] + each(lambda one: one.press(a.dt, self._met, a.r)),
+            "precondition": blank(a.stiffer) + each(lambda one: one.blocks(a.stiffer)) + launches["precondition"],
             "search": coupled + launches["search"],
             "positive search": coupled + launches["positive search"],
-            "merit": [merit[0], *springs.energy(a.energy), *merit[1:]],
+            "merit": [merit[0], *each(lambda one: one.energy(a.energy)), *merit[1:]],
         }
-        return {f"touching {name}": items for name, items in extended.items()}
 
     def outdate(self) -> None:
         """Arrays have been replaced."""
@@ -177,13 +198,15 @@ class Newton:
     def _run(self, name: str, times: int = 1) -> None:
         if not self._programs:
             if self._model.contact is not None:
-                self._springs = ContactSprings(self._model, self._model.contact)
+                self._springs = ContactSprings(self._model, self._model.contact, self._pressing)
+            if self._model.guests is not None:
+                self._guests = GuestSprings(self._model, self._model.guests)
             launches = self._launches()
             dev.prepare([item for items in launches.values() for item in items], self._model.device)
             self._programs = {key: Program(items, self._model.device) for key, items in launches.items()}
             self._programs["blocks"].run()
-        touching = f"touching {name}"
-        self._programs[touching if self._touching and touching in self._programs else name].run(times)
+        meeting = "touching " * self._touching + "receiving " * self._receiving + name
+        self._programs[meeting if meeting in self._programs else name].run(times)
 
     def _loosen(self, touched: float) -> None:
         """Let so much of rigid motions of bodies that something touches count, and all of others."""
@@ -194,6 +217,8 @@ class Newton:
 
     def _iterate(self, solve: Callable[[], None]) -> bool:
         """An iteration of Newton's method; whether all of its correction was taken."""
+        if self._guests is not None and self._receiving:
+            self._guests.adopt()
         self._run("residual")
         before = self._merit()
         self._run("precondition")
@@ -205,15 +230,20 @@ class Newton:
         springs."""
         self._dt.host[:] = h
         self._dt.push()
-        if not self._touching:
+        contact, acted = self._model.contact, self._touching or self._receiving
+        if not acted:
             self._step.coupling.zero_()
             self._step.stiffer.zero_()
-        contact, acted = self._model.contact, self._touching
         self._touching = contact is not None and contact.possible
+        self._receiving = False
         self._run("start")
         if self._touching and contact is not None:
             self._touching = bool((contact.contacts.target.numpy() >= 0).any())
-        if acted and not self._touching:
+        if self._guests is not None and self._model.guests is not None and self._model.guests.there:
+            euler = self._stage.host == EULER
+            self._receiving = True
+            self._guests.begin(np.where(euler, h, 0.0), self._step.block.numpy())
+        if acted and not (self._touching or self._receiving):
             self._step.coupling.zero_()
             self._step.stiffer.zero_()
 
@@ -246,17 +276,19 @@ class Newton:
         return 1e-8 * pushed + 1e-12 * moving, 1e-2 * (pushed + moving)
 
     def _update_contacts(self) -> bool:
-        """Whether any phyxel meets a collider otherwise than before."""
+        """Whether any phyxel meets a collider, or a guest, otherwise than before."""
         self._changed.host[:] = 0
         self._changed.push()
         self._run("contacts")
-        return bool(self._changed.pull()[0])
+        received = self._guests.look() if self._guests is not None and self._receiving else False
+        return bool(self._changed.pull()[0]) or received
 
-    def _solve(self) -> None:
-        """δ by conjugate gradients."""
+    def _solve(self, again: Callable[[], None] | None = None) -> None:
+        """δ by conjugate gradients, for the momentum r that is missing; `again` puts it there anew, if that is not what
+        the velocities leave to do."""
         for which in ("search", "positive search"):
             if which == "positive search":
-                self._run("residual")
+                (again or partial(self._run, "residual"))()
             self._run("begin")
             start = float(self._solver.pull()[RZ])
             self._largest = max(self._largest, start)

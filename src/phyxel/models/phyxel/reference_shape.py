@@ -18,9 +18,9 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
-from phyxel.mls.neighbours import find_pairs
 from phyxel.mls.visibility import Sees
 from phyxel.models.law import LawRow
+from phyxel.models.phyxel.crowds import rest_density
 from phyxel.models.phyxel.forces import deformation
 from phyxel.models.phyxel.matter import Ties
 from phyxel.structs import as_struct
@@ -32,8 +32,6 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
 
-INSIDE = 75
-"""Percentile of the phyxels' density that is taken for that inside the body."""
 CRUSHED = wp.constant(0.05)
 """|J| below which a phyxel has been crushed or turned inside out, and its strain is forgotten."""
 
@@ -139,21 +137,6 @@ def absorb_body(
     dev.write(model.matter.lean, low, ties.lean)
     model.lay_out(model.matter.near.pairs().replaced(nodes, ties.pairs), nodes, 0)
     return shift
-
-
-def rest_density(
-    X: NDArray[np.floating], h: NDArray[np.floating], volume: NDArray[np.floating], device: wp.Device
-) -> NDArray[np.float64]:
-    """c⁰ of phyxels that rest at X (n, 3), shape (n,): Σ_j v_j W_ij of one inside the body, or its own if that is more.
-    A body that melts at rest is then nowhere crowded (physics 7.4)."""
-    pairs = find_pairs(X, h, device)
-    owner = np.repeat(np.arange(len(X)), pairs.count)
-    r = np.linalg.norm(X[owner] - X[pairs.index], axis=1)
-    support = 0.5 * (h[owner] + h[pairs.index])
-    kernel = 15 / (np.pi * support**6) * np.maximum(support - r, 0) ** 3
-    around = np.bincount(owner, volume[pairs.index] * kernel, minlength=len(X))
-    density = volume * 15 / (np.pi * h**3) + around
-    return np.maximum(density, np.percentile(density, INSIDE))
 
 
 def let_go_of_birth(model: PhyxelModel, body: int) -> None:

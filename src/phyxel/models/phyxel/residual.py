@@ -33,7 +33,8 @@ def find_residual(
     dt: entries, v_old: entries, v: entries, force: entries, contact: entries, normal: entries, wall: entries,
     rest: entries, rub: entries, r: entries,
 ):  # fmt: skip
-    """The momentum that is missing, whole (`rest`) and where it is free to act (`r`) (physics 5.4)."""
+    """The momentum that is missing where it is free to act (`r`), and the force that would bring it (`rest`)
+    (physics 5.4)."""
     i = first + wp.tid()
     b = body[i]
     h = dt[b]
@@ -41,8 +42,9 @@ def find_residual(
         r[i] = h * r[i]
         return
     pushed = force[i] + mass[i] * push_on(i, b, acceleration, extra) - drag[i] * mass[i] * v[i]
-    rest[i] = mass[i] * (v_old[i] - v[i]) + h * pushed
-    r[i] = filtered(rest[i] - rub[i] * (v[i] - wall[i]), hold[i], contact[i], normal[i])
+    missing = mass[i] * (v_old[i] - v[i]) + h * pushed
+    rest[i] = missing / h
+    r[i] = filtered(missing - rub[i] * (v[i] - wall[i]), hold[i], contact[i], normal[i])
 
 
 @wp.kernel

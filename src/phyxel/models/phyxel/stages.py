@@ -105,7 +105,19 @@ class Accelerations:
         """Of which bodies the acceleration is known, shape (bodies,)."""
         same = (self._left.numpy() == self._model.v.numpy()).all(axis=1) & (self._held.numpy() == self._holds())
         self.forget(np.flatnonzero(~self.of_bodies(same)))
-        return self._sure.numpy() == 1
+        sure = self._sure.numpy() == 1
+        return sure if sure.all() else sure | self._unmoved()
+
+    def _unmoved(self) -> NDArray[np.bool_]:
+        """Which bodies (bodies,) are as they were born and at rest: nothing acts but pushes. Euler would take ½m(Δt a)²
+        off what they fall with."""
+        model = self._model
+        parts = (model.u.numpy(), model.v.numpy(), model.now.plastic.numpy().reshape(len(model), -1))
+        still = self.of_bodies(np.logical_and.reduce([(part == 0).all(axis=1) for part in parts]))
+        inner = self.inner.numpy().copy()
+        inner[still[model.matter.body.numpy()]] = 0.0
+        self.inner.assign(inner)
+        return still
 
     def keep(
         self,

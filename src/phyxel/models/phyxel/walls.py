@@ -38,7 +38,7 @@ class WallContacts:
     wall: wp.array
     """velocity of the collider where it is touched [1/s], vectors"""
     rest: wp.array
-    """momentum that the last solve left for the collider to take up, vectors"""
+    """force that the last solve left for the collider to take up, vectors: the next stage may be of another length"""
     rub: wp.array
     """friction over sliding speed"""
 
@@ -54,9 +54,9 @@ def meet_colliders(
 
     Colliders are where they will be at the end of the step. Where the surface is curved, each Newton iteration takes it
     for flat about where the last one led. A phyxel that meets several keeps to the one it is deepest in.
-    `rest` is the momentum that the last solve left for the collider to take up: its impulse is minus that. Coulomb's
-    friction μ·impulse against the sliding is written as −rub·(v − wall)_t and so made implicit; below CREEP it is
-    viscous. `wall` is the velocity of the collider where it is touched. A phyxel that was let go in this step and
+    `rest` is the force that the last solve left for the collider to take up: its impulse is minus h times that.
+    Coulomb's friction μ·impulse against the sliding is written as −rub·(v − wall)_t and so made implicit; below CREEP
+    it is viscous. `wall` is the velocity of the collider where it is touched. A phyxel that was let go in this step and
     caught again is kept till its end: else the contacts of a stiff body can change for ever.
     """
     i = first + wp.tid()
@@ -82,7 +82,7 @@ def meet_colliders(
         d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
         gap = d - reach_along(n, reach[i], deformed(past[i], gradient[i]))
         held = was > 0 and wp.dot(n, old) > type(zero)(0.5)
-        push = -wp.dot(n, rest[i])
+        push = -h * wp.dot(n, rest[i])
         keeps = held and (push > zero or was == CAUGHT_AGAIN)
         if (keeps or (not held and gap < zero)) and gap < deepest:
             state = int(1)

@@ -1,1 +1,1 @@
-"""How crumbs move: as rigid bodies."""
+"""How rigid bodies move: those that users ask for, and crumbs."""

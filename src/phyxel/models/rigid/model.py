@@ -1,15 +1,12 @@
-"""Crumbs (physics 12.10): pieces of a broken body that are too small to bend. They fall, spin, meet colliders and are
-met by others.
+"""Rigid bodies (physics 12.10): what users ask not to bend, and crumbs, pieces of a broken body that are too small to.
+They fall, spin, are held, meet colliders and are met by others.
 
     m v̇ = Σ f,   L̇ = Σ r × f,   L = I ω,   I = ∫ρ (|r|² − r rᵀ)
-
-A crumb of a single point is a ball of its volume.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 import numpy as np
 import warp as wp
@@ -20,74 +17,31 @@ from phyxel.contact.touch import Feel
 from phyxel.material import Mixture
 from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.coulomb import NEAR, RESTING, along_axes, from_axes, solved
-from phyxel.models.field_contact import scattered
 from phyxel.models.oscillators import rigid_pace
 from phyxel.models.protocol import FieldValues, Goal, Hold
-from phyxel.rotation import axes_about, cross_matrix, rotation_by, spun_on
+from phyxel.models.rigid.free_motion import FreeRotation
+from phyxel.models.rigid.joints import Joint
+from phyxel.models.rigid.space import RigidSpace
+from phyxel.rotation import axes_about, cross_matrix, nearest_rotation, rotation_by, rotation_vector, spun_on
 from phyxel.state import State
 
 Floats = NDArray[np.float64]
 
 STIFF = 1e4
-"""Springs that stand for a collider a crumb lies on, over its mass and the square of the step."""
-
-
-class RigidSpace:
-    """Fields a + B X over a crumb, with four coefficients: those of `nodes`, its middle and three places beside it.
-
-    The crumb has points X (n, 3) of the body it was part of, with `volumes` (n,), and surfels `skin` (m, 3).
-    """
-
-    def __init__(self, X: Floats, volumes: Floats, skin: Floats, device: wp.Device) -> None:
-        self.device = device
-        self.points, self.weights, self.owner = X, volumes, np.arange(len(X))
-        self._skin = skin
-        self._middle = volumes @ X / volumes.sum()
-        self.nodes: Floats = self._middle + np.concatenate([np.zeros((1, 3)), np.eye(3)])
-        self.radius = float(np.linalg.norm(np.concatenate([X, skin]) - self._middle, axis=1).max())
-
-    def __len__(self) -> int:
-        return 4
-
-    def at(self, X: NDArray[np.floating]) -> ShapeValues:
-        """φ and ∇φ at (m, 3) positions."""
-        away = np.asarray(X, np.float64).reshape(-1, 3) - self._middle
-        count = len(away)
-        slopes = np.concatenate([-np.ones((1, 3)), np.eye(3)])
-        state = {
-            "start": 4 * np.arange(count + 1, dtype=np.int32), "index": np.tile(np.arange(4, dtype=np.int32), count),
-            "phi": np.concatenate([1 - away.sum(axis=1, keepdims=True), away], axis=1).reshape(-1),
-            "dphi": np.tile(slopes, (count, 1)), "condition": np.ones(count),
-        }  # fmt: skip
-        return ShapeValues.restored(state, 4, self.device)
-
-    @cached_property
-    def at_nodes(self) -> ShapeValues:
-        """φ and ∇φ at X."""
-        return self.at(self.points)
-
-    @cached_property
-    def at_skin(self) -> ShapeValues:
-        """φ and ∇φ at the surfels."""
-        return self.at(self._skin)
-
-    @cached_property
-    def felt(self) -> ShapeValues:
-        """φ at some places of its surface, well apart; of one without surfels, at X."""
-        if not len(self._skin):
-            return self.at_nodes
-        chosen, count = scattered(self._skin)
-        return self.at_skin.rows(chosen[:count])
-
-    def fit(self, density: Floats) -> Callable[[Floats], Floats]:
-        """A crumb takes accelerations as they are around its nodes."""
-        return lambda a: a
+"""Springs that stand for a collider a body lies on, over its mass and the square of the step."""
+SWINGS = 4
+"""Parts of a step in which a joint's torque is looked at anew: the period of a pendulum is off by (ω h)²/24."""
+SETTLING, CROSSED = 0.01, 0.5
+"""[s] and spacings: a step on the way to rest, at most."""
+MOST_STEPS = 4000
+"""on the way to rest"""
 
 
 class RigidModel(FieldValues):
-    """Moves one crumb (`protocol.FieldModel`, `protocol.Tangible`). `velocities` (n, 3) [1/s] are those of its nodes;
-    it has their momentum and angular momentum, or starts as if `thrown` (see `_throw`). Held points take all of it
-    along, without a turn."""
+    """Moves one body (`protocol.FieldModel`, `protocol.Tangible`). `velocities` (n, 3) [1/s] are those of its nodes;
+    it has their momentum and spin, or starts as if `thrown` (see `_throw`)."""
+
+    with_others = True
 
     def __init__(
         self,
@@ -103,6 +57,11 @@ class RigidModel(FieldValues):
         self._v, self._L, self._a = np.zeros(3), np.zeros(3), np.zeros(3)
         self._mass, self._middle = 0.0, np.zeros(3)
         self._holds: Sequence[Hold] = ()
+        self._joint: Joint | None = None
+        self._taken: Floats = np.zeros((0, 3, 3))
+        """R when each of the holds was taken, shape (h, 3, 3)"""
+        self._there: Floats = np.zeros((0, 3))
+        """where held points are, shape (k, 3)"""
         self._grip: Floats = np.zeros((6, 6))
         """JᵀJ of points that lie on colliders"""
 
@@ -116,76 +75,120 @@ class RigidModel(FieldValues):
         self._drag = float(self._masses @ mixture.number("drag")) / self._mass
         self._middle = self._masses @ space.points / self._mass
         arm = space.points - self._middle
-        own = 0.4 * self._masses * np.cbrt(0.75 * space.weights / np.pi) ** 2  # a ball's
-        second = (self._masses[:, None] * arm).T @ arm
-        self._inertia = (np.trace(second) + own.sum()) * np.eye(3) - second
+        of_points = (self._masses[:, None] * arm).T @ arm
+        second = of_points + np.einsum("n,nab->ab", self._masses, space.spread)
+        self._whole = second @ np.linalg.pinv(of_points, rcond=1e-9, hermitian=True)
+        """makes Σ m r aᵀ over the points that over the body, exactly where accelerations a are linear, 3 × 3"""
+        self._inertia = np.trace(second) * np.eye(3) - second
         if first:
             v = self._velocities
             self._c = self._middle.copy()
             self._v = self._masses @ v / self._mass
-            self._L = np.cross(arm, self._masses[:, None] * v).sum(axis=0)
+            self._L = self._inertia @ _spin_of(arm, v - self._v, self._masses)
             if self._thrown is not None:
                 self._throw(*self._thrown)
         else:
             self._c = self._c + self._R @ (self._middle - before)
             self._L = self._R @ self._inertia @ self._R.T @ spin
+        self._free = FreeRotation(self._inertia)
+        self._set_joint()
 
     def _throw(self, x: Floats, momentum: Floats, spin: Floats) -> None:
         """Start where nodes are at x (n, 3), as nearly as a rigid motion gets them there, with this momentum [kg m/s]
         and angular momentum about where the body counts from [kg m²/s]."""
         self._c = self._masses @ x / self._mass
         arm, there = self.space.points - self._middle, x - self._c
-        U, _, Vt = np.linalg.svd((self._masses[:, None] * there).T @ arm)
-        self._R = U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt if len(x) > 1 else np.eye(3)
+        self._R = nearest_rotation((self._masses[:, None] * there).T @ arm) if len(x) > 1 else np.eye(3)
         self._v = momentum / self._unit**2 / self._mass
         self._L = spin / self._unit**3 - self._mass * np.cross(self._c, self._v)
 
     def set_holds(self, holds: Sequence[Hold]) -> None:
         """Points are held so from now on."""
+        known = {hold.points.tobytes(): R for hold, R in zip(self._holds, self._taken, strict=True)}
+        self._taken = np.array([known.get(hold.points.tobytes(), self._R) for hold in holds]).reshape(-1, 3, 3)
         self._holds = holds
+        self._set_joint()
+
+    def _set_joint(self) -> None:
+        self._joint = Joint.of(self._holds, self.space.radius)
+        if self._joint is not None:
+            arm = self._middle - self._joint.pivot
+            self._about_pivot = self._inertia + self._mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+            self._round_pivot = FreeRotation(self._about_pivot)
 
     # Motion
 
     @property
     def _spin(self) -> Floats:
         """ω [1/s], shape (3,)"""
-        return self._spun(self._R)
-
-    def _spun(self, R: Floats) -> Floats:
-        return np.asarray(R @ np.linalg.solve(self._inertia, R.T @ self._L))
+        return np.asarray(self._R @ np.linalg.solve(self._inertia, self._R.T @ self._L))
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²] of the nodes, and out of colliders."""
-        before, self._grip = self.u, np.zeros((6, 6))
-        if self._holds:
-            self._follow(goals, dt)
-            return
-        forces = self._masses[:, None] * push
-        a = self._a = forces.sum(axis=0) / self._mass
-        torque = np.cross((self.space.points - self._middle) @ self._R.T, forces).sum(axis=0)
-        pace = rigid_pace(self._drag, dt)
-        old = self.v
-        self._c, self._v = self._c + pace.s * self._v + pace.g * a, pace.e * self._v + pace.s * a
-        self._L = pace.e * self._L + pace.s * torque
-        self._R = self._turned(self._R, dt)
-        if feel is not None:
+        before, old, self._grip = self.u, self.v, np.zeros((6, 6))
+        a = self._a = self._masses @ push / self._mass
+        # Even accelerations have no torque about the middle, not even by rounding.
+        lever = self._whole @ ((self._masses[:, None] * (self.space.points - self._middle)).T @ (push - a))
+        if self._joint is None:
+            self._fly(lever, dt)
+        else:
+            self._swing(self._joint, goals, lever, dt)
+        if feel is not None and (self._joint is None or self._joint.axes.size):
             self._touch(feel, before, old, RESTING * dt * float(np.linalg.norm(a)), dt)
 
-    def _turned(self, R: Floats, dt: float) -> Floats:
-        """Where the spin takes it, by the midpoint rule: L stays."""
-        half = R
-        for _ in range(4):
-            half = rotation_by(0.5 * dt * self._spun(half)) @ R
-        return spun_on(R, dt * self._spun(half))
+    def _fly(self, lever: Floats, dt: float) -> None:
+        """Freely; torques are kicks before and after a turn without any. `lever` is Σ r fᵀ about the middle, unturned,
+        3 × 3."""
+        pace = rigid_pace(self._drag, dt)
+        self._c, self._v = self._c + pace.s * self._v + pace.g * self._a, pace.e * self._v + pace.s * self._a
+        calm = np.sqrt(pace.e)
+        self._L = calm * self._L + 0.5 * pace.s * _torque(self._R @ lever)
+        self._R = self._free.turned(self._R, self._L, dt)
+        self._L = calm * self._L + 0.5 * pace.s * _torque(self._R @ lever)
 
-    def _follow(self, goals: Sequence[Goal], dt: float) -> None:
-        points = np.concatenate([hold.points for hold in self._holds])
-        there = points + np.concatenate([goal.displacements for goal in goals])
-        way = (there - self.space.at(points).values @ (self.space.nodes + self.u)).mean(axis=0)
-        self._c, self._v, self._L = self._c + way, way / dt, np.zeros(3)
+    def _swing(self, joint: Joint, goals: Sequence[Goal], lever: Floats, dt: float) -> None:
+        """About held points, which go evenly to their goals."""
+        arm = self._middle - joint.pivot
+        lever = lever + self._mass * np.outer(arm, self._a)
+        self._there = joint.points + np.concatenate([goal.displacements for goal in goals])
+        place, reach = self._there.mean(axis=0), self._R @ arm
+        drift = (place - (self._c - reach)) / dt
+        L = self._L + self._mass * np.cross(reach, self._v - drift)
+        led = joint.led(self._R, self._there, self._turned(goals))
+        turn, self._R = led @ self._R.T, led
+        spin = rotation_vector(turn) / dt
+        L = turn @ L - self._inertia_about(joint) @ spin
+        pace = rigid_pace(self._drag, dt / SWINGS)
+        calm = np.sqrt(pace.e)
+        for _ in range(SWINGS if joint.axes.size else 0):
+            L = calm * L + 0.5 * pace.s * _torque(self._R @ lever)
+            self._R = self._swung(joint, L, dt / SWINGS)
+            L = calm * L + 0.5 * pace.s * _torque(self._R @ lever)
+        spin, reach = spin + self._yielding(joint) @ L, self._R @ arm
+        self._c, self._v = place + reach, drift + np.cross(spin, reach)
+        self._L = self._R @ self._inertia @ self._R.T @ spin
+
+    def _turned(self, goals: Sequence[Goal]) -> Floats | None:
+        """The rotation that is asked for, if one is."""
+        each = zip(self._holds, goals, self._taken, strict=True)
+        return next((goal.rotation @ taken for hold, goal, taken in each if hold.turns), None)
+
+    def _swung(self, joint: Joint, L: Floats, dt: float) -> Floats:
+        """Where it is turned to in dt [s] by its angular momentum about the joint."""
+        if joint.axes.shape[1] == 3:
+            return self._round_pivot.turned(self._R, L, dt)
+        return rotation_by(dt * self._yielding(joint) @ L) @ self._R
+
+    def _inertia_about(self, joint: Joint) -> Floats:
+        return np.asarray(self._R @ self._about_pivot @ self._R.T)
+
+    def _yielding(self, joint: Joint) -> Floats:
+        """ω that an angular momentum about the joint makes, 3 × 3."""
+        G = self._R @ joint.axes
+        return np.asarray(G @ np.linalg.inv(G.T @ self._inertia_about(joint) @ G) @ G.T)
 
     def _touch(self, feel: Feel, before: Floats, old: Floats, slow: float, dt: float) -> None:
-        """Impulses of colliders, within the step as those of other bodies (`field_contact`); depths go at once."""
+        """Impulses of colliders, within the step as those of other bodies (`meeting`); depths go at once."""
         rows = self.space.felt.values
         x = rows @ (self.space.nodes + before + dt * self.v)
         touch = feel(x)
@@ -207,7 +210,9 @@ class RigidModel(FieldValues):
         goal = np.zeros_like(goal)
         goal[:, 0] = gap + (W @ impulses.reshape(-1))[::3]
         shifts = solved(W, goal, np.zeros(len(near)))
-        self.push(rows, from_axes(axes, impulses), from_axes(axes, shifts), before, dt)
+        self._pushed(
+            rows, x[near] - dt * (rows @ self.v), from_axes(axes, impulses), from_axes(axes, shifts), before, dt
+        )
         pressed = impulses[:, 0] > 0
         sticks = pressed & (np.linalg.norm(impulses[:, 1:], axis=1) < touch.friction[near] * impulses[:, 0])
         kept = np.where(sticks[:, None], True, pressed[:, None] & np.array([True, False, False]))
@@ -223,12 +228,15 @@ class RigidModel(FieldValues):
 
     def _response(self, dt: float) -> Floats:
         """(v, ω) that unit impulses of force and torque make, 6 × 6."""
-        if self._holds:
-            return np.zeros((6, 6))
         system = np.zeros((6, 6))
         system[:3, :3] = self._mass * np.eye(3)
         system[3:, 3:] = self._R @ self._inertia @ self._R.T
-        return np.asarray(np.linalg.inv(system + STIFF * self._mass * self._grip), np.float64)
+        system += STIFF * self._mass * self._grip
+        if self._joint is None:
+            return np.asarray(np.linalg.inv(system), np.float64)
+        G, reach = self._R @ self._joint.axes, self._R @ (self._middle - self._joint.pivot)
+        F = np.concatenate([-cross_matrix(reach) @ G, G])
+        return np.asarray(F @ np.linalg.inv(F.T @ system @ F) @ F.T, np.float64)
 
     @property
     def margin(self) -> float:
@@ -238,30 +246,53 @@ class RigidModel(FieldValues):
     def unload(self, dt: float) -> None:
         """Nothing is foreseen."""
 
+    def drift(self, before: Floats, dt: float) -> Floats:
+        """The velocity that the last step left: impulses lead on from where it began."""
+        return self.v
+
+    def lead(self, before: Floats, dt: float) -> Floats:
+        """Velocity (4, 3) by which the coefficients get to where `push` leads them from u = `before`."""
+        begun = self.space.nodes + before
+        start, R = self._pose_of(begun)
+        there = start + dt * self._v + (self.space.nodes - self._middle) @ spun_on(R, dt * self._spin).T
+        return (there - begun) / dt
+
+    def response(self, rows: csr_array, dt: float) -> Floats:
+        """A root of what unit impulses at points with φ in `rows` (k, 4) do to their velocities, shape (3k, r)."""
+        values, vectors = np.linalg.eigh(self._response(dt))
+        free = values > 1e-12 * values[-1]
+        return self._rows_of(rows) @ (vectors[:, free] * np.sqrt(values[free]))
+
     def compliance(self, rows: csr_array, dt: float) -> Floats:
         """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, 4), move these points
         until its end, shape (3k, 3k)."""
         J = self._rows_of(rows)
         return np.asarray(dt * (J @ self._response(dt) @ J.T), np.float64)
 
-    def push(self, rows: csr_array, impulses: Floats, shifts: Floats, before: Floats, dt: float) -> None:
+    def push(self, rows: csr_array, places: Floats, impulses: Floats, before: Floats, dt: float) -> None:
+        self._pushed(rows, places, impulses, np.zeros_like(impulses), before, dt)
+
+    def _pushed(
+        self, rows: csr_array, places: Floats, impulses: Floats, shifts: Floats, before: Floats, dt: float
+    ) -> None:
         """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
         the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
         if not impulses.any() and not shifts.any():
             return
         J, response = self._rows_of(rows), self._response(dt)
         change, shift = (response @ (J.T @ part.reshape(-1)) for part in (impulses, shifts))
-        nodes = self.space.nodes + before
-        places = rows @ (nodes + dt * self.v)
-        total = self._mass * np.cross(self._c, self._v) + self._L + np.cross(places, impulses).sum(axis=0)
-        start, R = self._pose_of(nodes)
+        start, R = self._pose_of(self.space.nodes + before)
+        angular = self._L + np.cross(places - start, impulses).sum(axis=0)
         spin = self._spin + change[3:]
         self._v = self._v + change[:3]
         self._c = start + dt * (self._v + shift[:3])
         self._R = spun_on(R, dt * (spin + shift[3:]))
+        if self._joint is not None and self._joint.axes.size:
+            self._R = self._joint.led(self._R, self._there, None)
+            self._c = self._there.mean(axis=0) + self._R @ (self._middle - self._joint.pivot)
         self._L = self._R @ self._inertia @ self._R.T @ spin
         if not self._grip.any() and not self._holds:
-            self._L = total - self._mass * np.cross(self._c, self._v)
+            self._L = angular  # with what leads on from where the step began, momenta are kept so
 
     def work(self, before: Floats) -> float:
         """What the pushes of the last step have done since u was `before` (4, 3) [J]."""
@@ -285,8 +316,23 @@ class RigidModel(FieldValues):
         self._v, self._L, self._grip = np.zeros(3), np.zeros(3), np.zeros((6, 6))
 
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
-        """Stop: a crumb rests where it is."""
-        self._v, self._L = np.zeros(3), np.zeros(3)
+        """Go to where nothing moves it: let it fall, and stop it whenever it gets slower. What finds no rest, or has
+        nothing to rest on, is at rest where it was."""
+        start, rest, fastest = self.state(), self.u, 0.0
+        self.stop()
+        for _ in range(MOST_STEPS if feel is not None or self._joint is not None else 0):
+            speed = float(np.abs(self.v).max())
+            self.step(min(SETTLING, CROSSED / max(speed, 1e-9)), push, goals, feel)
+            energy = self.energies()[1]
+            if energy > fastest:
+                fastest = energy
+                continue
+            self.stop()
+            if np.abs(self.u - rest).max() < tolerance:
+                return
+            rest, fastest = self.u, 0.0
+        self.restore(start)
+        self.stop()
 
     # Quantities
 
@@ -329,8 +375,21 @@ class RigidModel(FieldValues):
 
     def state(self) -> State:
         """All that a checkpoint must keep."""
-        return {"c": self._c, "R": self._R, "v": self._v, "L": self._L}
+        return {"c": self._c, "R": self._R, "v": self._v, "L": self._L, "taken": self._taken}
 
     def restore(self, state: State) -> None:
         """Take over what `state` gave."""
-        self._c, self._R, self._v, self._L = (state[name].copy() for name in ("c", "R", "v", "L"))
+        self._c, self._R, self._v, self._L, self._taken = (state[name].copy() for name in ("c", "R", "v", "L", "taken"))
+
+
+def _torque(lever: Floats) -> Floats:
+    """Σ r × f of Σ r fᵀ, shape (3,)."""
+    return np.array([lever[1, 2] - lever[2, 1], lever[2, 0] - lever[0, 2], lever[0, 1] - lever[1, 0]])
+
+
+def _spin_of(arm: Floats, v: Floats, masses: Floats) -> Floats:
+    """ω with which points at (n, 3) about their middle have the angular momentum that velocities (n, 3) give them,
+    shape (3,)."""
+    second = (masses[:, None] * arm).T @ arm
+    L = np.cross(arm, masses[:, None] * v).sum(axis=0)
+    return np.asarray(np.linalg.lstsq(np.trace(second) * np.eye(3) - second, L, rcond=1e-12)[0])

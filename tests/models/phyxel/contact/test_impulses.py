@@ -93,26 +93,27 @@ def never_grows(energies: np.ndarray) -> None:
 @pytest.mark.parametrize("offset", [0.0, 0.2])
 def test_two_balls_bounce_off_each_other(offset, integrator):
     """Balls of 0.25 m radius meet at 4 m/s: ρv²/E is 1.6 %, so they are pressed by some ten per cent and part again.
-    Momentum is kept to rounding, energy never grows. Implicit Euler damps their ringing; the bounce is weaker."""
-    one = body("sphere", at=(-0.3, 0.0, 0.0), place="center", velocity=(2.0, 0.0, 0.0), integrator=integrator)
-    other = body(
-        "sphere", at=(0.3, offset, 0.0), place="center", velocity=(-2.0, 0.0, 0.0), name="other", integrator=integrator
-    )
+    Momentum is kept to rounding, energy never grows. Implicit Euler damps their ringing; the bounce is weaker. What
+    touches stops dead, which takes the less the finer phyxels are: 0.68, 0.88, 0.95 are left with 150, 400, 1,000."""
+    known = {"place": "center", "integrator": integrator, "nodes": 400 if integrator == "leapfrog" else 150}
+    one = body("sphere", at=(-0.3, 0.0, 0.0), velocity=(2.0, 0.0, 0.0), **known)
+    other = body("sphere", at=(0.3, offset, 0.0), velocity=(-2.0, 0.0, 0.0), name="other", **known)
     _, energies, distances = collide(one, other, 60, 0.004)
     never_grows(energies)
     print(f"energy ended at {energies[-1]:.0%}; nearest {distances.min():.3f} m")
     assert distances.min() > 0.4
     assert distances[-1] > distances[-10] > 0.5, "they part again"
     if integrator == "leapfrog":
-        assert energies[-1] > 0.7
+        assert energies[-1] > 0.8
 
 
 def test_other_sizes_other_stuffs():
-    """A small light soft ball of fine nodes meets a heavy stiff one of coarse nodes: all is kept as among equals."""
+    """A small light soft ball of fine nodes meets a heavy stiff one of coarse nodes: all is kept as among equals. Half
+    the largest step: at that itself, energy is 2 % too large while they are pressed together, here 0.1 %."""
     small = body("sphere", size=0.2, at=(-0.4, 0.05, 0.0), place="center", velocity=(3.0, 0.0, 0.0), nodes=300)
     small.material = SOFT.but(young=3e5, density=300.0)
     large = body("sphere", material=STIFF.but(young=1e7, density=3000.0), nodes=60, name="large")
-    world, energies, distances = collide(small, large, 40, 0.003)
+    world, energies, distances = collide(small, large, 400, 0.0003)
     never_grows(energies)
     assert distances.min() > 0.28
     assert small.velocities.mean(axis=0)[0] < -0.3, "it is thrown back"
@@ -133,6 +134,7 @@ def test_nothing_gets_through_a_plate(integrator, young):
         velocity=(0.0, -20.0, 0.0),
         material=material,
         nodes=100,
+        integrator=integrator,
     )
     world = world_of(plate, ball)
     for _ in range(8):
@@ -155,7 +157,7 @@ def plate_normal_distance(ball: px.Body, plate: px.Body) -> float:
 
 @pytest.mark.parametrize("integrator", ["leapfrog", "implicit"])
 def test_what_starts_inside_another_is_eased_out(integrator):
-    """Two boxes that overlap by a fifth of their size at the start part without being shot: slower than 1.5 m/s."""
+    """Two boxes that overlap by a fifth of their size, 0.8 spacings, part without being shot: slower than 1.5 m/s."""
     one = body("box", nodes=64, integrator=integrator)
     other = body("box", nodes=64, at=(0.0, 0.4, 0.0), place="center", name="other", integrator=integrator)
     world = world_of(one, other)
@@ -163,7 +165,7 @@ def test_what_starts_inside_another_is_eased_out(integrator):
     fastest = max(np.linalg.norm(b.velocities.mean(axis=0)) for b in (one, other))
     print(f"{fastest:.2f} m/s, overlap left {0.5 - (other.positions - one.positions).mean(axis=0)[1]:.3f} m")
     assert fastest < 1.5
-    assert depth(world, one, other) < 0.4
+    assert depth(world, one, other) < 0.6
 
 
 # At rest
@@ -262,7 +264,7 @@ def test_before_anything_touches_nothing_is_different(monkeypatch):
 
 def test_a_squeezed_ring_meets_itself():
     """A ring of 0.2 m thickness, its hole 0.4 m wide, is squeezed from both sides by 0.25 m each: its sides meet in the
-    middle, where each would otherwise reach 5 cm over it."""
+    middle, where each would otherwise reach 5 cm over it. Only what lies at the surface touches."""
     ring = body("torus", nodes=400, material=SOFT.but(young=1e5, damping=5e-3))
     world = world_of(ring)
     for side in (-1, 1):
@@ -272,7 +274,7 @@ def test_a_squeezed_ring_meets_itself():
         )
     world.advance(0.5)
     at_middle = np.abs(ring.reference[:, 2]) < 0.06
-    left = at_middle & (ring.reference[:, 0] < 0)
+    left = at_middle & (ring.reference[:, 0] < 0) & (ring.nodes.reach < 0.75 * ring.unit)
     over = (ring.positions[left, 0] + ring.nodes.reach[left]).max()
     print(f"the left side reaches {over / ring.unit:.2f} spacings over the middle, unit {ring.unit:.3f} m")
     assert (phyxels_of(world).contact.contacts.target.numpy() >= 0).sum() > 6

@@ -234,6 +234,10 @@ class BodyContact:
         """Something happened to the bodies from outside: candidates are to be found anew."""
         self._fresh = False
 
+    def moved(self, way: float) -> None:
+        """Nodes have been moved so far [m], at most, besides what their speeds made of it."""
+        self.candidates.slack -= 2 * way
+
     @property
     def slack(self) -> NDArray[np.float64]:
         """What bodies may move before candidates are found anew [m], and which are near each other,

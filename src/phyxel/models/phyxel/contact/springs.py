@@ -51,6 +51,8 @@ class SpringArrays:
     """whether the spring pushes"""
     was_pressed: wp.array(dtype=wp.int32)
     """whether it did when contacts were last looked at"""
+    force: wp.array(dtype=float)
+    """that it pushes with, as one stage leaves it to the next [N]"""
 
 
 @wp.func
@@ -82,6 +84,7 @@ def tighten(
     springs.was_pressed[i] = 0
     b = contacts.target[i]
     if nodes.count[i] == 0 or b < 0:
+        springs.force[i] = 0.0
         return
     patch = float(0.0)
     entry = i * nodes.capacity
@@ -120,6 +123,7 @@ def press(
     across = wanted + wp.dot(n, velocity)
     springs.pressed[i] = wp.where(across < 0.0, 1, 0)
     push = springs.stiff[i] * wp.max(-across, 0.0)
+    springs.force[i] = push / dt[nodes.body[i]]
     along = velocity - wp.dot(n, velocity) * n
     contacts.impulse[i] = push * n - springs.rub[i] * along
     contacts.twist[i] = contacts.per_inertia[i] * wp.cross(nodes.x[i] - contacts.centre[i], contacts.impulse[i])
@@ -135,8 +139,8 @@ def rub_on(
     v: wp.array(dtype=wp.vec3),
     changed: wp.array(dtype=wp.int32),
 ):
-    """How contacts rub, by the push of now; and whether any pushes that did not, or the other way about
-    (physics 15.7)."""
+    """How contacts rub, by the push of now, at first that of the last stage: found anew from no friction in each, what
+    should hold would creep. And whether any pushes that did not, or the other way about (physics 15.7)."""
     i = first + wp.tid()
     b = contacts.target[i]
     if nodes.count[i] == 0 or b < 0 or springs.stiff[i] == 0.0:
@@ -145,10 +149,10 @@ def rub_on(
         changed[0] = 1
     springs.was_pressed[i] = springs.pressed[i]
     springs.rub[i] = 0.0
-    if springs.pressed[i] == 1:
+    push = dt[nodes.body[i]] * springs.force[i]
+    if push > 0.0:
         velocity = against_patch(i, nodes, contacts, v)
         n = contacts.normal[i]
-        push = wp.max(wp.dot(n, contacts.impulse[i]), 0.0)
         sliding = wp.length(velocity - wp.dot(n, velocity) * n)
         rough = wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b])
         springs.rub[i] = rough * push / (nodes.unit[b] * rubbing_speed(sliding / nodes.unit[b], dt[nodes.body[i]]))
@@ -181,6 +185,7 @@ def take_presses(
     nodes: ContactNodes,
     contacts: NodeContacts,
     hold: wp.array(dtype=wp.int32),
+    dt: wp.array(dtype=float),
     contact: wp.array(dtype=wp.int32),
     normal: wp.array(dtype=wp.vec3),
     rest: wp.array(dtype=wp.vec3),
@@ -190,9 +195,12 @@ def take_presses(
     k = first + wp.tid()
     if nodes.count[k] == 0:
         return
+    h = dt[nodes.body[k]]
+    if h == 0.0:
+        return
     unit = nodes.unit[nodes.body[k]]
     pushed = gathered(k, nodes, contacts) / (unit * unit)
-    rest[k] = rest[k] + pushed
+    rest[k] = rest[k] + pushed / h
     r[k] = r[k] + filtered(pushed, hold[k], contact[k], normal[k])
 
 
@@ -287,7 +295,8 @@ def add_energy(
 class ContactSprings:
     """The launches of an implicit step that see to contact between bodies."""
 
-    def __init__(self, model: PhyxelModel, contact: BodyContact) -> None:
+    def __init__(self, model: PhyxelModel, contact: BodyContact, force: wp.array) -> None:
+        """`force` (n,) is what springs push with from stage to stage [N]."""
         self._model, self._contact = model, contact
         device, n = model.device, len(model)
         self._springs = SpringArrays()
@@ -295,6 +304,7 @@ class ContactSprings:
         self._springs.pressed, self._springs.was_pressed = (
             wp.zeros(n, dtype=wp.int32, device=device) for _ in range(2)
         )
+        self._springs.force = force
         self._no_time = wp.zeros(1, dtype=float, device=device)
 
     def start(self, dt: wp.array, base: wp.array, block: wp.array) -> list[Launch]:
@@ -312,7 +322,7 @@ class ContactSprings:
         """Impulses at v, added to the missing momentum."""
         return [
             self._contact.over(press, self._springs, dt, self._model.v),
-            self._contact.over(take_presses, self._model.outside.hold, met.contact, met.normal, met.rest, r),
+            self._contact.over(take_presses, self._model.outside.hold, dt, met.contact, met.normal, met.rest, r),
         ]
 
     def couple(self, p: wp.array, coupling: wp.array) -> list[Launch]:

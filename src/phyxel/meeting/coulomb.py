@@ -1,0 +1,199 @@
+"""Impulses between bodies that touch, all at once (physics 15.13): Coulomb's problem as a minimum.
+
+Contact velocities v (k, 3), along a normal and two tangents each, go with the answers a (r,) of the bodies as
+v = v₀ + G a, where unit answers cost the same energy, so that W = G Gᵀ is what impulses p do to velocities. Then
+
+    min ½ |a|² + Σ ½ max(−v_n − b, 0)²/R + Σ μ p̄ f₀(|v_t + s|),     p = −∂(sums)/∂v,   a = Gᵀ p
+
+- R = SOFT tr W/3 of a contact: four legs of a table share its weight in one way only;
+- b [m/s] is what a contact has room for;
+- f₀ is IPC's mollified length (Li et al. 2020): friction grows to its limit over the speed ε and is twice continuous;
+- p̄ is the normal impulse of the pass before, and s [m/s] pulls back what has slipped since it stuck.
+
+A tie is a contact that pulls as well and never slips: ½ |v + (b, s)|²/R is all of it (physics 15.15). Of many, each
+bears what it stands for: its R is TIES_SOFT of the ties' mean W over its share.
+
+Newton's method ends where it would gain next to nothing, whatever the impulses: a face that lies on another leaves open
+which of its points carry it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import bsr_array, csr_array, eye_array
+from scipy.sparse.linalg import splu
+
+Floats = NDArray[np.float64]
+
+SOFT = 1e-5
+"""What a contact gives way, over what the bodies do."""
+TIES_SOFT = 1e-3
+"""What a tie does: stiffer ones would pull each other about where they are more than bodies have ways to bend."""
+MOST_NEWTON, MOST_LOOKS = 60, 20
+FLAT = 0.1
+"""Slope along a step, over that at its start, at which it has led far enough."""
+LEFT = 1e-14
+"""Share of the energy of the velocities at contacts that may be left to gain."""
+ROUNDING = 1e-18
+"""Share of the energy of the answers that is not worth another step: where velocities are 0 without impulses, nothing
+else says what is little."""
+PASSES = 4
+"""How often friction is found anew at most, with the pressure of the pass before."""
+SETTLED = 0.02
+"""Change of the pressure, over the largest, at which that ends."""
+MOST_DENSE = 900
+"""Answers up to which the system is factored as a full matrix."""
+
+
+@dataclass(frozen=True)
+class CoulombProblem:
+    """k contacts of bodies that answer in r ways."""
+
+    G: Floats | csr_array
+    """shape (3k, r); sparse where many bodies have little to do with each other"""
+    free: Floats
+    """v₀ [m/s], shape (k, 3)"""
+    room: Floats
+    """b [m/s], shape (k,)"""
+    friction: Floats
+    """μ, shape (k,)"""
+    slip: Floats
+    """s [m/s], shape (k, 2)"""
+    creep: Floats
+    """ε [m/s], shape (k,)"""
+    tied: Floats
+    """what ties stand for, over their mean; 0 of contacts, whose friction ends somewhere; shape (k,)"""
+
+    def solved(self, start: Floats) -> Floats:
+        """Impulses p [N s] along the axes of the contacts, shape (k, 3); `start` (k, 3) is about what they are."""
+        soft = self._soft
+        enough = LEFT * float((np.square(self.free).sum(axis=1) * SOFT / soft).sum())
+        a, p, pressure = self.G.T @ start.reshape(-1), start, np.maximum(start[:, 0], 0.0)
+        for _ in range(PASSES):
+            a, p = self._minimum(a, self._limit(pressure), soft, enough)
+            change = np.abs(p[:, 0] - pressure)[~self._ties].max(initial=0.0)
+            pressure = p[:, 0]
+            if change <= SETTLED * pressure[~self._ties].max(initial=0.0) or not self.friction.any():
+                break
+        return p
+
+    @property
+    def _ties(self) -> NDArray[np.bool_]:
+        return self.tied > 0
+
+    def _limit(self, pressure: Floats) -> Floats:
+        """What friction can hold [N s], shape (k,)."""
+        return np.where(self._ties, 0.0, self.friction) * pressure
+
+    @property
+    def _soft(self) -> Floats:
+        """R [kg⁻¹], shape (k,)."""
+        W = np.asarray((self.G**2).sum(axis=1) if isinstance(self.G, np.ndarray) else self.G.power(2).sum(axis=1))
+        gives, ties = np.maximum(W.reshape(-1, 3).sum(axis=1) / 3, np.finfo(float).tiny), self._ties
+        if ties.any():
+            gives[ties] = TIES_SOFT / SOFT * gives[ties].mean() / self.tied[ties]
+        return SOFT * gives
+
+    def supported(self, impulses: Floats) -> Callable[[Floats], Floats]:
+        """What answers (r, m) are left of those that others ask for, where contacts with these impulses (k, 3) hold
+        against them: (1 + Gᵀ D G)⁻¹."""
+        v = self._velocities(self.G.T @ impulses.reshape(-1))
+        bend = self._bend(v, self._limit(impulses[:, 0]), self._soft)
+        return lambda asked: self._newton_step(bend, asked)
+
+    def _minimum(self, a: Floats, limit: Floats, soft: Floats, enough: float) -> tuple[Floats, Floats]:
+        """Answers and impulses for friction up to `limit` (k,), from answers a (r,) on."""
+        v = self._velocities(a)
+        p = self._impulses(v, limit, soft)
+        for _ in range(MOST_NEWTON):
+            downhill = self.G.T @ p.reshape(-1) - a
+            step = self._newton_step(self._bend(v, limit, soft), downhill)
+            gain = float(downhill @ step)
+            way = (self.G @ step).reshape(-1, 3)
+            share = self._share_of(a, step, v, way, gain, limit, soft)
+            a, v = a + share * step, v + share * way
+            p = self._impulses(v, limit, soft)
+            if gain <= max(enough, ROUNDING * float(a @ a)):
+                break
+        return a, p
+
+    def _share_of(
+        self, a: Floats, step: Floats, v: Floats, way: Floats, gain: float, limit: Floats, soft: Floats
+    ) -> float:
+        """How much of a step to take: all, or to about where the energy is the least along it. That is convex, with
+        bends where contacts open, close, stick and slide: halving would stop far short of it or beyond."""
+
+        def slope(share: float) -> float:
+            return float((a + share * step) @ step - np.vdot(self._impulses(v + share * way, limit, soft), way))
+
+        low, high, at_low, at_high = 0.0, 1.0, -gain, slope(1.0)
+        share = 1.0
+        for _ in range(MOST_LOOKS):
+            if at_high <= FLAT * gain:
+                return high
+            share = low - at_low * (high - low) / (at_high - at_low)
+            found = slope(share)
+            if abs(found) <= FLAT * gain:
+                return share
+            if found < 0:
+                low, at_low, at_high = share, found, 0.5 * at_high
+            else:
+                high, at_high, at_low = share, found, 0.5 * at_low
+        return share
+
+    def _velocities(self, a: Floats) -> Floats:
+        """v at answers a, shape (k, 3)."""
+        return np.asarray(self.free + (self.G @ a).reshape(-1, 3))
+
+    def _impulses(self, v: Floats, limit: Floats, soft: Floats) -> Floats:
+        """p at velocities (k, 3), shape (k, 3)."""
+        push = -v[:, 0] - self.room
+        push = np.where(self._ties, push, np.maximum(push, 0.0)) / soft
+        along = v[:, 1:] + self.slip
+        _, slope, _ = mollified(along, self.creep)
+        return np.concatenate([push[:, None], -(limit * slope + self._ties / soft)[:, None] * along], axis=1)
+
+    def _bend(self, v: Floats, limit: Floats, soft: Floats) -> Floats:
+        """How impulses decrease with velocities, shape (k, 3, 3)."""
+        along = v[:, 1:] + self.slip
+        length, slope, steeper = mollified(along, self.creep)
+        bend = (self._ties / soft)[:, None, None] * np.eye(3)
+        bend[:, 0, 0] = ((-v[:, 0] > self.room) | self._ties) / soft
+        d = along / np.maximum(length, np.finfo(float).tiny)[:, None]
+        radial = d[:, :, None] * d[:, None]
+        across = slope[:, None, None] * (np.eye(2) - radial)
+        bend[:, 1:, 1:] += limit[:, None, None] * (across + steeper[:, None, None] * radial)
+        return bend
+
+    def _newton_step(self, bend: Floats, downhill: Floats) -> Floats:
+        """(1 + Gᵀ D G)⁻¹ of where it goes down."""
+        active = np.flatnonzero(bend.any(axis=(1, 2)))
+        rows = (3 * active[:, None] + np.arange(3)).reshape(-1)
+        if isinstance(self.G, np.ndarray):
+            G = self.G[rows]
+            system = G.T @ (bend[active] @ G.reshape(len(active), 3, G.shape[1])).reshape(G.shape)
+        else:
+            sparse = csr_array(self.G[rows])
+            blocks = bsr_array((bend[active], np.arange(len(active)), np.arange(len(active) + 1)), 2 * (len(rows),))
+            found = csr_array(sparse.T @ (blocks @ sparse))
+            if len(downhill) > MOST_DENSE:
+                return np.asarray(splu((found + eye_array(len(downhill))).tocsc()).solve(downhill))
+            system = found.toarray()
+        system[np.diag_indices_from(system)] += 1.0
+        factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        return np.asarray(cho_solve(factor, downhill, check_finite=False))
+
+
+def mollified(along: Floats, creep: Floats) -> tuple[Floats, Floats, Floats]:
+    """Lengths of vectors (k, 2); f₀'/length of them and f₀''; shape (k,) each.
+
+    f₀' = 2x − x² of x = length/ε up to ε, and 1 from there on."""
+    length = np.linalg.norm(along, axis=1)
+    x = np.minimum(length / creep, 1.0)
+    slope = np.where(length > creep, 1 / np.maximum(length, creep), (2 - x) / creep)
+    return length, slope, 2 * (1 - x) / creep

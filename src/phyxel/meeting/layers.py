@@ -1,0 +1,245 @@
+"""Where surfaces touch solids, each other and themselves, or may within a step (physics 15.16)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.sparse import bsr_array, csr_array
+from scipy.spatial import cKDTree
+
+from phyxel import device as dev
+from phyxel.meeting.apart import find_gaps, passing_of
+from phyxel.meeting.near import Near, StencilList
+from phyxel.meeting.party import SeenBody
+from phyxel.meeting.skin import Skins
+from phyxel.models.particles.touches import Touches
+from phyxel.rotation import axes_about
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+DEEPEST = 0.5
+"""Spacings that a particle may be inside a solid: a deeper one is on its far side."""
+SHALLOW = 0.25
+"""Spacings that a place of a solid may be through a triangle."""
+FACING = 0.2
+"""Cosine between the normal of a solid and the way to a triangle above which its place faces it."""
+TAKEN_BACK = 5
+"""Steps in which a depth is taken back."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """k places of surfaces, each on up to four particles, and what bears them there."""
+
+    index: Indices
+    """particles, shape (k, 4)"""
+    weight: Floats
+    """shape (k, 4); 0 where there are fewer"""
+    normal: Floats
+    """out of what bears them, shape (k, 3)"""
+    gap: Floats
+    """where particles are now, and what bears them at the end of the step, less than 0 for depth [m], shape (k,)"""
+    way: Floats
+    """of what bears them, in the step [m], shape (k, 3)"""
+    friction: Floats
+    """shape (k,)"""
+    guest: int = -1
+    """number of the body that bears them; -1: no other"""
+    rows: csr_array | None = None
+    """φ of that body there, shape (k, n)"""
+
+    def __len__(self) -> int:
+        return len(self.gap)
+
+    def some(self, which: NDArray[np.integer]) -> Places:
+        """Only these."""
+        names = ("index", "weight", "normal", "gap", "way", "friction")
+        rows = None if self.rows is None else csr_array(self.rows[which])
+        index, weight, normal, gap, way, friction = (getattr(self, name)[which] for name in names)
+        return Places(index, weight, normal, gap, way, friction, self.guest, rows)
+
+
+def on_walls(x: Floats, wall: Floats, spot: Floats, grip: Floats) -> Places:
+    """Of particles at x (n, 3) that lie on colliders: directions out of them, where they would stay (n, 3), and
+    Coulomb's coefficients (n,)."""
+    lies = np.flatnonzero(wall.any(axis=1))
+    way = spot[lies] - x[lies]
+    gap = -np.einsum("ka,ka->k", wall[lies], way)
+    return Places(*_single(lies), wall[lies], gap, way, grip[lies])
+
+
+def in_solid(
+    x: Floats, radius: Floats, other: SeenBody, guest: int, way: Floats, friction: float, margin: float
+) -> Places | None:
+    """Particles at x (n, 3), about which a surface is so thick (n,), in or near a solid whose coefficients go by `way`
+    (m, 3) in the step."""
+    inside = ((x > other.lower - margin) & (x < other.upper + margin)).all(axis=1)
+    who = np.flatnonzero(inside)
+    if not len(who) or other.balls is not None:
+        return None
+    near = cKDTree(other.skin).query(x[who], distance_upper_bound=margin + 2 * other.unit)
+    who, near = who[np.isfinite(near[0])], near[1][np.isfinite(near[0])].astype(np.int64)
+    if not len(who):
+        return None
+    gap, normal, beside = other.measured(x[who], near)
+    gap = gap - radius[who]
+    close = np.flatnonzero((gap < margin) & (gap > -DEEPEST * other.unit))
+    if not len(close):
+        return None
+    rows = other.outline.rows(near[close], beside[close])
+    gap = np.where(gap < 0, gap / TAKEN_BACK, gap)[close]
+    count = len(close)
+    return Places(*_single(who[close]), normal[close], gap, rows @ way, np.full(count, friction), guest, rows)
+
+
+def _single(who: Indices) -> tuple[Indices, Floats]:
+    index = np.zeros((len(who), 4), np.int64)
+    weight = np.zeros((len(who), 4))
+    index[:, 0], weight[:, 0] = who, 1.0
+    return index, weight
+
+
+@dataclass(frozen=True)
+class OthersPoints:
+    """Points of a body that is no surface, which meet triangles."""
+
+    start: Floats
+    """[m], shape (k, 3)"""
+    end: Floats
+    """at the end of the step"""
+    normal: Floats | None
+    """out of the body, shape (k, 3); none of balls"""
+    radius: float
+    """of balls [m]; else 0"""
+    unit: float
+    rows: csr_array
+    """φ of the body, shape (k, n)"""
+    guest: int
+    friction: float
+
+
+class Layers:
+    """Triangles and edges of surfaces among points of others, in a step."""
+
+    def __init__(
+        self, skins: Skins, others: Sequence[OthersPoints], friction: Floats, whose: Indices, device: wp.Device
+    ) -> None:
+        """Particles are `whose` surface's (n,), which rub so (surfaces,)."""
+        self._skins, self._others, self._friction, self._whose = skins, others, friction, whose
+        self._near, self._device = Near(skins, device), device
+        self._first = skins.own + np.cumsum([0, *(len(one.start) for one in others)])
+
+    def pairs(self, x: Floats, end: Floats, farther: float) -> StencilList:
+        """Stencils whose parts may come to touch where particles go from x to `end`, (n, 3) each."""
+        return self._near.pairs(self._ways(x, "start"), self._ways(end, "end"), farther)
+
+    def _ways(self, x: Floats, name: str) -> wp.array:
+        every = np.concatenate([x, *(getattr(one, name) for one in self._others)])
+        return wp.array(every, dtype=wp.vec3d, device=self._device)
+
+    def passing(self, found: StencilList, x: Floats, end: Floats) -> tuple[list[Places], NDArray[np.bool_]]:
+        """What they are to each other on that way, and which (k,) would touch before its end."""
+        if not len(found):
+            return [], np.zeros(0, bool)
+        passing = passing_of(found.kind, found.index, self._device)
+        x0, x1 = self._ways(x, "start"), self._ways(end, "end")
+        radius = wp.array(self._skins.radius, dtype=wp.float64, device=self._device)
+        dev.launch(find_gaps, len(found), [passing, radius, x0, x1], self._device)
+        weight, normal, gap, time = (getattr(passing, name).numpy() for name in ("weight", "normal", "gap", "time"))
+        at, start, last = found.index.astype(np.int64), x0.numpy(), x1.numpy()
+        goal = np.einsum("ka,kb,kba->k", normal, weight, last[at]) - gap
+        here = np.where((at < self._skins.own)[:, :, None], start[at], last[at])
+        gap = np.einsum("ka,kb,kba->k", normal, weight, here) - goal
+        own = (at[:, 0] < self._skins.own) & normal.any(axis=1)  # what starts at the same place has no side
+        places = [self._between(at[own], weight[own], normal[own], gap[own])] if own.any() else []
+        hit = (time <= 1.0) & normal.any(axis=1)
+        for one, first, stop in zip(self._others, self._first[:-1], self._first[1:], strict=True):
+            mine = np.flatnonzero((at[:, 0] >= first) & (at[:, 0] < stop) & normal.any(axis=1))
+            if len(mine):
+                away = np.einsum("kb,kba->ka", weight[mine], start[at[mine]])
+                point = at[mine, 0] - first
+                found_places, faces = self._poked(one, at[mine], point, weight[mine], normal[mine], gap[mine], away)
+                hit[mine[~faces]] = False
+                places.append(found_places)
+        return places, hit
+
+    def hits(self, x: Floats, end: Floats) -> StencilList:
+        """Stencils whose parts touch before the end of that way."""
+        found = self.pairs(x, end, 0.0)
+        hit = self.passing(found, x, end)[1]
+        return StencilList(found.key[hit], found.index[hit])
+
+    def _between(self, at: Indices, weight: Floats, normal: Floats, gap: Floats) -> Places:
+        """Of surfaces among themselves."""
+        ends = self._friction[self._whose[at[:, [0, 3]]]]
+        return Places(at.astype(np.int64), weight, normal, gap, np.zeros((len(at), 3)), np.sqrt(ends.prod(axis=1)))
+
+    def _poked(
+        self, one: OthersPoints, at: Indices, point: Indices, weight: Floats, normal: Floats, gap: Floats, away: Floats
+    ) -> tuple[Places, NDArray[np.bool_]]:
+        """Of points of a body before triangles, and which face them. Normals are then out of the body."""
+        out, depth = -normal, gap
+        faces = np.ones(len(at), bool)
+        if one.normal is not None:
+            facing = np.einsum("ka,ka->k", out, one.normal[point])
+            through = (facing < -0.7) & (np.linalg.norm(away, axis=1) < SHALLOW * one.unit)
+            out = np.where(through[:, None], -out, out)
+            radius = self._skins.radius[at[:, 1]]
+            depth = np.where(through, (-np.linalg.norm(away, axis=1) - radius) / TAKEN_BACK, gap)
+            faces = through | (facing > FACING)
+        index, own = at.astype(np.int64).copy(), -weight
+        index[:, 0], own[:, 0] = index[:, 1], 0.0
+        rows = csr_array(one.rows[point])
+        way = (one.end - one.start)[point]
+        places = Places(index, own, out, depth, way, np.full(len(at), one.friction), one.guest, rows)
+        return places.some(np.flatnonzero(faces)), faces
+
+
+def touches_of(
+    places: Sequence[Places], now: Floats, firm: Sequence[Floats], counts: tuple[int, int], scale: float,
+    nodes: dict[int, NDArray[np.integer]], answers: dict[int, tuple[int, Floats]],
+) -> Touches:  # fmt: skip
+    """Elements of all places: particles, of `now` (n, 3), so `firm` (n,) [N/m] for each of them, and `nodes` of guests,
+    by their numbers among `counts` particles and answers in all; or where a guest's answers begin, and how they move
+    its places, one after the other, (3k, r)."""
+    entries, offsets, stiff, friction, turns = [], [], [], [], []
+    G = np.zeros((3 * sum(map(len, places)), counts[1]))
+    start = 0
+    for one, firmness in zip(places, firm, strict=True):
+        count, axes = len(one), axes_about(one.normal)
+        contact = np.arange(start, start + count)
+        held = one.weight != 0
+        own = np.repeat(contact, held.sum(axis=1)), one.index[held], one.weight[held]
+        entries.append((*own, axes[own[0] - start]))
+        if one.guest in nodes:
+            rows = one.rows
+            assert rows is not None
+            which = np.repeat(contact, np.diff(rows.indptr))
+            entries.append((which, nodes[one.guest][rows.indices], -rows.data, axes[which - start]))
+        elif one.guest in answers:
+            column, L = answers[one.guest]
+            turned = -(axes @ L[: 3 * count].reshape(count, 3, -1)).reshape(3 * count, -1)
+            answers[one.guest] = column, L[3 * count :]
+            G[3 * start : 3 * (start + count), column : column + L.shape[1]] = turned
+        along = (axes @ one.way[:, :, None])[:, :, 0]
+        offsets.append(np.column_stack([one.gap, -along[:, 1:]]))
+        stiff.append(1 / np.maximum((one.weight**2 / firmness[one.index]).sum(axis=1), 1e-300))
+        friction.append(one.friction)
+        turns.append(axes)
+        start += count
+    whose, who, weight, turned_by = (np.concatenate(part) for part in zip(*entries, strict=True))
+    order = np.lexsort((who, whose))
+    data = (weight[:, None, None] * turned_by)[order]
+    starts = np.searchsorted(whose[order], np.arange(start + 1))
+    J = bsr_array((data, who[order], starts), shape=(3 * start, 3 * counts[0]))
+    J.sum_duplicates()
+    seen = np.zeros(3 * counts[0])
+    seen[: now.size] = now.reshape(-1)
+    offset = np.concatenate(offsets) - (J @ seen).reshape(-1, 3) / scale
+    stiff_all, friction_all, axes_all = (np.concatenate(part) for part in (stiff, friction, turns))
+    return Touches(J, G, axes_all, offset, stiff_all, friction_all, np.zeros(start, bool))

@@ -1,0 +1,400 @@
+"""Bodies that have a model each meet each other and colliders (physics 15.8, 15.12): impulses within a step.
+
+Each body has gone its step by itself, under what others did to it in the last one if it foresees that. Impulses at the
+places where they touch, equal and opposite, then change what the step made of it, as each body's own step answers them:
+a body that lies on another rests. What touches, and what touches that, is solved together (`coulomb`). Depths go
+slowly, nothing slides that friction holds, and nothing bounces but by its own elasticity, or by its restitution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, vstack
+from scipy.sparse.csgraph import connected_components
+
+from phyxel.contact.touch import ColliderQuery
+from phyxel.meeting.contacts import COLLIDER, BodyContacts, contacts_between, contacts_with_colliders
+from phyxel.meeting.coulomb import CoulombProblem
+from phyxel.meeting.party import Party
+from phyxel.meeting.ties import TiedPlaces
+from phyxel.models.coulomb import RESTING, from_axes
+from phyxel.state import State
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+NEAR = 0.1
+"""Gap [spacings] below which a place may come to touch something that does not move."""
+CLOSER = 0.5
+"""Spacings that bodies may come nearer to each other in one step."""
+SHORTEST = 1e-4
+"""[s]: steps are not made shorter for speed."""
+TAKEN_BACK = 5
+"""Steps in which a depth is taken back, and what has slipped since it stuck."""
+SHALLOW = 0.01
+"""Depth [spacings] that is taken back at most so: out of a deeper one bodies come no faster."""
+CREEP = 5e-4
+"""Speed up to which friction grows to its limit, in sizes of the smaller body a second."""
+HERTZ, FOLLOWED = 2.87, 20
+"""An impact of elastic balls lasts HERTZ (m²/(R E² v))^(1/5) (physics 15.12), and is followed in so many steps."""
+MUCH = 1.0
+"""[1/s]: rate of gain, over the energy there is, that is too much. A little is lent by the springs of colliders."""
+EASED = 6
+"""How often bodies may give way less than the impulses would have it, in a step."""
+SMALL = 200_000
+"""Entries of a system up to which it is not worth being sparse."""
+
+
+class ContactMemory:
+    """What contacts were like in the last step, by their keys: forces, and how far they slipped since they stuck."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Bodies have other numbers now."""
+        self.impacts: dict[tuple[int, int], tuple[float, float]] = {}
+        """how long an impact of two bodies lasts, and how much longer it is followed [s]"""
+        self._key = np.zeros((0, 4), np.int64)
+        self._force, self._slip = np.zeros((0, 3)), np.zeros((0, 3))
+
+    def recalled(self, key: Indices) -> tuple[Floats, Floats]:
+        """Force [N] and slip [m] of contacts with these keys (k, 4), 0 of new ones; shape (k, 3) each."""
+        known = {one: row for row, one in enumerate(map(tuple, self._key.tolist()))}
+        rows = np.array([known.get(one, -1) for one in map(tuple, key.tolist())], np.int64)
+        force, slip = np.zeros((len(key), 3)), np.zeros((len(key), 3))
+        old = rows >= 0
+        force[old], slip[old] = self._force[rows[old]], self._slip[rows[old]]
+        return force, slip
+
+    def keep(self, key: Indices, force: Floats, slip: Floats) -> None:
+        """These are the contacts of this step."""
+        self._key, self._force, self._slip = key, force, slip
+
+    def forget(self) -> None:
+        """Nothing touches anything."""
+        self.keep(np.zeros((0, 4), np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
+
+    def pass_time(self, dt: float) -> None:
+        """So much time [s] has passed."""
+        self.impacts = {pair: (lasts, left - dt) for pair, (lasts, left) in self.impacts.items() if left > dt}
+
+    def state(self) -> State:
+        impacts = np.array([(*pair, *times) for pair, times in self.impacts.items()], np.float64).reshape(-1, 4)
+        return {"key": self._key, "force": self._force, "slip": self._slip, "impacts": impacts}
+
+    def restore(self, state: State) -> None:
+        self.keep(state["key"], state["force"], state["slip"])
+        self.impacts = {(int(a), int(b)): (lasts, left) for a, b, lasts, left in state["impacts"].tolist()}
+
+
+@dataclass(frozen=True)
+class Support:
+    """How bodies that lie on each other, and on colliders, answer together."""
+
+    columns: dict[int, slice]
+    """of each body, among their answers"""
+    left_of: Callable[[Floats], Floats]
+    """what is left of answers (r, m)"""
+
+    def left(self, body: int, asked: Floats) -> dict[int, Floats]:
+        """What each body answers, (r', m), where one is asked to by (m, r')."""
+        every = np.zeros((max(one.stop for one in self.columns.values()), len(asked)))
+        every[self.columns[body]] = asked.T
+        found = self.left_of(every)
+        return {one: found[columns] for one, columns in self.columns.items()}
+
+
+class Meeting:
+    """Bodies at the beginning of a step, those that may come to touch something in it."""
+
+    def __init__(self, parties: Sequence[Party], longest: float, gravity: float, memory: ContactMemory) -> None:
+        """In a step of `longest` [s] at most; `gravity` [m/s²] pulls at all."""
+        self.parties, self._gravity, self._memory = parties, gravity, memory
+        self._pairs: list[tuple[int, int]] = []
+        self._supports: list[Support] = []
+        self.ties: Sequence[TiedPlaces] = ()
+        """places where some of them are tied to others"""
+        self.bodies: list[Any] = []
+        """whose parties they are"""
+        self.longest_step = longest
+        """[s], in which no two of them come much nearer"""
+        if len(parties) > 1:
+            self._find_pairs(longest)
+        self.together = {a for pair in self._pairs for a in pair}
+        """numbers of those that are near others"""
+        for a in self.together:
+            parties[a].energy = sum(parties[a].model.energies())
+
+    def tie(self, ties: Sequence[TiedPlaces]) -> None:
+        """Bodies are tied so in this step."""
+        self.ties = ties
+        for a in {end for one in ties for end in (one.one, one.other)} - self.together:
+            self.together.add(a)
+            self.parties[a].energy = sum(self.parties[a].model.energies())
+
+    def _find_pairs(self, longest: float) -> None:
+        parties = self.parties
+        self._speed = _closing_speeds(parties)
+        lower, upper, unit = (np.array([getattr(one, name) for one in parties]) for name in ("lower", "upper", "unit"))
+        before = (lower[:, None] - upper < longest * self._speed[:, :, None]).all(axis=2)
+        self._pairs = [(a, b) for a, b in np.argwhere(np.triu(before & before.T, 1)).tolist()]
+        for a, b in self._pairs:
+            step = min(CLOSER * min(unit[a], unit[b]) / max(self._speed[a, b], 1e-30), self._impact(a, b))
+            self.longest_step = min(self.longest_step, max(step, SHORTEST))
+
+    def _impact(self, a: int, b: int) -> float:
+        """The longest step [s] in which an impact of two bodies that is to come, or goes on, is followed."""
+        one, other = self.parties[a], self.parties[b]
+        soft = 1 / one.young + 1 / other.young
+        slow = RESTING * self.longest_step * self._gravity
+        if soft == 0 or not (self._memory.impacts.get((a, b)) or self._speed[a, b] > slow):
+            return math.inf
+        approach = self._approach(a, b)
+        if approach > slow:
+            mass = one.mass * other.mass / (one.mass + other.mass)
+            radius = 0.25 * min(_extent(one), _extent(other))
+            lasts = HERTZ * (mass**2 * soft**2 / (radius * approach)) ** 0.2
+            self._memory.impacts.setdefault((a, b), (lasts, 2 * lasts))
+        lasts, _ = self._memory.impacts.get((a, b), (math.inf, 0.0))
+        return lasts / FOLLOWED
+
+    def _approach(self, a: int, b: int) -> float:
+        """How fast two bodies come to touch each other within the longest step, if they do [m/s]."""
+        fastest = 0.0
+        for one in contacts_between(self.parties, a, b, self._margin(a, b, self.longest_step)):
+            ends = self.parties[one.one], self.parties[one.other]
+            v = sum(
+                sign * end.unit * (rows @ end.speed)
+                for sign, end, rows in zip((1, -1), ends, one.rows, strict=True)
+                if rows is not None
+            )
+            across = np.einsum("ka,ka->k", one.axes[:, 0], v)
+            meet = one.gap + self.longest_step * across < 0
+            fastest = max(fastest, float(-across[meet].min(initial=0.0)))
+        return fastest
+
+    def resolve(self, dt: float, around: ColliderQuery, load: Callable[[], None] | None = None) -> None:
+        """Let bodies that have gone a step of dt [s] each push each other apart, and off colliders, which are `around`
+        in metres; under a `load` that others put on them, if there is any."""
+        parties = self.parties
+        meeting = [a for a, one in enumerate(parties) if a in self.together or one.around is not None]
+        for a in meeting:
+            parties[a].go()
+        found = [one for pair in self._pairs for one in contacts_between(parties, *pair, self._margin(*pair, dt))]
+        for ties in [one.led(parties) for one in self.ties]:
+            found = [left for one in found if (left := ties.clear_of(one, parties)) is not None] + [ties]
+        found += contacts_with_colliders(parties, meeting, around, NEAR)
+        for one in parties:
+            one.model.unload(dt)
+        if load is not None:
+            load()
+        kept: list[tuple[Indices, Floats, Floats]] = []
+        for contacts in _islands(found, len(parties)):
+            kept.append(self._resolve(contacts, dt))
+        self._memory.pass_time(dt)
+        if kept:
+            self._memory.keep(*(np.concatenate(part) for part in zip(*kept, strict=True)))
+        else:
+            self._memory.forget()
+
+    def _margin(self, a: int, b: int, dt: float) -> float:
+        """Gap [m] below which two bodies may come to touch in a step: others may push them on."""
+        unit = min(self.parties[a].unit, self.parties[b].unit)
+        return min(NEAR * unit + dt * float(self._speed[a, b]), CLOSER * unit)
+
+    def _resolve(self, contacts: list[BodyContacts], dt: float) -> tuple[Indices, Floats, Floats]:
+        """Find the impulses of an island and let bodies take them. Returns keys, forces and slips."""
+        parties, shares = self.parties, list(_shares(contacts))
+        axes, gap, friction, bounce, wall, key, place = (
+            np.concatenate([getattr(one, name) for one in contacts])
+            for name in ("axes", "gap", "friction", "restitution", "wall", "key", "place")
+        )
+        free, before, way = -wall, -wall, -dt * wall
+        off, share = _tied(contacts)
+        tied = share > 0
+        for body, sign, rows, which in shares:
+            party = parties[body]
+            fields = party.unit * party.model.drift(party.before, dt), party.unit * party.speed, party.way
+            for sums, field in zip((free, before, way), fields, strict=True):
+                sums[which] = sums[which] + sign[:, None] * (rows @ field)
+            bow = party.unit * party.model.lead(party.before, dt) - fields[0]
+            free[which] = free[which] + (tied[which] * sign)[:, None] * (rows @ bow)
+        free, before, way, off = ((axes @ part[:, :, None])[:, :, 0] for part in (free, before, way, off))
+        start = gap - way[:, 0]
+        unit = np.concatenate([np.full(len(one.gap), _unit(parties, one)) for one in contacts])
+        # Faces that have just parted fit into each other: coarse nodes see a depth where there is none.
+        parted = np.concatenate([np.full(len(one.gap), _parted(parties, one)) for one in contacts])
+        back = np.where(parted, 0.0, np.maximum(start, -SHALLOW * unit) / TAKEN_BACK)
+        room = np.where(start > 0, start, back) / dt
+        struck = (before[:, 0] < -RESTING * dt * self._gravity) & (start + dt * before[:, 0] < 0) & (bounce > 0)
+        room = np.where(struck, bounce * before[:, 0], room)
+        force, slip = self._memory.recalled(key)
+        force, slip = ((axes @ part[:, :, None])[:, :, 0] for part in (force, slip))
+        creep = CREEP * np.concatenate([np.full(len(one.gap), _size(parties, one)) for one in contacts])
+        G, columns = self._answers(shares, axes, dt)
+        back = np.where(tied[:, None], off[:, 1:], slip[:, 1:] / TAKEN_BACK) / dt
+        problem = CoulombProblem(G, free, np.where(tied, off[:, 0] / dt, room), friction, back, creep, share)
+        impulses = problem.solved(dt * force)
+        self._supports.append(Support(columns, problem.supported(impulses)))
+        after = free + (problem.G @ (problem.G.T @ impulses.reshape(-1))).reshape(-1, 3)
+        pushes, place = from_axes(axes, impulses), place - self._taken_along(contacts, dt)
+        for body, sign, rows, which in shares:
+            party = parties[body]
+            party.push(rows, place[which], sign[:, None] * pushes[which], dt)
+        _calm([parties[body] for body, _, _, _ in shares if body in self.together], dt)
+        sticks = (impulses[:, 0] > 0) & ~tied & (np.linalg.norm(after[:, 1:], axis=1) < creep)
+        slip = np.where(sticks[:, None], slip + dt * after, 0.0)
+        slip[:, 0] = 0.0
+        return key, pushes / dt, from_axes(axes, slip)
+
+    def response(self, shares: Sequence[tuple[int, csr_array, Indices]], axes: Floats, dt: float) -> Floats:
+        """What impulses of others at k places of some bodies, with φ in rows, do to the velocities of these places
+        along their axes (k, 3, 3), after a step of dt [s]: as what the bodies lie on lets them. Shape (3k, 3k)."""
+        W, three = np.zeros((len(axes), 3, len(axes), 3)), np.arange(3)
+        roots = {
+            body: (which, axes[which] @ self.parties[body].response(rows, dt).reshape(len(which), 3, -1))
+            for body, rows, which in shares
+        }
+        for body, (which, root) in roots.items():
+            support = next((one for one in self._supports if body in one.columns), None)
+            whole = root.reshape(3 * len(which), -1)
+            left = {body: whole.T}
+            if support is not None and self._answers_alike(body):
+                left = support.left(body, whole)
+            for other, (there, its) in roots.items():
+                if other in left and (other == body or self._answers_alike(other)):
+                    block = its.reshape(3 * len(there), -1) @ left[other]
+                    W[np.ix_(there, three, which, three)] = block.reshape(len(there), 3, len(which), 3)
+        whole_W = W.reshape(3 * len(axes), 3 * len(axes))
+        return 0.5 * (whole_W + whole_W.T)
+
+    def _answers_alike(self, body: int) -> bool:
+        """Whether a body answers in the same ways wherever it is touched: those that see to colliders by themselves
+        have ways that go by the places, and know what they lie on."""
+        return self.parties[body].model.with_others is not False
+
+    def _taken_along(self, contacts: list[BodyContacts], dt: float) -> Floats:
+        """How far bodies take places of contact along in a step, shape (k, 3). Impulses lead on from where it began:
+        the arms that they act with are those at its end. Of two bodies the heavier one's are as much shorter or longer
+        as the lighter one's would be: that changes its spin least."""
+
+        def velocity(party: Party) -> Floats:
+            return party.model.momenta()[0] / party.mass
+
+        ways = []
+        for one in contacts:
+            a = self.parties[one.one]
+            way = velocity(a)
+            if one.other != COLLIDER:
+                b = self.parties[one.other]
+                way = (b.mass * way + a.mass * velocity(b)) / (a.mass + b.mass)
+            ways.append(np.broadcast_to(dt * way, one.place.shape))
+        return np.concatenate(ways)
+
+    def _answers(self, shares: Sequence[Share], axes: Floats, dt: float) -> tuple[Floats | csr_array, dict[int, slice]]:
+        """G: how the bodies' answers move the contacts along their axes, shape (3k, r); and which are whose."""
+        blocks, column, columns = [], 0, {}
+        for body, sign, rows, which in shares:
+            party = self.parties[body]
+            answer = party.response(rows, dt)
+            turned = (sign[:, None, None] * axes[which]) @ answer.reshape(len(which), 3, -1)
+            blocks.append((which, column, turned))
+            columns[body] = slice(column, column + answer.shape[1])
+            column += answer.shape[1]
+        if 3 * len(axes) * column <= SMALL:
+            G = np.zeros((len(axes), 3, column))
+            for which, first, turned in blocks:
+                G[which, :, first : first + turned.shape[2]] = turned
+            return G.reshape(-1, column), columns
+        entries = []
+        for which, first, turned in blocks:
+            row = np.broadcast_to((3 * which[:, None] + np.arange(3))[:, :, None], turned.shape)
+            at = np.broadcast_to(first + np.arange(turned.shape[2]), turned.shape)
+            entries.append((turned.reshape(-1), row.reshape(-1), at.reshape(-1)))
+        data, row, at = (np.concatenate(part) for part in zip(*entries, strict=True))
+        return csr_array(coo_array((data, (row, at)), (3 * len(axes), column))), columns
+
+
+def _tied(contacts: Sequence[BodyContacts]) -> tuple[Floats, Floats]:
+    """How far ties are apart when a step begins [m], (k, 3), and what each stands for, (k,); 0 of contacts."""
+    off = [one.off if isinstance(one, TiedPlaces) else np.zeros((len(one.gap), 3)) for one in contacts]
+    share = [one.share if isinstance(one, TiedPlaces) else np.zeros(len(one.gap)) for one in contacts]
+    return np.concatenate(off), np.concatenate(share)
+
+
+def _unit(parties: Sequence[Party], contacts: BodyContacts) -> float:
+    one = parties[contacts.one].unit
+    return one if contacts.other == COLLIDER else min(one, parties[contacts.other].unit)
+
+
+def _parted(parties: Sequence[Party], contacts: BodyContacts) -> bool:
+    """Whether two are pieces of one body."""
+    family = parties[contacts.one].family
+    return bool(family) and contacts.other != COLLIDER and family == parties[contacts.other].family
+
+
+def _size(parties: Sequence[Party], contacts: BodyContacts) -> float:
+    """Of the smaller body [m]."""
+    ends = [contacts.one] + [contacts.other] * (contacts.other != COLLIDER)
+    return min(_extent(parties[end]) for end in ends)
+
+
+def _extent(party: Party) -> float:
+    return float((party.upper - party.lower).max())
+
+
+def _closing_speeds(parties: Sequence[Party]) -> Floats:
+    """The largest speed [m/s] that two of n bodies can have against each other, shape (n, n)."""
+    slowest, fastest = (np.array([getattr(one, name) for one in parties]) for name in ("slowest", "fastest"))
+    most = fastest[:, None] - slowest
+    return np.asarray(np.linalg.norm(np.maximum(most, np.swapaxes(most, 0, 1)), axis=2))
+
+
+def _islands(found: list[BodyContacts], count: int) -> Iterator[list[BodyContacts]]:
+    """Contacts that can have to do with each other."""
+    if not found:
+        return
+    ends = np.array([[one.one, one.one if one.other == COLLIDER else one.other] for one in found])
+    _, label = connected_components(csr_array((np.ones(len(ends)), ends.T), (count, count)), directed=False)
+    for island in np.unique(label[ends[:, 0]]):
+        yield [one for one, end in zip(found, ends, strict=True) if label[end[0]] == island]
+
+
+Share = tuple[int, Floats, csr_array, Indices]
+"""A body, and of the contacts it has a share in: with which sign, φ there, and which they are."""
+
+
+def _shares(contacts: list[BodyContacts]) -> Iterator[Share]:
+    starts = np.cumsum([0, *(len(one.gap) for one in contacts)])
+    bodies = {body for one in contacts for body in (one.one, one.other)} - {COLLIDER}
+    for body in sorted(bodies):
+        signs, rows, which = [], [], []
+        for one, start in zip(contacts, starts, strict=False):
+            for side, (end, sign) in enumerate(((one.one, 1.0), (one.other, -1.0))):
+                if end == body:
+                    signs.append(np.full(len(one.gap), sign))
+                    rows.append(one.rows[side])
+                    which.append(start + np.arange(len(one.gap)))
+        yield body, np.concatenate(signs), csr_array(vstack(rows)), np.concatenate(which)
+
+
+def _calm(parties: Sequence[Party], dt: float) -> None:
+    """Bodies that are bent far are stiffer than at rest, as which the impulses took them: what they got more than there
+    was is taken from their vibration; if that is not enough, they do not give way as far."""
+    for _ in range(EASED):
+        gained = [sum(one.model.energies()) - one.energy - one.model.work(one.before) for one in parties]
+        above = sum(gained)
+        for k in np.argsort(gained)[::-1]:
+            if above <= 0:
+                return
+            above -= parties[k].model.calm(above)
+        if not parties or above <= MUCH * dt * sum(one.energy for one in parties):
+            return
+        parties[int(np.argmax(gained))].model.ease()

@@ -1,0 +1,272 @@
+"""Links of several surfaces and all that they touch, solved for at once (physics 15.16).
+
+Of q, positions y of particles where their links are seen and answers of guests,
+
+    ½ Σ (q − q_free)²/H + Σ ½k(|e| − r)² + σ Σ energies of touches
+
+is made least by Newton's method with tensions as second unknowns, as in `newton`, and conjugate gradients: touches
+change who they join in every step, so that no factor could be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import block_diag, bsr_array, csr_array, eye_array
+from scipy.sparse.csgraph import connected_components
+
+from phyxel.models.particles.fronts import Fronts
+from phyxel.models.particles.linked import LinkedForces
+from phyxel.models.particles.sheet import Sheet
+from phyxel.models.particles.touches import Touches
+
+Floats = NDArray[np.float64]
+
+ROUNDS = 6
+"""Of Newton's method, at most, for each look at friction."""
+LAST = 0.01
+"""How far a round moves particles, over how far the step has (√Σδ²/H), below which it was the last."""
+HALVINGS = 8
+LEAST_INERTIA = 1e-9
+"""Added to moments of inertia, as a share of them: particles in a line have none about it."""
+STALE = 20
+"""Iterations from which on a factor is made anew."""
+ENOUGH, MOST = 1e-3, 100
+"""Share of the force, in the norm of how far it leads, at which conjugate gradients end, and their most iterations."""
+
+
+@dataclass(frozen=True)
+class MetStep:
+    """What a step asks of all that takes part, in flat vectors (q,)."""
+
+    now: Floats
+    """where particles are; 0 of guests"""
+    free: Floats
+    """q_free"""
+    inertia: Floats
+    """1/H; infinite where it is held"""
+    scale: float
+    """σ: how much farther links look than to the end of the step"""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How things stand at some q."""
+
+    q: Floats
+    e: Floats
+    length: Floats
+    s: Floats
+    rest: Floats
+    """the force that is missing, 0 where it is held, shape (q,)"""
+    energy: float
+
+
+class Together:
+    """Some surfaces, one after the other, and after their particles `more` that have no links. Lengths in metres."""
+
+    def __init__(self, sheets: Sequence[Sheet], units: Sequence[float]) -> None:
+        self._C = csr_array(block_diag([_weights(sheet) for sheet in sheets]))
+        self._linked = self._C.shape[1]
+        self._rest = np.concatenate([unit * sheet.elements.rest for sheet, unit in zip(sheets, units, strict=True)])
+        size = abs(self._C)
+        joined = csr_array(size.T @ size + eye_array(self._linked))
+        joined.sort_indices()
+        self._columns, self._starts = joined.indices, joined.indptr
+        rows = np.repeat(np.arange(self._linked), np.diff(joined.indptr))
+        self._own = np.flatnonzero(rows == self._columns)
+        self._links = LinkedForces(self._C, self._rest, rows, self._columns.astype(np.int64))
+        places = [unit * sheet.X for sheet, unit in zip(sheets, units, strict=True)]
+        beside = np.cumsum([0.0, *(2 * np.ptp(X[:, 0]) for X in places[:-1])])
+        self._X = np.concatenate([X + np.array([far, 0.0, 0.0]) for X, far in zip(places, beside, strict=True)])
+        """at rest, one sheet beside the other, shape (n, 3)"""
+        self._joined = joined
+        self._pieces = connected_components(joined, directed=False)
+
+    def set_stiffness(self, k: Floats) -> None:
+        """k [N/m] of each link."""
+        self._k = k
+        self._links.set_stiffness(k)
+        size = abs(self._C)
+        self.D = np.asarray(size.T @ (k * size.sum(axis=1)))
+        """of all links of each particle together [N/m], shape (n,)"""
+
+    def energy(self, x: Floats) -> float:
+        """Σ ½k(|e| − r)² of particles at x (n, 3) [J]."""
+        return 0.5 * float(self._k @ (self._links.at(x)[1] - self._rest) ** 2)
+
+    def unbalanced(self, way: Floats, inertia: Floats, acting: Floats, arm: Floats) -> Floats:
+        """How links as a whole are to be moved and turned, piece by piece, so that P = way/H, less what else is
+        `acting`, cancels with its torques about arms (physics 13.5); (n, 3) each. Pieces that are held stay."""
+        moves = np.zeros_like(way)
+        count, piece = self._pieces
+        alone = (np.bincount(piece, minlength=count)[piece] == 1) & np.isfinite(inertia)
+        moves[alone] = acting[alone] / inertia[alone, None] - way[alone]
+        held = np.bincount(piece, ~np.isfinite(inertia), count) > 0
+        for k in np.flatnonzero(~held & (np.bincount(piece, minlength=count) > 1)):
+            own = np.flatnonzero(piece == k)
+            w = inertia[own]
+            P = w[:, None] * way[own] - acting[own]
+            shift = -P.sum(axis=0) / w.sum()
+            z = arm[own] - (w @ arm[own]) / w.sum()
+            system = np.eye(3) * (w @ np.square(z).sum(axis=1)) - (z * w[:, None]).T @ z
+            system += LEAST_INERTIA * np.trace(system) * np.eye(3)
+            turn = -np.linalg.solve(system, np.cross(z, P + w[:, None] * shift).sum(axis=0))
+            moves[own] = shift + np.cross(turn, z)
+        return moves
+
+    def solve(self, step: MetStep, touches: Touches, start: Floats) -> tuple[Floats, Floats]:
+        """q at the end, from `start` on or from where things are, and the forces of touches (k, 3) [N]."""
+        free = np.isfinite(step.inertia)
+        pressed = np.zeros(len(touches))
+        now = self._at(np.where(free, start, step.free), step, touches, pressed)
+        here = self._at(np.where(free, step.now, step.free), step, touches, pressed)
+        if not now.energy <= here.energy:
+            now = here
+        self._tension = self._k * (now.length - self._rest)
+        self._factored = False
+        for last in (False, True):
+            now = self._rounds(now, step, touches, pressed)
+            if not last:
+                pressed = touches.push(now.s)
+                now = self._at(now.q, step, touches, pressed)
+        return now.q, touches.forces(now.s, pressed)
+
+    def _rounds(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats) -> Standing:
+        """Newton's, while friction stays what it is."""
+        free = np.isfinite(step.inertia)
+        for _ in range(ROUNDS):
+            way = self._way(now, step, touches, pressed)
+            then = self._shortened(now, way, step, touches, pressed)
+            if then is None:
+                break
+            moved = step.inertia[free] @ (then.q - now.q)[free] ** 2
+            now = then
+            if moved <= LAST**2 * (step.inertia[free] @ (now.q - step.free)[free] ** 2):
+                break
+        return now
+
+    def _shortened(
+        self, now: Standing, way: Floats, step: MetStep, touches: Touches, pressed: Floats
+    ) -> Standing | None:
+        """At the end of a way, or of as much of it as makes the energy less; None if nothing does. Tensions follow."""
+        along = (now.e * (self._C @ way[: 3 * self._linked].reshape(-1, 3))).sum(axis=1) / now.length
+        for halvings in range(HALVINGS):
+            share = 0.5**halvings
+            then = self._at(now.q + share * way, step, touches, pressed)
+            if then.energy <= now.energy:
+                self._tension = self._k * (now.length - self._rest + share * along)
+                return then
+        return None
+
+    def _at(self, q: Floats, step: MetStep, touches: Touches, pressed: Floats) -> Standing:
+        n, free = 3 * self._linked, np.isfinite(step.inertia)
+        e, length, pull = self._links.at(q[:n].reshape(-1, 3))
+        s = touches.seen(q, step.scale)
+        lack, inertia = np.where(free, step.free - q, 0.0), np.where(free, step.inertia, 0.0)
+        rest = inertia * lack + touches.pull(touches.forces(s, pressed))
+        rest[:n] += pull.reshape(-1)
+        energy = 0.5 * float(inertia @ lack**2) + 0.5 * float(self._k @ (length - self._rest) ** 2)
+        energy += step.scale * touches.energy(s, pressed)
+        return Standing(q, e, length, s, np.where(free, rest, 0.0), energy)
+
+    def _way(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats) -> Floats:
+        """Where forces lead to first order, (q,)."""
+        n, free = 3 * self._linked, np.isfinite(step.inertia)
+        alone = np.where(free, step.inertia, 1.0)
+        blocks = self._links.stiffness(now.e, now.length, np.maximum(self._tension, 0.0)).copy()
+        apart = ~(free[::3][np.repeat(np.arange(self._linked), np.diff(self._starts))] & free[::3][self._columns])
+        blocks[apart] = 0.0
+        blocks[self._own] += alone[:n].reshape(-1, 3)[:, :, None] * np.eye(3)
+        links = bsr_array((blocks, self._columns, self._starts), shape=(n, n))
+        bend = touches.bend(now.s, pressed)
+        acting = np.flatnonzero(bend.any(axis=(1, 2)))
+        active, bend = touches.some(acting), bend[acting] / step.scale
+
+        def times(p: Floats) -> Floats:
+            out = alone * p
+            out[:n] = links @ p[:n]
+            if len(acting):
+                out += active.pull((bend @ active.moved(p)[:, :, None])[:, :, 0])
+            return np.where(free, out, 0.0)
+
+        if not self._factored:
+            self._factor(blocks, alone, active, bend)
+        way, iterations = _conjugate(times, self._eased(alone, active, bend), now.rest)
+        self._factored = iterations < STALE
+        return way
+
+    @cached_property
+    def _fronts(self) -> Fronts:
+        return Fronts(self._X, self._joined)
+
+    @cached_property
+    def _placed(self) -> NDArray[np.int64]:
+        """Where the entries of fronts are among ours."""
+        n = self._linked
+        rows = np.repeat(np.arange(n), np.diff(self._starts))
+        return np.searchsorted(rows * n + self._columns, self._fronts.rows * n + self._fronts.columns)
+
+    def _factor(self, blocks: Floats, alone: Floats, touches: Touches, bend: Floats) -> None:
+        """Of links, and what bears single particles."""
+        blocks[self._own] += self._bearing(touches, bend)[: self._linked]
+        self._fronts.factor(blocks[self._placed])
+        self._factored = True
+
+    @staticmethod
+    def _bearing(touches: Touches, bend: Floats) -> Floats:
+        """How stiffly touches bear each particle alone, shape (n, 3, 3)."""
+        J = touches.J
+        contact = np.repeat(np.arange(len(bend)), np.diff(J.indptr))
+        own = np.zeros((J.shape[1] // 3, 3, 3))
+        np.add.at(own, J.indices, np.swapaxes(J.data, 1, 2) @ bend[contact] @ J.data)
+        return own
+
+    def _eased(self, alone: Floats, touches: Touches, bend: Floats) -> Callable[[Floats], Floats]:
+        """Where a force leads about: particles by the factor, nodes each by itself, answers together."""
+        linked, n, G = 3 * self._linked, touches.J.shape[1], touches.G
+        own = alone[linked:n].reshape(-1, 3)[:, :, None] * np.eye(3)
+        nodes = np.linalg.inv(own + self._bearing(touches, bend)[self._linked :]) if n > linked else own
+        system = np.diag(alone[n:]) + G.T @ (bend @ G.reshape(len(bend), 3, G.shape[1])).reshape(G.shape)
+        answer = np.linalg.inv(system)
+
+        def eased(r: Floats) -> Floats:
+            led = self._fronts.solve(r[:linked].reshape(-1, 3)).reshape(-1)
+            moved = (nodes @ r[linked:n].reshape(-1, 3, 1)).reshape(-1)
+            return np.concatenate([led, moved, answer @ r[n:]])
+
+        return eased
+
+
+def _weights(sheet: Sheet) -> csr_array:
+    """c of the elements, e = C y, (E, n)."""
+    index = sheet.elements.index
+    known = index >= 0
+    return csr_array((sheet.elements.weight[known], (np.nonzero(known)[0], index[known])), (len(index), len(sheet.X)))
+
+
+def _conjugate(
+    times: Callable[[Floats], Floats], eased: Callable[[Floats], Floats], rest: Floats
+) -> tuple[Floats, int]:
+    """About what a force (q,) leads to, and in how many iterations."""
+    x, r = np.zeros_like(rest), rest
+    z = eased(r)
+    p, left = z, float(r @ z)
+    enough = ENOUGH**2 * left
+    count = 0
+    while left > enough and count < MOST:
+        count += 1
+        bent = times(p)
+        work = float(p @ bent)
+        if not work > 0:  # forces so small that their squares are nothing
+            break
+        far = left / work
+        x, r = x + far * p, r - far * bent
+        z = eased(r)
+        new = float(r @ z)
+        p, left = z + (new / left) * p, new
+    return x, count

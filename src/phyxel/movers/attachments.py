@@ -1,0 +1,303 @@
+"""What ties the bodies of a world to each other (physics 15.15): where, and until when it tears."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.spatial import cKDTree
+
+from phyxel.body import Body
+from phyxel.body.attach import Attach
+from phyxel.body.protocols import BodyWorld, Change
+from phyxel.errors import PhyxelError
+from phyxel.meeting.contacts import nearest_places
+from phyxel.meeting.party import SeenBody, turned_out
+from phyxel.meeting.ties import TiedPlaces, tied
+from phyxel.mls.carry import Carriers
+from phyxel.movers.outlines import outline_of
+from phyxel.points.normals import areas_of
+from phyxel.points.sampling import scattered, unit
+from phyxel.state import State
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+REACH = 0.5
+"""Spacings of the finer body within which the other has to be."""
+FACING = -0.5
+"""Cosine between normals up to which surfaces lie against each other."""
+OWN = -2
+"""The third number in keys of ties, less that of the attachment: contacts have the number of a collider there."""
+OF_ATTACHMENTS = ("areas", "holds", "normals")
+BY_SHAPE, BY_NODES = "shape functions", "neighbours"
+
+
+@dataclass
+class Ends:
+    """The ties of an attachment, on one of the two sides."""
+
+    X: Floats
+    """places at birth, in units, shape (k, 3)"""
+    body: list[Body]
+    """that has each of them: pieces take their own along"""
+
+
+@dataclass(frozen=True)
+class TiedRows:
+    """How ties of two bodies are carried."""
+
+    rows: tuple[csr_array, csr_array]
+    """φ of the two there, shape (k, n)"""
+    slopes: Sequence[csr_array]
+    """∂φ of the first, shape (k, n)"""
+    by: tuple[object, object]
+    """what carries them"""
+
+
+class Attachments:
+    """All that ties bodies of a world."""
+
+    def __init__(self, world: BodyWorld) -> None:
+        self._world = world
+        self.every: list[Attach] = []
+        self._ends: dict[Attach, tuple[Ends, Ends]] = {}
+        """on the finer of the two bodies, and on the other"""
+        self._rows: dict[tuple[Attach, Body, Body], TiedRows] = {}
+        self.known = True
+        """whether bodies are where they were when an attachment comes; else a checkpoint will tell its ties"""
+
+    def add(self, attach: Attach) -> None:
+        """Tie two bodies from now on, as they lie."""
+        self._check(attach)
+        if self.known:
+            self._find(attach)
+        self.every.append(attach)
+
+    def _check(self, attach: Attach) -> None:
+        if attach in self.every:
+            raise PhyxelError(f"{attach.label}: it is in this world already")
+        for body in (attach.one, attach.other):
+            if body not in self._world.bodies:
+                raise PhyxelError(f"{attach.label}: {body.name} is not in this world; add it first")
+            if body.has_melted:
+                raise PhyxelError(f"{attach.label}: {body.name} has melted; only solids can be tied")
+            if body.kind.carried_by not in (BY_SHAPE, BY_NODES):
+                raise PhyxelError(f'{attach.label}: {body.name}: model = "{body.model}" cannot be tied yet')
+        if attach.one.kind.carried_by == attach.other.kind.carried_by == BY_NODES:
+            raise PhyxelError(
+                f'{attach.label}: two bodies of model = "{attach.one.model}" cannot be tied to each other yet; give '
+                'one of them model = "galerkin", "modal" or "rigid"'
+            )
+
+    # Where
+
+    def _find(self, attach: Attach) -> None:
+        """Ties: places of the finer body's surface that lie against the other, a spacing apart."""
+        finer, other = sorted((attach.one, attach.other), key=lambda body: body.unit)
+        surfels, there = finer.surfels.carried.shape, self._seen(other)
+        X = np.asarray(surfels.points, np.float64)
+        phi, slopes = _carried(finer, X)
+        x = self._coefficients(finer)
+        places = phi @ x
+        near = nearest_places(there, places)
+        gap, normal, beside = there.measured(places, near)
+        N: Floats = unit(np.cross(surfels.axis_a, surfels.axis_b)).astype(np.float64)
+        facing = np.einsum("ka,ka->k", turned_out(np.stack([slope @ x for slope in slopes], axis=2), N)[0], normal)
+        Y = there.outline.X[near] + beside
+        own = X if finer is attach.one else Y
+        chosen = attach.chosen(attach.one.centre + attach.one.unit * own)
+        reach = REACH * finer.unit
+        kept = np.flatnonzero(chosen & (np.abs(gap) < reach) & (facing < FACING))
+        if not len(kept):
+            away = f"{gap[chosen].min():.3g} m away" if chosen.any() else "not near that place"
+            raise PhyxelError(
+                f"{attach.label}: {other.name} is {away}; ties need places of {finer.name} that lie within "
+                f"{reach:.3g} m of it, half a node spacing: move them together"
+                + (", or give another place" if attach.where is not None else "")
+            )
+        # Ties lie in the middle of what they stand for: so they know their forces' moments.
+        few = X[kept[scattered(X[kept], 1.0, 1.0)[0]]]
+        area, cell = _areas(finer, X, N)[kept], cKDTree(few).query(X[kept])[1]
+        attach.areas = np.bincount(cell, area, len(few)).astype(np.float64)
+        middle, attach.normals = (
+            np.stack([np.bincount(cell, area * along, len(few)) for along in part[kept].T], axis=1)
+            / attach.areas[:, None]
+            for part in (X, N)
+        )
+        attach.holds = np.ones(len(few), bool)
+        places = _carried(finer, middle)[0] @ x
+        near = nearest_places(there, places)
+        beyond = there.outline.X[near] + there.pulled_back(places, near)
+        self._ends[attach] = Ends(middle, [finer] * len(few)), Ends(beyond, [other] * len(few))
+
+    def _coefficients(self, body: Body) -> Floats:
+        """Where what carries a body's surface is [m], shape (n, 3)."""
+        if body.kind.carried_by == BY_NODES:
+            return body.positions
+        X = body.space.nodes
+        mover: Any = self._world.mover_of(body)
+        return body.origin + body.unit * (X if body.nodal.unmoved else X + mover.model_of(body).u)
+
+    def _seen(self, body: Body) -> SeenBody:
+        outline = outline_of(body)
+        outline.carry(*_carried(body, outline.X))
+        seen = SeenBody(lambda: outline, body.unit, body.origin, 0.0, 0.0, 0.0)
+        seen.see(self._coefficients(body), 0.0)
+        return seen
+
+    # In a step
+
+    def among(self, number: dict[Body, int], seen: Sequence[SeenBody]) -> list[TiedPlaces]:
+        """What ties bodies that have numbers to each other, as they lie now."""
+        found = []
+        for k, attach in enumerate(self.every):
+            for a, b, which in self._pairs(attach):
+                if a in number and b in number and not self._melts(attach, a, b, which):
+                    rows = self._tied_rows(attach, a, b, which).rows
+                    key = np.column_stack([np.full(len(which), OWN - k), which])
+                    found.append(tied(seen, number[a], number[b], rows, attach.areas[which], key))
+        return found
+
+    def _pairs(self, attach: Attach) -> Iterator[tuple[Body, Body, Indices]]:
+        """Bodies that an attachment ties, and which of its ties that still hold are theirs."""
+        one, other = self._ends[attach]
+        pairs: dict[tuple[Body, Body], list[int]] = {}
+        for k in np.flatnonzero(attach.holds).tolist():
+            pairs.setdefault((one.body[k], other.body[k]), []).append(k)
+        for (a, b), which in pairs.items():
+            yield a, b, np.array(which)
+
+    def _melts(self, attach: Attach, a: Body, b: Body, which: Indices) -> bool:
+        """Whether one of two bodies has melted; it lets go then."""
+        if not (a.has_melted or b.has_melted):
+            return False
+        self._tear(attach, which, self._world.time)
+        return True
+
+    def _tied_rows(self, attach: Attach, a: Body, b: Body, which: Indices) -> TiedRows:
+        """How ties of two bodies are carried, found anew when a body is carried otherwise, or some have torn."""
+        by = _carried_by(a), _carried_by(b)
+        known = self._rows.get((attach, a, b))
+        if known is None or known.by != by:
+            one, other = self._ends[attach]
+            (phi, slopes), (beyond, _) = _carried(a, one.X[which]), _carried(b, other.X[which])
+            known = self._rows[attach, a, b] = TiedRows((_summing_up(phi), _summing_up(beyond)), slopes, by)
+        return known
+
+    def bear(self, ties: TiedPlaces, seen: SeenBody, force: Floats, time: float) -> None:
+        """Ties have borne a force (k, 3) [N] on the first of their bodies until a time [s]: those that were pulled at
+        by more than their strength tear."""
+        attach = self.every[OWN - int(ties.key[0, 2])]
+        if attach.strength is None:
+            return
+        which = ties.key[:, 3]
+        one, other = (end.body[which[0]] for end in self._ends[attach])
+        slopes = self._rows[attach, one, other].slopes
+        normal = turned_out(np.stack([slope @ seen.x for slope in slopes], axis=2), attach.normals[which])[0]
+        pull = evened(force, attach.areas[which], ties.place)
+        # What presses does not tear.
+        pressing = np.minimum(np.einsum("ka,ka->k", pull, normal), 0.0)
+        torn = np.linalg.norm(pull - pressing[:, None] * normal, axis=1) > attach.strength
+        if torn.any():
+            self._tear(attach, which[torn], time)
+
+    def _tear(self, attach: Attach, which: Indices, time: float) -> None:
+        attach.holds = attach.holds.copy()
+        attach.holds[which] = False
+        if not attach.holds.any():
+            attach.torn = time
+        self._rows.clear()
+
+    def changed(self, change: Change, body: Body) -> None:
+        """Something has happened to a body: what is put elsewhere lets go."""
+        for attach, ends in self._ends.items() if change is Change.PLACE else ():
+            on_it = [body in pair for pair in zip(*(end.body for end in ends), strict=True)]
+            which = np.flatnonzero(attach.holds & on_it)
+            if len(which):
+                self._tear(attach, which, self._world.time)
+
+    def divide(self, body: Body, pieces: Sequence[Body]) -> None:
+        """A body has fallen into pieces: ties go with those that have the nearest nodes."""
+        owner = np.repeat(np.arange(len(pieces)), [len(piece.birth) for piece in pieces])
+        tree = cKDTree(np.concatenate([piece.birth_places for piece in pieces]))
+        for ends in self._ends.values():
+            for end in ends:
+                home = owner[tree.query(end.X)[1]]
+                end.body = [pieces[home[k]] if one is body else one for k, one in enumerate(end.body)]
+        self._rows.clear()
+
+    # Checkpoints
+
+    def state(self) -> State:
+        """What a checkpoint keeps of it."""
+        kept: State = {}
+        for k, attach in enumerate(self.every):
+            ends = self._ends[attach]
+            kept |= {f"{k}.{name}": getattr(attach, name) for name in OF_ATTACHMENTS}
+            kept |= {f"{k}.torn": np.array(np.nan if attach.torn is None else attach.torn)}
+            kept |= {f"{k}.X{side}": end.X for side, end in enumerate(ends)}
+            kept |= {f"{k}.body{side}": np.array([one.name for one in end.body]) for side, end in enumerate(ends)}
+        return kept
+
+    def restore(self, state: State) -> None:
+        """Take over what `state` gave."""
+        bodies = {body.name: body for body in self._world.bodies}
+        for k, attach in enumerate(self.every):
+            for name in OF_ATTACHMENTS:
+                setattr(attach, name, state[f"{k}.{name}"])
+            torn = float(state[f"{k}.torn"])
+            attach.torn = None if np.isnan(torn) else torn
+            ends = [
+                Ends(state[f"{k}.X{side}"], [bodies[name] for name in state[f"{k}.body{side}"].tolist()])
+                for side in range(2)
+            ]
+            self._ends[attach] = ends[0], ends[1]
+        self._rows.clear()
+
+
+def evened(force: Floats, area: Floats, places: Floats) -> Floats:
+    """Forces (k, 3) [N] on areas (k,) [m²] at places (k, 3), shared out as faces that stay plane do [Pa], (k, 3):
+
+        t = c + w × r,   ∫ t dA = F,   ∫ r × t dA = M
+
+    the pull, bending and twist of a joint. What single ties bear goes by how nodes happen to lie."""
+    arm = places - np.average(places, axis=0, weights=area)
+    second = (area[:, None] * arm).T @ arm
+    inertia = np.trace(second) * np.eye(3) - second
+    w = np.linalg.pinv(inertia, rcond=1e-6, hermitian=True) @ np.cross(arm, force).sum(axis=0)
+    return np.asarray(force.sum(axis=0) / area.sum() + np.cross(w, arm))
+
+
+def _areas(body: Body, X: Floats, N: Floats) -> Floats:
+    """What points of a body's surface with normals, (m, 3) each, stand for [m²], (m,): such that they enclose its
+    volume, V = ∮ x·n dA/3. Along edges they know too few neighbours."""
+    areas = areas_of(X)
+    enclosed = areas @ np.einsum("ka,ka->k", X - X.mean(axis=0), N) / 3
+    return np.asarray(body.volumes.sum() / body.unit * areas / enclosed)
+
+
+def _carried(body: Body, X: Floats) -> tuple[csr_array, Sequence[csr_array]]:
+    """φ at places X (k, 3) of a body and its slopes."""
+    if body.kind.carried_by == BY_SHAPE:
+        values = body.space.at(X)
+        return values.values, values.gradients
+    phi, slopes = Carriers.found(X, body.birth_places, body.sees).fit(X, body.birth_places)
+    return phi, slopes
+
+
+def _carried_by(body: Body) -> object:
+    """What is another thing when a body's places are carried otherwise."""
+    if body.kind.carried_by == BY_SHAPE:
+        return body.space
+    return 0 if body.fracture is None else body.fracture.cracks.revision
+
+
+def _summing_up(phi: csr_array) -> csr_array:
+    """With sums of 1 to rounding: momenta are kept to their last digits."""
+    data = phi.data / np.repeat(phi.sum(axis=1), np.diff(phi.indptr))
+    return csr_array((data, phi.indices, phi.indptr), phi.shape)

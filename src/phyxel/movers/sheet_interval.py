@@ -1,0 +1,341 @@
+"""A step of particle surfaces that meet something (physics 15.16)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+from scipy.sparse.csgraph import connected_components
+
+from phyxel.body import Body
+from phyxel.meeting.contacts import spread_out
+from phyxel.meeting.layers import Layers, OthersPoints, Places, in_solid, on_walls, touches_of
+from phyxel.meeting.party import Party, SeenBody
+from phyxel.meeting.skin import Skins
+from phyxel.models.particles.met import MetFlight
+from phyxel.models.particles.together import MetStep
+from phyxel.models.particles.touches import Touches
+from phyxel.rotation import cross
+
+if TYPE_CHECKING:
+    from phyxel.movers.sheet_encounters import SheetEncounters
+
+Floats = NDArray[np.float64]
+
+SOFTER, STIFFER, FIRMER = 0.1, 1.0, 30.0
+"""How stiff a touch is, over the links of what it bears: of surfaces, which weigh little, and of solids, which may
+stretch them; and over its inertia."""
+LOOKS = 4
+"""How often all is solved, what would still have passed having joined."""
+SUNK, HARDER = 0.5, 10.0
+"""Depth in a solid, over half the thickness, from which on touches are made so much stiffer: a surface that stops
+something heavy is stretched with far more than it weighs."""
+MOST_ZONES = 30
+"""How often what moves evenly may grow."""
+MOST_ANSWERS = 40
+"""Places at which a body that sees to its footing by itself is asked how it answers: others do as the nearest."""
+
+
+@dataclass
+class MetSolid:
+    """A body that is no surface, in an interval."""
+
+    body: Body
+    seen: SeenBody
+    mass: Floats | None
+    """of nodes that move each by itself [kg], infinite if held; none: it answers as a whole"""
+    way: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    """of its coefficients in the interval, as foreseen [m], shape (n, 3)"""
+
+    def look(self) -> None:
+        """It has gone its step, under what was foreseen."""
+        self.party.go()
+        self.way = self.party.way
+
+    @property
+    def party(self) -> Party:
+        assert isinstance(self.seen, Party)
+        return self.seen
+
+
+class MetInterval:
+    """A step of surfaces that meet something. Places are in metres about the world's origin."""
+
+    def __init__(
+        self, known: SheetEncounters, bodies: Sequence[Body], flights: Sequence[MetFlight], solids: Sequence[MetSolid],
+        dt: float,
+    ) -> None:  # fmt: skip
+        self._known, self._bodies, self._flights, self._solids, self._dt = known, bodies, flights, solids, dt
+        self.starts = np.cumsum([0, *(len(one.x) for one in flights)])
+        self._whose = np.repeat(np.arange(len(bodies)), np.diff(self.starts))
+        origins = np.array([body.origin for body in bodies])
+        self.x = np.concatenate([one.x for one in flights]) + origins[self._whose]
+        self._v, self._B, self._pulled, self._wall, self._spot, self._grip = (
+            np.concatenate([getattr(one, name) for one in flights])
+            for name in ("v", "B", "pull", "wall", "spot", "grip")
+        )
+        self._spot = self._spot + origins[self._whose]
+        damping = max(float(body.mixture.number("damping").max()) for body in bodies)
+        self._scale = 1 + max(damping - 0.5 * dt, 0.0) / dt
+        k = np.concatenate([body.sheet.elements.stiffness(body.mixture, body.unit) for body in bodies if body.sheet])
+        self._links = known.together(bodies, k)
+        skins = [known.skin_of(body) for body in bodies]
+        self._radius = np.concatenate([skin.radius for skin in skins])
+        with np.errstate(divide="ignore"):
+            self._inertia = 1 / (self._scale * dt * self._B)
+        heaviest = float(self._inertia[self._B > 0].max(initial=0.0))
+        borne = FIRMER * np.minimum(self._inertia, heaviest) + 1e-300
+        self._firm = SOFTER * self._links.D + borne, STIFFER * self._links.D + borne
+        """how stiffly particles bear each other, and solids do [N/m], shape (n,) each"""
+        self._friction = np.array([body.friction for body in bodies])
+        others = [one for number, solid in enumerate(solids) for one in self._points_of(number, solid)]
+        radii = np.concatenate([np.zeros(0), *(np.full(len(one.start), one.radius) for one in others)])
+        world = bodies[0].world
+        assert world is not None
+        self._layers = Layers(Skins.of(skins, radii), others, self._friction, self._whose, world.device)
+        self._led: Floats | None = None
+        """where particles were seen when all was solved for last, shape (3n,)"""
+        self._number_guests()
+
+    def _rub(self, solid: MetSolid) -> float:
+        return math.sqrt(float(self._friction.mean()) * solid.body.friction)
+
+    def _points_of(self, number: int, solid: MetSolid) -> list[OthersPoints]:
+        """Points of a solid near surfaces, that meet their triangles."""
+        seen = solid.seen
+        margin = 2 * seen.unit
+        lower, upper = self.x.min(axis=0) - margin, self.x.max(axis=0) + margin
+        if seen.balls is not None:
+            who = np.flatnonzero(((seen.x > lower) & (seen.x < upper)).all(axis=1))
+            rows = csr_array((np.ones(len(who)), who, np.arange(len(who) + 1)), (len(who), len(seen.x)))
+            end, normal, radius = seen.x[who], None, seen.balls
+        else:
+            outline = seen.outline
+            skin = seen.skin[: outline.points]
+            who = np.flatnonzero(((skin > lower) & (skin < upper)).all(axis=1))
+            rows = outline.rows(who, np.zeros((len(who), 3)))
+            end, normal, radius = skin[who], seen.normals[who], 0.0
+        if not len(who):
+            return []
+        return [OthersPoints(end - rows @ solid.way, end, normal, radius, seen.unit, rows, number, self._rub(solid))]
+
+    def _number_guests(self) -> None:
+        """Where the unknowns of guests are: nodes behind particles, and answers."""
+        self._nodes: dict[int, NDArray[np.integer]] = {}
+        self._count = len(self.x)
+        for number, solid in enumerate(self._solids):
+            if solid.mass is not None:
+                self._nodes[number] = self._count + np.arange(len(solid.mass))
+                self._count += len(solid.mass)
+
+    def solve(self) -> None:
+        """Find where surfaces get to, and what bears them."""
+        x, dt = self.x, self._dt
+        ahead = x + dt * self._v
+        speed = max(float(np.linalg.norm(self._v - self._v.mean(axis=0), axis=1).max()), 1e-9)
+        found = self._layers.pairs(x, ahead, 0.25 * dt * speed)
+        fixed = [on_walls(x, self._wall, self._spot, self._grip), *self._in_solids()]
+        passing, _ = self._layers.passing(found, x, ahead)
+        self._start = np.concatenate([x, np.zeros((self._count - len(x), 3))]).reshape(-1)
+        harder = 1.0
+        for _ in range(LOOKS):
+            self._places: list[Places] = [one for one in (*fixed, *passing) if len(one)]
+            deepest = self._solve_once(harder)
+            still = self._layers.hits(x, self.x_end)
+            sunk = deepest > SUNK * float(self._radius.min())
+            if not len(still) and not sunk:
+                break
+            harder *= HARDER if sunk else 1.0
+            passing = [*passing, *self._layers.passing(still, x, self.x_end)[0]]
+        self._join_zones()
+        self._calm()
+
+    def _join_zones(self) -> None:
+        """What of surfaces would still pass moves evenly for this step, and what that would meet with it (Bridson et
+        al. 2002): nothing passes, and momentum stays."""
+        n, ends = len(self.x), np.zeros((0, 2), np.int64)
+        mass = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), np.inf)
+        for _ in range(MOST_ZONES):
+            found = self._layers.hits(self.x, self.x_end).index
+            found = found[(found < n).all(axis=1)]
+            if not len(found):
+                return
+            ends = np.concatenate([ends, *(found[:, [0, k]] for k in (1, 2, 3))])
+            joined = csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), (n, n))
+            _, zone = connected_components(joined, directed=False)
+            inside = np.unique(ends)
+            for one in np.unique(zone[inside]):
+                own = np.flatnonzero(zone == one)
+                held = np.isinf(mass[own])
+                weight = held.astype(float) if held.any() else mass[own]
+                self.v_end[own] = np.where(held[:, None], self.v_end[own], weight @ self.v_end[own] / weight.sum())
+                self.x_end[own] = self.x[own] + self._dt * self.v_end[own]
+
+    def _in_solids(self) -> list[Places]:
+        found = []
+        for number, solid in enumerate(self._solids):
+            speed = float(np.linalg.norm(solid.way, axis=1).max()) / self._dt
+            speed += float(np.linalg.norm(self._v, axis=1).max())
+            margin = 0.1 * solid.seen.unit + 1.5 * self._dt * speed
+            rub = self._rub(solid)
+            one = in_solid(self.x, self._radius, solid.seen, number, solid.way, rub, margin)
+            if one is not None:
+                found.append(one)
+        return found
+
+    def _solve_once(self, harder: float) -> float:
+        """With solids so much harder; how deep something is left in one [m]."""
+        x, dt, scale = self.x, self._dt, self._scale
+        answers, foreseen = self._answers()
+        counts = self._count, len(foreseen)
+        firm = [harder * self._firm[1] if one.guest >= 0 else self._firm[0] for one in self._places]
+        touches = Touches.none(*counts)
+        if self._places:
+            touches = touches_of(self._places, x, firm, counts, scale, self._nodes, answers)
+        free = np.concatenate([x + scale * dt * self._v, self._nodes_free()]).reshape(-1)
+        inertia = np.repeat(np.concatenate([self._inertia, self._nodes_inertia()]), 3)
+        step = MetStep(
+            np.concatenate([self._start, np.zeros(counts[1])]), np.concatenate([free, scale * foreseen]),
+            np.concatenate([inertia, np.full(counts[1], 1 / scale)]), scale,
+        )  # fmt: skip
+        n = x.size
+        start = step.free.copy()
+        if self._led is None:
+            start[:n] += np.where(np.isinf(inertia[:n]), 0.0, self._pulled.reshape(-1) / inertia[:n])
+        else:
+            start[:n] = self._led
+        q, forces = self._links.solve(step, touches, start)
+        self._led = q[:n]
+        forces = self._as_felt(forces, touches, step, q)
+        acting = touches.pull(forces)[:n].reshape(-1, 3)
+        y = self._balanced(q[:n].reshape(-1, 3), acting, free[:n].reshape(-1, 3))
+        held = np.isinf(self._inertia)[:, None]
+        self.pull = np.where(held, 0.0, np.where(held, 0.0, self._inertia[:, None]) * (y - free[:n].reshape(-1, 3)))
+        self.v_end = self._v + self._B[:, None] * self.pull
+        self.x_end = np.where(held, x + dt * self._v, x + dt * self.v_end)
+        self._fly_on(acting)
+        self._pushes = (touches.axes.swapaxes(1, 2) @ forces[:, :, None])[:, :, 0]
+        solid = np.repeat(np.array([one.guest >= 0 for one in self._places], bool), list(map(len, self._places)))
+        return float(-touches.seen(q, scale)[solid, 0].min(initial=0.0))
+
+    def _as_felt(self, forces: Floats, touches: Touches, step: MetStep, q: Floats) -> Floats:
+        """Forces of touches (k, 3), no larger than free surfaces as a whole, and guests, have felt them (in terms of
+        the energy that they give): of stiff ones the last digits of places say little where rounds end early."""
+        n, free = self.x.size, np.isfinite(step.inertia)
+        inertia = np.where(free, step.inertia, 0.0)
+        felt, acting = inertia * (q - step.free), np.where(free, touches.pull(forces), 0.0)
+        weight = np.where(free, 1 / np.where(free, step.inertia, 1.0), 0.0)
+        pairs = [(weight[n:], felt[n:], acting[n:])]
+        for k, flight in enumerate(self._flights):
+            if (flight.B > 0).all():
+                own = slice(3 * self.starts[k], 3 * self.starts[k + 1])
+                sums = (part[own].reshape(-1, 3).sum(axis=0) for part in (felt, acting))
+                pairs.append((np.array(3 / inertia[own].sum()), *sums))
+        size = sum(float((w * there**2).sum()) for w, _, there in pairs)
+        same = sum(float((w * here * there).sum()) for w, here, there in pairs)
+        return forces * float(np.clip(same / size, 0.0, 1.0)) if size > 0 else forces
+
+    def _calm(self) -> None:
+        """What surfaces have got more than forces and guests have done is taken from how their particles move about
+        the motion of each as a whole: rounds that end early would lend it."""
+        mass, way = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), 0.0), self.x_end - self.x
+        before, flown = np.concatenate([one.v_now for one in self._flights]), self._v
+        done = float((mass[:, None] * (flown - before) * way).sum()) / self._dt
+        starts = np.cumsum([0, *map(len, self._places)])
+        for one, start in zip(self._places, starts[:-1], strict=True):
+            done += float((self._pushes[start : start + len(one)] * one.way).sum())
+        elastic = self._links.energy(self.x_end) - self._links.energy(self.x)
+        gained = elastic - done + 0.5 * float(mass @ (np.square(self.v_end) - np.square(before)).sum(axis=1))
+        if gained <= 0:
+            return
+        about = np.zeros_like(self.v_end)
+        for k, flight in enumerate(self._flights):
+            own = slice(self.starts[k], self.starts[k + 1])
+            if (flight.B > 0).all():
+                about[own] = _whole(self.x_end[own], self.v_end[own], mass[own])
+        moving = np.where(self._B[:, None] > 0, self.v_end - about, 0.0)
+        there = 0.5 * float(mass @ np.square(moving).sum(axis=1))
+        self.v_end -= (1 - math.sqrt(max(1 - gained / max(there, 1e-300), 0.0))) * moving
+
+    def _fly_on(self, acting: Floats) -> None:
+        """A surface that nothing touches after all falls as far as it does by itself, as a whole."""
+        for k, flight in enumerate(self._flights):
+            own = slice(self.starts[k], self.starts[k + 1])
+            if not acting[own].any() and (self._B[own] > 0).all():
+                self.x_end[own] += (flight.x_free - flight.x - self._dt * flight.v).mean(axis=0)
+
+    def _balanced(self, y: Floats, acting: Floats, free: Floats) -> Floats:
+        """y moved and turned piece by piece until links push nothing about as a whole (physics 13.5)."""
+        return y + self._links.unbalanced(y - free, self._inertia, acting, self.x)
+
+    def _nodes_free(self) -> Floats:
+        """Of nodes of guests, beyond where they are foreseen to be: what they were foreseen to bear, less (m, 3)."""
+        parts = [np.zeros((0, 3))]
+        for number in self._nodes:
+            solid = self._solids[number]
+            assert solid.mass is not None
+            borne = self._known.foreseen_on(solid.body)
+            force = np.zeros((len(solid.mass), 3)) if borne is None else np.asarray(borne[0].T @ borne[1])
+            parts.append(-self._scale * self._dt**2 * force / solid.mass[:, None])
+        return np.concatenate(parts)
+
+    def _nodes_inertia(self) -> Floats:
+        masses = [self._solids[number].mass for number in self._nodes]
+        return np.concatenate([np.zeros(0), *masses]) / (self._dt**2 * self._scale)
+
+    def _answers(self) -> tuple[dict[int, tuple[int, Floats]], Floats]:
+        """Where answers of guests begin, how they move their places, (3k, r), and what answers they are foreseen to
+        give back."""
+        found, free, first = {}, [np.zeros(0)], 0
+        for number, solid in enumerate(self._solids):
+            mine = [one.rows for one in self._places if one.guest == number and one.rows is not None]
+            if solid.mass is not None or not mine:
+                continue
+            borne = self._known.foreseen_on(solid.body)
+            rows = csr_array(vstack([*mine, *([] if borne is None else [borne[0]])]))
+            L = self._response(solid.party, rows)
+            count = sum(one.shape[0] for one in mine)
+            found[number] = first, self._dt * L[: 3 * count]
+            back = np.zeros(L.shape[1]) if borne is None else -self._dt * (L[3 * count :].T @ borne[1].reshape(-1))
+            free.append(back)
+            first += L.shape[1]
+        return found, np.concatenate(free)
+
+    def _response(self, party: Party, rows: csr_array) -> Floats:
+        """A root of how a guest answers at places, (3k, r)."""
+        if party.model.with_others is not False or rows.shape[0] <= MOST_ANSWERS:
+            return party.response(rows, self._dt)
+        places = np.asarray(rows @ party.x)
+        asked = spread_out(places, np.zeros(len(places)), party.unit, MOST_ANSWERS)
+        nearest = np.linalg.norm(places[:, None] - places[asked], axis=2).argmin(axis=1)
+        L = party.response(csr_array(rows[asked]), self._dt).reshape(len(asked), 3, -1)
+        return np.asarray(L[nearest].reshape(3 * len(places), -1))
+
+    def on_guest(self, number: int) -> tuple[csr_array, Floats, Floats]:
+        """φ where surfaces press a solid, where that was when the step began, and forces on it [N], (k, 3) each."""
+        starts = np.cumsum([0, *map(len, self._places)])
+        rows, places, forces = [], [], []
+        for one, start in zip(self._places, starts[:-1], strict=True):
+            if one.guest != number or one.rows is None:
+                continue
+            force = -self._pushes[start : start + len(one)]
+            acts = np.flatnonzero(force.any(axis=1))
+            rows.append(csr_array(one.rows[acts]))
+            places.append(np.einsum("kb,kba->ka", one.weight, self.x[one.index])[acts])
+            forces.append(force[acts])
+        if not rows:
+            return csr_array((0, len(self._solids[number].way))), np.zeros((0, 3)), np.zeros((0, 3))
+        return csr_array(vstack(rows)), np.concatenate(places), np.concatenate(forces)
+
+
+def _whole(x: Floats, v: Floats, mass: Floats) -> Floats:
+    """Velocities (n, 3) of particles that move and turn as a whole, with the momenta that they have."""
+    arm, even = x - mass @ x / mass.sum(), mass @ v / mass.sum()
+    inertia = np.eye(3) * (mass @ np.square(arm).sum(axis=1)) - (arm * mass[:, None]).T @ arm
+    spin = np.linalg.solve(inertia + 1e-9 * np.trace(inertia) * np.eye(3), (mass[:, None] * cross(arm, v)).sum(axis=0))
+    return np.asarray(even + np.cross(spin, arm))

@@ -1,0 +1,91 @@
+"""Who of particle surfaces may come to touch something soon (physics 15.16)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from phyxel.body import Body
+from phyxel.meeting.near import Near
+from phyxel.meeting.skin import Skin, Skins
+from phyxel.rotation import cross
+
+Floats = NDArray[np.float64]
+
+ONE_WAY = 0.2
+"""Cosine between the normals of a surface and their mean above which it faces one way."""
+APART = 0.3
+"""Spacings between parts of a surface that make them far from each other."""
+MARGIN = 1.5
+"""Spacings that a surface may lie outside the box around nodes."""
+
+
+@dataclass(frozen=True)
+class Company:
+    """Who meets."""
+
+    sheets: list[Body]
+    solids: list[Body]
+
+    @property
+    def pairs(self) -> list[tuple[Body, Body]]:
+        """Those that may come nearer to each other."""
+        others = [(one, other) for k, one in enumerate(self.sheets) for other in self.sheets[k + 1 :]]
+        return [*((one, other) for one in self.sheets for other in self.solids), *others]
+
+
+def swept(body: Body, span: float, gravity: Floats) -> tuple[Floats, Floats]:
+    """Corners of the box in which a body stays within a span of time [s]."""
+    x, v = body.positions, body.velocities
+    around = MARGIN * body.unit + span * np.abs(v).max() + 0.5 * span**2 * float(np.linalg.norm(gravity))
+    return x.min(axis=0) - around, x.max(axis=0) + around
+
+
+def come_close(one: Body, other: Body, span: float, gravity: Floats) -> bool:
+    """Whether two bodies may come to touch within a span of time [s], by the distances between their nodes."""
+    x, y, v, w = one.positions, other.positions, one.velocities, other.velocities
+    closing = float(np.linalg.norm(np.maximum(v.max(axis=0) - w.min(axis=0), w.max(axis=0) - v.min(axis=0))))
+    reach = MARGIN * (one.unit + other.unit) + span * (closing + span * float(np.linalg.norm(gravity)))
+    lower, upper = y.min(axis=0) - reach, y.max(axis=0) + reach
+    x = x[((x > lower) & (x < upper)).all(axis=1)]
+    return bool(len(x)) and bool(np.isfinite(cKDTree(y).query(x, distance_upper_bound=reach)[0]).any())
+
+
+class SelfWatch:
+    """Watches whether surfaces may come to touch themselves."""
+
+    def __init__(self) -> None:
+        self.looked: dict[Body, Floats] = {}
+        """where surfaces were when they were last seen to be far from themselves"""
+
+    def may_meet(self, body: Body, skin: Skin, span: float) -> bool:
+        """Whether parts of a surface that are no neighbours may come to touch. A surface all of which faces one way
+        more or less does not; what was far from itself has to go some way first."""
+        x, v = body.positions, body.velocities
+        assert body.world is not None and body.sheet is not None
+        # Particles each by themselves do not; and what is filled has shorter steps than a meeting.
+        if not len(body.sheet.elements) or body.sheet.closed:
+            return False
+        a, b, c = (x[skin.triangles[:, k]] for k in range(3))
+        normal = cross(b - a, c - a)
+        facing = normal @ normal.sum(axis=0)
+        if (facing > ONE_WAY * np.linalg.norm(normal.sum(axis=0)) * np.sqrt(np.square(normal).sum(axis=1))).all():
+            return False
+        slack, even = APART * body.unit, v.mean(axis=0)
+        seen = self.looked.get(body)
+        going = span * float(np.linalg.norm(v - even, axis=1).max())
+        if seen is not None:
+            moved = x - seen
+            if 2 * (np.linalg.norm(moved - moved.mean(axis=0), axis=1).max() + going) < slack:
+                return False
+        near = Near(Skins.of([skin], np.zeros(0)), body.world.device)
+        here, there = (wp.array(one, dtype=wp.vec3d, device=body.world.device) for one in (x, x + span * (v - even)))
+        found = len(near.pairs(here, there, 0.5 * slack))
+        self.looked[body] = x
+        if found:
+            del self.looked[body]
+        return found > 0

@@ -1,0 +1,46 @@
+"""Nodes on sharp edges: found where planes meet, in meshes and in bare scans, and nowhere on what is round."""
+
+import numpy as np
+import pytest
+
+import phyxel as px
+from phyxel.bench.accuracy.boxes import TURNED, box_mesh, box_scan
+from phyxel.solid.edges import edges_beside
+from phyxel.solid.solid import Solid
+
+SIDES = (1.0, 0.5, 0.4)
+
+
+def test_where_two_and_three_planes_meet():
+    """Points at random on the three faces of a corner: within half an octant of one edge they go onto it, of two into
+    the corner, to rounding; others stay."""
+    random = np.random.default_rng(3)
+    which = np.arange(150) % 3
+    points = 2.5 * random.random((150, 3))
+    points[np.arange(150), which] = 0
+    faces, there = edges_beside(points, -np.eye(3)[which], np.ones(150))
+    beside = faces > 1
+    assert np.sort(np.abs(there[beside]), axis=1)[:, 1].max() < 1e-9
+    assert np.abs(there[faces == 3]).max() < 1e-9
+    second = np.sort(points, axis=1)[:, 1]
+    assert not beside[second > 0.6].any()
+    assert beside[(second < 0.2) & (points.max(axis=1) > 1.0)].all()
+
+
+@pytest.mark.parametrize("made", [box_mesh, box_scan])
+def test_a_turned_box_has_nodes_on_its_edges(made):
+    """Six for ten octants along them: nodes keep half a side apart, and edges cross octants at any angle. Those of a
+    scan, whose edges are round, lie within a quarter of one. Without the step it would be five and less."""
+    nodes = Solid(made(SIDES, TURNED)).sample(500, (), True, "cells")
+    side = float(np.median(nodes.octants))
+    X = nodes.positions @ TURNED
+    off = np.sort(np.minimum(X, SIDES - X) / side, axis=1)
+    on_edges = (off[:, 1] < (1e-3 if made is box_mesh else 0.25)).sum()
+    assert on_edges > 0.6 * 4 * sum(SIDES) / side
+
+
+def test_round_bodies_have_no_edges():
+    solid = Solid(px.load("sphere", points=2000))
+    random = np.random.default_rng(0).standard_normal((800, 3))
+    points, normals, _ = solid.closest(0.25 * random / np.linalg.norm(random, axis=1, keepdims=True))
+    assert (edges_beside(points, normals, np.full(800, 0.06))[0] == 1).all()
