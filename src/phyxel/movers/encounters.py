@@ -34,7 +34,7 @@ from phyxel.movers.phyxel_bodies import PhyxelBodies
 from phyxel.movers.sheet_bodies import SheetBodies
 from phyxel.movers.sheet_encounters import SheetEncounters
 from phyxel.movers.sheet_interval import MetSolid
-from phyxel.movers.sheet_neighbours import MARGIN, Company, swept
+from phyxel.movers.sheet_neighbours import MARGIN, Boxes, Company
 from phyxel.state import State, prefixed, unprefixed
 
 Floats = NDArray[np.float64]
@@ -113,12 +113,7 @@ class Encounters:
     def _near_boxes(self, span: float) -> bool:
         """Whether surfaces might come to touch anything within a span of time [s], by boxes around them."""
         sheets = [] if self._sheets is None else self._sheets.bodies
-        boxes = [swept(body, span, self._world.gravity) for body in (*sheets, *self._solids)]
-        return any(body.meets_itself for body in sheets) or any(
-            bool((boxes[k][0] < other[1]).all() and (other[0] < boxes[k][1]).all())
-            for k in range(len(sheets))
-            for other in boxes[k + 1 :]
-        )
+        return self._surfaces.near_boxes(sheets, self._solids, span, self._world.gravity)
 
     @property
     def _solids(self) -> list[Body]:
@@ -131,15 +126,14 @@ class Encounters:
         phyxels = [body for flock in self._flocks.values() for body in flock.bodies]
         if not phyxels or not (able or len(self._flocks) == 2):
             return []
-        boxes = {body: swept(body, span, self._world.gravity) for body in (*able, *phyxels)}
+        boxes = Boxes((*able, *phyxels), span, self._world.gravity)
         guests, pairs = able, []
         for flock in self._flocks.values():
             pairs += [
                 NearPair(one, other)
                 for one, other in itertools.product(guests, flock.bodies)
                 if (one.whole != other.whole or one.kind is other.kind)  # crumbs lie among pieces they broke off from
-                and (boxes[one][0] < boxes[other][1]).all()
-                and (boxes[other][0] < boxes[one][1]).all()
+                and boxes.overlap(one, other)
             ]
             guests = [*able, *flock.bodies]
         return pairs

@@ -3,6 +3,7 @@ solved for together, other bodies being guests that answer."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from phyxel.models.particles.together import Together
 from phyxel.models.particles.umbrellas import umbrellas
 from phyxel.movers.sheet_bodies import SheetBodies
 from phyxel.movers.sheet_interval import MetInterval, MetSolid
-from phyxel.movers.sheet_neighbours import Company, SelfWatch, come_close, swept
+from phyxel.movers.sheet_neighbours import Boxes, Company, SelfWatch, come_close
 from phyxel.state import State, prefixed, unprefixed
 
 Floats = NDArray[np.float64]
@@ -69,21 +70,27 @@ class SheetEncounters:
         solids that are; None if nobody."""
         if not sheets:
             return None
-        boxes = {body: swept(body, span, gravity) for body in (*sheets, *solids)}
+        boxes = Boxes((*sheets, *solids), span, gravity)
 
-        def overlap(one: Body, other: Body) -> bool:
-            (a, b), (c, d) = boxes[one], boxes[other]
-            return bool((a < d).all() and (c < b).all()) and come_close(one, other, span, gravity)
+        def meet(one: Body, other: Body) -> bool:
+            return boxes.overlap(one, other) and come_close(one, other, span, gravity)
 
-        met = [one for one in solids if any(overlap(one, sheet) for sheet in sheets)]
+        met = [one for one in solids if any(meet(one, sheet) for sheet in sheets)]
         busy = [
             one
             for one in sheets
-            if any(overlap(one, other) for other in met)
-            or any(overlap(one, other) for other in sheets if other is not one and _linked(one) and _linked(other))
+            if any(meet(one, other) for other in met)
+            or any(meet(one, other) for other in sheets if other is not one and _linked(one) and _linked(other))
             or (one.meets_itself and self._watch.may_meet(one, self.skin_of(one), span))
         ]
         return Company(busy, met) if busy else None
+
+    @staticmethod
+    def near_boxes(sheets: Sequence[Body], solids: Sequence[Body], span: float, gravity: Floats) -> bool:
+        """Whether some surfaces might come to touch anything within a span of time [s], by boxes around them."""
+        boxes, linked = Boxes((*sheets, *solids), span, gravity), [body for body in sheets if _linked(body)]
+        pairs = itertools.chain(itertools.product(sheets, solids), itertools.combinations(linked, 2))
+        return any(body.meets_itself for body in sheets) or any(boxes.overlap(*pair) for pair in pairs)
 
     def load(self, solids: Sequence[MetSolid], dt: float) -> None:
         """Let solids bear within their step of dt [s] what they bore in the last interval."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,10 +40,23 @@ class Company:
 
 
 def swept(body: Body, span: float, gravity: Floats) -> tuple[Floats, Floats]:
-    """Corners of the box in which a body stays within a span of time [s]."""
+    """Corners of the box in which a body stays within a span of time [s]: links may turn what it falls with any way.
+    A surface ends at its particles, a solid outside its nodes."""
     x, v = body.positions, body.velocities
-    around = MARGIN * body.unit + span * np.abs(v).max() + 0.5 * span**2 * float(np.linalg.norm(gravity))
+    skin = MARGIN * body.unit if body.sheet is None else float(body.mixture.number("thickness").max())
+    around = skin + span * float(np.linalg.norm(v, axis=1).max()) + 0.5 * span**2 * float(np.linalg.norm(gravity))
     return x.min(axis=0) - around, x.max(axis=0) + around
+
+
+class Boxes:
+    """Boxes in which bodies stay within a span of time [s]."""
+
+    def __init__(self, bodies: Iterable[Body], span: float, gravity: Floats) -> None:
+        self._of = {body: swept(body, span, gravity) for body in bodies}
+
+    def overlap(self, one: Body, other: Body) -> bool:
+        (a, b), (c, d) = self._of[one], self._of[other]
+        return bool((a < d).all() and (c < b).all())
 
 
 def come_close(one: Body, other: Body, span: float, gravity: Floats) -> bool:
