@@ -296,6 +296,7 @@ def test_a_bear_falls_on_a_bear(integrator, young):
         at=(0.05, 0.64755, 0.04545),
         place="center",
         name="falling",
+        integrator=integrator,
     )
     world = world_of(px.Ground(), lying, falling, gravity=(0.0, -G, 0.0))
     deepest, touched = 0.0, 0
