@@ -37,9 +37,9 @@ kind = "ground"
 [[collider]]
 name = "funnel"
 kind = "funnel"
-upper_radius = 0.55
+upper_radius = 0.75
 lower_radius = 0.08
-height = 0.35
+height = 0.5
 thickness = 0.015
 friction = 0.0
 at = [0.01, 0.72, 0.04]
