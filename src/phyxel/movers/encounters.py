@@ -63,7 +63,7 @@ class Encounters:
         self._memories = {word: ContactMemory() for word in ("implicit", "leapfrog")}
         """of the flocks, those that take longer steps first"""
         self._outlines: dict[Body, Outline] = {}
-        self._surfaces = SheetEncounters()
+        self._surfaces = SheetEncounters(world.attachments)
 
     def interval(self, movers: Sequence[Mover], left: float) -> float | None:
         """How long [s] the next interval is in which some meet, of the time that is left; None if none do in it."""

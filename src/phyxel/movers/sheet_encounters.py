@@ -14,7 +14,8 @@ from phyxel.body import Body
 from phyxel.meeting.party import Party
 from phyxel.meeting.skin import Skin
 from phyxel.models.particles.together import Together
-from phyxel.models.particles.umbrellas import umbrellas
+from phyxel.movers.attachments import Attachments
+from phyxel.movers.outlines import skin_of
 from phyxel.movers.sheet_bodies import SheetBodies
 from phyxel.movers.sheet_interval import MetInterval, MetSolid
 from phyxel.movers.sheet_neighbours import Boxes, Company, SelfWatch, come_close
@@ -26,7 +27,8 @@ Floats = NDArray[np.float64]
 class SheetEncounters:
     """How surfaces of a world meet what is near."""
 
-    def __init__(self) -> None:
+    def __init__(self, attachments: Attachments) -> None:
+        self.attachments = attachments
         self._skins: dict[Body, Skin] = {}
         self._watch = SelfWatch()
         self._together: tuple[tuple[Body, ...], Together] | None = None
@@ -59,10 +61,7 @@ class SheetEncounters:
 
     def skin_of(self, body: Body) -> Skin:
         if body not in self._skins:
-            sheet = body.sheet
-            assert sheet is not None
-            faces = umbrellas(sheet.X) if sheet.faces is None else sheet.faces
-            self._skins[body] = Skin.of(body.unit * sheet.X, faces, body.mixture.number("thickness"), body.meets_itself)
+            self._skins[body] = skin_of(body)
         return self._skins[body]
 
     def near(self, sheets: Sequence[Body], solids: Sequence[Body], span: float, gravity: Floats) -> Company | None:
@@ -70,9 +69,11 @@ class SheetEncounters:
         solids that are; None if nobody."""
         if not sheets:
             return None
-        boxes = Boxes((*sheets, *solids), span, gravity)
+        boxes, sewn = Boxes((*sheets, *solids), span, gravity), self.attachments.sewn
 
         def meet(one: Body, other: Body) -> bool:
+            if (one, other) in sewn or (other, one) in sewn:
+                return True
             return boxes.overlap(one, other) and come_close(one, other, span, gravity)
 
         met = [one for one in solids if any(meet(one, sheet) for sheet in sheets)]
@@ -114,6 +115,8 @@ class SheetEncounters:
         flights = [sheet.depart(dt, end) for sheet in sheets]
         step = MetInterval(self, bodies, flights, solids, dt)
         step.solve()
+        for seam, force in step.borne_by_seams():
+            self.attachments.bear_seam(seam, force, end)
         starts = step.starts
         for k, sheet in enumerate(sheets):
             own = slice(starts[k], starts[k + 1])
