@@ -55,6 +55,11 @@ class BesideTriangles:
         """Only these."""
         return BesideTriangles(self.index[which], self.weight[which], self.height[which])
 
+    def carried(self, which: NDArray[np.integer], count: int) -> tuple[csr_array, tuple[csr_array, ...]]:
+        """Of some that are particles themselves, among `count`: φ (k, n); it has no slopes."""
+        k = len(which)
+        return csr_array((np.ones(k), self.index[which, 0], np.arange(k + 1)), (k, count)), ()
+
     def at(self, x: Floats) -> Floats:
         """Where they are when particles are at x (n, 3); shape (k, 3)."""
         return np.einsum("kc,kca->ka", self.weight, x[self.index]) + self.height[:, None] * self._normals(x)[0]

@@ -20,7 +20,17 @@ from phyxel.meeting.party import SeenBody, turned_out
 from phyxel.meeting.stitches import BesideTriangles
 from phyxel.meeting.ties import TiedPlaces, tied
 from phyxel.movers.outlines import outline_of
-from phyxel.movers.sewing import Seam, SewnRows, Side, near_solid, near_surface, seam, sewn_ends
+from phyxel.movers.sewing import (
+    Seam,
+    SewnRows,
+    Side,
+    evened_around,
+    near_solid,
+    near_surface,
+    overloaded,
+    seam,
+    sewn_ends,
+)  # fmt: skip
 from phyxel.movers.tied_ends import BY_NODES, Ends, carried, carried_by, summing_up
 from phyxel.points.normals import areas_of
 from phyxel.points.sampling import scattered, unit
@@ -159,7 +169,9 @@ class Attachments:
         found = []
         for k, attach in enumerate(self.every):
             for a, b, which in self._pairs(attach):
-                if a in number and b in number and not self._melts(attach, a, b, which):
+                # What else surfaces are sewn to is in their own solve.
+                apart = a.sheet is not None and b.kind.carried_by != BY_NODES
+                if a in number and b in number and not apart and not self._melts(attach, a, b, which):
                     rows = self._tied_rows(attach, a, b, which).rows
                     key = np.column_stack([np.full(len(which), OWN - k), which])
                     found.append(tied(seen, number[a], number[b], rows, attach.areas[which], key))
@@ -200,7 +212,10 @@ class Attachments:
         than their strength tear."""
         attach = one.attach
         _keep(attach, one.which, force)
-        if attach.strength is not None and (torn := one.overloaded(force, attach.strength)).any():
+        if attach.strength is None:
+            return
+        pull = evened_around(force, attach.areas[one.which], one.X)
+        if (torn := overloaded(pull, one.normals, attach.strength)).any():
             self._tear(attach, one.which[torn], time)
 
     def _pairs(self, attach: Attach) -> Iterator[tuple[Body, Body, Indices]]:
@@ -225,11 +240,14 @@ class Attachments:
         known = self._rows.get((attach, a, b))
         if known is None or known.by != by:
             one, other = self._ends[attach]
-            (phi, slopes), (beyond, _) = carried(a, one.X[which]), carried(b, other.X[which])
+            beyond = carried(b, other.X[which])[0]
+            phi, slopes = (
+                carried(a, one.X[which]) if one.stitches is None else one.stitches.carried(which, len(a.birth))
+            )
             known = self._rows[attach, a, b] = TiedRows((summing_up(phi), summing_up(beyond)), slopes, by)
         return known
 
-    def bear(self, ties: TiedPlaces, seen: SeenBody, force: Floats, time: float) -> None:
+    def bear(self, ties: TiedPlaces, seen: Sequence[SeenBody], force: Floats, time: float) -> None:
         """Ties have borne a force (k, 3) [N] on the first of their bodies until a time [s]: those that were pulled at
         by more than their strength tear."""
         attach, which = self.every[OWN - int(ties.key[0, 2])], ties.key[:, 3]
@@ -237,13 +255,15 @@ class Attachments:
         _keep(attach, which, force)
         if attach.strength is None:
             return
-        slopes = self._rows[attach, one, other].slopes
-        normal = turned_out(np.stack([slope @ seen.x for slope in slopes], axis=2), attach.normals[which])[0]
-        pull = evened(force, attach.areas[which], ties.place)
-        # What presses does not tear.
-        pressing = np.minimum(np.einsum("ka,ka->k", pull, normal), 0.0)
-        torn = np.linalg.norm(pull - pressing[:, None] * normal, axis=1) > attach.strength
-        if torn.any():
+        if one.sheet is None:
+            slopes, x = self._rows[attach, one, other].slopes, seen[ties.one].x
+            normal = -turned_out(np.stack([slope @ x for slope in slopes], axis=2), attach.normals[which])[0]
+            pull = evened(force, attach.areas[which], ties.place)
+        else:
+            F = self._sewn_rows(attach, one, other, which).deformation(seen[ties.other].x)
+            normal = turned_out(F, attach.normals[which])[0]
+            pull = evened_around(force, attach.areas[which], self._ends[attach][0].X[which])
+        if (torn := overloaded(pull, normal, attach.strength)).any():
             self._tear(attach, which[torn], time)
 
     def _tear(self, attach: Attach, which: Indices, time: float) -> None:

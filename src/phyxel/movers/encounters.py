@@ -26,13 +26,14 @@ from phyxel.mls.carry import Carriers
 from phyxel.models.coulomb import RESTING
 from phyxel.models.phyxel.contact.guests import Booked
 from phyxel.movers.field_bodies import FieldBodies
-from phyxel.movers.flock_guests import FlockGuests
+from phyxel.movers.flock_guests import FlockGuest, FlockGuests
 from phyxel.movers.guest_touch import GuestTouch
 from phyxel.movers.mover import Mover, MoverWorld
 from phyxel.movers.outlines import outline_of
 from phyxel.movers.phyxel_bodies import PhyxelBodies
 from phyxel.movers.sheet_bodies import SheetBodies
 from phyxel.movers.sheet_encounters import SheetEncounters
+from phyxel.movers.sheet_guests import SheetGuest, guests_of
 from phyxel.movers.sheet_interval import MetSolid
 from phyxel.movers.sheet_neighbours import MARGIN, Boxes, Company
 from phyxel.state import State, prefixed, unprefixed
@@ -98,6 +99,9 @@ class Encounters:
         guests = dict.fromkeys(pair.guest for pair in self._pairs)
         slow = [body for body in guests if body.kind.make is None]
         self._slow = FlockGuests(self._flocks["implicit"], slow) if slow else None
+        self._sewn = [pair for pair in self._world.attachments.sewn if pair[1].kind.mover is PhyxelBodies]
+        self._sewn.sort(key=lambda pair: [self._world.bodies.index(body) for body in pair])
+        self._sheet_guests = guests_of(self._sewn)
         met = {} if self._company is None else dict.fromkeys(self._company.solids)
         company = frozenset(body for body in guests | met if body.kind.make is not None)
         self._meeting: Meeting | None = None
@@ -176,6 +180,8 @@ class Encounters:
             self._bear(word, touch, end)
         if self._slow is not None and touches["leapfrog"] is not None:
             self._slow.settle(dt)
+        with dev.one_blas_thread():
+            self._surfaces.land(end)
         if self._fields is not None and self._meeting is not None:
             self._fields.finish(dt, end)
 
@@ -236,7 +242,7 @@ class Encounters:
             for one in solids:
                 one.look()
             solids += [self._flying(body, dt) for body in self._company.solids if body.kind.mover is PhyxelBodies]
-            return self._surfaces.meet(self._sheets, busy, solids, dt, end)
+            return self._surfaces.meet(self._sheets, busy, solids, self._sheet_guests, dt, end)
 
     def _flying(self, body: Body, dt: float) -> MetSolid:
         """A phyxel body where it will be if nothing pushes it."""
@@ -262,10 +268,12 @@ class Encounters:
     def _touch(self, flock: PhyxelBodies, dt: float) -> GuestTouch | None:
         """Where the pairs of a flock touch, or may in an interval of dt [s]."""
         pairs = [pair for pair in self._pairs if pair.phyxel in flock.bodies]
-        bodies = list(dict.fromkeys(pair.phyxel for pair in pairs))
+        sewn = [body for _, body in self._sewn if body in flock.bodies]
+        bodies = list(dict.fromkeys([*(pair.phyxel for pair in pairs), *sewn]))
         parties = [] if self._meeting is None else list(self._meeting.parties)
         number = {} if self._meeting is None else {body: k for k, body in enumerate(self._meeting.bodies)}
-        slow = [] if self._slow is None or flock is self._slow.flock else self._slow.each
+        slow: list[FlockGuest | SheetGuest] = [*(self._sheet_guests if sewn else [])]
+        slow += [] if self._slow is None or flock is self._slow.flock else self._slow.each
         number |= {one.body: len(parties) + k for k, one in enumerate(slow)}
         count = len(parties) + len(slow)
         seen: list[SeenBody] = [*parties, *(self._seen(body) for body in (*(one.body for one in slow), *bodies))]
@@ -288,7 +296,7 @@ class Encounters:
         for ties in touch.ties:
             force, _ = self._memories[word].recalled(ties.key)
             on_first = force if touch.is_phyxel(ties.one) else -force
-            self._world.attachments.bear(ties, touch.seen[ties.one], on_first, time)
+            self._world.attachments.bear(ties, touch.seen, on_first, time)
 
     def _seen(self, body: Body) -> SeenBody:
         one = SeenBody(

@@ -17,6 +17,7 @@ from phyxel.meeting.ties import TiedPlaces
 from phyxel.models.coulomb import from_axes
 from phyxel.models.phyxel.contact.guests import Booked, GuestContacts
 from phyxel.movers.flock_guests import FlockGuest
+from phyxel.movers.sheet_guests import SheetGuest
 from phyxel.rotation import axes_about
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,7 @@ class GuestTouch:
 
     def __init__(
         self,
-        guests: Sequence[Party | FlockGuest],
+        guests: Sequence[Party | FlockGuest | SheetGuest],
         meeting: Meeting | None,
         phyxels: Sequence[Body],
         first: dict[int, int],
@@ -114,7 +115,7 @@ class GuestTouch:
         W = np.zeros((3 * k, 3 * k)) if self._meeting is None else self._meeting.response(parties, self.axes, dt)
         for number, rows, which in every:
             guest, at = self._guests[number], (3 * which[:, None] + np.arange(3)).reshape(-1)
-            if isinstance(guest, FlockGuest):
+            if not isinstance(guest, Party):
                 W[np.ix_(at, at)] = guest.response(rows, self.axes[which])
         return W
 

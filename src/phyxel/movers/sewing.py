@@ -35,7 +35,7 @@ EVENED = 3.0
 
 
 @dataclass(frozen=True)
-class Near:
+class SurfaceNear:
     """How the particles of a surface lie to another body."""
 
     gap: Floats
@@ -47,7 +47,7 @@ class Near:
     stitches: BesideTriangles | None
 
 
-def sewn_ends(body: Body, other: Body, kept: Indices, near: Near) -> tuple[Ends, Ends]:
+def sewn_ends(body: Body, other: Body, kept: Indices, near: SurfaceNear) -> tuple[Ends, Ends]:
     """Those of stitches of a surface's particles (k,) to another body."""
     assert body.sheet is not None
     own = Ends(body.sheet.X[kept], [body] * len(kept), BesideTriangles.particles(kept))
@@ -55,7 +55,7 @@ def sewn_ends(body: Body, other: Body, kept: Indices, near: Near) -> tuple[Ends,
     return own, Ends(near.Y[kept], [other] * len(kept), beyond)
 
 
-def near_solid(body: Body, there: SeenBody) -> Near:
+def near_solid(body: Body, there: SeenBody) -> SurfaceNear:
     """How particles of a surface lie to a solid."""
     x = body.positions
     at = nearest_places(there, x)
@@ -63,10 +63,10 @@ def near_solid(body: Body, there: SeenBody) -> Near:
     outline = there.outline
     Y = outline.X[at] + beside
     normal = outline.N[at] if outline.measure is None else outline.measure(Y)[1]
-    return Near(gap - skin_of(body).radius, Y, normal, None)
+    return SurfaceNear(gap - skin_of(body).radius, Y, normal, None)
 
 
-def near_surface(body: Body, other: Body, device: wp.Device) -> Near:
+def near_surface(body: Body, other: Body, device: wp.Device) -> SurfaceNear:
     """How particles of a surface lie to another one."""
     assert other.sheet is not None
     x, y, skin = body.positions, other.positions, skin_of(other)
@@ -83,7 +83,7 @@ def near_surface(body: Body, other: Body, device: wp.Device) -> Near:
     stitches = BesideTriangles.of(x, y, triangles[at.reshape(n, count)[np.arange(n), nearest]])
     Y = np.einsum("kc,kca->ka", stitches.weight, other.sheet.X[stitches.index])
     thick = skin_of(body).radius + skin.radius[stitches.index[:, 0]]
-    return Near(away.min(axis=1) - thick, Y, np.zeros((n, 3)), stitches)
+    return SurfaceNear(away.min(axis=1) - thick, Y, np.zeros((n, 3)), stitches)
 
 
 @dataclass(frozen=True)
@@ -133,13 +133,6 @@ class Seam:
     normals: Floats
     """out of the solid that they are sewn to; 0 if that is a surface, shape (k, 3)"""
 
-    def overloaded(self, force: Floats, strength: float) -> NDArray[np.bool_]:
-        """Which stitches tear where they bear forces (k, 3) [N], and a pull of `strength` [Pa] at most; what presses
-        does not tear."""
-        pull = evened_around(force, self.attach.areas[self.which], self.X)
-        pressing = np.maximum(np.einsum("ka,ka->k", pull, self.normals), 0.0)
-        return np.asarray(np.linalg.norm(pull - pressing[:, None] * self.normals, axis=1) > strength)
-
 
 @dataclass(frozen=True)
 class Side:
@@ -174,6 +167,13 @@ def seam(attach: Attach, which: Indices, one: Side, other: Side, x: Floats, rows
         )
     bodies = one.ends.body[which[0]], other.ends.body[which[0]]
     return Seam(attach, which, *bodies, one.ends.X[which], stitches, x[who], normals)
+
+
+def overloaded(pull: Floats, normal: Floats, strength: float) -> NDArray[np.bool_]:
+    """Which ties that are pulled at so (k, 3) [Pa], with normals (k, 3) out of what pulls, bear more than a strength
+    [Pa]; what presses does not tear."""
+    pressing = np.maximum(np.einsum("ka,ka->k", pull, normal), 0.0)
+    return np.asarray(np.linalg.norm(pull - pressing[:, None] * normal, axis=1) > strength)
 
 
 def evened_around(force: Floats, area: Floats, X: Floats) -> Floats:

@@ -16,7 +16,8 @@ from phyxel.meeting.skin import Skin
 from phyxel.models.particles.together import Together
 from phyxel.movers.attachments import Attachments
 from phyxel.movers.outlines import skin_of
-from phyxel.movers.sheet_bodies import SheetBodies
+from phyxel.movers.sheet_bodies import SheetBodies, SheetBody
+from phyxel.movers.sheet_guests import SheetGuest
 from phyxel.movers.sheet_interval import MetInterval, MetSolid
 from phyxel.movers.sheet_neighbours import Boxes, Company, SelfWatch, come_close
 from phyxel.state import State, prefixed, unprefixed
@@ -31,6 +32,8 @@ class SheetEncounters:
         self.attachments = attachments
         self._skins: dict[Body, Skin] = {}
         self._watch = SelfWatch()
+        self._aloft: tuple[MetInterval, list[SheetBody]] | None = None
+        """a step that has not landed yet"""
         self._together: tuple[tuple[Body, ...], Together] | None = None
         self._borne: dict[Body, tuple[csr_array, Floats]] = {}
         """what surfaces pressed each solid with in the last interval: φ there, and forces [N]"""
@@ -107,21 +110,30 @@ class SheetEncounters:
         return np.asarray(rows @ x)
 
     def meet(
-        self, mover: SheetBodies, bodies: Sequence[Body], solids: Sequence[MetSolid], dt: float, end: float
-    ) -> dict[Body, Floats]:
-        """Let surfaces go on by dt [s] until `end` among solids; what nodes of bodies that move each by itself get
-        [N s], shape (n, 3) each. Others are given theirs."""
+        self, mover: SheetBodies, bodies: Sequence[Body], solids: Sequence[MetSolid], guests: Sequence[SheetGuest],
+        dt: float, end: float,
+    ) -> dict[Body, Floats]:  # fmt: skip
+        """Let surfaces go on by dt [s] until `end` among solids, to be landed when those that are sewn to phyxels have
+        been their guests; what nodes of bodies that move each by itself get [N s], shape (n, 3) each. Others are given
+        theirs."""
         sheets = [mover.sheet_of(body) for body in bodies]
         flights = [sheet.depart(dt, end) for sheet in sheets]
-        step = MetInterval(self, bodies, flights, solids, dt)
+        step = MetInterval(self, bodies, flights, solids, dt, guests)
         step.solve()
         for seam, force in step.borne_by_seams():
             self.attachments.bear_seam(seam, force, end)
-        starts = step.starts
-        for k, sheet in enumerate(sheets):
-            own = slice(starts[k], starts[k + 1])
-            sheet.land(step.x_end[own] - sheet.body.origin, step.v_end[own], step.pull[own], end)
+        self._aloft = step, sheets
         return self._settle(step, solids, dt)
+
+    def land(self, end: float) -> None:
+        """Surfaces that met something end their step at a time [s], after all others."""
+        if self._aloft is None:
+            return
+        (step, sheets), self._aloft = self._aloft, None
+        step.hear_phyxels()
+        for k, sheet in enumerate(sheets):
+            own = slice(step.starts[k], step.starts[k + 1])
+            sheet.land(step.x_end[own] - sheet.body.origin, step.v_end[own], step.pull[own], end)
 
     def _settle(self, step: MetInterval, solids: Sequence[MetSolid], dt: float) -> dict[Body, Floats]:
         """Give solids what they got less what was foreseen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from phyxel.models.particles.met import MetFlight
 from phyxel.models.particles.together import MetStep
 from phyxel.models.particles.touches import Touches
 from phyxel.movers.sewing import Seam
+from phyxel.movers.sheet_guests import SheetGuest
 from phyxel.rotation import cross
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ class MetInterval:
 
     def __init__(
         self, known: SheetEncounters, bodies: Sequence[Body], flights: Sequence[MetFlight], solids: Sequence[MetSolid],
-        dt: float,
+        dt: float, guests: Sequence[SheetGuest],
     ) -> None:  # fmt: skip
+        self._guests = guests
         self._known, self._bodies, self._flights, self._solids, self._dt = known, bodies, flights, solids, dt
         self.starts = np.cumsum([0, *(len(one.x) for one in flights)])
         self._whose = np.repeat(np.arange(len(bodies)), np.diff(self.starts))
@@ -84,6 +86,8 @@ class MetInterval:
             for name in ("v", "B", "pull", "wall", "spot", "grip")
         )
         self._spot = self._spot + origins[self._whose]
+        for one in guests:
+            self._v[self._own(one)] += self._B[self._own(one), None] * one.taken() / dt
         damping = max(float(body.mixture.number("damping").max()) for body in bodies)
         self._scale = 1 + max(damping - 0.5 * dt, 0.0) / dt
         k = np.concatenate([body.sheet.elements.stiffness(body.mixture, body.unit) for body in bodies if body.sheet])
@@ -107,6 +111,11 @@ class MetInterval:
         self._led: Floats | None = None
         """where particles were seen when all was solved for last, shape (3n,)"""
         self._number_guests()
+
+    def _own(self, guest: SheetGuest) -> slice:
+        """Where the particles of a surface are among all."""
+        k = self._bodies.index(guest.body)
+        return slice(self.starts[k], self.starts[k + 1])
 
     def _rub(self, solid: MetSolid) -> float:
         return math.sqrt(float(self._friction.mean()) * solid.body.friction)
@@ -136,6 +145,11 @@ class MetInterval:
         guests = {one.body: (number, one.way, one.seen.x) for number, one in enumerate(self._solids)}
         return self._known.attachments.seams(self.x, first, guests)
 
+    @property
+    def _pulling(self) -> list[Seam]:
+        """Those that are solved for here. Phyxels are pulled in their own steps, with surfaces as their guests."""
+        return [one for one in self._seams if one.stitches.guest not in self._nodes]
+
     def _sides(self, seam: Seam) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which points of its two bodies are beside a seam, among all."""
         unit = max(seam.body.unit, seam.other.unit)
@@ -153,7 +167,7 @@ class MetInterval:
         """Seams, and the forces of their stitches on surfaces [N], (k, 3) each."""
         starts = np.cumsum([0, *map(len, self._places)])
         at = [start for one, start in zip(self._places, starts, strict=False) if one.tied]
-        return [(one, self._pushes[k : k + len(one.which)]) for one, k in zip(self._seams, at, strict=True)]
+        return [(one, self._pushes[k : k + len(one.which)]) for one, k in zip(self._pulling, at, strict=True)]
 
     def _number_guests(self) -> None:
         """Where the unknowns of guests are: nodes behind particles, and answers."""
@@ -170,8 +184,11 @@ class MetInterval:
         ahead = x + dt * self._v
         speed = max(float(np.linalg.norm(self._v - self._v.mean(axis=0), axis=1).max()), 1e-9)
         found = self._layers.pairs(x, ahead, 0.25 * dt * speed)
-        sewn = [one.stitches for one in self._seams]
-        fixed = [on_walls(x, self._wall, self._spot, self._grip), *self._in_solids(), *sewn]
+        fixed = [
+            on_walls(x, self._wall, self._spot, self._grip),
+            *self._in_solids(),
+            *(one.stitches for one in self._pulling),
+        ]
         passing, _ = self._layers.passing(found, x, ahead)
         self._start = np.concatenate([x, np.zeros((self._count - len(x), 3))]).reshape(-1)
         harder = 1.0
@@ -186,6 +203,34 @@ class MetInterval:
             passing = [*passing, *self._layers.passing(still, x, self.x_end)[0]]
         self._join_zones()
         self._calm()
+        self._await_phyxels()
+
+    def _await_phyxels(self) -> None:
+        """Tell surfaces that are sewn to phyxels where they have got, and how they answer."""
+        if not self._guests:
+            return
+        answer = self._links.answers(self._last, self._step, self.x)
+
+        def gains(own: slice) -> Callable[[Floats], Floats]:
+            def of(impulses: Floats) -> Floats:
+                forces = np.zeros_like(self.x)
+                forces[own] = impulses / self._dt
+                return answer(forces)[own] / (self._scale * self._dt)
+
+            return of
+
+        for one in self._guests:
+            one.step_done(self.x_end[self._own(one)], gains(self._own(one)))
+
+    def hear_phyxels(self) -> None:
+        """Surfaces that are sewn to phyxels are given what these did to them more than was foreseen."""
+        with np.errstate(divide="ignore"):
+            mass = self._dt / self._B
+        for one in self._guests:
+            own = self._own(one)
+            gained = one.gains(mass[own])
+            self.v_end[own] += gained
+            self.x_end[own] += self._dt * gained
 
     def _join_zones(self) -> None:
         """What of surfaces would still pass moves evenly for this step, and what that would meet with it (Bridson et
@@ -249,7 +294,7 @@ class MetInterval:
         else:
             start[:n] = self._led
         q, forces = self._links.solve(step, touches, start)
-        self._led = q[:n]
+        self._led, self._last, self._step = q[:n], q, step
         forces = self._as_felt(forces, touches, step, q)
         acting = touches.pull(forces)[:n].reshape(-1, 3)
         y = self._balanced(q[:n].reshape(-1, 3), acting, free[:n].reshape(-1, 3))
