@@ -112,9 +112,10 @@ def sewn_to_guest(who: Indices, off: Floats, rows: csr_array, way: Floats, guest
 
 
 def sewn_together(x: Floats, who: Indices, other: BesideTriangles) -> Stitches:
-    """Particles `who` (k,) of those at x (n, 3), tied to places of another surface."""
+    """Particles `who` (k,) of those at x (n, 3), tied to places of another surface, which is pulled where they are."""
     index, weight, blocks = _single(who)
-    index[:, 1:], weight[:, 1:], blocks[:, 1:] = other.index, -other.weight, -other.moved_by(x)
+    there = BesideTriangles.of(x[who], x, other.index)
+    index[:, 1:], weight[:, 1:], blocks[:, 1:] = there.index, -there.weight, -there.moved_by(x)
     return _stitches(index, weight, blocks, x[who] - other.at(x), np.zeros((len(who), 3)), -1, None)
 
 

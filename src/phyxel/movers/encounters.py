@@ -157,7 +157,7 @@ class Encounters:
             return
         end = self._world.time + dt
         touches = {word: self._touch(flock, dt) for word, flock in self._flocks.items()}
-        known = {word: self._memories[word].recalled(touch.key) for word, touch in touches.items() if touch is not None}
+        known = {word: self._foreseen(word, touch) for word, touch in touches.items() if touch is not None}
 
         def load() -> None:
             for word, (foreseen, _) in known.items():
@@ -184,6 +184,13 @@ class Encounters:
             self._surfaces.land(end)
         if self._fields is not None and self._meeting is not None:
             self._fields.finish(dt, end)
+
+    def _foreseen(self, word: str, touch: GuestTouch) -> tuple[Floats, Floats]:
+        """What the contacts of a flock are foreseen to do [N], and how far they have slipped [m], shape (k, 3) each. Of
+        ties only what is steady: where they pull and push by turns, what was foreseen would drive that."""
+        memory = self._memories[word]
+        force, slip = memory.recalled(touch.key)
+        return np.where(touch.tied[:, None], memory.steady(touch.key), force), slip
 
     def _step_fields(self, dt: float, end: float, load: Callable[[], None]) -> None:
         """Let bodies with a model each go on by dt [s]; those of the meeting, and phyxels that are guests, are to bear

@@ -52,10 +52,10 @@ class GuestTouch:
             np.concatenate([getattr(one, name) for one in found])
             for name in ("place", "gap", "friction", "restitution", "key")
         )
-        self._tied, off = np.isinf(self.friction), np.zeros_like(self.place)
-        off[self._tied] = np.concatenate([np.zeros((0, 3)), *(self._off(one) for one in self.ties)])
+        self.tied, off = np.isinf(self.friction), np.zeros_like(self.place)
+        off[self.tied] = np.concatenate([np.zeros((0, 3)), *(self._off(one) for one in self.ties)])
         self._off_along = (self.axes @ off[:, :, None])[:, :, 0]
-        self.gap[self._tied] = self._off_along[self._tied, 0]
+        self.gap[self.tied] = self._off_along[self.tied, 0]
         self.place = self.place + 0.5 * off  # from halfway to where phyxels get their impulses
 
     def is_phyxel(self, number: int) -> bool:
@@ -100,7 +100,7 @@ class GuestTouch:
         for guest, rows, which in self._each_guest():
             velocity[which] = self._guests[guest].travelled(rows) / dt
         foreseen, slipped = ((self.axes @ part[:, :, None])[:, :, 0] for part in (forces, slip))
-        slipped = np.where(self._tied[:, None], self._off_along, slipped)
+        slipped = np.where(self.tied[:, None], self._off_along, slipped)
         return GuestContacts(
             nodes=self._nodes, weights=self._weights, axes=self.axes, gap=self.gap, friction=self.friction,
             restitution=self.restitution, velocity=(self.axes @ velocity[:, :, None])[:, :, 0],

@@ -114,8 +114,10 @@ class Together:
             shift = -P.sum(axis=0) / w.sum()
             z = arm[own] - (w @ arm[own]) / w.sum()
             system = np.eye(3) * (w @ np.square(z).sum(axis=1)) - (z * w[:, None]).T @ z
-            system += LEAST_INERTIA * np.trace(system) * np.eye(3)
-            turn = -np.linalg.solve(system, np.cross(z, P + w[:, None] * shift).sum(axis=0))
+            eased = np.linalg.inv(system + LEAST_INERTIA * np.trace(system) * np.eye(3))
+            torque = np.cross(z, P + w[:, None] * shift).sum(axis=0)
+            turn = -eased @ torque
+            turn -= eased @ (torque + system @ turn)  # what easing has left
             moves[own] = shift + np.cross(turn, z)
         return moves
 
