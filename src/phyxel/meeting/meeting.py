@@ -254,6 +254,8 @@ class Meeting:
         force, slip = ((axes @ part[:, :, None])[:, :, 0] for part in (force, slip))
         creep = CREEP * np.concatenate([np.full(len(one.gap), _size(parties, one)) for one in contacts])
         G, columns = self._answers(shares, axes, dt)
+        if not G.shape[1]:  # all of them are led
+            return key, np.zeros((len(key), 3)), np.zeros((len(key), 3))
         back = np.where(tied[:, None], off[:, 1:], slip[:, 1:] / TAKEN_BACK) / dt
         problem = CoulombProblem(G, free, np.where(tied, off[:, 0] / dt, room), friction, back, creep, share)
         impulses = problem.solved(dt * force)
@@ -327,7 +329,7 @@ class Meeting:
             G = np.zeros((len(axes), 3, column))
             for which, first, turned in blocks:
                 G[which, :, first : first + turned.shape[2]] = turned
-            return G.reshape(-1, column), columns
+            return G.reshape(3 * len(G), column), columns
         entries = []
         for which, first, turned in blocks:
             row = np.broadcast_to((3 * which[:, None] + np.arange(3))[:, :, None], turned.shape)

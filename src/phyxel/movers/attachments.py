@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from phyxel.errors import PhyxelError
 from phyxel.meeting.contacts import nearest_places
 from phyxel.meeting.party import SeenBody, turned_out
 from phyxel.meeting.stitches import BesideTriangles
-from phyxel.meeting.ties import TiedPlaces, tied
+from phyxel.meeting.ties import BESIDE, TiedPlaces, tied
 from phyxel.movers.outlines import outline_of
 from phyxel.movers.sewing import (
     Seam,
@@ -89,11 +89,6 @@ class Attachments:
                 raise PhyxelError(f"{attach.label}: {body.name} is not in this world; add it first")
             if body.has_melted:
                 raise PhyxelError(f"{attach.label}: {body.name} has melted; only solids can be tied")
-        if attach.one.kind.carried_by == attach.other.kind.carried_by == BY_NODES:
-            raise PhyxelError(
-                f'{attach.label}: two bodies of model = "{attach.one.model}" cannot be tied to each other yet; give '
-                'one of them model = "galerkin", "modal" or "rigid"'
-            )
 
     # Where
 
@@ -172,9 +167,14 @@ class Attachments:
                 # What else surfaces are sewn to is in their own solve.
                 apart = a.sheet is not None and b.kind.carried_by != BY_NODES
                 if a in number and b in number and not apart and not self._melts(attach, a, b, which):
-                    rows = self._tied_rows(attach, a, b, which).rows
+                    rows, beyond = self._tied_rows(attach, a, b, which).rows, None
+                    if a.kind.carried_by == b.kind.carried_by == BY_NODES:
+                        # No guest is told where it was pulled: both have to be at the same place.
+                        x, y = seen[number[a]].x, seen[number[b]].x
+                        beyond = self._sewn_rows(attach, a, b, which).reaching(rows[0] @ x, y)
                     key = np.column_stack([np.full(len(which), OWN - k), which])
-                    found.append(tied(seen, number[a], number[b], rows, attach.areas[which], key))
+                    ties = tied(seen, number[a], number[b], rows, attach.areas[which], key)
+                    found.append(ties if beyond is None else replace(ties, rows=(rows[0], beyond)))
         return found
 
     @property
@@ -182,6 +182,26 @@ class Attachments:
         """Surfaces and what they are sewn to."""
         pairs = ((a, b) for attach in self.every for a, b, _ in self._pairs(attach))
         return {pair for pair in pairs if pair[0].sheet is not None}
+
+    @property
+    def glued_phyxels(self) -> list[tuple[Body, Body]]:
+        """Phyxel bodies that are tied to each other."""
+        pairs = [(a, b) for attach in self.every for a, b, _ in self._pairs(attach)]
+        return [pair for pair in pairs if all(body.kind.carried_by == BY_NODES for body in pair)]
+
+    def beside_glue(self, bodies: Sequence[Body], ranges: Sequence[tuple[int, int]]) -> NDArray[np.int32]:
+        """For nodes of some phyxel bodies, which begin and end so among all, the number of the body that they are tied
+        to, and do not touch there; -1 if none, shape (n,)."""
+        tied = np.full(ranges[-1][1], -1, np.int32)
+        for attach in self.every:
+            ends = self._ends[attach]
+            for a, b, which in self._pairs(attach):
+                if a in bodies and b in bodies:
+                    reach = BESIDE * max(a.unit, b.unit)
+                    for body, end, other in ((a, ends[0], b), (b, ends[1], a)):
+                        near = cKDTree(end.X[which]).query(body.birth_places)[0] * body.unit < reach
+                        tied[ranges[bodies.index(body)][0] + np.flatnonzero(near)] = bodies.index(other)
+        return tied
 
     def seams(self, x: Floats, first: dict[Body, int], guests: dict[Body, tuple[int, Floats, Floats]]) -> list[Seam]:
         """What ties surfaces, whose particles are at x (n, 3) from their `first` on, to each other and to guests: their

@@ -75,7 +75,9 @@ class Encounters:
         self._flocks = {word: flocks[word] for word in self._memories if word in flocks}
         self._pairs = self._near(left)
         self._company = self._near_sheets(min(left, UNASKED))
-        self._quiet = not self._pairs and self._company is None
+        self._glued = self._world.attachments.glued_phyxels
+        self._keep_off_glue()
+        self._quiet = not self._pairs and self._company is None and not self._glued
         if self._quiet:
             for memory in self._memories.values():
                 memory.forget()
@@ -88,6 +90,13 @@ class Encounters:
         if self._meeting is not None:
             longest = min(longest, self._meeting.longest_step)
         return left / max(1, math.ceil(left / max(longest, SHORTEST) * (1 - 1e-9)))
+
+    def _keep_off_glue(self) -> None:
+        """Phyxel bodies of one flock do not touch where they are tied to each other."""
+        for flock in self._flocks.values():
+            if self._glued or flock.contact.keeps_off:
+                tied = self._world.attachments.beside_glue(flock.bodies, flock.model.ranges)
+                flock.contact.keep_off(tied)
 
     def _closing_pairs(self) -> list[tuple[Body, Body]]:
         """All that are near each other."""
@@ -131,13 +140,13 @@ class Encounters:
         if not phyxels or not (able or len(self._flocks) == 2):
             return []
         boxes = Boxes((*able, *phyxels), span, self._world.gravity)
-        guests, pairs = able, []
+        guests, pairs, tied = able, [], self._world.attachments.glued_phyxels
         for flock in self._flocks.values():
             pairs += [
                 NearPair(one, other)
                 for one, other in itertools.product(guests, flock.bodies)
                 if (one.whole != other.whole or one.kind is other.kind)  # crumbs lie among pieces they broke off from
-                and boxes.overlap(one, other)
+                and (boxes.overlap(one, other) or (one, other) in tied or (other, one) in tied)
             ]
             guests = [*able, *flock.bodies]
         return pairs
@@ -276,7 +285,8 @@ class Encounters:
         """Where the pairs of a flock touch, or may in an interval of dt [s]."""
         pairs = [pair for pair in self._pairs if pair.phyxel in flock.bodies]
         sewn = [body for _, body in self._sewn if body in flock.bodies]
-        bodies = list(dict.fromkeys([*(pair.phyxel for pair in pairs), *sewn]))
+        glued = [body for pair in self._glued if all(one in flock.bodies for one in pair) for body in pair]
+        bodies = list(dict.fromkeys([*(pair.phyxel for pair in pairs), *sewn, *glued]))
         parties = [] if self._meeting is None else list(self._meeting.parties)
         number = {} if self._meeting is None else {body: k for k, body in enumerate(self._meeting.bodies)}
         slow: list[FlockGuest | SheetGuest] = [*(self._sheet_guests if sewn else [])]

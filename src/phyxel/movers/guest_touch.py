@@ -24,6 +24,10 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
+NOBODY = -1
+"""The guest of phyxels that are tied to each other."""
+
+
 class GuestTouch:
     """Contacts of phyxel bodies with guests, in an interval. Impulses are those on the phyxels."""
 
@@ -68,7 +72,15 @@ class GuestTouch:
 
     @staticmethod
     def _sides(one: BodyContacts, parties: int, first: dict[int, int]) -> tuple[int, csr_array, Indices, Floats]:
-        """The guest of contacts and φ there, and nodes and weights of the phyxels' side."""
+        """The guest of contacts and φ there, and nodes and weights of the phyxels' side. Of phyxels that are tied to
+        each other both sides are: what one gets the other loses, and there is no guest."""
+        if min(one.one, one.other) >= parties:
+            sides = [(first[body], rows) for body, rows in zip((one.one, one.other), one.rows, strict=True)]
+            shape = (len(one.gap), -1)
+            nodes = [start + rows.indices.reshape(shape).astype(np.int64) for start, rows in sides if rows is not None]
+            weights = [rows.data.reshape(shape) for _, rows in sides if rows is not None]
+            none = csr_array((len(one.gap), 1))
+            return NOBODY, none, np.hstack(nodes), np.hstack([weights[0], -weights[1]])
         mine, guest = (0, one.other) if one.one >= parties else (1, one.one)
         rows = one.rows[mine]
         assert rows is not None
@@ -82,7 +94,7 @@ class GuestTouch:
         """Each guest's number, φ at its contacts, and which these are."""
         starts = np.cumsum([0, *(rows.shape[0] for rows in self._rows)])
         result = []
-        for guest in np.unique(self._guest).tolist():
+        for guest in np.unique(self._guest[self._guest != NOBODY]).tolist():
             mine = [k for k, start in enumerate(starts[:-1]) if self._guest[start] == guest]
             which = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in mine])
             result.append((guest, csr_array(vstack([self._rows[k] for k in mine])), which))
