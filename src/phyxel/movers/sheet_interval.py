@@ -316,14 +316,16 @@ class MetInterval:
 
     def _as_felt(self, forces: Floats, touches: Touches, step: MetStep, q: Floats) -> Floats:
         """Forces of touches (k, 3), no larger than free surfaces as a whole, and guests, have felt them (in terms of
-        the energy that they give): of stiff ones the last digits of places say little where rounds end early."""
+        the energy that they give): of stiff ones the last digits of places say little where rounds end early. Surfaces
+        that are sewn to a guest are not free: stitches and what lies on them all but cancel."""
         n, free = self.x.size, np.isfinite(step.inertia)
         inertia = np.where(free, step.inertia, 0.0)
         felt, acting = inertia * (q - step.free), np.where(free, touches.pull(forces), 0.0)
         weight = np.where(free, 1 / np.where(free, step.inertia, 1.0), 0.0)
         pairs = [(weight[n:], felt[n:], acting[n:])]
+        sewn = {one.body for one in self._pulling if one.stitches.guest >= 0}
         for k, flight in enumerate(self._flights):
-            if (flight.B > 0).all():
+            if (flight.B > 0).all() and self._bodies[k] not in sewn:
                 own = slice(3 * self.starts[k], 3 * self.starts[k + 1])
                 sums = (part[own].reshape(-1, 3).sum(axis=0) for part in (felt, acting))
                 pairs.append((np.array(3 / inertia[own].sum()), *sums))
