@@ -26,7 +26,7 @@ class Attach:
     `where` says which places of the first one: a box, a ball, a spot or a function of its reference positions [m]; all
     that lie within half a node spacing of the other, if left out. `strength` [Pa] is what it bears, the pull over the
     area that is tied, as data sheets of glues have it; where more pulls it tears, place by place. Without, it never
-    does.
+    does. Surfaces are sewn on by their particles, each of which stands for its share of the area.
 
     >>> below, above = (px.Body(px.load("box", points=4000), model="rigid", size=1, at=(0, y, 0)) for y in (0, 1))
     >>> world = px.World()
