@@ -52,10 +52,46 @@ def test_bodies_that_do_not_touch_are_refused():
         world.add(px.Attach(above, below))
 
 
-def test_models_that_cannot_be_tied_are_named():
-    world, below, above = pair("phyxel", "phyxel")
-    with pytest.raises(PhyxelError, match='two bodies of model = "phyxel"'):
-        world.add(px.Attach(above, below))
+def cloth(y, side=0.1, **more):
+    material = px.Membrane.cotton().but(thickness=1e-3)
+    return px.Body(px.load("cloth", points=36), model="particles", material=material, size=side, at=(0, y, 0), **more)
+
+
+def test_a_surface_is_sewn_on_by_its_particles():
+    """A patch of 0.1 m that lies half its thickness off a face: 36 stitches, 0.01 m² in all. Half of it: 18."""
+    world, below, _ = pair()
+    patch = cloth(-0.1005, place="center")
+    world.add(patch)
+    for where, count in ((None, 36), (px.Box((0, -1, -1), (1, 1, 1)), 18)):
+        seam = px.Attach(patch, below, where)
+        world.add(seam)
+        assert len(seam.areas) == count
+        assert seam.area == pytest.approx(0.01 * count / 36)
+
+
+def test_surfaces_that_do_not_touch_are_refused():
+    """6 cm are more than half a spacing of 2 cm."""
+    world, below, _ = pair()
+    patch = cloth(-0.16, place="center")
+    world.add(patch)
+    with pytest.raises(PhyxelError, match=r"within 0\.0\d+ m of it, half a node spacing"):
+        world.add(px.Attach(patch, below))
+
+
+def test_pieces_keep_their_seam():
+    """A strip of cloth sewn across a box that is cut in two: stitches go with the half that they are on."""
+    box_ = px.Body(px.load("box", points=800), model="galerkin", nodes=100, size=0.2, place="center", name="box")
+    patch = cloth(-0.1005, place="center", name="patch")
+    world = px.World(gravity=(0, 0, 0))
+    world.add(box_)
+    world.add(patch)
+    seam = px.Attach(patch, box_)
+    world.add(seam)
+    box_.cut((0, 0, 0), (1, 0, 0))
+    world.advance(0.01)
+    assert len(world.bodies) == 3
+    assert seam.holds.all()
+    assert {pair[1] for pair in world.attachments.sewn} == {body for body in world.bodies if body is not patch}
 
 
 def test_what_is_removed_or_put_elsewhere_lets_go():

@@ -26,7 +26,7 @@ class Attach:
     `where` says which places of the first one: a box, a ball, a spot or a function of its reference positions [m]; all
     that lie within half a node spacing of the other, if left out. `strength` [Pa] is what it bears, the pull over the
     area that is tied, as data sheets of glues have it; where more pulls it tears, place by place. Without, it never
-    does.
+    does. Surfaces are sewn on by their particles, each of which stands for its share of the area.
 
     >>> below, above = (px.Body(px.load("box", points=4000), model="rigid", size=1, at=(0, y, 0)) for y in (0, 1))
     >>> world = px.World()
@@ -61,9 +61,11 @@ class Attach:
         self.areas: Floats = np.zeros(0)
         """what each of its ties stands for [m²], shape (k,)"""
         self.normals: Floats = np.zeros((0, 3))
-        """out of the finer body, in its reference shape, shape (k, 3)"""
+        """out of the finer body, in its reference shape; of a surface, out of the solid it is sewn to; shape (k, 3)"""
         self.holds: NDArray[np.bool_] = np.zeros(0, bool)
         """which of them still hold, shape (k,)"""
+        self.pulls: Floats = np.zeros((0, 3))
+        """what each of them bore in the last step, on the first body [N], shape (k, 3)"""
         self.torn: float | None = None
         """when the last of them tore [s]"""
 
@@ -71,6 +73,11 @@ class Attach:
     def area(self) -> float:
         """That is still tied [m²]."""
         return float(self.areas[self.holds].sum())
+
+    @property
+    def force(self) -> Floats:
+        """That it bore in the last step, on the first body [N], shape (3,)."""
+        return np.asarray(self.pulls[self.holds].sum(axis=0))
 
     def chosen(self, places: Floats) -> NDArray[np.bool_]:
         """Which reference positions (n, 3) [m] of the first body it is to tie."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import warp as wp
@@ -53,8 +54,25 @@ class Places:
     rows: csr_array | None = None
     """φ of that body there, shape (k, n)"""
 
+    tied: ClassVar[bool] = False
+    """whether they pull as well"""
+
     def __len__(self) -> int:
         return len(self.gap)
+
+    @property
+    def axes(self) -> Floats:
+        """Normals and two tangents, shape (k, 3, 3)."""
+        return axes_about(self.normal)
+
+    def moves(self, axes: Floats) -> Floats:
+        """How their particles move them along axes (k, 3, 3), shape (k, 4, 3, 3)."""
+        return self.weight[:, :, None, None] * axes[:, None]
+
+    def offset(self, axes: Floats) -> Floats:
+        """The gap, and how far they slide where particles stay [m], along axes (k, 3, 3), shape (k, 3)."""
+        along = (axes @ self.way[:, :, None])[:, :, 0]
+        return np.column_stack([self.gap, -along[:, 1:]])
 
     def some(self, which: NDArray[np.integer]) -> Places:
         """Only these."""
@@ -126,6 +144,9 @@ class OthersPoints:
 class Layers:
     """Triangles and edges of surfaces among points of others, in a step."""
 
+    seams: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]]] = ()
+    """points of two bodies that do not touch each other, for they are sewn there, among all (n,) each"""
+
     def __init__(
         self, skins: Skins, others: Sequence[OthersPoints], friction: Floats, whose: Indices, device: wp.Device
     ) -> None:
@@ -136,7 +157,20 @@ class Layers:
 
     def pairs(self, x: Floats, end: Floats, farther: float) -> StencilList:
         """Stencils whose parts may come to touch where particles go from x to `end`, (n, 3) each."""
-        return self._near.pairs(self._ways(x, "start"), self._ways(end, "end"), farther)
+        found = self._near.pairs(self._ways(x, "start"), self._ways(end, "end"), farther)
+        clear = np.ones(len(found), bool)
+        for one, other in self.seams:
+            clear &= ~(one[found.index].any(axis=1) & other[found.index].any(axis=1))
+        return found if clear.all() else StencilList(found.key[clear], found.index[clear])
+
+    @property
+    def count(self) -> int:
+        """Of all points."""
+        return int(self._first[-1])
+
+    def points_of(self, guest: int) -> list[tuple[int, OthersPoints]]:
+        """Points of a body, each with the number of the first among all."""
+        return [(int(at), one) for at, one in zip(self._first[:-1], self._others, strict=True) if one.guest == guest]
 
     def _ways(self, x: Floats, name: str) -> wp.array:
         every = np.concatenate([x, *(getattr(one, name) for one in self._others)])
@@ -207,39 +241,38 @@ def touches_of(
     """Elements of all places: particles, of `now` (n, 3), so `firm` (n,) [N/m] for each of them, and `nodes` of guests,
     by their numbers among `counts` particles and answers in all; or where a guest's answers begin, and how they move
     its places, one after the other, (3k, r)."""
-    entries, offsets, stiff, friction, turns = [], [], [], [], []
+    entries, offsets, stiff, friction, turns, ties = [], [], [], [], [], []
     G = np.zeros((3 * sum(map(len, places)), counts[1]))
     start = 0
     for one, firmness in zip(places, firm, strict=True):
-        count, axes = len(one), axes_about(one.normal)
-        contact = np.arange(start, start + count)
-        held = one.weight != 0
-        own = np.repeat(contact, held.sum(axis=1)), one.index[held], one.weight[held]
-        entries.append((*own, axes[own[0] - start]))
+        count, axes = len(one), one.axes
+        contact, moves = np.arange(start, start + count), one.moves(axes)
+        held = moves.any(axis=(2, 3))
+        entries.append((np.repeat(contact, held.sum(axis=1)), one.index[held], moves[held]))
         if one.guest in nodes:
             rows = one.rows
             assert rows is not None
             which = np.repeat(contact, np.diff(rows.indptr))
-            entries.append((which, nodes[one.guest][rows.indices], -rows.data, axes[which - start]))
+            data = -rows.data[:, None, None] * axes[which - start]
+            entries.append((which, nodes[one.guest][rows.indices], data))
         elif one.guest in answers:
             column, L = answers[one.guest]
             turned = -(axes @ L[: 3 * count].reshape(count, 3, -1)).reshape(3 * count, -1)
             answers[one.guest] = column, L[3 * count :]
             G[3 * start : 3 * (start + count), column : column + L.shape[1]] = turned
-        along = (axes @ one.way[:, :, None])[:, :, 0]
-        offsets.append(np.column_stack([one.gap, -along[:, 1:]]))
+        offsets.append(one.offset(axes))
         stiff.append(1 / np.maximum((one.weight**2 / firmness[one.index]).sum(axis=1), 1e-300))
         friction.append(one.friction)
         turns.append(axes)
+        ties.append(np.full(count, one.tied))
         start += count
-    whose, who, weight, turned_by = (np.concatenate(part) for part in zip(*entries, strict=True))
+    whose, who, blocks = (np.concatenate(part) for part in zip(*entries, strict=True))
     order = np.lexsort((who, whose))
-    data = (weight[:, None, None] * turned_by)[order]
     starts = np.searchsorted(whose[order], np.arange(start + 1))
-    J = bsr_array((data, who[order], starts), shape=(3 * start, 3 * counts[0]))
+    J = bsr_array((blocks[order], who[order], starts), shape=(3 * start, 3 * counts[0]))
     J.sum_duplicates()
     seen = np.zeros(3 * counts[0])
     seen[: now.size] = now.reshape(-1)
     offset = np.concatenate(offsets) - (J @ seen).reshape(-1, 3) / scale
-    stiff_all, friction_all, axes_all = (np.concatenate(part) for part in (stiff, friction, turns))
-    return Touches(J, G, axes_all, offset, stiff_all, friction_all, np.zeros(start, bool))
+    stiff_all, friction_all, axes_all, tied = (np.concatenate(part) for part in (stiff, friction, turns, ties))
+    return Touches(J, G, axes_all, offset, stiff_all, friction_all, tied)

@@ -62,20 +62,34 @@ class ContactMemory:
         self.impacts: dict[tuple[int, int], tuple[float, float]] = {}
         """how long an impact of two bodies lasts, and how much longer it is followed [s]"""
         self._key = np.zeros((0, 4), np.int64)
-        self._force, self._slip = np.zeros((0, 3)), np.zeros((0, 3))
+        self._force, self._slip, self._before = (np.zeros((0, 3)) for _ in range(3))
 
     def recalled(self, key: Indices) -> tuple[Floats, Floats]:
         """Force [N] and slip [m] of contacts with these keys (k, 4), 0 of new ones; shape (k, 3) each."""
+        force, slip, _ = self._all_of(key)
+        return force, slip
+
+    def steady(self, key: Indices) -> Floats:
+        """As much of the force [N] of contacts with these keys (k, 4) as was there in the step before, too: that can be
+        counted on. Shape (k, 3)."""
+        force, _, before = self._all_of(key)
+        same = np.einsum("ka,ka->k", force, before) / np.maximum(np.square(force).sum(axis=1), 1e-300)
+        return np.asarray(np.clip(same, 0.0, 1.0)[:, None] * force)
+
+    def _all_of(self, key: Indices) -> list[Floats]:
+        """Forces, slips, and forces of the step before, of contacts with these keys (k, 4)."""
         known = {one: row for row, one in enumerate(map(tuple, self._key.tolist()))}
         rows = np.array([known.get(one, -1) for one in map(tuple, key.tolist())], np.int64)
-        force, slip = np.zeros((len(key), 3)), np.zeros((len(key), 3))
         old = rows >= 0
-        force[old], slip[old] = self._force[rows[old]], self._slip[rows[old]]
-        return force, slip
+        found = [np.zeros((len(key), 3)) for _ in range(3)]
+        for one, kept in zip(found, (self._force, self._slip, self._before), strict=True):
+            one[old] = kept[rows[old]]
+        return found
 
     def keep(self, key: Indices, force: Floats, slip: Floats) -> None:
         """These are the contacts of this step."""
-        self._key, self._force, self._slip = key, force, slip
+        before = self.recalled(key)[0]
+        self._key, self._force, self._slip, self._before = key, force, slip, before
 
     def forget(self) -> None:
         """Nothing touches anything."""
@@ -87,10 +101,11 @@ class ContactMemory:
 
     def state(self) -> State:
         impacts = np.array([(*pair, *times) for pair, times in self.impacts.items()], np.float64).reshape(-1, 4)
-        return {"key": self._key, "force": self._force, "slip": self._slip, "impacts": impacts}
+        kept = {"key": self._key, "force": self._force, "slip": self._slip, "before": self._before}
+        return kept | {"impacts": impacts}
 
     def restore(self, state: State) -> None:
-        self.keep(state["key"], state["force"], state["slip"])
+        self._key, self._force, self._slip, self._before = (state[x] for x in ("key", "force", "slip", "before"))
         self.impacts = {(int(a), int(b)): (lasts, left) for a, b, lasts, left in state["impacts"].tolist()}
 
 
@@ -239,6 +254,8 @@ class Meeting:
         force, slip = ((axes @ part[:, :, None])[:, :, 0] for part in (force, slip))
         creep = CREEP * np.concatenate([np.full(len(one.gap), _size(parties, one)) for one in contacts])
         G, columns = self._answers(shares, axes, dt)
+        if not G.shape[1]:  # all of them are led
+            return key, np.zeros((len(key), 3)), np.zeros((len(key), 3))
         back = np.where(tied[:, None], off[:, 1:], slip[:, 1:] / TAKEN_BACK) / dt
         problem = CoulombProblem(G, free, np.where(tied, off[:, 0] / dt, room), friction, back, creep, share)
         impulses = problem.solved(dt * force)
@@ -312,7 +329,7 @@ class Meeting:
             G = np.zeros((len(axes), 3, column))
             for which, first, turned in blocks:
                 G[which, :, first : first + turned.shape[2]] = turned
-            return G.reshape(-1, column), columns
+            return G.reshape(3 * len(G), column), columns
         entries = []
         for which, first, turned in blocks:
             row = np.broadcast_to((3 * which[:, None] + np.arange(3))[:, :, None], turned.shape)

@@ -55,6 +55,6 @@ def tied(
     none, count = np.zeros(len(area)), len(area)
     return TiedPlaces(
         a, b, rows, 0.5 * (x + y), np.tile(np.eye(3), (count, 1, 1)), x[:, 0] - y[:, 0], np.zeros((count, 3)),
-        np.full(count, np.inf), none, np.column_stack([np.full(count, a), np.full(count, b), key]), x - y,
+        np.full(count, np.inf), none, np.column_stack([np.zeros((count, 2), np.int64), key]), x - y,
         area / area.mean(),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,21 @@ from phyxel.body.protocols import BodyWorld, Change
 from phyxel.errors import PhyxelError
 from phyxel.meeting.contacts import nearest_places
 from phyxel.meeting.party import SeenBody, turned_out
-from phyxel.meeting.ties import TiedPlaces, tied
-from phyxel.mls.carry import Carriers
+from phyxel.meeting.stitches import BesideTriangles
+from phyxel.meeting.ties import BESIDE, TiedPlaces, tied
 from phyxel.movers.outlines import outline_of
+from phyxel.movers.sewing import (
+    Seam,
+    SewnRows,
+    Side,
+    evened_around,
+    near_solid,
+    near_surface,
+    overloaded,
+    seam,
+    sewn_ends,
+)  # fmt: skip
+from phyxel.movers.tied_ends import BY_NODES, Ends, carried, carried_by, summing_up
 from phyxel.points.normals import areas_of
 from phyxel.points.sampling import scattered, unit
 from phyxel.state import State
@@ -33,18 +45,8 @@ FACING = -0.5
 """Cosine between normals up to which surfaces lie against each other."""
 OWN = -2
 """The third number in keys of ties, less that of the attachment: contacts have the number of a collider there."""
-OF_ATTACHMENTS = ("areas", "holds", "normals")
-BY_SHAPE, BY_NODES = "shape functions", "neighbours"
-
-
-@dataclass
-class Ends:
-    """The ties of an attachment, on one of the two sides."""
-
-    X: Floats
-    """places at birth, in units, shape (k, 3)"""
-    body: list[Body]
-    """that has each of them: pieces take their own along"""
+OF_ATTACHMENTS = ("areas", "holds", "normals", "pulls")
+OF_STITCHES = ("index", "weight", "height")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Attachments:
         self._ends: dict[Attach, tuple[Ends, Ends]] = {}
         """on the finer of the two bodies, and on the other"""
         self._rows: dict[tuple[Attach, Body, Body], TiedRows] = {}
+        self._sewn: dict[tuple[Attach, Body, Body], SewnRows] = {}
         self.known = True
         """whether bodies are where they were when an attachment comes; else a checkpoint will tell its ties"""
 
@@ -86,22 +89,35 @@ class Attachments:
                 raise PhyxelError(f"{attach.label}: {body.name} is not in this world; add it first")
             if body.has_melted:
                 raise PhyxelError(f"{attach.label}: {body.name} has melted; only solids can be tied")
-            if body.kind.carried_by not in (BY_SHAPE, BY_NODES):
-                raise PhyxelError(f'{attach.label}: {body.name}: model = "{body.model}" cannot be tied yet')
-        if attach.one.kind.carried_by == attach.other.kind.carried_by == BY_NODES:
-            raise PhyxelError(
-                f'{attach.label}: two bodies of model = "{attach.one.model}" cannot be tied to each other yet; give '
-                'one of them model = "galerkin", "modal" or "rigid"'
-            )
 
     # Where
 
     def _find(self, attach: Attach) -> None:
+        """What it ties, all of which holds and bears nothing yet."""
+        if _in_order(attach)[0].sheet is None:
+            self._glue(attach)
+        else:
+            self._sew(attach)
+        attach.holds, attach.pulls = np.ones(len(attach.areas), bool), np.zeros((len(attach.areas), 3))
+
+    def _sew(self, attach: Attach) -> None:
+        """Stitches: particles of the surface, of the finer one of two, that lie at the other body."""
+        body, other = _in_order(attach)
+        surface = other.sheet is not None
+        near = near_surface(body, other, self._world.device) if surface else near_solid(body, self._seen(other))
+        assert body.sheet is not None
+        own = body.sheet.X if body is attach.one else near.Y
+        chosen = attach.chosen(attach.one.centre + attach.one.unit * own)
+        kept = _reached(attach, (body, other), near.gap, chosen, chosen)
+        attach.areas, attach.normals = body.unit**2 * body.sheet.areas[kept], near.normal[kept]
+        self._ends[attach] = sewn_ends(body, other, kept, near)
+
+    def _glue(self, attach: Attach) -> None:
         """Ties: places of the finer body's surface that lie against the other, a spacing apart."""
-        finer, other = sorted((attach.one, attach.other), key=lambda body: body.unit)
+        finer, other = _in_order(attach)
         surfels, there = finer.surfels.carried.shape, self._seen(other)
         X = np.asarray(surfels.points, np.float64)
-        phi, slopes = _carried(finer, X)
+        phi, slopes = carried(finer, X)
         x = self._coefficients(finer)
         places = phi @ x
         near = nearest_places(there, places)
@@ -111,15 +127,7 @@ class Attachments:
         Y = there.outline.X[near] + beside
         own = X if finer is attach.one else Y
         chosen = attach.chosen(attach.one.centre + attach.one.unit * own)
-        reach = REACH * finer.unit
-        kept = np.flatnonzero(chosen & (np.abs(gap) < reach) & (facing < FACING))
-        if not len(kept):
-            away = f"{gap[chosen].min():.3g} m away" if chosen.any() else "not near that place"
-            raise PhyxelError(
-                f"{attach.label}: {other.name} is {away}; ties need places of {finer.name} that lie within "
-                f"{reach:.3g} m of it, half a node spacing: move them together"
-                + (", or give another place" if attach.where is not None else "")
-            )
+        kept = _reached(attach, (finer, other), gap, chosen, chosen & (facing < FACING))
         # Ties lie in the middle of what they stand for: so they know their forces' moments.
         few = X[kept[scattered(X[kept], 1.0, 1.0)[0]]]
         area, cell = _areas(finer, X, N)[kept], cKDTree(few).query(X[kept])[1]
@@ -129,8 +137,7 @@ class Attachments:
             / attach.areas[:, None]
             for part in (X, N)
         )
-        attach.holds = np.ones(len(few), bool)
-        places = _carried(finer, middle)[0] @ x
+        places = carried(finer, middle)[0] @ x
         near = nearest_places(there, places)
         beyond = there.outline.X[near] + there.pulled_back(places, near)
         self._ends[attach] = Ends(middle, [finer] * len(few)), Ends(beyond, [other] * len(few))
@@ -145,7 +152,7 @@ class Attachments:
 
     def _seen(self, body: Body) -> SeenBody:
         outline = outline_of(body)
-        outline.carry(*_carried(body, outline.X))
+        outline.carry(*carried(body, outline.X))
         seen = SeenBody(lambda: outline, body.unit, body.origin, 0.0, 0.0, 0.0)
         seen.see(self._coefficients(body), 0.0)
         return seen
@@ -157,11 +164,79 @@ class Attachments:
         found = []
         for k, attach in enumerate(self.every):
             for a, b, which in self._pairs(attach):
-                if a in number and b in number and not self._melts(attach, a, b, which):
-                    rows = self._tied_rows(attach, a, b, which).rows
+                # What else surfaces are sewn to is in their own solve.
+                apart = a.sheet is not None and b.kind.carried_by != BY_NODES
+                if a in number and b in number and not apart and not self._melts(attach, a, b, which):
+                    rows, beyond = self._tied_rows(attach, a, b, which).rows, None
+                    if a.kind.carried_by == b.kind.carried_by == BY_NODES:
+                        # No guest is told where it was pulled: both have to be at the same place.
+                        x, y = seen[number[a]].x, seen[number[b]].x
+                        beyond = self._sewn_rows(attach, a, b, which).reaching(rows[0] @ x, y)
                     key = np.column_stack([np.full(len(which), OWN - k), which])
-                    found.append(tied(seen, number[a], number[b], rows, attach.areas[which], key))
+                    ties = tied(seen, number[a], number[b], rows, attach.areas[which], key)
+                    found.append(ties if beyond is None else replace(ties, rows=(rows[0], beyond)))
         return found
+
+    @property
+    def sewn(self) -> set[tuple[Body, Body]]:
+        """Surfaces and what they are sewn to."""
+        pairs = ((a, b) for attach in self.every for a, b, _ in self._pairs(attach))
+        return {pair for pair in pairs if pair[0].sheet is not None}
+
+    @property
+    def glued_phyxels(self) -> list[tuple[Body, Body]]:
+        """Phyxel bodies that are tied to each other."""
+        pairs = [(a, b) for attach in self.every for a, b, _ in self._pairs(attach)]
+        return [pair for pair in pairs if all(body.kind.carried_by == BY_NODES for body in pair)]
+
+    def beside_glue(self, bodies: Sequence[Body], ranges: Sequence[tuple[int, int]]) -> NDArray[np.int32]:
+        """For nodes of some phyxel bodies, which begin and end so among all, the number of the body that they are tied
+        to, and do not touch there; -1 if none, shape (n,)."""
+        tied = np.full(ranges[-1][1], -1, np.int32)
+        for attach in self.every:
+            ends = self._ends[attach]
+            for a, b, which in self._pairs(attach):
+                if a in bodies and b in bodies:
+                    reach = BESIDE * max(a.unit, b.unit)
+                    for body, end, other in ((a, ends[0], b), (b, ends[1], a)):
+                        near = cKDTree(end.X[which]).query(body.birth_places)[0] * body.unit < reach
+                        tied[ranges[bodies.index(body)][0] + np.flatnonzero(near)] = bodies.index(other)
+        return tied
+
+    def seams(self, x: Floats, first: dict[Body, int], guests: dict[Body, tuple[int, Floats, Floats]]) -> list[Seam]:
+        """What ties surfaces, whose particles are at x (n, 3) from their `first` on, to each other and to guests: their
+        numbers, and how far their coefficients go to where, (n, 3) each."""
+        found = []
+        for attach in self.every:
+            one, other = self._ends[attach]
+            for a, b, which in self._pairs(attach):
+                if a not in first or self._melts(attach, a, b, which):
+                    continue
+                if b in guests:
+                    number, way, end = guests[b]
+                    side, rows = Side(other, 0, number, end, way), self._sewn_rows(attach, a, b, which)
+                else:
+                    side, rows = Side(other, first[b]), None
+                found.append(seam(attach, which, Side(one, first[a]), side, x, rows))
+        return found
+
+    def _sewn_rows(self, attach: Attach, a: Body, b: Body, which: Indices) -> SewnRows:
+        """How stitches are carried by a solid, found anew when it is carried otherwise, or some have torn."""
+        known = self._sewn.get((attach, a, b))
+        if known is None or known.by != carried_by(b):
+            known = self._sewn[attach, a, b] = SewnRows.of(b, self._ends[attach][1].X[which])
+        return known
+
+    def bear_seam(self, one: Seam, force: Floats, time: float) -> None:
+        """Stitches have borne a force (k, 3) [N] on their surface until a time [s]: those that were pulled at by more
+        than their strength tear."""
+        attach = one.attach
+        _keep(attach, one.which, force)
+        if attach.strength is None:
+            return
+        pull = evened_around(force, attach.areas[one.which], one.X)
+        if (torn := overloaded(pull, one.normals, attach.strength)).any():
+            self._tear(attach, one.which[torn], time)
 
     def _pairs(self, attach: Attach) -> Iterator[tuple[Body, Body, Indices]]:
         """Bodies that an attachment ties, and which of its ties that still hold are theirs."""
@@ -181,29 +256,34 @@ class Attachments:
 
     def _tied_rows(self, attach: Attach, a: Body, b: Body, which: Indices) -> TiedRows:
         """How ties of two bodies are carried, found anew when a body is carried otherwise, or some have torn."""
-        by = _carried_by(a), _carried_by(b)
+        by = carried_by(a), carried_by(b)
         known = self._rows.get((attach, a, b))
         if known is None or known.by != by:
             one, other = self._ends[attach]
-            (phi, slopes), (beyond, _) = _carried(a, one.X[which]), _carried(b, other.X[which])
-            known = self._rows[attach, a, b] = TiedRows((_summing_up(phi), _summing_up(beyond)), slopes, by)
+            beyond = carried(b, other.X[which])[0]
+            phi, slopes = (
+                carried(a, one.X[which]) if one.stitches is None else one.stitches.carried(which, len(a.birth))
+            )
+            known = self._rows[attach, a, b] = TiedRows((summing_up(phi), summing_up(beyond)), slopes, by)
         return known
 
-    def bear(self, ties: TiedPlaces, seen: SeenBody, force: Floats, time: float) -> None:
+    def bear(self, ties: TiedPlaces, seen: Sequence[SeenBody], force: Floats, time: float) -> None:
         """Ties have borne a force (k, 3) [N] on the first of their bodies until a time [s]: those that were pulled at
         by more than their strength tear."""
-        attach = self.every[OWN - int(ties.key[0, 2])]
+        attach, which = self.every[OWN - int(ties.key[0, 2])], ties.key[:, 3]
+        one, other = (end.body[which[0]] for end in self._ends[attach])
+        _keep(attach, which, force)
         if attach.strength is None:
             return
-        which = ties.key[:, 3]
-        one, other = (end.body[which[0]] for end in self._ends[attach])
-        slopes = self._rows[attach, one, other].slopes
-        normal = turned_out(np.stack([slope @ seen.x for slope in slopes], axis=2), attach.normals[which])[0]
-        pull = evened(force, attach.areas[which], ties.place)
-        # What presses does not tear.
-        pressing = np.minimum(np.einsum("ka,ka->k", pull, normal), 0.0)
-        torn = np.linalg.norm(pull - pressing[:, None] * normal, axis=1) > attach.strength
-        if torn.any():
+        if one.sheet is None:
+            slopes, x = self._rows[attach, one, other].slopes, seen[ties.one].x
+            normal = -turned_out(np.stack([slope @ x for slope in slopes], axis=2), attach.normals[which])[0]
+            pull = evened(force, attach.areas[which], ties.place)
+        else:
+            F = self._sewn_rows(attach, one, other, which).deformation(seen[ties.other].x)
+            normal = turned_out(F, attach.normals[which])[0]
+            pull = evened_around(force, attach.areas[which], self._ends[attach][0].X[which])
+        if (torn := overloaded(pull, normal, attach.strength)).any():
             self._tear(attach, which[torn], time)
 
     def _tear(self, attach: Attach, which: Indices, time: float) -> None:
@@ -211,7 +291,7 @@ class Attachments:
         attach.holds[which] = False
         if not attach.holds.any():
             attach.torn = time
-        self._rows.clear()
+        self._forget()
 
     def changed(self, change: Change, body: Body) -> None:
         """Something has happened to a body: what is put elsewhere lets go."""
@@ -229,7 +309,12 @@ class Attachments:
             for end in ends:
                 home = owner[tree.query(end.X)[1]]
                 end.body = [pieces[home[k]] if one is body else one for k, one in enumerate(end.body)]
+        self._forget()
+
+    def _forget(self) -> None:
+        """Ties are carried otherwise."""
         self._rows.clear()
+        self._sewn.clear()
 
     # Checkpoints
 
@@ -242,6 +327,9 @@ class Attachments:
             kept |= {f"{k}.torn": np.array(np.nan if attach.torn is None else attach.torn)}
             kept |= {f"{k}.X{side}": end.X for side, end in enumerate(ends)}
             kept |= {f"{k}.body{side}": np.array([one.name for one in end.body]) for side, end in enumerate(ends)}
+            for side, end in enumerate(ends):
+                if end.stitches is not None:
+                    kept |= {f"{k}.{name}{side}": getattr(end.stitches, name) for name in OF_STITCHES}
         return kept
 
     def restore(self, state: State) -> None:
@@ -253,11 +341,41 @@ class Attachments:
             torn = float(state[f"{k}.torn"])
             attach.torn = None if np.isnan(torn) else torn
             ends = [
-                Ends(state[f"{k}.X{side}"], [bodies[name] for name in state[f"{k}.body{side}"].tolist()])
-                for side in range(2)
+                Ends(state[f"{k}.X{side}"], [bodies[name] for name in state[f"{k}.body{side}"].tolist()], stitches)
+                for side, stitches in enumerate(_restored(state, k, side) for side in range(2))
             ]
             self._ends[attach] = ends[0], ends[1]
-        self._rows.clear()
+        self._forget()
+
+
+def _in_order(attach: Attach) -> tuple[Body, Body]:
+    """Its bodies, that of the first ends of ties first: a surface, the finer one."""
+    one, other = sorted((attach.one, attach.other), key=lambda body: (body.sheet is None, body.unit))
+    return one, other
+
+
+def _reached(
+    attach: Attach, bodies: tuple[Body, Body], gap: Floats, chosen: NDArray[np.bool_], faces: NDArray[np.bool_]
+) -> Indices:
+    """Which places of the first of two bodies, so far from the other (n,) [m], are near enough to be tied: of those
+    that are `chosen`, and face it."""
+    finer, other = bodies
+    reach = REACH * min(finer.unit, other.unit)
+    kept = np.flatnonzero(faces & (np.abs(gap) < reach))
+    if not len(kept):
+        away = f"{gap[chosen].min():.3g} m away" if chosen.any() else "not near that place"
+        raise PhyxelError(
+            f"{attach.label}: {other.name} is {away}; ties need places of {finer.name} that lie within "
+            f"{reach:.3g} m of it, half a node spacing: move them together"
+            + (", or give another place" if attach.where is not None else "")
+        )
+    return kept
+
+
+def _keep(attach: Attach, which: Indices, force: Floats) -> None:
+    """Remember what ties bore on the bodies of their first ends, (k, 3) [N]."""
+    attach.pulls = attach.pulls.copy()
+    attach.pulls[which] = force if _in_order(attach)[0] is attach.one else -force
 
 
 def evened(force: Floats, area: Floats, places: Floats) -> Floats:
@@ -273,31 +391,15 @@ def evened(force: Floats, area: Floats, places: Floats) -> Floats:
     return np.asarray(force.sum(axis=0) / area.sum() + np.cross(w, arm))
 
 
+def _restored(state: State, number: int, side: int) -> BesideTriangles | None:
+    """Stitches on one side of an attachment, of a checkpoint."""
+    names = [f"{number}.{name}{side}" for name in OF_STITCHES]
+    return BesideTriangles(*(state[name] for name in names)) if names[0] in state else None
+
+
 def _areas(body: Body, X: Floats, N: Floats) -> Floats:
     """What points of a body's surface with normals, (m, 3) each, stand for [m²], (m,): such that they enclose its
     volume, V = ∮ x·n dA/3. Along edges they know too few neighbours."""
     areas = areas_of(X)
     enclosed = areas @ np.einsum("ka,ka->k", X - X.mean(axis=0), N) / 3
     return np.asarray(body.volumes.sum() / body.unit * areas / enclosed)
-
-
-def _carried(body: Body, X: Floats) -> tuple[csr_array, Sequence[csr_array]]:
-    """φ at places X (k, 3) of a body and its slopes."""
-    if body.kind.carried_by == BY_SHAPE:
-        values = body.space.at(X)
-        return values.values, values.gradients
-    phi, slopes = Carriers.found(X, body.birth_places, body.sees).fit(X, body.birth_places)
-    return phi, slopes
-
-
-def _carried_by(body: Body) -> object:
-    """What is another thing when a body's places are carried otherwise."""
-    if body.kind.carried_by == BY_SHAPE:
-        return body.space
-    return 0 if body.fracture is None else body.fracture.cracks.revision
-
-
-def _summing_up(phi: csr_array) -> csr_array:
-    """With sums of 1 to rounding: momenta are kept to their last digits."""
-    data = phi.data / np.repeat(phi.sum(axis=1), np.diff(phi.indptr))
-    return csr_array((data, phi.indices, phi.indptr), phi.shape)

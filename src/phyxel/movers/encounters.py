@@ -26,13 +26,14 @@ from phyxel.mls.carry import Carriers
 from phyxel.models.coulomb import RESTING
 from phyxel.models.phyxel.contact.guests import Booked
 from phyxel.movers.field_bodies import FieldBodies
-from phyxel.movers.flock_guests import FlockGuests
+from phyxel.movers.flock_guests import FlockGuest, FlockGuests
 from phyxel.movers.guest_touch import GuestTouch
 from phyxel.movers.mover import Mover, MoverWorld
 from phyxel.movers.outlines import outline_of
 from phyxel.movers.phyxel_bodies import PhyxelBodies
 from phyxel.movers.sheet_bodies import SheetBodies
 from phyxel.movers.sheet_encounters import SheetEncounters
+from phyxel.movers.sheet_guests import SheetGuest, guests_of
 from phyxel.movers.sheet_interval import MetSolid
 from phyxel.movers.sheet_neighbours import MARGIN, Boxes, Company
 from phyxel.state import State, prefixed, unprefixed
@@ -63,7 +64,7 @@ class Encounters:
         self._memories = {word: ContactMemory() for word in ("implicit", "leapfrog")}
         """of the flocks, those that take longer steps first"""
         self._outlines: dict[Body, Outline] = {}
-        self._surfaces = SheetEncounters()
+        self._surfaces = SheetEncounters(world.attachments)
 
     def interval(self, movers: Sequence[Mover], left: float) -> float | None:
         """How long [s] the next interval is in which some meet, of the time that is left; None if none do in it."""
@@ -74,7 +75,9 @@ class Encounters:
         self._flocks = {word: flocks[word] for word in self._memories if word in flocks}
         self._pairs = self._near(left)
         self._company = self._near_sheets(min(left, UNASKED))
-        self._quiet = not self._pairs and self._company is None
+        self._glued = self._world.attachments.glued_phyxels
+        self._keep_off_glue()
+        self._quiet = not self._pairs and self._company is None and not self._glued
         if self._quiet:
             for memory in self._memories.values():
                 memory.forget()
@@ -88,6 +91,13 @@ class Encounters:
             longest = min(longest, self._meeting.longest_step)
         return left / max(1, math.ceil(left / max(longest, SHORTEST) * (1 - 1e-9)))
 
+    def _keep_off_glue(self) -> None:
+        """Phyxel bodies of one flock do not touch where they are tied to each other."""
+        for flock in self._flocks.values():
+            if self._glued or flock.contact.keeps_off:
+                tied = self._world.attachments.beside_glue(flock.bodies, flock.model.ranges)
+                flock.contact.keep_off(tied)
+
     def _closing_pairs(self) -> list[tuple[Body, Body]]:
         """All that are near each other."""
         pairs = [(pair.guest, pair.phyxel) for pair in self._pairs]
@@ -98,6 +108,9 @@ class Encounters:
         guests = dict.fromkeys(pair.guest for pair in self._pairs)
         slow = [body for body in guests if body.kind.make is None]
         self._slow = FlockGuests(self._flocks["implicit"], slow) if slow else None
+        self._sewn = [pair for pair in self._world.attachments.sewn if pair[1].kind.mover is PhyxelBodies]
+        self._sewn.sort(key=lambda pair: [self._world.bodies.index(body) for body in pair])
+        self._sheet_guests = guests_of(self._sewn)
         met = {} if self._company is None else dict.fromkeys(self._company.solids)
         company = frozenset(body for body in guests | met if body.kind.make is not None)
         self._meeting: Meeting | None = None
@@ -127,13 +140,13 @@ class Encounters:
         if not phyxels or not (able or len(self._flocks) == 2):
             return []
         boxes = Boxes((*able, *phyxels), span, self._world.gravity)
-        guests, pairs = able, []
+        guests, pairs, tied = able, [], self._world.attachments.glued_phyxels
         for flock in self._flocks.values():
             pairs += [
                 NearPair(one, other)
                 for one, other in itertools.product(guests, flock.bodies)
                 if (one.whole != other.whole or one.kind is other.kind)  # crumbs lie among pieces they broke off from
-                and boxes.overlap(one, other)
+                and (boxes.overlap(one, other) or (one, other) in tied or (other, one) in tied)
             ]
             guests = [*able, *flock.bodies]
         return pairs
@@ -153,7 +166,7 @@ class Encounters:
             return
         end = self._world.time + dt
         touches = {word: self._touch(flock, dt) for word, flock in self._flocks.items()}
-        known = {word: self._memories[word].recalled(touch.key) for word, touch in touches.items() if touch is not None}
+        known = {word: self._foreseen(word, touch) for word, touch in touches.items() if touch is not None}
 
         def load() -> None:
             for word, (foreseen, _) in known.items():
@@ -176,8 +189,17 @@ class Encounters:
             self._bear(word, touch, end)
         if self._slow is not None and touches["leapfrog"] is not None:
             self._slow.settle(dt)
+        with dev.one_blas_thread():
+            self._surfaces.land(end)
         if self._fields is not None and self._meeting is not None:
             self._fields.finish(dt, end)
+
+    def _foreseen(self, word: str, touch: GuestTouch) -> tuple[Floats, Floats]:
+        """What the contacts of a flock are foreseen to do [N], and how far they have slipped [m], shape (k, 3) each. Of
+        ties only what is steady: where they pull and push by turns, what was foreseen would drive that."""
+        memory = self._memories[word]
+        force, slip = memory.recalled(touch.key)
+        return np.where(touch.tied[:, None], memory.steady(touch.key), force), slip
 
     def _step_fields(self, dt: float, end: float, load: Callable[[], None]) -> None:
         """Let bodies with a model each go on by dt [s]; those of the meeting, and phyxels that are guests, are to bear
@@ -236,7 +258,7 @@ class Encounters:
             for one in solids:
                 one.look()
             solids += [self._flying(body, dt) for body in self._company.solids if body.kind.mover is PhyxelBodies]
-            return self._surfaces.meet(self._sheets, busy, solids, dt, end)
+            return self._surfaces.meet(self._sheets, busy, solids, self._sheet_guests, dt, end)
 
     def _flying(self, body: Body, dt: float) -> MetSolid:
         """A phyxel body where it will be if nothing pushes it."""
@@ -262,10 +284,13 @@ class Encounters:
     def _touch(self, flock: PhyxelBodies, dt: float) -> GuestTouch | None:
         """Where the pairs of a flock touch, or may in an interval of dt [s]."""
         pairs = [pair for pair in self._pairs if pair.phyxel in flock.bodies]
-        bodies = list(dict.fromkeys(pair.phyxel for pair in pairs))
+        sewn = [body for _, body in self._sewn if body in flock.bodies]
+        glued = [body for pair in self._glued if all(one in flock.bodies for one in pair) for body in pair]
+        bodies = list(dict.fromkeys([*(pair.phyxel for pair in pairs), *sewn, *glued]))
         parties = [] if self._meeting is None else list(self._meeting.parties)
         number = {} if self._meeting is None else {body: k for k, body in enumerate(self._meeting.bodies)}
-        slow = [] if self._slow is None or flock is self._slow.flock else self._slow.each
+        slow: list[FlockGuest | SheetGuest] = [*(self._sheet_guests if sewn else [])]
+        slow += [] if self._slow is None or flock is self._slow.flock else self._slow.each
         number |= {one.body: len(parties) + k for k, one in enumerate(slow)}
         count = len(parties) + len(slow)
         seen: list[SeenBody] = [*parties, *(self._seen(body) for body in (*(one.body for one in slow), *bodies))]
@@ -288,7 +313,7 @@ class Encounters:
         for ties in touch.ties:
             force, _ = self._memories[word].recalled(ties.key)
             on_first = force if touch.is_phyxel(ties.one) else -force
-            self._world.attachments.bear(ties, touch.seen[ties.one], on_first, time)
+            self._world.attachments.bear(ties, touch.seen, on_first, time)
 
     def _seen(self, body: Body) -> SeenBody:
         one = SeenBody(

@@ -339,7 +339,7 @@ class FieldBodies:
         with dev.one_blas_thread():
             meeting.resolve(dt, self._around, load)
         for ties in meeting.ties:
-            self._attachments.bear(ties, meeting.parties[ties.one], self._memory.recalled(ties.key)[0], end)
+            self._attachments.bear(ties, meeting.parties, self._memory.recalled(ties.key)[0], end)
         self.steps += 1
 
     def finish(self, dt: float, end: float) -> None:

@@ -17,10 +17,15 @@ from phyxel.meeting.ties import TiedPlaces
 from phyxel.models.coulomb import from_axes
 from phyxel.models.phyxel.contact.guests import Booked, GuestContacts
 from phyxel.movers.flock_guests import FlockGuest
+from phyxel.movers.sheet_guests import SheetGuest
 from phyxel.rotation import axes_about
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+
+NOBODY = -1
+"""The guest of phyxels that are tied to each other."""
 
 
 class GuestTouch:
@@ -28,7 +33,7 @@ class GuestTouch:
 
     def __init__(
         self,
-        guests: Sequence[Party | FlockGuest],
+        guests: Sequence[Party | FlockGuest | SheetGuest],
         meeting: Meeting | None,
         phyxels: Sequence[Body],
         first: dict[int, int],
@@ -51,10 +56,10 @@ class GuestTouch:
             np.concatenate([getattr(one, name) for one in found])
             for name in ("place", "gap", "friction", "restitution", "key")
         )
-        self._tied, off = np.isinf(self.friction), np.zeros_like(self.place)
-        off[self._tied] = np.concatenate([np.zeros((0, 3)), *(self._off(one) for one in self.ties)])
+        self.tied, off = np.isinf(self.friction), np.zeros_like(self.place)
+        off[self.tied] = np.concatenate([np.zeros((0, 3)), *(self._off(one) for one in self.ties)])
         self._off_along = (self.axes @ off[:, :, None])[:, :, 0]
-        self.gap[self._tied] = self._off_along[self._tied, 0]
+        self.gap[self.tied] = self._off_along[self.tied, 0]
         self.place = self.place + 0.5 * off  # from halfway to where phyxels get their impulses
 
     def is_phyxel(self, number: int) -> bool:
@@ -67,7 +72,15 @@ class GuestTouch:
 
     @staticmethod
     def _sides(one: BodyContacts, parties: int, first: dict[int, int]) -> tuple[int, csr_array, Indices, Floats]:
-        """The guest of contacts and φ there, and nodes and weights of the phyxels' side."""
+        """The guest of contacts and φ there, and nodes and weights of the phyxels' side. Of phyxels that are tied to
+        each other both sides are: what one gets the other loses, and there is no guest."""
+        if min(one.one, one.other) >= parties:
+            sides = [(first[body], rows) for body, rows in zip((one.one, one.other), one.rows, strict=True)]
+            shape = (len(one.gap), -1)
+            nodes = [start + rows.indices.reshape(shape).astype(np.int64) for start, rows in sides if rows is not None]
+            weights = [rows.data.reshape(shape) for _, rows in sides if rows is not None]
+            none = csr_array((len(one.gap), 1))
+            return NOBODY, none, np.hstack(nodes), np.hstack([weights[0], -weights[1]])
         mine, guest = (0, one.other) if one.one >= parties else (1, one.one)
         rows = one.rows[mine]
         assert rows is not None
@@ -81,7 +94,7 @@ class GuestTouch:
         """Each guest's number, φ at its contacts, and which these are."""
         starts = np.cumsum([0, *(rows.shape[0] for rows in self._rows)])
         result = []
-        for guest in np.unique(self._guest).tolist():
+        for guest in np.unique(self._guest[self._guest != NOBODY]).tolist():
             mine = [k for k, start in enumerate(starts[:-1]) if self._guest[start] == guest]
             which = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in mine])
             result.append((guest, csr_array(vstack([self._rows[k] for k in mine])), which))
@@ -99,7 +112,7 @@ class GuestTouch:
         for guest, rows, which in self._each_guest():
             velocity[which] = self._guests[guest].travelled(rows) / dt
         foreseen, slipped = ((self.axes @ part[:, :, None])[:, :, 0] for part in (forces, slip))
-        slipped = np.where(self._tied[:, None], self._off_along, slipped)
+        slipped = np.where(self.tied[:, None], self._off_along, slipped)
         return GuestContacts(
             nodes=self._nodes, weights=self._weights, axes=self.axes, gap=self.gap, friction=self.friction,
             restitution=self.restitution, velocity=(self.axes @ velocity[:, :, None])[:, :, 0],
@@ -114,7 +127,7 @@ class GuestTouch:
         W = np.zeros((3 * k, 3 * k)) if self._meeting is None else self._meeting.response(parties, self.axes, dt)
         for number, rows, which in every:
             guest, at = self._guests[number], (3 * which[:, None] + np.arange(3)).reshape(-1)
-            if isinstance(guest, FlockGuest):
+            if not isinstance(guest, Party):
                 W[np.ix_(at, at)] = guest.response(rows, self.axes[which])
         return W
 

@@ -10,6 +10,8 @@ from scipy.spatial import cKDTree
 
 from phyxel.body import Body
 from phyxel.meeting.outline import POINTS, Measure, Outline
+from phyxel.meeting.skin import Skin
+from phyxel.models.particles.umbrellas import umbrellas
 from phyxel.points.sampling import scattered
 
 Floats = NDArray[np.float64]
@@ -42,6 +44,14 @@ def outline_of(body: Body) -> Outline:
     between = _between(body, shape.points)
     positions, normals = np.concatenate([shape.points, between]), np.concatenate([normals, measure(between)[1]])
     return Outline(positions, normals, measure, corners)
+
+
+def skin_of(body: Body) -> Skin:
+    """What of a particle surface others can touch."""
+    sheet = body.sheet
+    assert sheet is not None
+    faces = umbrellas(sheet.X) if sheet.faces is None else sheet.faces
+    return Skin.of(body.unit * sheet.X, faces, body.mixture.number("thickness"), body.meets_itself)
 
 
 def _between(body: Body, points: NDArray[np.floating]) -> Floats:

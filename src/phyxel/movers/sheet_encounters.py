@@ -14,8 +14,10 @@ from phyxel.body import Body
 from phyxel.meeting.party import Party
 from phyxel.meeting.skin import Skin
 from phyxel.models.particles.together import Together
-from phyxel.models.particles.umbrellas import umbrellas
-from phyxel.movers.sheet_bodies import SheetBodies
+from phyxel.movers.attachments import Attachments
+from phyxel.movers.outlines import skin_of
+from phyxel.movers.sheet_bodies import SheetBodies, SheetBody
+from phyxel.movers.sheet_guests import SheetGuest
 from phyxel.movers.sheet_interval import MetInterval, MetSolid
 from phyxel.movers.sheet_neighbours import Boxes, Company, SelfWatch, come_close
 from phyxel.state import State, prefixed, unprefixed
@@ -26,9 +28,12 @@ Floats = NDArray[np.float64]
 class SheetEncounters:
     """How surfaces of a world meet what is near."""
 
-    def __init__(self) -> None:
+    def __init__(self, attachments: Attachments) -> None:
+        self.attachments = attachments
         self._skins: dict[Body, Skin] = {}
         self._watch = SelfWatch()
+        self._aloft: tuple[MetInterval, list[SheetBody]] | None = None
+        """a step that has not landed yet"""
         self._together: tuple[tuple[Body, ...], Together] | None = None
         self._borne: dict[Body, tuple[csr_array, Floats]] = {}
         """what surfaces pressed each solid with in the last interval: φ there, and forces [N]"""
@@ -59,10 +64,7 @@ class SheetEncounters:
 
     def skin_of(self, body: Body) -> Skin:
         if body not in self._skins:
-            sheet = body.sheet
-            assert sheet is not None
-            faces = umbrellas(sheet.X) if sheet.faces is None else sheet.faces
-            self._skins[body] = Skin.of(body.unit * sheet.X, faces, body.mixture.number("thickness"), body.meets_itself)
+            self._skins[body] = skin_of(body)
         return self._skins[body]
 
     def near(self, sheets: Sequence[Body], solids: Sequence[Body], span: float, gravity: Floats) -> Company | None:
@@ -70,9 +72,11 @@ class SheetEncounters:
         solids that are; None if nobody."""
         if not sheets:
             return None
-        boxes = Boxes((*sheets, *solids), span, gravity)
+        boxes, sewn = Boxes((*sheets, *solids), span, gravity), self.attachments.sewn
 
         def meet(one: Body, other: Body) -> bool:
+            if (one, other) in sewn or (other, one) in sewn:
+                return True
             return boxes.overlap(one, other) and come_close(one, other, span, gravity)
 
         met = [one for one in solids if any(meet(one, sheet) for sheet in sheets)]
@@ -106,19 +110,30 @@ class SheetEncounters:
         return np.asarray(rows @ x)
 
     def meet(
-        self, mover: SheetBodies, bodies: Sequence[Body], solids: Sequence[MetSolid], dt: float, end: float
-    ) -> dict[Body, Floats]:
-        """Let surfaces go on by dt [s] until `end` among solids; what nodes of bodies that move each by itself get
-        [N s], shape (n, 3) each. Others are given theirs."""
+        self, mover: SheetBodies, bodies: Sequence[Body], solids: Sequence[MetSolid], guests: Sequence[SheetGuest],
+        dt: float, end: float,
+    ) -> dict[Body, Floats]:  # fmt: skip
+        """Let surfaces go on by dt [s] until `end` among solids, to be landed when those that are sewn to phyxels have
+        been their guests; what nodes of bodies that move each by itself get [N s], shape (n, 3) each. Others are given
+        theirs."""
         sheets = [mover.sheet_of(body) for body in bodies]
         flights = [sheet.depart(dt, end) for sheet in sheets]
-        step = MetInterval(self, bodies, flights, solids, dt)
+        step = MetInterval(self, bodies, flights, solids, dt, guests)
         step.solve()
-        starts = step.starts
-        for k, sheet in enumerate(sheets):
-            own = slice(starts[k], starts[k + 1])
-            sheet.land(step.x_end[own] - sheet.body.origin, step.v_end[own], step.pull[own], end)
+        for seam, force in step.borne_by_seams():
+            self.attachments.bear_seam(seam, force, end)
+        self._aloft = step, sheets
         return self._settle(step, solids, dt)
+
+    def land(self, end: float) -> None:
+        """Surfaces that met something end their step at a time [s], after all others."""
+        if self._aloft is None:
+            return
+        (step, sheets), self._aloft = self._aloft, None
+        step.hear_phyxels()
+        for k, sheet in enumerate(sheets):
+            own = slice(step.starts[k], step.starts[k + 1])
+            sheet.land(step.x_end[own] - sheet.body.origin, step.v_end[own], step.pull[own], end)
 
     def _settle(self, step: MetInterval, solids: Sequence[MetSolid], dt: float) -> dict[Body, Floats]:
         """Give solids what they got less what was foreseen."""

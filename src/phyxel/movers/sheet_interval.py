@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,12 @@ from phyxel.meeting.contacts import spread_out
 from phyxel.meeting.layers import Layers, OthersPoints, Places, in_solid, on_walls, touches_of
 from phyxel.meeting.party import Party, SeenBody
 from phyxel.meeting.skin import Skins
+from phyxel.meeting.stitches import beside
 from phyxel.models.particles.met import MetFlight
 from phyxel.models.particles.together import MetStep
 from phyxel.models.particles.touches import Touches
+from phyxel.movers.sewing import Seam
+from phyxel.movers.sheet_guests import SheetGuest
 from phyxel.rotation import cross
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ Floats = NDArray[np.float64]
 SOFTER, STIFFER, FIRMER = 0.1, 1.0, 30.0
 """How stiff a touch is, over the links of what it bears: of surfaces, which weigh little, and of solids, which may
 stretch them; and over its inertia."""
+SEWN = 30.0
+"""How stiff a stitch is, over a touch of a solid."""
 LOOKS = 4
 """How often all is solved, what would still have passed having joined."""
 SUNK, HARDER = 0.5, 10.0
@@ -68,8 +73,9 @@ class MetInterval:
 
     def __init__(
         self, known: SheetEncounters, bodies: Sequence[Body], flights: Sequence[MetFlight], solids: Sequence[MetSolid],
-        dt: float,
+        dt: float, guests: Sequence[SheetGuest],
     ) -> None:  # fmt: skip
+        self._guests = guests
         self._known, self._bodies, self._flights, self._solids, self._dt = known, bodies, flights, solids, dt
         self.starts = np.cumsum([0, *(len(one.x) for one in flights)])
         self._whose = np.repeat(np.arange(len(bodies)), np.diff(self.starts))
@@ -80,6 +86,8 @@ class MetInterval:
             for name in ("v", "B", "pull", "wall", "spot", "grip")
         )
         self._spot = self._spot + origins[self._whose]
+        for one in guests:
+            self._v[self._own(one)] += self._B[self._own(one), None] * one.taken() / dt
         damping = max(float(body.mixture.number("damping").max()) for body in bodies)
         self._scale = 1 + max(damping - 0.5 * dt, 0.0) / dt
         k = np.concatenate([body.sheet.elements.stiffness(body.mixture, body.unit) for body in bodies if body.sheet])
@@ -98,9 +106,16 @@ class MetInterval:
         world = bodies[0].world
         assert world is not None
         self._layers = Layers(Skins.of(skins, radii), others, self._friction, self._whose, world.device)
+        self._seams = self._sew()
+        self._layers.seams = [self._sides(one) for one in self._seams]
         self._led: Floats | None = None
         """where particles were seen when all was solved for last, shape (3n,)"""
         self._number_guests()
+
+    def _own(self, guest: SheetGuest) -> slice:
+        """Where the particles of a surface are among all."""
+        k = self._bodies.index(guest.body)
+        return slice(self.starts[k], self.starts[k + 1])
 
     def _rub(self, solid: MetSolid) -> float:
         return math.sqrt(float(self._friction.mean()) * solid.body.friction)
@@ -124,6 +139,36 @@ class MetInterval:
             return []
         return [OthersPoints(end - rows @ solid.way, end, normal, radius, seen.unit, rows, number, self._rub(solid))]
 
+    def _sew(self) -> list[Seam]:
+        """What is sewn to what."""
+        first = dict(zip(self._bodies, self.starts.tolist(), strict=False))
+        guests = {one.body: (number, one.way, one.seen.x) for number, one in enumerate(self._solids)}
+        return self._known.attachments.seams(self.x, first, guests)
+
+    @property
+    def _pulling(self) -> list[Seam]:
+        """Those that are solved for here. Phyxels are pulled in their own steps, with surfaces as their guests."""
+        return [one for one in self._seams if one.stitches.guest not in self._nodes]
+
+    def _sides(self, seam: Seam) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which points of its two bodies are beside a seam, among all."""
+        unit = max(seam.body.unit, seam.other.unit)
+        sides = np.zeros((2, self._layers.count), bool)
+        for side, body in zip(sides, (seam.body, seam.other), strict=True):
+            if body in self._bodies:
+                k = self._bodies.index(body)
+                own = slice(self.starts[k], self.starts[k + 1])
+                side[own] = beside(seam.places, self.x[own], unit)
+        for at, one in self._layers.points_of(seam.stitches.guest):
+            sides[1][at : at + len(one.start)] = beside(seam.places, one.start, unit)
+        return sides[0], sides[1]
+
+    def borne_by_seams(self) -> list[tuple[Seam, Floats]]:
+        """Seams, and the forces of their stitches on surfaces [N], (k, 3) each."""
+        starts = np.cumsum([0, *map(len, self._places)])
+        at = [start for one, start in zip(self._places, starts, strict=False) if one.tied]
+        return [(one, self._pushes[k : k + len(one.which)]) for one, k in zip(self._pulling, at, strict=True)]
+
     def _number_guests(self) -> None:
         """Where the unknowns of guests are: nodes behind particles, and answers."""
         self._nodes: dict[int, NDArray[np.integer]] = {}
@@ -139,7 +184,11 @@ class MetInterval:
         ahead = x + dt * self._v
         speed = max(float(np.linalg.norm(self._v - self._v.mean(axis=0), axis=1).max()), 1e-9)
         found = self._layers.pairs(x, ahead, 0.25 * dt * speed)
-        fixed = [on_walls(x, self._wall, self._spot, self._grip), *self._in_solids()]
+        fixed = [
+            on_walls(x, self._wall, self._spot, self._grip),
+            *self._in_solids(),
+            *(one.stitches for one in self._pulling),
+        ]
         passing, _ = self._layers.passing(found, x, ahead)
         self._start = np.concatenate([x, np.zeros((self._count - len(x), 3))]).reshape(-1)
         harder = 1.0
@@ -154,6 +203,34 @@ class MetInterval:
             passing = [*passing, *self._layers.passing(still, x, self.x_end)[0]]
         self._join_zones()
         self._calm()
+        self._await_phyxels()
+
+    def _await_phyxels(self) -> None:
+        """Tell surfaces that are sewn to phyxels where they have got, and how they answer."""
+        if not self._guests:
+            return
+        answer = self._links.answers(self._last, self._step, self.x)
+
+        def gains(own: slice) -> Callable[[Floats], Floats]:
+            def of(impulses: Floats) -> Floats:
+                forces = np.zeros_like(self.x)
+                forces[own] = impulses / self._dt
+                return answer(forces)[own] / (self._scale * self._dt)
+
+            return of
+
+        for one in self._guests:
+            one.step_done(self.x_end[self._own(one)], gains(self._own(one)))
+
+    def hear_phyxels(self) -> None:
+        """Surfaces that are sewn to phyxels are given what these did to them more than was foreseen."""
+        with np.errstate(divide="ignore"):
+            mass = self._dt / self._B
+        for one in self._guests:
+            own = self._own(one)
+            gained = one.gains(mass[own])
+            self.v_end[own] += gained
+            self.x_end[own] += self._dt * gained
 
     def _join_zones(self) -> None:
         """What of surfaces would still pass moves evenly for this step, and what that would meet with it (Bridson et
@@ -185,15 +262,22 @@ class MetInterval:
             rub = self._rub(solid)
             one = in_solid(self.x, self._radius, solid.seen, number, solid.way, rub, margin)
             if one is not None:
-                found.append(one)
+                found.append(self._clear_of_seams(one))
         return found
+
+    def _clear_of_seams(self, places: Places) -> Places:
+        """Those that are not beside what sews them to their guest."""
+        for seam, (own, _) in zip(self._seams, self._layers.seams, strict=True):
+            if seam.stitches.guest == places.guest:
+                places = places.some(np.flatnonzero(~own[places.index[:, 0]]))
+        return places
 
     def _solve_once(self, harder: float) -> float:
         """With solids so much harder; how deep something is left in one [m]."""
         x, dt, scale = self.x, self._dt, self._scale
         answers, foreseen = self._answers()
         counts = self._count, len(foreseen)
-        firm = [harder * self._firm[1] if one.guest >= 0 else self._firm[0] for one in self._places]
+        firm = [self._firmness(one, harder) for one in self._places]
         touches = Touches.none(*counts)
         if self._places:
             touches = touches_of(self._places, x, firm, counts, scale, self._nodes, answers)
@@ -210,7 +294,7 @@ class MetInterval:
         else:
             start[:n] = self._led
         q, forces = self._links.solve(step, touches, start)
-        self._led = q[:n]
+        self._led, self._last, self._step = q[:n], q, step
         forces = self._as_felt(forces, touches, step, q)
         acting = touches.pull(forces)[:n].reshape(-1, 3)
         y = self._balanced(q[:n].reshape(-1, 3), acting, free[:n].reshape(-1, 3))
@@ -220,19 +304,28 @@ class MetInterval:
         self.x_end = np.where(held, x + dt * self._v, x + dt * self.v_end)
         self._fly_on(acting)
         self._pushes = (touches.axes.swapaxes(1, 2) @ forces[:, :, None])[:, :, 0]
-        solid = np.repeat(np.array([one.guest >= 0 for one in self._places], bool), list(map(len, self._places)))
+        bears = np.array([one.guest >= 0 and not one.tied for one in self._places], bool)
+        solid = np.repeat(bears, list(map(len, self._places)))
         return float(-touches.seen(q, scale)[solid, 0].min(initial=0.0))
+
+    def _firmness(self, places: Places, harder: float) -> Floats:
+        """How stiffly particles are borne there [N/m], shape (n,)."""
+        if places.tied:
+            return SEWN * self._firm[1]
+        return harder * self._firm[1] if places.guest >= 0 else self._firm[0]
 
     def _as_felt(self, forces: Floats, touches: Touches, step: MetStep, q: Floats) -> Floats:
         """Forces of touches (k, 3), no larger than free surfaces as a whole, and guests, have felt them (in terms of
-        the energy that they give): of stiff ones the last digits of places say little where rounds end early."""
+        the energy that they give): of stiff ones the last digits of places say little where rounds end early. Surfaces
+        that are sewn to a guest are not free: stitches and what lies on them all but cancel."""
         n, free = self.x.size, np.isfinite(step.inertia)
         inertia = np.where(free, step.inertia, 0.0)
         felt, acting = inertia * (q - step.free), np.where(free, touches.pull(forces), 0.0)
         weight = np.where(free, 1 / np.where(free, step.inertia, 1.0), 0.0)
         pairs = [(weight[n:], felt[n:], acting[n:])]
+        sewn = {one.body for one in self._pulling if one.stitches.guest >= 0}
         for k, flight in enumerate(self._flights):
-            if (flight.B > 0).all():
+            if (flight.B > 0).all() and self._bodies[k] not in sewn:
                 own = slice(3 * self.starts[k], 3 * self.starts[k + 1])
                 sums = (part[own].reshape(-1, 3).sum(axis=0) for part in (felt, acting))
                 pairs.append((np.array(3 / inertia[own].sum()), *sums))

@@ -114,8 +114,10 @@ class Together:
             shift = -P.sum(axis=0) / w.sum()
             z = arm[own] - (w @ arm[own]) / w.sum()
             system = np.eye(3) * (w @ np.square(z).sum(axis=1)) - (z * w[:, None]).T @ z
-            system += LEAST_INERTIA * np.trace(system) * np.eye(3)
-            turn = -np.linalg.solve(system, np.cross(z, P + w[:, None] * shift).sum(axis=0))
+            eased = np.linalg.inv(system + LEAST_INERTIA * np.trace(system) * np.eye(3))
+            torque = np.cross(z, P + w[:, None] * shift).sum(axis=0)
+            turn = -eased @ torque
+            turn -= eased @ (torque + system @ turn)  # what easing has left
             moves[own] = shift + np.cross(turn, z)
         return moves
 
@@ -178,10 +180,7 @@ class Together:
         """Where forces lead to first order, (q,)."""
         n, free = 3 * self._linked, np.isfinite(step.inertia)
         alone = np.where(free, step.inertia, 1.0)
-        blocks = self._links.stiffness(now.e, now.length, np.maximum(self._tension, 0.0)).copy()
-        apart = ~(free[::3][np.repeat(np.arange(self._linked), np.diff(self._starts))] & free[::3][self._columns])
-        blocks[apart] = 0.0
-        blocks[self._own] += alone[:n].reshape(-1, 3)[:, :, None] * np.eye(3)
+        blocks = self._blocks(now.e, now.length, step)
         links = bsr_array((blocks, self._columns, self._starts), shape=(n, n))
         bend = touches.bend(now.s, pressed)
         acting = np.flatnonzero(bend.any(axis=(1, 2)))
@@ -199,6 +198,30 @@ class Together:
         way, iterations = _conjugate(times, self._eased(alone, active, bend), now.rest)
         self._factored = iterations < STALE
         return way
+
+    def _blocks(self, e: Floats, length: Floats, step: MetStep) -> Floats:
+        """Of the stiffness of links and inertia, as tensions are now, (entries, 3, 3); 1 where it is held."""
+        n, free = 3 * self._linked, np.isfinite(step.inertia)
+        blocks = self._links.stiffness(e, length, np.maximum(self._tension, 0.0)).copy()
+        apart = ~(free[::3][np.repeat(np.arange(self._linked), np.diff(self._starts))] & free[::3][self._columns])
+        blocks[apart] = 0.0
+        blocks[self._own] += np.where(free, step.inertia, 1.0)[:n].reshape(-1, 3)[:, :, None] * np.eye(3)
+        return blocks
+
+    def answers(self, q: Floats, step: MetStep, arm: Floats) -> Callable[[Floats], Floats]:
+        """Where forces (n, 3) [N] lead beyond what a step has led to, q, by its links and inertia alone, which keep
+        momenta: y (n, 3), particles having begun at arms (n, 3)."""
+        inertia = step.inertia[: 3 * self._linked : 3]
+        e, length, _ = self._links.at(q[: 3 * self._linked].reshape(-1, 3))
+        self._fronts.factor(self._blocks(e, length, step)[self._placed])
+        self._factored = False
+
+        def answer(forces: Floats) -> Floats:
+            acting = np.where(np.isfinite(inertia)[:, None], forces, 0.0)
+            led = self._fronts.solve(acting)
+            return led + self.unbalanced(led, inertia, acting, arm)
+
+        return answer
 
     @cached_property
     def _fronts(self) -> Fronts:

@@ -68,6 +68,8 @@ class ContactNodes:
     """way that nodes may move before lists are made anew, in spacings"""
     body: wp.array(dtype=wp.int32)
     """shape (n,)"""
+    tied: wp.array(dtype=wp.int32)
+    """the body that a node does not touch, for it is tied to it there, shape (n,); -1: none"""
     ball: wp.array(dtype=float)
     """radius of the ball a node touches with, at rest [m], shape (n,)"""
     x: wp.array(dtype=wp.vec3)
@@ -259,6 +261,7 @@ class Candidates:
         nodes.family = wp.array([part.family for part in parts], dtype=wp.int32, device=device)
         nodes.melted = wp.array([part.sees is None for part in parts], dtype=wp.int32, device=device)
         nodes.body = model.matter.body
+        nodes.tied = wp.full(n, -1, dtype=wp.int32, device=device)
         per_node = np.repeat(self.units, [high - low for low, high in model.ranges])
         reach = np.minimum(np.abs(model.matter.reach.numpy()), float(DEEPEST))
         nodes.ball = wp.array(reach * per_node, dtype=float, device=device)

@@ -230,6 +230,18 @@ class BodyContact:
         found.offset.push()
         found.friction.push()
 
+    @property
+    def keeps_off(self) -> bool:
+        """Whether some nodes do not touch what they are tied to."""
+        return bool((self.candidates.nodes.tied.numpy() >= 0).any())
+
+    def keep_off(self, tied: NDArray[np.int32]) -> None:
+        """Let nodes not touch the bodies (n,) that they are tied to, -1 for none."""
+        known = self.candidates.nodes.tied
+        if not np.array_equal(known.numpy(), tied):
+            known.assign(tied)
+            self.outdate()
+
     def outdate(self) -> None:
         """Something happened to the bodies from outside: candidates are to be found anew."""
         self._fresh = False

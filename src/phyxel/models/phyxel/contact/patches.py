@@ -177,7 +177,7 @@ def find_contacts(
         alike = nodes.body[k] == nodes.body[i]
         away = wp.length_sq(nodes.x[k] - nodes.x[i]) / (unit * unit)
         finer = nodes.unit[nodes.body[i]] < COARSER * unit
-        nearer = finer and away < wp.where(alike, least_own, least)
+        nearer = finer and nodes.body[k] != nodes.tied[i] and away < wp.where(alike, least_own, least)
         if nearer and pair_weight(i, k, nodes.unit, nodes.body, nodes.ball, nodes.x) > 0.0:
             if alike:
                 own = k
