@@ -315,7 +315,7 @@ def _keeps_momenta(world, seam, rounding):
 
 
 @pytest.mark.parametrize("share", [0.9, 1.07])
-@pytest.mark.parametrize("model", ["rigid", "phyxel"])
+@pytest.mark.parametrize("model", ["rigid", pytest.param("phyxel", marks=pytest.mark.slow)])
 def test_a_seam_tears_at_its_strength(model, share):
     """A force F that grows slowly on a box sewn to a strap: each particle of the strap's last row stands for its share
     of the area, w d/2 in all with rows d apart, and F over that is the pull. The ends of a row are pulled by up to 5

@@ -239,13 +239,14 @@ class Attachments:
             self._tear(attach, one.which[torn], time)
 
     def _pairs(self, attach: Attach) -> Iterator[tuple[Body, Body, Indices]]:
-        """Bodies that an attachment ties, and which of its ties that still hold are theirs."""
+        """Bodies of the world that an attachment ties, and which of its ties that still hold are theirs."""
         one, other = self._ends[attach]
         pairs: dict[tuple[Body, Body], list[int]] = {}
         for k in np.flatnonzero(attach.holds).tolist():
             pairs.setdefault((one.body[k], other.body[k]), []).append(k)
         for (a, b), which in pairs.items():
-            yield a, b, np.array(which)
+            if a in self._world.bodies and b in self._world.bodies:
+                yield a, b, np.array(which)
 
     def _melts(self, attach: Attach, a: Body, b: Body, which: Indices) -> bool:
         """Whether one of two bodies has melted; it lets go then."""

@@ -84,6 +84,7 @@ class SheetEncounters:
             one
             for one in sheets
             if any(meet(one, other) for other in met)
+            or any(one in pair for pair in sewn)
             or any(meet(one, other) for other in sheets if other is not one and _linked(one) and _linked(other))
             or (one.meets_itself and self._watch.may_meet(one, self.skin_of(one), span))
         ]
