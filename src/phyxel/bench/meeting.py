@@ -136,18 +136,17 @@ def _bowl(setting: BenchSetting) -> list[World]:
     """Fifty bodies of all kinds that fall into a bowl."""
     rng = np.random.default_rng(0)
     bowl = Mold(load("sphere", points=5000), inside_out=True, size=2.0, open_above=0.0, at=(0, 1, 0), friction=0.4)
-    kinds = ["rigid", "modal", "phyxel", "rigid", "galerkin"]
+    fine: dict[str, Any] = {"nodes": 64}
+    stone: dict[str, Any] = {"model": "rigid"}
+    kinds = [stone, fine | {"model": "modal"}, fine, stone, fine | {"model": "galerkin"}]
     shapes = [load(name, points=600) for name in ("box", "sphere", "bar", "torus")]
     bodies = []
     for k in range(50):
-        model = kinds[k % len(kinds)]
-        more: dict[str, Any] = {} if model == "rigid" else {"nodes": 64}
+        more = kinds[k % len(kinds)]
         ring, turn = divmod(k, 10)
         at = 0.5 * math.cos(0.2 * math.pi * turn), 0.9 + 0.3 * ring, 0.5 * math.sin(0.2 * math.pi * turn)
         rotate = tuple(rng.uniform(0, 90, 3).tolist())
-        bodies.append(
-            Body(shapes[k % 4], model=model, material=SOFT, size=0.2, at=at, place="center", rotate=rotate, **more)
-        )
+        bodies.append(Body(shapes[k % 4], material=SOFT, size=0.2, at=at, place="center", rotate=rotate, **more))
     return [_world(setting, bowl, *bodies)]
 
 
