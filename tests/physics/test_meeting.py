@@ -18,9 +18,9 @@ def box(model, at, **more):
     return px.Body(cloud, model=model, material=stuff, size=SIDE, at=at, place="center", **size, **more)
 
 
-def ball(model, at, **more):
+def ball(model, at, nodes=200, **more):
     stuff = px.Material(young=1e6, poisson=0.3, density=DENSITY)
-    size = {} if model == "rigid" else {"nodes": 200}
+    size = {} if model == "rigid" else {"nodes": nodes}
     cloud = px.load("sphere", points=1000)
     return px.Body(cloud, model=model, material=stuff, size=SIDE, at=at, place="center", **size, **more)
 
@@ -130,18 +130,40 @@ def test_rigid_balls_bounce_off_each_other_as_told(restitution):
     assert other.velocities[:, 0].mean() == pytest.approx(restitution, abs=2e-5)
 
 
-@pytest.mark.parametrize("speed", [0.3, 2.0])
-def test_elastic_balls_bounce_and_keep_the_rest_as_vibration(speed):
-    """Undamped modal balls head-on: above 0.9 of the speed comes back. What is missing is in their vibration: when they
-    part, at most 5 % of the energy are lost to steps."""
-    first, other = (ball("modal", (x, 0, 0), velocity=(v, 0, 0)) for x, v in ((0, speed), (0.201, -speed)))
+def parted(model, speed, nodes):
+    """Undamped balls head-on, until they have parted: which share of their speed came back, how much of their energy
+    there is still, and the most that there was on the way."""
+    first, other = (ball(model, (x, 0, 0), nodes, velocity=(v, 0, 0)) for x, v in ((0, speed), (0.201, -speed)))
     world = world_of(first, other, gravity=(0, 0, 0))
-    before = energy(world)
+    before = most = energy(world)
     while first.surface.positions[:, 0].max() > other.surface.positions[:, 0].min() - 0.002 or world.time < 0.01:
         world.advance(0.002)
+        most = max(most, energy(world))
     back = -np.array(first.diagnostics()["momentum"])[0] / first.masses.sum() / speed
+    return back, energy(world) / before, most / before
+
+
+@pytest.mark.parametrize(
+    ("model", "speed", "nodes"), [("modal", 0.3, 200), ("modal", 2.0, 200), ("galerkin", 1.0, 100)]
+)
+def test_elastic_balls_bounce_and_keep_the_rest_as_vibration(model, speed, nodes):
+    """Above 0.9 of the speed comes back. What is missing is in their vibration, but for what steps lose, a fortieth of
+    an impact each: of second order in contact, 2 to 8 % of the energy, most of it where it closes (Euler's lost half).
+    """
+    back, kept, most = parted(model, speed, nodes)
     assert back > 0.9
-    assert energy(world) > 0.95 * before
+    assert kept > back**2
+    assert kept > 0.9
+    assert most < 1 + 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("speed", [0.3, 2.0])
+def test_galerkin_balls_bounce_at_any_speed(speed):
+    """As above, with twice the nodes."""
+    back, kept, most = parted("galerkin", speed, 200)
+    assert back > 0.9 and kept > max(back**2, 0.9)
+    assert most < 1 + 1e-4
 
 
 def test_a_heap_goes_on_from_a_checkpoint_with_the_same_bits(tmp_path):

@@ -41,7 +41,7 @@ SHALLOW = 0.01
 """Depth [spacings] that is taken back at most so: out of a deeper one bodies come no faster."""
 CREEP = 5e-4
 """Speed up to which friction grows to its limit, in sizes of the smaller body a second."""
-HERTZ, FOLLOWED = 2.87, 20
+HERTZ, FOLLOWED = 2.87, 40
 """An impact of elastic balls lasts HERTZ (m²/(R E² v))^(1/5) (physics 15.12), and is followed in so many steps."""
 MUCH = 1.0
 """[1/s]: rate of gain, over the energy there is, that is too much. A little is lent by the springs of colliders."""

@@ -17,7 +17,8 @@ from functools import cached_property
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from scipy.sparse import bsr_array, csr_array
+from scipy.sparse import bsr_array, csc_array, csr_array
+from scipy.sparse.linalg import SuperLU, splu
 
 from phyxel import device as dev
 from phyxel.device import float64s, int32s, mat33ds, vec3ds
@@ -362,6 +363,14 @@ class Inertia:
     def weight(self) -> Floats:
         """Mass of each coefficient, shape (n,)."""
         return np.asarray(self.mass.sum(axis=0)).reshape(-1)
+
+    @cached_property
+    def _factor(self) -> SuperLU:
+        return splu(csc_array(self.mass))
+
+    def accelerated(self, force: Floats) -> Floats:
+        """M⁻¹ of a force (n, 3)."""
+        return np.asarray(self._factor.solve(force))
 
     def over(self, dt: float) -> csr_array:
         """A = M/Δt² + αM/Δt (physics 10.4)"""

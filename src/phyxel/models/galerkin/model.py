@@ -51,6 +51,8 @@ FINER = 1e-2
 """How much less that is in steps of second order: what a thousand of them leave must not show."""
 LONG, MOST_SETTLING = 100, 400
 """Steps towards equilibrium: how long the last ones are, in times that sound takes, and how many there are at most."""
+FOLLOWED = 0.25
+"""Steps over the time that sound takes through the body, up to which they follow waves in it."""
 FLOWED = 1e9
 """[s]: all that can flow has flowed."""
 
@@ -89,7 +91,10 @@ class GalerkinModel(TouchedField):
         """u and v as the last step left them, and the acceleration there but for pushes, if it is known; (n, 3) each"""
         self.effort = Effort()
         """what the last step took"""
-        self._borne, self._unpushed = None, self.u
+        self._borne, self._unpushed, self._answering = None, self.u, None
+        self._met = self._followed = False
+        self._begun = self.u, self.v, False
+        """u and v when the last step began, and whether it was of second order"""
         self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
@@ -144,10 +149,10 @@ class GalerkinModel(TouchedField):
         kept = self._parted_motion().momenta, self.middle()
         left = Departure(*fields, elastic, kinetic, gradient, weighed, *kept, held)
         self._enter(space, Inertia.of(self._materials, space.functions, (self.space.functions, self._inertia)))
-        self._carried = None
+        self._carried = self._borne = None
 
         def respond(u: Floats, force: Floats) -> Floats:
-            return self._at_hand(self._preconditioner.dt, u).apply(force)
+            return self._tuned_to(self._preconditioner.dt, u, self._preconditioner).apply(force)
 
         known = None if math.isnan(self._preconditioner.dt) else respond
         about = self._forces, self._materials, self._inertia, self.held, self._goals
@@ -191,27 +196,29 @@ class GalerkinModel(TouchedField):
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end."""
-        self._push, self._goals, self.effort = push, goals, Effort()
+        self._push, self._goals, self.effort, self._answering = push, goals, Effort(), None
         pressed, acceleration = self._footing.pressure > 0, self._acceleration(push)
         found = None if acceleration is None else self._of_second_order(dt, acceleration, feel)
         last, end = found or self._by_euler(dt, feel)
-        v, inner = last.velocity(end), last.acceleration(end) - push
-        if not self.held.holds and not self._footing.touching and self._borne is None:
-            end, v = self._freely(end, v, dt, found is not None)
-        self.u, self.v = end, v
+        self._begun = self.u, self.v, found is not None
+        self.u, self.v, self._carried, self._met = end, last.velocity(end), None, False
+        self._followed = self._free and dt <= FOLLOWED * self._crossing
+        if self._free and self._borne is None:
+            self._go_freely(dt)
         self._footing.end()
-        steady = np.array_equal(pressed, self._footing.pressure > 0) and not self._flow(dt)
-        self._carried = (end.copy(), v.copy(), inner) if steady else None
+        if np.array_equal(pressed, self._footing.pressure > 0) and not self._flow(dt):
+            self._carried = self.u.copy(), self.v.copy(), last.acceleration(end) - push
 
     def _acceleration(self, push: Floats) -> Floats | None:
-        """At the start of a step, as the last one left it, unless something has happened since. Nothing but pushes acts
-        on a body at rest as it was born, and Euler would take ½m(Δt a)² off what it falls with."""
-        if self._borne is not None:
-            return None
+        """At the start of a step, as the last one left it, or others have since, unless something else has happened.
+        Nothing but pushes acts on a body at rest as it was born, and Euler would take ½m(Δt a)² off what it falls with.
+        Pressed by others, it goes by Euler unless waves in it are followed: what steps do not resolve comes to rest."""
         if self._carried is None:
-            unmoved = not (self.u.any() or self.v.any() or self._forces.plastic.any())
+            unmoved = not (self.u.any() or self.v.any() or self._forces.plastic.any()) and self._borne is None
             return push if unmoved else None
         u, v, inner = self._carried
+        if self._met:
+            return self._inner() + push if self._followed else None
         return inner + push if np.array_equal(u, self.u) and np.array_equal(v, self.v) else None
 
     def _by_euler(self, dt: float, feel: Feel | None) -> tuple[EulerStage, Floats]:
@@ -256,6 +263,12 @@ class GalerkinModel(TouchedField):
         self.effort = self.effort + effort
         return end
 
+    @property
+    def _crossing(self) -> float:
+        """Time that sound takes through the body [s]."""
+        size, density = np.ptp(self.space.nodes, axis=0).max(), self._inertia.mass.sum() / self.space.weights.sum()
+        return float(size * math.sqrt(density / self._materials.hardness.max()))
+
     def _flow(self, dt: float) -> bool:
         """Let what can flow over dt [s]; whether anything did."""
         if not self._forces.flows:
@@ -274,22 +287,27 @@ class GalerkinModel(TouchedField):
         about = self.space, self._materials, self._inertia, self.held.basis, self._forces.turns(u)
         return kept.tuned_to(dt, *about)
 
-    def _freely(self, end: Floats, v: Floats, dt: float, second: bool) -> tuple[Floats, Floats]:
-        """u' and v' with the momentum and, about the middle of mass, the angular momentum that v and the pushes leave
-        (physics 5.6).
+    def _go_freely(self, dt: float, led: bool = True) -> None:
+        """End the last step, of dt [s], with the momentum and, about where the middle of mass then is, the angular
+        momentum that its start and the pushes leave (physics 5.6).
 
         Rigid motion is added to v'. The middle of mass goes by the mean of its velocities before and after: it falls
-        along a parabola, whatever the step.
+        along a parabola, whatever the step. If it was not `led` there, for others bore it, it stays where it is.
         """
-        weight, inertia, push = self._inertia.weight, self._inertia, self._push
+        (u, v, second), weight, inertia = self._begun, self._inertia.weight, self._inertia
         total = weight.sum()
-        old, new = self.space.nodes + self.u, self.space.nodes + end
-        impulse, resisting = inertia.mass @ (self.v + dt * push), inertia.resisting(dt)
+        old, new = self.space.nodes + u, self.space.nodes + self.u
+        impulse, resisting = inertia.mass @ (v + dt * self._push), inertia.resisting(dt)
         if second:
-            impulse, resisting = impulse - 0.5 * dt * (inertia.drag @ (self.v + v)), inertia.mass
+            impulse, resisting = impulse - 0.5 * dt * (inertia.drag @ (v + self.v)), inertia.mass
         middle_old, middle = weight @ old / total, weight @ new / total
-        after = with_momenta(v, momenta_of(old - middle_old, impulse), new - middle, resisting)
-        return end + middle_old - middle + 0.5 * dt * (weight @ (self.v + after)) / total, after
+        momenta = momenta_of(old - middle_old, impulse)
+        after = with_momenta(self.v, momenta, new - middle, resisting)
+        falls_to = middle_old + 0.5 * dt * (weight @ (v + after)) / total
+        if led:
+            self.u, self.v = self.u + falls_to - middle, after
+        else:
+            self.v = with_momenta(self.v, momenta, new - falls_to, resisting)
 
     # Equilibrium
 
@@ -307,8 +325,7 @@ class GalerkinModel(TouchedField):
         """
         self.v = np.zeros_like(self.u)
         self._preconditioner.forget_before(self.space)
-        size, density = np.ptp(self.space.nodes, axis=0).max(), self._inertia.mass.sum() / self.space.weights.sum()
-        crossing = float(size * math.sqrt(density / self._materials.hardness.max()))
+        crossing = self._crossing
         falling = 1 / math.sqrt(max(np.linalg.norm(push, axis=1).max(), 1e-30))
         fixed = self.held.fixes(self.space.nodes)
         if not self.held.holds and feel is None and push.any():

@@ -1,5 +1,6 @@
 """How a Galerkin body takes what others do to it in a step (`protocol.Tangible`, physics 15.8): impulses on its points,
-answered by the system of an Euler step."""
+answered by the system of an Euler step. Where steps follow waves through the body, as they do in an impact, the next
+one foresees them as forces and is of second order: only what they change by is of first."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from phyxel.models.galerkin.assembly import Inertia
+from phyxel.models.galerkin.assembly import Inertia, PointMaterials
 from phyxel.models.galerkin.footing import Footing
+from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.held import Held
 from phyxel.models.galerkin.preconditioner import Preconditioner, RestSystem
 from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_momenta
@@ -19,6 +21,8 @@ from phyxel.models.protocol import FieldValues, Floats
 
 ROUNDING = 1e-10
 """Share of the largest response that counts as one."""
+LAG = 1e-6
+"""[s] over which the rate of strain is found: short against all that moves."""
 
 
 class TouchedField(FieldValues):
@@ -31,14 +35,22 @@ class TouchedField(FieldValues):
     unit: float
     held: Held
     _inertia: Inertia
+    _forces: PointForces
+    _materials: PointMaterials
     _footing: Footing
     _push: Floats
     _preconditioner: Preconditioner
     """of Euler's steps"""
     _borne: Floats | None
-    """forces of other bodies in the last step, if it is not free: the next one foresees them, shape (n, 3)"""
+    """forces of other bodies in the last step, if the next one foresees them, shape (n, 3)"""
     _unpushed: Floats
     """where the last step would have ended without them"""
+    _answering: RestSystem | None
+    """of Euler's steps, as it answers after the last step, once it is asked for"""
+    _met: bool
+    """whether others have changed what the last step made of it"""
+    _followed: bool
+    """whether the last step was that of a free body, and short enough for waves in it to be followed"""
 
     if TYPE_CHECKING:
 
@@ -46,34 +58,52 @@ class TouchedField(FieldValues):
 
         def middle(self) -> Floats: ...
 
+        def _go_freely(self, dt: float, led: bool = True) -> None: ...
+
     @property
     def margin(self) -> float:
         """How far its surface may lie outside the box around its coefficients: beside a crack there are no nodes."""
         return 1.0
 
+    @property
+    def _free(self) -> bool:
+        """Whether nothing but other bodies holds or bears it."""
+        return not self.held.holds and not self._footing.touching
+
     def unload(self, dt: float) -> None:
         """A step of dt [s] was taken: leave aside what others did to the body before, if that was foreseen in it."""
-        if self._borne is not None:
-            change = self._responded(dt * self._borne, dt)
-            self.u, self.v, self._borne = self.u - change, self.v - change / dt, None
+        if self._borne is None:
+            return
+        self._shift(-self._responded(dt * self._borne, dt), dt)
+        self._borne = None
+        if self._free:
+            self._go_freely(dt, led=False)
 
-    def _at_hand(self, dt: float, u: Floats) -> RestSystem:
-        """The system of Euler's steps."""
-        return self._tuned_to(dt, u, self._preconditioner)
+    def _shift(self, change: Floats, dt: float) -> None:
+        """Go (n, 3) farther in the last step of dt [s], as a force makes an Euler step do."""
+        self.u, self.v, self._met = self.u + change, self.v + change / dt, True
+
+    def _at_hand(self, dt: float) -> RestSystem:
+        """The system of Euler's steps, turned as the body is at the end of its last one: what was foreseen is taken off
+        by the same that answers."""
+        if self._answering is None:
+            self._answering = self._tuned_to(dt, self.u, self._preconditioner)
+        return self._answering
 
     def _responded(self, impulses: Floats, dt: float) -> Floats:
         """How far impulses (n, 3) on the coefficients move these in a step."""
-        response = self._at_hand(dt, self.u).respond(impulses)
+        response = self._at_hand(dt).respond(impulses)
         return dt / self._preconditioner.dt**2 * response
 
     def drift(self, before: Floats, dt: float) -> Floats:
-        """The velocity that the last step left: impulses lead on from where it began."""
-        return self.v
+        """Velocity (n, 3) with which the coefficients got from u = `before` to where they are, in dt [s]; or, if they
+        follow no waves, the one that the step left: impulses then lead on from where it began."""
+        return (self.u - before) / dt if self._followed else self.v
 
     def response(self, rows: csr_array, dt: float) -> Floats:
         """A root of what unit impulses at points with φ in `rows` (k, n), within the last step of dt [s], do to their
         velocities, shape (3k, r)."""
-        compliance = self._at_hand(dt, self.u).compliance(rows)
+        compliance = self._at_hand(dt).compliance(rows)
         values, vectors = np.linalg.eigh(compliance / self._preconditioner.dt**2)
         felt = values > ROUNDING * values[-1]
         return np.asarray(vectors[:, felt] * np.sqrt(values[felt]))
@@ -83,16 +113,32 @@ class TouchedField(FieldValues):
         `before`, so that it leads where the velocity after it says."""
         if not impulses.any():
             return
-        change = self._responded(rows.T @ impulses, dt)
-        x, v = self.space.nodes + self.u, self.v
-        # Impulses lead on from where the step began, but for what pushes have added to it meanwhile.
+        forces = rows.T @ impulses / dt
+        change = self._responded(dt * forces, dt)
+        if not self._free or self._followed:
+            self._borne = forces if self._borne is None else self._borne + forces
+        if self._followed:
+            self._take(change, places, impulses, dt)
+        else:
+            self._lead_on(change, places, impulses, before, dt)
+
+    def _take(self, change: Floats, places: Floats, impulses: Floats, dt: float) -> None:
+        """Go `change` farther than the last step led, with the momenta of the impulses on top of those it has."""
+        about, resisting = places[0], self._inertia.resisting(dt)
+        momenta = momenta_of(self.space.nodes + self.u - about, resisting @ self.v)
+        self._unpushed = self.u
+        self._shift(change, dt)
+        target = momenta + momenta_of(places - about, impulses)
+        self.v = with_momenta(self.v, target, self.space.nodes + self.u - about, resisting)
+
+    def _lead_on(self, change: Floats, places: Floats, impulses: Floats, before: Floats, dt: float) -> None:
+        """Go on from where the step began with the velocity that it left and what impulses change it by, but for what
+        pushes have added to it meanwhile."""
         weight = self._inertia.weight / self._inertia.weight.sum()
-        x = x - weight @ (self.u - before - dt * v)
+        v, x = self.v, self.space.nodes + self.u - weight @ (self.u - before - dt * self.v)
         self._unpushed = before + dt * v
-        self.u, self.v = self._unpushed + change, v + change / dt
-        if self.held.holds or self._footing.touching:
-            borne = rows.T @ impulses / dt
-            self._borne = borne if self._borne is None else self._borne + borne
+        self.u, self.v, self._met = self._unpushed + change, v + change / dt, True
+        if not self._free:
             return
         # The system at rest knows little of how the body has turned: momenta are those of the impulses. As it goes on
         # from where the step began, they are the same there and at its end.
@@ -101,6 +147,13 @@ class TouchedField(FieldValues):
         target = momenta_of(x - middle, resisting @ v) + momenta_of(places - middle, impulses)
         self.v = with_momenta(self.v, target, begun - middle, resisting)
         self.u = before + dt * self.v
+
+    def _inner(self) -> Floats:
+        """Acceleration of a free body by its own forces, and by what others do to it: M⁻¹ (F − αM v + borne)."""
+        forces = self._forces
+        forces.begin(self.u - LAG * self.v, self._materials.damping / LAG)
+        force = forces.at(self.u)[1] - self._inertia.drag @ self.v
+        return self._inertia.accelerated(force if self._borne is None else force + self._borne)
 
     def work(self, before: Floats) -> float:
         """What the pushes of the last step have done since u was `before` (n, 3) [J]."""

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from phyxel.models.galerkin.space import Space
-from phyxel.models.modal.budget import EnergyBudget
+from phyxel.models.modal.budget import EnergyBudget, ModalEnergy
 from phyxel.models.modal.constraints import PointPatch, Rows
 from phyxel.models.modal.field import BorneForce, FramePose, ModalField
 from phyxel.models.protocol import FieldValues, Floats
@@ -144,8 +144,14 @@ class TouchedModes(FieldValues):
         return float(np.vdot(field.force, self.u - before)) * field.matter.density * self.unit**5
 
     def calm(self, energy: float) -> float:
-        """Its modes are damped as they are."""
-        return 0.0
+        """Take some energy of vibration away, as far as there is any; how much that was [J]. Momenta stay."""
+        field = self.ready()
+        swing = max(ModalEnergy.of(field).swing, 0.0)
+        share = min(energy / (field.matter.density * self.unit**5), swing) / max(swing, 1e-300)
+        field.motion.rate = np.sqrt(1 - share) * field.motion.rate
+        field.show()
+        self.budget = EnergyBudget(field)
+        return share * swing * field.matter.density * self.unit**5
 
     def ease(self) -> None:
         """Its response is its own."""
