@@ -44,10 +44,12 @@ def test_a_turned_scan(basis):
     assert abs(error(FAT, "galerkin", 500, TURNED, scan=True, basis=basis)) < 0.005
 
 
+@pytest.mark.parametrize("model", ["galerkin", "modal"])
 @pytest.mark.parametrize("turn", [AS_IT_IS, TURNED], ids=["aligned", "turned"])
-def test_nearly_incompressible(turn):
-    """ν = 0.45, to 1 % at 500 nodes: with the volume kept at each point its root locked, and it hung 1.7 % higher."""
-    assert abs(error(NEARLY_INCOMPRESSIBLE, "galerkin", 500, turn)) < 0.01
+def test_nearly_incompressible(model, turn):
+    """ν = 0.45, to 0.75 % at 500 nodes: with the volume kept at each point its root locked, and it hung 1.7 % higher;
+    kept around each node, those of the held face as well, which cannot move, 1.0 % (quadratic finite elements: 2.9)."""
+    assert abs(error(NEARLY_INCOMPRESSIBLE, model, 500, turn)) < 0.0075
 
 
 @pytest.mark.slow
@@ -59,8 +61,8 @@ def test_quadratic_basis_converges(turn):
 
 @pytest.mark.slow
 def test_second_moments_under_a_quadratic_basis():
-    """Two octants across, turned, to 0.5 % at 500 nodes: without the second moments of its mesh it hung as much lower as
-    those of the quadrature were short, 1.0 %."""
+    """Two octants across, turned, to 0.5 % at 500 nodes: without the second moments of its mesh it hung as much lower
+    as those of the quadrature were short, 1.0 %."""
     assert abs(error(SLENDER, "galerkin", 500, TURNED, basis="quadratic")) < 0.005
 
 

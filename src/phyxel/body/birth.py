@@ -145,7 +145,7 @@ def prepared(
 
     def compute() -> dict[str, NDArray[Any]]:
         solid, nodes = make()
-        # The surface of a scan waves about the box that octants fill; a quadratic basis is as good as second moments are.
+        # The surface of a scan waves about the box that octants fill; a quadratic basis is as good as moments are.
         if solid.made_from == "points" or basis == "quadratic":
             nodes = nodes.weighed(moments_of(solid))
         assert solid.skin.normals is not None
