@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 
 ON_SURFACE = 1e-6
 """Distance from the surface, over the size of a solid, below which a place is on it."""
-FORMAT = 13
+FORMAT = 15
 """Counts changes of how preparations are made: older ones are not used then."""
 
 
@@ -145,7 +145,8 @@ def prepared(
 
     def compute() -> dict[str, NDArray[Any]]:
         solid, nodes = make()
-        if solid.made_from == "points":  # the surface of a scan waves about the box that octants fill, and cut it off
+        # The surface of a scan waves about the box that octants fill; a quadratic basis is as good as moments are.
+        if solid.made_from == "points" or basis == "quadratic":
             nodes = nodes.weighed(moments_of(solid))
         assert solid.skin.normals is not None
         kept = np.arange(0) if solid.kept is None else solid.kept

@@ -1,5 +1,7 @@
 """A Galerkin space that cracks cut, and fields that go over to it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -75,14 +77,15 @@ def test_stiffness_follows_cuts():
     np.testing.assert_allclose(K.toarray(), whole, atol=1e-12 * np.abs(whole).max())
 
 
-def test_state_brings_back_the_same_bits():
+@pytest.mark.parametrize("fills", [False, True], ids=["nodes", "face"])
+def test_state_brings_back_the_same_bits(fills):
     """What `state` keeps makes of a new model, with the same cracks, one that goes on bit by bit, also where it has a
-    preconditioner from before the last cut; a piece likewise."""
+    preconditioner from before the last cut; a piece likewise; and with a face held, nearly incompressible."""
     models = []
     for _ in range(2):
-        model = model_of("bar", 64, SOFT.but(yield_strain=0.02))
+        model = model_of("bar", 64, SOFT.but(yield_strain=0.02, poisson=0.45 if fills else SOFT.poisson))
         root = end_of_bar(model, -1)
-        model.set_holds([at_rest(root)[0]])
+        model.set_holds([replace(at_rest(root)[0], fills=fills)])
         models.append(model)
     first, second = models
     fracture, goals, push = fracture_of(first.space), [at_rest(root)[1]], even(first, 3, -9.81, 1)

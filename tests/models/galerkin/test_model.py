@@ -1,10 +1,13 @@
 """The machinery of Galerkin motion: derivatives, constraints, consistency, state."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from phyxel.material import Material
 from phyxel.models.galerkin.forces import PointForces
+from phyxel.models.galerkin.space import Space
 from phyxel.models.law import LawRow
 from phyxel.models.protocol import Goal, Hold
 from tests.models.field_models import (
@@ -20,8 +23,15 @@ from tests.models.field_models import (
 from tests.physics.matter import rotation
 
 
-def forces_of(name: str, nodes: int, material=SOFT, lag: float = 0.0) -> PointForces:
-    space, _, _ = space_of(name, nodes)
+def clamped_bar(nodes: int, material: Material) -> Space:
+    """A bar whose lowest end is held as a face."""
+    space, _, _ = space_of("bar", nodes)
+    end = np.flatnonzero(space.nodes[:, 0] < space.nodes[:, 0].min() + 0.1)
+    return space.joined(end, [LawRow.of(material, np.eye(3))], np.zeros(len(space), int))
+
+
+def forces_of(name: str, nodes: int, material=SOFT, lag: float = 0.0, held: bool = False) -> PointForces:
+    space = clamped_bar(nodes, material) if held else space_of(name, nodes)[0]
     forces = PointForces(space)
     forces.set_laws([LawRow.of(material, np.eye(3))], np.zeros(len(space.points), int))
     start = 0.02 * np.random.default_rng(7).normal(size=(len(space), 3))
@@ -33,11 +43,11 @@ NEARLY_INCOMPRESSIBLE = SOFT.but(poisson=0.45)
 
 
 @pytest.mark.parametrize("material", [SOFT, NEARLY_INCOMPRESSIBLE], ids=["soft", "nearly incompressible"])
-@pytest.mark.parametrize("lag", [0.0, 0.5])
-def test_force_and_tangent_are_derivatives(lag: float, material: Material):
+@pytest.mark.parametrize(("lag", "held"), [(0.0, False), (0.5, False), (0.5, True)])
+def test_force_and_tangent_are_derivatives(lag: float, held: bool, material: Material):
     """F = −∂U/∂u and K = −∂F/∂u by central differences, whose own error is h² = 1e-10 and rounding/h = 1e-11, damped
-    and not, with a volume term at each point and in the mean of cells: to 1e-7."""
-    forces = forces_of("bar", 251, material, lag)
+    and not, with a volume term at each point and in the mean of cells, also where one end is held: to 1e-7."""
+    forces = forces_of("bar", 251, material, lag, held)
     random = np.random.default_rng(0)
     u, p = (random.normal(size=(len(space_of("bar", 251)[0]), 3)) for _ in range(2))
     u, h = 0.05 * u, 1e-5
@@ -49,10 +59,31 @@ def test_force_and_tangent_are_derivatives(lag: float, material: Material):
     assert np.vdot(p, forces.tangent(p, positive=True)) > 0
 
 
-def test_nothing_but_rigid_motion_is_free_where_volume_is_kept_in_the_mean():
-    """Six zero modes at ν = 0.45, in the matrix at rest, and it is the tangent of U there, to rounding."""
-    space, _, _ = space_of("bar", 120)
-    forces = forces_of("bar", 120, NEARLY_INCOMPRESSIBLE)
+def test_cells_of_a_held_face_are_parts_of_those_beside_it():
+    """They have no nodes of their own that move; where nothing would lock, ν = 0.3, cells stay. A uniform strain costs
+    the same in both, to rounding, and any other less where cells are larger."""
+    space, held = space_of("bar", 120)[0], clamped_bar(120, NEARLY_INCOMPRESSIBLE)
+    end = np.flatnonzero(space.nodes[:, 0] < space.nodes[:, 0].min() + 0.1)
+    assert clamped_bar(120, SOFT.but(poisson=0.3)) is space
+    assert np.isin(end, space.functions.lists.owner).all()
+    assert not np.isin(end, held.functions.lists.owner).any()
+    assert held.joined(end[:0], [LawRow.of(NEARLY_INCOMPRESSIBLE, np.eye(3))], np.zeros(len(space), int)) is not held
+    strained = space.nodes @ (0.02 * np.random.default_rng(2).normal(size=(3, 3)))
+    fields = strained, 0.02 * np.random.default_rng(3).normal(size=strained.shape)
+    energies = [
+        [forces_of("bar", 120, NEARLY_INCOMPRESSIBLE, held=part).energy(field) for field in fields]
+        for part in (False, True)
+    ]
+    assert energies[1][0] == pytest.approx(energies[0][0], rel=1e-10)
+    assert energies[1][1] < energies[0][1]
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_nothing_but_rigid_motion_is_free_where_volume_is_kept_in_the_mean(held):
+    """Six zero modes at ν = 0.45, in the matrix at rest, and it is the tangent of U there, to rounding; also with the
+    cells that it has when one end is held."""
+    space = clamped_bar(120, NEARLY_INCOMPRESSIBLE) if held else space_of("bar", 120)[0]
+    forces = forces_of("bar", 120, NEARLY_INCOMPRESSIBLE, held=held)
     K = space.stiffness([LawRow.of(NEARLY_INCOMPRESSIBLE, np.eye(3))], np.zeros(len(space.points), int))
     still = np.zeros((len(space), 3))
     forces.begin(still, 0.0)
@@ -157,16 +188,19 @@ def test_held_rotation():
     np.testing.assert_allclose(np.eye(3) + model.gradient(at)[0], rotation(12), atol=1e-9)
 
 
-def test_state_goes_on_with_the_same_bits():
-    """What `state` keeps, given to another model with the same holds, goes on bit by bit: turned, standing, flowing."""
-    clay = SOFT.but(yield_strain=0.01, damping=1e-3)
+@pytest.mark.parametrize("fills", [False, True], ids=["nodes", "face"])
+def test_state_goes_on_with_the_same_bits(fills):
+    """What `state` keeps, given to another model with the same holds, goes on bit by bit: turned, standing, flowing,
+    nearly incompressible with a face held."""
+    clay = SOFT.but(yield_strain=0.01, damping=1e-3, poisson=0.45 if fills else SOFT.poisson)
     floor = ground(-2.1)
     push = None
     models = []
     for _ in range(2):
         model = model_of("bar", 251, clay)
         root = end_of_bar(model, -1)
-        model.set_holds([at_rest(root)[0]])
+        model.set_holds([replace(at_rest(root)[0], fills=fills)])
+        assert (model.space.functions.lists.owner is not model.space.owner) == fills
         models.append(model)
     first, second = models
     push, goals = even(first, 2, -9.81, 0), [at_rest(root)[1]]

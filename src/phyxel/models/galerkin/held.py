@@ -9,9 +9,10 @@ their own functions, Nᵀ(G u − d) = 0: one condition for each node, and none 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import block_diag
 from scipy.sparse import csr_array, diags_array, vstack
 
@@ -35,6 +36,8 @@ class HeldRows:
     """shape (m, k), or (m, k + 3) of a hold that turns"""
     tests: Floats
     """N, what u is held against, shape (m, k'): G itself, or on faces φ of their nodes alone"""
+    face: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """those nodes"""
 
     @staticmethod
     def of(space: Space, hold: Hold) -> HeldRows:
@@ -48,7 +51,8 @@ class HeldRows:
             rows = csr_array(vstack(parts))
             return HeldRows(rows, spread, rows[:, np.unique(rows.indices)].toarray())
         rows = csr_array(vstack([*parts, region.rows]))
-        return HeldRows(rows, np.concatenate([spread, region.spread]), rows[:, region.tests].toarray())
+        tests = rows[:, region.tests].toarray()
+        return HeldRows(rows, np.concatenate([spread, region.spread]), tests, region.tests)
 
     def independent(self) -> tuple[Floats, Floats]:
         """UᵀG, shape (r, n), and Uᵀ, shape (r, m), of what counts in N = U S Vᵀ."""
@@ -70,18 +74,22 @@ class Held:
     """G, shape (m, n)"""
     spread: Floats
     """takes goals of points, and of turns, to the rows, shape (m, k)"""
+    faces: NDArray[np.int64]
+    """nodes of faces that are held: they have no motion of their own, ascending"""
 
     @staticmethod
     def of(space: Space, holds: Sequence[Hold]) -> Held:
         if not holds:
-            return Held((), np.zeros((len(space), 0)), np.zeros((0, 0)), csr_array((0, len(space))), np.zeros((0, 0)))
+            nothing, none = np.zeros((0, 0)), np.zeros(0, np.int64)
+            return Held((), np.zeros((len(space), 0)), nothing, csr_array((0, len(space))), nothing, none)
         each = [HeldRows.of(space, hold) for hold in holds]
         conditions, turns = zip(*(one.independent() for one in each), strict=True)
         U, S, Vt = np.linalg.svd(np.concatenate(conditions), full_matrices=False)
         kept = DEPENDENT * S[0] < S
         pull = (U[:, kept].T / S[kept, None]) @ block_diag(*turns)
         rows = csr_array(vstack([one.rows for one in each]))
-        return Held(tuple(holds), Vt[kept].T.copy(), pull, rows, block_diag(*(one.spread for one in each)))
+        spread, faces = block_diag(*(one.spread for one in each)), np.concatenate([one.face for one in each])
+        return Held(tuple(holds), Vt[kept].T.copy(), pull, rows, spread, np.unique(faces))
 
     def aims(self, goals: Sequence[Goal]) -> Floats:
         """What Vᵀu has to be, shape (r, 3)."""

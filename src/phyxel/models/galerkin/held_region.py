@@ -26,9 +26,10 @@ from phyxel.models.galerkin.point_functions import strongest
 from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import Floats
 
-AROUND = 2.0
-"""Spacings within which held nodes tell whether a place is one of theirs, and where it is to go."""
-REACH, BESIDE = 1.5, 1.0
+AROUND = 2.5
+"""Spacings within which held nodes tell whether a place is one of theirs, and where it is to go: three of them at
+least, and a corner of a face that lies askew to the nodes has none within 1.5, and too few within 2."""
+REACH, BESIDE = 2.0, 1.0
 """Spacings to a held node within which a place is held with it, and to one of the same face that is not: not."""
 DEEP = 0.5
 """Spacings from a face within which points of the quadrature stand for it."""

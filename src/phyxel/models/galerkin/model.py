@@ -104,6 +104,7 @@ class GalerkinModel(TouchedField):
         """What each node is made of, with the material's axes turned by `rotation`; a point has the law of its node."""
         self._mixture, self._rotation = mixture, np.asarray(rotation, np.float64)
         self._materials = PointMaterials.of(mixture, self._rotation, self.space.owner, self.unit)
+        self._join()
         self._inertia = Inertia.of(self._materials, self.space.functions)
         self._forces.set_laws(self._materials.rows, self._materials.which)
         of = np.concatenate([self._contact, nearest(self._faces, self.space.nodes, 1)[1][:, 0]])
@@ -118,7 +119,18 @@ class GalerkinModel(TouchedField):
         """Points are held so from now on; nothing jumps."""
         self.held = Held.of(self.space, holds)
         self._goals = None
+        if self._join():
+            self._inertia = Inertia.of(self._materials, self.space.functions)
         self._forget()
+
+    def _join(self) -> bool:
+        """Cells of held faces belong to the nodes beside them (physics 10.3); whether that is new."""
+        space = self.space.joined(self.held.faces, self._materials.rows, self._mixture.which)
+        if space is self.space:
+            return False
+        self.space = space
+        self._forces.follow(space)
+        return True
 
     def _forget(self) -> None:
         """Laws or holds are others from now on."""

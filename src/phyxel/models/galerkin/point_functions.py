@@ -57,7 +57,8 @@ class PointLists:
     nodes: Floats
     """shape (n, 3)"""
     owner: Indices
-    """the node whose cell each point is in, shape (q,)"""
+    """the node whose cell each point is in, shape (q,): the nearest, or one beside it whose cell that of a held node is
+    a part of"""
     start: NDArray[np.int32]
     """shape (q + 1,)"""
     index: NDArray[np.int32]
@@ -195,6 +196,12 @@ class PointFunctions:
             cut_off,
             lost,
         )
+
+    def with_cells(self, owner: Indices) -> PointFunctions:
+        """The same with other cells, those of nodes (q,)."""
+        if np.array_equal(owner, self.lists.owner):
+            return self
+        return replace(self, lists=replace(self.lists, owner=owner, known_neighbours=None))
 
     @cached_property
     def felt(self) -> NDArray[np.int64]:

@@ -99,6 +99,20 @@ class Space:
         _ = self.at_skin, self.functions.pairs, self.functions.lists.neighbours
         return self
 
+    def joined(self, held: NDArray[np.integer], rows: Sequence[LawRow], kinds: NDArray[np.integer]) -> Space:
+        """The same space, in which cells of nodes that are `held` are parts of those of free ones beside them, if there
+        are some of the same of the laws, `kinds` (n,), and this one would lock (physics 10.3); this space where that
+        changes nothing."""
+        owner, still = self.owner.copy(), np.zeros(len(self), bool)
+        still[held] = True
+        for kind in np.unique(kinds[held]):
+            free = np.flatnonzero(~still & (kinds == kind))
+            points = np.flatnonzero(still[self.owner] & (kinds[self.owner] == kind))
+            if len(free) and rows[kind].locking > 0:
+                owner[points] = free[nearest(self.points[points], self.nodes[free], 1)[1][:, 0]]
+        functions = self.functions.with_cells(owner)
+        return self if functions is self.functions else Space(self.layout, functions, self.at_nodes, self.cracks)
+
     # Cracks
 
     def looked_at(self, sees: Cracked) -> Space:
@@ -131,15 +145,17 @@ class Space:
     def state(self) -> State:
         """What it is a part of, and what cracks have changed."""
         rows = np.flatnonzero(self.functions.cut_off)
-        return self.functions.state(rows, rows, np.arange(len(self))) | vars(self.layout.own)
+        changed = self.functions.state(rows, rows, np.arange(len(self))) | {"cells": self.functions.lists.owner}
+        return changed | vars(self.layout.own)
 
     def restored(self, state: State, sees: Cracked | None) -> Space:
         """The space of which `state` tells, with cracks through which one `sees` as then."""
         own = Own(state["nodes"], state["points"], state["skin"])
         layout = self.layout if own.same_as(self.layout.own) else self.layout.part(own)
+        functions = layout.functions.with_cells(state.get("cells", layout.owner))
         if sees is None:
-            return Space.whole(layout)
-        functions = layout.functions.with_rows(state)
+            return Space(layout, functions, layout.at_nodes)
+        functions = functions.with_rows(state)
         return Space(layout, functions, with_orphans_led(_at_nodes(layout, sees), functions), sees)
 
     # Pieces

@@ -29,7 +29,7 @@ from phyxel.rotation import cross_matrix
 Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
-VERSION = 5
+VERSION = 6
 """Of modes on disk: to be raised when modes come out differently."""
 MOST_MODES = 256
 DENSE = 6000
@@ -60,6 +60,10 @@ class ModalMatrices:
     """Rayleigh's β [s]; both are the body's means, by mass"""
     content: tuple[Any, ...]
     """what M and K were made of, to be hashed"""
+    rows: list[LawRow]
+    """the laws, in units of the first"""
+    kinds: NDArray[np.integer]
+    """law of each node, shape (n,)"""
 
     @staticmethod
     def of(space: Space, mixture: Mixture, rotation: Floats) -> ModalMatrices:
@@ -83,7 +87,14 @@ class ModalMatrices:
         drag, damping = (float(mixture.number(name) @ share) for name in ("drag", "damping"))
         points = space.weights, space.values.indices, space.values.data, space.functions.dphi
         content = space.nodes, *points, laws, densities, which
-        return ModalMatrices(mass, stiffness, density, modulus, drag, damping, content)
+        return ModalMatrices(mass, stiffness, density, modulus, drag, damping, content, scaled, mixture.which)
+
+    def clamped(self, space: Space, faces: NDArray[np.integer]) -> ModalMatrices:
+        """Of the same body, nodes of which are held as faces (physics 10.3)."""
+        joined = space.joined(faces, self.rows, self.kinds)
+        if joined is space:
+            return self
+        return replace(self, stiffness=csr_array(joined.stiffness(self.rows, self.kinds[space.owner])))
 
     def __len__(self) -> int:
         return int(self.mass.shape[0])
@@ -110,6 +121,8 @@ class Clamp:
         self.content = [part for hold in holds for part in (hold.points, hold.fills)]
         """what it depends on besides the space, to be hashed"""
         held = Held.of(space, [replace(hold, turns=False) for hold in holds])
+        self.faces = held.faces
+        """nodes of held faces, ascending"""
         self.nodes: NDArray[np.int64] = np.unique(held.rows.indices)
         """those that matter, shape (b,)"""
         rank = held.basis.shape[1]
@@ -304,7 +317,8 @@ class ModalShapes:
         self.base: list[Hold] = list(holds) if held else []
         """holds that clamp it"""
         self.clamp = Clamp(space, holds) if held else None
-        self._space, self._matter, self._count, self._progress = space, matter, count, progress
+        self._matter = matter if self.clamp is None else matter.clamped(space, self.clamp.faces)
+        self._space, self._count, self._progress = space, count, progress
         self._responses: dict[bytes, Floats] = {}
 
     @cached_property
