@@ -69,6 +69,8 @@ class Made:
     """of the solid about nodes, in spacings, shape (n,)"""
     heft: Floats
     """mass of each node over that of its volume, shape (n,)"""
+    along: Floats
+    """projection onto the directions in which the surface goes on at each node, all of them inside, shape (n, 3, 3)"""
     unit: float
     """mean spacing [m]"""
     middle: Floats
@@ -235,13 +237,20 @@ def _filled(
         fabric = partial(Fabric.restored, ready.fabric, basis)
     scale, spacing = placement.scale, nodes.spacing * placement.scale
     volumes, reach, thickness = nodes.volumes * scale**3, nodes.reach * scale, nodes.thickness
+    along = _anywhere(X) if nodes.along is None else placement.rotation @ nodes.along @ placement.rotation.T
 
     @cache
     def evened() -> tuple[Floats, Floats]:
         there, shares = nodes.evened()
         return placement.placed(there), shares * scale**3
 
-    return Made(skin, placement, X, volumes, reach, thickness, heft, spacing, middle, fabric, solid, evened=evened)
+    weighed = volumes, reach, thickness, heft
+    return Made(skin, placement, X, *weighed, along, spacing, middle, fabric, solid, evened=evened)
+
+
+def _anywhere(X: Floats) -> Floats:
+    """Projections onto all directions for each node, (n, 3, 3)."""
+    return np.broadcast_to(np.eye(3), (len(X), 3, 3))
 
 
 def _weighed(made: Made) -> Made:
@@ -274,7 +283,7 @@ def _sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vecto
     middle = start + unit * np.average(sheet.X, axis=0, weights=sheet.areas)
     sheet = replace(sheet, X=(X - middle) / unit)
     none, heft = np.zeros(len(X)), np.ones(len(X))
-    return Made(cloud, placement, X, sheet.areas * unit**2, none, none, heft, unit, middle, sheet=sheet)
+    return Made(cloud, placement, X, sheet.areas * unit**2, none, none, heft, _anywhere(X), unit, middle, sheet=sheet)
 
 
 def _surface(cloud: PointCloud) -> PointCloud:

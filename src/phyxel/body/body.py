@@ -160,8 +160,8 @@ class Body(BodyCore):
         velocities = checks.start_velocities(self.name, made.X - made.middle, velocity, spin)
         self.seed = checks.checked_seed(self.name, seed)
         luck = np.random.default_rng(seed).standard_normal(len(made.X))
-        number = np.arange(len(made.X))
-        super().__init__(model, made, NodeData(made.X, made.volumes, made.reach, made.heft, velocities, luck, number))
+        kept = made.X, made.volumes, made.reach, made.heft, made.along
+        super().__init__(model, made, NodeData(*kept, velocities, luck, np.arange(len(luck))))
         recipe = Recipe(self, material or kind.usual(), parts, vary or {})
         checks.check_moves(self.name, kind, recipe, recipe.base)
         self._consist_of(Substance.at_birth(recipe))

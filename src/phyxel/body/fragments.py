@@ -128,10 +128,14 @@ def _away(body: Body, handle: Handle, nodes: NDArray[np.int64]) -> float:
 
 def reach_beside_cracks(body: Body) -> Floats:
     """How far nodes are from the nearest face of a body, in units, shape (n,)."""
-    reach = body.nodes.reach / body.unit
+    return np.minimum(body.nodes.reach / body.unit, crack_beside(body))
+
+
+def crack_beside(body: Body) -> Floats:
+    """How far nodes are from the nearest crack of a body, in units, shape (n,); infinitely, where there is none."""
     if body.fracture is None or not len(body.fracture.cracks):
-        return reach
-    return np.minimum(reach, cleft(body.fracture.cracks, body.birth_places) * body.born.unit / body.unit)
+        return np.full(len(body.birth), np.inf)
+    return np.asarray(cleft(body.fracture.cracks, body.birth_places) * body.born.unit / body.unit)
 
 
 def held_places(body: Body) -> Floats:

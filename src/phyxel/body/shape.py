@@ -30,6 +30,8 @@ class NodeData:
     """how far from the surface [m], shape (n,)"""
     heft: Floats
     """mass over that of the volume, shape (n,)"""
+    along: Floats
+    """projection onto the directions along the surface, all of them inside, shape (n, 3, 3)"""
     velocities: Floats
     """[m/s], shape (n, 3)"""
     luck: Floats

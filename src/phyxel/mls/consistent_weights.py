@@ -1,17 +1,18 @@
 # mypy: disable-error-code="valid-type,no-untyped-def"
-"""Pair weights with which uniform stress leaves inner nodes alone (physics 2.9).
+"""Pair weights with which uniform stress leaves nodes alone but across the surface (physics 2.9).
 
 Unit stress pushes node i by
 
     b_i = −Σ_j (v_i w_ij A_i⁻¹ + v_j w_ji A_j⁻¹) X_ij
 
-which should vanish but on the surface. With plain weights it is up to 0.9 spacings² where nodes lie uneven, and no body
-holds a uniform strain. Weights change once, at birth, by a vector ξ at each node, 0 on the surface:
+which should vanish inside, and on the surface be upright: along it there is no traction. With plain weights it is up to
+0.9 spacings² where nodes lie uneven, and no body holds a uniform strain. Weights change once, at birth, by a vector ξ
+at each node, on the surface along it, at sharp edges along those, 0 in corners:
 
     w_ij = w⁰_ij exp(η_ij),   η_ij = p_ij·(ξ_j − ξ_i − ∇ξ_i X_ij),   p_ij = v_i A⁰_i⁻¹ X_ij,   |η| ≤ 1.2
 
 Affine fields are exact with any weights, and forces remain the slope of an energy. ξ comes from a few steps of Newton's
-method with its first matrix, ξ ← ξ − S⁻¹b, S = Jᵀ diag(w⁰) J, Jξ = η, by conjugate gradients:
+method with its first matrix, ξ ← ξ − S⁻¹b, S = Jᵀ diag(w⁰) J, Jξ = η, by conjugate gradients, all of it along those:
 
     z_ij = w⁰_ij η_ij p_ij,   t_i = Σ_k z_ik X_ikᵀ
     (Sξ)_i = Σ_j [z_ji − z_ij − w⁰_ji t_j A⁰_j⁻¹ X_ji + w⁰_ij t_i A⁰_i⁻¹ X_ij]
@@ -152,28 +153,36 @@ class _Net:
 
 
 def consistent_lean(
-    positions: Floats, volumes: Floats, support: Floats, pairs: PairList, inner: NDArray[np.bool_], device: wp.Device
+    positions: Floats, volumes: Floats, support: Floats, pairs: PairList, free: Floats, device: wp.Device
 ) -> Floats:
-    """ξ and v of each node of a body, shape (n, 4), with which unit stress leaves the `inner` nodes (n,) alone, as far
-    as that can be had; lengths in spacings."""
+    """ξ and v of each node of a body, shape (n, 4), with which unit stress leaves nodes alone along directions that are
+    `free`, as far as that can be had; these as projections, (n, 3, 3). Lengths in spacings."""
     net = _Net(positions, volumes, support, pairs, device)
     xi = np.zeros((len(positions), 3))
-    if not inner.any():
+    if not free.any():
         return net.packed(xi)
-    free = inner[:, None]
+
+    def along(vectors: Floats) -> Floats:
+        return np.einsum("nab,nb->na", free, vectors)
+
     b, blocks = net.push(xi)
-    ridge = REGULAR * float(np.trace(blocks[inner], axis1=1, axis2=2).mean() / 3)
-    hats = np.linalg.inv(blocks + max(ridge, np.finfo(float).tiny) * np.eye(3))
+    ridge = max(REGULAR * float(np.trace(blocks, axis1=1, axis2=2).mean() / 3), np.finfo(float).tiny)
+    left, hats = along(b), _inverted_along(blocks + ridge * np.eye(3), free)
     best, least = xi, np.inf
     for _ in range(MOST_ROUNDS):
-        worst = float(np.abs(b[inner]).max())
+        worst = float(np.abs(left).max())
         if worst < least:
             best, least = xi, worst
         if not worst > GOOD:
             break
-        xi = xi - _solved(lambda p: free * net.product(p) + ridge * p, free * b, hats)
-        b, _ = net.push(xi)
-    return net.packed(xi if float(np.abs(b[inner]).max()) < least else best)
+        xi = xi - _solved(lambda p: along(net.product(p)) + ridge * p, left, hats)
+        left = along(net.push(xi)[0])
+    return net.packed(xi if float(np.abs(left).max()) < least else best)
+
+
+def _inverted_along(blocks: Floats, free: Floats) -> Floats:
+    """P (P B P + I − P)⁻¹ of blocks B and projections P, (n, 3, 3) each: inverses within what P leaves."""
+    return np.asarray(free @ np.linalg.inv(free @ blocks @ free + np.eye(3) - free))
 
 
 def _solved(times: Callable[[Floats], Floats], right: Floats, hats: Floats) -> Floats:

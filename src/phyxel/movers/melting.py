@@ -21,7 +21,7 @@ from phyxel.models.law import LawRow
 from phyxel.models.phyxel import reference_shape
 from phyxel.models.phyxel.reference_shape import Evened
 from phyxel.movers.melt_surface import MeltSurface
-from phyxel.movers.phyxel_nodes import inner_nodes
+from phyxel.movers.phyxel_nodes import free_directions
 from phyxel.state import unprefixed
 from phyxel.surface.hull import Hull
 from phyxel.surface.surfels import Surfels
@@ -127,8 +127,8 @@ class Melting:
         be."""
         model, anchor = self._phyxels.model, body.anchor
         surface = self._carried(body)
-        index, inner = self._phyxels.bodies.index(body), None if is_fluid(body) else inner_nodes(body)
-        shift = reference_shape.absorb_body(model, index, body.support, body.sees, inner, evened)
+        index, free = self._phyxels.bodies.index(body), None if is_fluid(body) else free_directions(body)
+        shift = reference_shape.absorb_body(model, index, body.support, body.sees, free, evened)
         self._move(anchor, shift)
         body.reshaped = True
         anchor.absorbed += 1

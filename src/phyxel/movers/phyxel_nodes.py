@@ -9,7 +9,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from phyxel.body import Body
-from phyxel.body.fragments import reach_beside_cracks
+from phyxel.body.fragments import crack_beside, reach_beside_cracks
 from phyxel.body.protocols import momenta_of
 from phyxel.models.phyxel import cuts
 from phyxel.models.phyxel.matter import PhyxelPart
@@ -37,19 +37,20 @@ def part_of(body: Body) -> PhyxelPart:
         unit=body.unit,
         support=body.support,
         sees=body.sees,
-        inner=inner_nodes(body),
+        free=free_directions(body),
         heft=body.nodes.heft,
         hourglass=body.kind.scheme(body.scheme).hourglass,
     )
 
 
-def inner_nodes(body: Body) -> NDArray[np.bool_] | None:
-    """Nodes of a body that uniform stress is to leave alone, shape (n,), if its scheme sees to that: those that neither
-    lie on the surface nor beside a crack."""
+def free_directions(body: Body) -> Floats | None:
+    """Projections (n, 3, 3) onto directions along which uniform stress is to leave nodes of a body alone, if its scheme
+    sees to that: all of them inside, along the surface on it, none beside a crack."""
     if not body.kind.scheme(body.scheme).consistent:
         return None
     reach = body.nodes.reach / body.unit
-    return (reach > 0) & (reach_beside_cracks(body) >= np.minimum(reach, BESIDE))
+    beside = crack_beside(body) < np.where(reach > 0, np.minimum(reach, BESIDE), BESIDE)
+    return np.where(beside[:, None, None], 0.0, body.nodes.along)
 
 
 def measured_of(body: Body, energy: Measured, volume_ratio: Measured, gravity: Floats) -> dict[str, Any]:

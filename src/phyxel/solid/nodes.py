@@ -14,7 +14,8 @@ from scipy.spatial import cKDTree
 from phyxel.errors import PhyxelError, SolidError
 from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.points.moments import SolidMoments
-from phyxel.solid.edges import edges_beside
+from phyxel.solid.edges import along_surface, edges_beside
+from phyxel.solid.evening import slid
 from phyxel.solid.octree import (
     Floats,
     Integers,
@@ -75,6 +76,8 @@ class Nodes:
     thickness: Floats
     """of the solid about the node, in sides of octants, shape (n,); not told apart beyond 8"""
     quadrature: Quadrature
+    along: Floats | None = None
+    """projections onto the directions in which the surface goes on at nodes of cells, all of them inside, (n, 3, 3)"""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -165,7 +168,12 @@ def sample_nodes(
         raise SolidError(f"{solid.name}: volume = {solid.volume} m³: nothing lies inside; is the surface closed?")
     placing: Placing = partial(place_corners, on_edges=basis == "cells") if on_surface else place
     placed = _Search(solid, count, checked_refine(refine, solid.name), placing).best()
-    return _finished(solid, placed, quadrature(solid, placed.octants, *(FINER[basis] if on_surface else ())))
+    points = quadrature(solid, placed.octants, *(FINER[basis] if on_surface else ()))
+    if not (on_surface and basis == "cells"):
+        return _finished(solid, placed, points)
+    nodes = _finished(solid, replace(placed, positions=slid(solid, placed, points)), points)
+    there = nodes.kinds == Kind.EXTERIOR_BOUNDARY
+    return replace(nodes, along=along_surface(solid, nodes.positions, nodes.octants, there))
 
 
 # --- placing nodes -------------------------------------------------------------------------------------------------

@@ -57,8 +57,9 @@ class PhyxelPart:
     """support radius over the mean distance r̄ to the ten nearest"""
     sees: Sees | None = None
     """whether positions see each other inside the body"""
-    inner: NDArray[np.bool_] | None = None
-    """nodes that uniform stress is to leave alone, shape (n,); none: with plain weights (physics 2.9)"""
+    free: Floats | None = None
+    """projections onto directions along which uniform stress is to leave nodes alone, shape (n, 3, 3); none: with plain
+    weights (physics 2.9)"""
     heft: Floats | None = None
     """mass over that of the volume, shape (n,); none: 1"""
     hourglass: float = 0.1
@@ -69,7 +70,7 @@ class PhyxelPart:
     def tied(self, device: wp.Device) -> Ties:
         """What ties its phyxels, known or chosen now."""
         return self.known or Ties.chosen(
-            self.positions, self.support, device, self.sees, inner=self.inner, volumes=self.volumes
+            self.positions, self.support, device, self.sees, free=self.free, volumes=self.volumes
         )
 
 
@@ -90,14 +91,15 @@ class Ties:
         device: wp.Device,
         sees: Sees | None,
         birth: Floats | None = None,
-        inner: NDArray[np.bool_] | None = None,
+        free: Floats | None = None,
         volumes: Floats | None = None,
     ) -> Ties:
-        """Supports of phyxels at X (n, 3), see `choose_supports`, and weights that are consistent at `inner` ones."""
+        """Supports of phyxels at X (n, 3), see `choose_supports`, and weights that are consistent along what is
+        `free` to each, (n, 3, 3)."""
         support, pairs = choose_supports(X, factor, device, sees, birth)
-        if inner is None or volumes is None:
+        if free is None or volumes is None:
             return Ties(support, pairs, np.zeros((len(X), 4)))
-        return Ties(support, pairs, consistent_lean(X, volumes, support, pairs, inner, device))
+        return Ties(support, pairs, consistent_lean(X, volumes, support, pairs, free, device))
 
 
 @dataclass

@@ -34,6 +34,8 @@ Floats = NDArray[np.floating]
 
 CRUSHED = wp.constant(0.05)
 """|J| below which a phyxel has been crushed or turned inside out, and its strain is forgotten."""
+UPRIGHT = 1e-4
+"""Singular value of F⁻ᵀ(I − P) below which a direction is along the surface: others are those of F⁻ᵀ."""
 
 
 @wp.func
@@ -120,11 +122,12 @@ def absorb_body(
     body: int,
     support: float,
     sees: Sees,
-    inner: NDArray[np.bool_] | None,
+    free: Floats | None,
     evened: Evened | None = None,
 ) -> NDArray[np.float64]:
     """The present shape of a body that has never melted becomes its reference shape; see `absorb`. Weights become
-    consistent at its `inner` phyxels (n,), or plain; phyxels are `evened` out, if they are to be."""
+    consistent along what at birth was `free` to its phyxels (n, 3, 3), or plain; phyxels are `evened` out, if they are
+    to be."""
     low, high = model.ranges[body]
     nodes = np.arange(low, high)
     shift = absorb(model, wp.array(nodes.astype(np.int32), dtype=wp.int32, device=model.device))
@@ -132,11 +135,21 @@ def absorb_body(
         even_out(model, body, evened)
     X, birth = (array.numpy()[low:high].astype(np.float64) for array in (model.matter.X, model.matter.birth))
     volumes = model.matter.volume.numpy()[low:high].astype(np.float64)
-    ties = Ties.chosen(X, support, model.device, sees, birth, inner, volumes)
+    if free is not None:
+        free = _carried_along(free, model.matter.past.numpy()[low:high].astype(np.float64))
+    ties = Ties.chosen(X, support, model.device, sees, birth, free, volumes)
     dev.write(model.matter.support, low, ties.support)
     dev.write(model.matter.lean, low, ties.lean)
     model.lay_out(model.matter.near.pairs().replaced(nodes, ties.pairs), nodes, 0)
     return shift
+
+
+def _carried_along(free: Floats, past: Floats) -> Floats:
+    """Projections (n, 3, 3) onto where F, (n, 3, 3), takes what others project onto: of the rest, which is upright, F⁻ᵀ
+    makes what is upright then."""
+    turned = np.swapaxes(np.linalg.inv(past), 1, 2) @ (np.eye(3) - free)
+    axes, sizes, _ = np.linalg.svd(turned)
+    return np.asarray((axes * (sizes < UPRIGHT)[:, None, :]) @ np.swapaxes(axes, 1, 2))
 
 
 def let_go_of_birth(model: PhyxelModel, body: int) -> None:
