@@ -26,9 +26,9 @@ from phyxel.models.particles.touches import Touches
 
 Floats = NDArray[np.float64]
 
-ROUNDS = 6
+ROUNDS = 20
 """Of Newton's method, at most, for each look at friction."""
-LAST = 0.01
+LAST = 1e-4
 """How far a round moves particles, over how far the step has (√Σδ²/H), below which it was the last."""
 HALVINGS = 8
 LEAST_INERTIA = 1e-9
@@ -119,10 +119,10 @@ class Together:
             moves[own] = shift + np.cross(turn, z)
         return moves
 
-    def solve(self, step: MetStep, touches: Touches, start: Floats) -> tuple[Floats, Floats]:
-        """q at the end, from `start` on or from where things are, and the forces of touches (k, 3) [N]."""
+    def solve(self, step: MetStep, touches: Touches, start: Floats, pressed: Floats) -> tuple[Floats, Floats]:
+        """q at the end, from `start` on or from where things are, and the forces of touches (k, 3) [N], which about
+        push so (k,) [N]."""
         free = np.isfinite(step.inertia)
-        pressed = np.zeros(len(touches))
         now = self._at(np.where(free, start, step.free), step, touches, pressed)
         here = self._at(np.where(free, step.now, step.free), step, touches, pressed)
         if not now.energy <= here.energy:
@@ -139,14 +139,15 @@ class Together:
     def _rounds(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats) -> Standing:
         """Newton's, while friction stays what it is."""
         free = np.isfinite(step.inertia)
+        wary = True  # what is new to friction slides at first, though most of it will hold
         for _ in range(ROUNDS):
-            way = self._way(now, step, touches, pressed)
+            way = self._way(now, step, touches, pressed, wary)
             then = self._shortened(now, way, step, touches, pressed)
             if then is None:
                 break
-            moved = step.inertia[free] @ (then.q - now.q)[free] ** 2
+            wary = not np.array_equal(then.q, now.q + way)
             now = then
-            if moved <= LAST**2 * (step.inertia[free] @ (now.q - step.free)[free] ** 2):
+            if step.inertia[free] @ way[free] ** 2 <= LAST**2 * (step.inertia[free] @ (now.q - step.free)[free] ** 2):
                 break
         return now
 
@@ -174,8 +175,8 @@ class Together:
         energy += step.scale * touches.energy(s, pressed)
         return Standing(q, e, length, s, np.where(free, rest, 0.0), energy)
 
-    def _way(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats) -> Floats:
-        """Where forces lead to first order, (q,)."""
+    def _way(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, wary: bool) -> Floats:
+        """Where forces lead to first order, (q,); or, if one is wary of what slides, less far."""
         n, free = 3 * self._linked, np.isfinite(step.inertia)
         alone = np.where(free, step.inertia, 1.0)
         blocks = self._links.stiffness(now.e, now.length, np.maximum(self._tension, 0.0)).copy()
@@ -183,7 +184,7 @@ class Together:
         blocks[apart] = 0.0
         blocks[self._own] += alone[:n].reshape(-1, 3)[:, :, None] * np.eye(3)
         links = bsr_array((blocks, self._columns, self._starts), shape=(n, n))
-        bend = touches.bend(now.s, pressed)
+        bend = touches.bend(now.s, pressed, wary)
         acting = np.flatnonzero(bend.any(axis=(1, 2)))
         active, bend = touches.some(acting), bend[acting] / step.scale
 
