@@ -5,7 +5,7 @@ Of q, positions y of particles where their links are seen and answers of guests,
     ½ Σ (q − q_free)²/H + Σ ½k(|e| − r)² + σ Σ energies of touches
 
 is made least by Newton's method with tensions as second unknowns, as in `newton`, and conjugate gradients: touches
-change who they join in every step, so that no factor could be kept.
+change who they join in every step, and answers join all, so that a factor is only of links and what bears each.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ Floats = NDArray[np.float64]
 
 ROUNDS = 20
 """Of Newton's method, at most, for each look at friction."""
-LAST = 1e-4
-"""How far a round moves particles, over how far the step has (√Σδ²/H), below which it was the last."""
+NEXT_TO_LAST, LAST = 1e-2, 1e-4
+"""How far a round moves particles, over how far the step has (√Σδ²/H), below which it was the last: before the pushes
+that friction goes by are known, and after. With 1e-2 what lies on a surface trembles by a centimetre a second."""
 HALVINGS = 8
 LEAST_INERTIA = 1e-9
 """Added to moments of inertia, as a share of them: particles in a line have none about it."""
-STALE = 20
-"""Iterations from which on a factor is made anew."""
 ENOUGH, MOST = 1e-3, 100
 """Share of the force, in the norm of how far it leads, at which conjugate gradients end, and their most iterations."""
 
@@ -128,16 +127,15 @@ class Together:
         if not now.energy <= here.energy:
             now = here
         self._tension = self._k * (now.length - self._rest)
-        self._factored = False
         for last in (False, True):
-            now = self._rounds(now, step, touches, pressed)
+            now = self._rounds(now, step, touches, pressed, LAST if last else NEXT_TO_LAST)
             if not last:
                 pressed = touches.push(now.s)
                 now = self._at(now.q, step, touches, pressed)
         return now.q, touches.forces(now.s, pressed)
 
-    def _rounds(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats) -> Standing:
-        """Newton's, while friction stays what it is."""
+    def _rounds(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, enough: float) -> Standing:
+        """Newton's, while friction stays what it is, until one moves particles by less than `enough`."""
         free = np.isfinite(step.inertia)
         wary = True  # what is new to friction slides at first, though most of it will hold
         for _ in range(ROUNDS):
@@ -147,7 +145,7 @@ class Together:
                 break
             wary = not np.array_equal(then.q, now.q + way)
             now = then
-            if step.inertia[free] @ way[free] ** 2 <= LAST**2 * (step.inertia[free] @ (now.q - step.free)[free] ** 2):
+            if step.inertia[free] @ way[free] ** 2 <= enough**2 * (step.inertia[free] @ (now.q - step.free)[free] ** 2):
                 break
         return now
 
@@ -195,11 +193,9 @@ class Together:
                 out += active.pull((bend @ active.moved(p)[:, :, None])[:, :, 0])
             return np.where(free, out, 0.0)
 
-        if not self._factored:
-            self._factor(blocks, alone, active, bend)
-        way, iterations = _conjugate(times, self._eased(alone, active, bend), now.rest)
-        self._factored = iterations < STALE
-        return way
+        # An older factor would cost more in iterations than a new one does: links turn, and touches come and go.
+        self._factor(blocks, active, bend)
+        return _conjugate(times, self._eased(alone, active, bend), now.rest)
 
     @cached_property
     def _fronts(self) -> Fronts:
@@ -212,11 +208,11 @@ class Together:
         rows = np.repeat(np.arange(n), np.diff(self._starts))
         return np.searchsorted(rows * n + self._columns, self._fronts.rows * n + self._fronts.columns)
 
-    def _factor(self, blocks: Floats, alone: Floats, touches: Touches, bend: Floats) -> None:
+    def _factor(self, blocks: Floats, touches: Touches, bend: Floats) -> None:
         """Of links, and what bears single particles."""
-        blocks[self._own] += self._bearing(touches, bend)[: self._linked]
-        self._fronts.factor(blocks[self._placed])
-        self._factored = True
+        borne = blocks.copy()
+        borne[self._own] += self._bearing(touches, bend)[: self._linked]
+        self._fronts.factor(borne[self._placed])
 
     @staticmethod
     def _bearing(touches: Touches, bend: Floats) -> Floats:
@@ -250,17 +246,15 @@ def _weights(sheet: Sheet) -> csr_array:
     return csr_array((sheet.elements.weight[known], (np.nonzero(known)[0], index[known])), (len(index), len(sheet.X)))
 
 
-def _conjugate(
-    times: Callable[[Floats], Floats], eased: Callable[[Floats], Floats], rest: Floats
-) -> tuple[Floats, int]:
-    """About what a force (q,) leads to, and in how many iterations."""
+def _conjugate(times: Callable[[Floats], Floats], eased: Callable[[Floats], Floats], rest: Floats) -> Floats:
+    """About what a force (q,) leads to."""
     x, r = np.zeros_like(rest), rest
     z = eased(r)
     p, left = z, float(r @ z)
     enough = ENOUGH**2 * left
-    count = 0
-    while left > enough and count < MOST:
-        count += 1
+    for _ in range(MOST):
+        if left <= enough:
+            break
         bent = times(p)
         work = float(p @ bent)
         if not work > 0:  # forces so small that their squares are nothing
@@ -270,4 +264,4 @@ def _conjugate(
         z = eased(r)
         new = float(r @ z)
         p, left = z + (new / left) * p, new
-    return x, count
+    return x
