@@ -10,6 +10,7 @@ change who they join in every step, and answers join all, so that a factor is on
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -204,15 +205,31 @@ class Together:
     @cached_property
     def _placed(self) -> NDArray[np.int64]:
         """Where the entries of fronts are among ours."""
-        n = self._linked
-        rows = np.repeat(np.arange(n), np.diff(self._starts))
-        return np.searchsorted(rows * n + self._columns, self._fronts.rows * n + self._fronts.columns)
+        return np.searchsorted(self._keys, self._fronts.rows * self._linked + self._fronts.columns)
 
     def _factor(self, blocks: Floats, touches: Touches, bend: Floats) -> None:
-        """Of links, and what bears single particles."""
-        borne = blocks.copy()
-        borne[self._own] += self._bearing(touches, bend)[: self._linked]
+        """Of links, and of touches as far as they bear particles that are linked: corners of a triangle are."""
+        borne, J = blocks.copy(), touches.J
+        count = np.diff(J.indptr)
+        for one, other in itertools.product(range(int(count.max(initial=0))), repeat=2):
+            contact = np.flatnonzero(count > max(one, other))
+            a, b = J.indptr[contact] + one, J.indptr[contact] + other
+            entry, known = self._entries(J.indices[a], J.indices[b])
+            a, b, contact = a[known], b[known], contact[known]
+            np.add.at(borne, entry[known], np.swapaxes(J.data[a], 1, 2) @ bend[contact] @ J.data[b])
         self._fronts.factor(borne[self._placed])
+
+    def _entries(self, i: NDArray[np.integer], j: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where the entries of particles i and j (k,) are among ours, and which there are."""
+        asked = i.astype(np.int64) * self._linked + j
+        entry = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)
+        return entry, (self._keys[entry] == asked) & (i < self._linked) & (j < self._linked)
+
+    @cached_property
+    def _keys(self) -> NDArray[np.int64]:
+        """A number of each entry, in order."""
+        rows = np.repeat(np.arange(self._linked, dtype=np.int64), np.diff(self._starts))
+        return rows * self._linked + self._columns
 
     @staticmethod
     def _bearing(touches: Touches, bend: Floats) -> Floats:
