@@ -103,8 +103,8 @@ def corners(box: Body, share: float) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_no_box_gets_through_a_cloth_at_20_m_per_s(seed: int) -> None:
-    """A box is thrown at a cloth of 0.5 mm that is held at two sides: what is 30 % smaller than it crosses no triangle
-    in any frame, and energy is not made."""
+    """A box is thrown at a cloth of 0.5 mm that is held at two sides: what is 20 % smaller than it crosses no triangle
+    in any frame, corners being felt to a quarter of a spacing (5 mm of 10 cm at each side); and energy is only lost."""
     random = np.random.default_rng(seed)
     sheet, world = cloth(100), px.World(gravity=(0, 0, 0))
     world.add(sheet)
@@ -118,26 +118,32 @@ def test_no_box_gets_through_a_cloth_at_20_m_per_s(seed: int) -> None:
     most = energy(sheet, box)
     for _ in range(7):
         world.advance(1 / 240)
-        x, faces = corners(box, 0.7)
+        x, faces = corners(box, 0.8)
         both = np.concatenate([sheet.positions, x])
         assert crossings(both, np.concatenate([sheet.sheet.faces, faces + len(sheet.positions)])) == 0
-        assert energy(sheet, box) <= most * (1 + 1e-4)
+        now = energy(sheet, box)
+        assert now <= most * (1 + 1e-4)
+        most = now
     assert box.velocities.mean(axis=0) @ way < 15
 
 
 @pytest.mark.slow
 def test_a_trampoline_bears_a_box() -> None:
     """A rigid box lies on a cloth that is held at its rim: it comes to rest, and what the cloth gives it in a tenth of
-    a second is m g t within 1 %, as its velocity changes by no more than that share of g t."""
+    a second is m g t within 1 %, as its velocity changes by no more than that share of g t. It swings at 5 Hz; its drag
+    of 8/s takes e⁻⁴ of that in a second, steps of the cloth (ω²t/2 = 2.3/s) another e⁻²: 1 mm/s is left. At rest it
+    does not tremble: 1 mm/s, a tenth of that share."""
     sheet, world = cloth(64), px.World()
     world.add(sheet)
     rim = np.abs(sheet.positions[:, [0, 2]]).max(axis=1) > 0.249
     sheet.fix(np.flatnonzero(rim))
-    box = px.Body(px.load("box"), model="rigid", size=SIDE, at=(0, THICK, 0), material=px.Material.rubber())
+    rubber, place = px.Material.rubber().but(drag=8.0), (0.01, THICK, 0.013)
+    box = px.Body(px.load("box"), model="rigid", size=SIDE, at=place, rotate=(0, 20, 0), material=rubber)
     world.add(box)
-    world.advance(1.0)
+    world.advance(1.2)
     before = box.positions.mean(axis=0)[1], box.velocities.mean(axis=0)[1]
     world.advance(0.1)
     assert abs(box.velocities.mean(axis=0)[1] - before[1]) < 0.01 * 9.81 * 0.1
     assert abs(box.positions.mean(axis=0)[1] - before[0]) < 1e-3
+    assert np.abs(box.velocities).max() < 1e-3
     assert box.positions[:, 1].min() > sheet.positions[:, 1].min() - 0.5 * box.unit

@@ -10,7 +10,6 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import bsr_array, csr_array
-from scipy.spatial import cKDTree
 
 from phyxel import device as dev
 from phyxel.meeting.apart import find_gaps, passing_of
@@ -31,6 +30,10 @@ FACING = 0.2
 """Cosine between the normal of a solid and the way to a triangle above which its place faces it."""
 TAKEN_BACK = 5
 """Steps in which a depth is taken back."""
+ALONG = 0.5
+"""Spacings of a solid between places of an edge that meet it: its corners and ridges come between particles."""
+CHORD = 0.5
+"""Depth of an edge in a solid below what its ends say, over half the thickness, from which on it is borne by itself."""
 
 
 @dataclass(frozen=True)
@@ -92,27 +95,84 @@ def on_walls(x: Floats, wall: Floats, spot: Floats, grip: Floats) -> Places:
 
 
 def in_solid(
-    x: Floats, radius: Floats, other: SeenBody, guest: int, way: Floats, friction: float, margin: float
-) -> Places | None:
-    """Particles at x (n, 3), about which a surface is so thick (n,), in or near a solid whose coefficients go by `way`
-    (m, 3) in the step."""
-    inside = ((x > other.lower - margin) & (x < other.upper + margin)).all(axis=1)
-    who = np.flatnonzero(inside)
-    if not len(who) or other.balls is not None:
-        return None
-    near = cKDTree(other.skin).query(x[who], distance_upper_bound=margin + 2 * other.unit)
-    who, near = who[np.isfinite(near[0])], near[1][np.isfinite(near[0])].astype(np.int64)
-    if not len(who):
-        return None
-    gap, normal, beside = other.measured(x[who], near)
-    gap = gap - radius[who]
-    close = np.flatnonzero((gap < margin) & (gap > -DEEPEST * other.unit))
-    if not len(close):
-        return None
-    rows = other.outline.rows(near[close], beside[close])
-    gap = np.where(gap < 0, gap / TAKEN_BACK, gap)[close]
-    count = len(close)
-    return Places(*_single(who[close]), normal[close], gap, rows @ way, np.full(count, friction), guest, rows)
+    x: Floats, skins: Skins, other: SeenBody, guest: int, way: Floats, friction: float, margin: float
+) -> list[Places]:
+    """Particles at x (n, 3), and places along their edges, in or near a solid whose coefficients go by `way` (m, 3) in
+    the step."""
+    if other.balls is not None:
+        return []
+    here = _Measured.of(x, skins.radius[: len(x)], other, margin)
+    gap = np.full(len(x), np.inf)
+    gap[here.who] = here.gap
+    index, weight = _along_edges(x, skins.edges, other, margin)
+    there = _Measured.of(_summed(index, weight, x), (weight * skins.radius[index]).sum(axis=1), other, margin)
+    # What the ends of an edge bear need not be borne between them.
+    borne = (weight[:, :2] * gap[index[:, :2]]).sum(axis=1) - CHORD * skins.radius[index[:, 0]]
+    between = there.some(there.gap < borne[there.who])
+    found = [(here, *_single(np.arange(len(x)))), (between, index, weight)]
+    return [one.places(at, share, other, guest, way, friction) for one, at, share in found if len(one.who)]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Those of some places that are in or near a solid."""
+
+    who: Indices
+    """shape (k,)"""
+    near: Indices
+    """the places of the solid's outline that they are near, shape (k,)"""
+    gap: Floats
+    """[m], shape (k,)"""
+    normal: Floats
+    """out of the solid, shape (k, 3)"""
+    beside: Floats
+    """how far beside the outline's places they are in the reference shape, shape (k, 3)"""
+
+    @staticmethod
+    def of(x: Floats, radius: Floats, other: SeenBody, margin: float) -> _Measured:
+        """Of places at x (n, 3) about which a surface is so thick (n,)."""
+        who = np.flatnonzero(((x > other.lower - margin) & (x < other.upper + margin)).all(axis=1))
+        far, near = other.tree.query(x[who], distance_upper_bound=margin + 2 * other.unit)
+        who, near = who[np.isfinite(far)], near[np.isfinite(far)].astype(np.int64)
+        gap, normal, beside = other.measured(x[who], near)
+        gap = gap - radius[who]
+        close = (gap < margin) & (gap > -DEEPEST * other.unit)
+        return _Measured(who, near, gap, normal, beside).some(close)
+
+    def some(self, which: NDArray[np.bool_]) -> _Measured:
+        """Only these."""
+        return _Measured(self.who[which], self.near[which], self.gap[which], self.normal[which], self.beside[which])
+
+    def places(
+        self, index: Indices, weight: Floats, other: SeenBody, guest: int, way: Floats, friction: float
+    ) -> Places:
+        """Them, of all on such particles with such weights, (n, 4) each."""
+        rows = other.outline.rows(self.near, self.beside)
+        along, rub = rows @ way, np.full(len(self.gap), friction)
+        # What was in depth when the step began may come out slowly; what the solid's way leads into may not get there.
+        before = np.minimum(self.gap + np.einsum("ka,ka->k", self.normal, along), 0.0)
+        gap = self.gap - (1 - 1 / TAKEN_BACK) * before
+        return Places(index[self.who], weight[self.who], self.normal, gap, along, rub, guest, rows)
+
+
+def _along_edges(x: Floats, edges: NDArray[np.integer], other: SeenBody, margin: float) -> tuple[Indices, Floats]:
+    """Places of edges (e, 2) between particles at x (n, 3) near a solid, no farther apart than its outline tells
+    corners: particles and weights, (k, 4) each."""
+    a, b = x[edges[:, 0]], x[edges[:, 1]]
+    near = ((np.maximum(a, b) > other.lower - margin) & (np.minimum(a, b) < other.upper + margin)).all(axis=1)
+    edges, length = edges[near], np.linalg.norm(b - a, axis=1)[near]
+    parts = np.ceil(length / (ALONG * other.unit)).astype(np.int64)
+    inner = np.maximum(parts - 1, 0)
+    whose = np.repeat(np.arange(len(edges)), inner)
+    t = (np.arange(len(whose)) - np.repeat(np.cumsum(inner) - inner, inner) + 1) / parts[whose]
+    index, weight = np.zeros((len(whose), 4), np.int64), np.zeros((len(whose), 4))
+    index[:, :2], weight[:, 0], weight[:, 1] = edges[whose], 1 - t, t
+    return index, weight
+
+
+def _summed(index: Indices, weight: Floats, x: Floats) -> Floats:
+    """Where places are that lie on particles at x (n, 3) with such weights, (k, 4) each."""
+    return np.asarray(np.einsum("kb,kba->ka", weight, x[index]))
 
 
 def _single(who: Indices) -> tuple[Indices, Floats]:
@@ -217,19 +277,19 @@ class Layers:
         self, one: OthersPoints, at: Indices, point: Indices, weight: Floats, normal: Floats, gap: Floats, away: Floats
     ) -> tuple[Places, NDArray[np.bool_]]:
         """Of points of a body before triangles, and which face them. Normals are then out of the body."""
-        out, depth = -normal, gap
+        out, depth, way = -normal, gap, (one.end - one.start)[point]
         faces = np.ones(len(at), bool)
         if one.normal is not None:
             facing = np.einsum("ka,ka->k", out, one.normal[point])
             through = (facing < -0.7) & (np.linalg.norm(away, axis=1) < SHALLOW * one.unit)
             out = np.where(through[:, None], -out, out)
             radius = self._skins.radius[at[:, 1]]
-            depth = np.where(through, (-np.linalg.norm(away, axis=1) - radius) / TAKEN_BACK, gap)
+            inside = -(np.linalg.norm(away, axis=1) + radius) / TAKEN_BACK - np.einsum("ka,ka->k", out, way)
+            depth = np.where(through, inside, gap)
             faces = through | (facing > FACING)
         index, own = at.astype(np.int64).copy(), -weight
         index[:, 0], own[:, 0] = index[:, 1], 0.0
         rows = csr_array(one.rows[point])
-        way = (one.end - one.start)[point]
         places = Places(index, own, out, depth, way, np.full(len(at), one.friction), one.guest, rows)
         return places.some(np.flatnonzero(faces)), faces
 

@@ -38,8 +38,8 @@ SEWN = 30.0
 LOOKS = 4
 """How often all is solved, what would still have passed having joined."""
 SUNK, HARDER = 0.5, 10.0
-"""Depth in a solid, over half the thickness, from which on touches are made so much stiffer: a surface that stops
-something heavy is stretched with far more than it weighs."""
+"""Depth in a solid, over half the thickness, from which on touches are made so much stiffer, and all is solved again
+with the pushes found: a surface that stops something heavy is stretched with far more than it weighs."""
 MOST_ZONES = 30
 """How often what moves evenly may grow."""
 MOST_ANSWERS = 40
@@ -105,11 +105,16 @@ class MetInterval:
         radii = np.concatenate([np.zeros(0), *(np.full(len(one.start), one.radius) for one in others)])
         world = bodies[0].world
         assert world is not None
-        self._layers = Layers(Skins.of(skins, radii), others, self._friction, self._whose, world.device)
+        self._skins = Skins.of(skins, radii)
+        self._layers = Layers(self._skins, others, self._friction, self._whose, world.device)
         self._seams = self._sew()
         self._layers.seams = [self._sides(one) for one in self._seams]
         self._led: Floats | None = None
-        """where particles were seen when all was solved for last, shape (3n,)"""
+        """what all was solved to last, shape (q,)"""
+        self._pressed = np.zeros(0)
+        """what touches pushed with then [N], shape (k,)"""
+        self._led_by = np.zeros((0, 3))
+        """how far what bears them has then gone in the step [m], shape (k, 3)"""
         self._number_guests()
 
     def _own(self, guest: SheetGuest) -> slice:
@@ -199,7 +204,7 @@ class MetInterval:
             sunk = deepest > SUNK * float(self._radius.min())
             if not len(still) and not sunk:
                 break
-            harder *= HARDER if sunk else 1.0
+            harder = HARDER if sunk else harder
             passing = [*passing, *self._layers.passing(still, x, self.x_end)[0]]
         self._join_zones()
         self._calm()
@@ -209,7 +214,7 @@ class MetInterval:
         """Tell surfaces that are sewn to phyxels where they have got, and how they answer."""
         if not self._guests:
             return
-        answer = self._links.answers(self._last, self._step, self.x)
+        answer = self._links.answers(self._led, self._step, self.x)
 
         def gains(own: slice) -> Callable[[Floats], Floats]:
             def of(impulses: Floats) -> Floats:
@@ -254,15 +259,14 @@ class MetInterval:
                 self.x_end[own] = self.x[own] + self._dt * self.v_end[own]
 
     def _in_solids(self) -> list[Places]:
-        found = []
+        found: list[Places] = []
         for number, solid in enumerate(self._solids):
             speed = float(np.linalg.norm(solid.way, axis=1).max()) / self._dt
             speed += float(np.linalg.norm(self._v, axis=1).max())
             margin = 0.1 * solid.seen.unit + 1.5 * self._dt * speed
             rub = self._rub(solid)
-            one = in_solid(self.x, self._radius, solid.seen, number, solid.way, rub, margin)
-            if one is not None:
-                found.append(self._clear_of_seams(one))
+            touching = in_solid(self.x, self._skins, solid.seen, number, solid.way, rub, margin)
+            found += [self._clear_of_seams(one) for one in touching]
         return found
 
     def _clear_of_seams(self, places: Places) -> Places:
@@ -273,7 +277,8 @@ class MetInterval:
         return places
 
     def _solve_once(self, harder: float) -> float:
-        """With solids so much harder; how deep something is left in one [m]."""
+        """With solids so much harder, from the pushes that the last look has found; how deep something is left in one
+        [m]."""
         x, dt, scale = self.x, self._dt, self._scale
         answers, foreseen = self._answers()
         counts = self._count, len(foreseen)
@@ -281,6 +286,11 @@ class MetInterval:
         touches = Touches.none(*counts)
         if self._places:
             touches = touches_of(self._places, x, firm, counts, scale, self._nodes, answers)
+        bears = np.array([one.guest >= 0 and not one.tied for one in self._places], bool)
+        solid = np.repeat(bears, list(map(len, self._places)))
+        pushes = np.concatenate([self._pressed, np.zeros(len(touches) - len(self._pressed))])
+        pressed = np.where(solid, pushes, 0.0)
+        touches = touches.known(pressed)
         free = np.concatenate([x + scale * dt * self._v, self._nodes_free()]).reshape(-1)
         inertia = np.repeat(np.concatenate([self._inertia, self._nodes_inertia()]), 3)
         step = MetStep(
@@ -292,9 +302,10 @@ class MetInterval:
         if self._led is None:
             start[:n] += np.where(np.isinf(inertia[:n]), 0.0, self._pulled.reshape(-1) / inertia[:n])
         else:
-            start[:n] = self._led
-        q, forces = self._links.solve(step, touches, start)
-        self._led, self._last, self._step = q[:n], q, step
+            known = len(start) if len(start) == len(self._led) else n
+            start[:known] = self._led[:known]
+        q, forces = self._links.solve(step, touches, start, pushes)
+        self._led, self._pressed, self._step = q, forces[:, 0], step
         forces = self._as_felt(forces, touches, step, q)
         acting = touches.pull(forces)[:n].reshape(-1, 3)
         y = self._balanced(q[:n].reshape(-1, 3), acting, free[:n].reshape(-1, 3))
@@ -304,9 +315,10 @@ class MetInterval:
         self.x_end = np.where(held, x + dt * self._v, x + dt * self.v_end)
         self._fly_on(acting)
         self._pushes = (touches.axes.swapaxes(1, 2) @ forces[:, :, None])[:, :, 0]
-        bears = np.array([one.guest >= 0 and not one.tied for one in self._places], bool)
-        solid = np.repeat(bears, list(map(len, self._places)))
-        return float(-touches.seen(q, scale)[solid, 0].min(initial=0.0))
+        answered = touches.moved(np.concatenate([np.zeros(n), q[n:]])) / scale
+        foreseen = np.concatenate([np.zeros((0, 3)), *(one.way for one in self._places)])
+        self._led_by = foreseen - (touches.axes.swapaxes(1, 2) @ answered[:, :, None])[:, :, 0]
+        return float(-(touches.seen(q, scale)[:, 0] + pressed / touches.stiff)[solid].min(initial=0.0))
 
     def _firmness(self, places: Places, harder: float) -> Floats:
         """How stiffly particles are borne there [N/m], shape (n,)."""
@@ -339,9 +351,7 @@ class MetInterval:
         mass, way = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), 0.0), self.x_end - self.x
         before, flown = np.concatenate([one.v_now for one in self._flights]), self._v
         done = float((mass[:, None] * (flown - before) * way).sum()) / self._dt
-        starts = np.cumsum([0, *map(len, self._places)])
-        for one, start in zip(self._places, starts[:-1], strict=True):
-            done += float((self._pushes[start : start + len(one)] * one.way).sum())
+        done += float((self._pushes * self._led_by).sum())
         elastic = self._links.energy(self.x_end) - self._links.energy(self.x)
         gained = elastic - done + 0.5 * float(mass @ (np.square(self.v_end) - np.square(before)).sum(axis=1))
         if gained <= 0:

@@ -5,11 +5,12 @@ Of q, positions y of particles where their links are seen and answers of guests,
     ½ Σ (q − q_free)²/H + Σ ½k(|e| − r)² + σ Σ energies of touches
 
 is made least by Newton's method with tensions as second unknowns, as in `newton`, and conjugate gradients: touches
-change who they join in every step, so that no factor could be kept.
+change who they join in every step, and answers join all, so that a factor is only of links and what bears each.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,15 +27,14 @@ from phyxel.models.particles.touches import Touches
 
 Floats = NDArray[np.float64]
 
-ROUNDS = 6
+ROUNDS = 20
 """Of Newton's method, at most, for each look at friction."""
-LAST = 0.01
-"""How far a round moves particles, over how far the step has (√Σδ²/H), below which it was the last."""
+NEXT_TO_LAST, LAST = 1e-2, 1e-4
+"""How far a round moves particles, over how far the step has (√Σδ²/H), below which it was the last: before the pushes
+that friction goes by are known, and after. With 1e-2 what lies on a surface trembles by a centimetre a second."""
 HALVINGS = 8
 LEAST_INERTIA = 1e-9
 """Added to moments of inertia, as a share of them: particles in a line have none about it."""
-STALE = 20
-"""Iterations from which on a factor is made anew."""
 ENOUGH, MOST = 1e-3, 100
 """Share of the force, in the norm of how far it leads, at which conjugate gradients end, and their most iterations."""
 
@@ -121,34 +121,34 @@ class Together:
             moves[own] = shift + np.cross(turn, z)
         return moves
 
-    def solve(self, step: MetStep, touches: Touches, start: Floats) -> tuple[Floats, Floats]:
-        """q at the end, from `start` on or from where things are, and the forces of touches (k, 3) [N]."""
+    def solve(self, step: MetStep, touches: Touches, start: Floats, pressed: Floats) -> tuple[Floats, Floats]:
+        """q at the end, from `start` on or from where things are, and the forces of touches (k, 3) [N], which about
+        push so (k,) [N]."""
         free = np.isfinite(step.inertia)
-        pressed = np.zeros(len(touches))
         now = self._at(np.where(free, start, step.free), step, touches, pressed)
         here = self._at(np.where(free, step.now, step.free), step, touches, pressed)
         if not now.energy <= here.energy:
             now = here
         self._tension = self._k * (now.length - self._rest)
-        self._factored = False
         for last in (False, True):
-            now = self._rounds(now, step, touches, pressed)
+            now = self._rounds(now, step, touches, pressed, LAST if last else NEXT_TO_LAST)
             if not last:
                 pressed = touches.push(now.s)
                 now = self._at(now.q, step, touches, pressed)
         return now.q, touches.forces(now.s, pressed)
 
-    def _rounds(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats) -> Standing:
-        """Newton's, while friction stays what it is."""
+    def _rounds(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, enough: float) -> Standing:
+        """Newton's, while friction stays what it is, until one moves particles by less than `enough`."""
         free = np.isfinite(step.inertia)
+        wary = True  # what is new to friction slides at first, though most of it will hold
         for _ in range(ROUNDS):
-            way = self._way(now, step, touches, pressed)
+            way = self._way(now, step, touches, pressed, wary)
             then = self._shortened(now, way, step, touches, pressed)
             if then is None:
                 break
-            moved = step.inertia[free] @ (then.q - now.q)[free] ** 2
+            wary = not np.array_equal(then.q, now.q + way)
             now = then
-            if moved <= LAST**2 * (step.inertia[free] @ (now.q - step.free)[free] ** 2):
+            if step.inertia[free] @ way[free] ** 2 <= enough**2 * (step.inertia[free] @ (now.q - step.free)[free] ** 2):
                 break
         return now
 
@@ -176,13 +176,13 @@ class Together:
         energy += step.scale * touches.energy(s, pressed)
         return Standing(q, e, length, s, np.where(free, rest, 0.0), energy)
 
-    def _way(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats) -> Floats:
-        """Where forces lead to first order, (q,)."""
+    def _way(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, wary: bool) -> Floats:
+        """Where forces lead to first order, (q,); or, if one is wary of what slides, less far."""
         n, free = 3 * self._linked, np.isfinite(step.inertia)
         alone = np.where(free, step.inertia, 1.0)
         blocks = self._blocks(now.e, now.length, step)
         links = bsr_array((blocks, self._columns, self._starts), shape=(n, n))
-        bend = touches.bend(now.s, pressed)
+        bend = touches.bend(now.s, pressed, wary)
         acting = np.flatnonzero(bend.any(axis=(1, 2)))
         active, bend = touches.some(acting), bend[acting] / step.scale
 
@@ -193,11 +193,9 @@ class Together:
                 out += active.pull((bend @ active.moved(p)[:, :, None])[:, :, 0])
             return np.where(free, out, 0.0)
 
-        if not self._factored:
-            self._factor(blocks, alone, active, bend)
-        way, iterations = _conjugate(times, self._eased(alone, active, bend), now.rest)
-        self._factored = iterations < STALE
-        return way
+        # An older factor would cost more in iterations than a new one does: links turn, and touches come and go.
+        self._factor(blocks, active, bend)
+        return _conjugate(times, self._eased(alone, active, bend), now.rest)
 
     def _blocks(self, e: Floats, length: Floats, step: MetStep) -> Floats:
         """Of the stiffness of links and inertia, as tensions are now, (entries, 3, 3); 1 where it is held."""
@@ -214,7 +212,6 @@ class Together:
         inertia = step.inertia[: 3 * self._linked : 3]
         e, length, _ = self._links.at(q[: 3 * self._linked].reshape(-1, 3))
         self._fronts.factor(self._blocks(e, length, step)[self._placed])
-        self._factored = False
 
         def answer(forces: Floats) -> Floats:
             acting = np.where(np.isfinite(inertia)[:, None], forces, 0.0)
@@ -230,15 +227,31 @@ class Together:
     @cached_property
     def _placed(self) -> NDArray[np.int64]:
         """Where the entries of fronts are among ours."""
-        n = self._linked
-        rows = np.repeat(np.arange(n), np.diff(self._starts))
-        return np.searchsorted(rows * n + self._columns, self._fronts.rows * n + self._fronts.columns)
+        return np.searchsorted(self._keys, self._fronts.rows * self._linked + self._fronts.columns)
 
-    def _factor(self, blocks: Floats, alone: Floats, touches: Touches, bend: Floats) -> None:
-        """Of links, and what bears single particles."""
-        blocks[self._own] += self._bearing(touches, bend)[: self._linked]
-        self._fronts.factor(blocks[self._placed])
-        self._factored = True
+    def _factor(self, blocks: Floats, touches: Touches, bend: Floats) -> None:
+        """Of links, and of touches as far as they bear particles that are linked: corners of a triangle are."""
+        borne, J = blocks.copy(), touches.J
+        count = np.diff(J.indptr)
+        for one, other in itertools.product(range(int(count.max(initial=0))), repeat=2):
+            contact = np.flatnonzero(count > max(one, other))
+            a, b = J.indptr[contact] + one, J.indptr[contact] + other
+            entry, known = self._entries(J.indices[a], J.indices[b])
+            a, b, contact = a[known], b[known], contact[known]
+            np.add.at(borne, entry[known], np.swapaxes(J.data[a], 1, 2) @ bend[contact] @ J.data[b])
+        self._fronts.factor(borne[self._placed])
+
+    def _entries(self, i: NDArray[np.integer], j: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where the entries of particles i and j (k,) are among ours, and which there are."""
+        asked = i.astype(np.int64) * self._linked + j
+        entry = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)
+        return entry, (self._keys[entry] == asked) & (i < self._linked) & (j < self._linked)
+
+    @cached_property
+    def _keys(self) -> NDArray[np.int64]:
+        """A number of each entry, in order."""
+        rows = np.repeat(np.arange(self._linked, dtype=np.int64), np.diff(self._starts))
+        return rows * self._linked + self._columns
 
     @staticmethod
     def _bearing(touches: Touches, bend: Floats) -> Floats:
@@ -272,17 +285,15 @@ def _weights(sheet: Sheet) -> csr_array:
     return csr_array((sheet.elements.weight[known], (np.nonzero(known)[0], index[known])), (len(index), len(sheet.X)))
 
 
-def _conjugate(
-    times: Callable[[Floats], Floats], eased: Callable[[Floats], Floats], rest: Floats
-) -> tuple[Floats, int]:
-    """About what a force (q,) leads to, and in how many iterations."""
+def _conjugate(times: Callable[[Floats], Floats], eased: Callable[[Floats], Floats], rest: Floats) -> Floats:
+    """About what a force (q,) leads to."""
     x, r = np.zeros_like(rest), rest
     z = eased(r)
     p, left = z, float(r @ z)
     enough = ENOUGH**2 * left
-    count = 0
-    while left > enough and count < MOST:
-        count += 1
+    for _ in range(MOST):
+        if left <= enough:
+            break
         bent = times(p)
         work = float(p @ bent)
         if not work > 0:  # forces so small that their squares are nothing
@@ -292,4 +303,4 @@ def _conjugate(
         z = eased(r)
         new = float(r @ z)
         p, left = z + (new / left) * p, new
-    return x, count
+    return x

@@ -12,7 +12,7 @@ pushes, along all three: −k s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -62,6 +62,13 @@ class Touches:
             J, G, self.axes[which], self.offset[which], self.stiff[which], self.friction[which], self.ties[which]
         )
 
+    def known(self, pushes: Floats) -> Touches:
+        """With what they are known to push with about (k,) [N], so that p_n = max(p − k s_n, 0): where it is right,
+        nothing sinks in, however soft they are (Hestenes 1969)."""
+        ahead = np.zeros_like(self.offset)
+        ahead[:, 0] = pushes / self.stiff
+        return replace(self, offset=self.offset - ahead)
+
     def seen(self, q: Floats, scale: float) -> Floats:
         """s [m] where q are y and a one after the other, shape (k, 3)."""
         return self.moved(q) / scale + self.offset
@@ -98,11 +105,12 @@ class Touches:
         free = 0.5 * self.stiff * np.minimum(s[:, 0], 0.0) ** 2 + rubbed
         return float(np.where(self.ties, 0.5 * self.stiff * np.square(s).sum(axis=1), free).sum())
 
-    def bend(self, s: Floats, pressed: Floats) -> Floats:
-        """−∂p/∂s [N/m], shape (k, 3, 3)."""
+    def bend(self, s: Floats, pressed: Floats, wary: bool = False) -> Floats:
+        """−∂p/∂s [N/m], shape (k, 3, 3). What slides does not resist more of it; one who is `wary` takes −p/s instead,
+        and where that leads the energy is less for certain: it is nowhere above ½ s·(−p/s) s and the like."""
         held, far = self._held(s, pressed), np.maximum(np.linalg.norm(s[:, 1:], axis=1), 1e-300)
         way = s[:, 1:] / far[:, None]
-        slides = held < self.stiff
+        slides = (held < self.stiff) & (not wary)
         along = np.eye(2) - slides[:, None, None] * way[:, :, None] * way[:, None, :]
         bend = np.zeros((len(s), 3, 3))
         bend[:, 0, 0] = self.stiff * (s[:, 0] < 0)

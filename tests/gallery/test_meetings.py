@@ -1,0 +1,60 @@
+"""What must be seen in the gallery's scenes in which bodies of all kinds meet, at reduced size."""
+
+import numpy as np
+import pytest
+
+import phyxel as px
+
+
+def scene_world(name: str, points: int, nodes: int) -> px.World:
+    return px.gallery(name).changed(points=points, nodes=nodes).world("cpu")
+
+
+def named(world: px.World, name: str) -> px.Body:
+    return next(body for body in world.bodies if body.name == name)
+
+
+def along_edges(sheet: px.Body) -> np.ndarray:
+    """Places of the triangles' edges of a particle surface, their ends among them, shape (k, 3)."""
+    assert sheet.sheet is not None and sheet.sheet.faces is not None
+    x, faces = sheet.positions, sheet.sheet.faces
+    share = np.linspace(0, 1, 9)[:, None, None]
+    ends = [(x[faces[:, k]], x[faces[:, (k + 1) % 3]]) for k in range(3)]
+    return np.concatenate([((1 - share) * a + share * b).reshape(-1, 3) for a, b in ends])
+
+
+@pytest.mark.slow
+def test_the_blanket_lies_over_the_bear_and_its_ball():
+    """No edge of it gets into the ball by more than a quarter of the ball's spacing, as finely as it is met, in any
+    frame; it comes to lie, on top of the bear, which it does not press into the ground."""
+    world = scene_world("blanket", 81, 60)
+    bear, ball, blanket = (named(world, name) for name in ("bear", "ball", "blanket"))
+    for _ in range(36):
+        world.advance(1 / 60)
+        away = np.linalg.norm(along_edges(blanket) - ball.positions.mean(axis=0), axis=1)
+        assert away.min() > 0.09 - 0.25 * ball.unit
+    assert np.abs(blanket.velocities).mean() < 0.1
+    over = np.linalg.norm(blanket.positions[:, [0, 2]] - bear.positions.mean(axis=0)[[0, 2]], axis=1) < 0.1
+    assert blanket.positions[over, 1].min() > bear.positions[:, 1].max() - 0.1
+    assert bear.positions[:, 1].min() > -0.5 * bear.unit
+
+
+@pytest.mark.slow
+def test_the_bear_jumps_on_the_trampoline():
+    """It is thrown back up with more than a third of the speed it came with, is never below the sheet by more than half
+    a spacing, and all energy together only gets less (1e-3 of it: a modal body's step is exact for its modes alone)."""
+    world = scene_world("trampoline", 81, 60)
+    bear, sheet = named(world, "bear"), named(world, "sheet")
+
+    def energy() -> float:
+        each = [body.diagnostics() for body in (bear, sheet)]
+        return sum(one[name] for one in each for name in ("kinetic", "elastic", "potential"))
+
+    most, speeds = energy(), []
+    for _ in range(36):
+        world.advance(1 / 60)
+        assert bear.positions[:, 1].min() > sheet.positions[:, 1].min() - 0.5 * bear.unit
+        assert energy() < most * (1 + 1e-3)
+        most = min(most, energy())
+        speeds.append(bear.velocities.mean(axis=0)[1])
+    assert max(speeds) > -min(speeds) / 3
