@@ -212,7 +212,7 @@ class MetInterval:
 
     def _await_phyxels(self) -> None:
         """Tell surfaces that are sewn to phyxels where they have got, and how they answer."""
-        if not self._guests:
+        if not self._guests or self._led is None:
             return
         answer = self._links.answers(self._led, self._step, self.x)
 

@@ -381,3 +381,15 @@ class Inertia:
     def resisting(self, dt: float) -> csr_array:
         """M + αM Δt"""
         return csr_array(self.mass + dt * self.drag)
+
+
+def cauchy_stress(mixture: Mixture, rotation: Floats, which: NDArray[np.integer], J: Floats, plastic: Floats) -> Floats:
+    """[Pa] of points (m,) whose laws are `which` of a mixture's, with axes turned by `rotation`, where J is the
+    deformation and `plastic` the permanent strain; shape (m, 3, 3) each."""
+    result = np.zeros_like(J)
+    for k, one in enumerate(mixture.materials):
+        of = np.asarray(which) == k
+        if of.any():
+            shear, pressure = LawRow.of(one, rotation).stress(J[of], plastic[of], np.ones(of.sum()))
+            result[of] = shear + pressure[:, None, None] * np.eye(3)
+    return result

@@ -24,7 +24,7 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_values import ShapeValues
-from phyxel.models.galerkin.assembly import Inertia, PointMaterials, square
+from phyxel.models.galerkin.assembly import Inertia, PointMaterials, cauchy_stress, square
 from phyxel.models.galerkin.crossing import Departure, crossed
 from phyxel.models.galerkin.cuts import Cracked
 from phyxel.models.galerkin.footing import Footing
@@ -36,7 +36,6 @@ from phyxel.models.galerkin.rigid_motion import momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
 from phyxel.models.galerkin.step_energy import Effort, StepEnergy
 from phyxel.models.galerkin.touched import TouchedField
-from phyxel.models.law import LawRow
 from phyxel.models.protocol import Floats, Goal, Hold
 from phyxel.models.second_order import GAMMA, EulerStage
 from phyxel.state import State, prefixed, unprefixed
@@ -374,14 +373,7 @@ class GalerkinModel(TouchedField):
 
     def stress(self, at: ShapeValues, material: Mixture, which: NDArray[np.integer]) -> Floats:
         """Cauchy stress [Pa] at points whose laws are `which` of the mixture's, shape (m, 3, 3)."""
-        J, stored = np.eye(3) + self.gradient(at), self.plastic(at)
-        result = np.zeros_like(J)
-        for k, one in enumerate(material.materials):
-            of = np.asarray(which) == k
-            if of.any():
-                shear, pressure = LawRow.of(one, self._rotation).stress(J[of], stored[of], np.ones(of.sum()))
-                result[of] = shear + pressure[:, None, None] * np.eye(3)
-        return result
+        return cauchy_stress(material, self._rotation, which, np.eye(3) + self.gradient(at), self.plastic(at))
 
     def point_stress(self) -> tuple[Floats, Floats]:
         """Cauchy stress [Pa] and J at the points of the quadrature after a step, shape (q, 3, 3) each."""
