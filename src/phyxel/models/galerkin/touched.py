@@ -76,8 +76,8 @@ class TouchedField(FieldValues):
             return
         self._shift(-self._responded(dt * self._borne, dt), dt)
         self._borne = None
-        if self._free:
-            self._go_freely(dt, led=False)
+        if self._free:  # what is led on from where the step began has to be where that leads it
+            self._go_freely(dt, led=not self._followed)
 
     def _shift(self, change: Floats, dt: float) -> None:
         """Go (n, 3) farther in the last step of dt [s], as a force makes an Euler step do."""
