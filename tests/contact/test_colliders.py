@@ -1,5 +1,6 @@
 """Colliders as bodies meet them, in both integrators."""
 
+import itertools
 from functools import cache
 
 import numpy as np
@@ -62,7 +63,7 @@ def test_far_from_the_origin_it_is_the_same(integrator):
     ends = []
     for far in (0.0, 1e5):
         block = body(integrator, at=(far, 0.3, -far), rotate=(10, 20, 30))
-        world_of(block, px.Sphere(0.5, at=(far, -0.5, -far))).advance(0.15)
+        world_of(block, px.Sphere(0.5, at=(far, -0.5, -far))).advance(0.12)
         ends.append(block.positions - (far, 0, -far))
     assert ends[0] == pytest.approx(ends[1], abs=1e-3 * block.unit)
 
@@ -139,17 +140,20 @@ def test_a_moving_collider_hits_as_hard_as_a_moving_body(integrator):
 
 
 def test_restitution_one_keeps_energy_and_zero_takes_some():
-    """A block that falls flat: with e = 0 the layer that touches stops dead, which costs its share of the energy."""
-    left = {}
-    for restitution in (0.0, 1.0):
-        block = body("leapfrog", at=(0, 0.3, 0), velocity=(0, -2, 0), material=px.Material(young=1e6, poisson=0.3))
+    """Blocks that fall flat, from several heights: with e = 0 the layer that touches stops dead, which costs its share
+    of the energy. With e = 1 a phyxel turns round at the end of the step in which it arrives, a little late, which adds
+    or takes up to 6 % of the whole by how steps fall; in the mean there is nothing but the ringing that is lost."""
+    left: dict[float, list[float]] = {0.0: [], 1.0: []}
+    for height, restitution in itertools.product((0.3, 0.301, 0.302, 0.304, 0.31, 0.32, 0.33), left):
+        block = body("leapfrog", at=(0, height, 0), velocity=(0, -2, 0), material=px.Material(young=1e6, poisson=0.3))
         world = world_of(block, px.Box((-1, -1, -1), (1, 0, 1), friction=0, restitution=restitution), gravity=NOWHERE)
-        world.advance(0.12)
+        world.advance(0.12 + (height - 0.3) / 2)
         sums = block.diagnostics()
-        left[restitution] = (sums["kinetic"] + sums["elastic"]) / (0.5 * sums["mass"] * 2**2)
+        left[restitution].append((sums["kinetic"] + sums["elastic"]) / (0.5 * sums["mass"] * 2**2))
         assert sums["momentum"][1] > 0.4 * 2 * sums["mass"], "it has bounced"
-    assert 0.95 < left[1.0] < 1.01
-    assert left[0.0] < 0.8
+    assert 0.95 < np.mean(left[1.0]) < 1.01
+    assert max(left[1.0]) < 1.06
+    assert max(left[0.0]) < 0.8
 
 
 # Rubbing

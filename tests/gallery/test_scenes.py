@@ -333,7 +333,7 @@ def test_the_head_is_turned_by_90_degrees():
 
 
 def test_the_bear_dances_as_its_skeleton_does():
-    """Feet planted, to what nodes of a face give that is held in the mean, 1.5e-3; head, hips and paws on average
+    """Feet planted, to what nodes of a face give that is held in the mean, 2.5e-3; head, hips and paws on average
     within 1 % of the size of where the bones take them (of many points a modal body follows some). In the end all bones
     are where they began, so that it can be looped."""
     scene = px.gallery("dance").changed(nodes=300, points=1500)
@@ -348,7 +348,7 @@ def test_the_bear_dances_as_its_skeleton_does():
     ways = []
     for _ in world.play(1.5, 4):
         now = bear.positions
-        assert np.abs(now[feet] - first[feet]).max() < 1.5e-3 * size
+        assert np.abs(now[feet] - first[feet]).max() < 2.5e-3 * size
         for handle in bear.handles:
             assert np.linalg.norm(now[handle.nodes] - handle.goals(world.time), axis=1).mean() < 0.01 * size
         ways.append(np.linalg.norm(now - first, axis=1).max() / size)

@@ -44,3 +44,23 @@ def test_round_bodies_have_no_edges():
     random = np.random.default_rng(0).standard_normal((800, 3))
     points, normals, _ = solid.closest(0.25 * random / np.linalg.norm(random, axis=1, keepdims=True))
     assert (edges_beside(points, normals, np.full(800, 0.06))[0] == 1).all()
+
+
+def test_directions_along_the_surface():
+    """Of a box: three inside, two on a face, one on an edge, none in a corner, all along its axes; of a ball two on its
+    surface, across the radius, to 0.02: it is seen from places around."""
+    nodes = Solid(box_mesh(SIDES, TURNED)).sample(400, (), True, "cells")
+    assert nodes.along is not None
+    X, along = nodes.positions @ TURNED, TURNED.T @ nodes.along @ TURNED
+    on_faces = (np.minimum(X, SIDES - X) < 1e-5).sum(axis=1)
+    free = np.trace(along, axis1=1, axis2=2)
+    assert np.bincount(on_faces, minlength=4).min() > 0
+    assert (free <= 3 - on_faces + 1e-6).all()
+    assert (free == pytest.approx(3 - on_faces)) or ((3 - on_faces - free) > 0.5).mean() < 0.05
+    assert np.abs(along - along * np.eye(3)).max() < 1e-3
+    ball = Solid(px.load("sphere", points=2000)).sample(400, (), True, "cells")
+    assert ball.along is not None
+    outer = ball.reach == 0
+    radius = ball.positions[outer] / np.linalg.norm(ball.positions[outer], axis=1, keepdims=True)
+    assert np.trace(ball.along[outer], axis1=1, axis2=2) == pytest.approx(2)
+    assert np.abs(np.einsum("nab,nb->na", ball.along[outer], radius)).max() < 0.02

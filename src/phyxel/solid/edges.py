@@ -13,13 +13,6 @@ MEET = 0.1
 """Share of the largest eigenvalue of Σ w n nᵀ from which on a direction is across one more face."""
 NEAR = 0.4
 """Octants from an edge within which a point is moved to it: from farther away it would leave a gap in its face."""
-FAR = 0.87
-"""Octants from a bare edge within which one is: half the diagonal of an octant, so near to any place is a corner."""
-BARE = 0.75
-"""Octants along an edge beyond which it is bare."""
-THERE = 1e-4
-"""Octants from an edge within which a point is there already."""
-
 PROBED = 0.35
 """Octants from a point to places around it whose normals are looked at: fewer than from one beside an edge to that."""
 AROUND = np.concatenate([(2 * HALVES - 1) / np.sqrt(3), np.eye(3), -np.eye(3)])
@@ -28,42 +21,18 @@ AROUND = np.concatenate([(2 * HALVES - 1) / np.sqrt(3), np.eye(3), -np.eye(3)])
 
 def along_surface(solid: SolidShape, points: Floats, sides: Floats, on_surface: Mask) -> Floats:
     """Projections (n, 3, 3) onto the directions in which the surface goes on at each of (n, 3) points: two of a face,
-    that of a sharp edge, none in a corner; all three inside. Sides of octants (n,) [m]."""
+    that of a sharp edge, none in a corner; all three inside. Sides of octants (n,) [m].
+
+    Faces are told apart as in `edges_beside`, by what is nearest on the surface to places around. These count by their
+    distance from it: the normal of one that is nearly there is the direction of next to nothing."""
     found = np.tile(np.eye(3), (len(points), 1, 1))
-    lam, axes, _ = _planes_around(solid, points[on_surface], PROBED * sides[on_surface])
-    found[on_surface] = (axes * (lam <= MEET * lam[:, 2:])[:, None, :]) @ np.swapaxes(axes, 1, 2)
-    return found
-
-
-def on_bare_edges(solid: SolidShape, points: Floats, sides: Floats) -> Floats:
-    """(n, 3) points on the surface, some moved to edges and corners near by that have none, so that the whole of a held
-    face is held. Sides of octants (n,) [m]."""
-    lam, axes, towards = _planes_around(solid, points, FAR * sides)
-    counts = lam > MEET * lam[:, 2:]
-    moves = np.einsum("nab,nb->na", axes, towards / np.where(counts, lam, np.inf))
-    faces, away = counts.sum(axis=1), np.linalg.norm(moves, axis=1) / sides
-    beside = np.flatnonzero((faces > 1) & (away < FAR))
-    beside = beside[np.lexsort([away[beside], -faces[beside]])]
-    there, taken = points.copy(), np.zeros((0, 3))
-    for i in beside:
-        goal = points[i] + (moves[i] if away[i] > THERE else 0)
-        if len(taken) == 0 or np.linalg.norm(taken - goal, axis=1).min() > BARE * sides[i]:
-            there[i], taken = goal, np.concatenate([taken, goal[None]])
-    moved = (there != points).any(axis=1)
-    there[moved] = solid.project(there[moved])
-    return there
-
-
-def _planes_around(solid: SolidShape, points: Floats, radius: Floats) -> tuple[Floats, Floats, Floats]:
-    """Eigenvalues (n, 3) and axes (n, 3, 3) of Σ w n nᵀ over what is nearest on the surface to places around (n, 3)
-    points, so far away [m] (n,), and Σ w n (n·(x − p)) along these axes, (n, 3): see `edges_beside`. Places count by
-    their distance from the surface: the normal of one that is nearly there is the direction of next to nothing."""
-    around = (points[:, None] + AROUND * radius[:, None, None]).reshape(-1, 3)
-    foot, normals, distance = (one.reshape(len(points), len(AROUND), -1) for one in solid.closest(around))
+    radius = PROBED * sides[on_surface]
+    around = points[on_surface][:, None] + AROUND * radius[:, None, None]
+    _, normals, distance = (one.reshape(len(radius), len(AROUND), -1) for one in solid.closest(around.reshape(-1, 3)))
     w = np.abs(distance[..., 0]) / radius[:, None]
     lam, axes = np.linalg.eigh(np.einsum("nk,nka,nkb->nab", w, normals, normals))
-    pulls = np.einsum("nk,nka,nkc,nkc->na", w, normals, normals, foot - points[:, None])
-    return lam, axes, np.einsum("nab,na->nb", axes, pulls)
+    found[on_surface] = (axes * (lam <= MEET * lam[:, 2:])[:, None, :]) @ np.swapaxes(axes, 1, 2)
+    return found
 
 
 def edges_beside(points: Floats, normals: Floats, sides: Floats) -> tuple[Integers, Floats]:

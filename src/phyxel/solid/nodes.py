@@ -15,7 +15,6 @@ from phyxel.errors import PhyxelError, SolidError
 from phyxel.mls.neighbours import curve_order, nearest
 from phyxel.points.moments import SolidMoments
 from phyxel.solid.edges import along_surface, edges_beside
-from phyxel.solid.evening import slid
 from phyxel.solid.octree import (
     Floats,
     Integers,
@@ -171,7 +170,7 @@ def sample_nodes(
     points = quadrature(solid, placed.octants, *(FINER[basis] if on_surface else ()))
     if not (on_surface and basis == "cells"):
         return _finished(solid, placed, points)
-    nodes = _finished(solid, replace(placed, positions=slid(solid, placed, points)), points)
+    nodes = _finished(solid, placed, points)
     there = nodes.kinds == Kind.EXTERIOR_BOUNDARY
     return replace(nodes, along=along_surface(solid, nodes.positions, nodes.octants, there))
 
