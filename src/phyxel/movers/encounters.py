@@ -73,6 +73,8 @@ class Encounters:
         self._sheets = next((one for one in movers if isinstance(one, SheetBodies)), None)
         flocks = {one.integrator: one for one in movers if isinstance(one, PhyxelBodies)}
         self._flocks = {word: flocks[word] for word in self._memories if word in flocks}
+        self._speeds: dict[Body, tuple[Floats, Floats]] = {}
+        """least and largest velocities among the nodes of bodies [m/s], (3,) each"""
         self._pairs = self._near(left)
         self._company = self._near_sheets(min(left, UNASKED))
         self._glued = self._world.attachments.glued_phyxels
@@ -83,6 +85,8 @@ class Encounters:
                 memory.forget()
             # Surfaces fold and swing: who is near, but not so near, is asked again soon.
             return UNASKED if left > UNASKED and self._sheets is not None and self._near_boxes(left) else None
+        if left > LONGEST:  # who may come to touch later is asked for then
+            self._pairs = self._near(LONGEST)
         for mover in movers:
             mover.set_down()
         longest = min(left, LONGEST, *(self._closing(*pair) for pair in self._closing_pairs()))
@@ -151,12 +155,17 @@ class Encounters:
             guests = [*able, *flock.bodies]
         return pairs
 
-    @staticmethod
-    def _closing(one: Body, other: Body) -> float:
+    def _closing(self, one: Body, other: Body) -> float:
         """Time in which two bodies come half a spacing nearer to each other, at most [s]."""
-        fastest = [body.velocities for body in (one, other)]
-        most = np.maximum(*(v.max(axis=0) - w.min(axis=0) for v, w in (fastest, fastest[::-1])))
+        (least, largest), (low, high) = self._speed_of(one), self._speed_of(other)
+        most = np.maximum(largest - low, high - least)
         return CLOSER * min(one.unit, other.unit) / max(float(np.linalg.norm(most)), 1e-30)
+
+    def _speed_of(self, body: Body) -> tuple[Floats, Floats]:
+        if body not in self._speeds:
+            v = body.velocities
+            self._speeds[body] = v.min(axis=0), v.max(axis=0)
+        return self._speeds[body]
 
     def advance(self, dt: float) -> None:
         """Let all bodies go on by an interval of dt [s] and meet each other."""
