@@ -58,3 +58,20 @@ def test_the_bear_jumps_on_the_trampoline():
         most = min(most, energy())
         speeds.append(bear.velocities.mean(axis=0)[1])
     assert max(speeds) > -min(speeds) / 3
+
+
+@pytest.mark.slow
+def test_honey_runs_over_the_cloth_into_the_cup():
+    """All of it: after 1.2 s every phyxel is within the rim of the cup, none is in its wall by more than half a spacing,
+    and the cloth, which bore it, is empty and at rest again."""
+    world = scene_world("pour", 100, 80)
+    honey, cloth, cup = (named(world, name) for name in ("honey", "cloth", "cup"))
+    lowest = 0.0
+    for _ in range(72):
+        world.advance(1 / 60)
+        lowest = min(lowest, cloth.velocities[:, 1].min())
+    away = honey.positions - cup.positions.mean(axis=0)
+    assert lowest < -0.1, "the cloth was pressed down"
+    assert np.linalg.norm(away[:, [0, 2]], axis=1).max() < 0.28
+    assert honey.positions[:, 1].min() > 0.034 * 0.5, "the cup's wall is 34 mm thick"
+    assert np.linalg.norm(cloth.velocities, axis=1).max() < 0.1
