@@ -247,7 +247,7 @@ def test_the_crowd_comes_to_lie_in_the_bowl_without_sharing_room():
     """Four bears in a heap: all in the bowl, a thirtieth as fast as they fell at most, none deep in another."""
     scene = px.gallery("crowd").changed(nodes=150, points=600)
     world = scene.world("cpu")
-    world.advance(4.0)
+    world.advance(scene.seconds)
     for bear in world.bodies:
         assert np.linalg.norm(bear.positions - (0, 0.7, 0), axis=1).max() < 0.7 + 1e-3 * bear.unit
         assert np.linalg.norm(bear.velocities, axis=1).mean() < 0.15
