@@ -62,7 +62,7 @@ def test_the_bear_jumps_on_the_trampoline():
 
 @pytest.mark.slow
 def test_honey_runs_over_the_cloth_into_the_cup():
-    """All of it: after 1.2 s every phyxel is within the rim of the cup, none is in its wall by more than half a spacing,
+    """All of it: after 1.2 s every phyxel is within the rim of the cup, none is in its wall by more than half of that,
     and the cloth, which bore it, is empty and at rest again."""
     world = scene_world("pour", 100, 80)
     honey, cloth, cup = (named(world, name) for name in ("honey", "cloth", "cup"))
