@@ -74,8 +74,18 @@ def page_until(page: Any, holds: str, given: Any = None) -> None:
     wait_for(lambda: bool(page.evaluate(f"given => {holds}", given)), PATIENCE, holds)
 
 
+REACHED = """(button => {
+    if (!button || button.disabled) return false;
+    button.scrollIntoView({block: "nearest"});
+    const {left, top, width, height} = button.getBoundingClientRect();
+    return button.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+})(document.querySelector(given))"""
+"""Whether a click on a button would be heard: it is enabled, and nothing lies over it."""
+
+
 def press(page: Any, button: str) -> None:
-    """Click a button without waiting for it to stand still, which takes many pictures."""
+    """Click a button as soon as a hand could, without waiting for it to stand still, which takes many pictures."""
+    page_until(page, REACHED, button)
     page.click(button, force=True)
 
 
