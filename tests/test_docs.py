@@ -37,8 +37,9 @@ from phyxel.scene import gallery_names
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 PROGRAMS = ("phyxel", "pip", "pytest", "blender", "ssh")
-FOLLOWED = ("README.md", "docs/first-hour.md")
-"""Pages that are followed word by word; the commands of others play scenes of the gallery, which has tests."""
+FOLLOWED = ("docs/first-hour.md",)
+"""Pages that are followed word by word; README's commands are among theirs, and those of others play scenes of the
+gallery, which has tests."""
 ELSEWHERE = ("view", "demo")
 QUICK = ("docs/export.md", "docs/scenes.md")
 """Pages that take a second or two; others are for the slow lane."""

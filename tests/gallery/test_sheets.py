@@ -114,33 +114,27 @@ def test_the_cloth_folds_across_its_stiff_warp():
     assert weft == pytest.approx(warp, rel=0.25)
 
 
-def test_the_bear_is_caught_by_the_hammock():
-    """The cloth hangs on the posts by all its stitches; what falls into it is braked by more than its weight before it
-    has come halfway down to the ground."""
+def test_the_bear_is_caught_by_the_hammock_and_comes_to_lie_in_it():
+    """What falls into it is braked by more than its weight before it has come halfway down to the ground. After a
+    second and a half it is nearly at rest (5 cm/s) above the ground, deeper than where the cloth was sewn on, and
+    stitches, of which none has torn, bear what bear and cloth weigh, to what is left of their swinging (10 per cent, in
+    the mean)."""
     world = px.gallery("hammock").changed(nodes=60, points=100).world("cpu")
-    bear, fall = world.bodies[3], 0.0
+    cloth, bear, braked = world.bodies[0], world.bodies[3], 0.0
     start = bear.positions[:, 1].mean()
     for _ in range(8):
         before = bear.velocities[:, 1].mean()
         world.advance(0.04)
-        fall = max(fall, bear.velocities[:, 1].mean() - before)
+        braked = max(braked, bear.velocities[:, 1].mean() - before)
     assert bear.positions[:, 1].mean() < start - 0.1
     assert bear.positions[:, 1].min() > 0.3
-    assert fall > 9.81 * 0.04
-    assert all(seam.holds.all() for seam in world.attachments.every)
-
-
-@pytest.mark.slow
-def test_the_bear_comes_to_lie_in_the_hammock():
-    """After a second and a half it is nearly at rest (5 cm/s) above the ground, deeper than where the cloth was sewn
-    on, and stitches bear what bear and cloth weigh, to what is left of their swinging (10 per cent, in the mean)."""
-    world = px.gallery("hammock").changed(nodes=60, points=100).world("cpu")
-    cloth, bear = world.bodies[0], world.bodies[3]
-    world.advance(1.4)
+    assert braked > 9.81 * 0.04
+    world.advance(1.08)
     pull = []
     for _ in range(10):
         world.advance(0.02)
         pull.append(sum(seam.force[1] for seam in world.attachments.every))
+    assert all(seam.holds.all() for seam in world.attachments.every)
     weight = 9.81 * (bear.masses.sum() + cloth.masses.sum())
     assert np.mean(pull) == pytest.approx(weight, rel=0.1)
     assert np.abs(bear.velocities).max() < 0.05
