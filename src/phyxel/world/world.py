@@ -28,7 +28,7 @@ from phyxel.movers.movers import Movers
 from phyxel.notebook import Fact, Showable
 from phyxel.region import Vector, as_vector
 from phyxel.units import amount_text, quantity
-from phyxel.world import checkpoint
+from phyxel.world import checkpoint, settling
 from phyxel.world.breaking import Break, break_apart
 
 Floats = NDArray[np.float64]
@@ -362,12 +362,7 @@ class World(Showable):
 
     def settle(self, tolerance: float = 1e-6, most_steps: int = 1000) -> None:
         """Relax to static equilibrium at this time. Ends when nodes have less than `tolerance` spacings left to go."""
-        if not self.bodies:
-            raise PhyxelError("settle: the world has no body; call world.add(body) first")
-        self.moving.gather()
-        for mover in self.movers:
-            mover.settle(tolerance, most_steps)
-        self.revision += 1
+        settling.settle(self, tolerance, most_steps)
 
     @knows_its_arguments
     def play(self, seconds: float, fps: float = 60.0) -> Iterator[Frame]:
@@ -432,7 +427,8 @@ def _listed(words: Iterable[str]) -> str:
 
 def settle(world: World, tolerance: float = 1e-6) -> None:
     """Relax a `world` to static equilibrium: its bodies are where they hang, stand or lie at last, at rest, and no time
-    has passed. Ends when nodes have less than `tolerance` node spacings left to go.
+    has passed. Ends when nodes have less than `tolerance` node spacings left to go. Phyxel bodies may lie on each
+    other; others that touch, or are tied, are refused: they come to rest by `world.advance`.
 
     >>> bar = px.Body(px.load("bar", points=500), model="galerkin", nodes=100, material=px.Material(young=1e6))
     >>> world = px.World(gravity=(9.81, 0, 0))  # along the bar
