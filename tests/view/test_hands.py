@@ -106,8 +106,9 @@ CLOTH = scene("particles", "cloth", material='{ preset = "latex", drag = 3.0 }',
         pytest.param(scene("modal") + GROUND, 2, 1.2, marks=pytest.mark.slow),
         (scene("galerkin", nodes=40), 0.4, 0.3),
         (CLOTH, 2, 1.2),
+        (scene("rigid", material='{ preset = "stone" }') + GROUND, 2, 1.2),
     ],
-    ids=["phyxel", "modal", "galerkin", "particles"],
+    ids=["phyxel", "modal", "galerkin", "particles", "rigid"],
 )
 def test_a_drag_moves_the_surfel_to_the_pointer_within_five_per_cent(text, sizes, seconds):
     room = Room(text)
@@ -252,3 +253,21 @@ def test_what_has_melted_can_be_taken_too():
     assert held[1] > at[1] + 0.15 * room.size
     room.hands.gone(1)
     assert not room.body.handles
+
+
+@pytest.mark.parametrize("kinds", [("rigid", "phyxel"), ("phyxel", "modal"), ("modal", "rigid")], ids="-".join)
+def test_what_a_hand_brings_along_pushes_what_is_of_another_kind(kinds):
+    """At 2 m/s a hand takes a ball 10 cm into where a box stands, and lets go: the box is on its way then, and the
+    ball, both half a metre wide, has not got through."""
+    ball = scene(kinds[0], "sphere", 40, "{ young = 1e6 }")
+    box = scene(kinds[1], "box", 64, "{ young = 1e6 }").replace('"bear"', '"box"').replace("at = [0,", "at = [1,")
+    room = Room("gravity = [0, 0, 0]" + (ball + box).replace("gravity = [0, -4, 0]", ""))
+    pushing, pushed = room.world.bodies
+    at = room.grab(room.front(lambda x: x[:, 0]))  # which the rest of it trails behind
+    for way in np.linspace(0.03, 0.6, 20):
+        room.pull(at + np.array([way, 0.0, 0.0]))
+        room.live_on(0.015)
+    room.hands.let_go(1)
+    room.live_on(0.2)
+    assert pushing.positions[:, 0].mean() < pushed.positions[:, 0].mean() - 0.2
+    assert pushed.diagnostics()["momentum"][0] > 0.1 * pushed.masses.sum()
