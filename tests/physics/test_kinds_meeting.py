@@ -42,10 +42,10 @@ def sums(world):
 
 def rounding(pair):
     """Of momentum and angular momentum, over what is exchanged: of double; of single precision where phyxels take part;
-    and what patches about nodes of phyxels leave of angular momentum where two bodies that leap-frog moves meet."""
+    where two bodies that leap-frog moves meet, what is too deep is shifted besides, which turns them a little."""
     if not set(pair) & {"leapfrog", "implicit", "molten"}:
         return 1e-12, 1e-12
-    return 1e-6, 1e-4 if set(pair) <= QUICK else 1e-6
+    return 1e-6, 3e-6 if set(pair) <= QUICK else 1e-6
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)

@@ -11,7 +11,7 @@ c = Σ s_k x_k and inertia I = Σ s_k (|r_k|² − r_k r_kᵀ), r_k = x_k − c.
 
     q_k = −s_k (λ + ω × r_k),   I ω = (x_i − c) × λ
 
-which keeps momentum and angular momentum; the same rigid motion says how fast the patch moves where node i is.
+which keeps momentum and angular momentum, but for torque about a row of nodes, which they cannot bear; the same rigid motion says how fast the patch moves where node i is.
 Lengths in metres.
 """
 
@@ -26,8 +26,8 @@ from phyxel.solid.distance_grid import DistanceGrid, guided
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
-THINNEST = wp.constant(0.005)
-"""Inertia of a patch, over the square of its spacing, that is added lest a row of nodes be twisted about itself."""
+THINNEST = wp.constant(0.001)
+"""Inertia of a patch about an axis, over the square of its spacing, below which it is hardly twisted about it."""
 FAR = wp.constant(1.0e30)
 COARSER = wp.constant(1.5)
 """Nodes that are this many times farther apart than those of the other body are touched, but do not touch."""
@@ -59,6 +59,15 @@ def pair_weight(
     arrays of `ContactNodes`: a struct would be copied for each pair."""
     farthest = touching_distance(ball[i], ball[k], unit[body[i]], unit[body[k]])
     return share_weight(wp.length_sq(x[k] - x[i]), farthest)
+
+
+@wp.func
+def inverse_inertia(outer: wp.mat33, unit: float):
+    """I⁻¹ [1/m²] of I = tr(Σ s r rᵀ) − Σ s r rᵀ, as I (I² + ε²)⁻¹: of a row of nodes along an axis I vanishes about it,
+    and of others the square of ε over I is all that is left of angular momentum (physics 15.5)."""
+    inertia = (wp.trace(outer) * wp.identity(n=3, dtype=float) - outer) / (unit * unit)
+    least = THINNEST * THINNEST * wp.identity(n=3, dtype=float)
+    return inertia * wp.inverse(inertia * inertia + least) / (unit * unit)
 
 
 @wp.struct
@@ -216,13 +225,12 @@ def find_contacts(
         return
     lever = lever / total
     outer = outer / total - wp.outer(lever, lever)
-    least = THINNEST * nodes.unit[b] * nodes.unit[b]
     contacts.target[i] = b
     contacts.normal[i] = n
     contacts.gap[i] = room
     contacts.per_weight[i] = 1.0 / total
     contacts.centre[i] = nodes.x[i] + lever
-    contacts.per_inertia[i] = wp.inverse((wp.trace(outer) + least) * wp.identity(n=3, dtype=float) - outer)
+    contacts.per_inertia[i] = inverse_inertia(outer, nodes.unit[b])
 
 
 @wp.func
