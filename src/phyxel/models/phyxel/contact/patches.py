@@ -11,8 +11,8 @@ c = Σ s_k x_k and inertia I = Σ s_k (|r_k|² − r_k r_kᵀ), r_k = x_k − c.
 
     q_k = −s_k (λ + ω × r_k),   I ω = (x_i − c) × λ
 
-which keeps momentum and angular momentum, but for torque about a row of nodes, which they cannot bear; the same rigid motion says how fast the patch moves where node i is.
-Lengths in metres.
+which keeps momentum and angular momentum, but for torque about a row of nodes, which they cannot bear; the same rigid
+motion says how fast the patch moves where node i is. Lengths in metres.
 """
 
 from __future__ import annotations
