@@ -124,6 +124,8 @@ class PhyxelState:
     """deformation of the ball with which a phyxel touches colliders, 3 × 3"""
     ripple: wp.array
     """the fastest vibration as last found, vectors"""
+    ripple_before: wp.array
+    """that of the laws by which they last moved, vectors"""
 
     @staticmethod
     def at_rest(velocities: Floats, matter: Matter) -> PhyxelState:
@@ -142,6 +144,7 @@ class PhyxelState:
             rest_volume=wp.clone(matter.volume),
             ball=wp.clone(matter.past),
             ripple=blank(vector),
+            ripple_before=blank(vector),
         )
 
     @property

@@ -2,8 +2,7 @@
 
 All phyxel bodies share one set of arrays; a body is a range of it. Each body computes in units of its own mean node
 spacing, about an origin that its `Body` keeps in double. What phyxels are made of (`matter`), what varies while they
-move (`now`) and what acts on them from outside (`outside`) are apart; a checkpoint is `now`, and the reference shapes
-where they are not those of birth.
+move (`now`) and what acts from outside (`outside`) are apart; a checkpoint is `now`, and shapes not of birth.
 """
 
 from __future__ import annotations
@@ -325,6 +324,7 @@ class PhyxelModel:
     def step(self, dt: float, substeps: int, extra_drag: float = 0.0) -> None:
         """Take substeps of dt. Velocities are half a step behind then, until `synchronise`; other steps may follow."""
         self.ensure_forces()
+        self.vibration.begin_step()
         self._fastest = None
         first_kick = self._owed + 0.5 * dt
         if first_kick != dt:
@@ -343,6 +343,7 @@ class PhyxelModel:
 
     def about_to_move(self) -> Implicit:
         """The implicit integrator, to be used at once."""
+        self.vibration.begin_step()
         self.synchronise()
         self._forces_known, self._fastest = False, None
         return self.implicit
@@ -415,7 +416,7 @@ class PhyxelModel:
         """Everything that varies, so that a restored run goes on with the same bits."""
         state = kept(self._state_arrays()) | {
             "forces_known": np.array(self._forces_known),
-            "rest_omega": np.array([self.vibration.omega, self.vibration.ripple_known]),
+            "rest_omega": self.vibration.numbers,
             "changed": np.array([self.reshaped, self.relaid]),
         }
         if self.reshaped or self.relaid:
@@ -437,8 +438,7 @@ class PhyxelModel:
             else:
                 self.melt.restore(pairs, state["melt"])
             assign(self._state_arrays(), state)  # what was made anew for these neighbours
-        omega, ripple_known = state["rest_omega"].tolist()
-        self.vibration.omega, self.vibration.ripple_known = omega, bool(ripple_known)
+        self.vibration.numbers = state["rest_omega"]
         self._forces_known, self._fastest = bool(state["forces_known"]), None
 
     def _state_arrays(self) -> dict[str, wp.array]:

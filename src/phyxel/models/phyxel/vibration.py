@@ -47,7 +47,24 @@ class Vibration:
         self._per_omega_squared = Shared(1, model.real, device)
         self.omega = 0.0
         """largest frequency at rest [1/s]; 0 while it is not known"""
-        self.ripple_known = False
+        self._fresh = self._begun = False
+        """whether `ripple` is newer than `ripple_before`, and whether that is any"""
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """What a checkpoint keeps, beside the ripples."""
+        return np.array([self.omega, self._fresh, self._begun])
+
+    @numbers.setter
+    def numbers(self, numbers: NDArray[np.float64]) -> None:
+        self.omega, self._fresh, self._begun = float(numbers[0]), bool(numbers[1]), bool(numbers[2])
+
+    def begin_step(self) -> None:
+        """Phyxels are to move by the laws of now. Only from the ripple of such laws is another one looked for: what is
+        found does not depend on how often it was asked for while laws changed."""
+        if self._fresh:
+            wp.copy(self._model.now.ripple_before, self._model.now.ripple)
+            self._fresh, self._begun = False, True
 
     def launches(self) -> dict[str, list[Launch]]:
         """Programs of the model."""
@@ -80,15 +97,15 @@ class Vibration:
     def _iterate(self) -> float:
         model, ripple = self._model, self._model.now.ripple
         start = np.random.default_rng(1).standard_normal((len(model), 3))
-        if self.ripple_known:
+        if self._begun:
             # The ripple of the laws before, over noise: it may be where nothing is stiff any more.
-            start += ripple.numpy() / ripple.numpy().std()
+            before = model.now.ripple_before.numpy()
+            start += before / before.std()
         ripple.assign(start.astype(ripple.numpy().dtype))
-        self.ripple_known = True
         # Sound crosses a spacing in 1/ω, about: from there ten unnormalised iterations neither over- nor underflow.
         omega = sound = model.materials.sound
         for iterations in (1, 4, *[10] * 20):
-            before = omega
+            last = omega
             self._per_omega_squared.host[:] = 1.0 / omega**2
             self._per_omega_squared.push()
             model.run("power", iterations)
@@ -97,8 +114,9 @@ class Vibration:
                 return sound
             omega *= np.sqrt(norm / self._norm("last norm"))
             # The first guesses may agree by chance.
-            if iterations == 10 and abs(omega - before) < 0.005 * omega:
+            if iterations == 10 and abs(omega - last) < 0.005 * omega:
                 break
+        self._fresh = True
         return max(float(omega), sound)
 
     def _norm(self, which: str) -> float:
@@ -109,6 +127,6 @@ class Vibration:
         """−K p at the gradient of the last force, for p of shape (n, 3)."""
         ripple = self._model.now.ripple
         ripple.assign(p.astype(ripple.numpy().dtype))
-        self.ripple_known = False
+        self._fresh = False
         self._model.run("tangent")
         return self._change.numpy()
