@@ -410,6 +410,7 @@ class PhyxelBodies:
             **prefixed("chosen.", self.chosen.state()),
             "origins": np.array([body.origin for body in self.bodies]),
             "slack": self.contact.slack,
+            "slips": self.contact.slips,
         }
 
     def restore(self, state: State) -> None:
@@ -424,7 +425,7 @@ class PhyxelBodies:
         for body, origin in zip(self.bodies, state["origins"], strict=True):
             body.origin = origin
         self.write_surroundings()
-        self.contact.resume(state["slack"])
+        self.contact.resume(state["slack"], state["slips"])
         self.energies.restore(unprefixed("energies.", state))
         self.cracks.restore(unprefixed("cracks.", state))
 

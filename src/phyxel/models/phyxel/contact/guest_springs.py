@@ -2,11 +2,13 @@
 """Guests of phyxel bodies inside an implicit step: springs on where the step leads, with the guests in series (physics
 15.11).
 
-    e = r + wanted + W p,   p = −D e,   so that p = −S (r + wanted),   S = (D⁻¹ + W)⁻¹
+    e = r + wanted + W p,   p = p₀ − D e,   so that p = (1 − S W) p₀ − S (r + wanted),   S = (D⁻¹ + W)⁻¹
 
-along the axes of all contacts, r being without this step's impulses. D is diagonal: that of a normal is as in `springs`
-where it pushes, that of tangents the same where friction holds, else μ p_n/|e_t|. A and the residual get S as it is:
-how guests give way is exact, and so is what is booked.
+along the axes of all contacts, r being without this step's impulses. D of a normal is as in `springs` where it pushes,
+that of tangents the same where friction holds. Where it slides, p₀ = −μ p_n e_t/|e_t| and D = μ p_n/|e_t| across e_t
+only, none along it: Coulomb's law about the last e. (D = μ p_n/|e_t| along it as well, without a p₀, is found as slowly
+as the slope is near its limit, and holds till it is.) A and the residual get S as it is: how guests give way is exact,
+and so is what is booked.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from phyxel import device as dev
 from phyxel.device import Launch, entries, over
@@ -48,6 +51,8 @@ class GuestSpringArrays:
     """[m/s], shape (k,), vec3d"""
     strain: wp.array
     """r + wanted, or what a direction makes of it [m/s], shape (3k,), float64"""
+    load: wp.array
+    """(1 − S W) p₀ [N s], shape (3k,), float64"""
 
 
 @wp.kernel
@@ -74,6 +79,17 @@ def answer_strains(first: int, guests: Any, springs: Any):
     if c >= count:
         return
     guests.push[c] = -(wp.transpose(guests.axes[c]) * times(springs.matrix, c, count, springs.strain))
+
+
+@wp.kernel
+def push_strains(first: int, guests: Any, springs: Any):
+    """(1 − S W) p₀ − S strain, along the axes of the world [N s] (physics 15.11)."""
+    c = first + wp.tid()
+    count = guests.size[0]
+    if c >= count:
+        return
+    p = along(springs.load, c) - times(springs.matrix, c, count, springs.strain)
+    guests.push[c] = wp.transpose(guests.axes[c]) * p
 
 
 @wp.func
@@ -136,11 +152,40 @@ def block_guests(first: int, guests: Any, springs: Any, stiffer: entries):
 
 @wp.kernel
 def add_guests_energy(first: int, guests: Any, springs: Any, energy: entries):
-    """½ strain·S strain of all contacts, added to the energy of a node of each; one thread (physics 5.4, 15.11)."""
+    """½ strain·S strain − strain·(1 − S W) p₀ of all contacts, added to the energy of a node of each; one thread
+    (physics 5.4, 15.11)."""
     for c in range(guests.size[0]):
         i = guests.node[c * guests.size[1]]
-        work = -wp.float64(0.5) * wp.dot(along(springs.strain, c), guests.axes[c] * guests.push[c])
+        push = guests.axes[c] * guests.push[c] + along(springs.load, c)
+        work = -wp.float64(0.5) * wp.dot(along(springs.strain, c), push)
         energy[i] = energy[i] + energy.dtype(work / wp.pow(guests.length[c], wp.float64(3.0)))
+
+
+@dataclass(frozen=True)
+class SpringLaw:
+    """What contacts answer to e along their axes, p = p₀ − D e (physics 15.11)."""
+
+    pressed: NDArray[np.bool_]
+    """which push at all, shape (k,)"""
+    holds: NDArray[np.bool_]
+    """where friction holds, shape (k,)"""
+    root: Floats
+    """of D [√kg], shape (k, 3, 3)"""
+    load: Floats
+    """p₀: friction of what slides [N s], shape (k, 3)"""
+
+    @classmethod
+    def of(cls, e: Floats, most: Floats, stiff: Floats, pressed: NDArray[np.bool_], loaded: Floats) -> SpringLaw:
+        """About e (k, 3) [m/s], where friction of springs (k,) [kg] holds up to `most` [N s], (k,). What the loads
+        (k, 3) of a law before have pushed the other way holds."""
+        length, way = np.linalg.norm(e[:, 1:], axis=1), e[:, 1:]
+        slides = pressed & (stiff * length > most) & ((way * loaded[:, 1:]).sum(axis=1) <= 0)
+        root, load = np.sqrt(stiff * pressed)[:, None, None] * np.eye(3), np.zeros((len(e), 3))
+        length, way = length[slides, None], way[slides] / length[slides, None]
+        load[slides, 1:] = -most[slides, None] * way
+        across = np.eye(2) - way[:, :, None] * way[:, None, :]
+        root[slides, 1:, 1:] = np.sqrt(most[slides, None] / length)[:, :, None] * across
+        return cls(pressed, pressed & ~slides, root, load)
 
 
 class GuestSprings:
@@ -149,10 +194,14 @@ class GuestSprings:
     def __init__(self, model: PhyxelModel, guests: Guests) -> None:
         self._model, self._guests = model, guests
         count, _ = guests.room
-        numbers = {"matrix": (9 * count**2, wp.float64), "wanted": (count, wp.vec3d), "strain": (3 * count, wp.float64)}
+        numbers = {"matrix": (9 * count**2, wp.float64), "wanted": (count, wp.vec3d)}
+        numbers |= dict.fromkeys(("strain", "load"), (3 * count, wp.float64))
         self._springs = GuestSpringArrays(
             **{name: wp.zeros(size, dtype=kind, device=model.device) for name, (size, kind) in numbers.items()}
         )
+        self._known: GuestContacts | None = None
+        self._last: Floats | None = None
+        """forces of the step before, among the same contacts [N], shape (k, 3)"""
 
     @property
     def _contacts(self) -> GuestContacts:
@@ -170,6 +219,8 @@ class GuestSprings:
         unit = np.array(model.units)[body]
         self._h = h[body[contacts.nodes[:, 0]]]
         """of each contact [s], shape (k,)"""
+        if contacts is not self._known:
+            self._known, self._last = contacts, None
         acts = self._h > 0
         inertia = unit * (model.matter.mass.numpy() + h[body] ** 2 * np.trace(block, axis1=1, axis2=2) / 3)
         stiff = float(STIFFER) / (self._guests.rows.power(2) @ (1 / inertia))
@@ -188,20 +239,33 @@ class GuestSprings:
         self._wanted[bounces, 0] = (contacts.restitution * comes)[bounces]
         dev.write(self._springs.wanted, 0, self._wanted + self._guests.read("velocity") - self._seen)
         presses = (self._guests.read("pressing") > 0) | contacts.tied
-        self._chosen = np.repeat((self._stiff * presses)[:, None], 3, axis=1)
-        """D for what comes next [kg], shape (k, 3)"""
+        self._chosen = self._as_before(presses & acts)
         self.adopt()
 
+    def _as_before(self, presses: NDArray[np.bool_]) -> SpringLaw:
+        """What is likely to count: where something pressed it does, with the friction it had."""
+        contacts = self._contacts
+        p = self._h[:, None] * (contacts.foreseen if self._last is None else self._last)
+        e = self._speeds() + self._wanted + (contacts.response @ p.reshape(-1)).reshape(-1, 3)
+        return SpringLaw.of(e, self._most(p), self._stiff, presses, np.zeros_like(p))
+
+    def _most(self, p: Floats) -> Floats:
+        """What friction holds at most with impulses p (k, 3) [N s], shape (k,); there is no end to it of ties."""
+        friction, pressed = self._contacts.friction, np.maximum(p[:, 0], 0)
+        return np.multiply(friction, pressed, out=np.full(len(p), np.inf), where=~self._contacts.tied)
+
     def adopt(self) -> None:
-        """Let what was chosen last count from now on: S of all contacts."""
-        D = self._chosen
-        self._pressed, self._holds = D[:, 0] > 0, (D[:, 1] > 0) & (D[:, 1] >= self._stiff)
-        acts, root = np.flatnonzero(D.reshape(-1)), np.sqrt(D.reshape(-1))
-        inner = root[acts, None] * self._contacts.response[np.ix_(acts, acts)] * root[acts]
-        inner[np.diag_indices(len(acts))] += 1
-        self._S = np.zeros((D.size, D.size))
-        self._S[np.ix_(acts, acts)] = root[acts, None] * np.linalg.inv(inner) * root[acts]
+        """Let what was chosen last count from now on: S of all contacts, and (1 − S W) p₀."""
+        law, W = self._chosen, self._contacts.response
+        self._law, self._load = law, law.load.reshape(-1).copy()
+        self._S = np.zeros_like(W)
+        if law.pressed.any():
+            acts = np.ix_(*[np.flatnonzero(np.repeat(law.pressed, 3))] * 2)
+            root = block_diag(*law.root[law.pressed])
+            self._S[acts] = root @ np.linalg.solve(np.eye(len(root)) + root @ W[acts] @ root, root)
+            self._load -= self._S @ (W @ self._load)
         dev.write(self._springs.matrix, 0, self._S.reshape(-1))
+        dev.write(self._springs.load, 0, self._load)
 
     def _speeds(self) -> Floats:
         """r at the velocities of now [m/s], shape (k, 3)."""
@@ -212,27 +276,25 @@ class GuestSprings:
     def _impulses(self) -> tuple[Floats, Floats]:
         """p and e at the velocities of now, shape (k, 3) each."""
         strain = self._speeds() + self._wanted
-        p = -(self._S @ strain.reshape(-1))
+        p = self._load - self._S @ strain.reshape(-1)
         return p.reshape(-1, 3), strain + (self._contacts.response @ p).reshape(-1, 3)
 
     def look(self) -> bool:
         """Choose what is to push and to hold by the velocities of now; whether any is to that did not, or the other way
         about, or friction is not what Coulomb's law says."""
         p, e = self._impulses()
-        tied = self._contacts.tied
-        pressed = ((e[:, 0] < 0) | tied) & (self._stiff > 0)
-        most = np.where(tied, 0.0, self._contacts.friction) * np.maximum(p[:, 0], 0)
-        holds = np.minimum(self._stiff, most / np.maximum(np.linalg.norm(e[:, 1:], axis=1), 1e-300))
-        holds = np.where(tied, self._stiff, holds)
-        self._chosen = np.where(pressed[:, None], np.column_stack([self._stiff, holds, holds]), 0.0)
-        excess = np.where(tied, 0.0, np.linalg.norm(p[:, 1:], axis=1) - most)
-        wrong = np.where(self._holds, np.maximum(excess, 0), np.abs(excess)).sum() > NOTICED * most.sum()
-        return bool(wrong or (pressed != self._pressed).any())
+        law, most = self._law, self._most(p)
+        pressed = ((e[:, 0] < 0) | self._contacts.tied) & (self._stiff > 0)
+        self._chosen = SpringLaw.of(e, most, self._stiff, pressed, law.load)
+        ends = np.isfinite(most)
+        excess = np.linalg.norm(p[ends, 1:], axis=1) - most[ends]
+        wrong = np.where(law.holds[ends], np.maximum(excess, 0), np.abs(excess)).sum() > NOTICED * most[ends].sum()
+        return bool(wrong or (pressed != law.pressed).any())
 
     def closing(self, dt: float) -> NDArray[np.bool_]:
         """Nodes (n,) of contacts that press, or would in a step of dt [s] at the velocities of now."""
         offset = self._guests.read("offset")[:, 0] + dt * self._speeds()[:, 0]
-        return self._nodes_of((offset < 0) | (self._guests.read("pressing") > 0) | self._pressed)
+        return self._nodes_of((offset < 0) | (self._guests.read("pressing") > 0) | self._law.pressed)
 
     def _nodes_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         nodes = np.zeros(len(self._model), bool)
@@ -242,12 +304,13 @@ class GuestSprings:
     @property
     def pressed(self) -> NDArray[np.bool_]:
         """Nodes (n,) of contacts that press."""
-        return self._nodes_of(self._pressed)
+        return self._nodes_of(self._law.pressed)
 
     def book(self, dt: float, way: Floats) -> Floats:
         """Book a step of dt [s] in which nodes have gone so far [m], (n, 3); impulses of the nodes [N s], (n, 3)."""
         guests, contacts = self._guests, self._contacts
         p, _ = self._impulses()
+        self._last = p / dt
         push = from_axes(contacts.axes, p)
         velocity = guests.read("velocity") + dt * guests.read("relief")
         velocity -= (contacts.response @ p.reshape(-1)).reshape(-1, 3)
@@ -255,13 +318,13 @@ class GuestSprings:
         offset = guests.read("offset") + np.einsum("kab,kb->ka", contacts.axes, gone) - dt * velocity
         # Where it slides, the spring is as long as friction can hold it: it holds at once when sliding ends.
         most = np.divide(dt, float(RETURN) * self._stiff, out=np.zeros_like(self._stiff), where=self._stiff > 0)
-        offset[~self._holds, 1:] = (-most[:, None] * p[:, 1:])[~self._holds]
+        offset[~self._law.holds, 1:] = (-most[:, None] * p[:, 1:])[~self._law.holds]
         guests.write("moment", guests.read("moment") + np.cross(guests.read("way"), push))
         guests.write("way", guests.read("way") + gone)
         guests.write("booked", guests.read("booked") + p)
         guests.write("velocity", velocity)
         guests.write("offset", offset)
-        guests.write("pressing", self._pressed.astype(np.int32))
+        guests.write("pressing", self._law.pressed.astype(np.int32))
         return np.asarray(guests.rows.T @ push)
 
     # What the device does
@@ -282,7 +345,7 @@ class GuestSprings:
         count, entries = self._guests.room
         return [
             self._each(strain_springs, count, v=self._model.v),
-            self._each(answer_strains, count),
+            self._each(push_strains, count),
             self._each(take_answers, entries, met, self._model.outside, r=r),
         ]
 

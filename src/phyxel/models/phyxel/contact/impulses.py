@@ -39,6 +39,8 @@ TOUCHING = 1.0e-4
 PUSHED_OUT = wp.constant(0.005)
 """Share of a depth that is taken back in a step. A shift against the stress of a body does work: it has to be slower
 than sound, which crosses most bodies in less than a hundred steps."""
+STICKS = wp.constant(1.0 - 1.0e-6)
+"""Share of what friction can hold below which it holds."""
 ROUNDS = 4
 """How often impulses are found in a step: contacts that share nodes see each other's only afterwards."""
 FARTHEST_MOVE = 0.5
@@ -87,7 +89,8 @@ def find_impulses(
     shifting: int,
 ):
     """The impulse that ends the approach of each node, with Coulomb's friction, and the shift that takes a share of the
-    depth back, if there is to be one. A node that is apart may still close its gap in this step (physics 15.6)."""
+    depth and of the slip back, if there is to be one. A node that is apart may still close its gap in this step
+    (physics 15.6)."""
     packed(nodes.count)
     packed(contacts.target)
     i = first + wp.tid()
@@ -124,6 +127,7 @@ def find_impulses(
     push = float(0.0)
     rub = float(0.0)
     depth = float(0.0)
+    back = wp.vec3()
     if gives_n > 0.0:
         apart = float(0.0)
         if clock[drift] > 0.0:
@@ -134,10 +138,18 @@ def find_impulses(
         family = nodes.family[nodes.body[i]]
         if shifting == 1 and (family < 0 or family != nodes.family[b]):
             depth = PUSHED_OUT * wp.max(-contacts.gap[i], 0.0) / gives_n
+            if contacts.held_on[i] == b:
+                slip = contacts.slip[i]
+                back = PUSHED_OUT * (slip - wp.dot(slip, n) * n) / gives_n
     contacts.impulse[i] = push * n - rub * t
     contacts.twist[i] = push * turn_n - rub * turn_t
-    contacts.shift[i] = depth * n
-    contacts.shift_twist[i] = depth * turn_n
+    shift = depth * n - back
+    contacts.shift[i] = shift
+    contacts.shift_twist[i] = per_inertia * wp.cross(arm, shift)
+    if shifting == 1:
+        contacts.done[i] = wp.vec2(push, rub)
+    else:
+        contacts.done[i] = contacts.done[i] + wp.vec2(push, rub)
 
 
 @wp.kernel
@@ -153,6 +165,7 @@ def take_impulses(
     u: wp.array(dtype=wp.vec3),
     v: wp.array(dtype=wp.vec3),
     y: wp.array(dtype=wp.vec3),
+    shifting: int,
 ):
     """What the contacts of each node do to it. The step is taken with the velocity they leave; a shift moves only
     (physics 15.5, 15.6)."""
@@ -161,7 +174,10 @@ def take_impulses(
     packed(nodes.body)
     packed(contacts.target)
     k = first + wp.tid()
-    if nodes.count[k] == 0 or hold[k] >= 0:
+    if nodes.count[k] == 0:
+        return
+    if hold[k] >= 0:
+        contacts.moved[k] = wp.vec3()
         return
     pushed = wp.vec3()
     moved = wp.vec3()
@@ -187,6 +203,38 @@ def take_impulses(
         v[k] = v[k] + change
         u[k] = u[k] + clock[drift] * change + per_momentum * moved
         y[k] = u[k] + damping[k] * v[k]
+    if shifting == 1:
+        contacts.moved[k] = moved / (nodes.unit[nodes.body[k]] * nodes.unit[nodes.body[k]] * mass[k])
+
+
+@wp.kernel
+def keep_slips(
+    first: int,
+    nodes: ContactNodes,
+    contacts: NodeContacts,
+    clock: wp.array(dtype=float),
+    drift: int,
+    v: wp.array(dtype=wp.vec3),
+):
+    """How far each node has slipped after a step since friction held it, shifts included; nothing where it slides
+    (physics 15.6)."""
+    i = first + wp.tid()
+    b = contacts.target[i]
+    if clock[drift] <= 0.0:
+        return
+    held = int(-1)
+    slip = wp.vec3()
+    if nodes.count[i] > 0 and b >= 0:
+        done = contacts.done[i]
+        if done[1] < STICKS * wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b]) * done[0]:
+            held = b
+            if contacts.held_on[i] == b:
+                slip = contacts.slip[i]
+            slip += clock[drift] * against_patch(i, nodes, contacts, v)
+            slip += against_patch(i, nodes, contacts, contacts.moved)
+            slip -= wp.dot(slip, contacts.normal[i]) * contacts.normal[i]
+    contacts.held_on[i] = held
+    contacts.slip[i] = slip
 
 
 def guide_around(points: Floats, distance: Callable[[Floats], Floats], device: wp.Device) -> DistanceGrid:
@@ -256,9 +304,21 @@ class BodyContact:
         shape (2, bodies, bodies)."""
         return np.stack([self.candidates.slack * self._fresh, self.candidates.near])
 
-    def resume(self, slack: NDArray[np.float64]) -> None:
-        """Go on as where `slack` was asked for: find candidates, but for no longer than they would have served."""
+    @property
+    def slips(self) -> NDArray[np.float64]:
+        """What friction holds each node on, as a number, and how far it has slipped since [m], shape (n, 4)."""
+        found = np.zeros((len(self._model), 4))
+        if len(self.contacts.slip) == len(found):
+            found[:, 0], found[:, 1:] = self.contacts.held_on.numpy(), self.contacts.slip.numpy()
+        return found
+
+    def resume(self, slack: NDArray[np.float64], slips: NDArray[np.float64]) -> None:
+        """Go on as where `slack` and `slips` were asked for: find candidates, but for no longer than they would have
+        served."""
         self._renew(np.inf)
+        if len(self.contacts.slip) == len(slips):
+            self.contacts.held_on.assign(slips[:, 0].astype(np.int32))
+            self.contacts.slip.assign(slips[:, 1:].astype(np.float32))
         self.candidates.slack, self.candidates.near = slack[0].copy(), slack[1].astype(bool)
 
     def longest_step(self) -> float:
@@ -289,6 +349,8 @@ class BodyContact:
         if self.possible and len(self.contacts.target) < len(self._model):
             self._make_room(len(self._model))
             moved = True
+        if not self.possible:
+            self.contacts.slip.zero_()
         missing = [b for b in np.flatnonzero(self.candidates.found).tolist() if b not in self._guides]
         for b in missing:
             self._guides[b] = self._parts[b].guide()
@@ -340,7 +402,7 @@ class BodyContact:
         def impulses(shifting: int) -> list[Launch]:
             return [
                 self.over(find_impulses, clock, drift, model.v, shifting),
-                self.over(take_impulses, *who, model.matter.damping, clock, drift, model.u, model.v, y),
+                self.over(take_impulses, *who, model.matter.damping, clock, drift, model.u, model.v, y, shifting),
             ]
 
         return [
@@ -348,4 +410,5 @@ class BodyContact:
             self.over(sum_shares, *who),
             *impulses(1),
             *(item for _ in range(ROUNDS - 1) for item in impulses(0)),
+            self.over(keep_slips, clock, drift, model.v),
         ]

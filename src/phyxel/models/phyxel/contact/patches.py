@@ -96,6 +96,14 @@ class NodeContacts:
     """moves nodes apart without any velocity [kg m]"""
     shift_twist: wp.array(dtype=wp.vec3)
     """ω of the shift [kg]"""
+    moved: wp.array(dtype=wp.vec3)
+    """by shifts, in units of the node's body"""
+    done: wp.array(dtype=wp.vec2)
+    """normal impulse and friction of all rounds of a step [N s]"""
+    held_on: wp.array(dtype=wp.int32)
+    """the body on which friction held the node in the last step, or -1"""
+    slip: wp.array(dtype=wp.vec3)
+    """how far it has slipped on that since it held [m]"""
 
 
 @wp.func
