@@ -159,7 +159,7 @@ def test_a_difficult_model_drops(name, tmp_path):
     start = body.surface.positions
     assert start[:, 1].min() > 0 and np.abs(np.median(start[:, [0, 2]], axis=0)).max() < 0.2 * size.max()
     lowest = []
-    for _ in range(20):
+    for _ in range(10):  # half of the way: it has landed, and begun to topple if it does
         world.advance(scene.seconds / 20)
         assert not far_from(camera, world)
         assert camera_sees(camera, body.surface.positions) > 0.3, "a plate may fall towards the camera"
