@@ -10,7 +10,6 @@ change who they join in every step, and answers join all, so that a factor is on
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -232,17 +231,30 @@ class Together:
     def _factor(self, blocks: Floats, touches: Touches, bend: Floats) -> None:
         """Of links, and of touches as far as they bear particles that are linked: corners of a triangle are."""
         borne, J = blocks.copy(), touches.J
-        count = np.diff(J.indptr)
-        for one, other in itertools.product(range(int(count.max(initial=0))), repeat=2):
-            contact = np.flatnonzero(count > max(one, other))
-            a, b = J.indptr[contact] + one, J.indptr[contact] + other
-            entry, known = self._entries(J.indices[a], J.indices[b])
-            a, b, contact = a[known], b[known], contact[known]
-            np.add.at(borne, entry[known], np.swapaxes(J.data[a], 1, 2) @ bend[contact] @ J.data[b])
+        slot = self._slots(J)
+        entry, known = self._entries(J.indices[slot][:, :, None], J.indices[slot][:, None, :])
+        there = slot >= 0
+        known &= there[:, :, None] & there[:, None, :]
+        # Only groups all of which are linked, to each other and to the same others: what is left of a touch else need
+        # not be positive, and there would be no factor.
+        alike = (known[:, :, None, :] == known[:, None, :, :]).all(axis=3)
+        contact, one, other = np.nonzero(known & alike)
+        a, b = slot[contact, one], slot[contact, other]
+        np.add.at(borne, entry[contact, one, other], np.swapaxes(J.data[a], 1, 2) @ bend[contact] @ J.data[b])
         self._fronts.factor(borne[self._placed])
 
+    def _slots(self, J: bsr_array) -> NDArray[np.int64]:
+        """Where in J the blocks of linked particles of each touch are, -1 where it has fewer than others, (k, 4)."""
+        whose = np.repeat(np.arange(len(J.indptr) - 1), np.diff(J.indptr))
+        mine = np.flatnonzero(J.indices < self._linked)
+        of = whose[mine]
+        place = np.arange(len(mine)) - np.searchsorted(of, of)
+        slot = np.full((len(J.indptr) - 1, int(place.max(initial=-1)) + 1), -1)
+        slot[of, place] = mine
+        return slot
+
     def _entries(self, i: NDArray[np.integer], j: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Where the entries of particles i and j (k,) are among ours, and which there are."""
+        """Where the entries of particles i and j are among ours, and which there are."""
         asked = i.astype(np.int64) * self._linked + j
         entry = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)
         return entry, (self._keys[entry] == asked) & (i < self._linked) & (j < self._linked)
