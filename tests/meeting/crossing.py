@@ -3,6 +3,7 @@ what keeps them apart. And obstacles to meet."""
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -60,3 +61,28 @@ def ball(radius: float, halvings: int = 1) -> tuple[Floats, Ints]:
         ab, bc, ca = middle.T
         triangles = np.concatenate([np.stack(t, 1) for t in ((a, ab, ca), (b, bc, ab), (c, ca, bc), (ab, bc, ca))])
     return radius * x, triangles.astype(np.int32)
+
+
+def crossings_between(x: Floats, triangles: Ints, y: Floats, others: Ints) -> int:
+    """Pairs of an edge of one surface, of points x (n, 3), and a triangle of the other, of points y (m, 3), of which
+    the edge goes through the triangle."""
+    return _through(x, triangles, y, others) + _through(y, others, x, triangles)
+
+
+def _through(x: Floats, triangles: Ints, y: Floats, others: Ints) -> int:
+    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    start, end = (x[side] for side in np.unique(np.sort(sides), axis=0).T)
+    middle = y[others].mean(axis=1)
+    around = np.linalg.norm(y[others] - middle[:, None], axis=2).max() + 0.5 * np.linalg.norm(end - start, axis=1).max()
+    near = cKDTree(middle).query_ball_point(0.5 * (start + end), around)
+    edge = np.repeat(np.arange(len(start)), [len(found) for found in near])
+    triangle = np.concatenate([np.zeros(0), *near]).astype(int)
+    a, b, c = (y[others[triangle, k]] for k in range(3))
+    start, way = start[edge], (end - start)[edge]
+    h = np.cross(way, c - a)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        det = ((b - a) * h).sum(axis=1)
+        u = ((start - a) * h).sum(axis=1) / det
+        q = np.cross(start - a, b - a)
+        v, t = (way * q).sum(axis=1) / det, ((c - a) * q).sum(axis=1) / det
+    return int(((u >= 0) & (v >= 0) & (u + v <= 1) & (t >= 0) & (t <= 1)).sum())

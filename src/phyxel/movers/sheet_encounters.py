@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from phyxel.body import Body
+from phyxel.meeting.kept import KeptForces
 from phyxel.meeting.party import Party
 from phyxel.meeting.skin import Skin
 from phyxel.models.particles.together import Together
@@ -37,6 +38,7 @@ class SheetEncounters:
         self._together: tuple[tuple[Body, ...], Together] | None = None
         self._borne: dict[Body, tuple[csr_array, Floats]] = {}
         """what surfaces pressed each solid with in the last interval: φ there, and forces [N]"""
+        self.kept = KeptForces()
 
     def forget(self) -> None:
         """Bodies have come or gone."""
@@ -47,6 +49,7 @@ class SheetEncounters:
     def state(self) -> State:
         """What a checkpoint keeps of it."""
         kept: State = {f"looked.{body.name}": x for body, x in self._watch.looked.items()}
+        kept |= prefixed("kept.", self.kept.state())
         for body, (rows, forces) in self._borne.items():
             of_rows = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": np.array(rows.shape)}
             kept |= prefixed(f"borne.{body.name}.", of_rows | {"forces": forces})
@@ -55,6 +58,7 @@ class SheetEncounters:
     def restore(self, state: State, bodies: Sequence[Body]) -> None:
         """Take over what `state` gave, of these bodies."""
         self.forget()
+        self.kept.restore(unprefixed("kept.", state))
         for body in bodies:
             if f"looked.{body.name}" in state:
                 self._watch.looked[body] = state[f"looked.{body.name}"]

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
-from scipy.sparse.csgraph import connected_components
 
 from phyxel.body import Body
 from phyxel.meeting.contacts import spread_out
+from phyxel.meeting.kept import joined, keys_of, numbers_of
 from phyxel.meeting.layers import Layers, OthersPoints, Places, in_solid, on_walls, touches_of
 from phyxel.meeting.party import Party, SeenBody
 from phyxel.meeting.skin import Skins
 from phyxel.meeting.stitches import beside
+from phyxel.meeting.zones import move_evenly
 from phyxel.models.particles.met import MetFlight
 from phyxel.models.particles.together import MetStep
 from phyxel.models.particles.touches import Touches
@@ -40,8 +41,6 @@ LOOKS = 4
 SUNK, HARDER = 0.5, 10.0
 """Depth in a solid, over half the thickness, from which on touches are made so much stiffer, and all is solved again
 with the pushes found: a surface that stops something heavy is stretched with far more than it weighs."""
-MOST_ZONES = 30
-"""How often what moves evenly may grow."""
 MOST_ANSWERS = 40
 """Places at which a body that sees to its footing by itself is asked how it answers: others do as the nearest."""
 
@@ -79,6 +78,7 @@ class MetInterval:
         self._known, self._bodies, self._flights, self._solids, self._dt = known, bodies, flights, solids, dt
         self.starts = np.cumsum([0, *(len(one.x) for one in flights)])
         self._whose = np.repeat(np.arange(len(bodies)), np.diff(self.starts))
+        self._numbers = joined([numbers_of(body.name, len(one.x)) for body, one in zip(bodies, flights, strict=True)])
         origins = np.array([body.origin for body in bodies])
         self.x = np.concatenate([one.x for one in flights]) + origins[self._whose]
         self._v, self._B, self._pulled, self._wall, self._spot, self._grip = (
@@ -196,6 +196,7 @@ class MetInterval:
         ]
         passing, _ = self._layers.passing(found, x, ahead)
         self._start = np.concatenate([x, np.zeros((self._count - len(x), 3))]).reshape(-1)
+        self._links.begin()
         harder = 1.0
         for _ in range(LOOKS):
             self._places: list[Places] = [one for one in (*fixed, *passing) if len(one)]
@@ -206,7 +207,9 @@ class MetInterval:
                 break
             harder = HARDER if sunk else harder
             passing = [*passing, *self._layers.passing(still, x, self.x_end)[0]]
-        self._join_zones()
+        mass = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), np.inf)
+        move_evenly(lambda end: self._layers.hits(x, end), x, self.x_end, self.v_end, mass, dt)
+        self._known.kept.keep(self._keys(), self._pushes)
         self._calm()
         self._await_phyxels()
 
@@ -236,27 +239,6 @@ class MetInterval:
             gained = one.gains(mass[own])
             self.v_end[own] += gained
             self.x_end[own] += self._dt * gained
-
-    def _join_zones(self) -> None:
-        """What of surfaces would still pass moves evenly for this step, and what that would meet with it (Bridson et
-        al. 2002): nothing passes, and momentum stays."""
-        n, ends = len(self.x), np.zeros((0, 2), np.int64)
-        mass = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), np.inf)
-        for _ in range(MOST_ZONES):
-            found = self._layers.hits(self.x, self.x_end).index
-            found = found[(found < n).all(axis=1)]
-            if not len(found):
-                return
-            ends = np.concatenate([ends, *(found[:, [0, k]] for k in (1, 2, 3))])
-            joined = csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), (n, n))
-            _, zone = connected_components(joined, directed=False)
-            inside = np.unique(ends)
-            for one in np.unique(zone[inside]):
-                own = np.flatnonzero(zone == one)
-                held = np.isinf(mass[own])
-                weight = held.astype(float) if held.any() else mass[own]
-                self.v_end[own] = np.where(held[:, None], self.v_end[own], weight @ self.v_end[own] / weight.sum())
-                self.x_end[own] = self.x[own] + self._dt * self.v_end[own]
 
     def _in_solids(self) -> list[Places]:
         found: list[Places] = []
@@ -288,9 +270,11 @@ class MetInterval:
             touches = touches_of(self._places, x, firm, counts, scale, self._nodes, answers)
         bears = np.array([one.guest >= 0 and not one.tied for one in self._places], bool)
         solid = np.repeat(bears, list(map(len, self._places)))
-        pushes = np.concatenate([self._pressed, np.zeros(len(touches) - len(self._pressed))])
-        pressed = np.where(solid, pushes, 0.0)
-        touches = touches.known(pressed)
+        kept = np.einsum("kab,kb->ka", touches.axes, self._known.kept.recalled(self._keys()))
+        before = np.concatenate([self._pressed, np.zeros(len(touches) - len(self._pressed))])
+        pushes = np.concatenate([self._pressed, np.maximum(kept[len(self._pressed) :, 0], 0.0)])
+        pressed = np.where(solid, before, 0.0)
+        touches = touches.known(pressed).rubbed(kept)
         free = np.concatenate([x + scale * dt * self._v, self._nodes_free()]).reshape(-1)
         inertia = np.repeat(np.concatenate([self._inertia, self._nodes_inertia()]), 3)
         step = MetStep(
@@ -319,6 +303,11 @@ class MetInterval:
         foreseen = np.concatenate([np.zeros((0, 3)), *(one.way for one in self._places)])
         self._led_by = foreseen - (touches.axes.swapaxes(1, 2) @ answered[:, :, None])[:, :, 0]
         return float(-(touches.seen(q, scale)[:, 0] + pressed / touches.stiff)[solid].min(initial=0.0))
+
+    def _keys(self) -> NDArray[np.uint64]:
+        """Of all touches, the same in every step."""
+        names = [one.body.name for one in self._solids]
+        return joined([keys_of(one, self._numbers, names[one.guest] if one.guest >= 0 else "") for one in self._places])
 
     def _firmness(self, places: Places, harder: float) -> Floats:
         """How stiffly particles are borne there [N/m], shape (n,)."""

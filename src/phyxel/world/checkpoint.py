@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from phyxel.body.holds import Handle
     from phyxel.world.world import World
 
-FORMAT = 8
+FORMAT = 9
 FLOCKS = ("flock0", "flock1")
 """The bodies of each flock of phyxel bodies."""
 OF_HOLDS = ("nodes", "points", "taken", "moved")

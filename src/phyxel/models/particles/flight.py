@@ -185,17 +185,15 @@ def gap_to(colliders: Any, k: int, arm: wp.vec3d, way: wp.vec3d, clearance: wp.f
     return distance - clearance, normal
 
 
-@wp.kernel
-def lean(first: int, clock: wp.array(dtype=wp.float64), p: Particles, colliders: Any, arrival: Arrival):
-    """The collider that each particle lies on, which bears its links (physics 13.3)."""
-    i = first + wp.tid()
+@wp.func
+def lean_on(p: Particles, i: int, dt: wp.float64, colliders: Any, reach: wp.float64, arrival: Arrival):
+    """The nearest collider that a particle is no farther from than it can `reach` (physics 13.3)."""
     arrival.wall[i] = wp.vec3d()
     if p.hold[i] >= 0:
         return
-    dt = clock[0]
     ahead = dt + look_ahead(arrival.A[i], arrival.B[i], arrival.H[i])
     x = p.X[i] + p.u[i]
-    nearest = wp.float64(TOUCHING)
+    nearest = reach
     for k in range(colliders.count):
         carried = colliders.drift[k] + wp.cross(colliders.spin[k], x + colliders.place[k])
         arm = x + dt * carried + colliders.place[k]
@@ -205,6 +203,20 @@ def lean(first: int, clock: wp.array(dtype=wp.float64), p: Particles, colliders:
             arrival.wall[i] = n
             arrival.spot[i] = x + ahead * carried - gap * n
             arrival.grip[i] = colliders.friction[k]
+
+
+@wp.kernel
+def lean(first: int, clock: wp.array(dtype=wp.float64), p: Particles, colliders: Any, arrival: Arrival):
+    """The collider that each particle lies on, which bears its links (physics 13.3)."""
+    lean_on(p, first + wp.tid(), clock[0], colliders, wp.float64(TOUCHING), arrival)
+
+
+@wp.kernel
+def lean_within(
+    first: int, clock: wp.array(dtype=wp.float64), p: Particles, colliders: Any, reach: wp.float64, arrival: Arrival
+):
+    """The collider that each particle may come to lie on within the step, pushed by others (physics 15.16)."""
+    lean_on(p, first + wp.tid(), clock[0], colliders, reach, arrival)
 
 
 @wp.func

@@ -10,16 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.contact.table import ColliderTable
 from phyxel.models.particles.arrival import no_arrival, set_walls
-from phyxel.models.particles.flight import arrive, land, land_among, lean, touch_down
+from phyxel.models.particles.flight import arrive, land, land_among, lean_within, touch_down
 from phyxel.models.particles.model import ParticleModel
 from phyxel.models.particles.yielding import arrive_dented
 
 Floats = NDArray[np.float64]
+
+NEAR = 0.05
+"""Spacings from a collider from which particles may come to lie on it, beyond those that they fly in a step."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,10 @@ class MetSteps:
         launches += model.pressing(arrival)
         self._clear_walls()
         if table.count:
-            launches += [dev.Launch(one, n, [clock, p, table, arrival]) for one in (touch_down, lean)]
+            # What is above may press onto a collider what does not lie there yet: put there afterwards, it would cross.
+            reach = wp.float64(dt * model.top_speed() + NEAR)
+            launches.append(dev.Launch(touch_down, n, [clock, p, table, arrival]))
+            launches.append(dev.Launch(lean_within, n, [clock, p, table, reach, arrival]))
         self._run(launches)
         unit, X = model.unit, model.sheet.X
         pull = p.pull.numpy() if len(p.pull) else np.zeros((n, 3))

@@ -10,33 +10,38 @@ change who they join in every step, and answers join all, so that a factor is on
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_diag, bsr_array, csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
-from phyxel.models.particles.fronts import Fronts
 from phyxel.models.particles.linked import LinkedForces
 from phyxel.models.particles.sheet import Sheet
+from phyxel.models.particles.touched import TouchedFactor
 from phyxel.models.particles.touches import Touches
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 ROUNDS = 20
 """Of Newton's method, at most, for each look at friction."""
-NEXT_TO_LAST, LAST = 1e-2, 1e-4
+NEXT_TO_LAST, LAST = 1e-2, 1e-3
 """How far a round moves particles, over how far the step has (√Σδ²/H), below which it was the last: before the pushes
-that friction goes by are known, and after. With 1e-2 what lies on a surface trembles by a centimetre a second."""
+that friction goes by are known, and after."""
+UNFELT = 1e-6
+"""The same over how far the step would lead from where things are: links of what falls freely pull with nothing."""
+SLID_ON = 0.3
+"""Share of a slide that a round changes, below which it slides on: what turns about may stick."""
 HALVINGS = 8
 LEAST_INERTIA = 1e-9
 """Added to moments of inertia, as a share of them: particles in a line have none about it."""
 ENOUGH, MOST = 1e-3, 100
 """Share of the force, in the norm of how far it leads, at which conjugate gradients end, and their most iterations."""
+MANY = 20
+"""Iterations above which it is worth to look for a factor that knows who touches whom."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class Together:
         beside = np.cumsum([0.0, *(2 * np.ptp(X[:, 0]) for X in places[:-1])])
         self._X = np.concatenate([X + np.array([far, 0.0, 0.0]) for X, far in zip(places, beside, strict=True)])
         """at rest, one sheet beside the other, shape (n, 3)"""
-        self._joined = joined
+        self._of_links = self._factor = TouchedFactor(self._X, joined)
         self._pieces = connected_components(joined, directed=False)
 
     def set_stiffness(self, k: Floats) -> None:
@@ -130,25 +135,27 @@ class Together:
         if not now.energy <= here.energy:
             now = here
         self._tension = self._k * (now.length - self._rest)
-        for last in (False, True):
-            now = self._rounds(now, step, touches, pressed, LAST if last else NEXT_TO_LAST)
-            if not last:
-                pressed = touches.push(now.s)
-                now = self._at(now.q, step, touches, pressed)
+        if len(touches):
+            now = self._rounds(now, step, touches, pressed, NEXT_TO_LAST)
+            pressed = touches.push(now.s)
+            now = self._at(now.q, step, touches, pressed)
+        now = self._rounds(now, step, touches, pressed, LAST)
         return now.q, touches.forces(now.s, pressed)
 
     def _rounds(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, enough: float) -> Standing:
         """Newton's, while friction stays what it is, until one moves particles by less than `enough`."""
         free = np.isfinite(step.inertia)
-        wary = True  # what is new to friction slides at first, though most of it will hold
+        inertia = step.inertia[free]
+        felt = UNFELT**2 * float(inertia @ (step.now - step.free)[free] ** 2)
+        wary = np.ones(len(touches), bool)  # what is new to friction slides at first, though most of it will hold
         for _ in range(ROUNDS):
             way = self._way(now, step, touches, pressed, wary)
             then = self._shortened(now, way, step, touches, pressed)
             if then is None:
                 break
-            wary = not np.array_equal(then.q, now.q + way)
-            now = then
-            if step.inertia[free] @ way[free] ** 2 <= enough**2 * (step.inertia[free] @ (now.q - step.free)[free] ** 2):
+            wary, now = ~_slides_on(now.s, then.s), then
+            led = float(inertia @ (now.q - step.free)[free] ** 2)
+            if inertia @ way[free] ** 2 <= max(enough**2 * led, felt):
                 break
         return now
 
@@ -176,8 +183,8 @@ class Together:
         energy += step.scale * touches.energy(s, pressed)
         return Standing(q, e, length, s, np.where(free, rest, 0.0), energy)
 
-    def _way(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, wary: bool) -> Floats:
-        """Where forces lead to first order, (q,); or, if one is wary of what slides, less far."""
+    def _way(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, wary: Bools) -> Floats:
+        """Where forces lead to first order, (q,); or, of what one is wary of that slides, less far."""
         n, free = 3 * self._linked, np.isfinite(step.inertia)
         alone = np.where(free, step.inertia, 1.0)
         blocks = self._blocks(now.e, now.length, step)
@@ -194,8 +201,11 @@ class Together:
             return np.where(free, out, 0.0)
 
         # An older factor would cost more in iterations than a new one does: links turn, and touches come and go.
-        self._factor(blocks, active, bend)
-        return _conjugate(times, self._eased(alone, active, bend), now.rest)
+        whole = self._factor.factor(blocks, active, bend)
+        way, steps = _conjugate(times, self._eased(alone, active, bend), now.rest)
+        if steps > MANY and not whole:
+            self._factor = self._factor.joining(active, now.q[:n].reshape(-1, 3))
+        return way
 
     def _blocks(self, e: Floats, length: Floats, step: MetStep) -> Floats:
         """Of the stiffness of links and inertia, as tensions are now, (entries, 3, 3); 1 where it is held."""
@@ -211,47 +221,19 @@ class Together:
         momenta: y (n, 3), particles having begun at arms (n, 3)."""
         inertia = step.inertia[: 3 * self._linked : 3]
         e, length, _ = self._links.at(q[: 3 * self._linked].reshape(-1, 3))
-        self._fronts.factor(self._blocks(e, length, step)[self._placed])
+        none = Touches.none(len(inertia), 0)
+        self._of_links.factor(self._blocks(e, length, step), none, np.zeros((0, 3, 3)))
 
         def answer(forces: Floats) -> Floats:
             acting = np.where(np.isfinite(inertia)[:, None], forces, 0.0)
-            led = self._fronts.solve(acting)
+            led = self._of_links.solve(acting)
             return led + self.unbalanced(led, inertia, acting, arm)
 
         return answer
 
-    @cached_property
-    def _fronts(self) -> Fronts:
-        return Fronts(self._X, self._joined)
-
-    @cached_property
-    def _placed(self) -> NDArray[np.int64]:
-        """Where the entries of fronts are among ours."""
-        return np.searchsorted(self._keys, self._fronts.rows * self._linked + self._fronts.columns)
-
-    def _factor(self, blocks: Floats, touches: Touches, bend: Floats) -> None:
-        """Of links, and of touches as far as they bear particles that are linked: corners of a triangle are."""
-        borne, J = blocks.copy(), touches.J
-        count = np.diff(J.indptr)
-        for one, other in itertools.product(range(int(count.max(initial=0))), repeat=2):
-            contact = np.flatnonzero(count > max(one, other))
-            a, b = J.indptr[contact] + one, J.indptr[contact] + other
-            entry, known = self._entries(J.indices[a], J.indices[b])
-            a, b, contact = a[known], b[known], contact[known]
-            np.add.at(borne, entry[known], np.swapaxes(J.data[a], 1, 2) @ bend[contact] @ J.data[b])
-        self._fronts.factor(borne[self._placed])
-
-    def _entries(self, i: NDArray[np.integer], j: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Where the entries of particles i and j (k,) are among ours, and which there are."""
-        asked = i.astype(np.int64) * self._linked + j
-        entry = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)
-        return entry, (self._keys[entry] == asked) & (i < self._linked) & (j < self._linked)
-
-    @cached_property
-    def _keys(self) -> NDArray[np.int64]:
-        """A number of each entry, in order."""
-        rows = np.repeat(np.arange(self._linked, dtype=np.int64), np.diff(self._starts))
-        return rows * self._linked + self._columns
+    def begin(self) -> None:
+        """A step begins: nothing is known of who touches whom."""
+        self._factor = self._of_links
 
     @staticmethod
     def _bearing(touches: Touches, bend: Floats) -> Floats:
@@ -271,11 +253,17 @@ class Together:
         answer = np.linalg.inv(system)
 
         def eased(r: Floats) -> Floats:
-            led = self._fronts.solve(r[:linked].reshape(-1, 3)).reshape(-1)
+            led = self._factor.solve(r[:linked].reshape(-1, 3)).reshape(-1)
             moved = (nodes @ r[linked:n].reshape(-1, 3, 1)).reshape(-1)
             return np.concatenate([led, moved, answer @ r[n:]])
 
         return eased
+
+
+def _slides_on(before: Floats, now: Floats) -> Bools:
+    """Which of touches that were at s before slide the same way and about as far now, (k, 3) each."""
+    changed, far = (np.linalg.norm(way, axis=1) for way in (now[:, 1:] - before[:, 1:], now[:, 1:]))
+    return np.asarray(changed < SLID_ON * far)
 
 
 def _weights(sheet: Sheet) -> csr_array:
@@ -285,22 +273,25 @@ def _weights(sheet: Sheet) -> csr_array:
     return csr_array((sheet.elements.weight[known], (np.nonzero(known)[0], index[known])), (len(index), len(sheet.X)))
 
 
-def _conjugate(times: Callable[[Floats], Floats], eased: Callable[[Floats], Floats], rest: Floats) -> Floats:
-    """About what a force (q,) leads to."""
+def _conjugate(
+    times: Callable[[Floats], Floats], eased: Callable[[Floats], Floats], rest: Floats
+) -> tuple[Floats, int]:
+    """About what a force (q,) leads to, and how many iterations that took."""
     x, r = np.zeros_like(rest), rest
     z = eased(r)
     p, left = z, float(r @ z)
     enough = ENOUGH**2 * left
-    for _ in range(MOST):
+    steps = 0
+    while steps < MOST:
         if left <= enough:
             break
         bent = times(p)
         work = float(p @ bent)
         if not work > 0:  # forces so small that their squares are nothing
             break
-        far = left / work
+        far, steps = left / work, steps + 1
         x, r = x + far * p, r - far * bent
         z = eased(r)
         new = float(r @ z)
         p, left = z + (new / left) * p, new
-    return x
+    return x, steps

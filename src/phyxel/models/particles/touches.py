@@ -69,6 +69,13 @@ class Touches:
         ahead[:, 0] = pushes / self.stiff
         return replace(self, offset=self.offset - ahead)
 
+    def rubbed(self, forces: Floats) -> Touches:
+        """With what they held particles back with before, (k, 3) [N]: what sticks goes on from there, and does not
+        creep."""
+        ahead = forces / self.stiff[:, None]
+        ahead[:, 0] = 0.0
+        return replace(self, offset=self.offset - np.where(self.ties[:, None], 0.0, ahead))
+
     def seen(self, q: Floats, scale: float) -> Floats:
         """s [m] where q are y and a one after the other, shape (k, 3)."""
         return self.moved(q) / scale + self.offset
@@ -105,12 +112,13 @@ class Touches:
         free = 0.5 * self.stiff * np.minimum(s[:, 0], 0.0) ** 2 + rubbed
         return float(np.where(self.ties, 0.5 * self.stiff * np.square(s).sum(axis=1), free).sum())
 
-    def bend(self, s: Floats, pressed: Floats, wary: bool = False) -> Floats:
-        """−∂p/∂s [N/m], shape (k, 3, 3). What slides does not resist more of it; one who is `wary` takes −p/s instead,
-        and where that leads the energy is less for certain: it is nowhere above ½ s·(−p/s) s and the like."""
+    def bend(self, s: Floats, pressed: Floats, wary: NDArray[np.bool_]) -> Floats:
+        """−∂p/∂s [N/m], shape (k, 3, 3). What slides does not resist more of it; for those that one is `wary` of (k,)
+        it is −p/s instead, and where that leads the energy is less for certain: it is nowhere above ½ s·(−p/s) s and
+        the like."""
         held, far = self._held(s, pressed), np.maximum(np.linalg.norm(s[:, 1:], axis=1), 1e-300)
         way = s[:, 1:] / far[:, None]
-        slides = (held < self.stiff) & (not wary)
+        slides = (held < self.stiff) & ~wary
         along = np.eye(2) - slides[:, None, None] * way[:, :, None] * way[:, None, :]
         bend = np.zeros((len(s), 3, 3))
         bend[:, 0, 0] = self.stiff * (s[:, 0] < 0)

@@ -1,0 +1,94 @@
+"""Surfaces in layers and folds (physics 15.16): nothing crosses, as an independent library sees it, and layers rub as
+Coulomb says."""
+
+from pathlib import Path
+
+import ipctk
+import numpy as np
+import pytest
+
+import phyxel as px
+from phyxel.body import Body
+from tests.meeting.crossing import crossings_between
+
+POINTS, THICK, FRICTION, GRAVITY = 49, 5e-4, 0.3, 9.81
+SLOW = pytest.mark.slow
+
+
+def crosses(x: np.ndarray, faces: np.ndarray) -> bool:
+    """Whether a surface crosses itself (IPC Toolkit)."""
+    mesh = ipctk.CollisionMesh(np.asfortranarray(x), ipctk.edges(faces), faces)
+    return bool(ipctk.has_intersections(mesh, np.asfortranarray(x)))
+
+
+@pytest.mark.parametrize("aside", [0.002, pytest.param(0.004, marks=SLOW)])
+def test_the_middle_one_of_three_layers_is_pulled(aside: float) -> None:
+    """Three cloths lie on each other, the upper three times as heavy: each is where the thicknesses h below it say,
+    within 20 % of the pile. A force on the middle one is against μ (2 m_upper + m) g of both that it slides on, within
+    5 %, and the upper one gains μ g. That is asked before rows of particles ride up on others, from when on layers hop.
+    Nothing crosses."""
+    cotton = px.Membrane.cotton().but(thickness=THICK, drag=0.0)
+    layers = [
+        px.Body(
+            px.load("cloth", points=POINTS), model="particles", size=0.2, friction=FRICTION, place="center",
+            material=cotton.but(density=(3 if k == 2 else 1) * cotton.density), name=f"layer {k}",
+            at=(aside * k, (k + 0.55) * THICK + 1e-5, 0.7 * aside * k),
+        )
+        for k in range(3)
+    ]  # fmt: skip
+    world = px.World(gravity=(0, -GRAVITY, 0))
+    for thing in (px.Ground(friction=2.0), *layers):
+        world.add(thing)
+    faces = np.concatenate([one.sheet.faces + k * POINTS for k, one in enumerate(layers)])
+
+    def look() -> None:
+        assert not crosses(np.concatenate([one.positions for one in layers]), faces)
+
+    for _ in range(6):
+        world.advance(1 / 40)
+        look()
+    for k, one in enumerate(layers):
+        assert abs(one.positions[:, 1].mean() - (k + 0.5) * THICK) < 0.2 * 3 * THICK
+    _, m, upper = (one.masses.sum() for one in layers)
+    rubs = FRICTION * GRAVITY * (2 * upper + m)
+    layers[1].force = (rubs + 3 * FRICTION * GRAVITY * m, 0, 0)
+    before = [one.velocities.mean(axis=0)[0] for one in layers]
+    world.advance(1 / 60)
+    look()
+    gained = [one.velocities.mean(axis=0)[0] - v for one, v in zip(layers, before, strict=True)]
+    assert layers[1].force[0] - m * gained[1] * 60 == pytest.approx(rubs, rel=0.05)
+    assert gained[2] * 60 == pytest.approx(FRICTION * GRAVITY, rel=0.05)
+    assert abs(gained[0]) < 1e-3
+    world.advance(1 / 20)
+    look()
+
+
+def inside(body: Body, path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The mesh of a body drawn in by a quarter of a node spacing, which it is felt within."""
+    px.export.mesh(body, path)
+    rows = [line.split() for line in path.read_text().splitlines()]
+    x = np.array([row[1:4] for row in rows if row[:1] == ["v"]], float)
+    faces = np.array([[int(corner.split("/")[0]) - 1 for corner in row[1:4]] for row in rows if row[:1] == ["f"]])
+    normals, across = np.zeros_like(x), np.cross(x[faces[:, 1]] - x[faces[:, 0]], x[faces[:, 2]] - x[faces[:, 0]])
+    for corner in faces.T:
+        np.add.at(normals, corner, across)
+    return x - 0.25 * body.unit * normals / np.linalg.norm(normals, axis=1)[:, None], faces
+
+
+@SLOW
+@pytest.mark.parametrize("model", ["rigid", "modal", "phyxel"])
+def test_a_cloth_that_falls_over_a_bear_crosses_neither_it_nor_itself(model: str, tmp_path: Path) -> None:
+    """In no frame, while it drapes and folds; and it is caught: it stays off the ground."""
+    soft = {} if model == "rigid" else {"material": px.Material.gelatin()}
+    bear = px.Body(px.load("bear", points=3000), model=model, nodes=200, at=(0, 0, 0), **soft)
+    sheet = px.load("cloth", points=196)
+    cloth = px.Body(sheet, model="particles", at=(0.02, 1.02, 0.03), place="center", meets_itself=True, name="cloth")
+    world = px.World()
+    for thing in (px.Ground(), bear, cloth):
+        world.add(thing)
+    X, faces = inside(bear, tmp_path / "bear.obj")
+    for _ in range(20):
+        world.advance(1 / 30)
+        assert not crosses(cloth.positions, cloth.sheet.faces)
+        assert crossings_between(cloth.positions, cloth.sheet.faces, X + bear.displacement_at(X), faces) == 0
+    assert cloth.positions[:, 1].max() > 0.6
