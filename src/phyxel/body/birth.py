@@ -223,6 +223,8 @@ def _filled(
 
     if not with_fields:
         inside, nodes = sampled()
+        if scheme.consistent and inside.made_from == "points":
+            nodes = nodes.weighed(moments_of(inside))
         placement, skin = pose.of(inside.skin, inside.lower, inside.upper), inside.skin
         X = placement.placed(nodes.positions)
         heft = nodes.hefts() if scheme.consistent else np.ones(len(X))
