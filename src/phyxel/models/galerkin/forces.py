@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.device import Launch, Program, Shared, float64s, int32s, mat33ds, vec3ds
 from phyxel.mls.shape_values import ShapeValues
+from phyxel.models.galerkin.bunches import Bunches
 from phyxel.models.galerkin.space import Space
 from phyxel.models.law import (
     LawRow,
@@ -45,18 +46,6 @@ mat66d = wp.types.matrix((6, 6), wp.float64)
 
 LEAST_VOLUME = wp.constant(0.1)
 """|J⁰| below which damping takes a crushed point for one of this volume."""
-
-
-@wp.kernel
-def find_gradients(
-    first: int, start: int32s, node: int32s, dphi: vec3ds, identity: wp.float64, u: vec3ds, gradient: mat33ds
-):
-    """Σ_I u_I ⊗ ∇φ_I (G04 eq. 17), and I as often as `identity` says."""
-    q = first + wp.tid()
-    total = identity * wp.identity(n=3, dtype=wp.float64)
-    for entry in range(start[q], start[q + 1]):
-        total += wp.outer(u[node[entry]], dphi[entry])
-    gradient[q] = total
 
 
 @wp.struct
@@ -179,23 +168,6 @@ def find_positive_stress_changes(first: int, step: StepLaw, J: mat33ds, swelling
 
 
 @wp.kernel
-def order_by_node(first: int, pair: int32s, dphi: vec3ds, slope: vec3ds):
-    """∇φ of all pairs, node by node: a gather reads them in a row, three times faster than here and there."""
-    entry = first + wp.tid()
-    slope[entry] = dphi[pair[entry]]
-
-
-@wp.kernel
-def gather(first: int, start_of_node: int32s, point: int32s, slope: vec3ds, stress: mat33ds, total: vec3ds):
-    """Σ_q P_q ∇φ_I(q) of each node (physics 10.3)."""
-    I = first + wp.tid()
-    sum = wp.vec3d()
-    for entry in range(start_of_node[I], start_of_node[I + 1]):
-        sum += stress[point[entry]] * slope[entry]
-    total[I] = sum
-
-
-@wp.kernel
 def flow(first: int, laws: Any, dt: float64s, J: mat33ds, plastic: mat33ds):
     """Plastic flow of each point over a step of dt [s] (M04 §4.1, physics 6.1)."""
     q = first + wp.tid()
@@ -261,7 +233,7 @@ class PointForces:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._take_slopes()
+        self._bunches = Bunches(space.functions)
         self._at_nodes = [wp.clone(array) for array in _lists(space.at_nodes)]
         points, nodes, device = len(space.points), len(space), space.device
         self._u = Shared(nodes, wp.vec3d, device)
@@ -287,16 +259,6 @@ class PointForces:
         self.flows = any(row.flows for row in rows)
         self._record()
 
-    def _take_slopes(self) -> None:
-        """∇φ of the space's pairs, point by point and node by node."""
-        pairs = self._space.functions.pairs
-        self._dphi, self._slopes = wp.clone(pairs.dphi), wp.empty_like(pairs.dphi)
-        self._order()
-
-    def _order(self) -> None:
-        pairs = self._space.functions.pairs
-        dev.launch(order_by_node, len(pairs.pair), [pairs.pair, self._dphi, self._slopes], self._space.device)
-
     def _record(self) -> None:
         launches = self._launches()
         dev.prepare([item for items in launches.values() for item in items], self._space.device)
@@ -311,20 +273,17 @@ class PointForces:
         for name in ("of", "share", "start", "point"):
             wp.copy(getattr(self._cells, name), getattr(cells, name))
         if same:  # recorded launches stay as they are
-            wp.copy(self._dphi, space.functions.pairs.dphi)
-            self._order()
+            self._bunches.follow(space.functions)
             for mine, its in zip(self._at_nodes, lists, strict=True):
                 wp.copy(mine, its, count=len(its))
         else:
-            self._take_slopes()
+            self._bunches = Bunches(space.functions)
             self._at_nodes = [wp.clone(array) for array in lists]
             self._record()
 
     def _launches(self) -> dict[str, list[Launch]]:
-        space, pairs, laws = self._space, self._space.functions.pairs, as_struct(self._laws)
-        points, nodes = len(space.points), len(space)
-        # A phyxel has some 40 neighbours, and so has a point; a node has many points.
-        work = max(1.0, len(pairs.point) / nodes / 40)
+        space, laws, bunches = self._space, as_struct(self._laws), self._bunches
+        points, nodes, u, total = len(space.points), len(space), self._u.array, self._total.array
         step = StepLaw()
         step.C, step.law = laws.stiffness, laws.of
         step.scale, step.k_v, step.k_b, step.swell, step.k_cell, step.swell_cell = (
@@ -333,35 +292,33 @@ class PointForces:
         step.plastic = wp.zeros(points, dtype=wp.mat33d, device=space.device)
         step.cell = cell = self._cells.of
 
-        def gradients(identity: float, into: wp.array) -> Launch:
-            around = [pairs.start, pairs.node, self._dphi]
-            return Launch(find_gradients, points, [*around, identity, self._u.array, into])
-
-        def gathered(stress: wp.array) -> Launch:
-            around = [pairs.start_of_node, pairs.point, self._slopes]
-            return Launch(gather, nodes, [*around, stress, self._total.array], work)
-
         def means(kernel: wp.Kernel, *fields: wp.array) -> list[Launch]:
             locks = self._locking.numpy().any()
             return [Launch(kernel, points + nodes, [self._cells, *fields])] if locks else []
 
         now = [self._J, self._plastic]
-        find_J = [gradients(1.0, self._J), *means(find_volumes, self._J, self._volumes)]
+        find_J = [bunches.gradients(1.0, u, self._J), *means(find_volumes, self._J, self._volumes)]
         swelling = means(find_volume_changes, self._J, self._change, self._swellings)
-        change = [gradients(0.0, self._change), *swelling]
         with_damping = [laws, self._lag.array, self._weight, self._J, self._volumes, self._locking, self._plastic, step]
         stresses = [step, self._J, self._volumes, self._stress, self._energy.array]
         changes = [step, self._J, self._volumes, self._swellings, self._change]
+        exact = Launch(find_stress_changes, points, changes)
         positive = Launch(find_positive_stress_changes, points, [step, self._J, self._swellings, self._change])
+
+        def tangent(law: Launch, rough: bool) -> list[Launch]:
+            change = bunches.gradients(0.0, u, self._change, rough)
+            return [change, *swelling, law, *bunches.gathered(self._change, total, rough)]
+
         energies = [laws, self._locking, self._weight, cell, self._volumes, *now, self._energy.array]
         return {
             "begin": [*find_J, Launch(find_step_law, points, with_damping)],
-            "force": [*find_J, Launch(find_stresses, points, stresses), gathered(self._stress)],
-            "tangent": [*change, Launch(find_stress_changes, points, changes), gathered(self._change)],
-            "positive tangent": [*change, positive, gathered(self._change)],
+            "force": [*find_J, Launch(find_stresses, points, stresses), *bunches.gathered(self._stress, total)],
+            "tangent": tangent(exact, False),
+            "rough tangent": tangent(exact, True),
+            "positive tangent": tangent(positive, True),
             "cauchy": [Launch(find_cauchy, points, [laws, self._locking, cell, self._volumes, *now, self._stress])],
             "energy": [*find_J, Launch(find_energies, points, energies)],
-            "spread": [gathered(self._stress)],
+            "spread": bunches.gathered(self._stress, total),
             "flow": [Launch(flow, points, [laws, self._dt.array, *now])],
             "turns": [Launch(find_turns, nodes, [*self._at_nodes, self._u.array, self._turn.array])],
         }
@@ -388,9 +345,13 @@ class PointForces:
         self._run("energy", u)
         return float(self._energy.pull().sum())
 
-    def tangent(self, p: Floats, positive: bool = False) -> Floats:
+    def tangent(self, p: Floats) -> Floats:
         """K p at the last u that was asked for, (n, 3)."""
-        return self._run("positive tangent" if positive else "tangent", p).copy()
+        return self._run("tangent", p).copy()
+
+    def rough_tangent(self, p: Floats, positive: bool = False) -> Floats:
+        """About the same, in single precision; or a positive part of it."""
+        return self._run("positive tangent" if positive else "rough tangent", p).copy()
 
     def cauchy(self) -> Floats:
         """Cauchy stress [Pa] at the points, for the last u that was asked for, shape (q, 3, 3)."""

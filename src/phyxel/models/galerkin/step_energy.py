@@ -69,7 +69,7 @@ class StepEnergy:
 
     def bend(self, p: Floats, positive: bool) -> Floats:
         """Its second derivative along p, or a positive part of that, where `at` was last."""
-        return self._free(self.inertia @ p + self.forces.tangent(p, positive) + self.footing.bend(p))
+        return self._free(self.inertia @ p + self.forces.rough_tangent(p, positive) + self.footing.bend(p))
 
     def _free(self, field: Floats) -> Floats:
         """What of a field nothing holds."""
