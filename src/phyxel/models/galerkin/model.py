@@ -242,17 +242,20 @@ class GalerkinModel(TouchedField):
         u, v, footing = self.u, self.v, self._footing
         kept = footing.anchor.copy(), footing.pressure.copy()
         stage = EulerStage.first(u, v, a, dt)
-        end = self._end_of(stage, GAMMA, dt, feel)
+        end = self._end_of(stage, GAMMA, dt, feel, kept[1])
         if footing.stands_as(kept[1]):
             stage = EulerStage.second(u, v, end, stage.velocity(end), dt)
-            end = self._end_of(stage, 1.0, dt, feel)
+            end = self._end_of(stage, 1.0, dt, feel, kept[1])
             if footing.stands_as(kept[1]):
                 return stage, end
         footing.anchor, footing.pressure = kept
         return None
 
-    def _end_of(self, stage: EulerStage, share: float, dt: float, feel: Feel | None) -> Floats:
-        """Where a stage ends, at a share of a step of dt [s]."""
+    def _end_of(
+        self, stage: EulerStage, share: float, dt: float, feel: Feel | None, pressed: Floats | None = None
+    ) -> Floats:
+        """Where a stage ends, at a share of a step of dt [s]; of no use if not the points that were `pressed` (c,) are
+        then so."""
         mass, second = self._inertia.mass, stage.h < dt
         kept = self._finer if second else self._preconditioner
         system = self._tuned_to(stage.h, stage.guess if second else self.u, kept)
@@ -267,7 +270,8 @@ class GalerkinModel(TouchedField):
             load = load + self._borne
         self._forces.begin(stage.base, self._materials.damping / stage.h)
         self._footing.begin(feel, self.u, self.v, dt, self._push)
-        end, effort = self._energy(system, stage.h, load, stage.base).minimum(start, enough, MOST_NEWTON)
+        search = self._energy(system, stage.h, load, stage.base, pressed)
+        end, effort = search.minimum(start, enough, MOST_NEWTON)
         if not np.isfinite(end).all():
             raise PhyxelError("galerkin: a step has no solution; take a shorter one")
         kept.count(self.space, effort.cg)
@@ -288,10 +292,12 @@ class GalerkinModel(TouchedField):
         self._forces.flow(dt)
         return not np.array_equal(before, self._forces.plastic)
 
-    def _energy(self, system: RestSystem, dt: float, load: Floats, base: Floats) -> StepEnergy:
+    def _energy(
+        self, system: RestSystem, dt: float, load: Floats, base: Floats, pressed: Floats | None = None
+    ) -> StepEnergy:
         """What a step of dt from `base` minimises, under a load (n, 3)."""
         inertia = self._inertia.over(dt)
-        return StepEnergy(self._forces, self._footing, system, self.held.basis, inertia, load, base)
+        return StepEnergy(self._forces, self._footing, system, self.held.basis, inertia, load, base, pressed)
 
     def _tuned_to(self, dt: float, u: Floats, kept: Preconditioner) -> RestSystem:
         """The preconditioner for steps of about dt from u."""

@@ -52,6 +52,8 @@ class StepEnergy:
     """A, shape (n, n)"""
     load: Floats
     base: Floats
+    pressed: Floats | None = None
+    """pressure (c,) at points which have to stay those that press, or the search is in vain"""
 
     def at(self, u: Floats) -> tuple[float, Floats]:
         """The energy, and minus its gradient, at u (n, 3)."""
@@ -81,14 +83,14 @@ class StepEnergy:
 
     def minimum(self, start: Floats, enough: float, most: int, near: float = 0.0) -> tuple[Floats, Effort]:
         """A u (n, 3) of least energy, from `start` on, with the friction of the pressure there: till no more than
-        `enough` of the energy is to be gained, or nothing has further to go than `near`. With the friction as it is
-        found, each time anew, at most `most` iterations are made."""
+        `enough` of the energy is to be gained, or nothing has further to go than `near`, or the search is in vain. With
+        the friction as it is found, each time anew, at most `most` iterations are made."""
         effort = Effort()
         self.at(start)
         for number in range(MOST_RUBS):
             # Friction is foreseen at first, then it goes by the pressure that was found.
             start = self._descend(start, enough, effort.newton + most, near, effort, MOST_RUBS if number == 0 else 0)
-            if not self.footing.renew():
+            if self._in_vain or not self.footing.renew():
                 break
             self.footing.at(start)
         return start, effort
@@ -97,6 +99,8 @@ class StepEnergy:
         """From u, where `at` was last, with friction foreseen in the first `rubs` iterations."""
         while True:
             way = self._lean(effort.newton < rubs)
+            if self._in_vain:
+                return u
             value, residual = self._with(self.footing.again())
             effort.left = float(np.vdot(residual, way))
             effort.done = effort.left <= enough or bool(np.abs(way).max() <= near)
@@ -115,6 +119,11 @@ class StepEnergy:
                     self.at(u)
                     return u
             u = u + length * delta
+
+    @property
+    def _in_vain(self) -> bool:
+        """Whether other points are foreseen to press than have to."""
+        return self.pressed is not None and not self.footing.stands_as(self.pressed)
 
     def _lean(self, rub: bool) -> Floats:
         """Where the body would go by the system at rest, and contacts as they will be there, shape (n, 3)."""
