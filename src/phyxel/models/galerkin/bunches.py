@@ -16,7 +16,7 @@ import numpy as np
 import warp as wp
 
 from phyxel import device as dev
-from phyxel.device import Launch, entries, int32s, mat33ds, vec3ds
+from phyxel.device import Launch, entries, float32s, float64s, int32s, mat33ds, vec3ds
 from phyxel.models.galerkin.point_functions import PointFunctions
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
@@ -24,7 +24,6 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 ABREAST = 8
 """Points of a bunch."""
 LANES = wp.constant(ABREAST)
-Heads = wp.types.vector(ABREAST, wp.int32)
 NOBODY = wp.constant(2**31 - 1)
 """A number above all nodes'."""
 
@@ -38,14 +37,14 @@ def begin_of(start: int32s, b: int, k: int):
 @wp.func
 def heads_of(start: int32s, b: int):
     """Where the lists of its points begin."""
-    head = Heads()
+    heads = wp.vector(dtype=wp.int32, length=LANES)
     for k in range(LANES):
-        head[k] = begin_of(start, b, k)
-    return head
+        heads[k] = begin_of(start, b, k)
+    return heads
 
 
 @wp.func
-def next_node(start: int32s, node: int32s, b: int, head: Heads):
+def next_node(start: int32s, node: int32s, b: int, head: Any):
     """The least node on what is left of these lists, from `head` on."""
     least = NOBODY
     for k in range(LANES):
@@ -179,11 +178,126 @@ def press(first: int, begin: int32s, slope: entries, stress: mat33ds, part: vec3
     press_nodes(b, begin[b], begin[b + 1], slope, stress, part)
 
 
+BENDS = wp.constant(18)
+"""Numbers that say how a point's stress changes: J, the stress S that turns, and three factors."""
+
+
+@wp.func_native("""
+#if !defined(__CUDA_ARCH__)
+    typedef float Eight __attribute__((ext_vector_type(8), aligned(4)));
+#else
+    struct Eight {
+        float v[8];
+        float& operator[](int k) { return v[k]; }
+        float operator[](int k) const { return v[k]; }
+        Eight operator+(const Eight& b) const { Eight c; for (int k = 0; k < 8; ++k) c.v[k] = v[k] + b.v[k]; return c; }
+        Eight operator-(const Eight& b) const { Eight c; for (int k = 0; k < 8; ++k) c.v[k] = v[k] - b.v[k]; return c; }
+        Eight operator*(const Eight& b) const { Eight c; for (int k = 0; k < 8; ++k) c.v[k] = v[k] * b.v[k]; return c; }
+        Eight operator*(float b) const { Eight c; for (int k = 0; k < 8; ++k) c.v[k] = v[k] * b; return c; }
+        Eight& operator+=(const Eight& b) { for (int k = 0; k < 8; ++k) v[k] += b.v[k]; return *this; }
+    };
+#endif
+    const int points = law.shape[0];
+    const double* about = (const double*)(u.data + felt.data[begin]);
+    Eight dJ[9] = {}, P[9] = {}, cof[9], dcof[9], e[6], dS[6] = {};
+    for (int entry = begin; entry < end; ++entry) {
+        const double* at = (const double*)(u.data + felt.data[entry]);
+        const Eight* g = (const Eight*)slope.data + 3 * (size_t)entry;
+        for (int a = 0; a < 3; ++a) {
+            const float way = (float)(at[a] - about[a]);
+            for (int c = 0; c < 3; ++c) dJ[3 * a + c] += g[c] * way;
+        }
+    }
+    const Eight* J = (const Eight*)bends.data + 18 * (size_t)b;
+    const Eight *S = J + 9, scale = J[15], swelling = J[16], pressure = J[17];
+    const int strain[6] = {0, 4, 8, 5, 2, 1}, symmetric[9] = {0, 5, 4, 5, 1, 3, 4, 3, 2};
+    for (int i = 0; i < 6; ++i) {
+        const int c = strain[i] / 3, d = strain[i] % 3;
+        e[i] = J[c] * dJ[d] + J[3 + c] * dJ[3 + d] + J[6 + c] * dJ[6 + d];
+        if (i > 2) e[i] += J[d] * dJ[c] + J[3 + d] * dJ[3 + c] + J[6 + d] * dJ[6 + c];
+    }
+    bool alike = 8 * b + 8 <= points;
+    for (int k = 1; k < 8 && alike; ++k) alike = law.data[8 * b + k] == law.data[8 * b];
+    for (int i = 0; i < 6; ++i)
+        for (int j = 0; j < 6; ++j)
+            if (alike)
+                dS[i] += e[j] * stiffness.data[36 * law.data[8 * b] + 6 * i + j];
+            else
+                for (int k = 0; k < 8 && 8 * b + k < points; ++k)
+                    dS[i][k] = dS[i][k] + e[j][k] * stiffness.data[36 * law.data[8 * b + k] + 6 * i + j];
+    for (int i = 0; i < 6; ++i) dS[i] = dS[i] * scale;
+    for (int a = 0; a < 3; ++a)
+        for (int c = 0; c < 3; ++c) {
+            const int a1 = (a + 1) % 3, a2 = (a + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
+            const Eight *x = J + 3 * a1, *y = J + 3 * a2;
+            const Eight *dx = dJ + 3 * a1, *dy = dJ + 3 * a2;
+            cof[3 * a + c] = x[c1] * y[c2] - x[c2] * y[c1];
+            dcof[3 * a + c] = dx[c1] * y[c2] - dx[c2] * y[c1] + x[c1] * dy[c2] - x[c2] * dy[c1];
+        }
+    Eight swell = {};
+    for (int i = 0; i < 9; ++i) swell += cof[i] * dJ[i];
+    for (int k = 0; k < 8 && 8 * b + k < points; ++k) swollen.data[8 * b + k] = (double)swell[k];
+    swell = swell * swelling;
+    for (int a = 0; a < 3; ++a)
+        for (int c = 0; c < 3; ++c) {
+            Eight sum = cof[3 * a + c] * swell + dcof[3 * a + c] * pressure;
+            for (int d = 0; d < 3; ++d)
+                sum += J[3 * a + d] * dS[symmetric[3 * d + c]] + dJ[3 * a + d] * S[symmetric[3 * d + c]];
+            P[3 * a + c] = sum;
+        }
+    for (int entry = begin; entry < end; ++entry) {
+        const Eight* g = (const Eight*)slope.data + 3 * (size_t)entry;
+        double* into = (double*)(part.data + entry);
+        for (int a = 0; a < 3; ++a) {
+            const Eight f = P[3 * a] * g[0] + P[3 * a + 1] * g[1] + P[3 * a + 2] * g[2];
+            into[a] = (double)(((f[0] + f[4]) + (f[2] + f[6])) + ((f[1] + f[5]) + (f[3] + f[7])));
+        }
+    }
+""")
+def bend_bunch(
+    b: int,
+    begin: int,
+    end: int,
+    felt: int32s,
+    slope: float32s,
+    u: vec3ds,
+    law: int32s,
+    stiffness: float32s,
+    bends: float32s,
+    swollen: float64s,
+    part: vec3ds,
+):
+    """Σ_q δP_q ∇φ_I(q) over the points of one bunch, with w δP = J δS + δJ S + cof J (f cof J : δJ) + p δcof J; and
+    cof J : δJ."""
+
+
 @wp.kernel
-def gather(first: int, start_of_node: int32s, entry: int32s, part: vec3ds, total: vec3ds):
-    """Σ_q P_q ∇φ_I(q) of each node (physics 10.3), of what its bunches have of it."""
+def bend(
+    first: int,
+    begin: int32s,
+    felt: int32s,
+    slope: float32s,
+    u: vec3ds,
+    law: int32s,
+    stiffness: float32s,
+    bends: float32s,
+    swollen: float64s,
+    part: vec3ds,
+):
+    """What each bunch has of the change of the force along a field u (physics 3.4, 10.3), all in one go: slopes are
+    read once; and how each point swells, cof J : δJ."""
+    b = first + wp.tid()
+    bend_bunch(b, begin[b], begin[b + 1], felt, slope, u, law, stiffness, bends, swollen, part)
+
+
+@wp.kernel
+def gather(first: int, start_of_node: int32s, entry: int32s, part: vec3ds, more: bool, total: vec3ds):
+    """Σ_q P_q ∇φ_I(q) of each node (physics 10.3), of what its bunches have of it; on top of what there is, if it is
+    to be more."""
     I = first + wp.tid()
     sum = wp.vec3d()
+    if more:
+        sum = total[I]
     for k in range(start_of_node[I], start_of_node[I + 1]):
         sum += part[entry[k]]
     total[I] = sum
@@ -225,13 +339,27 @@ class Bunches:
         about = [self._begin, self._felt, self._rough if rough else self._slopes]
         return Launch(find_gradients, self._count, [*about, identity, u, into], self._work)
 
-    def gathered(self, stress: wp.array, into: wp.array, rough: bool = False) -> list[Launch]:
-        """Σ_q P_q ∇φ_I(q) of a stress P at the points, for the nodes; or `rough` ones."""
+    def room_for_bends(self) -> wp.array:
+        """For what says how the stress of each point changes, eight by eight."""
+        return wp.zeros(self._count * BENDS * ABREAST, dtype=wp.float32, device=self._device)
+
+    def bent(
+        self, law: wp.array, stiffness: wp.array, bends: wp.array, u: wp.array, swollen: wp.array, into: wp.array
+    ) -> list[Launch]:
+        """The change of the force along a field u, roughly, for points whose stress changes as `bends` say; and how
+        they swell."""
+        inputs = [self._begin, self._felt, self._rough, u, law, stiffness, bends, swollen, self._part]
+        return [Launch(bend, self._count, inputs, self._work), self._gathered(into)]
+
+    def gathered(self, stress: wp.array, into: wp.array, rough: bool = False, more: bool = False) -> list[Launch]:
+        """Σ_q P_q ∇φ_I(q) of a stress P at the points, for the nodes; or `rough` ones; on top of what there is, if it
+        is to be `more`."""
         slope = self._rough if rough else self._slopes
-        return [
-            Launch(press, self._count, [self._begin, slope, stress, self._part], self._work),
-            Launch(gather, self._nodes, [*self._of_nodes, self._part, into]),
-        ]
+        pressed = Launch(press, self._count, [self._begin, slope, stress, self._part], self._work)
+        return [pressed, self._gathered(into, more)]
+
+    def _gathered(self, into: wp.array, more: bool = False) -> Launch:
+        return Launch(gather, self._nodes, [*self._of_nodes, self._part, more, into])
 
     @property
     def _work(self) -> float:

@@ -25,146 +25,32 @@ from phyxel.device import Launch, Program, Shared, float64s, int32s, mat33ds, ve
 from phyxel.mls.shape_values import ShapeValues
 from phyxel.models.galerkin.bunches import Bunches
 from phyxel.models.galerkin.space import Space
+from phyxel.models.galerkin.step_law import (
+    LEAST_VOLUME,
+    Cells,
+    StepLaw,
+    find_bends,
+    find_cell_stress_changes,
+    find_means,
+    find_step_law,
+    find_stress_changes,
+    find_stresses,
+    find_volume_changes,
+    find_volumes,
+)
 from phyxel.models.law import (
     LawRow,
     Laws,
     cofactor,
-    cofactor_change,
     energy_density,
     first_stress,
-    first_stress_change,
     flowed,
-    green_strain,
-    positive_stress_change,
 )
 from phyxel.structs import as_struct
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
-mat66d = wp.types.matrix((6, 6), wp.float64)
-
-LEAST_VOLUME = wp.constant(0.1)
-"""|J⁰| below which damping takes a crushed point for one of this volume."""
-
-
-@wp.struct
-class Cells:
-    """The points around each node, and those that stand alone at cracks (`PointFunctions.cell`)."""
-
-    of: int32s
-    """cell of each point, shape (q,)"""
-    share: float64s
-    """what of its volume each point is, shape (q,)"""
-    start: int32s
-    """of each cell's list, shape (n + q + 1,)"""
-    point: int32s
-    """that list, shape (q,)"""
-
-
-@wp.kernel
-def find_volumes(first: int, cells: Cells, J: mat33ds, volume: float64s):
-    """The mean of |J| over each cell (physics 10.3)."""
-    c = first + wp.tid()
-    total = wp.float64(0.0)
-    for entry in range(cells.start[c], cells.start[c + 1]):
-        q = cells.point[entry]
-        total += cells.share[q] * wp.determinant(J[q])
-    volume[c] = total
-
-
-@wp.kernel
-def find_volume_changes(first: int, cells: Cells, J: mat33ds, change: mat33ds, swelling: float64s):
-    """What it changes by along δJ: the mean of cof J : δJ (physics 10.3)."""
-    c = first + wp.tid()
-    total = wp.float64(0.0)
-    for entry in range(cells.start[c], cells.start[c + 1]):
-        q = cells.point[entry]
-        total += cells.share[q] * wp.ddot(cofactor(J[q]), change[q])
-    swelling[c] = total
-
-
-@wp.struct
-class StepLaw:
-    """The damped law at each point, of one step."""
-
-    C: wp.array(dtype=mat66d)
-    """C' of each law [Pa]"""
-    law: int32s
-    scale: float64s
-    """w (1 + b)"""
-    k_v: float64s
-    k_b: float64s
-    plastic: mat33ds
-    swell: float64s
-    cell: int32s
-    k_cell: float64s
-    """of the volume term of the cell [Pa]"""
-    swell_cell: float64s
-
-
-@wp.kernel
-def find_step_law(
-    first: int,
-    laws: Any,
-    lag: float64s,
-    weight: float64s,
-    J: mat33ds,
-    volumes: float64s,
-    locking: float64s,
-    plastic: mat33ds,
-    step: StepLaw,
-):
-    """The law of a step that starts at J, with its damping (physics 10.3); b = `lag`."""
-    q = first + wp.tid()
-    row = step.law[q]
-    b = lag[row]
-    more = wp.float64(1.0) + b
-    volume = (wp.float64(1.0) + b * wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))) / more
-    of_cell = (wp.float64(1.0) + b * wp.max(volumes[step.cell[q]], wp.float64(LEAST_VOLUME))) / more
-    step.plastic[q] = (plastic[q] + b * green_strain(J[q])) / more
-    step.swell[q] = wp.float64(1.0) / volume
-    step.scale[q] = weight[q] * more
-    step.k_v[q] = (laws.k_v[row] - locking[row]) * volume * volume
-    step.k_cell[q] = locking[row] * of_cell * of_cell
-    step.swell_cell[q] = wp.float64(1.0) / of_cell
-    step.k_b[q] = laws.k_b[row] / more
-
-
-@wp.kernel
-def find_stresses(first: int, step: StepLaw, J: mat33ds, volumes: float64s, stress: mat33ds, energy: float64s):
-    """w P(J) and w W(J) (physics 3.2, 3.3, 10.3)"""
-    q = first + wp.tid()
-    C = step.C[step.law[q]]
-    swell = step.swell_cell[q]
-    excess = swell * volumes[step.cell[q]] - wp.float64(1.0)
-    own = first_stress(J[q], step.plastic[q], step.swell[q], C, step.k_v[q], step.k_b[q])
-    stress[q] = step.scale[q] * (own + cofactor(J[q]) * (swell * step.k_cell[q] * excess))
-    density = energy_density(J[q], step.plastic[q], step.swell[q], C, step.k_v[q], step.k_b[q])
-    energy[q] = step.scale[q] * (density + wp.float64(0.5) * step.k_cell[q] * excess * excess)
-
-
-@wp.kernel
-def find_stress_changes(first: int, step: StepLaw, J: mat33ds, volumes: float64s, swellings: float64s, change: mat33ds):
-    """w δP for the change δJ that stands in `change` (physics 3.4, 10.3)."""
-    q = first + wp.tid()
-    C = step.C[step.law[q]]
-    s = step.swell_cell[q]
-    dJ = change[q]
-    pressure = step.k_cell[q] * s * (s * volumes[step.cell[q]] - wp.float64(1.0))
-    more = step.k_cell[q] * s * s * swellings[step.cell[q]]
-    own = first_stress_change(J[q], step.plastic[q], step.swell[q], dJ, C, step.k_v[q], step.k_b[q])
-    change[q] = step.scale[q] * (own + cofactor(J[q]) * more + cofactor_change(J[q], dJ) * pressure)
-
-
-@wp.kernel
-def find_positive_stress_changes(first: int, step: StepLaw, J: mat33ds, swellings: float64s, change: mat33ds):
-    """The same by the positive part of the tangent."""
-    q = first + wp.tid()
-    C = step.C[step.law[q]]
-    more = step.k_cell[q] * step.swell_cell[q] * step.swell_cell[q] * swellings[step.cell[q]]
-    own = positive_stress_change(J[q], step.plastic[q], step.swell[q], change[q], C, step.k_v[q], step.k_b[q])
-    change[q] = step.scale[q] * (own + cofactor(J[q]) * more)
 
 
 @wp.kernel
@@ -247,6 +133,8 @@ class PointForces:
         self._weight = wp.array(space.weights, dtype=wp.float64, device=device)
         self._cells = _cells(space)
         self._volumes, self._swellings = (wp.zeros(points + nodes, dtype=wp.float64, device=device) for _ in range(2))
+        self._swollen = wp.zeros(points, dtype=wp.float64, device=device)
+        self._bends = self._bunches.room_for_bends()
         self._programs: dict[str, Program] = {}
         self.flows = False
 
@@ -256,6 +144,8 @@ class PointForces:
         self._laws.write(list(rows), which)
         self._lag = Shared(len(rows), wp.float64, self._space.device)
         self._locking = wp.array([row.locking for row in rows], dtype=wp.float64, device=self._space.device)
+        stiffness = np.array([row.stiffness for row in rows], np.float32).reshape(-1)
+        self._stiffness = wp.array(stiffness, dtype=wp.float32, device=self._space.device)
         self.flows = any(row.flows for row in rows)
         self._record()
 
@@ -303,19 +193,28 @@ class PointForces:
         stresses = [step, self._J, self._volumes, self._stress, self._energy.array]
         changes = [step, self._J, self._volumes, self._swellings, self._change]
         exact = Launch(find_stress_changes, points, changes)
-        positive = Launch(find_positive_stress_changes, points, [step, self._J, self._swellings, self._change])
 
-        def tangent(law: Launch, rough: bool) -> list[Launch]:
-            change = bunches.gradients(0.0, u, self._change, rough)
-            return [change, *swelling, law, *bunches.gathered(self._change, total, rough)]
+        def bends(positive: bool) -> Launch:
+            return Launch(find_bends, points, [positive, step, self._J, self._volumes, self._bends])
 
+        of_cells = means(find_means, self._swollen, self._swellings)
+        if of_cells:
+            of_cells.append(Launch(find_cell_stress_changes, points, [step, self._J, self._swellings, self._change]))
+            of_cells += bunches.gathered(self._change, total, rough=True, more=True)
+        bent = bunches.bent(laws.of, self._stiffness, self._bends, u, self._swollen, total)
         energies = [laws, self._locking, self._weight, cell, self._volumes, *now, self._energy.array]
         return {
             "begin": [*find_J, Launch(find_step_law, points, with_damping)],
             "force": [*find_J, Launch(find_stresses, points, stresses), *bunches.gathered(self._stress, total)],
-            "tangent": tangent(exact, False),
-            "rough tangent": tangent(exact, True),
-            "positive tangent": tangent(positive, True),
+            "tangent": [
+                bunches.gradients(0.0, u, self._change),
+                *swelling,
+                exact,
+                *bunches.gathered(self._change, total),
+            ],
+            "bends": [bends(False)],
+            "positive bends": [bends(True)],
+            "rough tangent": [*bent, *of_cells],
             "cauchy": [Launch(find_cauchy, points, [laws, self._locking, cell, self._volumes, *now, self._stress])],
             "energy": [*find_J, Launch(find_energies, points, energies)],
             "spread": bunches.gathered(self._stress, total),
@@ -349,9 +248,13 @@ class PointForces:
         """K p at the last u that was asked for, (n, 3)."""
         return self._run("tangent", p).copy()
 
-    def rough_tangent(self, p: Floats, positive: bool = False) -> Floats:
-        """About the same, in single precision; or a positive part of it."""
-        return self._run("positive tangent" if positive else "rough tangent", p).copy()
+    def take_tangent(self, positive: bool = False) -> None:
+        """`rough_tangent` is about K at the last u that was asked for from now on, or a positive part of it."""
+        self._programs["positive bends" if positive else "bends"].run()
+
+    def rough_tangent(self, p: Floats) -> Floats:
+        """About K p, (n, 3), in single precision, with the K that was taken."""
+        return self._run("rough tangent", p).copy()
 
     def cauchy(self) -> Floats:
         """Cauchy stress [Pa] at the points, for the last u that was asked for, shape (q, 3, 3)."""
