@@ -266,10 +266,23 @@ class Meeting:
             party = parties[body]
             party.push(rows, place[which], sign[:, None] * pushes[which], dt)
         _calm([parties[body] for body, _, _, _ in shares if body in self.together], dt)
-        sticks = (impulses[:, 0] > 0) & ~tied & (np.linalg.norm(after[:, 1:], axis=1) < creep)
-        slip = np.where(sticks[:, None], slip + dt * after, 0.0)
-        slip[:, 0] = 0.0
+        gone = (axes @ self._gone(shares, dt * wall)[:, :, None])[:, :, 0]
+        gone = np.where(self._bends(contacts)[:, None], gone, dt * after)
+        slip = _slipped(slip, gone, dt * after, dt * creep)
+        slip[(impulses[:, 0] <= 0) | tied] = 0.0
         return key, pushes / dt, from_axes(axes, slip)
+
+    def _gone(self, shares: Sequence[Share], walls: Floats) -> Floats:
+        """How far contacts have truly slid in the step [m], where colliders went so far, (k, 3) each."""
+        gone = -walls
+        for body, sign, rows, which in shares:
+            gone[which] = gone[which] + sign[:, None] * self.parties[body].travelled(rows)
+        return gone
+
+    def _bends(self, contacts: Sequence[BodyContacts]) -> NDArray[np.bool_]:
+        """Of which contacts one body bends at least, (k,). The others do what impulses make of them, to rounding."""
+        soft = [not all(self.parties[end].stiff for end in (one.one, one.other) if end != COLLIDER) for one in contacts]
+        return np.repeat(soft, [len(one.gap) for one in contacts])
 
     def response(self, shares: Sequence[tuple[int, csr_array, Indices]], axes: Floats, dt: float) -> Floats:
         """What impulses of others at k places of some bodies, with φ in rows, do to the velocities of these places
@@ -337,6 +350,21 @@ class Meeting:
             entries.append((turned.reshape(-1), row.reshape(-1), at.reshape(-1)))
         data, row, at = (np.concatenate(part) for part in zip(*entries, strict=True))
         return csr_array(coo_array((data, (row, at)), (3 * len(axes), column))), columns
+
+
+def _slipped(slip: Floats, gone: Floats, led: Floats, creep: Floats) -> Floats:
+    """How far contacts are from where they stuck, (k, 3), who were so far, have `gone` since, and were to be `led`;
+    `creep` is how far friction that slides goes at least, (k,).
+
+    What bends goes otherwise than the impulses make it go for small changes, a little, step for step: friction that
+    held by these would creep. Where friction has no more to give, it slides: the slip is then what friction holds."""
+    pulled = led + slip / TAKEN_BACK
+    pulled[:, 0] = 0.0
+    far = np.linalg.norm(pulled, axis=1)
+    most = TAKEN_BACK * ((creep / np.maximum(far, 1e-300))[:, None] * pulled + gone - led)
+    found = np.where((far < creep)[:, None], slip + gone, most)
+    found[:, 0] = 0.0
+    return found
 
 
 def _tied(contacts: Sequence[BodyContacts]) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, kron
 
-from phyxel.models.galerkin import preconditioner
+from phyxel.models.galerkin import inverse, preconditioner
 from phyxel.models.law import LawRow
 from tests.models.field_models import SOFT, space_of
 from tests.physics.test_bar import RUBBERY
@@ -21,7 +21,7 @@ def bar():
 @pytest.fixture(params=["double", "single"])
 def system(bar, request, monkeypatch):
     if request.param == "single":
-        monkeypatch.setattr(preconditioner, "MOST_IN_DOUBLE", 0)
+        monkeypatch.setattr(inverse, "MOST_IN_DOUBLE", 0)
     space, inertia, stiffness = bar
     return preconditioner.RestSystem(inertia, stiffness, np.zeros((len(space), 0)), space.device)
 

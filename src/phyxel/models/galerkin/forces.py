@@ -23,176 +23,34 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.device import Launch, Program, Shared, float64s, int32s, mat33ds, vec3ds
 from phyxel.mls.shape_values import ShapeValues
+from phyxel.models.galerkin.bunches import Bunches
 from phyxel.models.galerkin.space import Space
+from phyxel.models.galerkin.step_law import (
+    LEAST_VOLUME,
+    Cells,
+    StepLaw,
+    find_bends,
+    find_cell_stress_changes,
+    find_means,
+    find_step_law,
+    find_stress_changes,
+    find_stresses,
+    find_volume_changes,
+    find_volumes,
+)
 from phyxel.models.law import (
     LawRow,
     Laws,
     cofactor,
-    cofactor_change,
     energy_density,
     first_stress,
-    first_stress_change,
     flowed,
-    green_strain,
-    positive_stress_change,
 )
 from phyxel.structs import as_struct
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
-mat66d = wp.types.matrix((6, 6), wp.float64)
-
-LEAST_VOLUME = wp.constant(0.1)
-"""|J⁰| below which damping takes a crushed point for one of this volume."""
-
-
-@wp.kernel
-def find_gradients(
-    first: int, start: int32s, node: int32s, dphi: vec3ds, identity: wp.float64, u: vec3ds, gradient: mat33ds
-):
-    """Σ_I u_I ⊗ ∇φ_I (G04 eq. 17), and I as often as `identity` says."""
-    q = first + wp.tid()
-    total = identity * wp.identity(n=3, dtype=wp.float64)
-    for entry in range(start[q], start[q + 1]):
-        total += wp.outer(u[node[entry]], dphi[entry])
-    gradient[q] = total
-
-
-@wp.struct
-class Cells:
-    """The points around each node, and those that stand alone at cracks (`PointFunctions.cell`)."""
-
-    of: int32s
-    """cell of each point, shape (q,)"""
-    share: float64s
-    """what of its volume each point is, shape (q,)"""
-    start: int32s
-    """of each cell's list, shape (n + q + 1,)"""
-    point: int32s
-    """that list, shape (q,)"""
-
-
-@wp.kernel
-def find_volumes(first: int, cells: Cells, J: mat33ds, volume: float64s):
-    """The mean of |J| over each cell (physics 10.3)."""
-    c = first + wp.tid()
-    total = wp.float64(0.0)
-    for entry in range(cells.start[c], cells.start[c + 1]):
-        q = cells.point[entry]
-        total += cells.share[q] * wp.determinant(J[q])
-    volume[c] = total
-
-
-@wp.kernel
-def find_volume_changes(first: int, cells: Cells, J: mat33ds, change: mat33ds, swelling: float64s):
-    """What it changes by along δJ: the mean of cof J : δJ (physics 10.3)."""
-    c = first + wp.tid()
-    total = wp.float64(0.0)
-    for entry in range(cells.start[c], cells.start[c + 1]):
-        q = cells.point[entry]
-        total += cells.share[q] * wp.ddot(cofactor(J[q]), change[q])
-    swelling[c] = total
-
-
-@wp.struct
-class StepLaw:
-    """The damped law at each point, of one step."""
-
-    C: wp.array(dtype=mat66d)
-    """C' of each law [Pa]"""
-    law: int32s
-    scale: float64s
-    """w (1 + b)"""
-    k_v: float64s
-    k_b: float64s
-    plastic: mat33ds
-    swell: float64s
-    cell: int32s
-    k_cell: float64s
-    """of the volume term of the cell [Pa]"""
-    swell_cell: float64s
-
-
-@wp.kernel
-def find_step_law(
-    first: int,
-    laws: Any,
-    lag: float64s,
-    weight: float64s,
-    J: mat33ds,
-    volumes: float64s,
-    locking: float64s,
-    plastic: mat33ds,
-    step: StepLaw,
-):
-    """The law of a step that starts at J, with its damping (physics 10.3); b = `lag`."""
-    q = first + wp.tid()
-    row = step.law[q]
-    b = lag[row]
-    more = wp.float64(1.0) + b
-    volume = (wp.float64(1.0) + b * wp.max(wp.determinant(J[q]), wp.float64(LEAST_VOLUME))) / more
-    of_cell = (wp.float64(1.0) + b * wp.max(volumes[step.cell[q]], wp.float64(LEAST_VOLUME))) / more
-    step.plastic[q] = (plastic[q] + b * green_strain(J[q])) / more
-    step.swell[q] = wp.float64(1.0) / volume
-    step.scale[q] = weight[q] * more
-    step.k_v[q] = (laws.k_v[row] - locking[row]) * volume * volume
-    step.k_cell[q] = locking[row] * of_cell * of_cell
-    step.swell_cell[q] = wp.float64(1.0) / of_cell
-    step.k_b[q] = laws.k_b[row] / more
-
-
-@wp.kernel
-def find_stresses(first: int, step: StepLaw, J: mat33ds, volumes: float64s, stress: mat33ds, energy: float64s):
-    """w P(J) and w W(J) (physics 3.2, 3.3, 10.3)"""
-    q = first + wp.tid()
-    C = step.C[step.law[q]]
-    swell = step.swell_cell[q]
-    excess = swell * volumes[step.cell[q]] - wp.float64(1.0)
-    own = first_stress(J[q], step.plastic[q], step.swell[q], C, step.k_v[q], step.k_b[q])
-    stress[q] = step.scale[q] * (own + cofactor(J[q]) * (swell * step.k_cell[q] * excess))
-    density = energy_density(J[q], step.plastic[q], step.swell[q], C, step.k_v[q], step.k_b[q])
-    energy[q] = step.scale[q] * (density + wp.float64(0.5) * step.k_cell[q] * excess * excess)
-
-
-@wp.kernel
-def find_stress_changes(first: int, step: StepLaw, J: mat33ds, volumes: float64s, swellings: float64s, change: mat33ds):
-    """w δP for the change δJ that stands in `change` (physics 3.4, 10.3)."""
-    q = first + wp.tid()
-    C = step.C[step.law[q]]
-    s = step.swell_cell[q]
-    dJ = change[q]
-    pressure = step.k_cell[q] * s * (s * volumes[step.cell[q]] - wp.float64(1.0))
-    more = step.k_cell[q] * s * s * swellings[step.cell[q]]
-    own = first_stress_change(J[q], step.plastic[q], step.swell[q], dJ, C, step.k_v[q], step.k_b[q])
-    change[q] = step.scale[q] * (own + cofactor(J[q]) * more + cofactor_change(J[q], dJ) * pressure)
-
-
-@wp.kernel
-def find_positive_stress_changes(first: int, step: StepLaw, J: mat33ds, swellings: float64s, change: mat33ds):
-    """The same by the positive part of the tangent."""
-    q = first + wp.tid()
-    C = step.C[step.law[q]]
-    more = step.k_cell[q] * step.swell_cell[q] * step.swell_cell[q] * swellings[step.cell[q]]
-    own = positive_stress_change(J[q], step.plastic[q], step.swell[q], change[q], C, step.k_v[q], step.k_b[q])
-    change[q] = step.scale[q] * (own + cofactor(J[q]) * more)
-
-
-@wp.kernel
-def order_by_node(first: int, pair: int32s, dphi: vec3ds, slope: vec3ds):
-    """∇φ of all pairs, node by node: a gather reads them in a row, three times faster than here and there."""
-    entry = first + wp.tid()
-    slope[entry] = dphi[pair[entry]]
-
-
-@wp.kernel
-def gather(first: int, start_of_node: int32s, point: int32s, slope: vec3ds, stress: mat33ds, total: vec3ds):
-    """Σ_q P_q ∇φ_I(q) of each node (physics 10.3)."""
-    I = first + wp.tid()
-    sum = wp.vec3d()
-    for entry in range(start_of_node[I], start_of_node[I + 1]):
-        sum += stress[point[entry]] * slope[entry]
-    total[I] = sum
 
 
 @wp.kernel
@@ -261,7 +119,7 @@ class PointForces:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._take_slopes()
+        self._bunches = Bunches(space.functions)
         self._at_nodes = [wp.clone(array) for array in _lists(space.at_nodes)]
         points, nodes, device = len(space.points), len(space), space.device
         self._u = Shared(nodes, wp.vec3d, device)
@@ -275,6 +133,8 @@ class PointForces:
         self._weight = wp.array(space.weights, dtype=wp.float64, device=device)
         self._cells = _cells(space)
         self._volumes, self._swellings = (wp.zeros(points + nodes, dtype=wp.float64, device=device) for _ in range(2))
+        self._swollen = wp.zeros(points, dtype=wp.float64, device=device)
+        self._bends = self._bunches.room_for_bends()
         self._programs: dict[str, Program] = {}
         self.flows = False
 
@@ -284,18 +144,10 @@ class PointForces:
         self._laws.write(list(rows), which)
         self._lag = Shared(len(rows), wp.float64, self._space.device)
         self._locking = wp.array([row.locking for row in rows], dtype=wp.float64, device=self._space.device)
+        stiffness = np.array([row.stiffness for row in rows], np.float32).reshape(-1)
+        self._stiffness = wp.array(stiffness, dtype=wp.float32, device=self._space.device)
         self.flows = any(row.flows for row in rows)
         self._record()
-
-    def _take_slopes(self) -> None:
-        """∇φ of the space's pairs, point by point and node by node."""
-        pairs = self._space.functions.pairs
-        self._dphi, self._slopes = wp.clone(pairs.dphi), wp.empty_like(pairs.dphi)
-        self._order()
-
-    def _order(self) -> None:
-        pairs = self._space.functions.pairs
-        dev.launch(order_by_node, len(pairs.pair), [pairs.pair, self._dphi, self._slopes], self._space.device)
 
     def _record(self) -> None:
         launches = self._launches()
@@ -311,20 +163,17 @@ class PointForces:
         for name in ("of", "share", "start", "point"):
             wp.copy(getattr(self._cells, name), getattr(cells, name))
         if same:  # recorded launches stay as they are
-            wp.copy(self._dphi, space.functions.pairs.dphi)
-            self._order()
+            self._bunches.follow(space.functions)
             for mine, its in zip(self._at_nodes, lists, strict=True):
                 wp.copy(mine, its, count=len(its))
         else:
-            self._take_slopes()
+            self._bunches = Bunches(space.functions)
             self._at_nodes = [wp.clone(array) for array in lists]
             self._record()
 
     def _launches(self) -> dict[str, list[Launch]]:
-        space, pairs, laws = self._space, self._space.functions.pairs, as_struct(self._laws)
-        points, nodes = len(space.points), len(space)
-        # A phyxel has some 40 neighbours, and so has a point; a node has many points.
-        work = max(1.0, len(pairs.point) / nodes / 40)
+        space, laws, bunches = self._space, as_struct(self._laws), self._bunches
+        points, nodes, u, total = len(space.points), len(space), self._u.array, self._total.array
         step = StepLaw()
         step.C, step.law = laws.stiffness, laws.of
         step.scale, step.k_v, step.k_b, step.swell, step.k_cell, step.swell_cell = (
@@ -333,35 +182,42 @@ class PointForces:
         step.plastic = wp.zeros(points, dtype=wp.mat33d, device=space.device)
         step.cell = cell = self._cells.of
 
-        def gradients(identity: float, into: wp.array) -> Launch:
-            around = [pairs.start, pairs.node, self._dphi]
-            return Launch(find_gradients, points, [*around, identity, self._u.array, into])
-
-        def gathered(stress: wp.array) -> Launch:
-            around = [pairs.start_of_node, pairs.point, self._slopes]
-            return Launch(gather, nodes, [*around, stress, self._total.array], work)
-
         def means(kernel: wp.Kernel, *fields: wp.array) -> list[Launch]:
             locks = self._locking.numpy().any()
             return [Launch(kernel, points + nodes, [self._cells, *fields])] if locks else []
 
         now = [self._J, self._plastic]
-        find_J = [gradients(1.0, self._J), *means(find_volumes, self._J, self._volumes)]
+        find_J = [bunches.gradients(1.0, u, self._J), *means(find_volumes, self._J, self._volumes)]
         swelling = means(find_volume_changes, self._J, self._change, self._swellings)
-        change = [gradients(0.0, self._change), *swelling]
         with_damping = [laws, self._lag.array, self._weight, self._J, self._volumes, self._locking, self._plastic, step]
         stresses = [step, self._J, self._volumes, self._stress, self._energy.array]
         changes = [step, self._J, self._volumes, self._swellings, self._change]
-        positive = Launch(find_positive_stress_changes, points, [step, self._J, self._swellings, self._change])
+        exact = Launch(find_stress_changes, points, changes)
+
+        def bends(positive: bool) -> Launch:
+            return Launch(find_bends, points, [positive, step, self._J, self._volumes, self._bends])
+
+        of_cells = means(find_means, self._swollen, self._swellings)
+        if of_cells:
+            of_cells.append(Launch(find_cell_stress_changes, points, [step, self._J, self._swellings, self._change]))
+            of_cells += bunches.gathered(self._change, total, rough=True, more=True)
+        bent = bunches.bent(laws.of, self._stiffness, self._bends, u, self._swollen, total)
         energies = [laws, self._locking, self._weight, cell, self._volumes, *now, self._energy.array]
         return {
             "begin": [*find_J, Launch(find_step_law, points, with_damping)],
-            "force": [*find_J, Launch(find_stresses, points, stresses), gathered(self._stress)],
-            "tangent": [*change, Launch(find_stress_changes, points, changes), gathered(self._change)],
-            "positive tangent": [*change, positive, gathered(self._change)],
+            "force": [*find_J, Launch(find_stresses, points, stresses), *bunches.gathered(self._stress, total)],
+            "tangent": [
+                bunches.gradients(0.0, u, self._change),
+                *swelling,
+                exact,
+                *bunches.gathered(self._change, total),
+            ],
+            "bends": [bends(False)],
+            "positive bends": [bends(True)],
+            "rough tangent": [*bent, *of_cells],
             "cauchy": [Launch(find_cauchy, points, [laws, self._locking, cell, self._volumes, *now, self._stress])],
             "energy": [*find_J, Launch(find_energies, points, energies)],
-            "spread": [gathered(self._stress)],
+            "spread": bunches.gathered(self._stress, total),
             "flow": [Launch(flow, points, [laws, self._dt.array, *now])],
             "turns": [Launch(find_turns, nodes, [*self._at_nodes, self._u.array, self._turn.array])],
         }
@@ -388,9 +244,17 @@ class PointForces:
         self._run("energy", u)
         return float(self._energy.pull().sum())
 
-    def tangent(self, p: Floats, positive: bool = False) -> Floats:
+    def tangent(self, p: Floats) -> Floats:
         """K p at the last u that was asked for, (n, 3)."""
-        return self._run("positive tangent" if positive else "tangent", p).copy()
+        return self._run("tangent", p).copy()
+
+    def take_tangent(self, positive: bool = False) -> None:
+        """`rough_tangent` is about K at the last u that was asked for from now on, or a positive part of it."""
+        self._programs["positive bends" if positive else "bends"].run()
+
+    def rough_tangent(self, p: Floats) -> Floats:
+        """About K p, (n, 3), in single precision, with the K that was taken."""
+        return self._run("rough tangent", p).copy()
 
     def cauchy(self) -> Floats:
         """Cauchy stress [Pa] at the points, for the last u that was asked for, shape (q, 3, 3)."""

@@ -48,6 +48,8 @@ PUSHED, MOVING, ROUNDED = 1e-8, 1e-8, 1e-16
 """What of the energy of a step's pushes, of its motion, and of a spacing's strain need not be found."""
 FINER = 1e-2
 """How much less that is in steps of second order: what a thousand of them leave must not show."""
+ROUGHER = 10.0
+"""How much more in touch: less would be within what the next change of touch makes of it."""
 LONG, MOST_SETTLING = 100, 400
 """Steps towards equilibrium: how long the last ones are, in times that sound takes, and how many there are at most."""
 FOLLOWED = 0.25
@@ -235,24 +237,24 @@ class GalerkinModel(TouchedField):
     def _by_euler(self, dt: float, feel: Feel | None) -> tuple[EulerStage, Floats]:
         """The only stage of a step of Euler, and where it ends."""
         stage = EulerStage.euler(self.u, self.v, dt)
-        return stage, self._end_of(stage, 1.0, dt, feel)
+        return stage, self._end_of(stage, 1.0, dt, feel, None)
 
     def _of_second_order(self, dt: float, a: Floats, feel: Feel | None) -> tuple[EulerStage, Floats] | None:
         """The last stage of a step of second order, and where it ends; unless touch changes, or is with what moves."""
         u, v, footing = self.u, self.v, self._footing
         kept = footing.anchor.copy(), footing.pressure.copy()
         stage = EulerStage.first(u, v, a, dt)
-        end = self._end_of(stage, GAMMA, dt, feel)
+        end = self._end_of(stage, GAMMA, dt, feel, kept[1])
         if footing.stands_as(kept[1]):
             stage = EulerStage.second(u, v, end, stage.velocity(end), dt)
-            end = self._end_of(stage, 1.0, dt, feel)
+            end = self._end_of(stage, 1.0, dt, feel, kept[1])
             if footing.stands_as(kept[1]):
                 return stage, end
         footing.anchor, footing.pressure = kept
         return None
 
-    def _end_of(self, stage: EulerStage, share: float, dt: float, feel: Feel | None) -> Floats:
-        """Where a stage ends, at a share of a step of dt [s]."""
+    def _end_of(self, stage: EulerStage, share: float, dt: float, feel: Feel | None, pressed: Floats | None) -> Floats:
+        """Where a stage ends, at a share of a step of dt [s]; of no use unless the `pressed` points (c,) then are."""
         mass, second = self._inertia.mass, stage.h < dt
         kept = self._finer if second else self._preconditioner
         system = self._tuned_to(stage.h, stage.guess if second else self.u, kept)
@@ -260,14 +262,14 @@ class GalerkinModel(TouchedField):
         aims = there + share * (self.held.aims(self._goals or ()) - there)
         start = stage.guess + system.lift(aims - self.held.basis.T @ stage.guess)
         pushed, moving = (float(np.vdot(w, mass @ w)) for w in (stage.h * self._push, stage.velocity(start)))
-        least = FINER if second else 1.0
+        least = (FINER if second else 1.0) * (ROUGHER if self._footing.touching else 1.0)
         enough = least * (PUSHED * pushed + MOVING * moving) + ROUNDED * self._materials.hardness.max()
         load = mass @ (stage.speed / stage.h + self._push)
-        if self._borne is not None:
-            load = load + self._borne
+        load = load if self._borne is None else load + self._borne
         self._forces.begin(stage.base, self._materials.damping / stage.h)
         self._footing.begin(feel, self.u, self.v, dt, self._push)
-        end, effort = self._energy(system, stage.h, load, stage.base).minimum(start, enough, MOST_NEWTON)
+        about = start, enough, MOST_NEWTON, 0.0, pressed
+        end, effort = self._energy(system, stage.h, load, stage.base).minimum(*about)
         if not np.isfinite(end).all():
             raise PhyxelError("galerkin: a step has no solution; take a shorter one")
         kept.count(self.space, effort.cg)
@@ -277,8 +279,8 @@ class GalerkinModel(TouchedField):
     @property
     def _crossing(self) -> float:
         """Time that sound takes through the body [s]."""
-        size, density = np.ptp(self.space.nodes, axis=0).max(), self._inertia.mass.sum() / self.space.weights.sum()
-        return float(size * math.sqrt(density / self._materials.hardness.max()))
+        density = self._inertia.mass.sum() / self.space.weights.sum()
+        return float(np.ptp(self.space.nodes, axis=0).max() * math.sqrt(density / self._materials.hardness.max()))
 
     def _flow(self, dt: float) -> bool:
         """Let what can flow over dt [s]; whether anything did."""

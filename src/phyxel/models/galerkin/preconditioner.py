@@ -13,30 +13,28 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
-from scipy.linalg import block_diag, lapack
+from scipy.linalg import block_diag
 from scipy.sparse import bsr_array, csc_array, csr_array, kron
 from scipy.sparse.linalg import SuperLU, splu
 
 from phyxel import device as dev
 from phyxel.device import Launch, Program, Shared, mat33ds, vec3ds
 from phyxel.models.galerkin.assembly import Inertia, PointMaterials, blocks, stiffness_from
+from phyxel.models.galerkin.inverse import Inverse, turn_back
 from phyxel.models.galerkin.space import Space
 from phyxel.state import State, prefixed
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
-Packed = NDArray[np.float32] | NDArray[np.float64]
-vec12, vec12d = wp.types.vector(12, wp.float32), wp.types.vector(12, wp.float64)
 
-MOST_IN_DOUBLE, MOST_INVERTED = 3000, 7500
-"""Unknowns up to which the inverse is kept as a matrix in double (72 MB), and in single precision (225 MB, found in
-10 s); beyond, blocks of single nodes have to do."""
+MOST_INVERTED = 7500
+"""Unknowns up to which the inverse is kept as a matrix (225 MB, found in 10 s); beyond, blocks of single nodes have to
+do."""
 OFTEN = 1.3
 """Factor by which the step may change before the system at rest is inverted anew."""
 TURNED = 0.2
@@ -45,67 +43,15 @@ FRESH = 4
 """Iterations of conjugate gradients that a step takes with a system at rest that has all cracks."""
 SETUP, MANY = 4.0, 80.0
 """What it takes to invert that system anew, in such iterations: so many, and the square of nodes over MANY."""
-STIFFER = 1e3
-"""Springs that stand for held points, over the largest stiffness of a node."""
 NOTHING = 1e-10
 """Spacings by which held points may be moved by any field at all."""
-BLOCK = 256
-"""Rows of a matrix that are mirrored at a time."""
-ROUNDING = 1e-10
-"""Share by which the diagonal is raised: a body that nothing holds would have no inverse at rest."""
-
-
-@wp.kernel
-def turn_back(first: int, turn: mat33ds, residual: vec3ds, turned: vec3ds):
-    """Rᵀ r"""
-    I = first + wp.tid()
-    turned[I] = wp.transpose(turn[I]) * residual[I]
-
-
-@wp.kernel
-def solve_whole(first: int, inverse: wp.array2d(dtype=Any), turn: mat33ds, turned: vec3ds, found: vec3ds):
-    """R H₀⁻¹ of what was turned back, for four nodes at a time: twelve sums side by side keep vector units busy."""
-    group = first + wp.tid()
-    a = vec12d()
-    b = vec12d()
-    c = vec12d()
-    for J in range(turned.shape[0]):
-        r = turned[J]
-        a += r[0] * vec12d(inverse[group, 3 * J])
-        b += r[1] * vec12d(inverse[group, 3 * J + 1])
-        c += r[2] * vec12d(inverse[group, 3 * J + 2])
-    a += b + c
-    for k in range(4):
-        node = 4 * group + k
-        if node < found.shape[0]:
-            found[node] = turn[node] * wp.vec3d(a[3 * k], a[3 * k + 1], a[3 * k + 2])
 
 
 @wp.kernel
 def solve_blocks(first: int, inverse: mat33ds, turn: mat33ds, turned: vec3ds, found: vec3ds):
-    """The same with the inverse of each node's block."""
+    """The same with the inverse of each node's block, R H⁻¹ of what was turned back."""
     I = first + wp.tid()
     found[I] = turn[I] * (inverse[I] * turned[I])
-
-
-class Inverse:
-    """H₀⁻¹, symmetric; where it is large in single precision, which halves what each product has to read. Sums are in
-    double: conjugate gradients take as many iterations with it, but for fields that hardly any point feels."""
-
-    def __init__(self, inertia: csr_array, stiffness: bsr_array, held: Floats) -> None:
-        precision = np.float64 if stiffness.shape[0] <= MOST_IN_DOUBLE else np.float32
-        self.groups: Packed = _in_groups(_inverted(inertia, stiffness, held), precision)
-        """twelve rows at a time, column by column, shape (groups, 3n, 12)"""
-
-    def times(self, entries: NDArray[np.integer], forces: Floats) -> Floats:
-        """Of forces (k, c) on some of the unknowns, entries (k,): shape (3n, c)."""
-        some = self.groups[:, entries].transpose(0, 2, 1).astype(np.float64)
-        return (some @ forces).reshape(-1, forces.shape[1])[: self.groups.shape[1]]
-
-    def between(self, entries: NDArray[np.integer]) -> Floats:
-        """Its rows and columns that belong to some unknowns (k,), shape (k, k)."""
-        group, row = np.divmod(entries, 12)
-        return self.groups[group[:, None], entries, row[:, None]].astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -136,21 +82,17 @@ class RestSystem:
         self._lifts: Floats | None = None
         self._forget_contacts()
         turned = wp.zeros(count, dtype=wp.vec3d, device=device)
-        between = [self._turn.array, turned, self._found.array]
         self._whole = 3 * count <= MOST_INVERTED
         if self._whole:
-            self._inverse = Inverse(inertia, stiffness, held)
-            groups = self._inverse.groups
-            kind = vec12d if groups.dtype == np.float64 else vec12
-            inverse = wp.array(groups, dtype=kind, device=device, copy=False)
-            solve = Launch(solve_whole, len(inverse), [inverse, *between], count / 10)
+            self._inverse = Inverse(inertia, stiffness, held, device)
+            launches = self._inverse.product(self._turn.array, self._residual.array, turned, self._found.array)
         else:
             self._matrices = inertia, stiffness
             blocks = _diagonal_blocks(stiffness) + inertia.diagonal()[:, None, None] * np.eye(3)
             inverse = wp.array(np.linalg.inv(blocks), dtype=wp.mat33d, device=device)
-            solve = Launch(solve_blocks, count, [inverse, *between])
-        back = Launch(turn_back, count, [self._turn.array, self._residual.array, turned])
-        self._solve = Program([back, solve], device)
+            back = Launch(turn_back, count, [self._turn.array, self._residual.array, turned])
+            launches = [back, Launch(solve_blocks, count, [inverse, self._turn.array, turned, self._found.array])]
+        self._solve = Program(launches, device)
         self.turn(np.broadcast_to(np.eye(3), (count, 3, 3)))
 
     def hold(self, held: Floats) -> None:
@@ -378,36 +320,6 @@ class Preconditioner:
             self._stiffness = blocks(space.functions.lists, state["stiffness"])
             self._invert(space, materials, inertia, state["tuned_held"])
         self._owed = int(state["owed"])
-
-
-def _inverted(inertia: csr_array, stiffness: bsr_array, held: Floats) -> Floats:
-    """(A + K₀ + c V Vᵀ)⁻¹, shape (3n, 3n)."""
-    system = stiffness.toarray()
-    springs = inertia.toarray() + (STIFFER * system.diagonal().max()) * (held @ held.T)
-    for a in range(3):
-        system[a::3, a::3] += springs
-    diagonal = system.diagonal()
-    system.flat[:: len(system) + 1] = np.maximum((1 + ROUNDING) * diagonal, ROUNDING * diagonal.mean())
-    factor, failed = lapack.dpotrf(system.T, lower=0, overwrite_a=1)
-    if failed:
-        raise np.linalg.LinAlgError("the system at rest is not positive")
-    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    for first in range(0, len(inverse), BLOCK):  # the part below the diagonal is not written
-        last = first + BLOCK
-        own = np.triu(inverse[first:last, first:last])
-        inverse[first:last, first:last] = own + np.triu(own, 1).T
-        inverse[last:, first:last] = inverse[first:last, last:].T
-    return np.asarray(inverse)
-
-
-def _in_groups(matrix: Floats, precision: type[np.floating]) -> Packed:
-    """Twelve rows of a symmetric matrix at a time, column by column, shape (groups, 3n, 12)."""
-    size = len(matrix)
-    groups = np.zeros((-(-size // 12), size, 12), precision)
-    for number, group in enumerate(groups):
-        rows = matrix[:, 12 * number : 12 * (number + 1)]
-        group[:, : rows.shape[1]] = rows
-    return groups
 
 
 def _entries(nodes: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -67,9 +67,9 @@ class StepEnergy:
         energy, force = self._alone
         return energy + standing[0], force + self._free(standing[1])
 
-    def bend(self, p: Floats, positive: bool) -> Floats:
-        """Its second derivative along p, or a positive part of that, where `at` was last."""
-        return self._free(self.inertia @ p + self.forces.tangent(p, positive) + self.footing.bend(p))
+    def bend(self, p: Floats) -> Floats:
+        """Its second derivative along p, or a positive part of that, as it was taken."""
+        return self._free(self.inertia @ p + self.forces.rough_tangent(p) + self.footing.bend(p))
 
     def _free(self, field: Floats) -> Floats:
         """What of a field nothing holds."""
@@ -79,16 +79,19 @@ class StepEnergy:
         """About what `bend` turns into `residual`."""
         return self._free(self.system.apply(residual))
 
-    def minimum(self, start: Floats, enough: float, most: int, near: float = 0.0) -> tuple[Floats, Effort]:
+    def minimum(
+        self, start: Floats, enough: float, most: int, near: float = 0.0, pressed: Floats | None = None
+    ) -> tuple[Floats, Effort]:
         """A u (n, 3) of least energy, from `start` on, with the friction of the pressure there: till no more than
-        `enough` of the energy is to be gained, or nothing has further to go than `near`. With the friction as it is
-        found, each time anew, at most `most` iterations are made."""
-        effort = Effort()
+        `enough` of the energy is to be gained, or nothing has further to go than `near`; or in vain, till other points
+        are foreseen to press than those with a pressure in `pressed` (c,). With the friction as it is found, each time
+        anew, at most `most` iterations are made."""
+        effort, self._pressed = Effort(), pressed
         self.at(start)
         for number in range(MOST_RUBS):
             # Friction is foreseen at first, then it goes by the pressure that was found.
             start = self._descend(start, enough, effort.newton + most, near, effort, MOST_RUBS if number == 0 else 0)
-            if not self.footing.renew():
+            if self._in_vain or not self.footing.renew():
                 break
             self.footing.at(start)
         return start, effort
@@ -97,6 +100,8 @@ class StepEnergy:
         """From u, where `at` was last, with friction foreseen in the first `rubs` iterations."""
         while True:
             way = self._lean(effort.newton < rubs)
+            if self._in_vain:
+                return u
             value, residual = self._with(self.footing.again())
             effort.left = float(np.vdot(residual, way))
             effort.done = effort.left <= enough or bool(np.abs(way).max() <= near)
@@ -116,6 +121,11 @@ class StepEnergy:
                     return u
             u = u + length * delta
 
+    @property
+    def _in_vain(self) -> bool:
+        """Whether other points are foreseen to press than have to."""
+        return self._pressed is not None and not self.footing.stands_as(self._pressed)
+
     def _lean(self, rub: bool) -> Floats:
         """Where the body would go by the system at rest, and contacts as they will be there, shape (n, 3)."""
         force = self._alone[1]
@@ -134,17 +144,18 @@ class StepEnergy:
         touching = len(self.footing.bends) > 0
         goal = max((TOUCHING if touching else FORCING) ** 2 * effort.left, 0.25 * enough)
         for positive in (False, True):
-            delta, fine = self._conjugate(way, goal, positive, effort)
+            self.forces.take_tangent(positive)
+            delta, fine = self._conjugate(way, goal, effort)
             if fine:
                 break
         return delta if np.vdot(residual, delta) > 0 else way
 
-    def _conjugate(self, way: Floats, goal: float, positive: bool, effort: Effort) -> tuple[Floats, bool]:
+    def _conjugate(self, way: Floats, goal: float, effort: Effort) -> tuple[Floats, bool]:
         """δ with bend(δ) = force, from `way` on, till the rest of it is below `goal`; and whether the energy bends up
         all the way."""
         wanted = self._alone[1] + self._free(self.footing.thrust())
         effort.cg += 1
-        delta, along = way, self.bend(way, positive)
+        delta, along = way, self.bend(way)
         if float(np.vdot(way, along)) <= 0:
             return delta, False
         residual = wanted - along
@@ -154,7 +165,7 @@ class StepEnergy:
             if not rz > goal:
                 break
             effort.cg += 1
-            along = self.bend(p, positive)
+            along = self.bend(p)
             curvature = float(np.vdot(p, along))
             if curvature <= 0:
                 return delta, False
