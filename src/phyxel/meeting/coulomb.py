@@ -20,11 +20,12 @@ which of its points carry it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import bsr_array, csr_array, eye_array
 from scipy.sparse.linalg import splu
 
@@ -71,6 +72,9 @@ class CoulombProblem:
 
     def solved(self, start: Floats) -> Floats:
         """Impulses p [N s] along the axes of the contacts, shape (k, 3); `start` (k, 3) is about what they are."""
+        if isinstance(self.G, np.ndarray) and self.G.shape[0] < self.G.shape[1]:
+            # Bodies have more ways to answer than contacts ask for: a = Gᵀ p is among so many as there are rows.
+            return replace(self, G=np.linalg.qr(self.G.T, mode="r").T).solved(start)
         soft = self._soft
         enough = LEFT * float((np.square(self.free).sum(axis=1) * SOFT / soft).sum())
         a, p, pressure = self.G.T @ start.reshape(-1), start, np.maximum(start[:, 0], 0.0)
@@ -82,7 +86,7 @@ class CoulombProblem:
                 break
         return p
 
-    @property
+    @cached_property
     def _ties(self) -> NDArray[np.bool_]:
         return self.tied > 0
 
@@ -184,16 +188,18 @@ class CoulombProblem:
             if len(downhill) > MOST_DENSE:
                 return np.asarray(splu((found + eye_array(len(downhill))).tocsc()).solve(downhill))
             system = found.toarray()
-        system[np.diag_indices_from(system)] += 1.0
-        factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-        return np.asarray(cho_solve(factor, downhill, check_finite=False))
+        system.flat[:: len(system) + 1] += 1.0
+        factor, failed = dpotrf(system.T, lower=1, overwrite_a=1)
+        if failed:
+            raise np.linalg.LinAlgError("contacts: what bodies answer is not finite")
+        return np.asarray(dpotrs(factor, downhill, lower=1)[0])
 
 
 def mollified(along: Floats, creep: Floats) -> tuple[Floats, Floats, Floats]:
     """Lengths of vectors (k, 2); f₀'/length of them and f₀''; shape (k,) each.
 
     f₀' = 2x − x² of x = length/ε up to ε, and 1 from there on."""
-    length = np.linalg.norm(along, axis=1)
+    length = np.sqrt(along[:, 0] ** 2 + along[:, 1] ** 2)
     x = np.minimum(length / creep, 1.0)
     slope = np.where(length > creep, 1 / np.maximum(length, creep), (2 - x) / creep)
     return length, slope, 2 * (1 - x) / creep

@@ -43,6 +43,9 @@ CREEP = 5e-4
 """Speed up to which friction grows to its limit, in sizes of the smaller body a second."""
 HERTZ, FOLLOWED = 2.87, 40
 """An impact of elastic balls lasts HERTZ (m²/(R E² v))^(1/5) (physics 15.12), and is followed in so many steps."""
+LATE, FEWEST = 0.5, 20
+"""Share of the time by which the stress of damped bodies is late that a step need not be shorter than, for they lose
+more by that; and the fewest steps in which their impacts are followed."""
 MUCH = 1.0
 """[1/s]: rate of gain, over the energy there is, that is too much. A little is lent by the springs of colliders."""
 EASED = 6
@@ -169,16 +172,17 @@ class Meeting:
         one, other = self.parties[a], self.parties[b]
         soft = 1 / one.young + 1 / other.young
         slow = RESTING * self.longest_step * self._gravity
-        if soft == 0 or not (self._memory.impacts.get((a, b)) or self._speed[a, b] > slow):
+        known = (a, b) in self._memory.impacts
+        if soft == 0 or not (known or self._speed[a, b] > slow):
             return math.inf
-        approach = self._approach(a, b)
-        if approach > slow:
+        if not known and (approach := self._approach(a, b)) > slow:
             mass = one.mass * other.mass / (one.mass + other.mass)
             radius = 0.25 * min(_extent(one), _extent(other))
             lasts = HERTZ * (mass**2 * soft**2 / (radius * approach)) ** 0.2
-            self._memory.impacts.setdefault((a, b), (lasts, 2 * lasts))
+            self._memory.impacts[a, b] = lasts, 2 * lasts
         lasts, _ = self._memory.impacts.get((a, b), (math.inf, 0.0))
-        return lasts / FOLLOWED
+        late = (one.damping / one.young + other.damping / other.young) / soft
+        return min(max(lasts / FOLLOWED, LATE * late), lasts / FEWEST)
 
     def _approach(self, a: int, b: int) -> float:
         """How fast two bodies come to touch each other within the longest step, if they do [m/s]."""

@@ -231,21 +231,22 @@ class Together:
 
     def _factor(self, blocks: Floats, touches: Touches, bend: Floats) -> None:
         """Of links, and of touches as far as they bear particles that are linked: corners of a triangle are."""
-        borne, J = blocks.copy(), touches.J
-        count = np.diff(J.indptr)
+        J, linked = touches.J, touches.J.indices < self._linked  # a place of a guest has many nodes
+        start = np.concatenate([[0], np.cumsum(linked)])[J.indptr]
+        index, data, borne, count = J.indices[linked], J.data[linked], blocks.copy(), np.diff(start)
         for one, other in itertools.product(range(int(count.max(initial=0))), repeat=2):
             contact = np.flatnonzero(count > max(one, other))
-            a, b = J.indptr[contact] + one, J.indptr[contact] + other
-            entry, known = self._entries(J.indices[a], J.indices[b])
+            a, b = start[contact] + one, start[contact] + other
+            entry, known = self._entries(index[a], index[b])
             a, b, contact = a[known], b[known], contact[known]
-            np.add.at(borne, entry[known], np.swapaxes(J.data[a], 1, 2) @ bend[contact] @ J.data[b])
+            np.add.at(borne, entry[known], np.swapaxes(data[a], 1, 2) @ bend[contact] @ data[b])
         self._fronts.factor(borne[self._placed])
 
     def _entries(self, i: NDArray[np.integer], j: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Where the entries of particles i and j (k,) are among ours, and which there are."""
+        """Where the entries of linked particles i and j (k,) are among ours, and which there are."""
         asked = i.astype(np.int64) * self._linked + j
         entry = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)
-        return entry, (self._keys[entry] == asked) & (i < self._linked) & (j < self._linked)
+        return entry, self._keys[entry] == asked
 
     @cached_property
     def _keys(self) -> NDArray[np.int64]:
