@@ -75,3 +75,21 @@ def test_honey_runs_over_the_cloth_into_the_cup():
     assert np.linalg.norm(away[:, [0, 2]], axis=1).max() < 0.28
     assert honey.positions[:, 1].min() > 0.034 * 0.5, "the cup's wall is 34 mm thick"
     assert np.linalg.norm(cloth.velocities, axis=1).max() < 0.1
+
+
+@pytest.mark.slow
+def test_dominoes_of_all_kinds_fall_in_order():
+    """The first eight, of four kinds: each is past 20° from upright after the one before it."""
+    text = "[[body]]".join(px.gallery("dominoes").source.split("[[body]]")[:9])
+    tail = "[[collider]]\n" + px.gallery("dominoes").source.split("[[collider]]")[1]
+    scene = px.Scene.parse(text + tail, name="dominoes").changed(points=400, nodes=40)
+    world = scene.world("cpu")
+    assert {body.model for body in world.bodies} == {"rigid", "modal", "galerkin", "phyxel"}
+    fell = [np.inf] * len(world.bodies)
+    while world.time < 1.5 and not np.isfinite(fell).all():
+        world.advance(1 / 60)
+        for k, body in enumerate(world.bodies):
+            along = np.linalg.svd(body.positions - body.positions.mean(axis=0), full_matrices=False)[2][0]
+            if abs(along[1]) < np.cos(np.radians(20)):
+                fell[k] = min(fell[k], world.time)
+    assert np.isfinite(fell).all() and fell == sorted(fell) and len(set(fell)) > 4
