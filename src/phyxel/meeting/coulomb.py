@@ -36,6 +36,9 @@ SOFT = 1e-5
 TIES_SOFT = 1e-3
 """What a tie does: stiffer ones would pull each other about where they are more than bodies have ways to bend."""
 MOST_NEWTON, MOST_LOOKS = 60, 20
+SOON, WIDER = 15, 10.0
+"""Steps of Newton's method within which friction is found as a rule; if not, first that which grows to its limit over
+so many times the speed."""
 FLAT = 0.1
 """Slope along a step, over that at its start, at which it has led far enough."""
 LEFT = 1e-14
@@ -79,7 +82,7 @@ class CoulombProblem:
         enough = LEFT * float((np.square(self.free).sum(axis=1) * SOFT / soft).sum())
         a, p, pressure = self.G.T @ start.reshape(-1), start, np.maximum(start[:, 0], 0.0)
         for _ in range(PASSES):
-            a, p = self._minimum(a, self._limit(pressure), soft, enough)
+            a, p = self._found(a, self._limit(pressure), soft, enough)
             change = np.abs(p[:, 0] - pressure)[~self._ties].max(initial=0.0)
             pressure = p[:, 0]
             if change <= SETTLED * pressure[~self._ties].max(initial=0.0) or not self.friction.any():
@@ -110,11 +113,22 @@ class CoulombProblem:
         bend = self._bend(v, self._limit(impulses[:, 0]), self._soft)
         return lambda asked: self._newton_step(bend, asked)
 
-    def _minimum(self, a: Floats, limit: Floats, soft: Floats, enough: float) -> tuple[Floats, Floats]:
-        """Answers and impulses for friction up to `limit` (k,), from answers a (r,) on."""
+    def _found(self, a: Floats, limit: Floats, soft: Floats, enough: float) -> tuple[Floats, Floats]:
+        """Answers and impulses for friction up to `limit` (k,), from answers a (r,) on. Where much goes from holding to
+        sliding at once, steps would go to and fro between the two: friction that takes longer to grow leads there."""
+        a, p, done = self._minimum(a, limit, soft, enough, SOON)
+        if not done:
+            a, _, _ = replace(self, creep=WIDER * self.creep)._minimum(a, limit, soft, enough)
+            a, p, _ = self._minimum(a, limit, soft, enough)
+        return a, p
+
+    def _minimum(
+        self, a: Floats, limit: Floats, soft: Floats, enough: float, most: int = MOST_NEWTON
+    ) -> tuple[Floats, Floats, bool]:
+        """The same, and whether so many steps were enough for it."""
         v = self._velocities(a)
         p = self._impulses(v, limit, soft)
-        for _ in range(MOST_NEWTON):
+        for _ in range(most):
             downhill = self.G.T @ p.reshape(-1) - a
             step = self._newton_step(self._bend(v, limit, soft), downhill)
             gain = float(downhill @ step)
@@ -123,8 +137,8 @@ class CoulombProblem:
             a, v = a + share * step, v + share * way
             p = self._impulses(v, limit, soft)
             if gain <= max(enough, ROUNDING * float(a @ a)):
-                break
-        return a, p
+                return a, p, True
+        return a, p, False
 
     def _share_of(
         self, a: Floats, step: Floats, v: Floats, way: Floats, gain: float, limit: Floats, soft: Floats
