@@ -77,7 +77,7 @@ class CoulombProblem:
         """Impulses p [N s] along the axes of the contacts, shape (k, 3); `start` (k, 3) is about what they are."""
         if isinstance(self.G, np.ndarray) and self.G.shape[0] < self.G.shape[1]:
             # Bodies have more ways to answer than contacts ask for: a = Gᵀ p is among so many as there are rows.
-            return replace(self, G=np.linalg.qr(self.G.T, mode="r").T).solved(start)
+            return replace(self, G=np.asarray(np.linalg.qr(self.G.T, mode="r")).T).solved(start)
         soft = self._soft
         enough = LEFT * float((np.square(self.free).sum(axis=1) * SOFT / soft).sum())
         a, p, pressure = self.G.T @ start.reshape(-1), start, np.maximum(start[:, 0], 0.0)
