@@ -75,3 +75,39 @@ def test_honey_runs_over_the_cloth_into_the_cup():
     assert np.linalg.norm(away[:, [0, 2]], axis=1).max() < 0.28
     assert honey.positions[:, 1].min() > 0.034 * 0.5, "the cup's wall is 34 mm thick"
     assert np.linalg.norm(cloth.velocities, axis=1).max() < 0.1
+
+
+def first_bodies(name: str, count: int) -> px.World:
+    """A scene of the gallery with so many of its bodies, in front of its only collider."""
+    first, *bodies = px.gallery(name).source.split("[[body]]")
+    last, collider = bodies[-1].split("[[collider]]")
+    text = "[[body]]".join([first, *[*bodies[:-1], last][:count]]) + "\n[[collider]]" + collider
+    return px.Scene.parse(text, name=name).changed(points=300, nodes=40).world("cpu")
+
+
+@pytest.mark.slow
+def test_dominoes_of_all_kinds_fall_in_order():
+    """The first five, of four kinds: each is past 20° from upright after the one before it."""
+    world = first_bodies("dominoes", 5)
+    assert {body.model for body in world.bodies} == {"rigid", "modal", "galerkin", "phyxel"}
+    fell = [np.inf] * len(world.bodies)
+    while world.time < 1.0 and not np.isfinite(fell).all():
+        world.advance(1 / 60)
+        for k, body in enumerate(world.bodies):
+            along = np.linalg.svd(body.positions - body.positions.mean(axis=0), full_matrices=False)[2][0]
+            if abs(along[1]) < np.cos(np.radians(20)):
+                fell[k] = min(fell[k], world.time)
+    assert np.isfinite(fell).all() and fell == sorted(fell) and len(set(fell)) > 3
+
+
+def test_what_falls_into_the_bowl_stays_in_it():
+    """Seven things, of four kinds, that meet at its bottom: no node is outside the bowl, and they are slower than they
+    fell."""
+    world = first_bodies("bowl", 7)
+    assert len({body.model for body in world.bodies}) > 2
+    radius = 0.65
+    world.advance(0.4)
+    for body in world.bodies:
+        away = np.linalg.norm(body.positions - (0, radius, 0), axis=1)
+        assert away.max() < radius + 0.01 * body.unit, body.name
+    assert np.mean([np.linalg.norm(body.velocities.mean(axis=0)) for body in world.bodies]) < 1.0

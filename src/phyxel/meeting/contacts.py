@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from phyxel.contact.touch import ColliderQuery
 from phyxel.meeting.outline import PLANES
-from phyxel.meeting.party import Party, SeenBody, turned_out
+from phyxel.meeting.party import BULGE, Party, SeenBody
 from phyxel.rotation import axes_about
 
 Floats = NDArray[np.float64]
@@ -117,7 +117,7 @@ def _places_near(parties: Sequence[SeenBody], a: int, b: int, margin: float) -> 
     points, places, near = points[close], places[close], near[close]
     if not len(points):
         return None
-    found = _sunk(one, points, lambda places: other.measured(places, near))
+    found = _sunk(one, points, lambda places: other.measured(places, near), margin)
     own, places, gap, normal, beside = found.own, found.places, found.gap, found.normal, found.beside
     facing = np.einsum("ka,ka->k", one.normals[points], normal)
     close = (gap < margin) & (gap > -DEEPEST * min(one.unit, other.unit)) & (facing < FACING)
@@ -189,14 +189,17 @@ class Sunk:
     """what the other's `measured` said besides, shape (k, 3)"""
 
 
-def _sunk(one: SeenBody, points: Indices, measured: Callable[[Floats], tuple[Floats, Floats, Floats]]) -> Sunk:
-    """From places of the outline (k,) along the surface to where it faces what it is near, if that leads nearer to it.
+def _sunk(
+    one: SeenBody, points: Indices, measured: Callable[[Floats], tuple[Floats, Floats, Floats]], margin: float
+) -> Sunk:
+    """From places of the outline (k,) along the surface to where it faces what it is near, if that leads nearer to it;
+    those of a body that is not within a margin [m] for sure stay where they are.
 
     There the two normals are opposite. How far that is goes with the radius of curvature: a spacing at first, then what
     the normal has turned by on the way. A flat face, and a corner, stay where they are."""
     own, places = np.zeros((len(points), 3)), one.skin[points]
     gap, normal, beside = measured(places)
-    if one.outline.measure is None or not one.stiff:
+    if one.outline.measure is None or not one.stiff or gap.min() > margin + BULGE * one.unit:
         return Sunk(own, places, gap, normal, beside)
     radius, facing = np.full(len(points), one.unit), one.normals[points]
     for _ in range(ROUNDS):
@@ -206,7 +209,7 @@ def _sunk(one: SeenBody, points: Indices, measured: Callable[[Floats], tuple[Flo
         there = _within(there - distance[:, None] * slope)
         at = one.carried(points, there)
         new_gap, new_normal, new_beside = measured(at)
-        turned = turned_out(one.deformation[points], slope)[0]
+        turned = one.turned_out(points, slope)[0]
         left = np.linalg.norm(askew - _across(turned, new_normal), axis=1)
         radius = np.linalg.norm(at - places, axis=1) / np.maximum(left, 1e-12)
         radius = np.minimum(radius, FLATTEST * one.unit)
@@ -261,7 +264,7 @@ def _places_on(one: Party, a: int, collider: int, points: Indices, margin: float
         touch = around.feel_each((places - one.origin) / one.unit, which)
         return one.unit * touch.gap, touch.normal, touch.velocity
 
-    found = _sunk(one, points, measured)
+    found = _sunk(one, points, measured, margin)
     own, places, gap = found.own, found.places, found.gap
     close = np.flatnonzero((gap < margin) & (gap > -DEEPEST * one.unit))
     if not len(close):

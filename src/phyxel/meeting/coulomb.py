@@ -20,11 +20,12 @@ which of its points carry it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import bsr_array, csr_array, eye_array
 from scipy.sparse.linalg import splu
 
@@ -35,6 +36,9 @@ SOFT = 1e-5
 TIES_SOFT = 1e-3
 """What a tie does: stiffer ones would pull each other about where they are more than bodies have ways to bend."""
 MOST_NEWTON, MOST_LOOKS = 60, 20
+SOON, WIDER = 15, 10.0
+"""Steps of Newton's method within which friction is found as a rule; if not, first that which grows to its limit over
+so many times the speed."""
 FLAT = 0.1
 """Slope along a step, over that at its start, at which it has led far enough."""
 LEFT = 1e-14
@@ -71,18 +75,21 @@ class CoulombProblem:
 
     def solved(self, start: Floats) -> Floats:
         """Impulses p [N s] along the axes of the contacts, shape (k, 3); `start` (k, 3) is about what they are."""
+        if isinstance(self.G, np.ndarray) and self.G.shape[0] < self.G.shape[1]:
+            # Bodies have more ways to answer than contacts ask for: a = Gᵀ p is among so many as there are rows.
+            return replace(self, G=np.asarray(np.linalg.qr(self.G.T, mode="r")).T).solved(start)
         soft = self._soft
         enough = LEFT * float((np.square(self.free).sum(axis=1) * SOFT / soft).sum())
         a, p, pressure = self.G.T @ start.reshape(-1), start, np.maximum(start[:, 0], 0.0)
         for _ in range(PASSES):
-            a, p = self._minimum(a, self._limit(pressure), soft, enough)
+            a, p = self._found(a, self._limit(pressure), soft, enough)
             change = np.abs(p[:, 0] - pressure)[~self._ties].max(initial=0.0)
             pressure = p[:, 0]
             if change <= SETTLED * pressure[~self._ties].max(initial=0.0) or not self.friction.any():
                 break
         return p
 
-    @property
+    @cached_property
     def _ties(self) -> NDArray[np.bool_]:
         return self.tied > 0
 
@@ -106,11 +113,22 @@ class CoulombProblem:
         bend = self._bend(v, self._limit(impulses[:, 0]), self._soft)
         return lambda asked: self._newton_step(bend, asked)
 
-    def _minimum(self, a: Floats, limit: Floats, soft: Floats, enough: float) -> tuple[Floats, Floats]:
-        """Answers and impulses for friction up to `limit` (k,), from answers a (r,) on."""
+    def _found(self, a: Floats, limit: Floats, soft: Floats, enough: float) -> tuple[Floats, Floats]:
+        """Answers and impulses for friction up to `limit` (k,), from answers a (r,) on. Where much goes from holding to
+        sliding at once, steps would go to and fro between the two: friction that takes longer to grow leads there."""
+        a, p, done = self._minimum(a, limit, soft, enough, SOON)
+        if not done:
+            a, _, _ = replace(self, creep=WIDER * self.creep)._minimum(a, limit, soft, enough)
+            a, p, _ = self._minimum(a, limit, soft, enough)
+        return a, p
+
+    def _minimum(
+        self, a: Floats, limit: Floats, soft: Floats, enough: float, most: int = MOST_NEWTON
+    ) -> tuple[Floats, Floats, bool]:
+        """The same, and whether so many steps were enough for it."""
         v = self._velocities(a)
         p = self._impulses(v, limit, soft)
-        for _ in range(MOST_NEWTON):
+        for _ in range(most):
             downhill = self.G.T @ p.reshape(-1) - a
             step = self._newton_step(self._bend(v, limit, soft), downhill)
             gain = float(downhill @ step)
@@ -119,8 +137,8 @@ class CoulombProblem:
             a, v = a + share * step, v + share * way
             p = self._impulses(v, limit, soft)
             if gain <= max(enough, ROUNDING * float(a @ a)):
-                break
-        return a, p
+                return a, p, True
+        return a, p, False
 
     def _share_of(
         self, a: Floats, step: Floats, v: Floats, way: Floats, gain: float, limit: Floats, soft: Floats
@@ -184,16 +202,18 @@ class CoulombProblem:
             if len(downhill) > MOST_DENSE:
                 return np.asarray(splu((found + eye_array(len(downhill))).tocsc()).solve(downhill))
             system = found.toarray()
-        system[np.diag_indices_from(system)] += 1.0
-        factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-        return np.asarray(cho_solve(factor, downhill, check_finite=False))
+        system.flat[:: len(system) + 1] += 1.0
+        factor, failed = dpotrf(system.T, lower=1, overwrite_a=1)
+        if failed:
+            raise np.linalg.LinAlgError("contacts: what bodies answer is not finite")
+        return np.asarray(dpotrs(factor, downhill, lower=1)[0])
 
 
 def mollified(along: Floats, creep: Floats) -> tuple[Floats, Floats, Floats]:
     """Lengths of vectors (k, 2); f₀'/length of them and f₀''; shape (k,) each.
 
     f₀' = 2x − x² of x = length/ε up to ε, and 1 from there on."""
-    length = np.linalg.norm(along, axis=1)
+    length = np.sqrt(along[:, 0] ** 2 + along[:, 1] ** 2)
     x = np.minimum(length / creep, 1.0)
     slope = np.where(length > creep, 1 / np.maximum(length, creep), (2 - x) / creep)
     return length, slope, 2 * (1 - x) / creep

@@ -43,11 +43,14 @@ CREEP = 5e-4
 """Speed up to which friction grows to its limit, in sizes of the smaller body a second."""
 HERTZ, FOLLOWED = 2.87, 40
 """An impact of elastic balls lasts HERTZ (m²/(R E² v))^(1/5) (physics 15.12), and is followed in so many steps."""
+LATE, FEWEST = 0.5, 20
+"""Share of the time by which the stress of damped bodies is late that a step need not be shorter than, for they lose
+more by that; and the fewest steps in which their impacts are followed."""
 MUCH = 1.0
 """[1/s]: rate of gain, over the energy there is, that is too much. A little is lent by the springs of colliders."""
 EASED = 6
 """How often bodies may give way less than the impulses would have it, in a step."""
-SMALL = 200_000
+SMALL = 60_000
 """Entries of a system up to which it is not worth being sparse."""
 
 
@@ -110,20 +113,34 @@ class ContactMemory:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """How bodies that touch answer: in no more ways than their contacts ask for."""
+
+    G: Floats | csr_array
+    """how answers move k contacts along their axes, shape (3k, r)"""
+    columns: dict[int, slice]
+    """of each body, among them"""
+    ways: dict[int, Floats]
+    """of each body, what its answers are of those that its model gives, orthonormal, shape (r', own)"""
+
+
+@dataclass(frozen=True)
 class Support:
     """How bodies that lie on each other, and on colliders, answer together."""
 
-    columns: dict[int, slice]
-    """of each body, among their answers"""
+    answers: Answers
     left_of: Callable[[Floats], Floats]
     """what is left of answers (r, m)"""
 
     def left(self, body: int, asked: Floats) -> dict[int, Floats]:
         """What each body answers, (r', m), where one is asked to by (m, r')."""
-        every = np.zeros((max(one.stop for one in self.columns.values()), len(asked)))
-        every[self.columns[body]] = asked.T
+        columns, ways = self.answers.columns, self.answers.ways
+        every = np.zeros((self.answers.G.shape[1], len(asked)))
+        every[columns[body]] = ways[body].T @ asked.T
         found = self.left_of(every)
-        return {one: found[columns] for one, columns in self.columns.items()}
+        left = {one: ways[one] @ found[columns[one]] for one in columns}
+        left[body] += asked.T - ways[body] @ every[columns[body]]  # in what nothing holds it
+        return left
 
 
 class Meeting:
@@ -169,16 +186,17 @@ class Meeting:
         one, other = self.parties[a], self.parties[b]
         soft = 1 / one.young + 1 / other.young
         slow = RESTING * self.longest_step * self._gravity
-        if soft == 0 or not (self._memory.impacts.get((a, b)) or self._speed[a, b] > slow):
+        known = (a, b) in self._memory.impacts
+        if soft == 0 or not (known or self._speed[a, b] > slow):
             return math.inf
-        approach = self._approach(a, b)
-        if approach > slow:
+        if not known and (approach := self._approach(a, b)) > slow:
             mass = one.mass * other.mass / (one.mass + other.mass)
             radius = 0.25 * min(_extent(one), _extent(other))
             lasts = HERTZ * (mass**2 * soft**2 / (radius * approach)) ** 0.2
-            self._memory.impacts.setdefault((a, b), (lasts, 2 * lasts))
+            self._memory.impacts[a, b] = lasts, 2 * lasts
         lasts, _ = self._memory.impacts.get((a, b), (math.inf, 0.0))
-        return lasts / FOLLOWED
+        late = (one.damping / one.young + other.damping / other.young) / soft
+        return min(max(lasts / FOLLOWED, LATE * late), lasts / FEWEST)
 
     def _approach(self, a: int, b: int) -> float:
         """How fast two bodies come to touch each other within the longest step, if they do [m/s]."""
@@ -253,13 +271,13 @@ class Meeting:
         force, slip = self._memory.recalled(key)
         force, slip = ((axes @ part[:, :, None])[:, :, 0] for part in (force, slip))
         creep = CREEP * np.concatenate([np.full(len(one.gap), _size(parties, one)) for one in contacts])
-        G, columns = self._answers(shares, axes, dt)
-        if not G.shape[1]:  # all of them are led
+        answers = self._answers(shares, axes, dt)
+        if not answers.G.shape[1]:  # all of them are led
             return key, np.zeros((len(key), 3)), np.zeros((len(key), 3))
         back = np.where(tied[:, None], off[:, 1:], slip[:, 1:] / TAKEN_BACK) / dt
-        problem = CoulombProblem(G, free, np.where(tied, off[:, 0] / dt, room), friction, back, creep, share)
+        problem = CoulombProblem(answers.G, free, np.where(tied, off[:, 0] / dt, room), friction, back, creep, share)
         impulses = problem.solved(dt * force)
-        self._supports.append(Support(columns, problem.supported(impulses)))
+        self._supports.append(Support(answers, problem.supported(impulses)))
         after = free + (problem.G @ (problem.G.T @ impulses.reshape(-1))).reshape(-1, 3)
         pushes, place = from_axes(axes, impulses), place - self._taken_along(contacts, dt)
         for body, sign, rows, which in shares:
@@ -293,7 +311,7 @@ class Meeting:
             for body, rows, which in shares
         }
         for body, (which, root) in roots.items():
-            support = next((one for one in self._supports if body in one.columns), None)
+            support = next((one for one in self._supports if body in one.answers.columns), None)
             whole = root.reshape(3 * len(which), -1)
             left = {body: whole.T}
             if support is not None and self._answers_alike(body):
@@ -328,28 +346,38 @@ class Meeting:
             ways.append(np.broadcast_to(dt * way, one.place.shape))
         return np.concatenate(ways)
 
-    def _answers(self, shares: Sequence[Share], axes: Floats, dt: float) -> tuple[Floats | csr_array, dict[int, slice]]:
-        """G: how the bodies' answers move the contacts along their axes, shape (3k, r); and which are whose."""
-        blocks, column, columns = [], 0, {}
+    def _answers(self, shares: Sequence[Share], axes: Floats, dt: float) -> Answers:
+        """How the bodies answer at contacts."""
+        blocks, column, columns, ways = [], 0, {}, {}
         for body, sign, rows, which in shares:
-            party = self.parties[body]
-            answer = party.response(rows, dt)
-            turned = (sign[:, None, None] * axes[which]) @ answer.reshape(len(which), 3, -1)
+            answer = self.parties[body].response(rows, dt).reshape(len(which), 3, -1)
+            turned = (sign[:, None, None] * axes[which]) @ answer
+            ways[body], turned = _asked_for(turned)
             blocks.append((which, column, turned))
-            columns[body] = slice(column, column + answer.shape[1])
-            column += answer.shape[1]
+            columns[body] = slice(column, column + turned.shape[2])
+            column += turned.shape[2]
         if 3 * len(axes) * column <= SMALL:
             G = np.zeros((len(axes), 3, column))
             for which, first, turned in blocks:
                 G[which, :, first : first + turned.shape[2]] = turned
-            return G.reshape(3 * len(G), column), columns
+            return Answers(G.reshape(3 * len(G), column), columns, ways)
         entries = []
         for which, first, turned in blocks:
             row = np.broadcast_to((3 * which[:, None] + np.arange(3))[:, :, None], turned.shape)
             at = np.broadcast_to(first + np.arange(turned.shape[2]), turned.shape)
             entries.append((turned.reshape(-1), row.reshape(-1), at.reshape(-1)))
         data, row, at = (np.concatenate(part) for part in zip(*entries, strict=True))
-        return csr_array(coo_array((data, (row, at)), (3 * len(axes), column))), columns
+        return Answers(csr_array(coo_array((data, (row, at)), (3 * len(axes), column))), columns, ways)
+
+
+def _asked_for(answer: Floats) -> tuple[Floats, Floats]:
+    """Of how a body's answers move its k contacts, (k, 3, r), those in which it answers impulses there at all, (r, r')
+    with r' ≤ 3k, and how these move the contacts, (k, 3, r')."""
+    k, _, r = answer.shape
+    if r <= 3 * k:
+        return np.eye(r), answer
+    ways, moves = np.linalg.qr(answer.reshape(3 * k, r).T)
+    return ways, moves.T.reshape(k, 3, 3 * k)
 
 
 def _slipped(slip: Floats, gone: Floats, led: Floats, creep: Floats) -> Floats:

@@ -82,12 +82,22 @@ class SeenBody:
     @cached_property
     def deformation(self) -> Floats:
         """F at these places times the unit, shape (m, 3, 3)."""
+        if self.stiff:  # the same everywhere
+            F = np.stack([slope[:1] @ self.x for slope in self.outline.slopes], axis=2)
+            return np.broadcast_to(F, (len(self.outline), 3, 3))
         return np.stack([slope @ self.x for slope in self.outline.slopes], axis=2)
 
     @cached_property
     def normals(self) -> Floats:
         """There in the present shape, F⁻ᵀ N, shape (m, 3)."""
-        return turned_out(self.deformation, self.outline.N)[0]
+        return self.turned_out(np.arange(len(self.outline)), self.outline.N)[0]
+
+    def turned_out(self, near: Indices, normals: Floats) -> tuple[Floats, Floats]:
+        """Normals (k, 3) of the reference shape beside places of the outline (k,) in the present one, (k, 3), and the
+        length that F⁻ᵀ gave them, (k,)."""
+        if not self.stiff:
+            return turned_out(self.deformation[near], normals)
+        return normals @ (self.deformation[0].T / self.unit), np.full(len(normals), 1 / self.unit)
 
     def pulled_back(self, places: Floats, near: Indices) -> Floats:
         """Where places (k, 3) are in the reference shape beside those of the outline they are near (k,), (k, 3)."""
@@ -101,6 +111,8 @@ class SeenBody:
 
     def carried(self, near: Indices, beside: Floats) -> Floats:
         """Where places are that lie beside some of the outline by (k, 3) in the reference shape, (k, 3)."""
+        if self.stiff:
+            return self.skin[near] + beside @ self.deformation[0].T
         return self.skin[near] + (self.deformation[near] @ beside[:, :, None])[:, :, 0]
 
     def measured(self, places: Floats, near: Indices) -> tuple[Floats, Floats, Floats]:
@@ -112,7 +124,7 @@ class SeenBody:
             slope = self.outline.N[near]
         else:
             height, slope = self.outline.measure(self.outline.X[near] + beside)
-        normal, steep = turned_out(self.deformation[near], slope)
+        normal, steep = self.turned_out(near, slope)
         return height / np.maximum(steep, 1e-300), normal, beside
 
 
@@ -129,9 +141,12 @@ class Party(SeenBody):
         friction: float,
         restitution: float,
         young: float,
+        damping: float,
     ) -> None:
         super().__init__(outline, unit, origin, mass, friction, restitution)
         self.model, self.young, self.stiff = model, young, math.isinf(young)
+        self.damping = damping
+        """how late its stress is [s]"""
         self.family = ""
         """of a piece, the name of what it was part of"""
         self.around: ColliderQuery | None = None

@@ -374,8 +374,9 @@ class FieldBodies:
     def _party(self, body: Body) -> Party:
         model = self._model_that_meets(body)
         young = float(body.mixture.number("young").max()) if body.kind.bends else math.inf
+        damping = float(body.mixture.number("damping").min()) if body.kind.bends else 0.0
         about = body.unit, body.origin, float(body.masses.sum()), body.friction, body.restitution
-        party = Party(model, lambda: self._outline(body), *about, young)
+        party = Party(model, lambda: self._outline(body), *about, young, damping)
         party.family = body.whole if body.has_cracked else ""
         return party
 

@@ -141,21 +141,21 @@ class GuestTouch:
 
     def settle(self, booked: Booked, foreseen: Floats, dt: float) -> None:
         """Give guests what phyxels got less than was foreseen, and the moments of where contacts went on to."""
-        impulses = from_axes(self.axes, booked.impulses)
-        self.push(dt * foreseen - impulses, dt)
-        self._turn(-booked.moments, dt)
-
-    def _turn(self, moments: Floats, dt: float) -> None:
-        """Turn guests by moments (k, 3) [N m s]: a pair of impulses at two places beside each contact."""
+        impulses = dt * foreseen - from_axes(self.axes, booked.impulses)
         for guest, rows, which in self._each_guest():
-            party = self._guests[guest]
-            m = moments[which]
-            arm = np.cross(m, np.eye(3)[np.argmin(np.abs(m), axis=1)])
-            length = np.linalg.norm(arm, axis=1, keepdims=True)
-            arm = np.where(length > 0, party.unit * arm / np.maximum(length, 1e-300), [party.unit, 0.0, 0.0])
-            impulse = np.cross(m, arm) / (2 * party.unit**2)
-            for sign in (1.0, -1.0):
-                party.push(rows, self.place[which] + sign * arm, sign * impulse, dt)
+            one, there = self._guests[guest], self.place[which]
+            arm, turn = _couples(-booked.moments[which], one.unit)
+            places, pushes = [there, there + arm, there - arm], [impulses[which], turn, -turn]
+            one.push(csr_array(vstack([rows] * 3)), np.concatenate(places), np.concatenate(pushes), dt)
+
+
+def _couples(moments: Floats, size: float) -> tuple[Floats, Floats]:
+    """Impulses that turn by moments (k, 3) [N m s]: one at an arm of a size [m] and its opposite at the opposite arm;
+    arms and the first impulses, (k, 3) each."""
+    arm = np.cross(moments, np.eye(3)[np.argmin(np.abs(moments), axis=1)])
+    length = np.linalg.norm(arm, axis=1, keepdims=True)
+    arm = np.where(length > 0, size * arm / np.maximum(length, 1e-300), [size, 0.0, 0.0])
+    return arm, np.cross(moments, arm) / (2 * size**2)
 
 
 def _wider(array: NDArray[Any], width: int, edge: bool) -> NDArray[Any]:
