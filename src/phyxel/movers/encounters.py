@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.body import Body
 from phyxel.meeting.contacts import contacts_between
-from phyxel.meeting.meeting import CLOSER, NEAR, SHORTEST, ContactMemory, Meeting
+from phyxel.meeting.meeting import CLOSER, NEAR, SHORTEST, Meeting
+from phyxel.meeting.memory import ContactMemory
 from phyxel.meeting.outline import Outline
 from phyxel.meeting.party import SeenBody
 from phyxel.mls.carry import Carriers

@@ -20,7 +20,8 @@ from phyxel.contact.colliders import Collider
 from phyxel.contact.touch import ColliderQuery
 from phyxel.errors import BlowUpError, PhyxelError
 from phyxel.material import Mixture
-from phyxel.meeting.meeting import ContactMemory, Meeting
+from phyxel.meeting.meeting import Meeting
+from phyxel.meeting.memory import ContactMemory
 from phyxel.meeting.outline import POINTS, Outline
 from phyxel.meeting.party import Party
 from phyxel.models.protocol import BrittleModel, FieldModel, Goal, Hold, Tangible
