@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import phyxel as px
 from phyxel.bench.accuracy.boxes import AS_IT_IS, TURNED, box_mesh
 from phyxel.bench.accuracy.ringing import BAR_RINGS, stiffness_of
-from phyxel.bench.accuracy.yielding import set_of, theoretical_set
+from phyxel.bench.accuracy.yielding import SETS, set_of
 from phyxel.movers.phyxel_bodies import phyxels_of
 from tests.physics.matter import forces_at
 
@@ -138,13 +138,20 @@ def test_a_free_bar_rings_as_it_should(turn, nodes):
     assert found[:2] == pytest.approx(BAR_RINGS[0], rel=0.05)
 
 
+STIFF_CORE = pytest.mark.xfail(
+    strict=True, reason="an hourglass that yields only by its secant bears what the middle of few layers should not"
+)
+
+
 @pytest.mark.slow
-def test_a_bar_of_four_layers_bent_beyond_its_yield_stays_bent():
-    """A cantilever 1 × 0.1 × 0.1 m pushed at its end to 1.6 times the deflection at which it begins to yield, against
-    beam theory: 20 %."""
-    left, _ = set_of(1.6, 500, scheme="consistent")
-    print(f"left {left / theoretical_set(1.6):.3f} of what theory says")
-    assert left == pytest.approx(theoretical_set(1.6), rel=0.2)
+@pytest.mark.parametrize("model", [pytest.param("phyxel", marks=STIFF_CORE), "galerkin"])
+def test_a_bar_bent_beyond_its_yield_stays_bent(model):
+    """A cantilever 1 × 0.1 × 0.1 m of four layers of phyxels, or three of a field, is pushed at its end to 1.6 times
+    the deflection at which it begins to yield and led back until nothing pushes: what stays, against finite elements,
+    to 20 %."""
+    left, _ = set_of(1.6, {"phyxel": 496, "galerkin": 189}[model], model=model)
+    print(f"left {left / SETS[1.6]:.3f} of what finite elements say")
+    assert left == pytest.approx(SETS[1.6], rel=0.2)
 
 
 def test_what_melts_is_evened_out_and_keeps_its_momenta():
