@@ -59,7 +59,7 @@ TURNS: list[dict[str, Any]] = [
     BRITTLE,
     {"body": {"cut": [CRACK]}},
     {"body": {"cut": [CRACK]}} | GROUND,
-    {"body": {"cut": [CRUMB]}},
+    {"body": {"cut": [CRUMB], "nodes": 90}},
     {"body": {"material": {"young": 2.0e4}}, "event": [{"at": 0.25, "material": {"young": 2.0e5}}]} | GROUND,
     {"event": [MELT]},
     {"event": [MELT]} | GROUND,

@@ -78,7 +78,7 @@ def inside(body: Body, path: Path) -> tuple[np.ndarray, np.ndarray]:
 @SLOW
 @pytest.mark.parametrize("model", ["rigid", "modal", "phyxel"])
 def test_a_cloth_that_falls_over_a_bear_crosses_neither_it_nor_itself(model: str, tmp_path: Path) -> None:
-    """In no frame, while it drapes and folds; and it is caught: it stays off the ground."""
+    """In no frame, while it drapes and folds; and it is caught: it stays on the head, however soft that is."""
     soft = {} if model == "rigid" else {"material": px.Material.gelatin()}
     bear = px.Body(px.load("bear", points=3000), model=model, nodes=200, at=(0, 0, 0), **soft)
     sheet = px.load("cloth", points=196)
@@ -87,8 +87,8 @@ def test_a_cloth_that_falls_over_a_bear_crosses_neither_it_nor_itself(model: str
     for thing in (px.Ground(), bear, cloth):
         world.add(thing)
     X, faces = inside(bear, tmp_path / "bear.obj")
-    for _ in range(20):
+    for _ in range(16):
         world.advance(1 / 30)
         assert not crosses(cloth.positions, cloth.sheet.faces)
         assert crossings_between(cloth.positions, cloth.sheet.faces, X + bear.displacement_at(X), faces) == 0
-    assert cloth.positions[:, 1].max() > 0.6
+    assert cloth.positions[:, 1].max() > 0.95 * bear.surface.positions[:, 1].max()
