@@ -110,6 +110,7 @@ class Melting:
         density, mass = body.mixture.number("density"), float(body.masses.sum())
         volumes = volumes * (mass / float(density @ volumes))
         away = (there - body.birth) / body.unit
+        away -= (density * volumes @ there - body.masses @ body.birth) / (mass * body.unit)  # the middle stays
         body.nodes = replace(body.nodes, volumes=volumes, heft=np.ones(len(volumes)))
         body.scheme = melted
         scheme = body.kind.scheme(melted)

@@ -338,9 +338,8 @@ class RigidModel(FieldValues):
 
     @property
     def u(self) -> Floats:
-        """Coefficients of the displacement, shape (4, 3)."""
-        X = self.space.nodes
-        return self._c + (X - self._middle) @ self._R.T - X
+        """Coefficients of the displacement, shape (4, 3): none, to the bit, where it has not moved."""
+        return self._c - self._middle + (self.space.nodes - self._middle) @ (self._R - np.eye(3)).T
 
     @property
     def v(self) -> Floats:
