@@ -144,7 +144,7 @@ class Encounters:
         phyxels = [body for flock in self._flocks.values() for body in flock.bodies]
         if not phyxels or not (able or len(self._flocks) == 2):
             return []
-        boxes = Boxes((*able, *phyxels), span, self._world.gravity)
+        boxes = Boxes(span, self._world.gravity)
         guests, pairs, tied = able, [], self._world.attachments.glued_phyxels
         for flock in self._flocks.values():
             pairs += [

@@ -76,7 +76,7 @@ class SheetEncounters:
         solids that are; None if nobody."""
         if not sheets:
             return None
-        boxes, sewn = Boxes((*sheets, *solids), span, gravity), self.attachments.sewn
+        boxes, sewn = Boxes(span, gravity), self.attachments.sewn
 
         def meet(one: Body, other: Body) -> bool:
             if (one, other) in sewn or (other, one) in sewn:
@@ -97,7 +97,7 @@ class SheetEncounters:
     @staticmethod
     def near_boxes(sheets: Sequence[Body], solids: Sequence[Body], span: float, gravity: Floats) -> bool:
         """Whether some surfaces might come to touch anything within a span of time [s], by boxes around them."""
-        boxes, linked = Boxes((*sheets, *solids), span, gravity), [body for body in sheets if _linked(body)]
+        boxes, linked = Boxes(span, gravity), [body for body in sheets if _linked(body)]
         pairs = itertools.chain(itertools.product(sheets, solids), itertools.combinations(linked, 2))
         return any(body.meets_itself for body in sheets) or any(boxes.overlap(*pair) for pair in pairs)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,13 +48,20 @@ def swept(body: Body, span: float, gravity: Floats) -> tuple[Floats, Floats]:
 
 
 class Boxes:
-    """Boxes in which bodies stay within a span of time [s]."""
+    """Boxes in which bodies stay within a span of time [s]; who is never asked for costs nothing."""
 
-    def __init__(self, bodies: Iterable[Body], span: float, gravity: Floats) -> None:
-        self._of = {body: swept(body, span, gravity) for body in bodies}
+    def __init__(self, span: float, gravity: Floats) -> None:
+        self._span, self._gravity = span, gravity
+        self._of: dict[Body, tuple[Floats, Floats]] = {}
+
+    def around(self, body: Body) -> tuple[Floats, Floats]:
+        """Corners of a body's box."""
+        if body not in self._of:
+            self._of[body] = swept(body, self._span, self._gravity)
+        return self._of[body]
 
     def overlap(self, one: Body, other: Body) -> bool:
-        (a, b), (c, d) = self._of[one], self._of[other]
+        (a, b), (c, d) = self.around(one), self.around(other)
         return bool((a < d).all() and (c < b).all())
 
 
