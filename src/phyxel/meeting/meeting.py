@@ -225,7 +225,8 @@ class Meeting:
         for body, sign, rows, which in shares:
             party = parties[body]
             party.push(rows, place[which], sign[:, None] * pushes[which], dt)
-        _calm([parties[body] for body, _, _, _ in shares if body in self.together], dt)
+        lifted = float(impulses[:, 0] @ np.maximum(-room, 0.0))
+        _calm([parties[body] for body, _, _, _ in shares if body in self.together], lifted, dt)
         gone = (axes @ self._gone(shares, dt * wall)[:, :, None])[:, :, 0]
         gone = np.where(self._bends(contacts)[:, None], gone, dt * after)
         slip = _slipped(slip, gone, dt * after, dt * creep)
@@ -400,12 +401,13 @@ def _shares(contacts: list[BodyContacts]) -> Iterator[Share]:
         yield body, np.concatenate(signs), csr_array(vstack(rows)), np.concatenate(which)
 
 
-def _calm(parties: Sequence[Party], dt: float) -> None:
+def _calm(parties: Sequence[Party], lifted: float, dt: float) -> None:
     """Bodies that are bent far are stiffer than at rest, as which the impulses took them: what they got more than there
-    was is taken from their vibration; if that is not enough, they do not give way as far."""
+    was, and than lifts them out of each other [J], is taken from their vibration; if that is not enough, they do not
+    give way as far."""
     for _ in range(EASED):
         gained = [sum(one.model.energies()) - one.energy - one.model.work(one.before) for one in parties]
-        above = sum(gained)
+        above = sum(gained) - lifted
         for k in np.argsort(gained)[::-1]:
             if above <= 0:
                 return

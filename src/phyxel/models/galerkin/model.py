@@ -31,7 +31,7 @@ from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.held import Held
 from phyxel.models.galerkin.point_functions import Extent
-from phyxel.models.galerkin.preconditioner import Preconditioner, RestSystem
+from phyxel.models.galerkin.preconditioner import OFTEN, Preconditioner, RestSystem
 from phyxel.models.galerkin.rigid_motion import momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
 from phyxel.models.galerkin.step_energy import Effort, StepEnergy
@@ -295,10 +295,10 @@ class GalerkinModel(TouchedField):
         inertia = self._inertia.over(dt)
         return StepEnergy(self._forces, self._footing, system, self.held.basis, inertia, load, base)
 
-    def _tuned_to(self, dt: float, u: Floats, kept: Preconditioner) -> RestSystem:
-        """The preconditioner for steps of about dt from u."""
+    def _tuned_to(self, dt: float, u: Floats, kept: Preconditioner, within: float = OFTEN) -> RestSystem:
+        """The preconditioner for steps of dt from u, up to a factor."""
         about = self.space, self._materials, self._inertia, self.held.basis, self._forces.turns(u)
-        return kept.tuned_to(dt, *about)
+        return kept.tuned_to(dt, *about, within)
 
     def _go_freely(self, dt: float, led: bool = True) -> None:
         """End the last step, of dt [s], with the momentum and, about where the middle of mass then is, the angular

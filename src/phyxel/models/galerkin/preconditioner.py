@@ -37,6 +37,8 @@ MOST_INVERTED = 7500
 do."""
 OFTEN = 1.3
 """Factor by which the step may change before the system at rest is inverted anew."""
+SAME = 1 + 1e-9
+"""The same where it does not only lead to a solution, but is one: how a body answers others."""
 TURNED = 0.2
 """Change of a rotation (Frobenius) from which on it counts."""
 FRESH = 4
@@ -270,10 +272,17 @@ class Preconditioner:
             self._owed += max(iterations - FRESH, 0)
 
     def tuned_to(
-        self, dt: float, space: Space, materials: PointMaterials, inertia: Inertia, held: Floats, turns: Floats
+        self,
+        dt: float,
+        space: Space,
+        materials: PointMaterials,
+        inertia: Inertia,
+        held: Floats,
+        turns: Floats,
+        within: float = OFTEN,
     ) -> RestSystem:
-        """The system for steps of about dt, with rotations (n, 3, 3) of the nodes."""
-        if not (dt == self.dt or 1 / OFTEN < dt / self.dt < OFTEN):
+        """The system for steps of dt, up to a factor, with rotations (n, 3, 3) of the nodes."""
+        if not (dt == self.dt or 1 / within < dt / self.dt < within):
             self.dt, self.system = dt, None
         system = self.system
         if system is None or self._owed > SETUP + (len(space) / MANY) ** 2:

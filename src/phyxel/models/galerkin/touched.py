@@ -14,7 +14,7 @@ from phyxel.models.galerkin.assembly import Inertia, PointMaterials
 from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.held import Held
-from phyxel.models.galerkin.preconditioner import Preconditioner, RestSystem
+from phyxel.models.galerkin.preconditioner import SAME, Preconditioner, RestSystem
 from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
 from phyxel.models.protocol import FieldValues, Floats
@@ -54,7 +54,7 @@ class TouchedField(FieldValues):
 
     if TYPE_CHECKING:
 
-        def _tuned_to(self, dt: float, u: Floats, kept: Preconditioner) -> RestSystem: ...
+        def _tuned_to(self, dt: float, u: Floats, kept: Preconditioner, within: float = ...) -> RestSystem: ...
 
         def middle(self) -> Floats: ...
 
@@ -85,9 +85,10 @@ class TouchedField(FieldValues):
 
     def _at_hand(self, dt: float) -> RestSystem:
         """The system of Euler's steps, turned as the body is at the end of its last one: what was foreseen is taken off
-        by the same that answers."""
+        by the same that answers. Tuned to a step of another length it would bend with the square of their ratio: a body
+        that lies on another is bent anew in every step."""
         if self._answering is None:
-            self._answering = self._tuned_to(dt, self.u, self._preconditioner)
+            self._answering = self._tuned_to(dt, self.u, self._preconditioner, SAME)
         return self._answering
 
     def _responded(self, impulses: Floats, dt: float) -> Floats:
