@@ -25,8 +25,8 @@ SMALLEST_STEP, LARGEST_STEP = 0.7, 1.05
 ROOM_TO_SHRINK = 0.9
 """Size over the limit that is chosen when the old one no longer fits."""
 HOPELESS = 5e-3
-"""Step times the frequency of the fastest vibration at rest, some 1.4 for what is stable there, below which something is
-going wrong: it would have become 1e5 times as stiff."""
+"""Step times the frequency of the fastest vibration at rest, some 1.4 for what is stable there, below which something
+is going wrong: it would have become 1e5 times as stiff."""
 
 
 class PhyxelSteps:
