@@ -9,20 +9,20 @@ slowly, nothing slides that friction holds, and nothing bounces but by its own e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, vstack
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import coo_array, csr_array
 
 from phyxel.contact.touch import ColliderQuery
-from phyxel.meeting.contacts import COLLIDER, BodyContacts, contacts_between, contacts_with_colliders
+from phyxel.meeting.contacts import COLLIDER, contacts_between, contacts_with_colliders
 from phyxel.meeting.coulomb import CoulombProblem
 from phyxel.meeting.memory import ContactMemory
 from phyxel.meeting.party import Party
+from phyxel.meeting.table import ContactTable, Share
 from phyxel.meeting.ties import TiedPlaces
 from phyxel.models.coulomb import RESTING, from_axes
 
@@ -85,6 +85,24 @@ class Support:
         return left
 
 
+@dataclass(frozen=True)
+class Led:
+    """How bodies move in a step before they feel each other: coefficients of all, one behind the other, (N, 3)."""
+
+    drift: Floats
+    """velocities at its end [m/s]"""
+    before: Floats
+    """when it began [m/s]"""
+    way: Floats
+    """how far they go in it [m]"""
+    bow: Floats
+    """what ties see of velocities besides: what turns goes along a bow [m/s]"""
+    speed: Floats
+    """of the bodies' middles at its end [m/s], shape (n, 3)"""
+    extent: Floats
+    """of the bodies [m], shape (n,)"""
+
+
 class Meeting:
     """Bodies at the beginning of a step, those that may come to touch something in it."""
 
@@ -101,6 +119,13 @@ class Meeting:
         """[s], in which no two of them come much nearer"""
         if len(parties) > 1:
             self._find_pairs(longest)
+        self._first = np.cumsum([0, *(len(one.before) for one in parties)])
+        """the first coefficient of each body among all"""
+        self._unit, self._mass, self._stiff = (
+            np.array([getattr(one, name) for one in parties]) for name in ("unit", "mass", "stiff")
+        )
+        families = {name: k for k, name in enumerate(dict.fromkeys(["", *(one.family for one in parties)]))}
+        self._family = np.array([families[one.family] for one in parties])
         self.together = {a for pair in self._pairs for a in pair}
         """numbers of those that are near others"""
         for a in self.together:
@@ -158,92 +183,115 @@ class Meeting:
     def resolve(self, dt: float, around: ColliderQuery, load: Callable[[], None] | None = None) -> None:
         """Let bodies that have gone a step of dt [s] each push each other apart, and off colliders, which are `around`
         in metres; under a `load` that others put on them, if there is any."""
-        parties = self.parties
-        meeting = [a for a, one in enumerate(parties) if a in self.together or one.around is not None]
+        meeting = [a for a, one in enumerate(self.parties) if a in self.together or one.around is not None]
         for a in meeting:
-            parties[a].go()
+            self.parties[a].go()
+        contacts = self._contacts(meeting, dt, around)
+        for one in self.parties:
+            one.model.unload(dt)
+        if load is not None:
+            load()
+        led = self._led(contacts, dt)
+        force, slip = self._memory.recalled(contacts.key)
+        for island in contacts.islands(len(self.parties)):
+            found = self._resolve(contacts.part(island), force[island], slip[island], led, dt)
+            force[island], slip[island] = found
+        self._memory.pass_time(dt)
+        self._memory.keep(contacts.key, force, slip)
+
+    def _contacts(self, meeting: Sequence[int], dt: float, around: ColliderQuery) -> ContactTable:
+        """Where bodies touch, or are tied."""
+        parties = self.parties
         found = [one for pair in self._pairs for one in contacts_between(parties, *pair, self._margin(*pair, dt))]
         for ties in [one.led(parties) for one in self.ties]:
             found = [left for one in found if (left := ties.clear_of(one, parties)) is not None] + [ties]
         found += contacts_with_colliders(parties, meeting, around, NEAR)
-        for one in parties:
-            one.model.unload(dt)
-        if load is not None:
-            load()
-        kept: list[tuple[Indices, Floats, Floats]] = []
-        for contacts in _islands(found, len(parties)):
-            kept.append(self._resolve(contacts, dt))
-        self._memory.pass_time(dt)
-        if kept:
-            self._memory.keep(*(np.concatenate(part) for part in zip(*kept, strict=True)))
-        else:
-            self._memory.forget()
+        return ContactTable.of(found, self._first)
+
+    def _led(self, contacts: ContactTable, dt: float) -> Led:
+        """How bodies that touch something move before they feel it."""
+        drift, before, way, bow = (np.zeros((int(self._first[-1]), 3)) for _ in range(4))
+        speed = np.zeros((len(self.parties), 3))
+        tied = set(np.concatenate([end[contacts.tied] for end in (contacts.one, contacts.other)]).tolist())
+        for body in contacts.bodies:
+            party, own = self.parties[body], slice(*self._first[body : body + 2])
+            drift[own], before[own] = party.unit * party.model.drift(party.before, dt), party.unit * party.speed
+            way[own] = party.way
+            if body in tied:
+                bow[own] = party.unit * party.model.lead(party.before, dt) - drift[own]
+            speed[body] = party.model.momenta()[0] / party.mass
+        return Led(drift, before, way, bow, speed, np.array([_extent(one) for one in self.parties]))
 
     def _margin(self, a: int, b: int, dt: float) -> float:
         """Gap [m] below which two bodies may come to touch in a step: others may push them on."""
         unit = min(self.parties[a].unit, self.parties[b].unit)
         return min(NEAR * unit + dt * float(self._speed[a, b]), CLOSER * unit)
 
-    def _resolve(self, contacts: list[BodyContacts], dt: float) -> tuple[Indices, Floats, Floats]:
-        """Find the impulses of an island and let bodies take them. Returns keys, forces and slips."""
-        parties, shares = self.parties, list(_shares(contacts))
-        axes, gap, friction, bounce, wall, key, place = (
-            np.concatenate([getattr(one, name) for one in contacts])
-            for name in ("axes", "gap", "friction", "restitution", "wall", "key", "place")
+    def _resolve(
+        self, contacts: ContactTable, force: Floats, slip: Floats, led: Led, dt: float
+    ) -> tuple[Floats, Floats]:
+        """Find the impulses of an island, from forces (k, 3) of the step before and slips (k, 3) on, and let bodies
+        take them. Returns forces and slips."""
+        parties, axes, gap = self.parties, contacts.axes, contacts.gap
+        shares = list(contacts.shares(self._first))
+        tied, wall, unit = contacts.tied, contacts.wall, contacts.least(self._unit)
+        free, before, way = (
+            np.asarray(contacts.apart(field, moved))
+            for field, moved in ((led.drift, wall), (led.before, wall), (led.way, dt * wall))
         )
-        free, before, way = -wall, -wall, -dt * wall
-        off, share = _tied(contacts)
-        tied = share > 0
-        for body, sign, rows, which in shares:
-            party = parties[body]
-            fields = party.unit * party.model.drift(party.before, dt), party.unit * party.speed, party.way
-            for sums, field in zip((free, before, way), fields, strict=True):
-                sums[which] = sums[which] + sign[:, None] * (rows @ field)
-            bow = party.unit * party.model.lead(party.before, dt) - fields[0]
-            free[which] = free[which] + (tied[which] * sign)[:, None] * (rows @ bow)
-        free, before, way, off = ((axes @ part[:, :, None])[:, :, 0] for part in (free, before, way, off))
+        if tied.any():
+            free += np.where(tied[:, None], contacts.apart(led.bow, np.zeros_like(wall)), 0.0)
+        free, before, way, off = ((axes @ part[:, :, None])[:, :, 0] for part in (free, before, way, contacts.off))
         start = gap - way[:, 0]
-        unit = np.concatenate([np.full(len(one.gap), _unit(parties, one)) for one in contacts])
         # Faces that have just parted fit into each other: coarse nodes see a depth where there is none.
-        parted = np.concatenate([np.full(len(one.gap), _parted(parties, one)) for one in contacts])
-        back = np.where(parted, 0.0, np.maximum(start, -SHALLOW * unit) / TAKEN_BACK)
+        back = np.where(self._parted(contacts), 0.0, np.maximum(start, -SHALLOW * unit) / TAKEN_BACK)
         room = np.where(start > 0, start, back) / dt
+        bounce = contacts.restitution
         struck = (before[:, 0] < -RESTING * dt * self._gravity) & (start + dt * before[:, 0] < 0) & (bounce > 0)
         room = np.where(struck, bounce * before[:, 0], room)
-        force, slip = self._memory.recalled(key)
         force, slip = ((axes @ part[:, :, None])[:, :, 0] for part in (force, slip))
-        creep = CREEP * np.concatenate([np.full(len(one.gap), _size(parties, one)) for one in contacts])
+        creep = CREEP * contacts.least(led.extent)
         answers = self._answers(shares, axes, dt)
         if not answers.G.shape[1]:  # all of them are led
-            return key, np.zeros((len(key), 3)), np.zeros((len(key), 3))
+            return np.zeros((len(gap), 3)), np.zeros((len(gap), 3))
         back = np.where(tied[:, None], off[:, 1:], slip[:, 1:] / TAKEN_BACK) / dt
-        problem = CoulombProblem(answers.G, free, np.where(tied, off[:, 0] / dt, room), friction, back, creep, share)
+        room = np.where(tied, off[:, 0] / dt, room)
+        problem = CoulombProblem(answers.G, free, room, contacts.friction, back, creep, contacts.share)
         impulses = problem.solved(dt * force)
         self._supports.append(Support(answers, problem.supported(impulses)))
         after = free + (problem.G @ (problem.G.T @ impulses.reshape(-1))).reshape(-1, 3)
-        pushes, place = from_axes(axes, impulses), place - self._taken_along(contacts, dt)
-        for body, sign, rows, which in shares:
-            party = parties[body]
-            party.push(rows, place[which], sign[:, None] * pushes[which], dt)
+        pushes, place = from_axes(axes, impulses), contacts.place - dt * self._taken_along(contacts, led.speed)
+        for one in shares:
+            parties[one.body].push(one.rows, place[one.which], one.sign[:, None] * pushes[one.which], dt)
         lifted = float(impulses[:, 0] @ np.maximum(-room, 0.0))
-        _calm([parties[body] for body, _, _, _ in shares if body in self.together], lifted, dt)
-        gone = (axes @ self._gone(shares, dt * wall)[:, :, None])[:, :, 0]
-        gone = np.where(self._bends(contacts)[:, None], gone, dt * after)
+        _calm([parties[one.body] for one in shares if one.body in self.together], lifted, dt)
+        gone, bends = dt * after, ~np.logical_and(*contacts.of_bodies(self._stiff))
+        if bends.any():
+            truly = (axes @ self._gone(shares, dt * wall)[:, :, None])[:, :, 0]
+            gone = np.where(bends[:, None], truly, gone)  # the others do what impulses make of them, to rounding
         slip = _slipped(slip, gone, dt * after, dt * creep)
         slip[(impulses[:, 0] <= 0) | tied] = 0.0
-        return key, pushes / dt, from_axes(axes, slip)
+        return pushes / dt, from_axes(axes, slip)
 
     def _gone(self, shares: Sequence[Share], walls: Floats) -> Floats:
         """How far contacts have truly slid in the step [m], where colliders went so far, (k, 3) each."""
         gone = -walls
-        for body, sign, rows, which in shares:
-            gone[which] = gone[which] + sign[:, None] * self.parties[body].travelled(rows)
+        for one in shares:
+            gone[one.which] = gone[one.which] + one.sign[:, None] * self.parties[one.body].travelled(one.rows)
         return gone
 
-    def _bends(self, contacts: Sequence[BodyContacts]) -> NDArray[np.bool_]:
-        """Of which contacts one body bends at least, (k,). The others do what impulses make of them, to rounding."""
-        soft = [not all(self.parties[end].stiff for end in (one.one, one.other) if end != COLLIDER) for one in contacts]
-        return np.repeat(soft, [len(one.gap) for one in contacts])
+    def _taken_along(self, contacts: ContactTable, speed: Floats) -> Floats:
+        """How fast bodies take places of contact along, shape (k, 3). Impulses lead on from where a step began: the
+        arms that they act with are those at its end. Of two bodies the heavier one's are as much shorter or longer as
+        the lighter one's would be: that changes its spin least."""
+        (m, other_m), (v, other_v) = contacts.of_bodies(self._mass), contacts.of_bodies(speed)
+        both = (other_m[:, None] * v + m[:, None] * other_v) / (m + other_m)[:, None]
+        return np.where((contacts.other == COLLIDER)[:, None], v, both)
+
+    def _parted(self, contacts: ContactTable) -> NDArray[np.bool_]:
+        """Which are of two pieces of one body, (k,)."""
+        one, other = contacts.of_bodies(self._family)
+        return (one == other) & (one > 0) & (contacts.other != COLLIDER)
 
     def response(self, shares: Sequence[tuple[int, csr_array, Indices]], axes: Floats, dt: float) -> Floats:
         """What impulses of others at k places of some bodies, with φ in rows, do to the velocities of these places
@@ -271,33 +319,14 @@ class Meeting:
         have ways that go by the places, and know what they lie on."""
         return self.parties[body].model.with_others is not False
 
-    def _taken_along(self, contacts: list[BodyContacts], dt: float) -> Floats:
-        """How far bodies take places of contact along in a step, shape (k, 3). Impulses lead on from where it began:
-        the arms that they act with are those at its end. Of two bodies the heavier one's are as much shorter or longer
-        as the lighter one's would be: that changes its spin least."""
-
-        def velocity(party: Party) -> Floats:
-            return party.model.momenta()[0] / party.mass
-
-        ways = []
-        for one in contacts:
-            a = self.parties[one.one]
-            way = velocity(a)
-            if one.other != COLLIDER:
-                b = self.parties[one.other]
-                way = (b.mass * way + a.mass * velocity(b)) / (a.mass + b.mass)
-            ways.append(np.broadcast_to(dt * way, one.place.shape))
-        return np.concatenate(ways)
-
     def _answers(self, shares: Sequence[Share], axes: Floats, dt: float) -> Answers:
         """How the bodies answer at contacts."""
         blocks, column, columns, ways = [], 0, {}, {}
-        for body, sign, rows, which in shares:
-            answer = self.parties[body].response(rows, dt).reshape(len(which), 3, -1)
-            turned = (sign[:, None, None] * axes[which]) @ answer
-            ways[body], turned = _asked_for(turned)
-            blocks.append((which, column, turned))
-            columns[body] = slice(column, column + turned.shape[2])
+        for one in shares:
+            answer = self.parties[one.body].response(one.rows, dt).reshape(len(one.which), 3, -1)
+            ways[one.body], turned = _asked_for((one.sign[:, None, None] * axes[one.which]) @ answer)
+            blocks.append((one.which, column, turned))
+            columns[one.body] = slice(column, column + turned.shape[2])
             column += turned.shape[2]
         if 3 * len(axes) * column <= SMALL:
             G = np.zeros((len(axes), 3, column))
@@ -338,30 +367,6 @@ def _slipped(slip: Floats, gone: Floats, led: Floats, creep: Floats) -> Floats:
     return found
 
 
-def _tied(contacts: Sequence[BodyContacts]) -> tuple[Floats, Floats]:
-    """How far ties are apart when a step begins [m], (k, 3), and what each stands for, (k,); 0 of contacts."""
-    off = [one.off if isinstance(one, TiedPlaces) else np.zeros((len(one.gap), 3)) for one in contacts]
-    share = [one.share if isinstance(one, TiedPlaces) else np.zeros(len(one.gap)) for one in contacts]
-    return np.concatenate(off), np.concatenate(share)
-
-
-def _unit(parties: Sequence[Party], contacts: BodyContacts) -> float:
-    one = parties[contacts.one].unit
-    return one if contacts.other == COLLIDER else min(one, parties[contacts.other].unit)
-
-
-def _parted(parties: Sequence[Party], contacts: BodyContacts) -> bool:
-    """Whether two are pieces of one body."""
-    family = parties[contacts.one].family
-    return bool(family) and contacts.other != COLLIDER and family == parties[contacts.other].family
-
-
-def _size(parties: Sequence[Party], contacts: BodyContacts) -> float:
-    """Of the smaller body [m]."""
-    ends = [contacts.one] + [contacts.other] * (contacts.other != COLLIDER)
-    return min(_extent(parties[end]) for end in ends)
-
-
 def _extent(party: Party) -> float:
     return float((party.upper - party.lower).max())
 
@@ -371,34 +376,6 @@ def _closing_speeds(parties: Sequence[Party]) -> Floats:
     slowest, fastest = (np.array([getattr(one, name) for one in parties]) for name in ("slowest", "fastest"))
     most = fastest[:, None] - slowest
     return np.asarray(np.linalg.norm(np.maximum(most, np.swapaxes(most, 0, 1)), axis=2))
-
-
-def _islands(found: list[BodyContacts], count: int) -> Iterator[list[BodyContacts]]:
-    """Contacts that can have to do with each other."""
-    if not found:
-        return
-    ends = np.array([[one.one, one.one if one.other == COLLIDER else one.other] for one in found])
-    _, label = connected_components(csr_array((np.ones(len(ends)), ends.T), (count, count)), directed=False)
-    for island in np.unique(label[ends[:, 0]]):
-        yield [one for one, end in zip(found, ends, strict=True) if label[end[0]] == island]
-
-
-Share = tuple[int, Floats, csr_array, Indices]
-"""A body, and of the contacts it has a share in: with which sign, φ there, and which they are."""
-
-
-def _shares(contacts: list[BodyContacts]) -> Iterator[Share]:
-    starts = np.cumsum([0, *(len(one.gap) for one in contacts)])
-    bodies = {body for one in contacts for body in (one.one, one.other)} - {COLLIDER}
-    for body in sorted(bodies):
-        signs, rows, which = [], [], []
-        for one, start in zip(contacts, starts, strict=False):
-            for side, (end, sign) in enumerate(((one.one, 1.0), (one.other, -1.0))):
-                if end == body:
-                    signs.append(np.full(len(one.gap), sign))
-                    rows.append(one.rows[side])
-                    which.append(start + np.arange(len(one.gap)))
-        yield body, np.concatenate(signs), csr_array(vstack(rows)), np.concatenate(which)
 
 
 def _calm(parties: Sequence[Party], lifted: float, dt: float) -> None:
