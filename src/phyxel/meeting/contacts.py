@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +118,7 @@ def _places_near(parties: Sequence[SeenBody], a: int, b: int, margin: float) -> 
     points, places, near = points[close], places[close], near[close]
     if not len(points):
         return None
-    found = _sunk(one, points, lambda places: other.measured(places, near), margin)
+    found = sunk(one, points, lambda places: other.measured(places, near), margin)
     own, places, gap, normal, beside = found.own, found.places, found.gap, found.normal, found.beside
     facing = np.einsum("ka,ka->k", one.normals[points], normal)
     close = (gap < margin) & (gap > -DEEPEST * min(one.unit, other.unit)) & (facing < FACING)
@@ -173,6 +174,41 @@ def _balls_near(parties: Sequence[SeenBody], a: int, b: int, margin: float) -> B
     )  # fmt: skip
 
 
+Measured = tuple[Floats, Floats, Floats]
+"""Signed distances (k,) of places from a surface, normals (k, 3), and where on it that is, or how it moves, (k, 3)"""
+
+
+class Surface(Protocol):
+    """Places of outlines, by their numbers (k,): of one body, or of several."""
+
+    @property
+    def knows_its_solid(self) -> bool:
+        """Whether they can go along the surface: it is that of a solid, and does not bend."""
+
+    def skin_at(self, points: Indices) -> Floats:
+        """Where they are [m], shape (k, 3)."""
+
+    def normals_at(self, points: Indices) -> Floats:
+        """Normals there, shape (k, 3)."""
+
+    def unit_at(self, points: Indices) -> float | Floats:
+        """Spacings of their bodies [m]."""
+
+    def measure_at(self, points: Indices, beside: Floats) -> tuple[Floats, Floats]:
+        """How far what lies beside them, (k, 3) in the reference shape, is from the solid, (k,), and which way that
+        grows, (k, 3)."""
+
+    def pulled_back(self, places: Floats, points: Indices) -> Floats:
+        """How far beside them places (k, 3) [m] are, in the reference shape, shape (k, 3)."""
+
+    def carried(self, points: Indices, beside: Floats) -> Floats:
+        """Where those are that lie so far beside them in the reference shape [m], shape (k, 3)."""
+
+    def turned_out(self, points: Indices, normals: Floats) -> tuple[Floats, Floats]:
+        """Normals (k, 3) of the reference shape beside them in the present one, (k, 3), and how much longer they
+        became, (k,)."""
+
+
 @dataclass(frozen=True)
 class Sunk:
     """Places of a body's surface that are nearest to another, each beside one of its outline."""
@@ -189,31 +225,29 @@ class Sunk:
     """what the other's `measured` said besides, shape (k, 3)"""
 
 
-def _sunk(
-    one: SeenBody, points: Indices, measured: Callable[[Floats], tuple[Floats, Floats, Floats]], margin: float
-) -> Sunk:
+def sunk(one: Surface, points: Indices, measured: Callable[[Floats], Measured], margin: float | Floats) -> Sunk:
     """From places of the outline (k,) along the surface to where it faces what it is near, if that leads nearer to it;
     those of a body that is not within a margin [m] for sure stay where they are.
 
     There the two normals are opposite. How far that is goes with the radius of curvature: a spacing at first, then what
     the normal has turned by on the way. A flat face, and a corner, stay where they are."""
-    own, places = np.zeros((len(points), 3)), one.skin[points]
+    own, places, unit = np.zeros((len(points), 3)), one.skin_at(points), one.unit_at(points)
     gap, normal, beside = measured(places)
-    if one.outline.measure is None or not one.stiff or gap.min() > margin + BULGE * one.unit:
+    if not one.knows_its_solid or (gap > margin + BULGE * unit).all():
         return Sunk(own, places, gap, normal, beside)
-    radius, facing = np.full(len(points), one.unit), one.normals[points]
+    radius, facing = np.broadcast_to(unit, gap.shape), one.normals_at(points)
     for _ in range(ROUNDS):
         askew = _across(facing, normal)
         there = one.pulled_back(places - radius[:, None] * askew, points)
-        distance, slope = one.outline.measure(one.outline.X[points] + there)
+        distance, slope = one.measure_at(points, there)
         there = _within(there - distance[:, None] * slope)
         at = one.carried(points, there)
         new_gap, new_normal, new_beside = measured(at)
         turned = one.turned_out(points, slope)[0]
         left = np.linalg.norm(askew - _across(turned, new_normal), axis=1)
         radius = np.linalg.norm(at - places, axis=1) / np.maximum(left, 1e-12)
-        radius = np.minimum(radius, FLATTEST * one.unit)
-        better = new_gap < gap - NEARER * one.unit
+        radius = np.minimum(radius, FLATTEST * unit)
+        better = new_gap < gap - NEARER * unit
         if not better.any():
             break
         places, normal, own = (
@@ -264,7 +298,7 @@ def _places_on(one: Party, a: int, collider: int, points: Indices, margin: float
         touch = around.feel_each((places - one.origin) / one.unit, which)
         return one.unit * touch.gap, touch.normal, touch.velocity
 
-    found = _sunk(one, points, measured, margin)
+    found = sunk(one, points, measured, margin)
     own, places, gap = found.own, found.places, found.gap
     close = np.flatnonzero((gap < margin) & (gap > -DEEPEST * one.unit))
     if not len(close):

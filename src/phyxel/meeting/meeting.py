@@ -22,6 +22,7 @@ from phyxel.meeting.contacts import COLLIDER, contacts_between, contacts_with_co
 from phyxel.meeting.coulomb import CoulombProblem
 from phyxel.meeting.memory import ContactMemory
 from phyxel.meeting.party import Party
+from phyxel.meeting.stiff import StiffBodies, StiffOutlines
 from phyxel.meeting.table import ContactTable, Share
 from phyxel.meeting.ties import TiedPlaces
 from phyxel.models.coulomb import RESTING, from_axes
@@ -201,12 +202,34 @@ class Meeting:
 
     def _contacts(self, meeting: Sequence[int], dt: float, around: ColliderQuery) -> ContactTable:
         """Where bodies touch, or are tied."""
-        parties = self.parties
-        found = [one for pair in self._pairs for one in contacts_between(parties, *pair, self._margin(*pair, dt))]
+        parties, stiff = self.parties, self._stiff_bodies()
+        numbers = set() if stiff is None else set(stiff.numbers.tolist())
+        pairs = [pair for pair in self._pairs if not numbers.issuperset(pair)]
+        found = [one for pair in pairs for one in contacts_between(parties, *pair, self._margin(*pair, dt))]
         for ties in [one.led(parties) for one in self.ties]:
             found = [left for one in found if (left := ties.clear_of(one, parties)) is not None] + [ties]
-        found += contacts_with_colliders(parties, meeting, around, NEAR)
-        return ContactTable.of(found, self._first)
+        found += contacts_with_colliders(parties, [a for a in meeting if a not in numbers], around, NEAR)
+        table = ContactTable.of(found, self._first)
+        if stiff is None:
+            return table
+        place = np.full(len(parties), -1)
+        place[stiff.numbers] = np.arange(len(numbers))
+        pairs = [pair for pair in self._pairs if numbers.issuperset(pair)]
+        margin = np.array([self._margin(*pair, dt) for pair in pairs])
+        more = stiff.contacts(place[np.array(pairs)], margin), stiff.contacts_with_colliders(around, NEAR)
+        return ContactTable.joined([table, *(one for one in more if one is not None)])
+
+    def _stiff_bodies(self) -> StiffBodies | None:
+        """The rigid bodies that are near each other, if there are any, all as one."""
+        tied = {end for one in self.ties for end in (one.one, one.other)}
+        parties, memory = self.parties, self._memory
+        able = [a for a in sorted(self.together - tied) if parties[a].stiff and parties[a].knows_its_solid]
+        if not any({a, b}.issubset(able) for a, b in self._pairs):
+            return None
+        outlines = [parties[a].outline for a in able]
+        if memory.outlines is None or memory.outlines.of != outlines:
+            memory.outlines = StiffOutlines(outlines, [parties[a].model.space.nodes for a in able])
+        return StiffBodies(memory.outlines, [parties[a] for a in able], able, self._first)
 
     def _led(self, contacts: ContactTable, dt: float) -> Led:
         """How bodies that touch something move before they feel it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from phyxel.meeting.stiff import StiffOutlines
 from phyxel.state import State
 
 Floats = NDArray[np.float64]
@@ -15,6 +16,8 @@ class ContactMemory:
     """What contacts were like in the last step, by their keys: forces, and how far they slipped since they stuck."""
 
     def __init__(self) -> None:
+        self.outlines: StiffOutlines | None = None
+        """of the rigid bodies that were near each other"""
         self.clear()
 
     def clear(self) -> None:

@@ -99,6 +99,25 @@ class SeenBody:
             return turned_out(self.deformation[near], normals)
         return normals @ (self.deformation[0].T / self.unit), np.full(len(normals), 1 / self.unit)
 
+    # Places of the outline (`contacts.Surface`)
+
+    @property
+    def knows_its_solid(self) -> bool:
+        return self.stiff and self.outline.measure is not None
+
+    def skin_at(self, points: Indices) -> Floats:
+        return self.skin[points]
+
+    def normals_at(self, points: Indices) -> Floats:
+        return self.normals[points]
+
+    def unit_at(self, points: Indices) -> float:
+        return self.unit
+
+    def measure_at(self, points: Indices, beside: Floats) -> tuple[Floats, Floats]:
+        assert self.outline.measure is not None
+        return self.outline.measure(self.outline.X[points] + beside)
+
     def pulled_back(self, places: Floats, near: Indices) -> Floats:
         """Where places (k, 3) are in the reference shape beside those of the outline they are near (k,), (k, 3)."""
         if self.stiff:

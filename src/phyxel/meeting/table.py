@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,9 +85,7 @@ class ContactTable:
         if len(tables) == 1:
             return tables[0]
         rows = [csr_array(vstack([one.rows[side] for one in tables], format="csr")) for side in (0, 1)]
-        parts = {
-            name: np.concatenate([getattr(one, name) for one in tables]) for name in _NAMES
-        }
+        parts = {name: np.concatenate([getattr(one, name) for one in tables]) for name in _NAMES}
         return ContactTable(rows=(rows[0], rows[1]), **parts)
 
     def part(self, which: Indices) -> ContactTable:
@@ -100,7 +99,7 @@ class ContactTable:
     def tied(self) -> NDArray[np.bool_]:
         return self.share > 0
 
-    def of_bodies(self, values: Floats) -> tuple[Floats, Floats]:
+    def of_bodies(self, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """What of some values of n bodies the two have, shape (k,) each; of a collider that of the body again."""
         return values[self.one], values[np.where(self.other == COLLIDER, self.one, self.other)]
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from phyxel.body import Body
-from phyxel.meeting.outline import POINTS, Measure, Outline
+from phyxel.meeting.outline import POINTS, Outline
 from phyxel.meeting.skin import Skin
+from phyxel.meeting.solid_distance import SolidDistance
 from phyxel.models.particles.umbrellas import umbrellas
 from phyxel.points.sampling import scattered
 
@@ -21,8 +22,6 @@ AROUND: Floats = _ways / np.linalg.norm(_ways, axis=1, keepdims=True)
 """Directions all around, shape (26, 3)."""
 FEW = 4
 """Nodes below which a piece is met as a ball: faces of the smallest crumbs are not worth finding."""
-RISE = 1e-4
-"""Spacings over which the distance of a shape is seen to grow."""
 
 
 def outline_of(body: Body) -> Outline:
@@ -61,13 +60,12 @@ def _between(body: Body, points: NDArray[np.floating]) -> Floats:
     return nodes[cKDTree(points).query(nodes)[0] > POINTS]
 
 
-def _measure(body: Body) -> Measure:
-    """Distances from the solid of a body, in its units, and their directions, by differences: all in one call."""
-    ahead = RISE * np.concatenate([np.zeros((1, 3)), np.eye(3)])
-
-    def measure(places: Floats) -> tuple[Floats, Floats]:
-        values = body.solid_distance((places[None] + ahead[:, None]).reshape(-1, 3)).reshape(4, -1)
-        slope = (values[1:] - values[0]).T
-        return values[0], slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
-
-    return measure
+def _measure(body: Body) -> SolidDistance:
+    """How far places are from the solid of a body, in its units."""
+    shape = body.shape
+    assert shape.made.solid is not None
+    placement, born = shape.placement, shape.born
+    return SolidDistance(
+        shape.made.solid().measure, shape.in_cloud, placement.scale / born.unit,
+        placement.unplaced(born.centre[None])[0], born.unit / placement.scale * placement.rotation,
+    )  # fmt: skip
