@@ -11,8 +11,8 @@ DT = 5e-4
 
 
 def struck(speed: float):
-    """A box of 1 MPa that an impulse hits at one corner, as large as gives the whole body a speed [m/s]: the model, what
-    hit it, where, (1, 3) each, and φ there."""
+    """A box of 1 MPa that an impulse hits at one corner, as large as gives the whole body a speed [m/s]: the model,
+    what hit it and where, (1, 3) each, and φ there."""
     model = model_of("box", 60)
     model.step(DT, even(model, 0, 0, 0), [], None)
     corner = int(np.argmax(model.space.nodes @ np.array([1.0, 0.9, 1.1])))
