@@ -1,6 +1,5 @@
 """Force fields: closed forms of what pushes a body unevenly, and that they come, go and are saved."""
 
-import hashlib
 import itertools
 from functools import cache
 
@@ -11,6 +10,7 @@ import phyxel as px
 from phyxel.errors import CheckpointError
 from phyxel.movers.phyxel_bodies import phyxels_of
 from tests.physics.matter import displace
+from tests.worlds import bits, left_end, middle, weightless, world_of
 
 SOFT = px.Material(young=1e5, poisson=0.3, density=1000.0)
 NOWHERE = (0.0, 0.0, 0.0)
@@ -30,28 +30,8 @@ def body_of(shape: str = "box", **options) -> px.Body:
     return px.Body(solid(shape).skin, **({"nodes": 64, "material": SOFT, "place": "center"} | options))
 
 
-def world_of(*things, gravity=NOWHERE) -> px.World:
-    world = px.World(gravity=gravity)
-    for thing in things:
-        world.add(thing)
-    return world
-
-
-def bits(world: px.World) -> list[str]:
-    fields = [world.field(body, name) for body in world.bodies for name in ("u", "v")]
-    return [hashlib.sha256(field.tobytes()).hexdigest()[:16] for field in fields]
-
-
-def middle(body: px.Body):
-    return np.average(body.positions, axis=0, weights=body.masses)
-
-
 def drift(body: px.Body):
     return np.average(body.velocities, axis=0, weights=body.masses)
-
-
-def left_end(positions):
-    return positions[:, 0] < positions[:, 0].min() + 0.05
 
 
 # A function of place, velocity and time
@@ -80,7 +60,7 @@ def test_a_field_of_time_gives_the_momentum_of_its_integral(integrator):
     """a = a₀ sin ωt gives v = a₀ (1 − cos ωt)/ω; sums over steps of Δt that begin with a sample are off by
     ½Δt [a] + Δt²/12 [a'] at most, that is a₀Δt/2 + ωa₀Δt²/6."""
     body = body_of(integrator=integrator)
-    world = world_of(body, px.Field(lambda x, v, t: (3 * np.sin(8 * t), 0, 0)))
+    world = weightless(body, px.Field(lambda x, v, t: (3 * np.sin(8 * t), 0, 0)))
     for _ in range(6):
         world.advance(0.05)
         assert drift(body)[0] == pytest.approx(
@@ -92,7 +72,7 @@ def test_a_field_of_time_gives_the_momentum_of_its_integral(integrator):
 def test_resistance_by_velocity_slows_exponentially(integrator):
     """a = −k v: v = v₀ e^(−kt); explicit steps of Δt lose k²Δt t/2 of it, 2 % for k = 2, t = 1."""
     body = body_of(integrator=integrator, velocity=(1, 0, 0))
-    world = world_of(body, px.Field(lambda x, v, t: -2 * v))
+    world = weightless(body, px.Field(lambda x, v, t: -2 * v))
     world.advance(1.0)
     assert drift(body)[0] == pytest.approx(np.exp(-2), rel=0.025)
 
@@ -103,7 +83,7 @@ def test_an_uneven_field_turns_a_free_body(integrator):
     body = body_of(integrator=integrator, material=SOFT.but(young=1e6))
     arm = body.reference - body.centre
     inertia = body.masses @ (arm[:, 0] ** 2 + arm[:, 2] ** 2)
-    world = world_of(body, px.Field(lambda x, v, t: np.cross((0, 3.0, 0), x - x.mean(axis=0))))
+    world = weightless(body, px.Field(lambda x, v, t: np.cross((0, 3.0, 0), x - x.mean(axis=0))))
     world.advance(0.1)
     sums = body.diagnostics()
     assert sums["angular_momentum"][1] == pytest.approx(inertia * 3 * 0.1, rel=0.01)
@@ -113,7 +93,7 @@ def test_an_uneven_field_turns_a_free_body(integrator):
 
 @pytest.mark.parametrize("returned", [np.zeros((2, 3)), np.full(3, np.nan)], ids=["shape", "not a number"])
 def test_a_function_that_returns_nonsense_is_named(returned):
-    world = world_of(body_of(), px.Field(lambda x, v, t: returned, name="odd"))
+    world = weightless(body_of(), px.Field(lambda x, v, t: returned, name="odd"))
     with pytest.raises(px.PhyxelError, match='field "odd"'):
         world.advance(0.01)
 
@@ -124,7 +104,7 @@ def test_a_function_that_returns_nonsense_is_named(returned):
 def test_attraction_pulls_with_the_square_of_the_distance():
     """Far outside a small body is a point mass: dp/dt = m s R²/d², uneven over the body by (size/d)², 1e-3 here."""
     body = body_of(at=(10, 0, 0))
-    world = world_of(body, px.Attraction((0, 0, 0), strength=50.0, radius=2.0))
+    world = weightless(body, px.Attraction((0, 0, 0), strength=50.0, radius=2.0))
     world.advance(0.01)
     sums = body.diagnostics()
     assert np.allclose(sums["momentum"] / 0.01 / sums["mass"], [-50 * 4 / 100, 0, 0], rtol=1e-3, atol=1e-3)
@@ -135,7 +115,7 @@ def test_inside_the_ball_a_body_swings_about_the_centre(integrator):
     """a = −(s/R) d is linear: the middle of mass is at x₀ cos ωt, ω² = s/R. A step of the first order, of Δt ≤ 0.01 s,
     is off by ωΔt/2 in phase at once, and by (ωΔt)²/24 in frequency."""
     body = body_of(at=(0.5, 1, 0), integrator=integrator)
-    world = world_of(body, px.Attraction((0, 1, 0), strength=40.0, radius=1.0))
+    world = weightless(body, px.Attraction((0, 1, 0), strength=40.0, radius=1.0))
     omega, turn = np.sqrt(40.0), 0.01 * np.sqrt(40.0)
     for _ in range(12):
         world.advance(0.1)
@@ -148,7 +128,7 @@ def test_a_circle_stays_a_circle():
     """v² = s R²/r: after a whole round the body is as far from the centre as before, within 1 %."""
     speed, r = np.sqrt(10.0 / 2), 2.0
     body = body_of(at=(r, 0, 0), velocity=(0, 0, speed), size=0.1)
-    world = world_of(body, px.Attraction((0, 0, 0), strength=10.0))
+    world = weightless(body, px.Attraction((0, 0, 0), strength=10.0))
     for _ in range(4):
         world.advance(0.25 * 2 * np.pi * r / speed)
         assert np.linalg.norm(middle(body)) == pytest.approx(r, rel=0.01)
@@ -176,7 +156,7 @@ RIGHT = px.Box((0.0, -1.0, -1.0), (1.0, 1.0, 1.0))
 def test_a_push_gives_its_force_times_the_time_it_acts(options):
     """p = F (t − start) until its end, whatever the steps: to the rounding of single precision, 1e-6."""
     body, force = body_of(**options), np.array([3.0, -1, 2])
-    world = world_of(body, px.Push(force, RIGHT, during=(0.0137, 0.0531)))
+    world = weightless(body, px.Push(force, RIGHT, during=(0.0137, 0.0531)))
     for time in (0.01, 0.03, 0.1):
         world.advance(time - world.time)
         expected = force * np.clip(time - 0.0137, 0, 0.0531 - 0.0137)
@@ -197,7 +177,7 @@ def test_a_push_is_shared_out_by_mass_over_the_place_it_is_for():
     body = px.Body(solid("box").skin.with_colors(colors), nodes=64, vary={"density": px.Channel("y", 500, 2000)})
     right = np.flatnonzero(RIGHT(body.birth))
     corner = np.array(body.birth[right[0]])
-    world = world_of(body)
+    world = weightless(body)
     places = {
         "box": (RIGHT, right),
         "ball": (px.Ball(corner, 0.01), right[:1]),
@@ -226,7 +206,7 @@ def test_what_falls_apart_shares_a_push_and_keeps_its_place():
     """Nodes are pushed as before the body broke, so the pieces have F t together, and one without a place has none."""
     body = body_of()
     numbers = np.flatnonzero(body.birth[:, 0] > 0.1)
-    world = world_of(body, px.Push((4, 0, 0), numbers), px.Push((0, 0, 2)))
+    world = weightless(body, px.Push((4, 0, 0), numbers), px.Push((0, 0, 2)))
     body.cut((0.0, 0.0, 0.0), (1, 0, 0))
     world.advance(0.05)
     assert len(world.bodies) == 2
@@ -250,7 +230,7 @@ def test_what_falls_apart_shares_a_push_and_keeps_its_place():
 
 def push_of_wind(body: px.Body, wind: px.Wind) -> np.ndarray:
     """Force on a body at rest [N], from the momentum of the first millisecond."""
-    world = world_of(body, wind)
+    world = weightless(body, wind)
     world.advance(1e-3)
     return body.diagnostics()["momentum"] / 1e-3
 
@@ -277,7 +257,7 @@ def test_wind_on_a_sphere():
 
 def test_no_wind_is_felt_by_what_moves_with_it():
     body = body_of(velocity=(3, 0, 0))
-    world = world_of(body, px.Wind((3, 0, 0)))
+    world = weightless(body, px.Wind((3, 0, 0)))
     world.advance(0.2)
     assert np.abs(body.velocities - [3, 0, 0]).max() < 1e-5
 
@@ -286,7 +266,7 @@ def test_no_wind_is_felt_by_what_moves_with_it():
 def test_air_brings_a_fall_to_its_terminal_velocity(integrator):
     """v = v_t tanh(g t/v_t), v_t² = 2 m g/(ρ c A): half the error of the area, and 1 % for steps of 0.01 s."""
     body = body_of(material=px.Material.foam(), integrator=integrator)
-    world = world_of(body, px.Wind((0, 0, 0), density=12.0), gravity=G)
+    world = world_of(body, px.Wind((0, 0, 0), density=12.0))
     terminal = np.sqrt(2 * 40 * SIDE * 9.81 / 12.0)
     for _ in range(4):
         world.advance(0.3)
@@ -310,14 +290,14 @@ def test_the_skin_turns_and_grows_with_the_body():
 
 def test_a_field_acts_on_the_bodies_it_names():
     bodies = [body_of(name=name, at=(k, 0, 0)) for k, name in enumerate(("tom", "ann", "bob"))]
-    world = world_of(*bodies, px.Field(lambda x, v, t: (1, 0, 0), bodies=["tom", bodies[2]]))
+    world = weightless(*bodies, px.Field(lambda x, v, t: (1, 0, 0), bodies=["tom", bodies[2]]))
     world.advance(0.1)
     assert [round(float(drift(body)[0]), 6) for body in bodies] == [0.1, 0.0, 0.1]
 
 
 def test_a_removed_field_acts_no_more_and_costs_nothing():
     body = body_of()
-    world = world_of(body)
+    world = weightless(body)
     world.advance(0.01)
     assert len(phyxels_of(world).model.outside.extra) == 0
     field = px.Field(lambda x, v, t: (1, 0, 0))
@@ -334,7 +314,7 @@ def test_a_removed_field_acts_no_more_and_costs_nothing():
 
 def test_a_collider_can_be_removed_too():
     body, ground = body_of(at=(0, 0.25, 0)), px.Ground()
-    world = world_of(body, ground, gravity=G)
+    world = world_of(body, ground)
     world.advance(0.2)
     before = middle(body)[1]
     world.remove(ground)
@@ -344,7 +324,7 @@ def test_a_collider_can_be_removed_too():
 
 def test_work_by_a_field_is_no_blow_up():
     body = body_of(material=SOFT.but(damping=1e-3))
-    world = world_of(body, px.Attraction((30, 0, 0), strength=100.0, radius=30.0))
+    world = weightless(body, px.Attraction((30, 0, 0), strength=100.0, radius=30.0))
     for _ in range(10):
         world.advance(0.1)
     assert world.steps > 300
@@ -377,15 +357,15 @@ def test_settling_in_a_field_is_settling_in_gravity():
         (lambda: px.Field(lambda x, v, t: x, during=(2.0, 1.0)), "during"),
         (lambda: px.Wind((1, 0, 0), during=3.0), "during"),
         (lambda: px.Push((1, np.nan, 0)), "force"),
-        (lambda: world_of(body_of(), px.Push((1, 0, 0), px.Ball((9, 9, 9), 1.0))), "no node"),
-        (lambda: world_of(body_of(), px.Push((1, 0, 0), lambda x: -x[:, 0])), "weight"),
-        (lambda: world_of(body_of(), px.Push((1, 0, 0), px.Channel("x", 0, 0))), "0 everywhere"),
+        (lambda: weightless(body_of(), px.Push((1, 0, 0), px.Ball((9, 9, 9), 1.0))), "no node"),
+        (lambda: weightless(body_of(), px.Push((1, 0, 0), lambda x: -x[:, 0])), "weight"),
+        (lambda: weightless(body_of(), px.Push((1, 0, 0), px.Channel("x", 0, 0))), "0 everywhere"),
         (lambda: px.Filling(0.0), "bulk"),
         (lambda: px.Filling(1e4, -1.0), "amount"),
-        (lambda: world_of(body_of(), px.Filling(1e4)), 'model = "particles"'),
+        (lambda: weightless(body_of(), px.Filling(1e4)), 'model = "particles"'),
         (lambda: px.Wrap("jack", 10.0), "collider"),
         (lambda: px.Wrap(px.Ground(), -1.0), "pressure"),
-        (lambda: world_of(body_of(name="tom"), px.Wind((1, 0, 0), bodies=["tmo"])), '"tom"'),
+        (lambda: weightless(body_of(name="tom"), px.Wind((1, 0, 0), bodies=["tmo"])), '"tom"'),
     ],
 )
 def test_absurd_fields_are_refused(make, word):
@@ -398,7 +378,7 @@ def test_absurd_fields_are_refused(make, word):
 
 def test_gravity_can_change_at_any_time():
     body = body_of()
-    world = world_of(body, gravity=G)
+    world = world_of(body)
     world.at(0.1, lambda w: setattr(w, "gravity", NOWHERE))
     world.advance(0.3)
     assert drift(body)[1] == pytest.approx(-0.981, rel=1e-5)
@@ -417,7 +397,7 @@ def windy(options: dict) -> px.World:
     """A held body in the wind, pulled, until an event stills the wind, turns gravity and takes the ground away."""
     body, wind, ground = body_of(**options), px.Wind((5, 0, 2), density=50.0), px.Ground(-0.26)
     tug = px.Push((0, 0, 40), RIGHT, during=(0.043, 0.157))
-    world = world_of(body, wind, px.Attraction((1, 0, 0), 5.0), tug, ground, gravity=G)
+    world = world_of(body, wind, px.Attraction((1, 0, 0), 5.0), tug, ground)
     body.fix(left_end)
 
     def calm(_world):
@@ -443,10 +423,10 @@ def test_a_resumed_world_in_the_wind_goes_on_with_the_same_bits(options, when, t
 
 
 def test_a_checkpoint_with_other_fields_is_refused(tmp_path):
-    world = world_of(body_of(), px.Wind((1, 0, 0)))
+    world = weightless(body_of(), px.Wind((1, 0, 0)))
     world.save(tmp_path / "state.npz")
     with pytest.raises(CheckpointError, match="fields"):
-        world_of(body_of()).restore(tmp_path / "state.npz")
+        weightless(body_of()).restore(tmp_path / "state.npz")
 
 
 # Scene files

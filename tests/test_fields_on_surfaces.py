@@ -8,6 +8,7 @@ import pytest
 import phyxel as px
 from phyxel.contact.table import measured
 from phyxel.surface.hull import summed
+from tests.worlds import weightless
 
 RADIUS, POINTS, THICKNESS, DENSITY = 0.5, 642, 2e-3, 500.0
 PER_AREA = DENSITY * THICKNESS
@@ -21,13 +22,6 @@ def balloon(**numbers) -> px.Body:
     return px.Body(cloud, model="particles", material=film, **({"links": "none"} | options))
 
 
-def world_of(*things, gravity=(0.0, 0.0, 0.0)) -> px.World:
-    world = px.World(gravity=gravity)
-    for thing in things:
-        world.add(thing)
-    return world
-
-
 def areas(body: px.Body) -> np.ndarray:
     return body.unit**2 * body.sheet.areas
 
@@ -35,7 +29,7 @@ def areas(body: px.Body) -> np.ndarray:
 def test_a_push_gives_its_force_times_the_time_it_acts():
     """p = F (t − start) until its end, to rounding: steps end where it comes and goes, and need be no shorter."""
     body, force = balloon(), np.array([3.0, -1, 2])
-    world = world_of(body, px.Push(force, px.Ball((0.5, 0, 0), 0.4), during=(0.0137, 0.0531)))
+    world = weightless(body, px.Push(force, px.Ball((0.5, 0, 0), 0.4), during=(0.0137, 0.0531)))
     for time in (0.01, 0.03, 0.1):
         world.advance(time - world.time)
         expected = force * np.clip(time - 0.0137, 0, 0.0531 - 0.0137)
@@ -47,10 +41,10 @@ def test_fields_that_are_even_or_radial_move_particles_by_the_closed_form():
     """Even: x = X + gt²/2. About an axis with the power 1, a = s d/R: d = D cosh ωt, ω² = s/R, and nothing along it.
     The field of a step is that in its middle, (ωΔt)²/24 off with Δt = 1/60 s."""
     body, time = balloon(), 0.3
-    world_of(body, px.Field(lambda x, v, t: (0, -9.81, 0))).advance(time)
+    weightless(body, px.Field(lambda x, v, t: (0, -9.81, 0))).advance(time)
     assert np.allclose(body.positions, body.birth - [0, 9.81 * time**2 / 2, 0], rtol=0, atol=1e-12)
     body = balloon()
-    world_of(body, px.Attraction((0, 0, 0), -20.0, power=1.0, axis=(0, 1, 0))).advance(time)
+    weightless(body, px.Attraction((0, 0, 0), -20.0, power=1.0, axis=(0, 1, 0))).advance(time)
     omega = np.sqrt(20.0)
     grown = np.cosh(omega * time)
     expected = body.birth * [grown, 1, grown]
@@ -64,7 +58,7 @@ def test_a_filling_presses_by_the_volume_that_is_missing(bulk):
     have 1 % less area."""
     foundation, amount = 1e5, 1.4
     body = balloon(foundation=foundation, drag=100.0)
-    world = world_of(body)
+    world = weightless(body)
     before = body.diagnostics()["volume"]
     world.add(px.Filling(bulk, amount))
     world.advance(1.5)
@@ -88,7 +82,7 @@ def test_a_filled_balloon_stretches_as_a_membrane():
     """p = 2 E h s/((1 − ν) R (1 + s)), ν being the 1/3 of links along edges; off by s, 1 %, and by an uneven mesh."""
     young, bulk, amount = 1e6, 1e5, 1.03
     body = balloon(young=young, poisson=1 / 3, damping=2e-3, drag=5.0, links=None, points=162)
-    world = world_of(body)
+    world = weightless(body)
     before = body.diagnostics()["volume"]
     world.add(px.Filling(bulk, amount))
     world.advance(0.4)
@@ -104,7 +98,7 @@ def test_fillings_add_up_and_leave():
     volumes = []
     for fillings in ([px.Filling(3e4, 1.2)], [px.Filling(1e4, 1.0), px.Filling(2e4, 1.3)]):
         body = balloon(foundation=1e5, drag=100.0)
-        world = world_of(body, *fillings)
+        world = weightless(body, *fillings)
         world.advance(0.5)
         volumes.append(body.diagnostics()["volume"])
     assert volumes[0] == pytest.approx(volumes[1], rel=1e-9)
@@ -117,7 +111,7 @@ def test_fillings_add_up_and_leave():
 def test_a_wrap_pulls_with_pressure_times_area_straight_to_the_collider():
     """v = p t/(ρ h) towards a sphere's centre, whatever the particle's area, and none within the collider."""
     body, core = balloon(at=(0.1, 0, 0), place="file"), px.Sphere(0.2, at=(0.1, 0.05, 0))
-    world = world_of(body, core, px.Wrap(core, 30.0, during=(0.0, 0.001)))
+    world = weightless(body, core, px.Wrap(core, 30.0, during=(0.0, 0.001)))
     inward = (0.1, 0.05, 0) - body.positions
     inward /= np.linalg.norm(inward, axis=1)[:, None]
     world.advance(0.01)
@@ -129,7 +123,7 @@ def test_a_wrap_without_links_ends_on_the_collider(settled):
     """All particles lie half the thickness above a turned box, to rounding, and stay; when the box goes, so does the
     pull."""
     body, core = balloon(drag=3.0), px.Box((-0.3, -0.1, -0.2), (0.3, 0.2, 0.2), rotate=(20, 30, 0))
-    world = world_of(body, core, px.Wrap(core, 40.0))
+    world = weightless(body, core, px.Wrap(core, 40.0))
     world.settle() if settled else world.advance(1.0)
     place, rotation = core.pose(0.0)
     distance, _ = measured(core, (body.positions - place) @ rotation, world.device)
@@ -147,7 +141,7 @@ def held_balloon() -> px.World:
         balloon(points=162, foundation=2e3, links=None),
         px.Sphere(0.2, path=[(0.0, (0, 0, 0)), (0.2, (0.1, 0, 0))]),
     )
-    world = world_of(body, core, px.Wrap(core, 50.0), px.Filling(1e3, 0.8, during=(0.021, 0.09)))
+    world = weightless(body, core, px.Wrap(core, 50.0), px.Filling(1e3, 0.8, during=(0.021, 0.09)))
     world.add(px.Push((0, 3, 0), px.Channel("z", 0, 1), during=(0.05, 0.11)))
     body.fix(px.Box((-1, 0.4, -1), (1, 1, 1)))
     return world
@@ -169,7 +163,7 @@ def test_a_resumed_surface_goes_on_with_the_same_bits(when, tmp_path):
 
 def test_fields_for_surfaces_refuse_what_they_cannot_act_on():
     cloth, ball = px.Body(px.load("cloth", points=200), model="particles", links="none"), balloon(name="ball")
-    world = world_of(cloth)
+    world = weightless(cloth)
     with pytest.raises(px.PhyxelError, match="cloth is open"):
         world.add(px.Filling(1e4))
     with pytest.raises(px.PhyxelError, match="sphere is not in the world"):

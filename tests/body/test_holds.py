@@ -7,16 +7,16 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import phyxel as px
-from tests.body.tom import NOWHERE, SOFT, SPACING, everywhere, tom, world_of
+from tests.body.tom import NOWHERE, SOFT, SPACING, everywhere, tom
 from tests.world import boxes
-from tests.world.boxes import bits
+from tests.worlds import bits, left_end, weightless, world_of
 
 INTEGRATORS = ["leapfrog", "implicit"]
 
 
 def test_fixed_nodes_stay_and_released_ones_fall():
     body = boxes.box(material=boxes.DAMPED)
-    world = boxes.world_of(body)
+    world = world_of(body)
     handle = body.fix(px.Box((-1, -1, -1), (1, 1, 1)))
     world.advance(0.1)
     assert not world.field(body, "u").any()
@@ -37,7 +37,7 @@ def test_a_handle_is_released_once_and_by_its_own_body():
 
 def test_of_two_holds_on_a_node_one_remains():
     body = boxes.box()
-    world = boxes.world_of(body)
+    world = world_of(body)
     body.fix([0, 1])
     second = body.fix([1, 2])
     world.advance(0.02)
@@ -49,18 +49,18 @@ def test_of_two_holds_on_a_node_one_remains():
 
 def test_nodes_are_fixed_where_they_are_not_where_they_were():
     body = boxes.box(velocity=(1, 0, 0))
-    world = boxes.world_of(body, gravity=NOWHERE)
+    world = weightless(body)
     world.advance(0.2)
     where = body.positions
-    handle = body.fix(boxes.left_end)
+    handle = body.fix(left_end)
     world.advance(0.1)
     assert np.abs(body.positions - where)[handle.nodes].max() < 1e-6
 
 
 def test_a_drag_ends_where_it_should_and_takes_the_body_along():
     body = boxes.box(material=boxes.DAMPED)
-    world = boxes.world_of(body, gravity=NOWHERE)
-    handle = body.drag(boxes.left_end, lambda t: (0.2 * min(t / 0.4, 1), 0, 0))
+    world = weightless(body)
+    handle = body.drag(left_end, lambda t: (0.2 * min(t / 0.4, 1), 0, 0))
     for _ in range(20):
         world.advance(0.02)
     assert np.abs((body.positions - body.reference)[handle.nodes] - [0.2, 0, 0]).max() < 1e-6
@@ -72,8 +72,8 @@ def test_a_drag_ends_where_it_should_and_takes_the_body_along():
 
 def test_a_drag_by_a_displacement_is_there_after_the_next_frame():
     body = boxes.box(material=boxes.DAMPED)
-    world = boxes.world_of(body, gravity=NOWHERE)
-    handle = body.drag(boxes.left_end, (0.0, 0.03, 0.0))
+    world = weightless(body)
+    handle = body.drag(left_end, (0.0, 0.03, 0.0))
     world.advance(1 / 60)
     assert np.abs((body.positions - body.reference)[handle.nodes] - [0, 0.03, 0]).max() < 1e-6
 
@@ -83,8 +83,8 @@ def test_a_drag_follows_its_function_of_time_within_one_advance():
     energies = []
     for steps in (1, 40):
         body = boxes.box()
-        world = boxes.world_of(body, gravity=NOWHERE)
-        body.drag(boxes.left_end, lambda t: (0.03 * np.sin(2 * np.pi * t / 0.2), 0, 0))
+        world = weightless(body)
+        body.drag(left_end, lambda t: (0.03 * np.sin(2 * np.pi * t / 0.2), 0, 0))
         for _ in range(steps):
             world.advance(0.2 / steps)
         sums = body.diagnostics()
@@ -105,7 +105,7 @@ def test_a_drag_goes_to_three_finite_numbers(to):
 def test_a_drag_is_on_its_path_at_each_time(integrator):
     """Straight from here and now to the first keyframe, between them, and at rest at the last."""
     body = tom(integrator=integrator)
-    world = world_of(body)
+    world = weightless(body)
     world.advance(0.1)
     path = [(0.2, (0.1, 0, 0)), (0.3, (0.1, 0, 0)), (0.5, (0, 0.1, -0.1))]
     handle = body.drag(lambda X: X[:, 0] < -0.1, path)
@@ -118,7 +118,7 @@ def test_a_drag_is_on_its_path_at_each_time(integrator):
 
 def test_a_path_may_begin_where_it_is():
     body = tom()
-    world = world_of(body)
+    world = weightless(body)
     handle = body.drag([0], [(0.0, NOWHERE), (0.1, NOWHERE), (0.2, (0, 0, 0.1))])
     world.advance(0.1)
     assert not world.field(body, "u").any()
@@ -148,7 +148,7 @@ def test_absurd_paths_are_refused(path):
 def test_what_is_let_go_keeps_the_velocity_it_was_moved_with(integrator):
     """Moved as a whole at 0.5 m/s and let go on the way: nothing is left that could change its velocity."""
     body = tom(integrator=integrator)
-    world = world_of(body)
+    world = weightless(body)
     handle = body.drag(everywhere, [(1.0, (0.5, 0, 0))])
     world.advance(0.2)
     assert np.abs(body.velocities - [0.5, 0, 0]).max() < 1e-5
@@ -164,7 +164,7 @@ def test_a_run_resumed_within_a_drag_has_the_same_bits(tmp_path):
 
     def dragging() -> px.World:
         body = tom()
-        world = world_of(body)
+        world = weightless(body)
         world.at(0.101, lambda w: body.drag([0, 1], (0.02, 0, 0)))
         world.at(0.102, lambda w: body.drag([5], [(0.2, (0, 0.02, 0))]))
         return world
@@ -211,7 +211,7 @@ SINGLE = 2 * 2.0**-22 * SPACING
 def test_a_turned_end_is_on_its_circle_at_each_time(integrator):
     """About the middle of where the nodes are when they are taken, which is not where they were at birth."""
     body = tom(integrator=integrator, velocity=(0.5, 0, 0))
-    world = world_of(body)
+    world = weightless(body)
     world.advance(0.1)
     start = body.positions
     handle = body.drag(left, to=[(0.3, (0, 0.1, 0))], turn=[(0.2, (0, 90, 0)), (0.3, (0, 90, 0)), (0.4, (0, 0, 0))])
@@ -228,7 +228,7 @@ def test_a_turned_end_is_on_its_circle_at_each_time(integrator):
 
 def test_a_turn_is_three_angles_or_a_function_too():
     body = tom()
-    world = world_of(body)
+    world = weightless(body)
     start = body.positions
     quick = body.drag(left, turn=(30, 0, 0))
     even = body.drag(right, turn=lambda t: (0, 0, 100 * t))
@@ -263,7 +263,7 @@ def test_what_is_let_go_goes_on_turning(integrator):
     nothing acts on it from outside, its angular momentum stays; implicit Euler takes (ωΔt)² of it in each of ten steps.
     """
     body = tom(integrator=integrator, material=SOFT.but(damping=0.0))
-    world = world_of(body)
+    world = weightless(body)
     handle = body.drag(everywhere, turn=lambda t: (0, 0, np.degrees(2 * t)))
     world.advance(0.2)
     expected = np.cross([0, 0, 2], body.positions)
@@ -279,7 +279,7 @@ def test_what_is_let_go_goes_on_turning(integrator):
 def test_a_bar_turned_at_one_end_is_twisted_half_as_much_in_the_middle():
     """At rest, by symmetry; and by three quarters of a turn the long way, as the end went, not by one the other way."""
     bar = px.Body(px.load("bar", points=1000), nodes=200, material=SOFT)
-    world = world_of(bar)
+    world = weightless(bar)
     along = (bar.reference[:, 0] - bar.reference[:, 0].min()) / np.ptp(bar.reference[:, 0])
     start = bar.positions
     fixed, turned = bar.fix(along < 0.1), bar.drag(along > 0.9, turn=(270, 0, 0))
@@ -294,7 +294,7 @@ def test_a_bar_turned_at_one_end_is_twisted_half_as_much_in_the_middle():
 
 def test_a_body_dragged_while_it_settles_comes_to_rest():
     body = tom()
-    world = world_of(body)
+    world = weightless(body)
     body.fix(left)
     handle = body.drag(right, (0, 0.05, 0))
     world.settle(1e-5)
@@ -309,7 +309,7 @@ def test_a_run_resumed_within_a_turn_has_the_same_bits(integrator, tmp_path):
 
     def turning() -> px.World:
         body = tom(integrator=integrator, velocity=(0, 1, 0), spin=(1, 0, 0))
-        world = world_of(body, tom(name="tim", at=(2, 0, 0)))
+        world = weightless(body, tom(name="tim", at=(2, 0, 0)))
         world.at(0.1, lambda w: body.drag(left, to=(0.02, 0, 0), turn=[(0.2, (10, 50, 20)), (0.3, (0, 0, 90))]))
         world.at(0.15, lambda w: w.bodies[1].fix([3]))
         return world

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from tests.body.tom import SPACING, tom, world_of
+from tests.body.tom import SPACING, tom
 from tests.world import boxes
+from tests.worlds import left_end, weightless, world_of
 
 
 def test_a_ball_holds_what_is_in_it():
@@ -27,7 +28,7 @@ def test_a_ball_that_is_none_is_refused(centre, radius):
 @pytest.mark.parametrize("surfel", [0, 77, -1, np.int64(5)])
 def test_a_picked_surfel_has_the_nodes_around_it(surfel):
     body = tom(at=(3, 0, 0), rotate=(0, 30, 0))
-    world_of(body)
+    weightless(body)
     away = np.linalg.norm(body.reference - body.surface.positions[surfel], axis=1)
     nodes = body.pick(surfel)
     assert away.argmin() in nodes
@@ -74,7 +75,7 @@ def test_absurd_picks_are_refused(at, radius, word):
 def test_a_dragged_surfel_goes_where_it_is_dragged():
     """Nodes to rounding; the surfel is carried by more nodes than are held, within a quarter of the way."""
     body = tom()
-    world = world_of(body)
+    world = weightless(body)
     surfel = int(body.surface.positions[:, 1].argmax())
     before = body.surface.positions[surfel]
     handle = body.drag(body.pick(surfel), [(0.2, (0, 0.05, 0))])
@@ -87,7 +88,7 @@ def test_a_dragged_surfel_goes_where_it_is_dragged():
 @pytest.mark.parametrize(
     "where",
     [
-        boxes.left_end,
+        left_end,
         px.Box((-1, -1, -1), (-0.15, 1, 1)),
         lambda X: np.asarray(X[:, 0] < -0.15),
         "indices",
@@ -101,7 +102,7 @@ def test_every_way_to_name_nodes(where):
     mask = body.reference[:, 0] < -0.15
     given = {"indices": np.flatnonzero(mask), "list": np.flatnonzero(mask).tolist(), "mask": mask}
     body.fix(given[where] if isinstance(where, str) else where)
-    world = boxes.world_of(body)
+    world = world_of(body)
     world.advance(0.1)
     moved = np.abs(world.field(body, "u")).max(axis=1)
     assert mask.sum() == 16
@@ -111,7 +112,7 @@ def test_every_way_to_name_nodes(where):
 
 def test_a_negative_index_counts_from_the_end_of_its_own_body():
     first, second = boxes.box(), boxes.box(at=(2, 0, 0))
-    world = boxes.world_of(first, second)
+    world = world_of(first, second)
     second.fix([-1])
     world.advance(0.05)
     assert not world.field(second, "u")[-1].any()
@@ -171,7 +172,7 @@ def test_a_body_with_a_displacement_everywhere_is_held_at_the_surfel_itself():
 
 def test_a_spot_melts():
     body = tom()
-    world_of(body)
+    weightless(body)
     body.melt(px.Spot(7, 0.2))
     assert set(np.flatnonzero(~np.isnan(body.mixture.number("viscosity")))) == set(tom().pick(7, 0.2))
 

@@ -26,12 +26,5 @@ def tom(**options: Any) -> px.Body:
     return px.Body(skin(), **known)
 
 
-def world_of(*things: Any, gravity: tuple[float, float, float] = NOWHERE) -> px.World:
-    world = px.World(gravity=gravity)
-    for thing in things:
-        world.add(thing)
-    return world
-
-
 def everywhere(positions: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.ones(len(positions), bool)

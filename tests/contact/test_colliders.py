@@ -8,6 +8,7 @@ import pytest
 
 import phyxel as px
 from phyxel.errors import CheckpointError
+from tests.worlds import weightless, world_of
 
 G = 9.81
 BOTH = pytest.mark.parametrize("integrator", ["leapfrog", "implicit"])
@@ -29,13 +30,6 @@ def solid(shape: str) -> px.Solid:
 def body(integrator: str, shape: str = "box", **options) -> px.Body:
     known = {"nodes": 64, "material": RUBBER, "place": "center"}
     return px.Body(cloud(shape), integrator=integrator, **(known | options))
-
-
-def world_of(*things, gravity=(0.0, -G, 0.0)) -> px.World:
-    world = px.World(gravity=gravity, device="cpu")
-    for thing in things:
-        world.add(thing)
-    return world
 
 
 def mean_velocity(one: px.Body) -> np.ndarray:
@@ -116,7 +110,7 @@ def test_nothing_tunnels_through_a_thin_slab(integrator, shape):
 def test_a_fast_slab_does_not_pass_through_a_resting_body(integrator):
     target = body(integrator, at=(0, 0.4, 0))
     slab = px.Box((-2, -0.5 * target.unit, -2), (2, 0, 2), path=[(0, NOWHERE), (0.04, (0, 0.8, 0))])
-    world = world_of(target, slab, gravity=NOWHERE)
+    world = weightless(target, slab)
     for _ in range(20):
         world.advance(0.002)
         assert target.positions[:, 1].min() > slab.pose(world.time)[0][1] + (0.25 - 0.01) * target.unit
@@ -133,7 +127,7 @@ def test_a_moving_collider_hits_as_hard_as_a_moving_body(integrator):
         block = body(integrator, at=(0, 0.3, 0), velocity=(1, -speed, 0) if thrown else (1, 0, 0))
         path = None if thrown else [(0, NOWHERE), (1, (0, speed, 0))]
         wall = px.Box((-2, -1, -2), (2, 0, 2), restitution=0.5, friction=0.2, path=path)
-        world_of(block, wall, gravity=NOWHERE).advance(0.1)
+        weightless(block, wall).advance(0.1)
         parted.append(mean_velocity(block) - (0 if thrown else (0, speed, 0)))
     assert parted[0][1] > 0.25
     assert parted[0] == pytest.approx(parted[1], abs=0.02 * speed)
@@ -146,7 +140,7 @@ def test_restitution_one_keeps_energy_and_zero_takes_some():
     left: dict[float, list[float]] = {0.0: [], 1.0: []}
     for height, restitution in itertools.product((0.3, 0.301, 0.302, 0.304, 0.31, 0.32, 0.33), left):
         block = body("leapfrog", at=(0, height, 0), velocity=(0, -2, 0), material=px.Material(young=1e6, poisson=0.3))
-        world = world_of(block, px.Box((-1, -1, -1), (1, 0, 1), friction=0, restitution=restitution), gravity=NOWHERE)
+        world = weightless(block, px.Box((-1, -1, -1), (1, 0, 1), friction=0, restitution=restitution))
         world.advance(0.12 + (height - 0.3) / 2)
         sums = block.diagnostics()
         left[restitution].append((sums["kinetic"] + sums["elastic"]) / (0.5 * sums["mass"] * 2**2))

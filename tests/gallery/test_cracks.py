@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 
 import phyxel as px
+from tests.worlds import energy, total
 
 G = 9.81
-
-
-def total(world: px.World) -> float:
-    """Energy of all bodies [J]."""
-    parts = [body.diagnostics() for body in world.bodies]
-    return sum(part["kinetic"] + part["elastic"] + part["potential"] for part in parts)
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +16,7 @@ def broken() -> tuple[px.World, dict[str, list[float]]]:
     seen: dict[str, list[float]] = {"time": [], "energy": [], "mass": [], "height": []}
     for frame in world.play(0.25, 60):
         seen["time"].append(frame.time)
-        seen["energy"].append(total(world))
+        seen["energy"].append(energy(world))
         seen["mass"].append(sum(body.masses.sum() for body in world.bodies))
         bar = world.bodies[0]
         seen["height"].append(
@@ -127,20 +122,12 @@ class Drop:
         self.world.add(self.bear)
         self.world.add(px.Ground(friction=0.6))
         self.mass = float(self.bear.masses.sum())
-        self.energies = [0.5 * self.mass * speed**2 + self._potential()]
+        self.energies = [0.5 * self.mass * speed**2 + total(self.world, "potential")]
         self.history: list[list[np.ndarray]] = []
         while self.world.time < seconds - 1e-9:
             self.world.advance(1 / 120)
-            self.energies.append(self.energy())
+            self.energies.append(energy(self.world))
             self.history.append(self.pieces())
-
-    def _potential(self) -> float:
-        return sum(body.diagnostics()["potential"] for body in self.world.bodies)
-
-    def energy(self) -> float:
-        """Kinetic, elastic and potential, of all pieces [J]."""
-        every = [body.diagnostics() for body in self.world.bodies]
-        return sum(one[name] for one in every for name in ("kinetic", "elastic", "potential"))
 
     def pieces(self) -> list[np.ndarray]:
         """Where the nodes of each were at birth, the heaviest first."""

@@ -6,7 +6,8 @@ import pytest
 import phyxel as px
 from phyxel.errors import BlowUpError
 from phyxel.movers.phyxel_bodies import phyxels_of
-from tests.world.boxes import DAMPED, NOWHERE, box, left_end, world_of
+from tests.world.boxes import DAMPED, NOWHERE, box
+from tests.worlds import left_end, weightless, world_of
 
 
 def unstable(world: px.World, factor: float = 50.0) -> None:
@@ -51,7 +52,7 @@ def test_the_fastest_node_is_no_number_if_any_is_none():
 
 def test_energy_from_nowhere_is_a_blow_up():
     body = box(name="eve", velocity=(1, 0, 0))
-    world = world_of(body, gravity=NOWHERE)
+    world = weightless(body)
     world.advance(2.0)
     phyxels_of(world).model.v.assign(10 * phyxels_of(world).model.v.numpy())
     with pytest.raises(BlowUpError, match="eve"):
@@ -71,7 +72,7 @@ def test_what_is_flung_beside_a_collider_ends_the_run(integrator):
 def test_work_from_outside_is_no_blow_up():
     """Drags, forces, harder materials and rest in empty space add or keep energy rightly."""
     body = box(material=DAMPED)
-    world = world_of(body, gravity=NOWHERE)
+    world = weightless(body)
     handle = body.drag(left_end, lambda t: (t, 0, 0))
     for _ in range(20):
         world.advance(0.02)

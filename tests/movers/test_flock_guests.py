@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from tests.movers.flocks import SOFT, STONE, box, energy, flocks, sums, world_of
+from tests.movers.flocks import SOFT, STONE, box, flocks
+from tests.worlds import energy, sums, weightless, world_of
 
 
 @pytest.mark.parametrize("stiff", [SOFT, STONE], ids=["as soft", "stone"])
@@ -14,7 +15,7 @@ def test_momenta_are_kept_and_no_energy_comes(shape, stiff):
     rounding of single precision over what they exchange (1e-6), energy to 1e-4."""
     first = box(SOFT, (0, 0, 0), shape, velocity=(1, 0, 0), spin=(0, 0, 2), name="a")
     other = box(stiff, (0.22, 0.05, 0.02), velocity=(-1, 0, 0), spin=(1, 0, 0), integrator="implicit")
-    world = world_of(first, other, gravity=(0, 0, 0))
+    world = weightless(first, other)
     momentum, spin = sums(world, "momentum", "angular_momentum")
     start, before, most = np.array(first.diagnostics()["momentum"]), energy(world), 0.0
     for _ in range(4):
@@ -73,7 +74,7 @@ def test_nothing_gets_through_a_plate_that_has_but_corners(below, above):
     cloud = px.PointCloud((half * signs).astype(np.float32), faces=np.array(faces, np.int32), name="plate")
     plate = px.Body(cloud, nodes=300, material=stuff, integrator=below, place="center")
     ball = box(stuff, (0, 0.17, 0), "sphere", velocity=(0, -20, 0), integrator=above)
-    world = world_of(plate, ball, gravity=(0, 0, 0))
+    world = weightless(plate, ball)
     before = energy(world)
     for _ in range(4):
         world.advance(0.002)

@@ -3,7 +3,8 @@
 import numpy as np
 
 import phyxel as px
-from tests.movers.flocks import SOFT, STONE, WAX, bits, box, flocks, world_of
+from tests.movers.flocks import SOFT, STONE, WAX, bits, box, flocks
+from tests.worlds import world_of
 
 
 def test_each_body_chooses_for_itself():

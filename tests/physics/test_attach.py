@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
+from tests.worlds import energy, sums, weightless, world_of
 
 KINDS = ("rigid", "modal", "galerkin")
 SIDE, MASS, G = 0.2, 8.0, 9.81
@@ -17,21 +18,6 @@ def box(model, at, young=1e6, damping=0.0, points=1000, **more):
     return px.Body(
         px.load("box", points=points), model=model, material=stuff, size=SIDE, at=at, place="center", **size, **more
     )
-
-
-def world_of(*things, gravity=(0.0, -G, 0.0)):
-    world = px.World(gravity=gravity)
-    for thing in things:
-        world.add(thing)
-    return world
-
-
-def sums(world, *names):
-    return [np.sum([np.asarray(body.diagnostics()[name]) for body in world.bodies], axis=0) for name in names]
-
-
-def energy(world):
-    return sum(sums(world, "kinetic", "elastic", "potential"))
 
 
 def apart(one, other):
@@ -46,7 +32,7 @@ def test_momenta_are_kept_and_no_energy_comes(pair):
     exchange (1e-12), and no more energy than before (1e-4). Between ties, a spacing of 5 cm apart, the jerk may bend
     soft faces by some tenths of a millimetre."""
     one, other = box(pair[0], (0, 0, 0), spin=(0, 3, 2), name="a"), box(pair[1], (0, SIDE, 0), name="b")
-    world = world_of(one, other, gravity=(0, 0, 0))
+    world = weightless(one, other)
     world.add(px.Attach(one, other))
     momentum, spin = sums(world, "momentum", "angular_momentum")
     before, most = energy(world), 0.0
@@ -66,7 +52,7 @@ def test_rigid_boxes_turn_as_one_body():
     """E = Σ L²/2I of the two as one, I = m s²/6 along their line, 2 (m s²/6 + m s²/4) across: after the jerk with which
     one takes the other along, steps of 10 ms keep it to 1e-4."""
     one, other = box("rigid", (0, 0, 0), spin=(0, 3, 2), name="a"), box("rigid", (0, SIDE, 0), name="b")
-    world = world_of(one, other, gravity=(0, 0, 0))
+    world = weightless(one, other)
     world.add(px.Attach(one, other))
     world.advance(0.5)
     own = MASS * SIDE**2 / 6
@@ -96,7 +82,7 @@ def test_it_tears_at_its_strength(pair, share):
     swings by another as the force grows in steps."""
     above = box(pair[0], (0, SIDE, 0), damping=1e-2, points=4000, name="above")
     below = box(pair[1], (0, 0, 0), damping=1e-2, points=4000, name="below")
-    world = world_of(above, below, gravity=(0, 0, 0))
+    world = weightless(above, below)
     above.fix(px.Box((-1, 0.29, -1), (1, 1, 1)))
     glue = px.Attach(above, below, strength=2e3)
     world.add(glue)
@@ -123,7 +109,7 @@ def test_phyxels_keep_momenta_too(other, integrator):
     """As above, to rounding of single precision (1e-6)."""
     one = box("phyxel", (0, 0, 0), young=1e5, spin=(0, 3, 2), integrator=integrator, name="a")
     two = box(other, (0, SIDE, 0), name="b")
-    world = world_of(one, two, gravity=(0, 0, 0))
+    world = weightless(one, two)
     world.add(px.Attach(one, two))
     momentum, spin = sums(world, "momentum", "angular_momentum")
     before, most = energy(world), 0.0
@@ -190,7 +176,7 @@ def test_glued_phyxels_keep_momenta(steps):
     """As above, of two phyxel bodies in one flock or in two: to rounding of single precision (1e-6)."""
     one = box("phyxel", (0, 0, 0), young=1e5, spin=(0, 3, 2), integrator=steps[0], name="a")
     two = box("phyxel", (0, SIDE, 0), young=1e5, integrator=steps[1], name="b")
-    world = world_of(one, two, gravity=(0, 0, 0))
+    world = weightless(one, two)
     world.add(px.Attach(one, two))
     momentum, spin = sums(world, "momentum", "angular_momentum")
     before, most = energy(world), 0.0
@@ -284,7 +270,7 @@ def test_what_is_sewn_on_keeps_momenta(model, options, rounding):
     limp = STRAP.but(density=3000, young=5e5, damping=0.0)
     cloth = strip((0.02, 0, 0.01), material=limp, velocity=(0, 0, 4.0), name="cloth")
     box_ = weight(model, (0.02, -0.15, 0.01), young=1e5, damping=0.0, spin=(1, 3, 2), name="box", **options)
-    _keeps_momenta(world_of(cloth, box_, gravity=(0, 0, 0)), px.Attach(cloth, box_), rounding)
+    _keeps_momenta(weightless(cloth, box_), px.Attach(cloth, box_), rounding)
 
 
 @pytest.mark.parametrize("y, z", [(-0.1525, 0.01), (-0.12, 0.014)], ids=["edge", "face"])
@@ -294,7 +280,7 @@ def test_sewn_strips_keep_momenta(y, z):
     one = strip((0.02, 0, 0.01), material=limp, velocity=(0, 0, 1.0), name="one")
     other = strip((0.02, y, z), 0.1, 0.12, 5, 6, limp, spin=(1, 3, 2), name="other")
     seam = px.Attach(other, one)
-    _keeps_momenta(world_of(one, other, gravity=(0, 0, 0)), seam, 1e-12)
+    _keeps_momenta(weightless(one, other), seam, 1e-12)
     assert seam.holds.all()
 
 
@@ -322,7 +308,7 @@ def test_a_seam_tears_at_its_strength(model, share):
     per cent more than its middle, for the box keeps them from coming nearer to each other; what is soft swings by
     another."""
     strap, box_ = strip((0, 0, 0), name="strap"), weight(model, (0, -0.15, 0), name="box")
-    world = world_of(strap, box_, gravity=(0, 0, 0))
+    world = weightless(strap, box_)
     strap.fix(lambda X: X[:, 1] > LONG / 2 - 1e-6)
     seam = px.Attach(strap, box_, strength=1e4)
     world.add(seam)

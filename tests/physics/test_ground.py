@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from tests.world.boxes import DAMPED, MASS, SOFT, G, box, world_of
+from tests.world.boxes import DAMPED, MASS, SOFT, G, box
+from tests.worlds import world_of
 
 
 def test_the_ground_stops_a_fall_and_carries_the_weight():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
+from tests.worlds import energy, sums, weightless
 
 KINDS = ("leapfrog", "implicit", "molten", "galerkin", "modal", "rigid")
 PAIRS = list(itertools.combinations_with_replacement(KINDS, 2))
@@ -24,20 +25,13 @@ def body(kind, at, shape="box", young=1e6, **more):
     return px.Body(cloud, model=model, material=material, size=0.2, at=at, place="center", **options, **more)
 
 
-def world_of(pair, *bodies):
-    world = px.World(gravity=(0, 0, 0), device="cpu")
+def meeting(pair, *bodies):
+    """A world of two bodies of these kinds."""
+    world = weightless(*bodies)
     for kind, one in zip(pair, bodies, strict=True):
-        world.add(one)
         if kind == "molten":
             one.melt(viscosity=5.0)
     return world
-
-
-def sums(world):
-    """Momentum, angular momentum and energy."""
-    found = [one.diagnostics() for one in world.bodies]
-    momenta = [np.sum([one[name] for one in found], axis=0) for name in ("momentum", "angular_momentum")]
-    return *momenta, sum(one["kinetic"] + one["elastic"] for one in found)
 
 
 def rounding(pair):
@@ -54,13 +48,13 @@ def test_momenta_are_kept_and_no_energy_comes(pair):
     more than 1e-4."""
     first = body(pair[0], (0, 0, 0), velocity=(1, 0, 0), spin=(0, 0, 2), name="a")
     other = body(pair[1], (0.23, 0.05, 0.02), velocity=(-1, 0, 0), spin=(1, 0, 0), name="b")
-    world = world_of(pair, first, other)
-    start, (P, L, before) = np.array(first.diagnostics()["momentum"]), sums(world)
-    most = before
+    world = meeting(pair, first, other)
+    start, before = np.array(first.diagnostics()["momentum"]), energy(world)
+    (P, L), most = sums(world, "momentum", "angular_momentum"), before
     for _ in range(8):
         world.advance(0.01)
-        p, spin, now = sums(world)
-        most = max(most, now)
+        most = max(most, energy(world))
+    p, spin = sums(world, "momentum", "angular_momentum")
     exchanged = np.linalg.norm(np.array(first.diagnostics()["momentum"]) - start)
     assert exchanged > 1  # they did meet
     assert np.abs(p - P).max() < rounding(pair)[0] * exchanged
@@ -84,7 +78,7 @@ def thrown(seed):
         )
         for kind, shape, place, speed, name in zip(pair, shapes, (0 * at, at), (10, -10), "ab", strict=True)
     ]  # fmt: skip
-    world, least = world_of(pair, *bodies), np.inf
+    world, least = meeting(pair, *bodies), np.inf
     for _ in range(10):
         world.advance(0.004)
         middles = [np.average(one.positions, axis=0, weights=one.masses) for one in bodies]

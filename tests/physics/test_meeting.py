@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import phyxel as px
+from tests.worlds import energy, sums, weightless, world_of
 
 KINDS = ("rigid", "modal", "galerkin")
 SIDE, DENSITY = 0.2, 1000.0
@@ -25,21 +26,6 @@ def ball(model, at, nodes=200, **more):
     return px.Body(cloud, model=model, material=stuff, size=SIDE, at=at, place="center", **size, **more)
 
 
-def world_of(*things, gravity=(0.0, -9.81, 0.0)):
-    world = px.World(gravity=gravity)
-    for thing in things:
-        world.add(thing)
-    return world
-
-
-def sums(world, *names):
-    return [np.sum([np.asarray(body.diagnostics()[name]) for body in world.bodies], axis=0) for name in names]
-
-
-def energy(world):
-    return sum(sums(world, "kinetic", "elastic", "potential"))
-
-
 def tilted(tan):
     """Gravity as a slope of this tangent feels it."""
     return tuple(9.81 / np.hypot(1, tan) * np.array([tan, -1.0, 0.0]))
@@ -51,7 +37,7 @@ def test_momenta_are_kept_and_no_energy_comes(pair):
     1e-4."""
     first = box(pair[0], (0, 0, 0), velocity=(1, 0, 0), spin=(0, 0, 2), name="a")
     other = box(pair[1], (0.23, 0.05, 0.02), velocity=(-1, 0, 0), spin=(1, 0, 0), name="b")
-    world = world_of(first, other, gravity=(0, 0, 0))
+    world = weightless(first, other)
     momentum, spin = sums(world, "momentum", "angular_momentum")
     before, exchanged, most = energy(world), np.array(first.diagnostics()["momentum"]), 0.0
     for _ in range(8):
@@ -125,7 +111,7 @@ def test_rigid_balls_bounce_off_each_other_as_told(restitution):
     first, other = (
         ball("rigid", (x, 0, 0), velocity=(v, 0, 0), restitution=restitution) for x, v in ((0, 1), (0.21, -1))
     )
-    world = world_of(first, other, gravity=(0, 0, 0))
+    world = weightless(first, other)
     world.advance(0.05)
     assert other.velocities[:, 0].mean() == pytest.approx(restitution, abs=2e-5)
 
@@ -134,7 +120,7 @@ def parted(model, speed, nodes):
     """Undamped balls head-on, until they have parted: which share of their speed came back, how much of their energy
     there is still, and the most that there was on the way."""
     first, other = (ball(model, (x, 0, 0), nodes, velocity=(v, 0, 0)) for x, v in ((0, speed), (0.201, -speed)))
-    world = world_of(first, other, gravity=(0, 0, 0))
+    world = weightless(first, other)
     before = most = energy(world)
     while first.surface.positions[:, 0].max() > other.surface.positions[:, 0].min() - 0.002 or world.time < 0.01:
         world.advance(0.002)

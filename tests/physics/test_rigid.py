@@ -5,6 +5,7 @@ import pytest
 from scipy.special import ellipk
 
 import phyxel as px
+from tests.worlds import energy, weightless, world_of
 
 G = 9.81
 
@@ -13,36 +14,24 @@ def bar(**more) -> px.Body:
     return px.Body(px.load("bar", points=800), model="rigid", **more)
 
 
-def world_of(*things, gravity=(0, -G, 0)) -> px.World:
-    world = px.World(gravity=gravity, device="cpu")
-    for thing in things:
-        world.add(thing)
-    return world
-
-
 def inertia(body: px.Body) -> np.ndarray:
     """Of the solid at birth [kg m²]."""
     second = body.material.density * body.made.moments.second
     return np.trace(second) * np.eye(3) - second
 
 
-def total(body: px.Body) -> float:
-    found = body.diagnostics()
-    return found["kinetic"] + found["elastic"] + found["potential"]
-
-
 def test_a_tossed_brick_keeps_all_and_falls_exactly() -> None:
     """x = x₀ + v t + ½ g t², P = m v, L about the middle and the energy: to rounding, which for L is that of P × x."""
     box = px.Body(px.load("box", points=500), model="rigid", at=(0, 5, 0), velocity=(3, 8, 1), spin=(1, 6, 0.2))
     world, start = world_of(box), box.diagnostics()
-    middle, before = box.masses @ box.positions / start["mass"], total(box)
+    middle, before = box.masses @ box.positions / start["mass"], energy(world)
     world.advance(2.0)
     end, x = box.diagnostics(), box.masses @ box.positions / start["mass"]
     np.testing.assert_allclose(x, middle + 2 * np.array([3, 8, 1]) - np.array([0, 0.5 * G * 4, 0]), atol=1e-12)
     np.testing.assert_allclose(end["momentum"] / end["mass"], (3, 8 - 2 * G, 1), atol=1e-12)
     spins = [one["angular_momentum"] - np.cross(at, one["momentum"]) for one, at in ((start, middle), (end, x))]
     np.testing.assert_allclose(spins[1], spins[0], atol=1e-11 * np.linalg.norm(spins[0]))
-    assert total(box) == pytest.approx(before, rel=1e-12)
+    assert energy(world) == pytest.approx(before, rel=1e-12)
 
 
 def test_drag_slows_falls_and_spins_alike() -> None:
@@ -72,7 +61,7 @@ def test_a_held_bar_is_a_compound_pendulum(size: float, degrees: float, hinged: 
     J, angle = inertia(body)[2, 2] + mass * d**2, np.arctan2(arm[0], -arm[1])
     period = 4 * np.sqrt(J / (mass * G * d)) * ellipk(np.sin(0.5 * angle) ** 2)
 
-    before, swing = total(body), mass * G * d * (1 - np.cos(angle))
+    before, swing = energy(world), mass * G * d * (1 - np.cos(angle))
     world.advance(period)
     there = body.masses @ body.positions / mass - handle.taken.mean(axis=0)
     back = np.arctan2(there[0], -there[1])
@@ -82,14 +71,14 @@ def test_a_held_bar_is_a_compound_pendulum(size: float, degrees: float, hinged: 
     there = body.masses @ body.positions / mass - handle.taken.mean(axis=0)
     speed = np.sqrt(2 * swing / J)
     assert np.arctan2(there[0], -there[1]) == pytest.approx(0, abs=2e-5 * 1.25 * period * speed)
-    assert total(body) == pytest.approx(before, abs=5e-5 * swing)
+    assert energy(world) == pytest.approx(before, abs=5e-5 * swing)
     np.testing.assert_allclose(body.positions[handle.nodes], handle.taken, atol=1e-12 * size)
 
 
 def test_taking_hold_keeps_angular_momentum_about_the_point() -> None:
     """A bar that flies along is caught at its end: ω = m v d/J."""
     body = bar(velocity=(0, 1, 0), at=(0, 0, 0), place="center")
-    world = world_of(body, gravity=(0, 0, 0))
+    world = weightless(body)
     end = np.flatnonzero(body.birth[:, 0] < body.birth[:, 0].min() + 1e-6)
     handle = body.fix(end[[np.argmin(np.linalg.norm(body.birth[end, 1:], axis=1))]])
     mass, arm = body.masses.sum(), body.centre - handle.points[0]
@@ -104,7 +93,7 @@ def test_drags_and_turns_lead_all_of_it() -> None:
     does as well. Let go, it flies on with the velocity and spin it had."""
     for where in (px.Box((-1, -1, -1), (0.3, 1, 1)), px.Spot((0, 0, 0))):
         body = bar(at=(0.5, 0, 0), place="center")
-        world = world_of(body, gravity=(0, 0, 0))
+        world = weightless(body)
         handle = body.drag(where, to=lambda t: (0, t, 0), turn=lambda t: (0, 0, 90 * t))
         about = handle.points.mean(axis=0)
         world.advance(0.5)

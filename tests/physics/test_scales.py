@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from tests.world.boxes import DAMPED, NOWHERE, G, box, box_cloud, left_end, world_of
+from tests.world.boxes import DAMPED, NOWHERE, G, box, box_cloud
+from tests.worlds import left_end, weightless, world_of
 
 
 @pytest.mark.parametrize("at", [(1e6, 0, 0), (0, -1e6, 0)])
@@ -62,7 +63,7 @@ def test_ordinary_matter_of_any_size_simply_works(preset, size):
     material = px.Material.preset(preset).but(damping=0.0)
     time = size * np.sqrt(material.density / material.young)
     body = box(size=size, material=material, velocity=(0.1 * size / time, 0, 0), spin=(0, 0, 1e-3 / time))
-    world = world_of(body, gravity=NOWHERE)
+    world = weightless(body)
     world.advance(time)
     assert body.positions[:, 0].mean() / size == pytest.approx(0.1, rel=1e-3)
     assert body.diagnostics()["volume"] / size**3 == pytest.approx(1, rel=1e-3)
@@ -70,7 +71,7 @@ def test_ordinary_matter_of_any_size_simply_works(preset, size):
 
 def test_a_fast_flight_in_one_advance_keeps_the_shape():
     body = box(velocity=(100, 0, 0), spin=(0, 0, 1))
-    world = world_of(body, gravity=NOWHERE)
+    world = weightless(body)
     world.advance(10)
     assert body.positions[:, 0].mean() == pytest.approx(1000, rel=1e-5)
     radii = [np.linalg.norm(x - x.mean(axis=0), axis=1) for x in (body.positions, body.reference)]

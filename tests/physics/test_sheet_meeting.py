@@ -7,6 +7,7 @@ import pytest
 import phyxel as px
 from phyxel.body import Body
 from tests.meeting.crossing import crossings
+from tests.worlds import energy, weightless
 
 THICK = 5e-4
 COTTON = px.Membrane.cotton().but(thickness=THICK, drag=0.0)
@@ -20,10 +21,6 @@ def cloth(points: int, **options: object) -> Body:
 def momentum(body: Body) -> np.ndarray:
     model = body.world.mover_of(body).model_of(body) if body.model != "phyxel" else None
     return (body.masses[:, None] * body.velocities).sum(axis=0) if model is None else model.momenta()[0]
-
-
-def energy(*bodies: Body) -> float:
-    return sum(body.diagnostics()[name] for body in bodies for name in ("kinetic", "elastic", "potential"))
 
 
 @pytest.mark.parametrize(
@@ -41,14 +38,12 @@ def test_a_cloth_thrown_at_a_ball(model: str, options: dict, rounding: float) ->
     no particle gets into the ball by more than half the thickness below where it should stay."""
     sheet = cloth(100, at=(0.02, 0.203, 0.01), velocity=(0, -2, 0))
     ball = px.Body(px.load("sphere"), model=model, size=0.2, at=(0, 0, 0), **options)
-    world = px.World(gravity=(0, 0, 0))
-    world.add(sheet)
-    world.add(ball)
-    before, least = momentum(sheet) + momentum(ball), energy(sheet, ball)
+    world = weightless(sheet, ball)
+    before, least = momentum(sheet) + momentum(ball), energy(world)
     middle = ball.positions.mean(axis=0)
     for _ in range(12):
         world.advance(1 / 240)
-        now = energy(sheet, ball)
+        now = energy(world)
         assert now <= least * (1 + 1e-4)
         least = min(now, least)
         away = np.linalg.norm(sheet.positions - middle - (ball.positions.mean(axis=0) - middle), axis=1)
@@ -60,8 +55,7 @@ def test_a_cloth_thrown_at_a_ball(model: str, options: dict, rounding: float) ->
 def test_a_cloth_folded_on_itself_does_not_cross() -> None:
     """One half is thrown over the other at 2 m/s: no edge goes through a triangle, by looking at all pairs."""
     sheet = cloth(144, meets_itself=True)
-    world = px.World(gravity=(0, 0, 0))
-    world.add(sheet)
+    world = weightless(sheet)
     x = sheet.positions[:, 0]
     sheet.fix(np.flatnonzero(x < -0.2))
     hand = sheet.drag(np.flatnonzero(x > 0.2), [(0.1, (-0.1, 0.25, 0)), (0.2, (-0.4, 0.02, 0))])
@@ -74,16 +68,14 @@ def test_a_cloth_folded_on_itself_does_not_cross() -> None:
 def test_two_cloths_keep_their_momentum() -> None:
     """One falls on the other at 2 m/s: ΣP is kept to rounding and nothing crosses."""
     low, high = cloth(64, at=(0, 0, 0)), cloth(81, at=(0.05, 0.01, 0.03), velocity=(0, -2, 0), name="high")
-    world = px.World(gravity=(0, 0, 0))
-    world.add(low)
-    world.add(high)
-    before, least = momentum(low) + momentum(high), energy(low, high)
+    world = weightless(low, high)
+    before, least = momentum(low) + momentum(high), energy(world)
     for _ in range(10):
         world.advance(1 / 240)
         x = np.concatenate([low.positions, high.positions])
         faces = np.concatenate([low.sheet.faces, high.sheet.faces + len(low.positions)])
         assert crossings(x, faces) == 0
-        now = energy(low, high)
+        now = energy(world)
         assert now <= least * (1 + 1e-4)
         least = min(now, least)
     np.testing.assert_allclose(momentum(low) + momentum(high), before, atol=1e-12 * np.abs(before).max())
@@ -106,8 +98,8 @@ def test_no_box_gets_through_a_cloth_at_20_m_per_s(seed: int) -> None:
     """A box is thrown at a cloth of 0.5 mm that is held at two sides: what is 20 % smaller than it crosses no triangle
     in any frame, corners being felt to a quarter of a spacing (5 mm of 10 cm at each side); and energy is only lost."""
     random = np.random.default_rng(seed)
-    sheet, world = cloth(100), px.World(gravity=(0, 0, 0))
-    world.add(sheet)
+    sheet = cloth(100)
+    world = weightless(sheet)
     sheet.fix(np.flatnonzero(np.abs(sheet.positions[:, 0]) > 0.249))
     way = random.normal(size=3)
     way[1] = np.copysign(max(abs(way[1]), 0.7 * np.linalg.norm(way)), way[1])
@@ -115,13 +107,13 @@ def test_no_box_gets_through_a_cloth_at_20_m_per_s(seed: int) -> None:
     start = sheet.positions.mean(axis=0) - 0.13 * way - (0, 0.5 * SIDE, 0)
     box = px.Body(px.load("box"), model="rigid", size=SIDE, at=tuple(start), velocity=tuple(20 * way))
     world.add(box)
-    most = energy(sheet, box)
+    most = energy(world)
     for _ in range(7):
         world.advance(1 / 240)
         x, faces = corners(box, 0.8)
         both = np.concatenate([sheet.positions, x])
         assert crossings(both, np.concatenate([sheet.sheet.faces, faces + len(sheet.positions)])) == 0
-        now = energy(sheet, box)
+        now = energy(world)
         assert now <= most * (1 + 1e-4)
         most = now
     assert box.velocities.mean(axis=0) @ way < 15

@@ -9,6 +9,7 @@ import phyxel as px
 from phyxel.body import Body
 from phyxel.world import World
 from phyxel.world.breaking import break_apart
+from tests.worlds import energy, total
 
 MODELS = ("phyxel", "galerkin")
 
@@ -20,14 +21,6 @@ def bar(model: str = "phyxel", sides: tuple[float, ...] = (0.4, 0.1, 0.1), **giv
     cloud = px.PointCloud((points - middle) / np.ptp(points, axis=0) * sides, name="bar")
     material = px.Material(young=1e6, poisson=0.3, density=1000.0)
     return px.Body(cloud, **({"model": model, "material": material, "nodes": 120} | given))
-
-
-def total(world: World, name: str) -> np.ndarray:
-    return np.sum([body.diagnostics()[name] for body in world.bodies], axis=0)
-
-
-def energy(world: World) -> float:
-    return float(sum(total(world, name) for name in ("kinetic", "elastic", "potential")))
 
 
 @pytest.mark.parametrize("model", MODELS)

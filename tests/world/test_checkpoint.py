@@ -5,7 +5,8 @@ import pytest
 
 import phyxel as px
 from phyxel.errors import CheckpointError
-from tests.world.boxes import DAMPED, bits, box, left_end, world_of
+from tests.world.boxes import DAMPED, box
+from tests.worlds import bits, left_end, world_of
 
 
 def eventful() -> px.World:

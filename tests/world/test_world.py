@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from tests.world.boxes import DAMPED, MASS, NOWHERE, SOFT, G, bits, box, box_cloud, left_end, world_of
+from tests.world.boxes import DAMPED, MASS, SOFT, G, box, box_cloud
+from tests.worlds import bits, left_end, weightless, world_of
 
 
 def test_diagnostics_have_all_the_sums():
@@ -74,7 +75,7 @@ def test_a_body_added_later_leaves_the_others_as_they_are():
 
 def test_a_force_in_newtons_changes_momentum_by_force_times_time():
     body = box(material=DAMPED)
-    world = world_of(body, gravity=NOWHERE)
+    world = weightless(body)
     body.force = (30.0, -20.0, 10.0)
     world.advance(0.2)
     body.force = (0.0, 0.0, -50.0)
@@ -103,7 +104,7 @@ def test_a_material_can_change_while_it_runs():
 
 def test_another_density_changes_the_mass():
     body = box(velocity=(1, 0, 0))
-    world = world_of(body, gravity=NOWHERE)
+    world = weightless(body)
     world.advance(0.01)
     body.material = SOFT.but(density=2000.0)
     assert body.diagnostics()["mass"] == pytest.approx(2 * MASS, rel=0.01)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import phyxel as px
-from tests.world.boxes import DAMPED, SOFT, G, bits, box, left_end, world_of
+from tests.world.boxes import DAMPED, SOFT, G, box
+from tests.worlds import bits, left_end, world_of
 
 
 def test_no_time_changes_nothing():

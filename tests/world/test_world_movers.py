@@ -6,7 +6,8 @@ import phyxel as px
 from phyxel.body.protocols import Change
 from phyxel.movers.phyxel_bodies import phyxels_of
 from tests.movers.drift import drift_known
-from tests.world.boxes import NOWHERE, G, bits, box, world_of
+from tests.world.boxes import NOWHERE, G, box
+from tests.worlds import bits, world_of
 
 
 @pytest.fixture

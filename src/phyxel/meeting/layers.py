@@ -28,6 +28,9 @@ SHALLOW = 0.25
 """Spacings that a place of a solid may be through a triangle."""
 FACING = 0.2
 """Cosine between the normal of a solid and the way to a triangle above which its place faces it."""
+BEFORE = 0.5
+"""Cosine between the way to a triangle and its normal above which a place lies before it. Solids meet rims as edges:
+what goes around one would be borne from behind."""
 TAKEN_BACK = 5
 """Steps in which a depth is taken back."""
 ALONG = 0.5
@@ -246,14 +249,15 @@ class Layers:
         dev.launch(find_gaps, len(found), [passing, radius, x0, x1], self._device)
         weight, normal, gap, time = (getattr(passing, name).numpy() for name in ("weight", "normal", "gap", "time"))
         at, start, last = found.index.astype(np.int64), x0.numpy(), x1.numpy()
+        flat = _lies_before(normal, last[at])
         goal = np.einsum("ka,kb,kba->k", normal, weight, last[at]) - gap
         here = np.where((at < self._skins.own)[:, :, None], start[at], last[at])
         gap = np.einsum("ka,kb,kba->k", normal, weight, here) - goal
         own = (at[:, 0] < self._skins.own) & normal.any(axis=1)  # what starts at the same place has no side
         places = [self._between(at[own], weight[own], normal[own], gap[own])] if own.any() else []
-        hit = (time <= 1.0) & normal.any(axis=1)
+        hit = (time <= 1.0) & (own | flat)
         for one, first, stop in zip(self._others, self._first[:-1], self._first[1:], strict=True):
-            mine = np.flatnonzero((at[:, 0] >= first) & (at[:, 0] < stop) & normal.any(axis=1))
+            mine = np.flatnonzero((at[:, 0] >= first) & (at[:, 0] < stop) & flat)
             if len(mine):
                 away = np.einsum("kb,kba->ka", weight[mine], start[at[mine]])
                 point = at[mine, 0] - first
@@ -336,3 +340,10 @@ def touches_of(
     offset = np.concatenate(offsets) - (J @ seen).reshape(-1, 3) / scale
     stiff_all, friction_all, axes_all, tied = (np.concatenate(part) for part in (stiff, friction, turns, ties))
     return Touches(J, G, axes_all, offset, stiff_all, friction_all, tied)
+
+
+def _lies_before(normal: Floats, x: Floats) -> NDArray[np.bool_]:
+    """Whether points lie before triangles along normals (k, 3), not beside their rims, of stencils at x (k, 4, 3)."""
+    turned = np.cross(x[:, 2] - x[:, 1], x[:, 3] - x[:, 1])
+    size = np.linalg.norm(turned, axis=1)
+    return np.abs(np.einsum("ka,ka->k", normal, turned)) > BEFORE * np.maximum(size, 1e-300)

@@ -9,6 +9,7 @@ import pytest
 import phyxel as px
 from phyxel.view.panels import about_bodies, with_model
 from phyxel.view.snapshots import Snapshots
+from tests.worlds import world_of
 
 SCENE = """
 seconds = 0.4
@@ -36,13 +37,6 @@ release = "hand"
 
 def box(**more) -> px.Body:
     return px.Body(px.load("box", points=600), model="rigid", **more)
-
-
-def world_of(*things) -> px.World:
-    world = px.World(device="cpu")
-    for thing in things:
-        world.add(thing)
-    return world
 
 
 def test_a_scene_plays_it_and_a_checkpoint_resumes_to_the_bit(tmp_path: Path) -> None:

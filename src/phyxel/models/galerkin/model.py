@@ -35,6 +35,7 @@ from phyxel.models.galerkin.preconditioner import OFTEN, Preconditioner, RestSys
 from phyxel.models.galerkin.rigid_motion import momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
 from phyxel.models.galerkin.step_energy import Effort, StepEnergy
+from phyxel.models.galerkin.step_start import StepStart
 from phyxel.models.galerkin.touched import TouchedField
 from phyxel.models.protocol import Floats, Goal, Hold
 from phyxel.models.second_order import GAMMA, EulerStage
@@ -92,10 +93,8 @@ class GalerkinModel(TouchedField):
         """u and v as the last step left them, and the acceleration there but for pushes, if it is known; (n, 3) each"""
         self.effort = Effort()
         """what the last step took"""
-        self._borne, self._unpushed, self._answering = None, self.u, None
-        self._met = self._followed = False
-        self._begun = self.u, self.v, False
-        """u and v when the last step began, and whether it was of second order"""
+        self._borne, self._unpushed, self._answering, self._given = None, self.u, None, None
+        self._met = self._followed = self._second = False
         self.cracks: Cracked | None = None
         """whether cracks leave the straight way between two places free, if there are any"""
 
@@ -209,17 +208,18 @@ class GalerkinModel(TouchedField):
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²], with every hold at its goal at the end."""
-        self._push, self._goals, self.effort, self._answering = push, goals, Effort(), None
-        pressed, acceleration = self._footing.pressure > 0, self._acceleration(push)
+        self._push, self._goals, self.effort, self._answering, self._given = push, goals, Effort(), None, None
+        self._begun = StepStart.of(self.u, self.v, self._footing, self._forces, feel)
+        acceleration = self._acceleration(push)
         found = None if acceleration is None else self._of_second_order(dt, acceleration, feel)
+        self._second = found is not None
         last, end = found or self._by_euler(dt, feel)
-        self._begun = self.u, self.v, found is not None
         self.u, self.v, self._carried, self._met = end, last.velocity(end), None, False
         self._followed = self._free and dt <= FOLLOWED * self._crossing
         if self._free and self._borne is None:
             self._go_freely(dt)
         self._footing.end()
-        if np.array_equal(pressed, self._footing.pressure > 0) and not self._flow(dt):
+        if np.array_equal(self._begun.pressure > 0, self._footing.pressure > 0) and not self._flow(dt):
             self._carried = self.u.copy(), self.v.copy(), last.acceleration(end) - push
 
     def _acceleration(self, push: Floats) -> Floats | None:
@@ -307,16 +307,16 @@ class GalerkinModel(TouchedField):
         Rigid motion is added to v'. The middle of mass goes by the mean of its velocities before and after: it falls
         along a parabola, whatever the step. If it was not `led` there, for others bore it, it stays where it is.
         """
-        (u, v, second), weight, inertia = self._begun, self._inertia.weight, self._inertia
+        begun, weight, inertia = self._begun, self._inertia.weight, self._inertia
         total = weight.sum()
-        old, new = self.space.nodes + u, self.space.nodes + self.u
-        impulse, resisting = inertia.mass @ (v + dt * self._push), inertia.resisting(dt)
-        if second:
-            impulse, resisting = impulse - 0.5 * dt * (inertia.drag @ (v + self.v)), inertia.mass
+        old, new = self.space.nodes + begun.u, self.space.nodes + self.u
+        impulse, resisting = inertia.mass @ (begun.v + dt * self._push), inertia.resisting(dt)
+        if self._second:
+            impulse, resisting = impulse - 0.5 * dt * (inertia.drag @ (begun.v + self.v)), inertia.mass
         middle_old, middle = weight @ old / total, weight @ new / total
         momenta = momenta_of(old - middle_old, impulse)
         after = with_momenta(self.v, momenta, new - middle, resisting)
-        falls_to = middle_old + 0.5 * dt * (weight @ (v + after)) / total
+        falls_to = middle_old + 0.5 * dt * (weight @ (begun.v + after)) / total
         if led:
             self.u, self.v = self.u + falls_to - middle, after
         else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
+from phyxel.contact.touch import Feel
 from phyxel.models.galerkin.assembly import Inertia, PointMaterials
 from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
@@ -17,7 +18,9 @@ from phyxel.models.galerkin.held import Held
 from phyxel.models.galerkin.preconditioner import SAME, Preconditioner, RestSystem
 from phyxel.models.galerkin.rigid_motion import PartedMotion, momenta_of, with_momenta
 from phyxel.models.galerkin.space import Space
+from phyxel.models.galerkin.step_start import StepStart
 from phyxel.models.protocol import FieldValues, Floats
+from phyxel.models.second_order import EulerStage
 
 ROUNDING = 1e-10
 """Share of the largest response that counts as one."""
@@ -51,12 +54,20 @@ class TouchedField(FieldValues):
     """whether others have changed what the last step made of it"""
     _followed: bool
     """whether the last step was that of a free body, and short enough for waves in it to be followed"""
+    _begun: StepStart
+    """from where the last step has gone"""
+    _given: Floats | None
+    """forces of other bodies that have been given to the last step, shape (n, 3)"""
 
     if TYPE_CHECKING:
 
         def _tuned_to(self, dt: float, u: Floats, kept: Preconditioner, within: float = ...) -> RestSystem: ...
 
         def middle(self) -> Floats: ...
+
+        def _by_euler(self, dt: float, feel: Feel | None) -> tuple[EulerStage, Floats]: ...
+
+        def _flow(self, dt: float) -> bool: ...
 
         def _go_freely(self, dt: float, led: bool = True) -> None: ...
 
@@ -118,10 +129,37 @@ class TouchedField(FieldValues):
         change = self._responded(dt * forces, dt)
         if not self._free or self._followed:
             self._borne = forces if self._borne is None else self._borne + forces
+        self._given = forces if self._given is None else self._given + forces
         if self._followed:
             self._take(change, places, impulses, dt)
         else:
             self._lead_on(change, places, impulses, before, dt)
+        if self._bends_too_far(change, dt * forces, dt):
+            self._step_anew(dt)
+
+    def _bends_too_far(self, change: Floats, impulses: Floats, dt: float) -> bool:
+        """Whether `change`, the linear answer to impulses, takes more energy than these bring: what bodies that meet
+        lose by it, by their linear answers, would not pay for that."""
+        start = self._unpushed
+        energy, force = self._forces.at(start)
+        bent = self._forces.at(start + change)[0] - energy + float(np.vdot(force, change))
+        bent += 0.5 * float(np.vdot(change, self._inertia.over(dt) @ change))
+        return bent > float(np.vdot(impulses, change)) / dt
+
+    def _step_anew(self, dt: float) -> None:
+        """Take the last step, of dt [s], anew under all that it was given since as a load: its exact law answers. The
+        momenta and the middle of mass of a free body are those that it has already."""
+        middle, resisting, borne = self.middle(), self._inertia.resisting(dt), self._borne
+        momenta = momenta_of(self.space.nodes + self.u - middle, resisting @ self.v)
+        self._begun.restore(self._footing, self._forces)
+        self.u, self.v, self._borne = self._begun.u, self._begun.v, self._given
+        stage, end = self._by_euler(dt, self._begun.feel)
+        self.u, self.v, self._borne, self._answering = end, stage.velocity(end), borne, None
+        self._footing.end()
+        self._flow(dt)
+        if self._free:
+            self.u = end + middle - self.middle()
+            self.v = with_momenta(self.v, momenta, self.space.nodes + self.u - middle, resisting)
 
     def _take(self, change: Floats, places: Floats, impulses: Floats, dt: float) -> None:
         """Go `change` farther than the last step led, with the momenta of the impulses on top of those it has."""

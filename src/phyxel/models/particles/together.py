@@ -10,6 +10,7 @@ change who they join in every step, and answers join all, so that a factor is on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag, bsr_array, csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
+from phyxel.models.particles.conjugate import Gradients, bearing
 from phyxel.models.particles.linked import LinkedForces
 from phyxel.models.particles.sheet import Sheet
 from phyxel.models.particles.touched import TouchedFactor
@@ -40,6 +42,8 @@ LEAST_INERTIA = 1e-9
 """Added to moments of inertia, as a share of them: particles in a line have none about it."""
 ENOUGH, MOST = 1e-3, 100
 """Share of the force, in the norm of how far it leads, at which conjugate gradients end, and their most iterations."""
+ITERATED = 100.0
+"""Multiplications of a factor that an iteration costs as much as, for each entry, times iterations over √(H D)."""
 MANY = 20
 """Iterations above which it is worth to look for a factor that knows who touches whom."""
 
@@ -85,6 +89,8 @@ class Together:
         rows = np.repeat(np.arange(self._linked), np.diff(joined.indptr))
         self._own = np.flatnonzero(rows == self._columns)
         self._links = LinkedForces(self._C, self._rest, rows, self._columns.astype(np.int64))
+        self._below = np.flatnonzero(self._columns <= rows)
+        self._gradients = Gradients(self._linked, rows[self._below], self._columns[self._below], ENOUGH)
         places = [unit * sheet.X for sheet, unit in zip(sheets, units, strict=True)]
         beside = np.cumsum([0.0, *(2 * np.ptp(X[:, 0]) for X in places[:-1])])
         self._X = np.concatenate([X + np.array([far, 0.0, 0.0]) for X, far in zip(places, beside, strict=True)])
@@ -188,10 +194,13 @@ class Together:
         n, free = 3 * self._linked, np.isfinite(step.inertia)
         alone = np.where(free, step.inertia, 1.0)
         blocks = self._blocks(now.e, now.length, step)
-        links = bsr_array((blocks, self._columns, self._starts), shape=(n, n))
         bend = touches.bend(now.s, pressed, wary)
         acting = np.flatnonzero(bend.any(axis=(1, 2)))
         active, bend = touches.some(acting), bend[acting] / step.scale
+        if self._soft(step):
+            return self._gradients.touched(blocks[self._below], free, now.rest, active, bend, alone[n:])
+
+        links = bsr_array((blocks, self._columns, self._starts), shape=(n, n))
 
         def times(p: Floats) -> Floats:
             out = alone * p
@@ -206,6 +215,12 @@ class Together:
         if steps > MANY and not whole:
             self._factor = self._factor.joining(active, now.q[:n].reshape(-1, 3))
         return way
+
+    def _soft(self, step: MetStep) -> bool:
+        """Whether conjugate gradients by single particles, some √(H D) iterations, cost less than a factor."""
+        inertia = step.inertia[: 3 * self._linked : 3]
+        steps = ITERATED * math.sqrt(float((self.D / inertia).max()))
+        return steps * len(self._below) < self._factor.multiplications
 
     def _blocks(self, e: Floats, length: Floats, step: MetStep) -> Floats:
         """Of the stiffness of links and inertia, as tensions are now, (entries, 3, 3); 1 where it is held."""
@@ -235,20 +250,11 @@ class Together:
         """A step begins: nothing is known of who touches whom."""
         self._factor = self._of_links
 
-    @staticmethod
-    def _bearing(touches: Touches, bend: Floats) -> Floats:
-        """How stiffly touches bear each particle alone, shape (n, 3, 3)."""
-        J = touches.J
-        contact = np.repeat(np.arange(len(bend)), np.diff(J.indptr))
-        own = np.zeros((J.shape[1] // 3, 3, 3))
-        np.add.at(own, J.indices, np.swapaxes(J.data, 1, 2) @ bend[contact] @ J.data)
-        return own
-
     def _eased(self, alone: Floats, touches: Touches, bend: Floats) -> Callable[[Floats], Floats]:
         """Where a force leads about: particles by the factor, nodes each by itself, answers together."""
         linked, n, G = 3 * self._linked, touches.J.shape[1], touches.G
         own = alone[linked:n].reshape(-1, 3)[:, :, None] * np.eye(3)
-        nodes = np.linalg.inv(own + self._bearing(touches, bend)[self._linked :]) if n > linked else own
+        nodes = np.linalg.inv(own + bearing(touches, bend)[self._linked :]) if n > linked else own
         system = np.diag(alone[n:]) + G.T @ (bend @ G.reshape(len(bend), 3, G.shape[1])).reshape(G.shape)
         answer = np.linalg.inv(system)
 

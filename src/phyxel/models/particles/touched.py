@@ -41,6 +41,11 @@ class TouchedFactor:
         other._take(x, joined)
         return other
 
+    @property
+    def multiplications(self) -> float:
+        """About as many as a factor takes."""
+        return self._fronts.multiplications
+
     def factor(self, blocks: Floats, touches: Touches, bend: Floats) -> bool:
         """Of the blocks of links (entries, 3, 3), and of touches that resist so (k, 3, 3); whether it is all of it."""
         J = touches.J

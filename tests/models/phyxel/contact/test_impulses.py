@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 
 import phyxel as px
 from phyxel.movers.phyxel_bodies import phyxels_of
+from tests.worlds import energy, sums, weightless, world_of
 
 NOWHERE = (0.0, 0.0, 0.0)
 G = 9.81
@@ -33,20 +34,6 @@ def body(shape: str, **options) -> px.Body:
     return px.Body(cloud(shape), **({"nodes": 150, "material": SOFT} | options))
 
 
-def world_of(*things, gravity=NOWHERE) -> px.World:
-    world = px.World(gravity=gravity, device="cpu")
-    for thing in things:
-        world.add(thing)
-    return world
-
-
-def totals(world: px.World) -> tuple[np.ndarray, np.ndarray, float]:
-    """Momentum, angular momentum and energy of all bodies."""
-    each = [body.diagnostics() for body in world.bodies]
-    energy = sum(one["kinetic"] + one["elastic"] + one["potential"] for one in each)
-    return sum(one["momentum"] for one in each), sum(one["angular_momentum"] for one in each), energy
-
-
 def depth(world: px.World, one: px.Body, other: px.Body) -> float:
     """How deep the deepest node of one body lies in the solid of the other, in its spacings, as the nearest node of the
     other sees it."""
@@ -59,15 +46,15 @@ def depth(world: px.World, one: px.Body, other: px.Body) -> float:
 
 def collide(one: px.Body, other: px.Body, frames: int, dt: float) -> tuple[px.World, np.ndarray, np.ndarray]:
     """The world after two bodies met, the energy over the first at all frames, and how far their middles were."""
-    world = world_of(one, other)
-    before = totals(world)
+    world = weightless(one, other)
+    kept, start = sums(world, "momentum", "angular_momentum"), energy(world)
     energies, distances = [], []
     for _ in range(frames):
         world.advance(dt)
-        energies.append(totals(world)[2] / before[2])
+        energies.append(energy(world) / start)
         distances.append(float(np.linalg.norm(one.positions.mean(axis=0) - other.positions.mean(axis=0))))
-    after = totals(world)
-    off = [np.abs(after[k] - before[k]).max() for k in (0, 1)]
+    after = sums(world, "momentum", "angular_momentum")
+    off = [np.abs(now - before).max() for now, before in zip(after, kept, strict=True)]
     carried = one.masses.sum() * np.linalg.norm(one.start_velocities, axis=1).max()
     print(f"momentum off by {off[0] / carried:.1e}, angular momentum by {off[1] / carried / 0.25:.2%}")
     assert off[0] < 1e-6 * carried, "momentum stays to rounding"
@@ -136,7 +123,7 @@ def test_nothing_gets_through_a_plate(integrator, young):
         nodes=100,
         integrator=integrator,
     )
-    world = world_of(plate, ball)
+    world = weightless(plate, ball)
     for _ in range(8):
         world.advance(0.0025)
         up = plate_normal_distance(ball, plate)
@@ -160,7 +147,7 @@ def test_what_starts_inside_another_is_eased_out(integrator):
     """Two boxes that overlap by a fifth of their size, 0.8 spacings, part without being shot: slower than 1.5 m/s."""
     one = body("box", nodes=64, integrator=integrator)
     other = body("box", nodes=64, at=(0.0, 0.4, 0.0), place="center", name="other", integrator=integrator)
-    world = world_of(one, other)
+    world = weightless(one, other)
     world.advance(0.2)
     fastest = max(np.linalg.norm(b.velocities.mean(axis=0)) for b in (one, other))
     print(f"{fastest:.2f} m/s, overlap left {0.5 - (other.positions - one.positions).mean(axis=0)[1]:.3f} m")
@@ -191,7 +178,7 @@ def test_a_stack_rests(integrator, young):
     ]
     for one in boxes:
         one.integrator = integrator
-    world = world_of(px.Ground(), *boxes, gravity=(0.0, -G, 0.0))
+    world = world_of(px.Ground(), *boxes)
     world.advance(2.0)
     before = [one.positions for one in boxes]
     world.advance(0.5)
@@ -219,7 +206,7 @@ def test_a_stack_off_each_other_does_not_creep(integrator):
     ]
     for one in boxes:
         one.integrator = integrator
-    world = world_of(px.Ground(), *boxes, gravity=(0.0, -G, 0.0))
+    world = world_of(px.Ground(), *boxes)
     world.advance(1.0)
     before = [one.positions for one in boxes]
     world.advance(0.5)
@@ -262,7 +249,7 @@ def test_friction_between_bodies(friction, slides, integrator):
 def test_a_bear_does_not_touch_itself_at_rest():
     """Its arms and legs are nearer to each other than nodes are far apart."""
     bear = body("bear", nodes=400)
-    world = world_of(bear)
+    world = weightless(bear)
     world.advance(0.02)
     assert phyxels_of(world).contact.possible, "there are nodes that may touch"
     assert not (phyxels_of(world).contact.contacts.target.numpy() >= 0).any()
@@ -274,7 +261,7 @@ def test_before_anything_touches_nothing_is_different(monkeypatch):
 
     def run() -> np.ndarray:
         bear = body("bear", nodes=300, spin=(0.0, 4.0, 1.0))
-        world = world_of(bear, body("box", nodes=64, at=(0.0, 1.5, 0.0), place="center"), gravity=(0.0, -G, 0.0))
+        world = world_of(bear, body("box", nodes=64, at=(0.0, 1.5, 0.0), place="center"))
         world.advance(0.05)
         return bear.positions
 
@@ -287,7 +274,7 @@ def test_a_squeezed_ring_meets_itself():
     """A ring of 0.2 m thickness, its hole 0.4 m wide, is squeezed from both sides by 0.25 m each: its sides meet in the
     middle, where each would otherwise reach 5 cm over it. Only what lies at the surface touches."""
     ring = body("torus", nodes=400, material=SOFT.but(young=1e5, damping=5e-3))
-    world = world_of(ring)
+    world = weightless(ring)
     for side in (-1, 1):
         ring.drag(
             lambda X, side=side: side * X[:, 0] > 0.33,
@@ -319,7 +306,7 @@ def test_a_bear_falls_on_a_bear(integrator, young):
         name="falling",
         integrator=integrator,
     )
-    world = world_of(px.Ground(), lying, falling, gravity=(0.0, -G, 0.0))
+    world = world_of(px.Ground(), lying, falling)
     deepest, touched = 0.0, 0
     for _ in range(24):
         world.advance(1 / 60)
@@ -338,7 +325,7 @@ def test_a_checkpoint_in_the_middle_of_contact_goes_on_with_the_same_bits(tmp_pa
     def made() -> tuple[px.World, px.Body]:
         one = body("box", nodes=64, at=(0.0, 0.26, 0.0), place="center", integrator=integrator)
         other = body("box", nodes=64, at=(0.1, 0.8, 0.05), place="center", name="other", spin=(1.0, 2.0, 0.0))
-        return world_of(px.Ground(), one, other, gravity=(0.0, -G, 0.0)), other
+        return world_of(px.Ground(), one, other), other
 
     world, other = made()
     for _ in range(6):
