@@ -6,7 +6,7 @@ import pytest
 import phyxel as px
 from phyxel.errors import MaterialError
 from phyxel.movers.phyxel_bodies import phyxels_of
-from tests.physics.matter import displace, energy_at, forces_at, model_of, shaken_block
+from tests.physics.matter import displace
 
 SOFT = px.Material(young=1.0e6, poisson=0.3, density=1000.0, damping=1e-3)
 
@@ -139,22 +139,3 @@ def test_the_set_grows_at_the_creep_rate():
 
 def test_a_bent_bar_that_does_not_yield_springs_back():
     assert abs(set_curvature(1.0, np.inf, 0.05)) < 0.01
-
-
-def test_what_has_flowed_is_tied_by_its_secant_stiffness():
-    """The hourglass energy H of phyxels that have flowed by εᵖ is Y/(Y + |εᵖ|) of the elastic one, 0.1 at least: of
-    bodies alike but for Y it lacks H|εᵖ|/(Y + |εᵖ|). Forces are the slope of the energy there, too."""
-    X = shaken_block(4)
-    plastic = np.zeros((len(X), 3, 3))
-    plastic[:, 0, 1] = plastic[:, 1, 0] = 0.02 / np.sqrt(2)
-    u, way = 0.1 * np.random.default_rng(4).standard_normal((2, len(X), 3))
-    energies = {}
-    for strain in (None, 0.02, 0.06, 1e-5):
-        model = model_of(X, SOFT.but(yield_strain=strain, damping=0.0))
-        model.now.plastic.assign(plastic)
-        energies[strain] = energy_at(model, u)
-        slope = (energy_at(model, u + 1e-4 * way) - energy_at(model, u - 1e-4 * way)) / 2e-4
-        assert -(forces_at(model, u) * way).sum() == pytest.approx(slope, rel=1e-6)
-    lacks = {strain: energies[None] - energy for strain, energy in energies.items()}
-    assert lacks[0.06] / lacks[0.02] == pytest.approx((0.02 / 0.08) / (0.02 / 0.04), rel=1e-6)
-    assert lacks[1e-5] / lacks[0.02] == pytest.approx(0.9 / 0.5, rel=1e-6)

@@ -175,15 +175,17 @@ def sum_moments(
     thinnest: wp.float64,
     inverse: wp.array(dtype=Any),
     lever: wp.array(dtype=Any),
+    middle: wp.array(dtype=Any),
     trace: wp.array(dtype=Any),
     ratio: float64s,
 ):
-    """A_i⁻¹ (zero where A_i is too thin), lever_i = Σ_j w_ij X_ij, tr A_i and the ratio of A_i's eigenvalues (M04 §3.3,
-    physics 2.2)."""
+    """A_i⁻¹ (zero where A_i is too thin), lever_i = Σ_j w_ij X_ij, Σ_j w_ij |X_ij|² X_ij / tr A_i, tr A_i and the ratio
+    of A_i's eigenvalues (M04 §3.3, physics 2.2)."""
     i = nodes[first + wp.tid()]
     Xi = in_double(X[i])
     A = wp.mat33d()
     arm = wp.vec3d()
+    far = wp.vec3d()
     entry = start[i]
     end = entry + count[i] * stride
     while entry < end:
@@ -191,6 +193,7 @@ def sum_moments(
         w = wp.float64(weight_forth[entry])
         A += w * wp.outer(Xij, Xij)
         arm += w * Xij
+        far += w * wp.length_sq(Xij) * Xij
         entry += stride
     smallest, largest = extreme_eigenvalues(A)
     ratio[i] = wp.where(largest > wp.float64(0.0), smallest / largest, wp.float64(0.0))
@@ -203,6 +206,8 @@ def sum_moments(
             M[a, b] = M.dtype(A_inverse[a, b])
     inverse[i] = M
     lever[i] = type(lever[i])(trace.dtype(arm[0]), trace.dtype(arm[1]), trace.dtype(arm[2]))
+    far /= wp.max(wp.trace(A), wp.float64(1.0e-30))
+    middle[i] = type(middle[i])(trace.dtype(far[0]), trace.dtype(far[1]), trace.dtype(far[2]))
     trace[i] = trace.dtype(wp.trace(A))
 
 
@@ -214,6 +219,9 @@ class Moments:
     """A_i⁻¹, shape (n,) of 3 × 3; zero where degenerate"""
     lever: wp.array
     """Σ_j w_ij X_ij, shape (n,) of vectors"""
+    middle: wp.array
+    """where the gradient of a field that bends is measured, from X_i: Σ_j w_ij |X_ij|² X_ij / tr A_i, shape (n,) of
+    vectors"""
     trace: wp.array
     """tr A_i, shape (n,)"""
     ratio: wp.array
@@ -229,6 +237,7 @@ class Moments:
         return Moments(
             inverse=wp.zeros(n, dtype=wp.types.matrix((3, 3), real), device=device),
             lever=wp.zeros(n, dtype=wp.types.vector(3, real), device=device),
+            middle=wp.zeros(n, dtype=wp.types.vector(3, real), device=device),
             trace=wp.zeros(n, dtype=real, device=device),
             ratio=wp.zeros(n, dtype=wp.float64, device=device),
         )
@@ -239,7 +248,7 @@ def weighing(
 ) -> list[dev.Launch]:
     """Launches that find weights and moments of some nodes, (m,) int32; `support` is float64, shape (n,)."""
     lists = [near.start, near.count, near.stride, near.index]
-    found = [moments.inverse, moments.lever, moments.trace, moments.ratio]
+    found = [moments.inverse, moments.lever, moments.middle, moments.trace, moments.ratio]
     return [
         dev.Launch(weigh_pairs, len(nodes), [nodes, X, support, *lists, near.weight, near.weight_back]),
         dev.Launch(sum_moments, len(nodes), [nodes, X, *lists, near.weight, wp.float64(thinnest), *found]),

@@ -130,16 +130,17 @@ def positive_stress_change(J: Any, plastic: Any, swell: Any, dJ: Any, C: Any, k_
 
 
 @wp.func
-def flowed(J: Any, plastic: Any, yield_strain: Any, flow: Any, max_strain: Any):
+def flowed(strain: Any, plastic: Any, yield_strain: Any, flow: Any, max_strain: Any):
     """εᵖ after a step (M04 §4.1, physics 6.1): the part of the elastic strain's deviator above the yield
     goes over, at most the share `flow` = 1 − exp(−creep Δt) of it, and |εᵖ| stays below `max_strain`."""
-    elastic = green_strain(J) - plastic
-    deviator = elastic - wp.trace(elastic) / J.dtype(3.0) * wp.identity(n=3, dtype=J.dtype)
+    elastic = strain - plastic
+    one = elastic.dtype(1.0)
+    deviator = elastic - wp.trace(elastic) / elastic.dtype(3.0) * wp.identity(n=3, dtype=elastic.dtype)
     size = wp.sqrt(wp.ddot(deviator, deviator))
     if size <= yield_strain:
         return plastic
-    grown = plastic + deviator * wp.min(flow, J.dtype(1.0) - yield_strain / size)
-    return grown * wp.min(J.dtype(1.0), max_strain / wp.sqrt(wp.ddot(grown, grown)))
+    grown = plastic + deviator * wp.min(flow, one - yield_strain / size)
+    return grown * wp.min(one, max_strain / wp.sqrt(wp.ddot(grown, grown)))
 
 
 @wp.func

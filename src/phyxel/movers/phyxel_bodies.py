@@ -252,8 +252,8 @@ class PhyxelBodies:
                 substeps = self.chosen.stable(left, longest)
             if self.world.acting:
                 most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
-            if self.melting.flows:
-                most = min(most, self.model.steps_until_flowed(left / substeps))
+            if self.model.melt is not None:
+                most = min(most, self.model.melt.steps_until_flowed(left / substeps))
             most = min(most, max(1, int(min(self.cracks.longest * substeps / left, most))))
             now = self.contact.prepare(left / substeps, min(substeps, most))
             before = self.time

@@ -45,6 +45,7 @@ from phyxel.models.law import (
     energy_density,
     first_stress,
     flowed,
+    green_strain,
 )
 from phyxel.structs import as_struct
 
@@ -59,7 +60,7 @@ def flow(first: int, laws: Any, dt: float64s, J: mat33ds, plastic: mat33ds):
     q = first + wp.tid()
     row = laws.of[q]
     share = wp.float64(1.0) - wp.exp(-laws.creep[row] * dt[0])
-    plastic[q] = flowed(J[q], plastic[q], laws.yield_strain[row], share, laws.max_strain[row])
+    plastic[q] = flowed(green_strain(J[q]), plastic[q], laws.yield_strain[row], share, laws.max_strain[row])
 
 
 @wp.kernel

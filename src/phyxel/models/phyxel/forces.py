@@ -7,7 +7,8 @@
     pass 2, per phyxel:  f_i = own_i + Σ_j w_ji [c_j (u_j − u_i) − Q_j X_ij]
 
 c_i = β E v_i / tr A_i penalises what the linear fit cannot see (hourglass modes): energy ½ Σ_i c_i Σ_j w_ij |e_ij|²,
-e_ij = u_j − u_i − ∇u_i X_ij. It vanishes for every affine field. All of it is written in displacements.
+e_ij = u_j − u_i − ∇u_i X_ij. It vanishes for every affine field. What has flowed may stay bent besides (`bends`).
+All of it is written in displacements.
 """
 
 from __future__ import annotations
@@ -24,20 +25,17 @@ from phyxel.models.law import (
     energy_density,
     first_stress,
     first_stress_change,
-    flowed,
     molten,
     molten_swell,
     positive_stress_change,
     stiffening,
     straining_stress,
 )
-from phyxel.models.phyxel.matter import Matter, PhyxelState
+from phyxel.models.phyxel.bends import LastingBends, flowed_tie
+from phyxel.models.phyxel.matter import Materials, Matter, PhyxelState
 from phyxel.models.reductions import CHUNK
 
 wp.set_module_options(dev.KERNEL_OPTIONS)
-
-LEAST_TIE = wp.constant(0.1)
-"""What of the hourglass stiffness is left to a phyxel that flows, at least."""
 
 
 @wp.func
@@ -61,16 +59,6 @@ def fitted_gradient(sums: Any, A_inverse: Any):
 def fitted_sum(sums: Any):
     """Σ w (y_j − y_i) from the sums of a fit."""
     return wp.vector(sums[0, 3], sums[1, 3], sums[2, 3])
-
-
-@wp.func
-def flowed_tie(c: Any, plastic: Any, yield_strain: Any):
-    """c_i of a phyxel that has flowed by εᵖ: as its stress stays at the yield Y, what ties it to its neighbours is
-    Y/(Y + |εᵖ|) as stiff, never below a share that hourglasses need. A melt, of no yield, keeps it (physics 4.1)."""
-    square = wp.ddot(plastic, plastic)
-    if square == type(c)(0.0) or yield_strain == type(c)(0.0):
-        return c
-    return c * wp.max(yield_strain / (yield_strain + wp.sqrt(square)), type(c)(LEAST_TIE))
 
 
 @wp.func
@@ -140,8 +128,8 @@ def make_stress_change(
     dJ = fitted_gradient(sums, A_inverse)
     J = deformation(gradient[i])
     row = laws.of[i]
-    c = flowed_tie(hourglass[i], plastic[i], laws.yield_strain[row])
     dP = first_stress_change(J, plastic[i], swell[i], dJ, laws.stiffness[row], laws.k_v[row], laws.k_b[row])
+    c = flowed_tie(hourglass[i], plastic[i], laws.yield_strain[row])
     Q = dJ * c - dP * A_inverse * volume[i]
     load[i] = packed_load(Q, c)
     own[i] = c * fitted_sum(sums) - Q * lever[i]
@@ -159,8 +147,8 @@ def make_positive_stress_change(
     dJ = fitted_gradient(sums, A_inverse)
     J = deformation(gradient[i])
     row = laws.of[i]
-    c = flowed_tie(hourglass[i], plastic[i], laws.yield_strain[row])
     dP = positive_stress_change(J, plastic[i], swell[i], dJ, laws.stiffness[row], laws.k_v[row], laws.k_b[row])
+    c = flowed_tie(hourglass[i], plastic[i], laws.yield_strain[row])
     Q = dJ * c - dP * A_inverse * volume[i]
     load[i] = packed_load(Q, c)
     own[i] = c * fitted_sum(sums) - Q * lever[i]
@@ -240,21 +228,18 @@ def measure_stiffening(
 
 
 @wp.kernel
-def flow(first: int, slot: int, laws: Any, step: entries, gradient: entries, plastic: entries, swell: entries):
-    """Flow of each phyxel's stored strain over a step of `step[slot]` [s] (M04 §4.1, §4.2; physics 6.1, 7.2)."""
+def fade(first: int, slot: int, laws: Any, step: entries, gradient: entries, plastic: entries, swell: entries):
+    """Fading of a melt's stored strain over a step of `step[slot]` [s] (M04 §4.2; physics 7.2)."""
     i = first + wp.tid()
     row = laws.of[i]
-    J = deformation(gradient[i])
-    share = step.dtype(1.0) - wp.exp(-laws.creep[row] * step[slot])
     if laws.fluid[row] > step.dtype(0.0):
+        J = deformation(gradient[i])
+        share = step.dtype(1.0) - wp.exp(-laws.creep[row] * step[slot])
         plastic[i] = molten(J, plastic[i], share)
         swell[i] = molten_swell(J, swell[i], share)
-    else:
-        limit, most = laws.yield_strain[row], laws.max_strain[row]
-        plastic[i] = flowed(J, plastic[i], limit, share, most)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Forces:
     """Launches that turn displacements into forces. The packed Q (`load`) and `own` are scratch between the passes."""
 
@@ -262,6 +247,8 @@ class Forces:
     now: PhyxelState
     load: wp.array
     own: wp.array
+    bends: LastingBends | None = None
+    """of solids that flow, or have flowed"""
 
     @staticmethod
     def over(matter: Matter, now: PhyxelState) -> Forces:
@@ -276,8 +263,18 @@ class Forces:
     def _over(self, kernel: wp.Kernel, **named: wp.array) -> Launch:
         return over(kernel, len(self.matter.X), self, **named)
 
-    def _passes(self, kernel: wp.Kernel, y: wp.array, force: wp.array, **named: wp.array) -> list[Launch]:
-        return [self._over(kernel, y=y, **named), self._over(gather_forces, y=y, force=force)]
+    def know_bends(self, yields: bool) -> None:
+        """See to what stays bent, from the next launches on, if solids can flow or have flowed."""
+        if self.bends is None and (yields or self.now.bend.numpy().any()):
+            self.bends = LastingBends.over(self.matter, self.now, self.load, self.own)
+
+    def _passes(
+        self, kernel: wp.Kernel, y: wp.array, force: wp.array, change: bool = False, **named: wp.array
+    ) -> list[Launch]:
+        first, second = self._over(kernel, y=y, **named), self._over(gather_forces, y=y, force=force)
+        if self.bends is None:
+            return [first, second]
+        return [first, self.bends.added(y, change), second, self.bends.gathered(force)]
 
     def elastic(self, u: wp.array, force: wp.array) -> list[Launch]:
         """force = −∂U/∂u, and the gradient of u."""
@@ -289,15 +286,16 @@ class Forces:
 
     def tangent(self, p: wp.array, change: wp.array) -> list[Launch]:
         """change = −K p at the gradient of the last force."""
-        return self._passes(make_stress_change, p, change, p=p)
+        return self._passes(make_stress_change, p, change, change=True, p=p)
 
     def positive_tangent(self, p: wp.array, change: wp.array) -> list[Launch]:
         """change = −K⁺ p, K⁺ a positive part of K."""
-        return self._passes(make_positive_stress_change, p, change, p=p)
+        return self._passes(make_positive_stress_change, p, change, change=True, p=p)
 
-    def energy(self, u: wp.array, energy: wp.array) -> Launch:
+    def energy(self, u: wp.array, energy: wp.array) -> list[Launch]:
         """Elastic energy per phyxel at the gradient of the last force."""
-        return self._over(measure_energy, u=u, energy=energy)
+        bent = [] if self.bends is None else [self.bends.energy(u, energy)]
+        return [self._over(measure_energy, u=u, energy=energy), *bent]
 
     def stress(self, stress: wp.array) -> Launch:
         """Cauchy stress per phyxel [Pa] at the gradient of the last force."""
@@ -308,6 +306,15 @@ class Forces:
         n = len(self.matter.X)
         return over(measure_stiffening, len(largest), self, work=CHUNK // 4, n=n, largest=largest)
 
-    def flow(self, step: wp.array, slot: int) -> Launch:
-        """Flow of stored strain over `step[slot]` [s] at the gradient of the last force."""
-        return self._over(flow, step=step, slot=slot)
+    def fade(self, step: wp.array, slot: int) -> Launch:
+        """Fading of what melts have stored over `step[slot]` [s] at the gradient of the last force."""
+        return self._over(fade, step=step, slot=slot)
+
+    def flow(self, step: wp.array, slot: int) -> list[Launch]:
+        """Flow of solids over `step[slot]` [s] at the gradient of the last force."""
+        return [] if self.bends is None else [self.bends.flow(step, slot)]
+
+    def flowing(self, laws: Materials, step: wp.array, slot: int) -> list[Launch]:
+        """What of both is needed under these laws."""
+        fading = [self.fade(step, slot)] if laws.fades else []
+        return fading + (self.flow(step, slot) if laws.yields else [])

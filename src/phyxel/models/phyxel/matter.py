@@ -116,6 +116,8 @@ class PhyxelState:
     """∇u, 3 × 3"""
     plastic: wp.array
     """εᵖ, 3 × 3"""
+    bend: wp.array
+    """B, how εᵖ varies within each: six parts along each axis, 3 × 6 (physics 6.5)"""
     swell: wp.array
     """s, volume of the reference shape over that at rest"""
     rest_volume: wp.array
@@ -140,6 +142,7 @@ class PhyxelState:
             force=blank(vector),
             gradient=blank(tensor),
             plastic=blank(tensor),
+            bend=blank(wp.types.matrix((3, 6), matter.volume.dtype)),
             swell=wp.ones(n, dtype=matter.volume.dtype, device=device),
             rest_volume=wp.clone(matter.volume),
             ball=wp.clone(matter.past),
@@ -271,8 +274,8 @@ class Materials:
         self._row_of = [np.zeros(count, np.int64) for count in counts]
         self.sounds = np.zeros(len(counts))
         """fastest sound of each body, in its spacings per second"""
-        self.flows = False
-        """whether any law can flow"""
+        self.yields = self.fades = False
+        """whether any solid can flow, and whether there is a melt"""
         self.most_damping = self.most_drag = 0.0
 
     def become(self, body: int, born: Floats, hourglass: float) -> None:
@@ -305,15 +308,21 @@ class Materials:
         self.most_damping, self.most_drag = float(matter.damping.numpy().max()), float(matter.drag.numpy().max())
         return moved or damped != (self.most_damping > 0)
 
+    @property
+    def flows(self) -> bool:
+        """Whether any law can flow."""
+        return self.yields or self.fades
+
     def _write_laws(self) -> bool:
         matter, rows = self._matter, [row for some in self._rows for row in some]
         firsts = np.cumsum([0] + [len(some) for some in self._rows])
         which = np.concatenate([first + of for first, of in zip(firsts[:-1], self._row_of, strict=True)])
-        flows = any(row.flows for row in rows)
-        moved = len(rows) != len(matter.laws) or flows != self.flows
+        yields = any(row.flows and not row.fluid for row in rows)
+        fades = any(row.fluid for row in rows)
+        moved = len(rows) != len(matter.laws) or (yields, fades) != (self.yields, self.fades)
         if moved:
             matter.laws = Laws.blank(len(which), len(rows), matter.volume.dtype, matter.X.device)
-            self.flows = flows
+            self.yields, self.fades = yields, fades
         matter.laws.write(rows, which)
         return moved
 

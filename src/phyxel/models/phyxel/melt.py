@@ -329,6 +329,11 @@ class Melt:
         self._run("moved")
         return not float(self._farthest.pull().max()) <= FARTHEST
 
+    def steps_until_flowed(self, step: float) -> int:
+        """Steps of so long [s] in which no phyxel can pass another: then neighbours are looked at."""
+        fastest = self._model.fastest()
+        return 1 if not fastest > 0 else max(1, int(min(FARTHEST / (fastest * step), 1e6)))
+
     def absorb(self) -> NDArray[np.float64]:
         """Absorb the deformation and find neighbours anew; by how much the origin has moved, in spacings, (3,)."""
         model = self._model

@@ -27,7 +27,7 @@ from phyxel.models.phyxel.forces import Forces
 from phyxel.models.phyxel.implicit import Implicit
 from phyxel.models.phyxel.leapfrog import DRIFT, longest_step, move, shift_bodies
 from phyxel.models.phyxel.matter import Materials, Matter, Outside, PhyxelPart, PhyxelState, assign, kept
-from phyxel.models.phyxel.melt import FARTHEST, Melt
+from phyxel.models.phyxel.melt import Melt
 from phyxel.models.phyxel.vibration import Vibration
 from phyxel.models.reductions import CHUNK, find_fastest
 from phyxel.state import State
@@ -105,6 +105,7 @@ class PhyxelModel:
     def set_material(self, body: int, mixture: Mixture, rotation: NDArray[np.float64]) -> None:
         """Give the phyxels of one body their laws and masses."""
         if self.materials.set(body, mixture, rotation, self.units[body]):
+            self.forces.know_bends(self.materials.yields)
             self.outdate_programs()
         elif self._implicit is not None:
             self._implicit.outdate_blocks()
@@ -207,6 +208,8 @@ class PhyxelModel:
             self._copy_first(sources)
             self.lay_out(pairs, np.arange(0), 0)
         self._copy_first(sources)
+        self.forces.know_bends(self.materials.yields)
+        self.outdate_programs()
         self.shape_changed()
 
     def _copy_first(self, sources: Sequence[tuple[PhyxelModel, NDArray[np.integer]]]) -> None:
@@ -225,10 +228,6 @@ class PhyxelModel:
 
     # Stepping
 
-    def flow_launches(self, step: wp.array, slot: int) -> list[Launch]:
-        """Flow over a step of `step[slot]` [s] at the gradient of the last force, if anything can flow."""
-        return [self.forces.flow(step, slot)] if self.materials.flows else []
-
     def _launches(self) -> dict[str, list[Launch]]:
         n, clock, now, forces = len(self), self._clock.array, self.now, self.forces
         more = {"colliders": self.colliders, "clock": clock, "y": self._y}
@@ -243,7 +242,7 @@ class PhyxelModel:
         elastic = forces.elastic(now.u, now.force)
         inner = forces.damped(now.u, self._y, now.force) if self.materials.most_damping > 0 else elastic
         pressure = [] if self.melt is None else self.melt.launches()
-        inner = inner + pressure + self.flow_launches(clock, DRIFT)
+        inner = inner + pressure + forces.flowing(self.materials, clock, DRIFT)
         return {
             "force": elastic + pressure,
             **{f"{name}move": moving + met for name, met in meeting.items()},
@@ -261,10 +260,11 @@ class PhyxelModel:
             launches = self._launches()
             # Also what runs only now and then: a kernel that comes later would have its module compiled again.
             rare = [
-                self.forces.energy(self.u, self.matter.mass),
+                *self.forces.energy(self.u, self.matter.mass),
                 self.forces.stress(self.now.gradient),
                 Launch(shift_bodies, len(self), [self.matter.body, self.u, self.u]),
-                self.forces.flow(self._clock.array, DRIFT),
+                self.forces.fade(self._clock.array, DRIFT),
+                *self.forces.flow(self._clock.array, DRIFT),
             ]
             dev.prepare([*rare, *(item for items in launches.values() for item in items)], self.device)
             self._programs = {key: Program(items, self.device) for key, items in launches.items()}
@@ -295,11 +295,6 @@ class PhyxelModel:
         """Longest step in which no phyxel comes half a spacing nearer to a collider, both moving [s]."""
         speed = self.fastest() + self._collider_speed
         return FARTHEST_MOVE / speed if speed > 0 else math.inf
-
-    def steps_until_flowed(self, step: float) -> int:
-        """Steps of so long [s] in which no phyxel of a melt can pass another: then neighbours are looked at."""
-        fastest = self.fastest()
-        return 1 if not fastest > 0 else max(1, int(min(FARTHEST / (fastest * step), 1e6)))
 
     def fastest(self) -> float:
         """Largest speed of a phyxel, in spacings per second; NaN if any is none."""
@@ -389,7 +384,7 @@ class PhyxelModel:
         """Elastic energy [Pa·spacing³] and volume over that at rest of every phyxel, each of shape (n,)."""
         self.ensure_forces()
         energy = wp.zeros(len(self), dtype=self.real, device=self.device)
-        self._launch(self.forces.energy(self.u, energy))
+        self._launch(*self.forces.energy(self.u, energy))
         J = self.now.gradient.numpy().astype(np.float64) + np.eye(3)
         stored, ratio = energy.numpy().astype(np.float64), self.now.swell.numpy() * np.linalg.det(J)
         if self.melt is not None:
@@ -407,8 +402,9 @@ class PhyxelModel:
         pressure = 0.0 if self.melt is None else self.melt.hydrostatic()[:, None, None] * np.eye(3)
         return stress.numpy() * (self.matter.volume.numpy() > 0)[:, None, None] - pressure
 
-    def _launch(self, item: Launch) -> None:
-        dev.launch(item.kernel, item.count, item.inputs, self.device)
+    def _launch(self, *items: Launch) -> None:
+        for item in items:
+            dev.launch(item.kernel, item.count, item.inputs, self.device)
 
     # Checkpoints
 
@@ -438,6 +434,8 @@ class PhyxelModel:
             else:
                 self.melt.restore(pairs, state["melt"])
             assign(self._state_arrays(), state)  # what was made anew for these neighbours
+        self.forces.know_bends(self.materials.yields)
+        self.outdate_programs()
         self.vibration.numbers = state["rest_omega"]
         self._forces_known, self._fastest = bool(state["forces_known"]), None
 

@@ -143,10 +143,10 @@ class Newton:
             "begin": [rigidly, each_chunk(precondition), each(keep_first, 1), each(restart)],
             "search": [*m.forces.tangent(a.p, a.Ap), *search],
             "positive search": [*m.forces.positive_tangent(a.p, a.Ap), *search],
-            "flow": m.flow_launches(self._whole.array, 0),
+            "flow": m.forces.flowing(m.materials, self._whole.array, 0),
             "correct": [each(correct)],
-            "energy": [m.forces.energy(a.ahead, a.energy)],
-            "merit": [m.forces.energy(a.ahead, a.energy), each_chunk(sum_merit)],
+            "energy": m.forces.energy(a.ahead, a.energy),
+            "merit": [*m.forces.energy(a.ahead, a.energy), each_chunk(sum_merit)],
         }
         springs, guests = self._springs, self._guests
         kinds: dict[str, list[Any]] = {"touching ": [springs], "receiving ": [guests]}
@@ -178,7 +178,7 @@ class Newton:
             "precondition": blank(a.stiffer) + each(lambda one: one.blocks(a.stiffer)) + launches["precondition"],
             "search": coupled + launches["search"],
             "positive search": coupled + launches["positive search"],
-            "merit": [merit[0], *each(lambda one: one.energy(a.energy)), *merit[1:]],
+            "merit": [*merit[:-1], *each(lambda one: one.energy(a.energy)), merit[-1]],
         }
 
     def outdate(self) -> None:

@@ -59,6 +59,7 @@ def absorb_deformation(first: int, nodes: wp.array(dtype=wp.int32), shift: wp.ar
         matter.past[i] = J * matter.past[i]
     else:
         now.plastic[i] = J * J.dtype(0.0)
+    now.bend[i] = now.bend[i] * J.dtype(0.0)  # in the shape it has, a phyxel is flat
     matter.volume[i] = now.rest_volume[i] * now.swell[i]
     matter.X[i] = matter.X[i] + now.u[i] - shift[0]
     now.u[i] = now.u[i] * J.dtype(0.0)
