@@ -102,8 +102,50 @@ _LOAD = (
 """
 )
 
+_SLOPE = """
+    const int* js = index.data + start;
+    const REAL* ws = weight.data + start;
+    const REAL* all = (const REAL*)field.data;
+    const REAL* here = all + 12 * i;
+    wp::mat_t<3, 12, REAL> sums;
+#if defined(__CUDA_ARCH__)
+    for (int k = 0; k < count; ++k) {
+        const REAL* there = all + 12 * js[k * stride];
+        const REAL w = ws[k * stride] * there[3];
+        for (int a = 0; a < 3; ++a) {
+            const REAL d = w * (there[a] - here[a]);
+            for (int b = 0; b < 12; ++b) sums.data[a][b] += d * (there[b] - here[b]);
+        }
+    }
+#else
+    typedef REAL four __attribute__((vector_size(4 * sizeof(REAL))));
+    struct row { four all; } __attribute__((packed, aligned(sizeof(REAL))));
+    const row* at = (const row*)here;
+    const four x0 = at[0].all, y0 = at[1].all, z0 = at[2].all;
+    four x[3] = {}, y[3] = {}, z[3] = {};
+    for (int k = 0; k < count; ++k) {
+        const row* there = (const row*)(all + 12 * js[k * stride]);
+        const four far = there[0].all, d = far - x0, e = there[1].all - y0, g = there[2].all - z0;
+        const four wd = (ws[k * stride] * far[3]) * d;
+        for (int a = 0; a < 3; ++a) {
+            x[a] += d * wd[a];
+            y[a] += e * wd[a];
+            z[a] += g * wd[a];
+        }
+    }
+    for (int a = 0; a < 3; ++a)
+        for (int b = 0; b < 4; ++b) {
+            sums.data[a][b] = x[a][b];
+            sums.data[a][4 + b] = y[a][b];
+            sums.data[a][8 + b] = z[a][b];
+        }
+#endif
+    return sums;
+"""
+
 _mat34, _mat34d = wp.types.matrix((3, 4), wp.float32), wp.types.matrix((3, 4), wp.float64)
 _mat34s, _mat34ds = wp.array(dtype=_mat34), wp.array(dtype=_mat34d)
+_mat312, _mat312d = wp.types.matrix((3, 12), wp.float32), wp.types.matrix((3, 12), wp.float64)
 
 
 @wp.func_native(_FIT.replace("REAL", "float"))
@@ -131,4 +173,19 @@ def sum_load(
 def sum_load(  # noqa: F811
     i: int, start: int, count: int, stride: int, index: int32s, weight: float64s, X: vec3ds, y: vec3ds, load: _mat34ds
 ) -> wp.vec3d:
+    """The same in double."""
+
+
+@wp.func_native(_SLOPE.replace("REAL", "float"))
+def sum_slopes(
+    i: int, start: int, count: int, stride: int, index: int32s, weight: float32s, field: _mat34s
+) -> _mat312:
+    """Σ w_ij s_j d_ij (F_j − F_i)ᵀ of twelve numbers F, d what the first three of them change by, s the fourth: a least
+    squares fit of how the others vary (physics 6.5)."""
+
+
+@wp.func_native(_SLOPE.replace("REAL", "double"))
+def sum_slopes(  # noqa: F811
+    i: int, start: int, count: int, stride: int, index: int32s, weight: float64s, field: _mat34ds
+) -> _mat312d:
     """The same in double."""

@@ -29,6 +29,7 @@ import warp as wp
 
 from phyxel import device as dev
 from phyxel.device import Launch, entries, over, packed
+from phyxel.mls.sums import sum_slopes
 from phyxel.models.law import flowed, green_strain
 from phyxel.models.phyxel.matter import Matter, PhyxelState
 
@@ -217,32 +218,40 @@ def strain_at(gradient: Any):
     return green_strain(gradient + wp.identity(n=3, dtype=gradient.dtype))
 
 
+@wp.kernel
+def see_strain(first: int, X: entries, volume: entries, middle: entries, gradient: entries, seen: entries):
+    """Where each phyxel's strain is measured, whether it has a volume, and the strain in six parts, row after row."""
+    i = first + wp.tid()
+    place, strain = X[i] + middle[i], strain_at(gradient[i])
+    none = type(volume[i])(0.0)
+    there = wp.where(volume[i] > none, type(volume[i])(1.0), none)
+    seen[i] = wp.matrix_from_rows(
+        wp.vector(place[0], place[1], place[2], there),
+        wp.vector(strain[0, 0], strain[1, 1], strain[2, 2], strain[1, 2]),
+        wp.vector(strain[0, 2], strain[0, 1], none, none),
+    )
+
+
 @wp.func
-def strain_slopes(i: int, X: Any, volume: Any, near: Any, middle: Any, gradient: Any):
-    """∂_a ε around a phyxel, six parts along each axis (physics 6.5)."""
-    strain = strain_at(gradient[i])
-    zero = strain.dtype(0.0)
-    D = strain * zero
-    A = strain * zero
-    B = strain * zero
-    C = strain * zero
-    place = X[i] + middle[i]
-    entry = near.start[i]
-    end = entry + near.count[i] * near.stride
-    while entry < end:
-        j = near.index[entry]
-        if volume[j] > zero:
-            d = X[j] + middle[j] - place
-            change = near.weight[entry] * (strain_at(gradient[j]) - strain)
-            D += near.weight[entry] * wp.outer(d, d)
-            A += d[0] * change
-            B += d[1] * change
-            C += d[2] * change
-        entry += near.stride
+def slopes(sums: Any):
+    """∂_a ε, six parts along each axis, from the sums of their fit (physics 6.5)."""
+    D = wp.matrix_from_cols(
+        wp.vector(sums[0, 0], sums[1, 0], sums[2, 0]),
+        wp.vector(sums[0, 1], sums[1, 1], sums[2, 1]),
+        wp.vector(sums[0, 2], sums[1, 2], sums[2, 2]),
+    )
+    change = wp.matrix_from_cols(
+        wp.vector(sums[0, 4], sums[1, 4], sums[2, 4]),
+        wp.vector(sums[0, 5], sums[1, 5], sums[2, 5]),
+        wp.vector(sums[0, 6], sums[1, 6], sums[2, 6]),
+        wp.vector(sums[0, 7], sums[1, 7], sums[2, 7]),
+        wp.vector(sums[0, 8], sums[1, 8], sums[2, 8]),
+        wp.vector(sums[0, 9], sums[1, 9], sums[2, 9]),
+    )
     spread = wp.trace(D)
-    if spread == zero:
-        return in_parts(A, B, C)
-    return wp.inverse(D + wp.identity(n=3, dtype=D.dtype) * (spread * D.dtype(RIDGE))) * in_parts(A, B, C)
+    if spread == sums.dtype(0.0):
+        return change
+    return wp.inverse(D + wp.identity(n=3, dtype=D.dtype) * (spread * D.dtype(RIDGE))) * change
 
 
 @wp.func
@@ -262,19 +271,18 @@ def combined(parts: Any, t: Any):
 
 @wp.kernel
 def flow(
-    first: int, slot: int, X: entries, volume: entries, near: Any, middle: entries, laws: Any, step: entries,
-    gradient: entries, plastic: entries, bend: entries,
+    first: int, slot: int, volume: entries, near: Any, laws: Any, step: entries, gradient: entries, seen: entries,
+    plastic: entries, bend: entries,
 ):  # fmt: skip
     """Flow of solids over a step of `step[slot]` [s], at four points of each phyxel (M04 §4.1; physics 6.1, 6.5)."""
-    packed(near.index)
-    packed(near.weight)
     i = first + wp.tid()
     row = laws.of[i]
     none = step.dtype(0.0)
     if laws.fluid[row] > none:
         return
     strain = strain_at(gradient[i])
-    across = strain_slopes(i, X, volume, near, middle, gradient) * arm_of(volume[i])
+    sums = sum_slopes(i, near.start[i], near.count[i], near.stride, near.index, near.weight, seen)
+    across = slopes(sums) * arm_of(volume[i])
     limit, most = laws.yield_strain[row], laws.max_strain[row]
     share = step.dtype(1.0) - wp.exp(-laws.creep[row] * step[slot])
     before = bend[i]
@@ -302,10 +310,13 @@ class LastingBends:
     own: wp.array
     turn: wp.array
     """c J Γ of phyxels that are bent, shape (n,) of 3 × 6"""
+    seen: wp.array
+    """what `flow` asks neighbours for, shape (n,) of 3 × 4"""
 
     @staticmethod
     def over(matter: Matter, now: PhyxelState, load: wp.array, own: wp.array) -> LastingBends:
-        return LastingBends(matter, now, load, own, wp.zeros(len(own), dtype=now.bend.dtype, device=own.device))
+        turn = wp.zeros(len(own), dtype=now.bend.dtype, device=own.device)
+        return LastingBends(matter, now, load, own, turn, wp.zeros_like(load))
 
     def _over(self, kernel: wp.Kernel, **named: Any) -> Launch:
         return over(kernel, len(self.own), self, **named)
@@ -322,6 +333,6 @@ class LastingBends:
         """What is added to the energy of each phyxel at the gradient of the last force."""
         return self._over(add_bent_energy, u=u, energy=energy)
 
-    def flow(self, step: wp.array, slot: int) -> Launch:
+    def flow(self, step: wp.array, slot: int) -> list[Launch]:
         """Flow over `step[slot]` [s] at the gradient of the last force."""
-        return self._over(flow, step=step, slot=slot)
+        return [self._over(see_strain), self._over(flow, step=step, slot=slot)]

@@ -312,7 +312,7 @@ class Forces:
 
     def flow(self, step: wp.array, slot: int) -> list[Launch]:
         """Flow of solids over `step[slot]` [s] at the gradient of the last force."""
-        return [] if self.bends is None else [self.bends.flow(step, slot)]
+        return [] if self.bends is None else self.bends.flow(step, slot)
 
     def flowing(self, laws: Materials, step: wp.array, slot: int) -> list[Launch]:
         """What of both is needed under these laws."""

@@ -187,6 +187,7 @@ class Implicit(Newton):
         m.u.assign(self._step.ahead)
         if received.any():
             m.u.assign(((ahead - origins[body]) / unit - X).astype(m.u.numpy().dtype))
+        self._run("follow")
         met, steady = self._met.contact.numpy() > 0, steady & ~self._flowed()
         self.carried.keep(inner, met, steady, energy, work, lift)
 

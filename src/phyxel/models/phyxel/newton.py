@@ -48,7 +48,7 @@ from phyxel.models.phyxel.contact.guest_springs import GuestSprings, clear
 from phyxel.models.phyxel.contact.springs import ContactSprings
 from phyxel.models.phyxel.residual import correct, find_residual, look_ahead, sum_merit
 from phyxel.models.phyxel.stages import EULER, Accelerations, start_stage
-from phyxel.models.phyxel.walls import WallContacts, meet_colliders
+from phyxel.models.phyxel.walls import WallContacts, follow, meet_colliders
 from phyxel.models.reductions import CHUNK
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ class Newton:
             "positive search": [*m.forces.positive_tangent(a.p, a.Ap), *search],
             "flow": m.forces.flowing(m.materials, self._whole.array, 0),
             "correct": [each(correct)],
+            "follow": [each(follow)],
             "energy": m.forces.energy(a.ahead, a.energy),
             "merit": [*m.forces.energy(a.ahead, a.energy), each_chunk(sum_merit)],
         }

@@ -19,6 +19,8 @@ LET_GO, CAUGHT_AGAIN = wp.constant(-1), wp.constant(2)
 CREEP, CREEP_WAY = wp.constant(1.0e-4), wp.constant(1.0e-5)
 """Sliding speed below which friction is viscous, in spacings per second, and way in a step, in spacings: so slowly it
 may creep where it holds."""
+FOLLOWING = wp.constant(0.1)
+"""Share of a step by which the ball of a phyxel that touches follows its deformation: at once, each moves the other."""
 
 
 @wp.func
@@ -45,9 +47,9 @@ class WallContacts:
 
 @wp.kernel
 def meet_colliders(
-    first: int, X: entries, past: entries, reach: entries, body: entries, hold: entries, colliders: Any, dt: entries,
-    base: entries, v_old: entries, gradient: entries, v: entries, contact: entries, normal: entries, wall: entries,
-    rest: entries, rub: entries, changed: entries,
+    first: int, X: entries, reach: entries, body: entries, hold: entries, colliders: Any, dt: entries, base: entries,
+    v_old: entries, ball: entries, v: entries, contact: entries, normal: entries, wall: entries, rest: entries,
+    rub: entries, changed: entries,
 ):  # fmt: skip
     """Which phyxels a collider holds off, the velocity across its surface that makes, and how they rub on it
     (physics 15.3).
@@ -58,6 +60,7 @@ def meet_colliders(
     Coulomb's friction μ·impulse against the sliding is written as −rub·(v − wall)_t and so made implicit; below CREEP
     it is viscous. `wall` is the velocity of the collider where it is touched. A phyxel that was let go in this step and
     caught again is kept till its end: else the contacts of a stiff body can change for ever.
+    The ball it touches with is as the last step left it (`follow`).
     """
     i = first + wp.tid()
     h = dt[body[i]]
@@ -80,7 +83,7 @@ def meet_colliders(
         turn = colliders.turn[row]
         size = colliders.size[row]
         d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
-        gap = d - reach_along(n, reach[i], deformed(past[i], gradient[i]))
+        gap = d - reach_along(n, reach[i], ball[i])
         held = was > 0 and wp.dot(n, old) > type(zero)(0.5)
         push = -h * wp.dot(n, rest[i])
         keeps = held and (push > zero or was == CAUGHT_AGAIN)
@@ -109,3 +112,11 @@ def meet_colliders(
         state = LET_GO
     rub[i] = rubs
     contact[i] = state
+
+
+@wp.kernel
+def follow(first: int, past: entries, gradient: entries, contact: entries, ball: entries):
+    """The ball that a phyxel touches with follows its deformation, slowly while it does (physics 15.1)."""
+    i = first + wp.tid()
+    share = wp.where(contact[i] > 0, type(ball[i][0, 0])(FOLLOWING), type(ball[i][0, 0])(1.0))
+    ball[i] = ball[i] + share * (deformed(past[i], gradient[i]) - ball[i])
