@@ -177,9 +177,7 @@ def sum_load(  # noqa: F811
 
 
 @wp.func_native(_SLOPE.replace("REAL", "float"))
-def sum_slopes(
-    i: int, start: int, count: int, stride: int, index: int32s, weight: float32s, field: _mat34s
-) -> _mat312:
+def sum_slopes(i: int, start: int, count: int, stride: int, index: int32s, weight: float32s, field: _mat34s) -> _mat312:
     """Σ w_ij s_j d_ij (F_j − F_i)ᵀ of twelve numbers F, d what the first three of them change by, s the fourth: a least
     squares fit of how the others vary (physics 6.5)."""
 

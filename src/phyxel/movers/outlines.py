@@ -64,8 +64,10 @@ def _measure(body: Body) -> SolidDistance:
     """How far places are from the solid of a body, in its units."""
     shape = body.shape
     assert shape.made.solid is not None
-    placement, born = shape.placement, shape.born
+    solid, placement, born = shape.made.solid(), shape.placement, shape.born
+    # One and the same function for all solids of a built-in shape: they are measured together.
+    one = None if solid.made_from != "shape" else solid.skin.shape
     return SolidDistance(
-        shape.made.solid().measure, shape.in_cloud, placement.scale / born.unit,
+        solid.distance if one is None else one.distance, shape.in_cloud, placement.scale / born.unit,
         placement.unplaced(born.centre[None])[0], born.unit / placement.scale * placement.rotation,
     )  # fmt: skip

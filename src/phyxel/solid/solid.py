@@ -216,11 +216,6 @@ class Solid(Showable):
         """Signed distance [m] of (N, 3) positions, negative inside, shape (N,)."""
         return self._size * np.asarray(self._surface.distance(self._scaled(positions)), np.float64)
 
-    @property
-    def measure(self) -> Callable[[Floats], Numbers]:
-        """What `distance` is: one and the same function for all solids of a built-in shape."""
-        return self.distance if self.skin.shape is None or self.made_from != "shape" else self.skin.shape.distance
-
     def gradient(self, positions: Numbers) -> Floats:
         """Unit direction in which the distance grows at (N, 3) positions; on the surface its outward normal, (N, 3)."""
         return np.asarray(self._surface.direction(self._scaled(positions)), np.float64)
