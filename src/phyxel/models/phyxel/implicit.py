@@ -28,6 +28,8 @@ MOST_STATIC, STATIC_SHARE = 20, 1e-2
 """Newton iterations of a step towards rest, and what of its way may be left to go."""
 ROUNDED, NOTICED = 1e-6, 0.01
 """Share of the energy below which a correction is rounding; and change of friction that is found anew."""
+HALVINGS = 4
+"""How often a step is halved, at most, in which a blow would give energy."""
 
 
 class Implicit(Newton):
@@ -41,15 +43,35 @@ class Implicit(Newton):
     @property
     def state(self) -> dict[str, wp.array]:
         """What one step leaves to the next: how phyxels met the colliders and each other, and accelerations."""
-        met = {field.name: getattr(self._met, field.name) for field in fields(self._met)}
-        return met | {"pressing": self._pressing} | self.carried.arrays
+        return self._contacts | {"pressing": self._pressing} | self.carried.arrays
+
+    @property
+    def _contacts(self) -> dict[str, wp.array]:
+        return {field.name: getattr(self._met, field.name) for field in fields(self._met)}
 
     def forget_contacts(self) -> None:
         """A collider is gone."""
         self._met.contact.zero_()
 
-    def step(self, dt: float) -> None:
-        """One step of dt [s]: of second order where accelerations are known and touch stays as it is (physics 5.4)."""
+    def step(self, dt: float, halvings: int = HALVINGS) -> None:
+        """One step of dt [s]: of second order where accelerations are known and touch stays as it is (physics 5.4). Its
+        halves, where a blow against colliders alone would leave a body with more energy than it can have."""
+        guarded = halvings > 0 and self._may_hit_colliders()
+        if guarded:
+            self._know_budget()
+        before = [(array, wp.clone(array)) for array in self._contacts.values()] if guarded else []
+        steady = self._attempt(dt)
+        alone = guarded and not (self._touching or self._receiving)
+        if alone and not steady.all() and not self.carried.sane(*self._energies()).all():
+            for array, kept in [*before, (self._model.v, self._step.v_start)]:
+                wp.copy(array, kept)
+            self.step(dt / 2, halvings - 1)
+            self.step(dt / 2, halvings - 1)
+        else:
+            self._finish(dt, steady)
+
+    def _attempt(self, dt: float) -> NDArray[np.bool_]:
+        """Find the end of a step; of which bodies (bodies,) touch stayed as it was."""
         carried, party = self.carried, self._near_parties()
         self._step.v_start.assign(self._model.v)
         self._whole.host[:] = dt
@@ -65,7 +87,7 @@ class Implicit(Newton):
             again = (stage == SECOND) & changed
             if again.any():
                 self._pass(dt, np.where(again, EULER, IDLE))
-        self._finish(dt, ~changed)
+        return ~changed
 
     def _pass(self, dt: float, stage: NDArray[np.integer]) -> None:
         """Solve for the end of a stage of each body, (bodies,)."""
@@ -179,17 +201,45 @@ class Implicit(Newton):
                 if received[part].any():  # where guests push, middles go with the velocity that they leave
                     ahead[part] += dt * (mass[part] @ v[part] - before) / mass[part].sum()
         m.v.assign((v / unit).astype(m.v.numpy().dtype))
-        self._run("energy")
-        energy = unit[:, 0] ** 3 * self._step.energy.numpy() + 0.5 * mass * (v * v).sum(axis=1)
-        pull = mass[:, None] * unit * push
-        work, lift = (pull * (ahead - x)).sum(axis=1), unit[:, 0] * np.linalg.norm(pull, axis=1)
-        work[self._driven()] = np.nan
-        m.u.assign(self._step.ahead)
         if received.any():
-            m.u.assign(((ahead - origins[body]) / unit - X).astype(m.u.numpy().dtype))
+            self._step.ahead.assign(((ahead - origins[body]) / unit - X).astype(m.u.numpy().dtype))
+        energies = self._energies()
+        m.u.assign(self._step.ahead)
         self._run("follow")
         met, steady = self._met.contact.numpy() > 0, steady & ~self._flowed()
-        self.carried.keep(inner, met, steady, energy, work, lift)
+        self.carried.keep(inner, met, steady, *energies)
+
+    def _energies(self) -> tuple[Floats, Floats, Floats]:
+        """Energy of each phyxel at the end of a step, what pushes have done on it, NaN if something else has,
+        too, and what takes it a spacing against pushes, (n,) each [J]."""
+        m = self._model
+        body = m.matter.body.numpy()
+        unit, pushes = np.array(m.units)[body], m.outside.pushes(body)
+        mass, v = m.matter.mass.numpy() * unit, unit[:, None] * m.v.numpy().astype(np.float64)
+        self._run("energy")
+        energy = unit**3 * self._step.energy.numpy() + 0.5 * mass * (v * v).sum(axis=1)
+        pull = (mass * unit)[:, None] * pushes
+        way = unit[:, None] * (self._step.ahead.numpy().astype(np.float64) - m.u.numpy())
+        work, lift = (pull * way).sum(axis=1), unit * np.linalg.norm(pull, axis=1)
+        work[self._driven()] = np.nan
+        return energy, work, lift
+
+    def _may_hit_colliders(self) -> bool:
+        """Whether there are any, and all stand still."""
+        colliders = self._model.colliders
+        return colliders.count > 0 and not (colliders.drift.numpy().any() or colliders.spin.numpy().any())
+
+    def _know_budget(self) -> None:
+        """What energy bodies have, of which that is not known: before something new acts on them."""
+        if self.carried.budgeted():
+            return
+        self._dt.host[:] = 0.0
+        self._dt.push()
+        for array in (self._step.ahead, self._step.y):
+            array.assign(self._model.u)
+        self._run("residual")
+        energy, _, _ = self._energies()
+        self.carried.learn(energy)
 
     def push(self, dt: float, impulses: Floats, momentum: Floats, spin: Floats, origins: Floats) -> float:
         """Let impulses (n, 3) [N s] act within the last step, of dt [s]: one more solve of its system (physics 15.14).

@@ -133,16 +133,43 @@ class Accelerations:
         A stiff body that has just hit something may have more energy than it had and `work` has given it: what the
         solver has left of a blow. Euler's steps take that out, and none of second order begins before they have. Both
         of each phyxel [J], (n,); NaN is work that is not known. `lift` is what takes it a spacing against pushes."""
-        begin = [low for low, _ in self._model.ranges]
-        energy, work, lift = (np.add.reduceat(part, begin) for part in (energy, work, lift))
-        budget = self._budget.numpy() + work
-        sane = ~((1 - GAINED) * energy > budget + LIFTED * lift)
+        sane, energy, budget = self._judged(energy, work, lift)
         self._left.assign(self._model.v)
         self.inner.assign(inner.astype(self._left.numpy().dtype))
         self.met.assign(met.astype(np.int32))
         self._held.assign(self._holds())
         self._sure.assign((steady & sane).astype(np.int32))
         self._budget.assign(np.where(sane, energy, budget))
+
+    def sane(
+        self, energy: NDArray[np.float64], work: NDArray[np.float64], lift: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Which bodies (bodies,) have no more energy than they can have, see `keep`."""
+        return self._judged(energy, work, lift)[0]
+
+    def _judged(
+        self, energy: NDArray[np.float64], work: NDArray[np.float64], lift: NDArray[np.float64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+        """`sane`, what energy bodies have, and what they can have, (bodies,) each."""
+        energy, work, lift = (self._of_each(part) for part in (energy, work, lift))
+        budget = self._budget.numpy() + work
+        return ~((1 - GAINED) * energy > budget + LIFTED * lift), energy, budget
+
+    def budgeted(self) -> bool:
+        """Whether it is known what energy bodies can have."""
+        self.known()
+        return not np.isnan(self._budget.numpy()).any()
+
+    def learn(self, energy: NDArray[np.float64]) -> None:
+        """What energy (n,) phyxels have is what their bodies can have, where that was not known."""
+        budget = self._budget.numpy()
+        self._budget.assign(np.where(np.isnan(budget), self._of_each(energy), budget))
+        self._left.assign(self._model.v)
+        self._held.assign(self._holds())
+
+    def _of_each(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums over the phyxels (n,) of each body, (bodies,)."""
+        return np.add.reduceat(part, [low for low, _ in self._model.ranges])
 
     def _holds(self) -> NDArray[np.int32]:
         """1 for phyxels that something holds now, shape (n,)."""
