@@ -65,7 +65,7 @@ BLOWS = [("sphere", 1500, 1e5, 0.5), ("box", 1500, 1e6, 0.5), ("bar", 300, 1e7, 
 
 @pytest.mark.parametrize("shape, nodes, young, speed", BLOWS)
 def test_a_blow_against_the_ground_gives_no_energy(shape, nodes, young, speed):
-    """In implicit steps: of phyxels as small as their fall in one, whose balls change with what their neighbours do, and
+    """In implicit steps: of phyxels as small as their fall in one, whose balls change with what neighbours do, and
     of stiff ones that fall by several of them at once. 2 %: what the solver leaves of a blow."""
     material = px.Material(young=young, poisson=0.3, density=1200, damping=1e-4)
     options = {"size": 0.2, "at": (0, 0.005, 0), "velocity": (0.3 * speed, -speed, 0), "integrator": "implicit"}
