@@ -45,6 +45,10 @@ LEAST_TIE = wp.constant(0.1)
 """What of the hourglass stiffness is left to a phyxel that flows, at least."""
 BENT = wp.constant(1)
 """Row of a load whose fourth number says whether a phyxel is bent."""
+ANY_BENT, ANY_STRAINED = wp.constant(0), wp.constant(1)
+"""What has ever happened to any phyxel: where it has not, there is nothing to look for."""
+STRAINED = wp.constant(1.0 / 3.0)
+"""Share of the yield below which no corner of a cell is beyond it, unless a neighbour is above that share."""
 
 
 @wp.func
@@ -148,7 +152,8 @@ def bent_sums(i: int, near: Any, X: Any, y: Any, curve: Any, A_inverse: Any):
 @wp.kernel
 def add_bends(
     first: int, identity: Any, X: entries, volume: entries, hourglass: entries, near: Any, inverse: entries,
-    lever: entries, laws: Any, plastic: entries, bend: entries, y: entries, load: entries, own: entries, turn: entries,
+    lever: entries, laws: Any, plastic: entries, bend: entries, ever: entries, y: entries, load: entries, own: entries,
+    turn: entries,
 ):  # fmt: skip
     """What pass 1 adds for phyxels that stay bent: to Q c (S A⁻¹ − J G), S = Σ w (e − J p) pᵀ, to own what is of that
     and −c J Σ w q, and `turn` c J Γ for pass 2. J is ∇y, and the identity unless y is a change (physics 6.5)."""
@@ -170,17 +175,22 @@ def add_bends(
         for b in range(3):
             packed_load[a, b] += columns[a, b]
     packed_load[BENT, 3] = type(c)(1.0)
+    ever[ANY_BENT] = 1
     load[i] = packed_load
     own[i] = own[i] - Q * lever[i] - c * (J * whole)
     turn[i] = J * curve * c
 
 
 @wp.kernel
-def gather_bends(first: int, X: entries, near: Any, load: entries, turn: entries, force: entries):
+def gather_bends(
+    first: int, X: entries, near: Any, load: entries, turn: entries, ever: entries, force: entries
+):  # fmt: skip
     """What pass 2 adds: Σ_j w_ji c_j J_j ½ Γ_j X_ij X_ij of neighbours that stay bent (physics 6.5)."""
     packed(near.index)
     packed(near.weight_back)
     i = first + wp.tid()
+    if ever[ANY_BENT] == 0:
+        return
     Xi = X[i]
     total = Xi * Xi.dtype(0.0)
     entry = near.start[i]
@@ -219,10 +229,17 @@ def strain_at(gradient: Any):
 
 
 @wp.kernel
-def see_strain(first: int, X: entries, volume: entries, middle: entries, gradient: entries, seen: entries):
+def see_strain(
+    first: int, X: entries, volume: entries, middle: entries, laws: Any, gradient: entries, plastic: entries,
+    ever: entries, seen: entries,
+):  # fmt: skip
     """Where each phyxel's strain is measured, whether it has a volume, and the strain in six parts, row after row."""
     i = first + wp.tid()
     place, strain = X[i] + middle[i], strain_at(gradient[i])
+    limit = laws.yield_strain[laws.of[i]] * type(volume[i])(STRAINED)
+    # The square of a deviator is at most that of its tensor.
+    if wp.ddot(strain, strain) > limit * limit or wp.ddot(plastic[i], plastic[i]) > type(volume[i])(0.0):
+        ever[ANY_STRAINED] = 1
     none = type(volume[i])(0.0)
     there = wp.where(volume[i] > none, type(volume[i])(1.0), none)
     seen[i] = wp.matrix_from_rows(
@@ -271,14 +288,14 @@ def combined(parts: Any, t: Any):
 
 @wp.kernel
 def flow(
-    first: int, slot: int, volume: entries, near: Any, laws: Any, step: entries, gradient: entries, seen: entries,
-    plastic: entries, bend: entries,
+    first: int, slot: int, volume: entries, near: Any, laws: Any, step: entries, gradient: entries, ever: entries,
+    seen: entries, plastic: entries, bend: entries,
 ):  # fmt: skip
     """Flow of solids over a step of `step[slot]` [s], at four points of each phyxel (M04 §4.1; physics 6.1, 6.5)."""
     i = first + wp.tid()
     row = laws.of[i]
     none = step.dtype(0.0)
-    if laws.fluid[row] > none:
+    if laws.fluid[row] > none or ever[ANY_STRAINED] == 0:
         return
     strain = strain_at(gradient[i])
     sums = sum_slopes(i, near.start[i], near.count[i], near.stride, near.index, near.weight, seen)
@@ -312,11 +329,14 @@ class LastingBends:
     """c J Γ of phyxels that are bent, shape (n,) of 3 × 6"""
     seen: wp.array
     """what `flow` asks neighbours for, shape (n,) of 3 × 4"""
+    ever: wp.array
+    """ANY_BENT and ANY_STRAINED, int32"""
 
     @staticmethod
     def over(matter: Matter, now: PhyxelState, load: wp.array, own: wp.array) -> LastingBends:
         turn = wp.zeros(len(own), dtype=now.bend.dtype, device=own.device)
-        return LastingBends(matter, now, load, own, turn, wp.zeros_like(load))
+        ever = wp.zeros(2, dtype=wp.int32, device=own.device)
+        return LastingBends(matter, now, load, own, turn, wp.zeros_like(load), ever)
 
     def _over(self, kernel: wp.Kernel, **named: Any) -> Launch:
         return over(kernel, len(self.own), self, **named)
