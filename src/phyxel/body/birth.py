@@ -6,7 +6,7 @@ remember theirs on disk. The second start is quick, and never makes the solid un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import product
@@ -107,17 +107,48 @@ def _shared(key: str | None, make: Callable[[], Made]) -> Made:
     return made
 
 
-def _key(pose: Pose, cloud: PointCloud, refine: Sequence[Region], *asked: object) -> str | None:
+def _key(cloud: PointCloud, refine: Sequence[Region], *asked: object) -> str | None:
     """A hash of what is asked for and of all that a cloud has; none where a function of one's own is part of it."""
     known = identity(cloud, refine)
     if known is None:
         return None
     splats = () if cloud.splats is None else (*cloud.splats.attributes.items(), *list(vars(cloud.splats).values())[1:])
     seen = (cloud.name, cloud.colors, cloud.quads, cloud.uv, cloud.uv_faces, *splats)
-    return digest([*known, *seen, cloud.from_file, *pose.asked, *asked])
+    return digest([*known, *seen, cloud.from_file, *asked])
 
 
 # In a solid
+
+
+@dataclass(frozen=True, eq=False)
+class Interior:
+    """What a cloud encloses, and the nodes that were asked for in it: bodies of one cloud share them wherever they are,
+    and however they are turned."""
+
+    solid: Solid
+    _once: Once = field(default_factory=Kept)
+
+    def nodes(self, count: int, refine: Sequence[Region], to_surface: bool, basis: str) -> Nodes:
+        """About so many nodes in it (`Solid.sample`)."""
+
+        def sampled() -> Nodes:
+            return self.solid.sample(count, refine, to_surface, basis)
+
+        return sampled() if refine else self._once((count, to_surface, basis), sampled)
+
+
+interiors: MutableMapping[str, Interior] = WeakValueDictionary()
+"""those of bodies that are still there, by a hash of all they depend on"""
+
+
+def _interior(cloud: PointCloud, closing: float) -> Interior:
+    key = _key(cloud, (), closing)
+    found = None if key is None else interiors.get(key)
+    if found is None:
+        found = Interior(Solid(cloud, closing=closing))
+        if key is not None:
+            interiors[key] = found
+    return found
 
 
 @dataclass(frozen=True)
@@ -189,7 +220,7 @@ def filled(
 ) -> Made:
     """About `count` nodes in the solid of a cloud, as a scheme has them; those that carry shape functions are
     remembered on disk."""
-    key = _key(pose, cloud, refine, kind.name, scheme.nodes, basis, count, closing)
+    key = _key(cloud, refine, *pose.asked, kind.name, scheme.nodes, basis, count, closing)
     with_fields = kind.carried_by == "shape functions" and kind.bends
 
     def make() -> Made:
@@ -210,16 +241,19 @@ def _filled(
     refine: Sequence[Region],
 ) -> Made:
     @cache
-    def solid() -> Solid:
-        found = Solid(cloud, closing=closing)
-        for doubt in found.findings.doubts:
+    def interior() -> Interior:
+        found = _interior(cloud, closing)
+        for doubt in found.solid.findings.doubts:
             tell(f"{pose.name}: {doubt}")
         return found
+
+    def solid() -> Solid:
+        return interior().solid
 
     def sampled() -> tuple[Solid, Nodes]:
         regions = [pose.of(solid().skin, solid().lower, solid().upper).region_in_cloud(entry) for entry in refine]
         to_surface = scheme.nodes == "to the surface"
-        return solid(), solid().sample(count, regions, to_surface, basis if with_fields else "cells")
+        return solid(), interior().nodes(count, regions, to_surface, basis if with_fields else "cells")
 
     if not with_fields:
         inside, nodes = sampled()
@@ -268,7 +302,7 @@ def _weighed(made: Made) -> Made:
 
 def sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:
     """The points of a cloud as particles, linked by its mesh or with their nearest."""
-    return _shared(_key(pose, cloud, (), links, warp), lambda: _sheeted(pose, cloud.copy(), links, warp))
+    return _shared(_key(cloud, (), *pose.asked, links, warp), lambda: _sheeted(pose, cloud.copy(), links, warp))
 
 
 def _sheeted(pose: Pose, cloud: PointCloud, links: str | int | None, warp: Vector) -> Made:

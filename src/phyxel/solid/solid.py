@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -248,6 +248,8 @@ class Solid(Showable):
         that is refined along the surface."""
         if self.made_from == "mesh" and self.moments is not None:
             return self.moments.volume
+        if self.skin.shape is not None and self.made_from == "shape":
+            return _volume_of_shape(self.skin.shape)
         return volume_of(self.distance, self.lower, self.upper)
 
     def facts(self) -> Iterator[Fact]:
@@ -310,6 +312,12 @@ class ShapeSurface:
             steep = np.maximum((slope * slope).sum(axis=1), 0.25)
             y -= (self._shape.distance(y) / steep)[:, None] * slope
         return y, unit(self._shape.gradient(y)), self._shape.distance(points)
+
+
+@lru_cache(maxsize=32)
+def _volume_of_shape(shape: BuiltInShape) -> float:
+    """[m³]; bodies of the same few shapes are made again and again."""
+    return volume_of(shape.distance, np.array(shape.lower, float), np.array(shape.upper, float))
 
 
 def stays_inside(
