@@ -12,6 +12,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy and Warp ask: workers sh
     for threads in ("PHYXEL_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(threads, str(max(1, cores // workers)))
 
+gc.set_threshold(20_000, 20, 20)  # thousands of tests are collected, and none of them is garbage
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--jitter", type=int, metavar="SEED", help="move all nodes and particles by 1e-7 of a spacing")
@@ -33,10 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """All that is there before the first test stays: to look through it for garbage took a tenth of the time."""
+    """All that is there before the first test stays: it need not be looked through for garbage again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -76,7 +76,8 @@ def test_distance_is_seen_on_slices_and_in_fog():
     rim = np.abs(bear.solid_distance((bear.placed_cloud() - bear.born.centre) / bear.born.unit)).max() * bear.born.unit
     assert belly < -0.05 and rim < 0.005
     for mode in ("slice", "volume"):
-        picture = px.stage(world, px.Inside("distance", mode, range=(-0.1, 0.0), opacity=(-0.05, -0.08))).draw(world)
+        inside = px.Inside("distance", mode, range=(-0.1, 0.0), opacity=(-0.05, -0.08))
+        picture = px.stage(world, inside, width=640, height=360).draw(world)
         colours = picture[..., :3].astype(int)
         yellow = (colours[..., 0] > colours[..., 2] + 60) & (colours[..., 1] > colours[..., 2] + 60)
         assert yellow[:, : picture.shape[1] // 2].any(), f"{mode}: the middle of the bear glows"

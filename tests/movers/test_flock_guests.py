@@ -50,6 +50,7 @@ def test_a_soft_one_comes_to_rest_on_a_stone(light):
     assert np.abs(low.surface.positions[:, 1].max() - 0.2) < 1e-3
 
 
+@pytest.mark.slow
 def test_a_stone_comes_to_rest_on_a_soft_one():
     """That is pressed together by ρ g h²/2E of its own weight and ρ' g h²/E of the stone's, 12 mm in all, or some more
     as it bulges. What has landed first on one side rocks, once in 1.3 s."""

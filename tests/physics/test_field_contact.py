@@ -82,7 +82,7 @@ def test_a_box_at_rest_stays_there_however_time_is_cut(model, young):
     assert -1.5 * depth < min(lowest[12:]) and np.ptp(lowest[12:]) < 0.02 * depth
 
 
-@pytest.mark.parametrize("model", ["modal", "galerkin"])
+@pytest.mark.parametrize("model", ["modal", pytest.param("galerkin", marks=pytest.mark.slow)])
 def test_soft_boxes_off_each_other_do_not_creep(model):
     """Three boxes, each a tenth of its side off the one below: the weight above leans on them, they tilt by some tenths
     of a millimetre and rest. Friction holds by far, so that nothing slides: within half a second none goes farther than

@@ -17,7 +17,7 @@ def error(bar: ClampedBar, *args, **options) -> float:
     return found
 
 
-@pytest.mark.parametrize("basis", ["linear", "quadratic"])
+@pytest.mark.parametrize("basis", ["linear", pytest.param("quadratic", marks=pytest.mark.slow)])
 def test_slender_bar(basis):
     """1 × 0.05 × 0.05 m, two octants across: to 1 % at 500 nodes, where finite elements are 0.1 % too stiff."""
     assert abs(error(SLENDER, "galerkin", 500, basis=basis)) < 0.01
@@ -29,14 +29,15 @@ def test_fat_bar(model):
     assert abs(error(FAT, model, 500)) < 0.01
 
 
-@pytest.mark.parametrize("bar", [FAT, SLENDER], ids=["fat", "slender"])
+@pytest.mark.parametrize("bar", [FAT, pytest.param(SLENDER, marks=pytest.mark.slow)], ids=["fat", "slender"])
 def test_bare_scans(bar):
     """6,000 points alone: to 1 % at 500 nodes. Weights without the solid's second moments made the slender bar hang 3 %
     lower; held where round edges pull its outermost nodes, the fat one hung 2.5 % higher."""
     assert abs(error(bar, "galerkin", 500, scan=True)) < 0.01
 
 
-@pytest.mark.parametrize("basis", ["linear", pytest.param("quadratic", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("basis", ["linear", "quadratic"])
 def test_a_turned_scan(basis):
     """To 0.5 % at 500 nodes: no node lies at one edge of its root, and at two corners of it none within 1.5 spacings.
     Held against nodes on the face alone it lifted off there and hung 2.2 % lower; held up to 1.5 spacings from nodes it
@@ -45,7 +46,7 @@ def test_a_turned_scan(basis):
 
 
 @pytest.mark.parametrize("model", ["galerkin", "modal"])
-@pytest.mark.parametrize("turn", [AS_IT_IS, TURNED], ids=["aligned", "turned"])
+@pytest.mark.parametrize("turn", [AS_IT_IS, pytest.param(TURNED, marks=pytest.mark.slow)], ids=["aligned", "turned"])
 def test_nearly_incompressible(model, turn):
     """ν = 0.45, to 0.75 % at 500 nodes: with the volume kept at each point its root locked, and it hung 1.7 % higher;
     kept around each node, those of the held face as well, which cannot move, 1.0 % (quadratic finite elements: 2.9)."""

@@ -49,7 +49,7 @@ def test_centre_of_mass_is_where_symmetry_puts_it():
         assert np.abs(centre).max() < 1e-3 * body.cloud.size
 
 
-@pytest.mark.parametrize("turn", [np.eye(3), TURNED], ids=["as it is", "turned"])
+@pytest.mark.parametrize("turn", [np.eye(3), pytest.param(TURNED, marks=pytest.mark.slow)], ids=["as it is", "turned"])
 def test_phyxels_of_a_scan_have_the_second_moments_of_its_solid(turn):
     """ρ A L and ρ I L of a bar of 1 × 0.05 × 0.05 m: to ½ and 1 %, which points at random leave of its edges."""
     side = 0.05

@@ -1,14 +1,11 @@
 """What nature says of bodies with a model each that meet: rigid, modal and Galerkin ones. Boxes have sides of 0.2 m."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 import phyxel as px
-from tests.worlds import energy, sums, weightless, world_of
+from tests.worlds import energy, weightless, world_of
 
-KINDS = ("rigid", "modal", "galerkin")
 SIDE, DENSITY = 0.2, 1000.0
 
 
@@ -29,26 +26,6 @@ def ball(model, at, nodes=200, **more):
 def tilted(tan):
     """Gravity as a slope of this tangent feels it."""
     return tuple(9.81 / np.hypot(1, tan) * np.array([tan, -1.0, 0.0]))
-
-
-@pytest.mark.parametrize("pair", list(itertools.combinations_with_replacement(KINDS, 2)), ids="-".join)
-def test_momenta_are_kept_and_no_energy_comes(pair):
-    """Two boxes at 2 m/s against each other, spinning: momenta to rounding of what they exchange (1e-12), energy to
-    1e-4."""
-    first = box(pair[0], (0, 0, 0), velocity=(1, 0, 0), spin=(0, 0, 2), name="a")
-    other = box(pair[1], (0.23, 0.05, 0.02), velocity=(-1, 0, 0), spin=(1, 0, 0), name="b")
-    world = weightless(first, other)
-    momentum, spin = sums(world, "momentum", "angular_momentum")
-    before, exchanged, most = energy(world), np.array(first.diagnostics()["momentum"]), 0.0
-    for _ in range(8):
-        world.advance(0.01)
-        most = max(most, energy(world))
-    after, turned = sums(world, "momentum", "angular_momentum")
-    exchanged = np.linalg.norm(np.array(first.diagnostics()["momentum"]) - exchanged)
-    assert exchanged > 1  # they did meet
-    assert np.abs(after - momentum).max() < 1e-12 * exchanged
-    assert np.abs(turned - spin).max() < 1e-12 * exchanged
-    assert most < (1 + 1e-4) * before
 
 
 @pytest.mark.parametrize("off", [0.0, 0.02], ids=["straight", "2 cm off"])
@@ -130,7 +107,14 @@ def parted(model, speed, nodes):
 
 
 @pytest.mark.parametrize(
-    ("model", "speed", "nodes"), [("modal", 0.3, 200), ("modal", 2.0, 200), ("galerkin", 1.0, 100)]
+    ("model", "speed", "nodes"),
+    [
+        ("modal", 0.3, 200),
+        ("modal", 2.0, 200),
+        ("galerkin", 1.0, 100),
+        pytest.param("galerkin", 0.3, 100, marks=pytest.mark.slow),
+        pytest.param("galerkin", 2.0, 100, marks=pytest.mark.slow),
+    ],
 )
 def test_elastic_balls_bounce_and_keep_the_rest_as_vibration(model, speed, nodes):
     """Above 0.9 of the speed comes back. What is missing is in their vibration, but for what steps lose, a fortieth of
@@ -141,33 +125,6 @@ def test_elastic_balls_bounce_and_keep_the_rest_as_vibration(model, speed, nodes
     assert kept > back**2
     assert kept > (0.95 if model == "modal" else 0.9)
     assert most < 1 + 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("speed", [0.3, 2.0])
-def test_galerkin_balls_bounce_at_any_speed(speed):
-    """As above, with twice the nodes."""
-    back, kept, most = parted("galerkin", speed, 200)
-    assert back > 0.9 and kept > max(back**2, 0.9)
-    assert most < 1 + 1e-4
-
-
-def test_a_heap_goes_on_from_a_checkpoint_with_the_same_bits(tmp_path):
-    """Forces and slips of contacts are part of the state."""
-
-    def heap():
-        boxes = [box("rigid", (0.07 * k, 0.12 + 0.21 * k, 0.02 * k), name=f"box {k}") for k in range(3)]
-        return world_of(px.Ground(), *boxes)
-
-    whole, first, second = heap(), heap(), heap()
-    whole.advance(0.3)
-    whole.advance(0.2)
-    first.advance(0.3)
-    first.save(tmp_path / "heap.npz")
-    second.restore(tmp_path / "heap.npz")
-    second.advance(0.2)
-    for one, other in zip(whole.bodies, second.bodies, strict=True):
-        assert np.array_equal(one.positions, other.positions)
 
 
 def test_dominoes_fall_in_order():
