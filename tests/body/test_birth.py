@@ -5,8 +5,12 @@ from weakref import ref
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import phyxel as px
+from phyxel import device as dev
+from phyxel.bench.accuracy.boxes import AS_IT_IS, TURNED, box_mesh
+from phyxel.body.birth import field_space
 from phyxel.cache import Kept
 from phyxel.scene.body_tables import CutPart, HoldPart, MaterialPart
 from phyxel.scene.event_tables import EventPart, MeltPart, SolidifyPart
@@ -139,6 +143,19 @@ def test_what_was_asked_for_last_is_kept_and_made_once():
     for name in "abacab":
         assert once(name, lambda name=name: make(name)) == name.upper()
     assert made == ["a", "b", "c", "b"]  # c came in place of b, b in that of c
+
+
+@pytest.mark.parametrize("turn", [AS_IT_IS, TURNED], ids=["as it is", "turned"])
+def test_a_plate_with_nodes_on_its_faces_alone_has_a_quadratic_basis(turn):
+    """Such nodes do not span it (physics 2.4), and no cover helps: terms of second order are tied. It weighs what it
+    does, and of a linear field its functions make that field, to rounding."""
+    plate = px.Body(box_mesh((1.0, 1.0, 0.05), turn), nodes=500, model="galerkin", basis="quadratic")
+    assert plate.masses.sum() == pytest.approx(0.05 * plate.material.density, rel=1e-3)
+    space = field_space(plate, dev.pick("cpu"))
+    np.testing.assert_allclose(space.values @ space.nodes, space.points, atol=1e-9)
+    for k, slope in enumerate(space.functions.dphi.T):
+        gradient = csr_array((slope, space.values.indices, space.values.indptr), space.values.shape)
+        np.testing.assert_allclose(gradient @ space.nodes, np.tile(np.eye(3)[k], (len(space.points), 1)), atol=1e-9)
 
 
 PLATE = [[x, y, z] for x in (0.0, 1.0) for y in (0.0, 0.1) for z in (0.0, 1.0)]

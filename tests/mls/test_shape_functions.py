@@ -5,10 +5,11 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.spatial.transform import Rotation
 
 from phyxel import device as dev
 from phyxel.errors import SolidError
-from phyxel.mls.covers import grown_covers
+from phyxel.mls.covers import grown, grown_covers
 from phyxel.mls.shape_functions import ShapeFunctions
 from phyxel.mls.shape_values import ShapeValues
 
@@ -217,6 +218,37 @@ def test_where_nodes_do_not_determine_a_field():
     assert np.diff(shape.values.indptr).tolist() == [0, 3, len(plane)]
     for matrix in (shape.values, *shape.gradients):
         assert not matrix.data.any()
+
+
+@pytest.mark.parametrize("waves", [0.0, 1e-6, 1e-2])
+@pytest.mark.parametrize("turn", [np.eye(3), Rotation.from_rotvec([0.3, 0.5, 0.2]).as_matrix()])
+def test_two_layers_of_nodes_in_a_quadratic_basis(turn, waves):
+    """Nodes on the two faces of a plate, which may wave: z² is ¼ at all of them, and a quadratic basis is not
+    determined. With its terms of second order tied Σφ_I = 1, Σφ_I X_I = x and their gradients are exact to 1e-10 as
+    everywhere, ∇φ is the slope of φ, as above to what rounding leaves of a difference, 1e-16 cond(A)/h ~ 1e-4, and what
+    nodes do tell, x y of the plate, is there but for a twentieth of what a linear basis misses, however the axes lie.
+    """
+    grid = grid_nodes(CUBE)
+    plate = grid[grid[:, 2] < 2]
+    nodes = (plate + waves * np.random.default_rng(0).uniform(-1, 1, plate.shape)) @ turn.T
+    points = np.random.default_rng(1).uniform([1, 1, 0.5], [5, 5, 1.5], (100, 3)) @ turn.T
+    plain = shapes_of(nodes, np.ones(len(nodes)), "quadratic")
+    assert not plain.condition(points).max() < 1e4
+    shapes = grown(plain, points)
+    shape, h = shapes.at(points), 1e-5
+    assert shape.condition.max() < 1e4
+    assert np.abs(row_sums(shape.values) - 1).max() < 1e-10
+    assert np.abs(shape.values @ nodes - points).max() < 1e-10
+    for k, gradient in enumerate(shape.gradients):
+        assert np.abs(gradient @ nodes - np.eye(3)[k]).max() < 1e-10
+        step = h * np.eye(3)[k]
+        difference = (shapes.at(points + step).values - shapes.at(points - step).values) / (2 * h)
+        assert abs(gradient - difference).max() < 1e-4
+    off = [
+        np.abs(one.values @ (nodes @ turn)[:, :2].prod(axis=1) - (points @ turn)[:, :2].prod(axis=1)).max()
+        for one in (shape, shapes_of(nodes, np.ones(len(nodes)), "linear").at(points))
+    ]
+    assert off[0] < 0.05 * off[1]
 
 
 def test_no_points():

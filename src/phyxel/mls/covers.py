@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import warp as wp
 from numpy.typing import ArrayLike, NDArray
@@ -10,12 +12,42 @@ from phyxel.errors import SolidError
 from phyxel.mls.shape_functions import TERMS, Basis, ShapeFunctions, positions_of
 from phyxel.mls.visibility import Sees
 
+MOST = 1e4
+"""cond(A) from which on nodes around a point do not determine a field well."""
 GROWTH = 1.15
 """Factor by which a cover grows in one round."""
 ROUNDS = 30
 """Rounds before a point is given up: a cover could then be 66 times as large."""
 ASKED = 300
 """Most bad points that choose nodes at a time. Their neighbours want the same nodes."""
+TIED = 1e-6
+"""τ of bodies whose nodes do not span a quadratic basis: a hundredth and less of what tells second derivatives where
+nodes do, and enough that small waves of a layer of nodes make no large ones of a field."""
+WIDE, FLAT = 2.0, 1e5
+"""With covers so many times as wide, and cond(A) above this, nodes lie on a surface of second order, but for a few at
+its rim."""
+
+
+def grown(shapes: ShapeFunctions, points: ArrayLike) -> ShapeFunctions:
+    """The same with covers grown until they are well conditioned at points (m, 3) [m]; with terms of second order tied
+    if nodes do not span them there, as those on the two faces of a plate, unless there are fewer than terms."""
+    where, terms = positions_of(points, "points"), len(TERMS[shapes.basis][0]())
+    if shapes.basis == "linear" or len(shapes.nodes) <= terms:
+        return shapes.with_covers(_grown(shapes, where, MOST))
+    if not _on_a_quadric(where, shapes):
+        with suppress(SolidError):
+            return shapes.with_covers(_grown(shapes, where, MOST))
+    tied = shapes.with_tie(TIED)
+    return tied.with_covers(_grown(tied, where, MOST))
+
+
+def _on_a_quadric(points: NDArray[np.float64], shapes: ShapeFunctions) -> bool:
+    """Whether most of the points at which that matters see nodes at which a polynomial of second order is zero, however
+    far they look."""
+    some = points[:: len(points) // ASKED + 1]
+    bad = _ill_conditioned(some, shapes, MOST)
+    wider = shapes.with_covers(WIDE * shapes.covers).condition(bad)
+    return len(bad) > 0 and bool(np.median(wider) > FLAT)
 
 
 def grown_covers(
@@ -23,7 +55,7 @@ def grown_covers(
     covers: ArrayLike,
     points: ArrayLike,
     basis: Basis = "linear",
-    most: float = 1e4,
+    most: float = MOST,
     sees: Sees | None = None,
     device: str | wp.Device | None = None,
 ) -> NDArray[np.float64]:
@@ -32,8 +64,12 @@ def grown_covers(
     In each round every bad point has the covers of a few nodes grown by 15 %: of the nodes that have little weight
     there as yet the nearest, as many as the basis has terms. Raises `SolidError` where no growth helps.
     """
-    shapes = ShapeFunctions(nodes, covers, basis, sees, device)
-    given, where = shapes.covers, positions_of(points, "points")
+    return _grown(ShapeFunctions(nodes, covers, basis, sees, device), positions_of(points, "points"), most)
+
+
+def _grown(shapes: ShapeFunctions, where: NDArray[np.float64], most: float) -> NDArray[np.float64]:
+    """See `grown_covers`."""
+    given = shapes.covers
     for _ in range(ROUNDS):  # what helps some points may harm others a little: look at all of them again
         bad = _ill_conditioned(where, shapes, most)
         if len(bad) == 0:
@@ -42,7 +78,7 @@ def grown_covers(
         if not helped:
             bad = _ill_conditioned(bad, shapes, most)
             break
-    raise SolidError(_hopeless(bad, len(where), basis, len(shapes.nodes)))
+    raise SolidError(_hopeless(bad, len(where), shapes.basis, len(shapes.nodes)))
 
 
 def _ill_conditioned(points: NDArray[np.float64], shapes: ShapeFunctions, most: float) -> NDArray[np.float64]:

@@ -9,6 +9,11 @@ zero for those of second order, and p_I does not change. Then
 
     φ_I,k = w_I,k p_Iᵀ a + w_I p_Iᵀ b_k,   A b_k = e_k − A,k a,   A,k a = Σ_I w_I,k p_I (p_Iᵀ a)
 
+Where nodes do not span a quadratic basis, as in a plate with nodes on its two faces alone, terms of second order can be
+tied: with τ > 0, A has τ Σ_I w_I more at squares of its diagonal and half of it at products, as of least squares that
+ask for small second derivatives, however the axes lie (after Joldes and others 2015). Linear fields stay exact, as in a
+linear basis; quadratic ones are as far as nodes tell them.
+
 Each node covers a cube of half side d_I about it, with a weight that falls to zero at the cube's faces. Every sum is in
 double; positions are taken about the middle of the nodes and lengths, in the basis, in units of the mean cover at the
 point: neither a scale nor a place costs digits, and cond(A) says how well the nodes around a point determine a field.
@@ -169,6 +174,37 @@ def inverse_of(A: Any):
     return wp.where(regular, -swept, type(swept)())
 
 
+LINEAR, SQUARES = wp.constant(4), wp.constant(7)
+"""Terms of a basis before those of second order, and before products of two axes."""
+
+
+@wp.func
+def without_second_order(A: Any):
+    """A with 1 for what it has of terms of second order."""
+    linear = A.dtype(1.0) * A
+    for i in range(LINEAR, len(A[0])):
+        for j in range(len(A[0])):
+            linear[i, j] = A.dtype(0.0)
+            linear[j, i] = A.dtype(0.0)
+        linear[i, i] = A.dtype(1.0)
+    return linear
+
+
+@wp.func
+def tie_of(term: int, tie: wp.float64):
+    """What τ adds to the diagonal of A at a term of second order, over Σ w: c·c = ¼ |∇∇q|² of q = c·p."""
+    return wp.where(term < SQUARES, tie, wp.float64(0.5) * tie)
+
+
+@wp.func
+def tied(a: Any, tie: wp.float64):
+    """What that adds to A a, over Σ w."""
+    added = type(a)()
+    for k in range(LINEAR, len(a)):
+        added[k] = tie_of(k, tie) * a[k]
+    return added
+
+
 @wp.kernel
 def invert_moments(
     first: int,
@@ -177,12 +213,13 @@ def invert_moments(
     cover: float64s,
     start: int32s,
     index: int32s,
+    tie: wp.float64,
     unit: float64s,
     inverse: wp.array(dtype=Any),
     condition: float64s,
 ):
     """The mean cover d̄ at each point, A⁻¹ with A = Σ w_I p_I p_Iᵀ and p_I = p((X_I − x)/d̄), and cond(A) (G04 eq. 4,
-    physics 2.4).
+    physics 2.4); if terms of second order are tied, that of the others.
 
     Where the nodes do not determine the basis, A⁻¹ is zero and cond(A) infinite.
     """
@@ -205,10 +242,15 @@ def invert_moments(
         A += wp.outer(w * p, p)
     total = A[0, 0]
     A /= total  # weights at the rim of a cover are tiny, and their eighth powers nothing
-    A_inverse = inverse_of(A)
-    if A_inverse[0, 0] > wp.float64(0.0):
-        condition[i] = largest_eigenvalue(A) * largest_eigenvalue(A_inverse)
-        inverse[i] = A_inverse / total
+    told = A
+    if tie > wp.float64(0.0):
+        told = without_second_order(A)
+        for k in range(LINEAR, len(kind)):
+            A[k, k] += tie_of(k, tie / (d * d * d * d))  # τ is that of lengths in own units: d̄ is another beside each cover
+    told_inverse = inverse_of(told)
+    if told_inverse[0, 0] > wp.float64(0.0):
+        condition[i] = largest_eigenvalue(told) * largest_eigenvalue(told_inverse)
+        inverse[i] = wp.where(tie > wp.float64(0.0), inverse_of(A), told_inverse) / total
 
 
 # ---- The shape functions ----
@@ -222,6 +264,7 @@ def fill_shape_functions(
     cover: float64s,
     start: int32s,
     index: int32s,
+    tie: wp.float64,
     unit: float64s,
     inverse: wp.array(dtype=Any),
     per_length: wp.float64,
@@ -233,6 +276,7 @@ def fill_shape_functions(
     i = first + wp.tid()
     d = unit[i]
     a = inverse[i][0]
+    held = tied(a, tie / (d * d * d * d))
     # A,k a, axis by axis
     fall_x = type(a)()
     fall_y = type(a)()
@@ -244,9 +288,9 @@ def fill_shape_functions(
         pa = wp.dot(p, a)
         phi[entry] = w * pa
         dphi[entry] = slope * pa
-        fall_x += slope[0] * pa * p
-        fall_y += slope[1] * pa * p
-        fall_z += slope[2] * pa * p
+        fall_x += slope[0] * (pa * p + held)
+        fall_y += slope[1] * (pa * p + held)
+        fall_z += slope[2] * (pa * p + held)
     # In units of d̄, ∂p/∂x_k = e_k / d̄.
     bx = inverse[i][1] / d - inverse[i] * fall_x
     by = inverse[i][2] / d - inverse[i] * fall_y
@@ -280,7 +324,7 @@ class _Covered:
 class ShapeFunctions:
     """Shape functions of nodes (n, 3) [m] whose cubes of cover have half sides `covers` (n,) [m].
 
-    A point outside every cover has no nodes. It does not depend on nodes that are not seen, as `sees` says, from the
+    Terms of second order are tied by `tie`, τ, with lengths about in covers. A point outside every cover has no nodes. It does not depend on nodes that are not seen, as `sees` says, from the
     nearest node that sees it.
     """
 
@@ -291,12 +335,13 @@ class ShapeFunctions:
         basis: Basis = "linear",
         sees: Sees | None = None,
         device: str | wp.Device | None = None,
+        tie: float = 0.0,
     ) -> None:
         if basis not in TERMS:
             raise SolidError(f'basis "{basis}"{did_you_mean(basis, TERMS)}')
         self.nodes, self.covers = _checked(nodes, covers)
         self.basis: Basis = basis
-        self._sees = sees
+        self._sees, self.tie = sees, tie
         self._device = dev.pick(device)
         self._origin = (self.nodes.min(axis=0) + self.nodes.max(axis=0)) / 2
         self._unit = 2.0 ** np.round(np.log2(self.covers.mean()))  # dividing by a power of two loses nothing
@@ -314,7 +359,11 @@ class ShapeFunctions:
 
     def with_covers(self, covers: NDArray[np.float64]) -> ShapeFunctions:
         """The same nodes with other covers (n,) [m]."""
-        return ShapeFunctions(self.nodes, covers, self.basis, self._sees, self._device)
+        return ShapeFunctions(self.nodes, covers, self.basis, self._sees, self._device, self.tie)
+
+    def with_tie(self, tie: float) -> ShapeFunctions:
+        """The same nodes and covers with terms of second order tied by τ."""
+        return ShapeFunctions(self.nodes, self.covers, self.basis, self._sees, self._device, tie)
 
     def at(self, points: ArrayLike) -> ShapeValues:
         """φ and ∇φ at points (m, 3) [m]."""
@@ -346,7 +395,7 @@ class ShapeFunctions:
         return owners_of(covered.start.numpy()), covered.index.numpy()
 
     def _launch(self, kernel: wp.Kernel, covered: _Covered, others: list[Any]) -> None:
-        pairs = [covered.x, self._X, self._cover, covered.start, covered.index]
+        pairs = [covered.x, self._X, self._cover, covered.start, covered.index, wp.float64(self.tie)]
         dev.launch(kernel, len(covered.x), [*pairs, *others], self._device)
 
     def _moments(self, covered: _Covered) -> tuple[wp.array, wp.array, wp.array]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel import kernels
 from phyxel.errors import PhyxelError, SolidError, knows_its_arguments
-from phyxel.mls.covers import grown_covers
+from phyxel.mls.covers import grown
 from phyxel.mls.shape_functions import Basis, ShapeFunctions
 from phyxel.notebook import Fact, Showable
 from phyxel.points.cloud import BuiltInShape, CloudLike, Mesh, PointCloud, as_cloud
@@ -283,11 +283,10 @@ class Solid(Showable):
 
     def shape_functions(self, nodes: Nodes, basis: Basis = "linear", points: Numbers | None = None) -> ShapeFunctions:
         """Moving least squares over the nodes, well conditioned at their quadrature points, at the solid's skin and at
-        (m, 3) `points` [m] of one's own: covers are widened where they must be."""
+        (m, 3) `points` [m] of one's own: covers are widened where they must be (`covers.grown`)."""
         asked = [nodes.quadrature.points, self.skin.positions] + ([] if points is None else [points])
         everywhere = np.concatenate([np.asarray(x, np.float64).reshape(-1, 3) for x in asked])
-        covers = grown_covers(nodes.positions, nodes.covers(basis), everywhere, basis, sees=self.sees)
-        return ShapeFunctions(nodes.positions, covers, basis, self.sees)
+        return grown(ShapeFunctions(nodes.positions, nodes.covers(basis), basis, self.sees), everywhere)
 
 
 class ShapeSurface:

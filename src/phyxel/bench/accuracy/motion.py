@@ -32,13 +32,14 @@ def energy(body: Body) -> float:
 
 
 def pendulum(young: float, nodes: int, **options: Any) -> tuple[World, Body]:
-    """A bar let go level, hinged about a line at mid-height of one end."""
+    """A bar let go level, hinged about a line of one end, that of its nodes nearest to mid-height."""
     material = Material(young=young, poisson=0.3, density=1000.0)
     bar = Body(load("bar", points=1500), nodes=nodes, material=material, integrator="implicit", **options)
     X = bar.reference
     end = X[:, 0] < X[:, 0].min() + 0.5 * bar.unit
-    height = np.abs(X[:, 1] - 0.5 * (X[:, 1].min() + X[:, 1].max()))
-    bar.fix(end & (height < height[end].min() + 1e-3))
+    # One line: of an even number of layers two are as near, and would clamp it.
+    line = X[end, 1][np.abs(X[end, 1] - 0.5 * (X[:, 1].min() + X[:, 1].max())).argmin()]
+    bar.fix(end & (np.abs(X[:, 1] - line) < 1e-3))
     world = World(device="cpu")
     world.add(bar)
     return world, bar

@@ -101,7 +101,7 @@ def set_of(ratio: float, nodes: int, **options: Any) -> tuple[float, int]:
         else:
             down, path = far - (far - theoretical_set(ratio)) * _eased((t - PUSHED - HELD) / LED_BACK), back
         nearer, turned = (np.interp(down, path[0], values) for values in path[1:])
-        return float(off * turned - nearer), -float(down), 0.0
+        return float(off * turned - nearer), -float(down + off * turned**2 / 2), 0.0
 
     hold = bar.drag(np.flatnonzero(end & (np.abs(X[:, 1] - row) < 1e-4)), to=way)
     world.advance(PUSHED + HELD + LED_BACK)

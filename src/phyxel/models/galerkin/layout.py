@@ -46,6 +46,8 @@ class Fabric:
     """at the quadrature points, with gradients consistent with the quadrature"""
     at_nodes: ShapeValues
     at_skin: ShapeValues
+    tie: float = 0.0
+    """τ of terms of second order (`ShapeFunctions`)"""
 
     @staticmethod
     def woven(solid: Solid, nodes: Nodes, basis: Basis, device: wp.Device) -> Fabric:
@@ -58,7 +60,7 @@ class Fabric:
         at_points = at_points.with_gradients(gradients)
         assert solid.skin.normals is not None
         at_skin = mended(at_skin, solid.skin.positions, solid.skin.normals, nodes.spacing)
-        made = Fabric(nodes, basis, shape.covers, at_points, shape.at(nodes.positions), at_skin)
+        made = Fabric(nodes, basis, shape.covers, at_points, shape.at(nodes.positions), at_skin, shape.tie)
         return Fabric.restored(made.state(), basis, device)  # the same bits as one that was remembered
 
     def state(self) -> State:
@@ -67,6 +69,7 @@ class Fabric:
         kept: State = {
             "positions": nodes.positions, "volumes": nodes.volumes, "reach": nodes.reach,
             "octants": nodes.octants, "kinds": nodes.kinds, "thickness": nodes.thickness, "covers": self.covers,
+            "tie": np.array(self.tie),
             "quadrature": quadrature.points, "weights": quadrature.weights,
         }  # fmt: skip
         for place in PLACES:
@@ -85,7 +88,7 @@ class Fabric:
         """From what `state` gave."""
         nodes = Fabric.nodes_of(state)
         values = (ShapeValues.restored(unprefixed(f"{place}.", state), len(nodes), device) for place in PLACES)
-        return Fabric(nodes, basis, state["covers"], *values)
+        return Fabric(nodes, basis, state["covers"], *values, tie=float(state["tie"]))
 
 
 def _surface_places(solid: Solid, nodes: Nodes) -> Floats:
@@ -186,7 +189,8 @@ class Layout:
     @cached_property
     def _shape(self) -> ShapeFunctions:
         fabric = self._fabric
-        return ShapeFunctions(fabric.nodes.positions, fabric.covers, fabric.basis, self._sees, self.device)
+        about = fabric.nodes.positions, fabric.covers, fabric.basis, self._sees, self.device
+        return ShapeFunctions(*about, fabric.tie)
 
     def at(self, X: Floats) -> ShapeValues:
         """φ and ∇φ at (m, 3) positions."""

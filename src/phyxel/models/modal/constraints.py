@@ -58,6 +58,10 @@ class Rows:
     def joined(parts: list[Rows]) -> Rows:
         return Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("move", "turn", "z")))
 
+    def halfway(self, other: Rows) -> Rows:
+        """The mean of these and others."""
+        return Rows(*(0.5 * (getattr(self, name) + getattr(other, name)) for name in ("move", "turn", "z")))
+
     def __getitem__(self, chosen: slice | NDArray[np.integer]) -> Rows:
         return Rows(self.move[chosen], self.turn[chosen], self.z[chosen])
 
@@ -251,6 +255,7 @@ class StepConstraints:
         self._field, self._goals, self._touchable, self._feel, self._dt = field, goals, touchable, feel, dt
         pose = field.pose(False)
         self._before = [self._places(grip, pose) for grip, _ in goals]
+        self._rows_before = self._held_rows(field.pose())[0] if goals else []
         self._here = None if feel is None else touchable.places(field, pose)
 
     @property
@@ -276,7 +281,11 @@ class StepConstraints:
         return grip.patch.places(pose), grip.patch.rotation(pose)
 
     def place(self, modes: OscillatorStep, rigid: OscillatorStep) -> float:
-        """Held points to their goals, others out of colliders, by forces even over the step. Returns their work."""
+        """Held points to their goals, others out of colliders, by forces even over the step. Returns their work.
+
+        Forces of holds act as they lie half-way: as they lie at the end, what swings would lose ω² Δt of its kinetic
+        energy in a second, as they lie at the start it would gain as much.
+        """
         field, dt = self._field, self._dt
         self.forces: Floats = np.zeros(len(field.basis))
         """what these are on the modes, shape (l,)"""
@@ -290,21 +299,24 @@ class StepConstraints:
         for left in reversed(range(ROUNDS)):
             pose = field.pose()
             rows, error = self._held_rows(pose)
+            acting = [now.halfway(before) for now, before in zip(rows, self._rows_before, strict=True)]
             held = len(error)
             fine = np.abs(error).max(initial=0.0) < EXACT
             if contacts is not None:
-                rows.append(contacts.rows(field.motion.z, pose))
+                touching = contacts.rows(field.motion.z, pose)
+                rows, acting = [*rows, touching], [*acting, touching]
                 error = np.concatenate([error, contacts.gaps(pose)])
                 fine = fine and bool(total.any()) and error[held::3].min() > -SHALLOW
             joined = Rows.joined(rows)
             if fine or not left:
                 break
-            delta = solve(joined.matrix(pose, place), error, held, Cone(friction, total))
-            delta *= self._share(place.modes * (joined.z.T @ delta))
+            act = Rows.joined(acting)
+            delta = solve(act.matrix(pose, place), error, held, Cone(friction, total))
+            delta *= self._share(place.modes * (act.z.T @ delta))
             total = total + delta[held:]
             impulses = impulses + delta
-            self._kick(joined, delta, pose, place, speed)
-            self.forces += joined.z.T @ delta / dt
+            self._kick(act, delta, pose, place, speed)
+            self.forces += act.z.T @ delta / dt
         self._last = joined, pose, held, Cone(friction, total)
         ways = [*self._held_velocities(pose), *([] if contacts is None else [contacts.way(pose) / dt])]
         return float(np.sum(impulses * np.concatenate(ways)))
