@@ -211,7 +211,7 @@ class Together:
 
         # An older factor would cost more in iterations than a new one does: links turn, and touches come and go.
         whole = self._factor.factor(blocks, active, bend)
-        way, steps = _conjugate(times, self._eased(alone, active, bend), now.rest)
+        way, steps = _conjugate(times, self._eased(free, alone, active, bend), now.rest)
         if steps > MANY and not whole:
             self._factor = self._factor.joining(active, now.q[:n].reshape(-1, 3))
         return way
@@ -250,8 +250,9 @@ class Together:
         """A step begins: nothing is known of who touches whom."""
         self._factor = self._of_links
 
-    def _eased(self, alone: Floats, touches: Touches, bend: Floats) -> Callable[[Floats], Floats]:
-        """Where a force leads about: particles by the factor, nodes each by itself, answers together."""
+    def _eased(self, free: Bools, alone: Floats, touches: Touches, bend: Floats) -> Callable[[Floats], Floats]:
+        """Where a force leads about: particles by the factor, nodes each by itself, answers together. The factor knows
+        touches of what is held, too, which stays where it is all the same."""
         linked, n, G = 3 * self._linked, touches.J.shape[1], touches.G
         own = alone[linked:n].reshape(-1, 3)[:, :, None] * np.eye(3)
         nodes = np.linalg.inv(own + bearing(touches, bend)[self._linked :]) if n > linked else own
@@ -261,7 +262,7 @@ class Together:
         def eased(r: Floats) -> Floats:
             led = self._factor.solve(r[:linked].reshape(-1, 3)).reshape(-1)
             moved = (nodes @ r[linked:n].reshape(-1, 3, 1)).reshape(-1)
-            return np.concatenate([led, moved, answer @ r[n:]])
+            return np.where(free, np.concatenate([led, moved, answer @ r[n:]]), 0.0)
 
         return eased
 
