@@ -91,6 +91,8 @@ class Encounters:
         for mover in movers:
             mover.set_down()
         longest = min(left, LONGEST, *(self._closing(*pair) for pair in self._closing_pairs()))
+        if self._company is not None:
+            longest = min(longest, self._company.sunk_within())
         self._invite()
         if self._meeting is not None:
             longest = min(longest, self._meeting.longest_step)
@@ -104,9 +106,9 @@ class Encounters:
                 flock.contact.keep_off(tied)
 
     def _closing_pairs(self) -> list[tuple[Body, Body]]:
-        """All that are near each other."""
+        """All that are near each other and may get through."""
         pairs = [(pair.guest, pair.phyxel) for pair in self._pairs]
-        return pairs if self._company is None else [*pairs, *self._company.pairs]
+        return pairs if self._company is None else [*pairs, *self._company.layers]
 
     def _invite(self) -> None:
         """Who are guests in an interval: those with a model each, in a meeting, and phyxels that take long steps."""

@@ -38,6 +38,8 @@ SEWN = 30.0
 """How stiff a stitch is, over a touch of a solid."""
 LOOKS = 4
 """How often all is solved, what would still have passed having joined."""
+CLOSE = 0.05
+"""Gap at the end, over how far particles move about the mean, below which surfaces are thought to touch."""
 SUNK, HARDER = 0.5, 10.0
 """Depth in a solid, over half the thickness, from which on touches are made so much stiffer, and all is solved again
 with the pushes found: a surface that stops something heavy is stretched with far more than it weighs."""
@@ -194,7 +196,9 @@ class MetInterval:
             *self._in_solids(),
             *(one.stitches for one in self._pulling),
         ]
-        passing, _ = self._layers.passing(found, x, ahead)
+        all_passing, _ = self._layers.passing(found, x, ahead)
+        guess = np.where(np.isinf(self._inertia)[:, None], ahead, ahead + dt * self._B[:, None] * self._pulled)
+        passing, aside = self._sorted_out(all_passing, guess, CLOSE * dt * speed)
         self._start = np.concatenate([x, np.zeros((self._count - len(x), 3))]).reshape(-1)
         self._links.begin()
         harder = 1.0
@@ -202,16 +206,29 @@ class MetInterval:
             self._places: list[Places] = [one for one in (*fixed, *passing) if len(one)]
             deepest = self._solve_once(harder)
             still = self._layers.hits(x, self.x_end)
-            sunk = deepest > SUNK * float(self._radius.min())
-            if not len(still) and not sunk:
+            least = SUNK * float(self._radius.min())
+            met, aside = self._sorted_out(aside, self.x_end, -least)
+            sunk = deepest > least
+            if not len(still) and not met and not sunk:
                 break
             harder = HARDER if sunk else harder
-            passing = [*passing, *self._layers.passing(still, x, self.x_end)[0]]
+            passing = [*passing, *met, *self._layers.passing(still, x, self.x_end)[0]]
         mass = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), np.inf)
         move_evenly(lambda end: self._layers.hits(x, end), x, self.x_end, self.v_end, mass, dt)
         self._known.kept.keep(self._keys(), self._pushes)
         self._calm()
         self._await_phyxels()
+
+    def _sorted_out(self, places: Sequence[Places], end: Floats, least: float) -> tuple[list[Places], list[Places]]:
+        """Places that come nearer than so much [m] where particles get to `end` (n, 3), and those of surfaces among
+        themselves that do not: these are so many that it pays to leave them aside."""
+        near, far = [], []
+        for one in places:
+            comes = np.full(len(one), one.guest >= 0)
+            comes |= one.gap + np.einsum("ka,kb,kba->k", one.normal, one.weight, (end - self.x)[one.index]) < least
+            near.append(one.some(np.flatnonzero(comes)))
+            far.append(one.some(np.flatnonzero(~comes)))
+        return [one for one in near if len(one)], [one for one in far if len(one)]
 
     def _await_phyxels(self) -> None:
         """Tell surfaces that are sewn to phyxels where they have got, and how they answer."""

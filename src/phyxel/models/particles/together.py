@@ -40,7 +40,7 @@ SLID_ON = 0.3
 HALVINGS = 8
 LEAST_INERTIA = 1e-9
 """Added to moments of inertia, as a share of them: particles in a line have none about it."""
-ENOUGH, MOST = 1e-3, 100
+ENOUGH, MOST = 1e-2, 100
 """Share of the force, in the norm of how far it leads, at which conjugate gradients end, and their most iterations."""
 ITERATED = 100.0
 """Multiplications of a factor that an iteration costs as much as, for each entry, times iterations over √(H D)."""
