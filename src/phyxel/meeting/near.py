@@ -146,9 +146,10 @@ def find_near(first: int, key: int64s, index: vec4is, w: Ways, near: int32s):
         one = wp.max(one, wp.length(vb - mean))
     reach = w.radius[at[0]] + w.radius[at[far_side(kind)]] + one + two
     near[k] = 0
-    if between_boxes(kind, a, b, c, d) <= reach:
-        if wp.length(summed(weights_of(kind, a, b, c, d), a, b, c, d)) <= reach:
-            near[k] = 1
+    if between_boxes(kind, a, b, c, d) > reach:
+        return
+    if wp.length(summed(weights_of(kind, a, b, c, d), a, b, c, d)) <= reach:
+        near[k] = 1
 
 
 @dataclass(frozen=True)

@@ -201,16 +201,17 @@ class MetInterval:
         passing, aside = self._sorted_out(all_passing, guess, CLOSE * dt * speed)
         self._start = np.concatenate([x, np.zeros((self._count - len(x), 3))]).reshape(-1)
         self._links.begin()
-        harder = 1.0
-        for _ in range(LOOKS):
+        harder, about, least = 1.0, True, SUNK * float(self._radius.min())
+        for look in range(LOOKS + 1):
             self._places: list[Places] = [one for one in (*fixed, *passing) if len(one)]
-            deepest = self._solve_once(harder)
+            sunk = self._solve_once(harder, about) > least
             still = self._layers.hits(x, self.x_end)
-            least = SUNK * float(self._radius.min())
             met, aside = self._sorted_out(aside, self.x_end, -least)
-            sunk = deepest > least
-            if not len(still) and not met and not sunk:
+            clear = not (len(still) or met or sunk)
+            if clear and not about:
                 break
+            # Where nothing is missing, or for the last time, rounds go on to the end.
+            about = not clear and look < LOOKS - 1
             harder = HARDER if sunk else harder
             passing = [*passing, *met, *self._layers.passing(still, x, self.x_end)[0]]
         mass = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), np.inf)
@@ -275,9 +276,9 @@ class MetInterval:
                 places = places.some(np.flatnonzero(~own[places.index[:, 0]]))
         return places
 
-    def _solve_once(self, harder: float) -> float:
-        """With solids so much harder, from the pushes that the last look has found; how deep something is left in one
-        [m]."""
+    def _solve_once(self, harder: float, about: bool) -> float:
+        """With solids so much harder, from the pushes that the last look has found, to the end or only about; how deep
+        something is left in one [m]."""
         x, dt, scale = self.x, self._dt, self._scale
         answers, foreseen = self._answers()
         counts = self._count, len(foreseen)
@@ -305,7 +306,7 @@ class MetInterval:
         else:
             known = len(start) if len(start) == len(self._led) else n
             start[:known] = self._led[:known]
-        q, forces = self._links.solve(step, touches, start, pushes)
+        q, forces = self._links.solve(step, touches, start, pushes, about)
         self._led, self._pressed, self._step = q, forces[:, 0], step
         forces = self._as_felt(forces, touches, step, q)
         acting = touches.pull(forces)[:n].reshape(-1, 3)

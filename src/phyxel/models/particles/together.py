@@ -132,9 +132,11 @@ class Together:
             moves[own] = shift + np.cross(turn, z)
         return moves
 
-    def solve(self, step: MetStep, touches: Touches, start: Floats, pressed: Floats) -> tuple[Floats, Floats]:
+    def solve(
+        self, step: MetStep, touches: Touches, start: Floats, pressed: Floats, about: bool = False
+    ) -> tuple[Floats, Floats]:
         """q at the end, from `start` on or from where things are, and the forces of touches (k, 3) [N], which about
-        push so (k,) [N]."""
+        push so (k,) [N]; or only `about` q."""
         free = np.isfinite(step.inertia)
         now = self._at(np.where(free, start, step.free), step, touches, pressed)
         here = self._at(np.where(free, step.now, step.free), step, touches, pressed)
@@ -144,8 +146,8 @@ class Together:
         if len(touches):
             now = self._rounds(now, step, touches, pressed, NEXT_TO_LAST)
             pressed = touches.push(now.s)
-            now = self._at(now.q, step, touches, pressed)
-        now = self._rounds(now, step, touches, pressed, LAST)
+        if not about:
+            now = self._rounds(self._at(now.q, step, touches, pressed), step, touches, pressed, LAST)
         return now.q, touches.forces(now.s, pressed)
 
     def _rounds(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, enough: float) -> Standing:
