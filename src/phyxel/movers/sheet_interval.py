@@ -39,7 +39,8 @@ SEWN = 30.0
 LOOKS = 4
 """How often all is solved, what would still have passed having joined."""
 CLOSE = 0.05
-"""Gap at the end, over how far particles move about the mean, below which surfaces are thought to touch."""
+"""Gap at the end beyond half a thickness, over how far particles move about the mean, below which surfaces are thought
+to touch."""
 SUNK, HARDER = 0.5, 10.0
 """Depth in a solid, over half the thickness, from which on touches are made so much stiffer, and all is solved again
 with the pushes found: a surface that stops something heavy is stretched with far more than it weighs."""
@@ -191,14 +192,11 @@ class MetInterval:
         ahead = x + dt * self._v
         speed = max(float(np.linalg.norm(self._v - self._v.mean(axis=0), axis=1).max()), 1e-9)
         found = self._layers.pairs(x, ahead, 0.25 * dt * speed)
-        fixed = [
-            on_walls(x, self._wall, self._spot, self._grip),
-            *self._in_solids(),
-            *(one.stitches for one in self._pulling),
-        ]
+        walls = on_walls(x, self._wall, self._spot, self._grip)
+        fixed = [walls, *self._in_solids(), *(one.stitches for one in self._pulling)]
         all_passing, _ = self._layers.passing(found, x, ahead)
         guess = np.where(np.isinf(self._inertia)[:, None], ahead, ahead + dt * self._B[:, None] * self._pulled)
-        passing, aside = self._sorted_out(all_passing, guess, CLOSE * dt * speed)
+        passing, aside = self._sorted_out(all_passing, guess, float(self._radius.max()) + CLOSE * dt * speed)
         self._start = np.concatenate([x, np.zeros((self._count - len(x), 3))]).reshape(-1)
         self._links.begin()
         harder, about, least = 1.0, True, SUNK * float(self._radius.min())
@@ -214,8 +212,9 @@ class MetInterval:
             about = not clear and look < LOOKS - 1
             harder = HARDER if sunk else harder
             passing = [*passing, *met, *self._layers.passing(still, x, self.x_end)[0]]
-        mass = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), np.inf)
-        move_evenly(lambda end: self._layers.hits(x, end), x, self.x_end, self.v_end, mass, dt)
+        if len(still):
+            mass = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), np.inf)
+            move_evenly(lambda end: self._layers.hits(x, end), x, self.x_end, self.v_end, mass, dt)
         self._known.kept.keep(self._keys(), self._pushes)
         self._calm()
         self._await_phyxels()
