@@ -35,6 +35,8 @@ TAKEN_BACK = 5
 """Steps in which a depth is taken back."""
 ALONG = 0.5
 """Spacings of a solid between places of an edge that meet it: its corners and ridges come between particles."""
+ROOM = 0.1
+"""Share of the farthest way of a particle by which candidates are sought farther: rounds lead elsewhere."""
 CHORD = 0.5
 """Depth of an edge in a solid below what its ends say, over half the thickness, from which on it is borne by itself."""
 
@@ -216,15 +218,35 @@ class Layers:
         """Particles are `whose` surface's (n,), which rub so (surfaces,)."""
         self._skins, self._others, self._friction, self._whose = skins, others, friction, whose
         self._near, self._device = Near(skins, device), device
+        self._listed: tuple[StencilList, Floats, Floats] | None = None
+        """candidates, and the corners of the boxes within which particles may end on ways from where they begin, if it
+        has them, shape (n, 3) each"""
         self._first = skins.own + np.cumsum([0, *(len(one.start) for one in others)])
 
     def pairs(self, x: Floats, end: Floats, farther: float) -> StencilList:
-        """Stencils whose parts may come to touch where particles go from x to `end`, (n, 3) each."""
-        found = self._near.pairs(self._ways(x, "start"), self._ways(end, "end"), farther)
+        """Stencils whose parts may come to touch where particles go from x to `end`, (n, 3) each; x is always the
+        same."""
+        found = self._near.closer(
+            self._candidates(x, end, farther), self._ways(x, "start"), self._ways(end, "end"), farther
+        )
         clear = np.ones(len(found), bool)
         for one, other in self.seams:
             clear &= ~(one[found.index].any(axis=1) & other[found.index].any(axis=1))
         return found if clear.all() else StencilList(found.key[clear], found.index[clear])
+
+    def _candidates(self, x: Floats, end: Floats, farther: float) -> StencilList:
+        """What the tree knows, asked anew where particles get farther than they were expected to."""
+        if self._listed is not None:
+            listed, least, most = self._listed
+            if ((end - farther >= least) & (end + farther <= most)).all():
+                return listed
+        # What all move by together tells nothing apart.
+        even = (end - x).mean(axis=0)
+        wide = farther + ROOM * float(np.abs(end - even - x).max(initial=0.0))
+        start, stop = self._ways(x, "start"), self._ways(end, "end", even)
+        listed = self._near.candidates(start, stop, wide)
+        self._listed = listed, np.minimum(x + even, end) - wide, np.maximum(x + even, end) + wide
+        return listed
 
     @property
     def count(self) -> int:
@@ -235,8 +257,8 @@ class Layers:
         """Points of a body, each with the number of the first among all."""
         return [(int(at), one) for at, one in zip(self._first[:-1], self._others, strict=True) if one.guest == guest]
 
-    def _ways(self, x: Floats, name: str) -> wp.array:
-        every = np.concatenate([x, *(getattr(one, name) for one in self._others)])
+    def _ways(self, x: Floats, name: str, less: Floats | float = 0.0) -> wp.array:
+        every = np.concatenate([x, *(getattr(one, name) for one in self._others)]) - less
         return wp.array(every, dtype=wp.vec3d, device=self._device)
 
     def passing(self, found: StencilList, x: Floats, end: Floats) -> tuple[list[Places], NDArray[np.bool_]]:

@@ -115,13 +115,27 @@ def list_edges(
     count[k] = found
 
 
+@wp.func
+def between_boxes(kind: int, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
+    """Distance of the boxes around the two sides of a stencil: the sides are no nearer."""
+    low, high = wp.min(c, d), wp.max(c, d)
+    first, last = a, a
+    if kind == POINT:
+        low, high = wp.min(low, b), wp.max(high, b)
+    else:
+        first, last = wp.min(a, b), wp.max(a, b)
+    return wp.length(wp.max(wp.max(low - last, first - high), wp.vec3d()))
+
+
 @wp.kernel
-def find_near(first: int, kind: int, index: vec4is, w: Ways, near: int32s):
+def find_near(first: int, key: int64s, index: vec4is, w: Ways, near: int32s):
     """Whether the parts of a stencil may come to touch: no nearer at x0 than they move towards each other."""
     k = first + wp.tid()
     at = index[k]
+    kind = int(EDGE)
+    if key[k] >= wp.int64(0):
+        kind = POINT
     a, b, c, d = w.x0[at[0]], w.x0[at[1]], w.x0[at[2]], w.x0[at[3]]
-    distance = wp.length(summed(weights_of(kind, a, b, c, d), a, b, c, d))
     va, vb, vc, vd = w.x1[at[0]] - a, w.x1[at[1]] - b, w.x1[at[2]] - c, w.x1[at[3]] - d
     mean = (va + vb + vc + vd) * wp.float64(0.25)
     one = wp.length(va - mean)
@@ -130,14 +144,17 @@ def find_near(first: int, kind: int, index: vec4is, w: Ways, near: int32s):
         two = wp.max(two, wp.length(vb - mean))
     else:
         one = wp.max(one, wp.length(vb - mean))
+    reach = w.radius[at[0]] + w.radius[at[far_side(kind)]] + one + two
     near[k] = 0
-    if distance <= w.radius[at[0]] + w.radius[at[far_side(kind)]] + one + two:
+    if between_boxes(kind, a, b, c, d) > reach:
+        return
+    if wp.length(summed(weights_of(kind, a, b, c, d), a, b, c, d)) <= reach:
         near[k] = 1
 
 
 @dataclass(frozen=True)
 class StencilList:
-    """Stencils, in the order of their keys."""
+    """Stencils; in the order of their keys but for mere candidates."""
 
     key: NDArray[np.int64]
     """0 and up of points and triangles, below of two edges; the same in every step, shape (k,)"""
@@ -168,16 +185,33 @@ class Near:
     def pairs(self, x0: wp.array, x1: wp.array, farther: float) -> StencilList:
         """All that may come to touch on ways from x0 to x1, (n,) each, or up to `farther` [m] beyond; in order, however
         the tree was made."""
-        skins = self._skins
-        ways: Any = Ways()
-        ways.x0, ways.x1, ways.own = x0, x1, skins.own
-        ways.radius = wp.array(skins.radius + farther, dtype=wp.float64, device=self._device)
-        ways.wide = WIDER * max(float(np.abs(one.numpy()).max(initial=0.0)) for one in (x0, x1))
+        return self.closer(self.candidates(x0, x1, farther), x0, x1, farther)
+
+    def candidates(self, x0: wp.array, x1: wp.array, farther: float) -> StencilList:
+        """Those and more, in no order: all with boxes that overlap."""
+        ways, skins = self._ways(x0, x1, farther), self._skins
         found = [self._between(ways), self._points(ways)]
         key, index = (np.concatenate([getattr(one, name) for one in found]) for name in ("key", "index"))
         one, other = skins.alone[index[:, 0]], skins.alone[index[:, 3]]
         meet = (one != other) | (one < 0)
         return StencilList(key[meet], index[meet])
+
+    def closer(self, listed: StencilList, x0: wp.array, x1: wp.array, farther: float) -> StencilList:
+        """What `pairs` would find, among candidates that have it."""
+        near = wp.zeros(len(listed), dtype=wp.int32, device=self._device)
+        key = wp.array(listed.key, dtype=wp.int64, device=self._device)
+        index = wp.array(listed.index, dtype=wp.vec4i, device=self._device)
+        dev.launch(find_near, len(listed), [key, index, self._ways(x0, x1, farther), near], self._device)
+        kept = np.flatnonzero(near.numpy())
+        kept = kept[np.argsort(listed.key[kept])]
+        return StencilList(listed.key[kept], listed.index[kept])
+
+    def _ways(self, x0: wp.array, x1: wp.array, farther: float) -> Any:
+        ways: Any = Ways()
+        ways.x0, ways.x1, ways.own = x0, x1, self._skins.own
+        ways.radius = wp.array(self._skins.radius + farther, dtype=wp.float64, device=self._device)
+        ways.wide = WIDER * max(float(np.abs(one.numpy()).max(initial=0.0)) for one in (x0, x1))
+        return ways
 
     def _boxes(self, kernel: wp.Kernel, ways: Any, parts: wp.array) -> tuple[wp.array, wp.array]:
         lower, upper = (wp.zeros(len(parts), dtype=wp.vec3, device=self._device) for _ in range(2))
@@ -189,17 +223,17 @@ class Near:
         if not len(lower):
             return StencilList.none()
         tree = wp.Bvh(lower, upper)
-        return self._listed(list_points, len(ways.x0), [tree.id, ways, self._triangles], POINT, ways)
+        return self._listed(list_points, len(ways.x0), [tree.id, ways, self._triangles])
 
     def _between(self, ways: Any) -> StencilList:
         lower, upper = self._boxes(box_edges, ways, self._edges)
         if not len(lower):
             return StencilList.none()
         tree = wp.Bvh(lower, upper)
-        return self._listed(list_edges, len(self._edges), [tree.id, ways, self._edges, lower, upper], EDGE, ways)
+        return self._listed(list_edges, len(self._edges), [tree.id, ways, self._edges, lower, upper])
 
-    def _listed(self, kernel: wp.Kernel, count: int, inputs: list[Any], kind: int, ways: Any) -> StencilList:
-        """Stencils of one kind in order."""
+    def _listed(self, kernel: wp.Kernel, count: int, inputs: list[Any]) -> StencilList:
+        """Candidates of one kind."""
         numbers = wp.zeros(count, dtype=wp.int32, device=self._device)
 
         def room(size: int) -> tuple[wp.array, wp.array]:
@@ -210,9 +244,4 @@ class Near:
         starts = wp.array((np.cumsum(many) - many).astype(np.int32), dtype=wp.int32, device=self._device)
         index, key = room(int(many.sum()))
         dev.launch(kernel, count, [*inputs, 1, starts, numbers, index, key], self._device)
-        near = wp.zeros(len(index), dtype=wp.int32, device=self._device)
-        dev.launch(find_near, len(index), [kind, index, ways, near], self._device)
-        kept = near.numpy() > 0
-        keys, found = key.numpy()[kept], index.numpy()[kept]
-        order = np.argsort(keys)
-        return StencilList(keys[order], found[order])
+        return StencilList(key.numpy(), index.numpy())

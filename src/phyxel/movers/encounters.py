@@ -43,6 +43,9 @@ Floats = NDArray[np.float64]
 
 LONGEST = 1 / 240
 """Interval of bodies that are near each other, at most [s]."""
+PASSED = 1 / 16
+"""Share of the time in which two surfaces move by half a spacing past each other that an interval takes at most: where
+rows of particles were passed by more, what bears them would lean ahead, and push along what slides."""
 UNASKED = 1 / 60
 """Time for which surfaces are not asked again whether they come near something [s]."""
 BALL = 0.5
@@ -90,7 +93,10 @@ class Encounters:
             self._pairs = self._near(LONGEST)
         for mover in movers:
             mover.set_down()
-        longest = min(left, LONGEST, *(self._closing(*pair) for pair in self._closing_pairs()))
+        longest = min(left, LONGEST, *(self._closing(pair.guest, pair.phyxel) for pair in self._pairs))
+        if self._company is not None:
+            passing = (PASSED * self._closing(*pair) for pair in self._company.layers)
+            longest = min(longest, self._company.sunk_within(), *passing)
         self._invite()
         if self._meeting is not None:
             longest = min(longest, self._meeting.longest_step)
@@ -102,11 +108,6 @@ class Encounters:
             if self._glued or flock.contact.keeps_off:
                 tied = self._world.attachments.beside_glue(flock.bodies, flock.model.ranges)
                 flock.contact.keep_off(tied)
-
-    def _closing_pairs(self) -> list[tuple[Body, Body]]:
-        """All that are near each other."""
-        pairs = [(pair.guest, pair.phyxel) for pair in self._pairs]
-        return pairs if self._company is None else [*pairs, *self._company.pairs]
 
     def _invite(self) -> None:
         """Who are guests in an interval: those with a model each, in a meeting, and phyxels that take long steps."""

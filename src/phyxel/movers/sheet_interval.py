@@ -38,6 +38,9 @@ SEWN = 30.0
 """How stiff a stitch is, over a touch of a solid."""
 LOOKS = 4
 """How often all is solved, what would still have passed having joined."""
+CLOSE = 0.05
+"""Gap at the end beyond half a thickness, over how far particles move about the mean, below which surfaces are thought
+to touch."""
 SUNK, HARDER = 0.5, 10.0
 """Depth in a solid, over half the thickness, from which on touches are made so much stiffer, and all is solved again
 with the pushes found: a surface that stops something heavy is stretched with far more than it weighs."""
@@ -189,29 +192,43 @@ class MetInterval:
         ahead = x + dt * self._v
         speed = max(float(np.linalg.norm(self._v - self._v.mean(axis=0), axis=1).max()), 1e-9)
         found = self._layers.pairs(x, ahead, 0.25 * dt * speed)
-        fixed = [
-            on_walls(x, self._wall, self._spot, self._grip),
-            *self._in_solids(),
-            *(one.stitches for one in self._pulling),
-        ]
-        passing, _ = self._layers.passing(found, x, ahead)
+        walls = on_walls(x, self._wall, self._spot, self._grip)
+        fixed = [walls, *self._in_solids(), *(one.stitches for one in self._pulling)]
+        all_passing, _ = self._layers.passing(found, x, ahead)
+        guess = np.where(np.isinf(self._inertia)[:, None], ahead, ahead + dt * self._B[:, None] * self._pulled)
+        passing, aside = self._sorted_out(all_passing, guess, float(self._radius.max()) + CLOSE * dt * speed)
         self._start = np.concatenate([x, np.zeros((self._count - len(x), 3))]).reshape(-1)
         self._links.begin()
-        harder = 1.0
-        for _ in range(LOOKS):
+        harder, about, least = 1.0, True, SUNK * float(self._radius.min())
+        for look in range(LOOKS + 1):
             self._places: list[Places] = [one for one in (*fixed, *passing) if len(one)]
-            deepest = self._solve_once(harder)
+            sunk = self._solve_once(harder, about) > least
             still = self._layers.hits(x, self.x_end)
-            sunk = deepest > SUNK * float(self._radius.min())
-            if not len(still) and not sunk:
+            met, aside = self._sorted_out(aside, self.x_end, -least)
+            clear = not (len(still) or met or sunk)
+            if clear and not about:
                 break
+            # Where nothing is missing, or for the last time, rounds go on to the end.
+            about = not clear and look < LOOKS - 1
             harder = HARDER if sunk else harder
-            passing = [*passing, *self._layers.passing(still, x, self.x_end)[0]]
-        mass = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), np.inf)
-        move_evenly(lambda end: self._layers.hits(x, end), x, self.x_end, self.v_end, mass, dt)
+            passing = [*passing, *met, *self._layers.passing(still, x, self.x_end)[0]]
+        if len(still):
+            mass = np.where(self._B > 0, self._dt / np.maximum(self._B, 1e-300), np.inf)
+            move_evenly(lambda end: self._layers.hits(x, end), x, self.x_end, self.v_end, mass, dt)
         self._known.kept.keep(self._keys(), self._pushes)
         self._calm()
         self._await_phyxels()
+
+    def _sorted_out(self, places: Sequence[Places], end: Floats, least: float) -> tuple[list[Places], list[Places]]:
+        """Places that come nearer than so much [m] where particles get to `end` (n, 3), and those of surfaces among
+        themselves that do not: these are so many that it pays to leave them aside."""
+        near, far = [], []
+        for one in places:
+            comes = np.full(len(one), one.guest >= 0)
+            comes |= one.gap + np.einsum("ka,kb,kba->k", one.normal, one.weight, (end - self.x)[one.index]) < least
+            near.append(one.some(np.flatnonzero(comes)))
+            far.append(one.some(np.flatnonzero(~comes)))
+        return [one for one in near if len(one)], [one for one in far if len(one)]
 
     def _await_phyxels(self) -> None:
         """Tell surfaces that are sewn to phyxels where they have got, and how they answer."""
@@ -258,9 +275,9 @@ class MetInterval:
                 places = places.some(np.flatnonzero(~own[places.index[:, 0]]))
         return places
 
-    def _solve_once(self, harder: float) -> float:
-        """With solids so much harder, from the pushes that the last look has found; how deep something is left in one
-        [m]."""
+    def _solve_once(self, harder: float, about: bool) -> float:
+        """With solids so much harder, from the pushes that the last look has found, to the end or only about; how deep
+        something is left in one [m]."""
         x, dt, scale = self.x, self._dt, self._scale
         answers, foreseen = self._answers()
         counts = self._count, len(foreseen)
@@ -288,7 +305,7 @@ class MetInterval:
         else:
             known = len(start) if len(start) == len(self._led) else n
             start[:known] = self._led[:known]
-        q, forces = self._links.solve(step, touches, start, pushes)
+        q, forces = self._links.solve(step, touches, start, pushes, about)
         self._led, self._pressed, self._step = q, forces[:, 0], step
         forces = self._as_felt(forces, touches, step, q)
         acting = touches.pull(forces)[:n].reshape(-1, 3)

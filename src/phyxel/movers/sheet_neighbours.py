@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from phyxel.body import Body
+from phyxel.meeting.layers import SHALLOW
 from phyxel.meeting.near import Near
 from phyxel.meeting.skin import Skin, Skins
 from phyxel.rotation import cross
@@ -32,10 +34,13 @@ class Company:
     solids: list[Body]
 
     @property
-    def pairs(self) -> list[tuple[Body, Body]]:
-        """Those that may come nearer to each other."""
-        others = [(one, other) for k, one in enumerate(self.sheets) for other in self.sheets[k + 1 :]]
-        return [*((one, other) for one in self.sheets for other in self.solids), *others]
+    def layers(self) -> list[tuple[Body, Body]]:
+        """Surfaces that may come nearer to each other."""
+        return [(one, other) for k, one in enumerate(self.sheets) for other in self.sheets[k + 1 :]]
+
+    def sunk_within(self) -> float:
+        """Time in which nothing gets deeper into a solid than may be told from its far side [s]."""
+        return min((_sunk_within(one, other) for one in self.sheets for other in self.solids), default=math.inf)
 
 
 def swept(body: Body, span: float, gravity: Floats) -> tuple[Floats, Floats]:
@@ -73,6 +78,15 @@ def come_close(one: Body, other: Body, span: float, gravity: Floats) -> bool:
     lower, upper = y.min(axis=0) - reach, y.max(axis=0) + reach
     x = x[((x > lower) & (x < upper)).all(axis=1)]
     return bool(len(x)) and bool(np.isfinite(cKDTree(y).query(x, distance_upper_bound=reach)[0]).any())
+
+
+def _sunk_within(sheet: Body, solid: Body) -> float:
+    """See `Company.sunk_within`. Only what is near a solid counts: a hem may swing past it as fast as it likes."""
+    nodes, low, high = solid.positions, solid.velocities.min(axis=0), solid.velocities.max(axis=0)
+    closing = np.linalg.norm(np.maximum(sheet.velocities - low, high - sheet.velocities), axis=1)
+    far, _ = cKDTree(nodes).query(sheet.positions)
+    way = np.maximum(far - MARGIN * solid.unit, 0.0) + SHALLOW * solid.unit
+    return float((way / np.maximum(closing, 1e-30)).min())
 
 
 class SelfWatch:

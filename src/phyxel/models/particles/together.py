@@ -40,7 +40,7 @@ SLID_ON = 0.3
 HALVINGS = 8
 LEAST_INERTIA = 1e-9
 """Added to moments of inertia, as a share of them: particles in a line have none about it."""
-ENOUGH, MOST = 1e-3, 100
+ENOUGH, MOST = 1e-2, 100
 """Share of the force, in the norm of how far it leads, at which conjugate gradients end, and their most iterations."""
 ITERATED = 100.0
 """Multiplications of a factor that an iteration costs as much as, for each entry, times iterations over √(H D)."""
@@ -132,9 +132,11 @@ class Together:
             moves[own] = shift + np.cross(turn, z)
         return moves
 
-    def solve(self, step: MetStep, touches: Touches, start: Floats, pressed: Floats) -> tuple[Floats, Floats]:
+    def solve(
+        self, step: MetStep, touches: Touches, start: Floats, pressed: Floats, about: bool = False
+    ) -> tuple[Floats, Floats]:
         """q at the end, from `start` on or from where things are, and the forces of touches (k, 3) [N], which about
-        push so (k,) [N]."""
+        push so (k,) [N]; or only `about` q."""
         free = np.isfinite(step.inertia)
         now = self._at(np.where(free, start, step.free), step, touches, pressed)
         here = self._at(np.where(free, step.now, step.free), step, touches, pressed)
@@ -144,8 +146,8 @@ class Together:
         if len(touches):
             now = self._rounds(now, step, touches, pressed, NEXT_TO_LAST)
             pressed = touches.push(now.s)
-            now = self._at(now.q, step, touches, pressed)
-        now = self._rounds(now, step, touches, pressed, LAST)
+        if not about:
+            now = self._rounds(self._at(now.q, step, touches, pressed), step, touches, pressed, LAST)
         return now.q, touches.forces(now.s, pressed)
 
     def _rounds(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, enough: float) -> Standing:
@@ -211,7 +213,7 @@ class Together:
 
         # An older factor would cost more in iterations than a new one does: links turn, and touches come and go.
         whole = self._factor.factor(blocks, active, bend)
-        way, steps = _conjugate(times, self._eased(alone, active, bend), now.rest)
+        way, steps = _conjugate(times, self._eased(free, alone, active, bend), now.rest)
         if steps > MANY and not whole:
             self._factor = self._factor.joining(active, now.q[:n].reshape(-1, 3))
         return way
@@ -250,8 +252,9 @@ class Together:
         """A step begins: nothing is known of who touches whom."""
         self._factor = self._of_links
 
-    def _eased(self, alone: Floats, touches: Touches, bend: Floats) -> Callable[[Floats], Floats]:
-        """Where a force leads about: particles by the factor, nodes each by itself, answers together."""
+    def _eased(self, free: Bools, alone: Floats, touches: Touches, bend: Floats) -> Callable[[Floats], Floats]:
+        """Where a force leads about: particles by the factor, nodes each by itself, answers together. The factor knows
+        touches of what is held, too, which stays where it is all the same."""
         linked, n, G = 3 * self._linked, touches.J.shape[1], touches.G
         own = alone[linked:n].reshape(-1, 3)[:, :, None] * np.eye(3)
         nodes = np.linalg.inv(own + bearing(touches, bend)[self._linked :]) if n > linked else own
@@ -261,7 +264,7 @@ class Together:
         def eased(r: Floats) -> Floats:
             led = self._factor.solve(r[:linked].reshape(-1, 3)).reshape(-1)
             moved = (nodes @ r[linked:n].reshape(-1, 3, 1)).reshape(-1)
-            return np.concatenate([led, moved, answer @ r[n:]])
+            return np.where(free, np.concatenate([led, moved, answer @ r[n:]]), 0.0)
 
         return eased
 
