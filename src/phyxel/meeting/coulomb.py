@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
-from scipy.sparse import bsr_array, csr_array, eye_array
+from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
 
 from phyxel.meeting.interior import InteriorPoint, Solve, mollified
@@ -194,18 +194,58 @@ class CoulombProblem:
 
     def factored(self, bend: Floats) -> Solve:
         """(1 + Gᵀ D G)⁻¹ of (r,) or (r, m), where impulses decrease with velocities by D (k, 3, 3)."""
+        if self._sparse is not None:
+            return self._sparse.factored(bend)
         active = np.flatnonzero(bend.any(axis=(1, 2)))
-        rows = (3 * active[:, None] + np.arange(3)).reshape(-1)
-        if isinstance(self.G, np.ndarray):
-            G = self.G[rows]
-            system = G.T @ (bend[active] @ G.reshape(len(active), 3, G.shape[1])).reshape(G.shape)
-        else:
-            sparse = csr_array(self.G[rows])
-            blocks = bsr_array((bend[active], np.arange(len(active)), np.arange(len(active) + 1)), 2 * (len(rows),))
-            found = csr_array(sparse.T @ (blocks @ sparse))
-            return splu((found + eye_array(found.shape[0])).tocsc(), "MMD_AT_PLUS_A", 0.0, options=SYMMETRIC).solve
+        size = self.G.shape[1]
+        G = np.asarray(self.G).reshape(len(bend), 3, size)[active]
+        system = G.reshape(-1, size).T @ (bend[active] @ G).reshape(-1, size)
         system.flat[:: len(system) + 1] += 1.0
         factor, failed = dpotrf(system.T, lower=1, overwrite_a=1)
         if failed:
             raise np.linalg.LinAlgError("contacts: what bodies answer is not finite")
         return lambda asked: np.asarray(dpotrs(factor, asked, lower=1)[0])
+
+    @cached_property
+    def _sparse(self) -> SparseSystem | None:
+        return None if isinstance(self.G, np.ndarray) else SparseSystem(self.G)
+
+
+class SparseSystem:
+    """1 + Gᵀ D G where each contact has to do with few columns of G (3k, r): where entries are is found once."""
+
+    def __init__(self, G: csr_array) -> None:
+        self._size, self._groups, columns = G.shape[1], [], []
+        row = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
+        place, number = np.unique(row // 3 * self._size + G.indices, return_inverse=True)
+        contact, column = np.divmod(place, self._size)
+        count = np.bincount(contact, minlength=G.shape[0] // 3)
+        nth = np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count)
+        for width in np.unique(count[count > 0]).tolist():
+            which, own = np.flatnonzero(count == width), count[row // 3] == width
+            blocks = np.zeros((len(which), 3, width))
+            blocks[np.searchsorted(which, row[own] // 3), row[own] % 3, nth[number[own]]] = G.data[own]
+            self._groups.append((which, blocks))
+            columns.append(column[count[contact] == width].reshape(-1, width))
+        entries = [self._size * one[:, None, :] + one[:, :, None] for one in columns]
+        diagonal = (self._size + 1) * np.arange(self._size)
+        # By columns, as they are asked for.
+        place, number = np.unique(np.concatenate([diagonal, *(one.ravel() for one in entries)]), return_inverse=True)
+        self._diagonal, *each = np.split(number, np.cumsum([len(diagonal), *(one.size for one in entries)])[:-1])
+        self._entries = [one.reshape(len(every), -1) for one, every in zip(each, entries, strict=True)]
+        self._rows = (place % self._size).astype(np.int32)
+        self._starts = np.searchsorted(place, self._size * np.arange(self._size + 1)).astype(np.int32)
+
+    def factored(self, bend: Floats) -> Solve:
+        """See `CoulombProblem.factored`."""
+        number, value = [self._diagonal], [np.ones(self._size)]
+        for (which, G), entry in zip(self._groups, self._entries, strict=True):
+            D = bend[which]
+            active = np.flatnonzero(D.any(axis=(1, 2)))
+            if len(active) < len(which):
+                D, G, entry = D[active], G[active], entry[active]
+            number.append(entry.ravel())
+            value.append((np.swapaxes(G, 1, 2) @ (D @ G)).ravel())
+        data = np.bincount(np.concatenate(number), np.concatenate(value), len(self._rows))
+        system = csc_array((data, self._rows, self._starts), (self._size, self._size))
+        return splu(system, "MMD_AT_PLUS_A", 0.0, options=SYMMETRIC).solve
