@@ -79,12 +79,12 @@ class CoulombProblem:
         if isinstance(self.G, np.ndarray) and self.G.shape[0] < self.G.shape[1]:
             # Bodies have more ways to answer than contacts ask for: a = Gᵀ p is among so many as there are rows.
             return replace(self, G=np.asarray(np.linalg.qr(self.G.T, mode="r")).T).solved(start)
-        found, done = self._passes(self.G.T @ start.reshape(-1), np.maximum(start[:, 0], 0.0), SOON)
+        found, done = self.passes(self.G.T @ start.reshape(-1), np.maximum(start[:, 0], 0.0), SOON)
         if not done:
-            found, _ = self._passes(*InteriorPoint(self, self._soft, self._gives).found(), MOST_NEWTON)
+            found, _ = self.passes(*InteriorPoint(self, self._soft, self.gives).found(), MOST_NEWTON)
         return found
 
-    def _passes(self, a: Floats, pressure: Floats, most: int) -> tuple[Floats, bool]:
+    def passes(self, a: Floats, pressure: Floats, most: int) -> tuple[Floats, bool]:
         """Impulses (k, 3) from answers (r,) and pressures (k,) on, and whether so many steps a pass were enough."""
         enough = LEFT * float((np.square(self.free).sum(axis=1) * SOFT / self._soft).sum())
         for _ in range(PASSES):
@@ -106,7 +106,7 @@ class CoulombProblem:
         return np.where(self._ties, 0.0, self.friction) * pressure
 
     @cached_property
-    def _gives(self) -> Floats:
+    def gives(self) -> Floats:
         """tr W/3 of contacts, and of ties what they are to be as soft as, over SOFT [kg⁻¹], shape (k,)."""
         W = np.asarray((self.G**2).sum(axis=1) if isinstance(self.G, np.ndarray) else self.G.power(2).sum(axis=1))
         gives, ties = np.maximum(W.reshape(-1, 3).sum(axis=1) / 3, np.finfo(float).tiny), self._ties
@@ -117,7 +117,7 @@ class CoulombProblem:
     @property
     def _soft(self) -> Floats:
         """R [kg⁻¹], shape (k,)."""
-        return SOFT * self._gives
+        return SOFT * self.gives
 
     def supported(self, impulses: Floats) -> Callable[[Floats], Floats]:
         """What answers (r, m) are left of those that others ask for, where contacts with these impulses (k, 3) hold

@@ -22,6 +22,9 @@ Solve = Callable[[Floats], Floats]
 MOST_STEPS = 40
 GAP = 1e-9
 """Σ p s, over the energy of the velocities at contacts, at which that ends."""
+FOLLOWED = 16
+"""Steps in which friction follows the pressure; then it stays as it is, for where what slides would press the harder
+the more it is rubbed the two might never agree."""
 WHOLE = 0.99
 """Share of the way to where a p or an s would be 0 that is gone."""
 
@@ -74,13 +77,17 @@ class InteriorPoint:
         self._p = p + p.mean()
         self._s = np.maximum(left, 0.0) + (gives * self._p).mean()
         self._q = np.zeros((len(own), 2))
+        self._pressure = self._p
+        """what friction goes by"""
 
     def found(self) -> tuple[Floats, Floats]:
         """Answers (r,) and pressures at all contacts (k,)."""
         energy = float((np.square(self._problem.free).sum(axis=1) / self._gives)[self._open].sum())
-        for _ in range(MOST_STEPS):
+        for number in range(MOST_STEPS):
             if self._p @ self._s <= GAP * energy:
                 break
+            if number < FOLLOWED:
+                self._pressure = self._p
             self._step()
         pressure = np.zeros(len(self._soft))
         pressure[self._open] = self._p
@@ -88,14 +95,16 @@ class InteriorPoint:
 
     def _step(self) -> None:
         problem, own, p, s = self._problem, self._open, self._p, self._s
-        soft, limit = self._soft[own], problem.friction[own] * p
+        soft, limit = self._soft[own], problem.friction[own] * self._pressure
         along = self._v[own, 1:] + problem.slip[own]
         length, slope, _ = mollified(along, problem.creep[own])
         unit = along / np.maximum(length, np.finfo(float).tiny)[:, None]
         # How 1/slope grows with the length, times the slope: friction turns by that share of itself.
         x = np.minimum(length / problem.creep[own], 1.0)
         turning = slope * np.where(x < 1, 1 / (2 - x) ** 2, 1.0)
-        outer = self._q[:, :, None] * unit[:, None]
+        within = limit / np.maximum(np.linalg.norm(self._q, axis=1), 1e-300)
+        before = np.minimum(within, 1.0)[:, None] * self._q
+        outer = before[:, :, None] * unit[:, None]
         off = self._v[own, 0] + problem.room[own] + soft * p - s
         yields = s + soft * p
         bend = self._problem_bend()
@@ -115,16 +124,14 @@ class InteriorPoint:
 
         _, _, to_p, to_s = towards(np.zeros(len(p)))
         gap = float((p + _share(p, to_p) * to_p) @ (s + _share(s, to_s) * to_s))
-        within = float(p @ s)
-        a, v, to_p, to_s = towards(min(gap / within, 1.0) ** 3 * within / len(p) - to_p * to_s)
+        left = float(p @ s)
+        a, v, to_p, to_s = towards(min(gap / left, 1.0) ** 3 * left / len(p) - to_p * to_s)
         share = min(1.0, WHOLE * min(_share(p, to_p), _share(s, to_s)))
         self._a, self._v = self._a + share * a, self._v + share * v
         self._p, self._s = p + share * to_p, s + share * to_s
         gone = share * v[own, 1:]
-        q = -(limit * slope)[:, None] * (along + gone)
-        q -= (turning * np.einsum("ka,ka->k", unit, gone))[:, None] * self._q
-        most = problem.friction[own] * self._p / np.maximum(np.linalg.norm(q, axis=1), 1e-300)
-        self._q = np.minimum(most, 1.0)[:, None] * q
+        self._q = -(limit * slope)[:, None] * (along + gone)
+        self._q -= (turning * np.einsum("ka,ka->k", unit, gone))[:, None] * before
 
     def _problem_bend(self) -> Floats:
         """How impulses of ties decrease with velocities, shape (k, 3, 3); 0 of contacts."""
