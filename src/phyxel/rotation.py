@@ -93,7 +93,8 @@ def spun(start: Floats, w: Floats) -> Floats:
 
 def spun_on(R: Floats, w: Floats) -> Floats:
     """R(w) R, 3 × 3, for w (3,); orthonormal to rounding however often it is done."""
-    return np.asarray(Rotation.from_matrix(rotation_by(w) @ R).as_matrix())
+    there = rotation_by(w) @ R
+    return np.asarray(1.5 * there - 0.5 * there @ (there.T @ there))
 
 
 def nearest_rotation(F: Floats) -> Floats:

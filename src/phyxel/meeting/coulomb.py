@@ -26,8 +26,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
-from scipy.sparse import bsr_array, csr_array, eye_array
+from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
+
+from phyxel.meeting.interior import InteriorPoint, Solve, mollified
 
 Floats = NDArray[np.float64]
 
@@ -36,9 +38,8 @@ SOFT = 1e-5
 TIES_SOFT = 1e-3
 """What a tie does: stiffer ones would pull each other about where they are more than bodies have ways to bend."""
 MOST_NEWTON, MOST_LOOKS = 60, 20
-SOON, WIDER = 15, 10.0
-"""Steps of Newton's method within which friction is found as a rule; if not, first that which grows to its limit over
-so many times the speed."""
+SOON = 8
+"""Steps of Newton's method within which impulses like those of the step before are found; others begin within."""
 FLAT = 0.1
 """Slope along a step, over that at its start, at which it has led far enough."""
 LEFT = 1e-14
@@ -50,8 +51,8 @@ PASSES = 4
 """How often friction is found anew at most, with the pressure of the pass before."""
 SETTLED = 0.02
 """Change of the pressure, over the largest, at which that ends."""
-MOST_DENSE = 900
-"""Answers up to which the system is factored as a full matrix."""
+SYMMETRIC = {"SymmetricMode": True}
+"""How a sparse system is factored."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +79,23 @@ class CoulombProblem:
         if isinstance(self.G, np.ndarray) and self.G.shape[0] < self.G.shape[1]:
             # Bodies have more ways to answer than contacts ask for: a = Gᵀ p is among so many as there are rows.
             return replace(self, G=np.asarray(np.linalg.qr(self.G.T, mode="r")).T).solved(start)
-        soft = self._soft
-        enough = LEFT * float((np.square(self.free).sum(axis=1) * SOFT / soft).sum())
-        a, p, pressure = self.G.T @ start.reshape(-1), start, np.maximum(start[:, 0], 0.0)
+        found, done = self.passes(self.G.T @ start.reshape(-1), np.maximum(start[:, 0], 0.0), SOON)
+        if not done:
+            found, _ = self.passes(*InteriorPoint(self, self._soft, self.gives).found(), MOST_NEWTON)
+        return found
+
+    def passes(self, a: Floats, pressure: Floats, most: int) -> tuple[Floats, bool]:
+        """Impulses (k, 3) from answers (r,) and pressures (k,) on, and whether so many steps a pass were enough."""
+        enough = LEFT * float((np.square(self.free).sum(axis=1) * SOFT / self._soft).sum())
         for _ in range(PASSES):
-            a, p = self._found(a, self._limit(pressure), soft, enough)
+            a, p, done = self._minimum(a, self._limit(pressure), self._soft, enough, most)
             change = np.abs(p[:, 0] - pressure)[~self._ties].max(initial=0.0)
             pressure = p[:, 0]
+            if not done and most < MOST_NEWTON:
+                break
             if change <= SETTLED * pressure[~self._ties].max(initial=0.0) or not self.friction.any():
                 break
-        return p
+        return p, done
 
     @cached_property
     def _ties(self) -> NDArray[np.bool_]:
@@ -97,40 +105,36 @@ class CoulombProblem:
         """What friction can hold [N s], shape (k,)."""
         return np.where(self._ties, 0.0, self.friction) * pressure
 
-    @property
-    def _soft(self) -> Floats:
-        """R [kg⁻¹], shape (k,)."""
+    @cached_property
+    def gives(self) -> Floats:
+        """tr W/3 of contacts, and of ties what they are to be as soft as, over SOFT [kg⁻¹], shape (k,)."""
         W = np.asarray((self.G**2).sum(axis=1) if isinstance(self.G, np.ndarray) else self.G.power(2).sum(axis=1))
         gives, ties = np.maximum(W.reshape(-1, 3).sum(axis=1) / 3, np.finfo(float).tiny), self._ties
         if ties.any():
             gives[ties] = TIES_SOFT / SOFT * gives[ties].mean() / self.tied[ties]
-        return SOFT * gives
+        return gives
+
+    @property
+    def _soft(self) -> Floats:
+        """R [kg⁻¹], shape (k,)."""
+        return SOFT * self.gives
 
     def supported(self, impulses: Floats) -> Callable[[Floats], Floats]:
         """What answers (r, m) are left of those that others ask for, where contacts with these impulses (k, 3) hold
         against them: (1 + Gᵀ D G)⁻¹."""
         v = self._velocities(self.G.T @ impulses.reshape(-1))
         bend = self._bend(v, self._limit(impulses[:, 0]), self._soft)
-        return lambda asked: self._newton_step(bend, asked)
-
-    def _found(self, a: Floats, limit: Floats, soft: Floats, enough: float) -> tuple[Floats, Floats]:
-        """Answers and impulses for friction up to `limit` (k,), from answers a (r,) on. Where much goes from holding to
-        sliding at once, steps would go to and fro between the two: friction that takes longer to grow leads there."""
-        a, p, done = self._minimum(a, limit, soft, enough, SOON)
-        if not done:
-            a, _, _ = replace(self, creep=WIDER * self.creep)._minimum(a, limit, soft, enough)
-            a, p, _ = self._minimum(a, limit, soft, enough)
-        return a, p
+        return self.factored(bend)
 
     def _minimum(
-        self, a: Floats, limit: Floats, soft: Floats, enough: float, most: int = MOST_NEWTON
+        self, a: Floats, limit: Floats, soft: Floats, enough: float, most: int
     ) -> tuple[Floats, Floats, bool]:
         """The same, and whether so many steps were enough for it."""
         v = self._velocities(a)
         p = self._impulses(v, limit, soft)
         for _ in range(most):
             downhill = self.G.T @ p.reshape(-1) - a
-            step = self._newton_step(self._bend(v, limit, soft), downhill)
+            step = self.factored(self._bend(v, limit, soft))(downhill)
             gain = float(downhill @ step)
             way = (self.G @ step).reshape(-1, 3)
             share = self._share_of(a, step, v, way, gain, limit, soft)
@@ -188,32 +192,60 @@ class CoulombProblem:
         bend[:, 1:, 1:] += limit[:, None, None] * (across + steeper[:, None, None] * radial)
         return bend
 
-    def _newton_step(self, bend: Floats, downhill: Floats) -> Floats:
-        """(1 + Gᵀ D G)⁻¹ of where it goes down."""
+    def factored(self, bend: Floats) -> Solve:
+        """(1 + Gᵀ D G)⁻¹ of (r,) or (r, m), where impulses decrease with velocities by D (k, 3, 3)."""
+        if self._sparse is not None:
+            return self._sparse.factored(bend)
         active = np.flatnonzero(bend.any(axis=(1, 2)))
-        rows = (3 * active[:, None] + np.arange(3)).reshape(-1)
-        if isinstance(self.G, np.ndarray):
-            G = self.G[rows]
-            system = G.T @ (bend[active] @ G.reshape(len(active), 3, G.shape[1])).reshape(G.shape)
-        else:
-            sparse = csr_array(self.G[rows])
-            blocks = bsr_array((bend[active], np.arange(len(active)), np.arange(len(active) + 1)), 2 * (len(rows),))
-            found = csr_array(sparse.T @ (blocks @ sparse))
-            if len(downhill) > MOST_DENSE:
-                return np.asarray(splu((found + eye_array(len(downhill))).tocsc()).solve(downhill))
-            system = found.toarray()
+        size = self.G.shape[1]
+        G = np.asarray(self.G).reshape(len(bend), 3, size)[active]
+        system = G.reshape(-1, size).T @ (bend[active] @ G).reshape(-1, size)
         system.flat[:: len(system) + 1] += 1.0
         factor, failed = dpotrf(system.T, lower=1, overwrite_a=1)
         if failed:
             raise np.linalg.LinAlgError("contacts: what bodies answer is not finite")
-        return np.asarray(dpotrs(factor, downhill, lower=1)[0])
+        return lambda asked: np.asarray(dpotrs(factor, asked, lower=1)[0])
+
+    @cached_property
+    def _sparse(self) -> SparseSystem | None:
+        return None if isinstance(self.G, np.ndarray) else SparseSystem(self.G)
 
 
-def mollified(along: Floats, creep: Floats) -> tuple[Floats, Floats, Floats]:
-    """Lengths of vectors (k, 2); f₀'/length of them and f₀''; shape (k,) each.
+class SparseSystem:
+    """1 + Gᵀ D G where each contact has to do with few columns of G (3k, r): where entries are is found once."""
 
-    f₀' = 2x − x² of x = length/ε up to ε, and 1 from there on."""
-    length = np.sqrt(along[:, 0] ** 2 + along[:, 1] ** 2)
-    x = np.minimum(length / creep, 1.0)
-    slope = np.where(length > creep, 1 / np.maximum(length, creep), (2 - x) / creep)
-    return length, slope, 2 * (1 - x) / creep
+    def __init__(self, G: csr_array) -> None:
+        self._size, self._groups, columns = G.shape[1], [], []
+        row = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
+        place, number = np.unique(row // 3 * self._size + G.indices, return_inverse=True)
+        contact, column = np.divmod(place, self._size)
+        count = np.bincount(contact, minlength=G.shape[0] // 3)
+        nth = np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count)
+        for width in np.unique(count[count > 0]).tolist():
+            which, own = np.flatnonzero(count == width), count[row // 3] == width
+            blocks = np.zeros((len(which), 3, width))
+            blocks[np.searchsorted(which, row[own] // 3), row[own] % 3, nth[number[own]]] = G.data[own]
+            self._groups.append((which, blocks))
+            columns.append(column[count[contact] == width].reshape(-1, width))
+        entries = [self._size * one[:, None, :] + one[:, :, None] for one in columns]
+        diagonal = (self._size + 1) * np.arange(self._size)
+        # By columns, as they are asked for.
+        place, number = np.unique(np.concatenate([diagonal, *(one.ravel() for one in entries)]), return_inverse=True)
+        self._diagonal, *each = np.split(number, np.cumsum([len(diagonal), *(one.size for one in entries)])[:-1])
+        self._entries = [one.reshape(len(every), -1) for one, every in zip(each, entries, strict=True)]
+        self._rows = (place % self._size).astype(np.int32)
+        self._starts = np.searchsorted(place, self._size * np.arange(self._size + 1)).astype(np.int32)
+
+    def factored(self, bend: Floats) -> Solve:
+        """See `CoulombProblem.factored`."""
+        number, value = [self._diagonal], [np.ones(self._size)]
+        for (which, G), entry in zip(self._groups, self._entries, strict=True):
+            D = bend[which]
+            active = np.flatnonzero(D.any(axis=(1, 2)))
+            if len(active) < len(which):
+                D, G, entry = D[active], G[active], entry[active]
+            number.append(entry.ravel())
+            value.append((np.swapaxes(G, 1, 2) @ (D @ G)).ravel())
+        data = np.bincount(np.concatenate(number), np.concatenate(value), len(self._rows))
+        system = csc_array((data, self._rows, self._starts), (self._size, self._size))
+        return splu(system, "MMD_AT_PLUS_A", 0.0, options=SYMMETRIC).solve

@@ -344,7 +344,7 @@ class RigidModel(FieldValues):
     @property
     def v(self) -> Floats:
         """Coefficients of the velocity [1/s], shape (4, 3)."""
-        return self._v + np.cross(self._spin, (self.space.nodes - self._middle) @ self._R.T)
+        return self._v + (self.space.nodes - self._middle) @ self._R.T @ cross_matrix(self._spin).T
 
     def gradient(self, at: ShapeValues) -> Floats:
         """∇u at points, shape (m, 3, 3)."""
