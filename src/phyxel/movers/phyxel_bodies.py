@@ -357,10 +357,12 @@ class PhyxelBodies:
         return CarriedProbe(body, X)
 
     def diagnostics(self, bodies: Sequence[Body]) -> list[dict[str, Any]]:
-        energy, ratio = self.model.measure()
+        measured = (self.model.halfway.squares(), *self.model.measure())
         own = [self.nodes_of(body) for body in bodies]
         gravity = self.world.gravity
-        return [measured_of(body, energy[o], ratio[o], gravity) for body, o in zip(bodies, own, strict=True)]
+        return [
+            measured_of(body, *(part[o] for part in measured), gravity) for body, o in zip(bodies, own, strict=True)
+        ]
 
     def parts(self, body: Body) -> Parts:
         return parts_of(self, body)
@@ -410,7 +412,7 @@ class PhyxelBodies:
             **prefixed("chosen.", self.chosen.state()),
             "origins": np.array([body.origin for body in self.bodies]),
             "slack": self.contact.slack,
-            "slips": self.contact.slips,
+            "touch": self.contact.kept,
         }
 
     def restore(self, state: State) -> None:
@@ -425,7 +427,7 @@ class PhyxelBodies:
         for body, origin in zip(self.bodies, state["origins"], strict=True):
             body.origin = origin
         self.write_surroundings()
-        self.contact.resume(state["slack"], state["slips"])
+        self.contact.resume(state["slack"], state["touch"])
         self.energies.restore(unprefixed("energies.", state))
         self.cracks.restore(unprefixed("cracks.", state))
 
