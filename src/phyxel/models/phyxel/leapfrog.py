@@ -37,8 +37,9 @@ def longest_step(omega: float, drag: float, damping: float) -> float:
 class Halfway:
     """Velocities around the half kick with which steps end: `with` it, that is done.
 
-    What leap-frog keeps is ½ m v₋·v₊ + U, with the velocities half a step before and after. ½ m v² + U at whole steps is
-    that only up to a part of (ωΔt)²: of the fastest vibrations, which every blow wakes, it is up to twice as much."""
+    What leap-frog keeps is ½ m v₋·v₊ + U, with the velocities half a step before and after. ½ m v² + U at whole steps
+    is that only up to a part of (ωΔt)²: of the fastest vibrations, which every blow wakes, it is up to twice as much.
+    """
 
     def __init__(self, v: wp.array) -> None:
         self._v, self._before, self._after = v, wp.clone(v), wp.clone(v)

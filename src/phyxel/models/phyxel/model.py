@@ -72,8 +72,7 @@ class PhyxelModel:
         self._programs: dict[str, Program] = {}
         self._clock = Shared(3, real, device)
         self._y = wp.zeros(n, dtype=vector, device=device)
-        chunks = (n + CHUNK - 1) // CHUNK
-        self._speeds, self._stiffening = (Shared(chunks, wp.float64, device) for _ in range(2))
+        self._speeds, self._stiffening = (Shared((n + CHUNK - 1) // CHUNK, wp.float64, device) for _ in range(2))
         self.halfway = Halfway(self.now.v)
         self._owed = 0.0
         """time by which velocities are behind the positions [s]"""
@@ -233,9 +232,8 @@ class PhyxelModel:
         n, clock, now, forces = len(self), self._clock.array, self.now, self.forces
         more = {"colliders": self.colliders, "clock": clock, "y": self._y}
         moving = [dev.over(move, n, self.matter, self.outside, now, **more)]
-        carrying = [
-            Launch(carry_colliders, self._colliders.rows, [self.colliders, clock, DRIFT])
-        ] * self._colliders.moves
+        carried = Launch(carry_colliders, self._colliders.rows, [self.colliders, clock, DRIFT])
+        carrying = [carried] * self._colliders.moves
         touching = self.contact.launches(clock, DRIFT, self._y) if self.contact is not None else []
         meeting = {"": [], "touching ": touching}
         if self.guests is not None:

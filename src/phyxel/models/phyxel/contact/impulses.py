@@ -11,7 +11,7 @@ to a unit impulse, where s, ω and r are those of its patch (see `patches`). Len
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +22,9 @@ from scipy.sparse.csgraph import connected_components
 from phyxel import device as dev
 from phyxel.device import Launch, packed
 from phyxel.models.phyxel.contact.candidates import WORK, Candidates, ContactNodes, ContactPart
-from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, find_contacts, pair_weight
+from phyxel.models.phyxel.contact.patches import FAR, NodeContacts, against_patch, find_contacts, pair_weight
 from phyxel.models.phyxel.leapfrog import KICK
-from phyxel.solid.distance_grid import DistanceGrid, laid_guide
+from phyxel.solid.distance_grid import DistanceGrid
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
@@ -33,8 +33,6 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
 
-FINEST, CELL = 1 / 48, 0.3
-"""Cells of a body's distances: this share of its size, or of its node spacing if that is larger."""
 TOUCHING = 1.0e-4
 """Gap, in spacings, below which bodies count as touching."""
 TINY = wp.constant(1.0e-30)
@@ -261,13 +259,6 @@ def keep_slips(
     contacts.slip[i] = slip
 
 
-def guide_around(points: Floats, distance: Callable[[Floats], Floats], device: wp.Device) -> DistanceGrid:
-    """Distances of a solid around its surface points (n, 3), in spacings."""
-    lower, upper = points.min(axis=0) - 1, points.max(axis=0) + 1
-    cell = max(CELL, FINEST * float((upper - lower).max()))
-    return laid_guide(lambda x: (x, x, distance(x)), lower, upper, cell, device)
-
-
 class BodyContact:
     """Contact between the bodies of a phyxel model, and of each with itself."""
 
@@ -420,6 +411,16 @@ class BodyContact:
             found.place(clock, drift, u),
             self.over(find_contacts, *shape, clock, drift, model.v, nearest),
         ]
+
+    def gaps(self) -> tuple[NDArray[np.int64], NDArray[np.integer], Floats, Floats]:
+        """Which nodes are within reach of another body (k,), which that is (k,), gaps [m] (k,) and normals (k, 3)."""
+        model, none = self._model, wp.zeros(1, dtype=float, device=self._model.device)
+        for item in self.finding(none, 0, float(FAR), model.u):
+            dev.launch(item.kernel, item.count, item.inputs, model.device)
+        target = self.contacts.target.numpy()
+        which = np.flatnonzero((target >= 0) & (target != model.matter.body.numpy()))
+        gap, normal = (array.numpy()[which].astype(np.float64) for array in (self.contacts.gap, self.contacts.normal))
+        return which, target[which], gap, normal
 
     def launches(self, clock: wp.array, drift: int, y: wp.array) -> list[Launch]:
         """Contacts in a leap-frog move of clock[drift] [s] that led to u, and what they do to u, v and y = u + βv.

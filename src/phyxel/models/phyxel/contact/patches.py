@@ -13,8 +13,8 @@ The patch is a rigid one, of inertia I = Σ s_k (|r_k|² − r_k r_kᵀ), r_k = 
 
 which keeps momentum and angular momentum, but for torque about a row of nodes, which they cannot bear; the same rigid
 motion says how fast the patch moves where node i is. The gap is to that patch, too: measured to the one node of it that
-is nearest it would open while the patch is held, and be closed by a blow in each of the next steps, which took a quarter
-of the energy of elastic balls. Lengths in metres.
+is nearest it would open while the patch is held, and be closed by a blow in each of the next steps, which took a
+quarter of the energy of elastic balls. Lengths in metres.
 """
 
 from __future__ import annotations
