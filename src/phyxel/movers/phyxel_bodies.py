@@ -32,6 +32,7 @@ from phyxel.movers.mover import Floats, MoverWorld, Parts, Piece
 from phyxel.movers.phyxel_contact import contact_of, place_contact
 from phyxel.movers.phyxel_cracks import PhyxelCracks
 from phyxel.movers.phyxel_holds import PhyxelHolds
+from phyxel.movers.phyxel_impacts import PhyxelImpacts
 from phyxel.movers.phyxel_nodes import PhyxelNodes, measured_of, part_of, parts_of, pieces_of
 from phyxel.movers.phyxel_pushes import PhyxelPushes
 from phyxel.movers.phyxel_steps import PhyxelSteps
@@ -72,7 +73,8 @@ class PhyxelBodies:
         self.energies = EnergyGuard(self.bodies)
         self._collider_speed, self._span = 0.0, (0.0, 0.0)
         """the fastest a collider gets in the time that is being stepped over [m/s]; that time, as last written [s]"""
-        self.chosen, self.holds, self.pushes = PhyxelSteps(self), PhyxelHolds(self), PhyxelPushes(self)
+        self.chosen, self.impacts = PhyxelSteps(self), PhyxelImpacts(self)
+        self.holds, self.pushes = PhyxelHolds(self), PhyxelPushes(self)
         self._arrived: list[Body] = []
         """bodies that have not moved since they, or a collider, came"""
 
@@ -238,31 +240,30 @@ class PhyxelBodies:
         self.cracks.follow()
         start, left = self.time, dt
         followed = any(handle.follows for handle in self.holds.handles())
-        self._collider_speed = max((top_speed(one, start, start + dt) for one in self._solid_colliders()), default=0.0)
+        self._collider_speed = max((top_speed(one, start, start + dt) for one in self.solid_colliders()), default=0.0)
         self.write_surroundings()
         while left > 0:
-            implicit = self.integrator == "implicit"
+            implicit = self.integrator == "implicit" and not self.impacts.followed
             most = 1 if implicit or followed else MOST_STEPS_AT_ONCE
             longest = min(self.contact.longest_step(), self.cracks.longest if implicit else math.inf)
-            if implicit:
-                # Only the ground has no far side that one could come out of.
-                crossing = self.model.crossing_time() if self._solid_colliders() else math.inf
-                substeps = self.chosen.implicit(left, longest, crossing)
-            else:
-                substeps = self.chosen.stable(left, longest)
+            substeps = (self.chosen.implicit if implicit else self.chosen.stable)(left, longest)
             if self.world.acting:
                 most = min(most, max(1, round(LONGEST_UNASKED * substeps / left)))
             if self.model.melt is not None:
                 most = min(most, self.model.melt.steps_until_flowed(left / substeps))
             most = min(most, max(1, int(min(self.cracks.longest * substeps / left, most))))
             now = self.contact.prepare(left / substeps, min(substeps, most))
-            before = self.time
-            step, left = left / substeps, left * (substeps - now) / substeps
+            before, whole = self.time, left / substeps
+            step = self.impacts.foresee(whole) if implicit else whole
+            if step == 0:
+                continue  # by leap-frog
+            left = left * (substeps - now) / substeps if step == whole else left - step
             self.pushes.write(0.5 * step if implicit else 0.5 * (now - 1) * step, step)
             self.time = start + dt - left
             self._move_colliders((before, self.time), self.time if implicit else before)
             self.holds.move(self.time, step, now)
             (self.model.step_implicitly if implicit else self.model.step)(step, now)
+            self.impacts.pass_time(now * step)
             self.melting.refresh()
             self.cracks.advance(now * step)
             self._recentre()
@@ -292,7 +293,7 @@ class PhyxelBodies:
         balls = np.minimum(np.abs(self.model.matter.reach.numpy()[self.nodes_of(body)]), 0.5) * body.unit
         return float((body.positions @ up - balls).min())
 
-    def _solid_colliders(self) -> list[Collider]:
+    def solid_colliders(self) -> list[Collider]:
         return [one for one in self.world.colliders if isinstance(one, Collider)]
 
     def write_surroundings(self) -> None:
@@ -357,10 +358,9 @@ class PhyxelBodies:
         return CarriedProbe(body, X)
 
     def diagnostics(self, bodies: Sequence[Body]) -> list[dict[str, Any]]:
-        energy, ratio = self.model.measure()
-        own = [self.nodes_of(body) for body in bodies]
-        gravity = self.world.gravity
-        return [measured_of(body, energy[o], ratio[o], gravity) for body, o in zip(bodies, own, strict=True)]
+        (energy, ratio), squares = self.model.measure(), self.model.halfway.squares()
+        pairs, gravity = [(body, self.nodes_of(body)) for body in bodies], self.world.gravity
+        return [measured_of(body, squares[o], energy[o], ratio[o], gravity) for body, o in pairs]
 
     def parts(self, body: Body) -> Parts:
         return parts_of(self, body)
@@ -408,9 +408,10 @@ class PhyxelBodies:
             **prefixed("energies.", self.energies.state()),
             **prefixed("cracks.", self.cracks.state()),
             **prefixed("chosen.", self.chosen.state()),
+            **prefixed("impacts.", self.impacts.state()),
             "origins": np.array([body.origin for body in self.bodies]),
             "slack": self.contact.slack,
-            "slips": self.contact.slips,
+            "touch": self.contact.kept,
         }
 
     def restore(self, state: State) -> None:
@@ -421,11 +422,12 @@ class PhyxelBodies:
         if self.model.relaid:
             self.renew_contact()
         self.chosen.restore(unprefixed("chosen.", state))
+        self.impacts.restore(unprefixed("impacts.", state))
         self._arrived.clear()
         for body, origin in zip(self.bodies, state["origins"], strict=True):
             body.origin = origin
         self.write_surroundings()
-        self.contact.resume(state["slack"], state["slips"])
+        self.contact.resume(state["slack"], state["touch"])
         self.energies.restore(unprefixed("energies.", state))
         self.cracks.restore(unprefixed("cracks.", state))
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import warp as wp
+from numpy.typing import NDArray
 
 from phyxel.body import Body
 from phyxel.mls.visibility import Sees
 from phyxel.models.phyxel.contact.candidates import ContactPart
-from phyxel.models.phyxel.contact.impulses import BodyContact, guide_around
+from phyxel.models.phyxel.contact.impulses import BodyContact
 from phyxel.models.phyxel.model import PhyxelModel
-from phyxel.solid.distance_grid import DistanceGrid
+from phyxel.solid.distance_grid import DistanceGrid, laid_guide
 
 SKIN = {"inside": 1.2, "to the surface": 0.75}
 """Depth in spacings from which on nodes do not touch, by how the outermost ones lie: beside a crack, between nodes."""
+FINEST, CELL = 1 / 48, 0.3
+"""Cells of a body's distances: this share of its size, or of its node spacing if that is larger."""
 
 
 def contact_of(model: PhyxelModel, bodies: Sequence[Body], melted: Sequence[Body], flows: bool) -> BodyContact:
@@ -51,3 +55,12 @@ def _guide(body: Body, model: PhyxelModel) -> DistanceGrid:
         points, device = (body.placed_cloud() - body.born.centre) / body.born.unit, model.device
         body.guide = body.once(("guide", str(device)), lambda: guide_around(points, body.solid_distance, device))
     return body.guide
+
+
+def guide_around(
+    points: NDArray[np.floating], distance: Callable[[NDArray[np.floating]], NDArray[np.floating]], device: wp.Device
+) -> DistanceGrid:
+    """Distances of a solid around its surface points (n, 3), in spacings."""
+    lower, upper = points.min(axis=0) - 1, points.max(axis=0) + 1
+    cell = max(CELL, FINEST * float((upper - lower).max()))
+    return laid_guide(lambda x: (x, x, distance(x)), lower, upper, cell, device)

@@ -53,15 +53,17 @@ def free_directions(body: Body) -> Floats | None:
     return np.where(beside[:, None, None], 0.0, body.nodes.along)
 
 
-def measured_of(body: Body, energy: Measured, volume_ratio: Measured, gravity: Floats) -> dict[str, Any]:
-    """What `Body.diagnostics` promises, of a body whose nodes have these elastic energies [J over unit³] and volumes
-    over those at rest, (n,) each."""
+def measured_of(
+    body: Body, squares: Measured, energy: Measured, volume_ratio: Measured, gravity: Floats
+) -> dict[str, Any]:
+    """What `Body.diagnostics` promises, of a body whose nodes have these squares of their speeds, in its units, elastic
+    energies [J over unit³] and volumes over those at rest, (n,) each."""
     x, v, m = body.positions, body.velocities, body.masses
     return {
         "mass": float(m.sum()),
         "momentum": m @ v,
         "angular_momentum": np.cross(x, m[:, None] * v).sum(axis=0),
-        "kinetic": float(0.5 * m @ (v * v).sum(axis=1)),
+        "kinetic": float(0.5 * m @ squares * body.unit**2),
         "elastic": float(energy.sum() * body.unit**3),
         "potential": float(-(m @ x) @ gravity),
         "volume": float(body.volumes @ volume_ratio),

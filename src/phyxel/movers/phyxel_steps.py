@@ -113,8 +113,10 @@ class PhyxelSteps:
             self.size = dt / steps
         return steps
 
-    def implicit(self, dt: float, longest: float, crossing: float) -> int:
-        """How many implicit steps make up dt. Within `crossing` [s] none gets through a collider."""
+    def implicit(self, dt: float, longest: float) -> int:
+        """How many implicit steps make up dt. None gets through a collider."""
+        # Only the ground has no far side that one could come out of.
+        crossing = self._phyxels.model.crossing_time() if self._phyxels.solid_colliders() else math.inf
         step = min(LONGEST_IMPLICIT, longest, crossing)
         self._refuse_hopeless(step)
         return math.ceil(dt / step * (1 - 1e-9))

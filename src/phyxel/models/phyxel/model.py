@@ -25,7 +25,7 @@ from phyxel.mls.neighbours import PairList
 from phyxel.models.phyxel.contact.guests import GuestContacts, Guests
 from phyxel.models.phyxel.forces import Forces
 from phyxel.models.phyxel.implicit import Implicit
-from phyxel.models.phyxel.leapfrog import DRIFT, longest_step, move, shift_bodies
+from phyxel.models.phyxel.leapfrog import DRIFT, Halfway, longest_step, move, shift_bodies
 from phyxel.models.phyxel.matter import Materials, Matter, Outside, PhyxelPart, PhyxelState, assign, kept
 from phyxel.models.phyxel.melt import Melt
 from phyxel.models.phyxel.vibration import Vibration
@@ -72,8 +72,8 @@ class PhyxelModel:
         self._programs: dict[str, Program] = {}
         self._clock = Shared(3, real, device)
         self._y = wp.zeros(n, dtype=vector, device=device)
-        chunks = (n + CHUNK - 1) // CHUNK
-        self._speeds, self._stiffening = (Shared(chunks, wp.float64, device) for _ in range(2))
+        self._speeds, self._stiffening = (Shared((n + CHUNK - 1) // CHUNK, wp.float64, device) for _ in range(2))
+        self.halfway = Halfway(self.now.v)
         self._owed = 0.0
         """time by which velocities are behind the positions [s]"""
         self._forces_known = False
@@ -233,7 +233,7 @@ class PhyxelModel:
         more = {"colliders": self.colliders, "clock": clock, "y": self._y}
         moving = [dev.over(move, n, self.matter, self.outside, now, **more)]
         carried = Launch(carry_colliders, self._colliders.rows, [self.colliders, clock, DRIFT])
-        carrying = [carried] if self._colliders.moves else []
+        carrying = [carried] * self._colliders.moves
         touching = self.contact.launches(clock, DRIFT, self._y) if self.contact is not None else []
         meeting = {"": [], "touching ": touching}
         if self.guests is not None:
@@ -355,7 +355,8 @@ class PhyxelModel:
         if self._owed:
             self._fastest = None
             self._set_clock(self._owed, 0.0, extra_drag)
-            self.run(self._meeting + "move")
+            with self.halfway:
+                self.run(self._meeting + "move")
             self._owed = 0.0
 
     def stop(self, bodies: list[int] | None = None) -> None:
@@ -442,6 +443,7 @@ class PhyxelModel:
     def _state_arrays(self) -> dict[str, wp.array]:
         return {
             **self.now.arrays,
+            **self.halfway.arrays,
             **({} if self._implicit is None else self._implicit.state),
             **({} if self.melt is None else {"crowding": self.melt.crowding}),
             **(self.matter.shape if self.reshaped or self.relaid else {}),
