@@ -123,6 +123,12 @@ def test_bodies_that_differ_in_anything_share_nothing(ball):
     assert len({id(body.made) for body in [plain, *others]}) == 1 + len(others)
 
 
+def test_bodies_of_one_cloud_share_its_solid_wherever_they_are(ball):
+    first, other = px.Body(ball, nodes=60), px.Body(ball, nodes=60, at=(1.0, 0.0, 0.0), rotate=(0.0, 0.0, 30.0))
+    assert other.solid is first.solid
+    assert px.Body(ball.with_colors(np.full((len(ball), 3), 0.5)), nodes=60).solid is not first.solid
+
+
 def test_who_writes_to_his_cloud_changes_no_body(ball):
     own = px.PointCloud(ball.positions.copy(), ball.normals.copy())
     before = px.Body(own, nodes=60)
