@@ -37,8 +37,9 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.floating]
 
-MOST_ROUNDS = 6
-"""Steps of Newton's method at most; each leaves about a fifth of b."""
+MOST_ROUNDS = 24
+"""Steps of Newton's method at most. Each leaves a fifth of b, and four fifths where weights change as much as they may,
+as beside corners."""
 GOOD = 1e-3
 """Largest |b| [spacings²] that is good enough."""
 MOST_ITERATIONS, LEFT = 60, 1e-2

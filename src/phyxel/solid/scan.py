@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 from phyxel.errors import SolidError
 from phyxel.mls.neighbours import nearest
 from phyxel.points.cloud import Floats, PointCloud
+from phyxel.points.creases import beside_creases
 from phyxel.points.normals import (
     Neighbourhoods,
     areas_of,
@@ -292,7 +293,7 @@ def _specks(near: Neighbourhoods, scattered: Mask) -> Mask:
 def _normals(cloud: PointCloud, kept: NDArray[np.integer], positions: Floats, near: Neighbourhoods) -> Floats:
     """Given normals where they can be believed, else estimated ones; outward as far as neighbours can tell."""
     if cloud.normals is None:
-        return estimate_normals(positions, near)
+        return beside_creases(estimate_normals(positions, near), near)
     given = cloud.normals[kept]
     disagreement = 1 - consistency(positions, given, near)
     if disagreement < CONSISTENT:
