@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from phyxel import device as dev
 from phyxel.device import float64s, int32s, vec3ds
 from phyxel.errors import SolidError, did_you_mean
+from phyxel.mls.moment_matrix import LINEAR, inverse_of, largest_eigenvalue, tie_of, tied, without_second_order
 from phyxel.mls.shape_values import ShapeValues, owners_of, starts_of
 from phyxel.mls.visibility import Sees, seen_pairs
 
@@ -44,9 +45,6 @@ vec10d = wp.types.vector(10, wp.float64)
 mat10d = wp.types.matrix((10, 10), wp.float64)
 TERMS = {"linear": (wp.vec4d, wp.mat44d), "quadratic": (vec10d, mat10d)}
 """The types of p and A for each basis."""
-
-SINGULAR = 1e-13
-"""A pivot this small against its diagonal entry is rounding: the nodes do not determine that term of the basis."""
 
 
 # ---- Which nodes cover a point ----
@@ -145,66 +143,6 @@ def basis(q: wp.vec3d, kind: vec10d):  # noqa: F811
 # ---- The moment matrix ----
 
 
-@wp.func
-def largest_eigenvalue(A: Any):
-    """(Σλ⁸)^⅛ of a symmetric n × n matrix: at least its largest |λ|, and at most n^⅛ (1.19, 1.33) times that."""
-    A2 = A * A
-    A4 = A2 * A2
-    return wp.sqrt(wp.sqrt(wp.sqrt(wp.ddot(A4, A4))))
-
-
-@wp.func
-def inverse_of(A: Any):
-    """A⁻¹ of a symmetric positive definite matrix, zero if it is singular. Each pivot in turn is swept out:
-    A_ij ← A_ij − A_ik A_kj / A_kk, A_kj ← A_kj / A_kk, A_kk ← −1/A_kk; after the last one −A⁻¹ stands there."""
-    swept = A.dtype(1.0) * A
-    least = A.dtype(SINGULAR) * wp.get_diag(A)
-    regular = bool(True)
-    for k in range(len(least)):
-        pivot = swept[k, k]
-        if not pivot > least[k]:
-            regular = False
-            break
-        row = swept[k]
-        swept -= wp.outer(row, row / pivot)
-        for j in range(len(least)):
-            swept[k, j] = row[j] / pivot
-            swept[j, k] = row[j] / pivot
-        swept[k, k] = A.dtype(-1.0) / pivot
-    return wp.where(regular, -swept, type(swept)())
-
-
-LINEAR, SQUARES = wp.constant(4), wp.constant(7)
-"""Terms of a basis before those of second order, and before products of two axes."""
-
-
-@wp.func
-def without_second_order(A: Any):
-    """A with 1 for what it has of terms of second order."""
-    linear = A.dtype(1.0) * A
-    for i in range(LINEAR, len(A[0])):
-        for j in range(len(A[0])):
-            linear[i, j] = A.dtype(0.0)
-            linear[j, i] = A.dtype(0.0)
-        linear[i, i] = A.dtype(1.0)
-    return linear
-
-
-@wp.func
-def tie_of(term: int, tie: wp.float64):
-    """What τ adds to the diagonal of A at a term of second order, over Σ w: c·c = ¼ |∇∇q|² of q = c·p."""
-    return wp.where(term < SQUARES, tie, wp.float64(0.5) * tie)
-
-
-@wp.func
-def tied(a: Any, tie: wp.float64):
-    """What that adds to A a, over Σ w."""
-    added = type(a)()
-    for k in range(LINEAR, len(a)):
-        added[k] = tie_of(k, tie) * a[k]
-    return added
-
-
 @wp.kernel
 def invert_moments(
     first: int,
@@ -246,7 +184,7 @@ def invert_moments(
     if tie > wp.float64(0.0):
         told = without_second_order(A)
         for k in range(LINEAR, len(kind)):
-            A[k, k] += tie_of(k, tie / (d * d * d * d))  # τ is that of lengths in own units: d̄ is another beside each cover
+            A[k, k] += tie_of(k, tie / (d * d * d * d))  # τ counts lengths in own units: d̄ jumps at rims of covers
     told_inverse = inverse_of(told)
     if told_inverse[0, 0] > wp.float64(0.0):
         condition[i] = largest_eigenvalue(told) * largest_eigenvalue(told_inverse)
@@ -324,8 +262,8 @@ class _Covered:
 class ShapeFunctions:
     """Shape functions of nodes (n, 3) [m] whose cubes of cover have half sides `covers` (n,) [m].
 
-    Terms of second order are tied by `tie`, τ, with lengths about in covers. A point outside every cover has no nodes. It does not depend on nodes that are not seen, as `sees` says, from the
-    nearest node that sees it.
+    Terms of second order are tied by `tie`, τ, with lengths about in covers. A point outside every cover has no nodes.
+    It does not depend on nodes that are not seen, as `sees` says, from the nearest node that sees it.
     """
 
     def __init__(

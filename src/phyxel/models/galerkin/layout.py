@@ -88,7 +88,8 @@ class Fabric:
         """From what `state` gave."""
         nodes = Fabric.nodes_of(state)
         values = (ShapeValues.restored(unprefixed(f"{place}.", state), len(nodes), device) for place in PLACES)
-        return Fabric(nodes, basis, state["covers"], *values, tie=float(state["tie"]))
+        at_points, at_nodes, at_skin = values
+        return Fabric(nodes, basis, state["covers"], at_points, at_nodes, at_skin, float(state["tie"]))
 
 
 def _surface_places(solid: Solid, nodes: Nodes) -> Floats:
