@@ -290,7 +290,7 @@ class MetInterval:
         kept = np.einsum("kab,kb->ka", touches.axes, self._known.kept.recalled(self._keys()))
         before = np.concatenate([self._pressed, np.zeros(len(touches) - len(self._pressed))])
         pushes = np.concatenate([self._pressed, np.maximum(kept[len(self._pressed) :, 0], 0.0)])
-        pressed = np.where(solid, before, 0.0)
+        pressed = np.where(solid & (harder > 1), before, 0.0)
         touches = touches.known(pressed).rubbed(kept)
         free = np.concatenate([x + scale * dt * self._v, self._nodes_free()]).reshape(-1)
         inertia = np.repeat(np.concatenate([self._inertia, self._nodes_inertia()]), 3)

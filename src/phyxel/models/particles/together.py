@@ -228,8 +228,9 @@ class Together:
         """Of the stiffness of links and inertia, as tensions are now, (entries, 3, 3); 1 where it is held."""
         n, free = 3 * self._linked, np.isfinite(step.inertia)
         blocks = self._links.stiffness(e, length, np.maximum(self._tension, 0.0)).copy()
-        apart = ~(free[::3][np.repeat(np.arange(self._linked), np.diff(self._starts))] & free[::3][self._columns])
-        blocks[apart] = 0.0
+        if not free.all():
+            rows = np.repeat(np.arange(self._linked), np.diff(self._starts))
+            blocks[~(free[::3][rows] & free[::3][self._columns])] = 0.0
         blocks[self._own] += np.where(free, step.inertia, 1.0)[:n].reshape(-1, 3)[:, :, None] * np.eye(3)
         return blocks
 
