@@ -126,9 +126,7 @@ class CoulombProblem:
         bend = self._bend(v, self._limit(impulses[:, 0]), self._soft)
         return self.factored(bend)
 
-    def _minimum(
-        self, a: Floats, limit: Floats, soft: Floats, enough: float, most: int
-    ) -> tuple[Floats, Floats, bool]:
+    def _minimum(self, a: Floats, limit: Floats, soft: Floats, enough: float, most: int) -> tuple[Floats, Floats, bool]:
         """The same, and whether so many steps were enough for it."""
         v = self._velocities(a)
         p = self._impulses(v, limit, soft)

@@ -1,10 +1,10 @@
 """About where Coulomb's problem has its minimum (physics 15.13), by interior points: where much meets at once, Newton's
 method of `coulomb` would open and close contacts one after the other.
 
-Pressures p > 0 and what they leave room for, s = v_n + b + R p > 0, go to p s = 0 together: each step heads for p s = τ,
-with a τ that its own first guess says is in reach (Mehrotra, SIAM J. Optim. 2, 1992). Friction goes along, up to μ p as
-it is by then; its direction q is an unknown as well, q |d| = −μ p d (Chan, Golub and Mulet, SIAM J. Sci. Comput. 20,
-1999): what sticks here and slides there is found in a few steps, however small ε is.
+Pressures p > 0 and what they leave room for, s = v_n + b + R p > 0, go to p s = 0 together: each step heads for
+p s = τ, with a τ that its own first guess says is in reach (Mehrotra, SIAM J. Optim. 2, 1992). Friction goes along, up
+to μ p as it is by then; its direction q is an unknown as well, q |d| = −μ p d (Chan, Golub and Mulet, SIAM J. Sci.
+Comput. 20, 1999): what sticks here and slides there is found in a few steps, however small ε is.
 """
 
 from __future__ import annotations
@@ -32,15 +32,23 @@ WHOLE = 0.99
 class Problem(Protocol):
     """What of `coulomb.CoulombProblem` is asked for."""
 
-    G: Floats | csr_array
-    free: Floats
-    room: Floats
-    friction: Floats
-    slip: Floats
-    creep: Floats
-    tied: Floats
+    @property
+    def G(self) -> Floats | csr_array: ...
+    @property
+    def free(self) -> Floats: ...
+    @property
+    def room(self) -> Floats: ...
+    @property
+    def friction(self) -> Floats: ...
+    @property
+    def slip(self) -> Floats: ...
+    @property
+    def creep(self) -> Floats: ...
+    @property
+    def tied(self) -> Floats: ...
 
-    def factored(self, bend: Floats) -> Solve: ...
+    def factored(self, bend: Floats) -> Solve:
+        """(1 + Gᵀ D G)⁻¹, where impulses decrease with velocities by D (k, 3, 3)."""
 
 
 def mollified(along: Floats, creep: Floats) -> tuple[Floats, Floats, Floats]:
@@ -107,7 +115,7 @@ class InteriorPoint:
         outer = before[:, :, None] * unit[:, None]
         off = self._v[own, 0] + problem.room[own] + soft * p - s
         yields = s + soft * p
-        bend = self._problem_bend()
+        bend = self._bend_of_ties()
         bend[own, 0, 0] = p / yields
         bend[own, 1:, 1:] = (limit * slope)[:, None, None] * np.eye(2)
         bend[own, 1:, 1:] += 0.5 * turning[:, None, None] * (outer + np.swapaxes(outer, 1, 2))
@@ -133,7 +141,7 @@ class InteriorPoint:
         self._q = -(limit * slope)[:, None] * (along + gone)
         self._q -= (turning * np.einsum("ka,ka->k", unit, gone))[:, None] * before
 
-    def _problem_bend(self) -> Floats:
+    def _bend_of_ties(self) -> Floats:
         """How impulses of ties decrease with velocities, shape (k, 3, 3); 0 of contacts."""
         return (self._problem.tied > 0)[:, None, None] / self._soft[:, None, None] * np.eye(3)
 

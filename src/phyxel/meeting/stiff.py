@@ -138,9 +138,9 @@ class StiffBodies:
         inside = ((arm > out.lower[b][side] - reach) & (arm < out.upper[b][side] + reach)).all(axis=1)
         side, points = side[inside], points[inside]
         one, other = self.unit[a], self.unit[b]
-        coarse = 0.5 * (one + other)
         gap = self.gaps(b[side], self.skin[points])
-        close = (gap < (margin + coarse)[side]) & (gap > (-DEEPEST * other - coarse)[side])
+        # The nearest place may be between those of the outline.
+        close = (gap < (margin + BULGE * one)[side]) & (gap > (-DEEPEST * np.minimum(one, other) - BULGE * one)[side])
         side, points = side[close], points[close]
         if not len(side):
             return None
