@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from phyxel import device as dev
 from phyxel.body import Body
 from phyxel.meeting.contacts import contacts_between
-from phyxel.meeting.meeting import CLOSER, NEAR, SHORTEST, Meeting
+from phyxel.meeting.meeting import CLOSER, FEWEST, FOLLOWED, LATE, NEAR, SHORTEST, Meeting
 from phyxel.meeting.memory import ContactMemory
 from phyxel.meeting.outline import Outline
 from phyxel.meeting.party import SeenBody
@@ -32,6 +32,7 @@ from phyxel.movers.guest_touch import GuestTouch
 from phyxel.movers.mover import Mover, MoverWorld
 from phyxel.movers.outlines import outline_of
 from phyxel.movers.phyxel_bodies import PhyxelBodies
+from phyxel.movers.phyxel_impacts import duration
 from phyxel.movers.sheet_bodies import SheetBodies
 from phyxel.movers.sheet_encounters import SheetEncounters
 from phyxel.movers.sheet_guests import SheetGuest, guests_of
@@ -68,6 +69,9 @@ class Encounters:
         self._memories = {word: ContactMemory() for word in ("implicit", "leapfrog")}
         """of the flocks, those that take longer steps first"""
         self._outlines: dict[Body, Outline] = {}
+        self._impacts: dict[tuple[str, str], tuple[float, float]] = {}
+        """how long intervals of an impact of two bodies are, and for how much longer it is followed [s]; less than 0
+        for those that are still near each other"""
         self._surfaces = SheetEncounters(world.attachments)
 
     def interval(self, movers: Sequence[Mover], left: float) -> float | None:
@@ -87,6 +91,7 @@ class Encounters:
         if self._quiet:
             for memory in self._memories.values():
                 memory.forget()
+            self._impacts.clear()
             # Surfaces fold and swing: who is near, but not so near, is asked again soon.
             return UNASKED if left > UNASKED and self._sheets is not None and self._near_boxes(left) else None
         if left > LONGEST:  # who may come to touch later is asked for then
@@ -94,6 +99,7 @@ class Encounters:
         for mover in movers:
             mover.set_down()
         longest = min(left, LONGEST, *(self._closing(pair.guest, pair.phyxel) for pair in self._pairs))
+        longest = min([longest, *(self._impact(pair) for pair in self._pairs)])
         if self._company is not None:
             passing = (PASSED * self._closing(*pair) for pair in self._company.layers)
             longest = min(longest, self._company.sunk_within(), *passing)
@@ -101,6 +107,18 @@ class Encounters:
         if self._meeting is not None:
             longest = min(longest, self._meeting.longest_step)
         return left / max(1, math.ceil(left / max(longest, SHORTEST) * (1 - 1e-9)))
+
+    def _impact(self, pair: NearPair) -> float:
+        """The longest interval [s] in which an impact of two bodies that is to come, or goes on, is followed: it makes
+        new places touch, and is over in a few of the others."""
+        name, one, other = (pair.guest.name, pair.phyxel.name), pair.guest, pair.phyxel
+        speed = float(np.linalg.norm(one.velocities.mean(axis=0) - other.velocities.mean(axis=0)))
+        slow = RESTING * LONGEST * float(np.linalg.norm(self._world.gravity))
+        if name not in self._impacts and speed > slow and not other.has_melted:
+            lasts, late = duration((one, other), speed)
+            self._impacts[name] = min(max(lasts / FOLLOWED, LATE * late), lasts / FEWEST), 2 * lasts
+        step, left = self._impacts.get(name, (math.inf, 0.0))
+        return step if left > 0 else math.inf
 
     def _keep_off_glue(self) -> None:
         """Phyxel bodies of one flock do not touch where they are tied to each other."""
@@ -198,12 +216,19 @@ class Encounters:
                 touch.settle(booked, known[word][0], dt)
             memory.keep(touch.key, touch.forces(booked, dt), touch.slips(booked))
             self._bear(word, touch, end)
+        self._pass_time(dt)
         if self._slow is not None and touches["leapfrog"] is not None:
             self._slow.settle(dt)
         with dev.one_blas_thread():
             self._surfaces.land(end)
         if self._fields is not None and self._meeting is not None:
             self._fields.finish(dt, end)
+
+    def _pass_time(self, dt: float) -> None:
+        """Impacts have gone on for dt [s] if there was anything to touch; those of bodies that have parted are over."""
+        near = {(pair.guest.name, pair.phyxel.name) for pair in self._pairs}
+        known = {name: times for name, times in self._impacts.items() if name in near}
+        self._impacts = {name: (step, left - dt) for name, (step, left) in known.items()}
 
     def _foreseen(self, word: str, touch: GuestTouch) -> tuple[Floats, Floats]:
         """What the contacts of a flock are foreseen to do [N], and how far they have slipped [m], shape (k, 3) each. Of
@@ -354,6 +379,8 @@ class Encounters:
         """What a checkpoint keeps of it."""
         states = [prefixed(f"{word}.", memory.state()) for word, memory in self._memories.items()]
         states.append(prefixed("surfaces.", self._surfaces.state()))
+        names, times = np.array(list(self._impacts), str), np.array(list(self._impacts.values()))
+        states.append({"impacts.names": names.reshape(-1, 2), "impacts.times": times.reshape(-1, 2)})
         return {name: array for state in states for name, array in state.items()}
 
     def restore(self, state: State) -> None:
@@ -361,3 +388,5 @@ class Encounters:
         for word, memory in self._memories.items():
             memory.restore(unprefixed(f"{word}.", state))
         self._surfaces.restore(unprefixed("surfaces.", state), self._world.bodies)
+        names, times = state["impacts.names"].tolist(), state["impacts.times"].tolist()
+        self._impacts = {(one, other): (step, left) for (one, other), (step, left) in zip(names, times, strict=True)}

@@ -61,6 +61,17 @@ class NearPlaces:
         return set(zip(self.one[which].tolist(), self.other[which].tolist(), strict=True))
 
 
+def duration(bodies: Sequence[Body], speed: float) -> tuple[float, float]:
+    """How long an impact of two bodies at a speed [m/s] lasts by Hertz, or of one against what does not give way, and
+    by how much their stress is late, mean by 1/E [s]."""
+    bends = [body for body in bodies if body.kind.bends]
+    young, damping = (np.array([body.mixture.number(name).mean() for body in bends]) for name in ("young", "damping"))
+    mass = 1 / sum(1 / float(body.masses.sum()) for body in bodies)
+    radius = 0.25 * min(float(np.ptp(body.positions, axis=0).max()) for body in bends)
+    soft = float((1 / young).sum())
+    return HERTZ * (mass**2 * soft**2 / (radius * speed)) ** 0.2, float((damping / young).sum() / soft)
+
+
 class PhyxelImpacts:
     """The impacts of a flock, while its bodies step implicitly."""
 
@@ -110,7 +121,8 @@ class PhyxelImpacts:
         hits = (near.approach > slow) & (near.gap < step * near.approach)
         for pair in sorted(near.pairs(hits) - self._lying):
             at = hits & (near.one == pair[0]) & (near.other == pair[1])
-            lasts, late = self._duration(pair, float(near.approach[at].max()))
+            bodies = [self._phyxels.bodies[number] for number in pair if number >= 0]
+            lasts, late = duration(bodies, float(near.approach[at].max()))
             if lasts > FEWEST * LONGEST_IMPLICIT:
                 continue
             until = float((near.gap[at] / near.approach[at]).min()) - BEFORE * lasts
@@ -128,17 +140,6 @@ class PhyxelImpacts:
         model = self._phyxels.model
         guests = model.guests is not None and model.guests.there
         return guests or model.colliders.count > 0 or self._phyxels.contact.possible
-
-    def _duration(self, pair: Pair, speed: float) -> tuple[float, float]:
-        """How long an impact lasts at a speed [m/s], by Hertz, and by how much the stress of the bodies is late [s]."""
-        bodies = [self._phyxels.bodies[number] for number in pair if number >= 0]
-        young, damping = (
-            np.array([body.mixture.number(name).mean() for body in bodies]) for name in ("young", "damping")
-        )
-        mass = 1 / sum(1 / float(body.masses.sum()) for body in bodies)
-        radius = 0.25 * min(float(np.ptp(body.positions, axis=0).max()) for body in bodies)
-        soft = float((1 / young).sum())
-        return HERTZ * (mass**2 * soft**2 / (radius * speed)) ** 0.2, float((damping / young).sum() / soft)
 
     def state(self) -> State:
         """What a checkpoint keeps of it."""

@@ -129,6 +129,8 @@ class Implicit(Newton):
         there. What can flow does, if `flows` (physics 5.8)."""
         model, bodies = self._model, len(self._model.ranges)
         self.carried.forget()
+        if model.contact is not None:
+            model.contact.contacts.slip.zero_()
         self._step.v_start.zero_()
         self._stage.host[:] = EULER
         self._stage.push()

@@ -63,13 +63,11 @@ def collide(one: px.Body, other: px.Body, frames: int, dt: float) -> tuple[px.Wo
 
 
 def never_grows(energies: np.ndarray) -> None:
-    """Not over what it was. In between, kinetic + elastic energy at whole steps is what leap-frog keeps only up to a
-    part of (ωΔt)²: while they are pressed together single frames lie up to 4 % above the one before, by chance; means
-    over five come and go by 1.5 % at the largest step, 0.4 % at a seventh of it (physics 5)."""
+    """Not over what it was: what is told is what leap-frog keeps (physics 5.2)."""
     means = np.convolve(energies, np.full(5, 0.2), "valid")
     growth = (means - np.minimum.accumulate(means)).max()
     print(f"energy came back by {growth:.2%}")
-    assert energies.max() < 1.005
+    assert energies.max() < 1 + 1e-4
     assert growth < 0.02
 
 
@@ -94,9 +92,32 @@ def test_two_balls_bounce_off_each_other(offset, integrator):
         assert energies[-1] > 0.8
 
 
+@pytest.mark.parametrize(
+    ("integrator", "young", "nodes", "speed"),
+    [
+        ("leapfrog", 1e6, 600, 0.15),
+        ("leapfrog", 1e6, 200, 1.0),
+        ("implicit", 1e6, 600, 0.5),
+        ("implicit", 1e8, 200, 0.5),
+    ],
+)
+def test_elastic_balls_part_with_their_speed(integrator, young, nodes, speed):
+    """Head-on and undamped, more than 0.9 of the speed comes back at any speed, stiffness and number of phyxels (0.5 to
+    0.85 before impulses were found from those of the last step, and implicit ones followed); what is missing is in
+    their vibration, up to 4 % that contacts lose as they close."""
+    stuff, known = SOFT.but(young=young), {"place": "center", "integrator": integrator, "nodes": nodes, "size": 0.2}
+    one = body("sphere", at=(0, 0, 0), velocity=(speed, 0, 0), material=stuff, **known)
+    other = body("sphere", at=(0.201, 0, 0), velocity=(-speed, 0, 0), material=stuff, name="other", **known)
+    lasts = 2.87 * (0.25 * 4.19**2 / (0.05 * (young / 1.82) ** 2 * 2 * speed)) ** 0.2  # m/2, R/2, E/2(1 - ν²)
+    _, energies, _ = collide(one, other, 20, (1.5 * lasts + 0.001 / (2 * speed)) / 20)
+    back = -(one.masses @ one.velocities[:, 0]) / one.masses.sum() / speed
+    assert back > 0.9
+    assert energies.max() < 1 + 1e-4
+    assert energies[-1] > max(back**2, 0.9)
+
+
 def test_other_sizes_other_stuffs():
-    """A small light soft ball of fine nodes meets a heavy stiff one of coarse nodes: all is kept as among equals. Half
-    the largest step: at that itself, energy is 2 % too large while they are pressed together, here 0.1 %."""
+    """A small light soft ball of fine nodes meets a heavy stiff one of coarse nodes: all is kept as among equals."""
     small = body("sphere", size=0.2, at=(-0.4, 0.05, 0.0), place="center", velocity=(3.0, 0.0, 0.0), nodes=300)
     small.material = SOFT.but(young=3e5, density=300.0)
     large = body("sphere", material=STIFF.but(young=1e7, density=3000.0), nodes=60, name="large")

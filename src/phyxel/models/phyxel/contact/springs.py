@@ -6,7 +6,8 @@
 
 Springs are STIFFER times as stiff as the node and the patch they push apart, Δt²κ = STIFFER·(m + Δt²K), so that the
 system stays well conditioned. A node that begins a step inside the other body is asked for a share of its depth only,
-lest it be shot out. Friction μ·push against the sliding is written as −rub·v_t and so made implicit. Metres, kilograms.
+lest it be shot out. Friction μ·push against the sliding is written as −rub·(v_t + s/τ) and so made implicit; s is how
+far the node has slipped since it touched, but no farther than friction gives way. Metres, kilograms.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from phyxel import device as dev
 from phyxel.device import Launch
 from phyxel.models.phyxel.conjugate import filtered
 from phyxel.models.phyxel.contact.candidates import ContactNodes
-from phyxel.models.phyxel.contact.impulses import BodyContact
+from phyxel.models.phyxel.contact.impulses import TINY, BodyContact
 from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, pair_weight
-from phyxel.models.phyxel.walls import WallContacts, rubbing_speed
+from phyxel.models.phyxel.walls import CREEP, WallContacts, rubbing_speed
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
@@ -35,6 +36,8 @@ STIFFER = wp.constant(10.0)
 """Stiffness of a contact over that of the node and the patch it pushes apart."""
 RETURN = wp.constant(0.2)
 """Share of a depth that a step is asked to take back."""
+TAKEN_BACK = wp.constant(0.05)
+"""τ [s]: time in which a slip would be taken back if nothing but friction acted; several implicit steps."""
 REACHED = 0.5
 """Gap, in spacings, up to which a node may come to touch within a step."""
 
@@ -61,6 +64,17 @@ def along_spring(i: int, contacts: NodeContacts, springs: SpringArrays, velocity
     n = contacts.normal[i]
     across = wp.dot(n, velocity)
     return springs.stiff[i] * float(springs.pressed[i]) * across * n + springs.rub[i] * (velocity - across * n)
+
+
+@wp.func
+def sliding_by(i: int, nodes: ContactNodes, contacts: NodeContacts, velocity: wp.vec3):
+    """What friction acts against: the sliding, and the slip over τ, which is what holds at rest [m/s]."""
+    b = contacts.target[i]
+    e = velocity
+    if contacts.held_on[i] == b:
+        slip = contacts.slip[i] / TAKEN_BACK
+        e += slip * wp.min(1.0, CREEP * nodes.unit[b] / wp.max(wp.length(slip), TINY))
+    return e - wp.dot(contacts.normal[i], e) * contacts.normal[i]
 
 
 @wp.kernel
@@ -124,8 +138,7 @@ def press(
     springs.pressed[i] = wp.where(across < 0.0, 1, 0)
     push = springs.stiff[i] * wp.max(-across, 0.0)
     springs.force[i] = push / dt[nodes.body[i]]
-    along = velocity - wp.dot(n, velocity) * n
-    contacts.impulse[i] = push * n - springs.rub[i] * along
+    contacts.impulse[i] = push * n - springs.rub[i] * sliding_by(i, nodes, contacts, velocity)
     contacts.twist[i] = contacts.per_inertia[i] * wp.cross(nodes.x[i] - contacts.centre[i], contacts.impulse[i])
 
 
@@ -151,9 +164,7 @@ def rub_on(
     springs.rub[i] = 0.0
     push = dt[nodes.body[i]] * springs.force[i]
     if push > 0.0:
-        velocity = against_patch(i, nodes, contacts, v)
-        n = contacts.normal[i]
-        sliding = wp.length(velocity - wp.dot(n, velocity) * n)
+        sliding = wp.length(sliding_by(i, nodes, contacts, against_patch(i, nodes, contacts, v)))
         rough = wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b])
         springs.rub[i] = rough * push / (nodes.unit[b] * rubbing_speed(sliding / nodes.unit[b], dt[nodes.body[i]]))
 
@@ -286,10 +297,35 @@ def add_energy(
     n = contacts.normal[i]
     velocity = against_patch(i, nodes, contacts, v)
     push = wp.dot(n, contacts.impulse[i])
-    along = velocity - wp.dot(n, velocity) * n
+    along = sliding_by(i, nodes, contacts, velocity)
     unit = nodes.unit[nodes.body[i]]
     work = 0.5 * (push * push / springs.stiff[i] + springs.rub[i] * wp.length_sq(along))
     energy[i] = energy[i] + work / (unit * unit * unit)
+
+
+@wp.kernel
+def keep_slip(
+    first: int,
+    nodes: ContactNodes,
+    contacts: NodeContacts,
+    springs: SpringArrays,
+    dt: wp.array(dtype=float),
+    v: wp.array(dtype=wp.vec3),
+):
+    """How far each node has slipped after a step on what pushes it: as far as friction gives way, at most."""
+    i = first + wp.tid()
+    b = contacts.target[i]
+    held = int(-1)
+    slip = wp.vec3()
+    if nodes.count[i] > 0 and b >= 0 and springs.stiff[i] > 0.0 and springs.pressed[i] == 1:
+        if contacts.held_on[i] == b:
+            slip = contacts.slip[i]
+        held = b
+        slip += dt[nodes.body[i]] * against_patch(i, nodes, contacts, v)
+        slip -= wp.dot(slip, contacts.normal[i]) * contacts.normal[i]
+        slip = slip * wp.min(1.0, TAKEN_BACK * CREEP * nodes.unit[b] / wp.max(wp.length(slip), TINY))
+    contacts.held_on[i] = held
+    contacts.slip[i] = slip
 
 
 class ContactSprings:
@@ -336,6 +372,10 @@ class ContactSprings:
     def energy(self, energy: wp.array) -> list[Launch]:
         """Energy of the springs, added to that of the nodes; after `press`."""
         return [self._contact.over(add_energy, self._springs, self._model.v, energy)]
+
+    def follow(self, dt: wp.array) -> list[Launch]:
+        """After a step: how far nodes have slipped."""
+        return [self._contact.over(keep_slip, self._springs, dt, self._model.v)]
 
     @property
     def pressed(self) -> NDArray[np.integer]:
