@@ -316,7 +316,8 @@ class ShapeSurface:
 @lru_cache(maxsize=32)
 def _volume_of_shape(shape: BuiltInShape) -> float:
     """[m³]; bodies of the same few shapes are made again and again."""
-    return volume_of(shape.distance, np.array(shape.lower, float), np.array(shape.upper, float))
+    lower, upper = (np.array(corner, float) for corner in (shape.lower, shape.upper))
+    return volume_of(lambda x: np.asarray(shape.distance(x), float), lower, upper)
 
 
 def stays_inside(
