@@ -179,7 +179,8 @@ class Newton:
             "precondition": blank(a.stiffer) + each(lambda one: one.blocks(a.stiffer)) + launches["precondition"],
             "search": coupled + launches["search"],
             "positive search": coupled + launches["positive search"],
-            "follow": launches["follow"] + (self._springs.follow(a.dt) if self._springs in kinds else []),
+            "follow": launches["follow"]
+            + [item for one in kinds if isinstance(one, ContactSprings) for item in one.follow(a.dt)],
             "merit": [*merit[:-1], *each(lambda one: one.energy(a.energy)), merit[-1]],
         }
 
