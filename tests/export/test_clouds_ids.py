@@ -101,9 +101,11 @@ def melted(tmp_path_factory):
 def test_a_melt_keeps_old_numbers_and_gives_new_ones_once(melted):
     """A number goes no farther in a frame than flow does, and a spacing of nodes at most from its place onto the skin.
     No number is given again: one that no frame has shown yet is that of a surfel that lay hidden since it was made, or
-    larger than all that were given before. Nearly all that were there go on."""
+    larger than all that were given before. Nearly all that were there go on: one in a hundred a frame at most is taken
+    out in the mean, and not one in ten where it lands, and skin is squeezed together."""
     frames, _, spacing = melted
     seen = set(frames[0]["id"].tolist())
+    stay = []
     for before, after in itertools.pairwise(frames):
         assert len(np.unique(after["id"])) == len(after["id"])
         new = np.setdiff1d(after["id"], before["id"])
@@ -113,10 +115,11 @@ def test_a_melt_keeps_old_numbers_and_gives_new_ones_once(melted):
         assert len(hidden) < 0.05 * len(after["id"])
         seen.update(new.tolist())
         _, one, other = np.intersect1d(before["id"], after["id"], return_indices=True)
-        assert len(one) > 0.95 * len(before["id"])
+        stay.append(len(one) / len(before["id"]))
         way = np.stack([after[axis][other] - before[axis][one] for axis in "xyz"], axis=1)
         fastest = max(before["speed"], after["speed"])
         assert np.linalg.norm(way, axis=1).max() < fastest / 25 + spacing
+    assert min(stay) > 0.9 and np.mean(stay) > 0.99
     assert len(seen) > 1.25 * 2500, "many were added"
 
 

@@ -358,9 +358,9 @@ class PhyxelBodies:
         return CarriedProbe(body, X)
 
     def diagnostics(self, bodies: Sequence[Body]) -> list[dict[str, Any]]:
-        (energy, ratio), squares = self.model.measure(), self.model.halfway.squares()
+        (energy, ratio), gained = self.model.measure(), self.model.halfway.gained()
         pairs, gravity = [(body, self.nodes_of(body)) for body in bodies], self.world.gravity
-        return [measured_of(body, squares[o], energy[o], ratio[o], gravity) for body, o in pairs]
+        return [measured_of(body, gained[o], energy[o], ratio[o], gravity) for body, o in pairs]
 
     def parts(self, body: Body) -> Parts:
         return parts_of(self, body)

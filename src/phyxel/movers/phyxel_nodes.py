@@ -54,16 +54,20 @@ def free_directions(body: Body) -> Floats | None:
 
 
 def measured_of(
-    body: Body, squares: Measured, energy: Measured, volume_ratio: Measured, gravity: Floats
+    body: Body, gained: Measured, energy: Measured, volume_ratio: Measured, gravity: Floats
 ) -> dict[str, Any]:
-    """What `Body.diagnostics` promises, of a body whose nodes have these squares of their speeds, in its units, elastic
-    energies [J over unit³] and volumes over those at rest, (n,) each."""
+    """What `Body.diagnostics` promises, of a body whose nodes have gained such velocities in their last half step, in
+    its units, (n, 3), and have elastic energies [J over unit³] and volumes over those at rest, (n,) each.
+
+    Of vibration leap-frog keeps ½ m v₋·v₊ = ½ m (v² − (v − v₋)²) (`leapfrog.Halfway`); a body's middle, which nothing
+    in it shakes, moves as it does."""
     x, v, m = body.positions, body.velocities, body.masses
+    shaken = body.unit * (gained - m @ gained / m.sum())
     return {
         "mass": float(m.sum()),
         "momentum": m @ v,
         "angular_momentum": np.cross(x, m[:, None] * v).sum(axis=0),
-        "kinetic": float(0.5 * m @ squares * body.unit**2),
+        "kinetic": float(0.5 * m @ (v * v - shaken * shaken).sum(axis=1)),
         "elastic": float(energy.sum() * body.unit**3),
         "potential": float(-(m @ x) @ gravity),
         "volume": float(body.volumes @ volume_ratio),

@@ -55,11 +55,10 @@ class Halfway:
     def __exit__(self, *_: object) -> None:
         wp.copy(self._after, self._v)
 
-    def squares(self) -> NDArray[np.float64]:
-        """v₋·v₊ = v² − (v − v₋)² of each phyxel, v² where it is another since [1/s²], shape (n,)."""
+    def gained(self) -> NDArray[np.float64]:
+        """v − v₋ of each phyxel, 0 where its velocity is another since [1/s], shape (n, 3)."""
         v, before, after = (array.numpy().astype(np.float64) for array in (self._v, self._before, self._after))
-        gained = np.where((v == after).all(axis=1, keepdims=True), v - before, 0.0)
-        return np.asarray((v * v - gained * gained).sum(axis=1))
+        return np.where((v == after).all(axis=1, keepdims=True), v - before, 0.0)
 
 
 @wp.func

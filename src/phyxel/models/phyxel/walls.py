@@ -24,6 +24,9 @@ LET_GO, CAUGHT_AGAIN = wp.constant(-1), wp.constant(2)
 CREEP, CREEP_WAY = wp.constant(1.0e-4), wp.constant(1.0e-5)
 """Sliding speed below which friction is viscous, in spacings per second, and way in a step, in spacings: so slowly it
 may creep where it holds."""
+OUT_WITHIN = wp.constant(1.0e-2)
+"""Time [s] that a phyxel takes at least to come out of a depth that was there before the step: in a shorter step it
+would be shot out."""
 FOLLOWING = wp.constant(0.1)
 """Share of a step by which the ball of a phyxel that touches follows its deformation: at once, each moves the other."""
 
@@ -98,7 +101,10 @@ def meet_colliders(
             normal[i] = n
             wall[i] = w
             across = wp.dot(n, v[i] - w)
-            rise = across - gap / h
+            room = gap - h * across  # when the step began
+            rise = -room / h
+            if room < zero:
+                rise = -room / wp.max(h, type(h)(OUT_WITHIN))
             bounce = -colliders.restitution[k] * wp.dot(n, v_old[i] - w)
             if bounce > zero:
                 rise = wp.max(rise, bounce)
