@@ -303,8 +303,9 @@ class GuestSprings:
 
     @property
     def pressed(self) -> NDArray[np.bool_]:
-        """Nodes (n,) of contacts that press."""
-        return self._nodes_of(self._law.pressed)
+        """Nodes (n,) of contacts that press; that did in the last step, where none with these contacts has begun."""
+        begun = self._contacts is self._known
+        return self._nodes_of(self._law.pressed if begun else self._guests.read("pressing") > 0)
 
     def book(self, dt: float, way: Floats) -> Floats:
         """Book a step of dt [s] in which nodes have gone so far [m], (n, 3); impulses of the nodes [N s], (n, 3)."""
