@@ -124,7 +124,7 @@ def test_no_box_gets_through_a_cloth_at_20_m_per_s(seed: int) -> None:
 def test_a_trampoline_bears_a_box(points: int, turn: float) -> None:
     """A rigid box lies on a cloth that is held at its rim: it comes to rest, and what the cloth gives it in a tenth of
     a second is m g t within 1 %, as its velocity changes by no more than that share of g t. It falls at half a metre a
-    second, and swings; its drag of 8/s takes e^(−6.4) of that in 1.6 s. At rest it does not tremble, turned or with its
+    second, and swings; its drag of 8/s leaves e^(−8) of that after 2 s. At rest it does not tremble, turned or with its
     edges along the threads: 1 mm/s, a tenth of that share."""
     sheet, world = cloth(points), px.World()
     world.add(sheet)
@@ -133,7 +133,7 @@ def test_a_trampoline_bears_a_box(points: int, turn: float) -> None:
     rubber, place = px.Material.rubber().but(drag=8.0), (0.01, THICK, 0.013)
     box = px.Body(px.load("box"), model="rigid", size=SIDE, at=place, rotate=(0, turn, 0), material=rubber)
     world.add(box)
-    world.advance(1.6)
+    world.advance(2.0)
     before = box.positions.mean(axis=0)[1], box.velocities.mean(axis=0)[1]
     world.advance(0.1)
     assert abs(box.velocities.mean(axis=0)[1] - before[1]) < 0.01 * 9.81 * 0.1
