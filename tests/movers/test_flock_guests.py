@@ -7,6 +7,8 @@ import phyxel as px
 from tests.movers.flocks import SOFT, STONE, box, flocks
 from tests.worlds import energy, sums, weightless, world_of
 
+STIFF = STONE.but(young=1e7)
+
 
 @pytest.mark.parametrize("stiff", [SOFT, STONE], ids=["as soft", "stone"])
 @pytest.mark.parametrize("shape", ["box", "sphere"])
@@ -83,3 +85,23 @@ def test_nothing_gets_through_a_plate_that_has_but_corners(below, above):
         assert apart[0] - apart[1] > 0.06 + 0.1 - 0.03
         assert energy(world) < (1 + 1e-4) * before
     assert ball.velocities[:, 1].mean() > -10
+
+
+def test_what_else_is_in_the_flock_changes_nothing_of_what_guests_give_and_get():
+    """A rigid box slides on an implicit one, alone and with another of the flock far away, which flies and is found in
+    stages of second order while the first waits. Sums over the flock round otherwise: 2e-6 m. Along the surface, where
+    friction is Coulomb's to some 5e-4, a tenth of a millimetre besides. When what the first bore was forgotten while it
+    waited, they were 1 cm apart."""
+
+    def slid(*others):
+        low = box(STIFF, (0, 0.1, 0), nodes=40, name="low", integrator="implicit")
+        on_it = {"at": (0, 0.3, 0), "place": "center", "velocity": (0.3, 0, 0), "name": "high"}
+        high = px.Body(px.load("box", points=800), model="rigid", size=0.2, **on_it)
+        world = world_of(px.Ground(), low, high, *others)
+        world.advance(0.2)
+        return low.positions, high.positions
+
+    far = box(STIFF, (2, 3, 0), nodes=40, name="far", spin=(0, 3, 1), integrator="implicit")
+    for alone, beside in zip(slid(), slid(far), strict=True):
+        assert np.abs(alone - beside)[:, 1].max() < 2e-6
+        assert np.abs(alone - beside).max() < 2e-4

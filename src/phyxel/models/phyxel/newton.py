@@ -47,7 +47,7 @@ from phyxel.models.phyxel.conjugate import (
 from phyxel.models.phyxel.contact.guest_springs import GuestSprings, clear
 from phyxel.models.phyxel.contact.springs import ContactSprings
 from phyxel.models.phyxel.residual import correct, find_residual, look_ahead, sum_merit
-from phyxel.models.phyxel.stages import EULER, Accelerations, start_stage
+from phyxel.models.phyxel.stages import EULER, IDLE, Accelerations, start_stage
 from phyxel.models.phyxel.walls import WallContacts, follow, meet_colliders
 from phyxel.models.reductions import CHUNK
 
@@ -243,9 +243,9 @@ class Newton:
         if self._touching and contact is not None:
             self._touching = bool((contact.contacts.target.numpy() >= 0).any())
         if self._guests is not None and self._model.guests is not None and self._model.guests.there:
-            euler = self._stage.host == EULER
+            stage = self._stage.host
             self._receiving = True
-            self._guests.begin(np.where(euler, h, 0.0), self._step.block.numpy())
+            self._guests.begin(np.where(stage == EULER, h, 0.0), stage == IDLE, self._step.block.numpy())
         if acted and not (self._touching or self._receiving):
             self._step.coupling.zero_()
             self._step.stiffer.zero_()

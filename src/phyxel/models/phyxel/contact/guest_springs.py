@@ -188,6 +188,29 @@ class SpringLaw:
         return cls(pressed, pressed & ~slides, root, load)
 
 
+@dataclass(frozen=True)
+class GuestBearing:
+    """What k contacts bear in a step."""
+
+    impulse: Floats
+    """[N s], shape (k, 3)"""
+    presses: NDArray[np.bool_]
+    holds: NDArray[np.bool_]
+    """whether friction does"""
+    stiff: Floats
+    """of their springs [N s/m]"""
+
+    @classmethod
+    def nothing(cls, k: int) -> GuestBearing:
+        return cls(np.zeros((k, 3)), np.zeros(k, bool), np.zeros(k, bool), np.zeros(k))
+
+    def but(self, other: GuestBearing, which: NDArray[np.bool_]) -> GuestBearing:
+        """The same, but for some contacts (k,), which bear what another says."""
+        impulse = np.where(which[:, None], other.impulse, self.impulse)
+        rest = [(self.presses, other.presses), (self.holds, other.holds), (self.stiff, other.stiff)]
+        return GuestBearing(impulse, *(np.where(which, theirs, own) for own, theirs in rest))
+
+
 class GuestSprings:
     """The launches of an implicit step that see to guests, and what the host does for them between."""
 
@@ -210,17 +233,21 @@ class GuestSprings:
 
     # What the host does
 
-    def begin(self, h: Floats, block: Floats) -> None:
-        """Begin a stage of h [s] of each body, (bodies,), 0 for bodies that meet no guest in it; `block` (n, 3, 3) are
-        those of K. What pressed before is thought to press still, what comes to press faster than rest would make it is
-        to leave with −e r_n."""
+    def begin(self, h: Floats, idle: NDArray[np.bool_], block: Floats) -> None:
+        """Begin a stage of h [s] of each body, (bodies,), 0 for bodies that meet no guest in it; those that are `idle`
+        have done so in an earlier one of this step. `block` (n, 3, 3) are those of K. What pressed before is thought to
+        press still, what comes to press faster than rest would make it is to leave with −e r_n."""
         contacts, model = self._contacts, self._model
         body = model.matter.body.numpy()
         unit = np.array(model.units)[body]
-        self._h = h[body[contacts.nodes[:, 0]]]
-        """of each contact [s], shape (k,)"""
+        own = body[contacts.nodes[:, 0]]
         if contacts is not self._known:
             self._known, self._last = contacts, None
+        self._done = self._borne() if idle[own].any() else GuestBearing.nothing(len(own))
+        self._idle = idle[own]
+        """which contacts were seen to in an earlier stage, shape (k,)"""
+        self._h = h[own]
+        """of each contact [s], shape (k,)"""
         acts = self._h > 0
         inertia = unit * (model.matter.mass.numpy() + h[body] ** 2 * np.trace(block, axis1=1, axis2=2) / 3)
         stiff = float(STIFFER) / (self._guests.rows.power(2) @ (1 / inertia))
@@ -233,6 +260,8 @@ class GuestSprings:
         tied = contacts.tied & acts
         self._wanted[tied] -= (self._h[tied] / self._stiff[tied])[:, None] * contacts.foreseen[tied]
         self._seen = self._guests.read("velocity") + self._h[:, None] * self._guests.read("relief")
+        done = np.where(self._idle[:, None], self._done.impulse, 0.0)
+        self._seen -= (contacts.response @ done.reshape(-1)).reshape(-1, 3)
         comes = self._speeds()[:, 0]
         bounces = (self._guests.read("pressing") == 0) & (-comes > np.maximum(self._wanted[:, 0], contacts.resting))
         bounces &= (contacts.restitution > 0) & ~contacts.tied
@@ -294,7 +323,13 @@ class GuestSprings:
     def closing(self, dt: float) -> NDArray[np.bool_]:
         """Nodes (n,) of contacts that press, or would in a step of dt [s] at the velocities of now."""
         offset = self._guests.read("offset")[:, 0] + dt * self._speeds()[:, 0]
-        return self._nodes_of((offset < 0) | (self._guests.read("pressing") > 0) | self._law.pressed)
+        return self._nodes_of((offset < 0) | (self._guests.read("pressing") > 0) | self._borne().presses)
+
+    def _borne(self) -> GuestBearing:
+        """What contacts bear in the step as far as it is known."""
+        p, _ = self._impulses()
+        now = GuestBearing(p, self._law.pressed, self._law.holds, self._stiff)
+        return now.but(self._done, self._idle)
 
     def _nodes_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         nodes = np.zeros(len(self._model), bool)
@@ -305,12 +340,12 @@ class GuestSprings:
     def pressed(self) -> NDArray[np.bool_]:
         """Nodes (n,) of contacts that press; that did in the last step, where none with these contacts has begun."""
         begun = self._contacts is self._known
-        return self._nodes_of(self._law.pressed if begun else self._guests.read("pressing") > 0)
+        return self._nodes_of(self._borne().presses if begun else self._guests.read("pressing") > 0)
 
     def book(self, dt: float, way: Floats) -> Floats:
         """Book a step of dt [s] in which nodes have gone so far [m], (n, 3); impulses of the nodes [N s], (n, 3)."""
-        guests, contacts = self._guests, self._contacts
-        p, _ = self._impulses()
+        guests, contacts, borne = self._guests, self._contacts, self._borne()
+        p = borne.impulse
         self._last = p / dt
         push = from_axes(contacts.axes, p)
         velocity = guests.read("velocity") + dt * guests.read("relief")
@@ -318,14 +353,14 @@ class GuestSprings:
         gone = guests.rows @ way
         offset = guests.read("offset") + np.einsum("kab,kb->ka", contacts.axes, gone) - dt * velocity
         # Where it slides, the spring is as long as friction can hold it: it holds at once when sliding ends.
-        most = np.divide(dt, float(RETURN) * self._stiff, out=np.zeros_like(self._stiff), where=self._stiff > 0)
-        offset[~self._law.holds, 1:] = (-most[:, None] * p[:, 1:])[~self._law.holds]
+        most = np.divide(dt, float(RETURN) * borne.stiff, out=np.zeros_like(borne.stiff), where=borne.stiff > 0)
+        offset[~borne.holds, 1:] = (-most[:, None] * p[:, 1:])[~borne.holds]
         guests.write("moment", guests.read("moment") + np.cross(guests.read("way"), push))
         guests.write("way", guests.read("way") + gone)
         guests.write("booked", guests.read("booked") + p)
         guests.write("velocity", velocity)
         guests.write("offset", offset)
-        guests.write("pressing", self._law.pressed.astype(np.int32))
+        guests.write("pressing", borne.presses.astype(np.int32))
         return np.asarray(guests.rows.T @ push)
 
     # What the device does
